@@ -1,1 +1,19 @@
-//! Placeholder.
+#![doc = include_str!("../FORMAT.md")]
+#![no_std]
+#![forbid(unsafe_code)]
+
+#[cfg(test)]
+extern crate std;
+
+pub mod frame;
+mod ids;
+mod level;
+pub mod msgpack;
+pub mod printf;
+pub mod record;
+pub mod site;
+
+pub use ids::{Avma, Magic, Run, Sequence, Svma, ThreadNumber};
+pub use level::Level;
+pub use msgpack::{Array, Map, Value};
+pub use record::{Record, Tag};

@@ -1,0 +1,13 @@
+//! The part of msgpack that log records are made of: what we write
+//! ([`Encoder`]: integers, floats, nil, booleans, arrays, maps and the old raw
+//! family) and what we read ([`Decoder`]: all of msgpack, since a record may
+//! carry fields of a later version). Nothing here knows what a record is.
+
+mod decode;
+mod encode;
+
+pub use decode::{Array, DecodeError, Decoder, Map, Reason, Value};
+pub use encode::{Encoder, MapEncoder, OutOfRoom};
+
+/// The one byte that no msgpack object starts with.
+pub const NEVER: u8 = 0xc1;

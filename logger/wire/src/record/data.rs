@@ -1,0 +1,190 @@
+//! Data records (127): one for each log call.
+
+use super::{Fields, Tag};
+use crate::msgpack::{Array, DecodeError, Encoder, Map, OutOfRoom};
+use crate::{Level, Magic, Run, Sequence, Svma};
+
+/// A log call. Constant parts come first, so that a call site's can be encoded
+/// once.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Data<'a> {
+    /// Field 0: the image of the call site.
+    pub magic: Option<Magic>,
+    /// Field 1: link-time address of `__FILE__`.
+    pub file: Option<Svma>,
+    /// Field 2: the line in that file.
+    pub line: Option<u64>,
+    /// Field 3: how grave it is.
+    pub level: Option<Level>,
+    /// Field 4: link-time address of the format string.
+    pub format: Option<Svma>,
+    /// Field 5: the run.
+    pub run: Option<Run>,
+    /// Field 6: `pthread_self()`.
+    pub thread: Option<u64>,
+    /// Field 7: the thread's number and the count of its calls.
+    pub sequence: Option<Sequence>,
+    /// Field 8: nanoseconds since the Unix epoch.
+    pub time: Option<u64>,
+    /// Field 9: the printf arguments in order.
+    pub args: Option<Array<'a>>,
+    /// Field 10: return addresses, innermost first.
+    pub backtrace: Option<Array<'a>>,
+    /// Field 11: the format string itself, where it has no image address.
+    pub format_text: Option<&'a [u8]>,
+    /// Field 12: the file name itself, where it has no image address.
+    pub file_text: Option<&'a [u8]>,
+    /// Field 13: records of this thread that could not be written just before
+    /// this one.
+    pub dropped: Option<u64>,
+    /// Field 14: what the record stands for; absent for a message.
+    pub kind: Option<Kind>,
+    /// Field 15: structured key-value pairs.
+    pub keys: Option<Map<'a>>,
+}
+
+/// What a data record stands for. An open set.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct Kind(pub u64);
+
+impl Kind {
+    /// A message, as if the field were absent.
+    pub const MESSAGE: Kind = Kind(0);
+    /// A span of time begins on this thread.
+    pub const BEGIN: Kind = Kind(1);
+    /// The innermost open span of this thread ends.
+    pub const END: Kind = Kind(2);
+    /// The arguments are values of counters.
+    pub const COUNTER: Kind = Kind(3);
+}
+
+impl<'a> Data<'a> {
+    #[inline]
+    pub(super) fn decode(fields: &mut Fields<'a>) -> Result<Self, DecodeError> {
+        let mut data = Data::default();
+        while let Some((tag, value)) = fields.next_field()? {
+            match tag {
+                0 => data.magic = value.as_uint().map(Magic),
+                1 => data.file = value.as_uint().map(Svma),
+                2 => data.line = value.as_uint(),
+                3 => data.level = value.as_uint().and_then(|n| n.try_into().ok()).map(Level),
+                4 => data.format = value.as_uint().map(Svma),
+                5 => data.run = value.as_uint().map(Run),
+                6 => data.thread = value.as_uint(),
+                7 => data.sequence = value.as_uint().map(Sequence),
+                8 => data.time = value.as_uint(),
+                9 => data.args = value.as_array(),
+                10 => data.backtrace = value.as_array(),
+                11 => data.format_text = value.as_raw(),
+                12 => data.file_text = value.as_raw(),
+                13 => data.dropped = value.as_uint(),
+                14 => data.kind = value.as_uint().map(Kind),
+                15 => data.keys = value.as_map(),
+                _ => {}
+            }
+        }
+        Ok(data)
+    }
+
+    /// Writes the record's body.
+    pub fn encode(&self, encoder: &mut Encoder<'_>) -> Result<(), OutOfRoom> {
+        encoder.uint(Tag::DATA.0 as u64)?;
+        let mut fields = encoder.fields()?;
+        fields.uint64(0, self.magic.map(|n| n.0))?;
+        fields.uint(1, self.file.map(|n| n.0))?;
+        fields.uint(2, self.line)?;
+        fields.uint(3, self.level.map(|level| level.0 as u64))?;
+        fields.uint(4, self.format.map(|n| n.0))?;
+        fields.uint64(5, self.run.map(|n| n.0))?;
+        fields.uint(6, self.thread)?;
+        fields.uint64(7, self.sequence.map(|n| n.0))?;
+        fields.uint64(8, self.time)?;
+        fields.array(9, self.args)?;
+        fields.array(10, self.backtrace)?;
+        fields.raw(11, self.format_text)?;
+        fields.raw(12, self.file_text)?;
+        fields.uint(13, self.dropped)?;
+        fields.uint(14, self.kind.map(|kind| kind.0))?;
+        fields.map(15, self.keys)?;
+        fields.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::msgpack::Value;
+    use crate::record::{Record, assert_vector};
+
+    #[test]
+    fn a_data_record_is_these_bytes() {
+        let bytes = [
+            0x7f, // tag
+            0x8a, // ten fields
+            0x00, 0xcf, 0xa9, 0x99, 0x3e, 0x36, 0x47, 0x06, 0x81, 0x69, // 0: magic
+            0x01, 0xcd, 0x20, 0x00, // 1: file
+            0x02, 0x2a, // 2: line 42
+            0x03, 0x30, // 3: INFO
+            0x04, 0xcd, 0x20, 0x08, // 4: format
+            0x05, 0xcf, 0, 0, 0, 0, 0, 0, 0, 0x0b, // 5: run
+            0x06, 0xcf, 0, 0, 0x7f, 0xff, 0xf7, 0xd8, 0x07, 0x40, // 6: thread
+            0x07, 0xcf, 0, 0, 0x01, 0, 0, 0, 0, 0x05, // 7: thread 1, call 5
+            0x08, 0xcf, 0x18, 0x79, 0x9f, 0x3c, 0, 0, 0, 0, // 8: time
+            0x09, 0x93, 0x07, 0xff, 0xa2, b'h', b'i', // 9: 7, -1, "hi"
+        ];
+        let data = Data {
+            magic: Some(Magic(0xa999_3e36_4706_8169)),
+            file: Some(Svma(0x2000)),
+            line: Some(42),
+            level: Some(Level::INFO),
+            format: Some(Svma(0x2008)),
+            run: Some(Run(11)),
+            thread: Some(0x7fff_f7d8_0740),
+            sequence: Some(Sequence::new(crate::ThreadNumber(1), 5)),
+            time: Some(0x1879_9f3c_0000_0000),
+            args: Array::from_objects(3, &bytes[bytes.len() - 5..]).ok(),
+            ..Data::default()
+        };
+        assert_vector(&bytes, Record::Data(data));
+        let mut args = data.args.unwrap().iter();
+        assert_eq!(args.next(), Some(Value::Uint(7)));
+        assert_eq!(args.next(), Some(Value::Int(-1)));
+        assert_eq!(args.next(), Some(Value::Raw(b"hi")));
+        assert_eq!(args.next(), None);
+    }
+
+    #[test]
+    fn the_rarer_fields_are_these_bytes() {
+        let bytes = [
+            0x7f, // tag
+            0x86, // six fields
+            0x0a, 0x91, 0xcd, 0x11, 0x39, // 10: one return address
+            0x0b, 0xa2, b'%', b'd', // 11: format text
+            0x0c, 0xa3, b'a', b'.', b'c', // 12: file text
+            0x0d, 0xcd, 0x01, 0x9c, // 13: 412 dropped
+            0x0e, 0x03, // 14: a counter
+            0x0f, 0x81, 0xa1, b'k', 0xc3, // 15: k = true
+        ];
+        let data = Data {
+            backtrace: Array::from_objects(1, &bytes[4..7]).ok(),
+            format_text: Some(b"%d"),
+            file_text: Some(b"a.c"),
+            dropped: Some(412),
+            kind: Some(Kind::COUNTER),
+            keys: crate::msgpack::Decoder::new(&bytes[23..])
+                .value()
+                .unwrap()
+                .as_map(),
+            ..Data::default()
+        };
+        assert_vector(&bytes, Record::Data(data));
+    }
+
+    #[test]
+    fn a_level_beyond_a_byte_is_missing() {
+        let Ok(Record::Data(data)) = Record::decode(&[0x7f, 0x81, 0x03, 0xcd, 1, 0]) else {
+            panic!();
+        };
+        assert_eq!(data.level, None);
+    }
+}

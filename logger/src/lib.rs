@@ -1,1 +1,75 @@
-//! Placeholder.
+//! A log that is still there after the crash.
+//!
+//! [`logdef!`] is printf: a level, a format, arguments. The calling thread
+//! writes a compact binary record straight into the log, and when the call has
+//! returned the record survives `kill -9`. There is no background thread, no
+//! queue, no lock and no allocation. Format strings and file names are written
+//! once, just before the first record that needs them; the reader, `logdef`,
+//! puts the text together afterwards, on this machine or another.
+//!
+//! ```
+//! use logdef::{Level, logdef};
+//!
+//! # fn main() -> std::io::Result<()> {
+//! # let directory = tempfile::tempdir()?;
+//! # let path = directory.path().join("server.log");
+//! logdef::open(path)?;
+//! logdef!(Info, "listening on %s:%d", "localhost", 8080);
+//! logdef!(Error, "disk %.1f%% full", 99.5);
+//! logdef::set_level(Level::WARN);
+//! logdef!(Info, "not written: the level is WARN now");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Signals, forks, threads
+//!
+//! A signal handler may log, also while its thread is in the middle of a log
+//! call. A forked child starts a run of its own with its first record. A
+//! thread may end or be killed anywhere; at most the record it was writing is
+//! lost. Calls before [`open`] and after [`close`] are counted, and the count
+//! is written down with the first record after the next open.
+//!
+//! # Levels
+//!
+//! `LOGDEF=info,net=debug,db/wal.c:120=trace` in the environment, read by
+//! [`open`], and [`set_filter`] choose what is logged, by module, file or
+//! single line. A call that is off costs a comparison, and its arguments are
+//! not evaluated.
+
+mod argument;
+mod body;
+mod clock;
+mod crc;
+mod emit;
+mod filter;
+mod image;
+mod logdefs;
+mod macros;
+mod options;
+mod process;
+mod resolve;
+mod sink;
+mod site;
+mod sys;
+mod thread;
+mod tls;
+
+#[doc(hidden)]
+#[path = "private.rs"]
+pub mod __private;
+#[doc(hidden)]
+pub mod abi;
+
+pub use argument::Argument;
+pub use filter::{Filter, FilterError};
+pub use logdef_wire::Level;
+pub use options::{
+    Log, Options, close, open, options, set_backtrace_depth, set_backtrace_level, set_filter,
+    set_level, sync,
+};
+
+/// An address in the image that holds the logger: for what belongs to none.
+fn main_program_address() -> usize {
+    main_program_address as fn() -> usize as usize
+}

@@ -1,0 +1,6 @@
+//! What the C ABI is made of. Not for use from Rust, and no part of the stable
+//! interface.
+
+pub use crate::emit::{emit, emit_text};
+pub use crate::filter::decide;
+pub use crate::site::{Image, Site, SiteState};

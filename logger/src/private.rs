@@ -1,0 +1,61 @@
+//! What the macros need. Not for use by hand, and no part of the stable
+//! interface.
+
+use crate::argument::Arguments;
+use crate::process::process;
+use core::sync::atomic::Ordering;
+
+pub use crate::argument::{assert_fits, capture, class_letter};
+pub use crate::site::{Site, SiteState};
+pub use logdef_wire::printf::ArgPlan;
+pub use logdef_wire::site::flags;
+
+/// The levels under the names that the macros take.
+#[expect(
+    non_snake_case,
+    non_upper_case_globals,
+    reason = "they read as the macro's first word"
+)]
+pub mod Level {
+    use logdef_wire::Level;
+
+    pub const Trace: Level = Level::TRACE;
+    pub const Debug: Level = Level::DEBUG;
+    pub const Info: Level = Level::INFO;
+    pub const Warn: Level = Level::WARN;
+    pub const Error: Level = Level::ERROR;
+    pub const Fatal: Level = Level::FATAL;
+}
+
+/// How many arguments were written down.
+pub const fn count(args: &[&str]) -> usize {
+    args.len()
+}
+
+/// How many arguments a format has on the wire.
+pub const fn wire_args(format: &str) -> usize {
+    logdef_wire::printf::wire_args(crate::argument::bytes_of(format))
+}
+
+/// A format's capture plan.
+pub const fn plan<const N: usize>(format: &str) -> [ArgPlan; N] {
+    logdef_wire::printf::plan(crate::argument::bytes_of(format))
+}
+
+/// Whether a site is on.
+#[inline(always)]
+pub fn is_on(site: &Site, state: &SiteState) -> bool {
+    let gate = process().gate.load(Ordering::Relaxed);
+    let own = state.gate.load(Ordering::Relaxed);
+    own != gate && (own == gate | 1 || crate::filter::decide(site))
+}
+
+/// Logs a call.
+#[inline(always)]
+pub fn log(site: &'static Site, arguments: &impl Arguments) {
+    arguments.with(|kinds, words| {
+        // SAFETY: the macro made the site and the arguments from one format,
+        // and `with` keeps kinds and words valid meanwhile.
+        unsafe { crate::emit::emit(site, kinds, words) }
+    });
+}

@@ -1,0 +1,118 @@
+//! Turning a call site, or the strings of a call that has none, into the
+//! constant part of its records. Done once for a site; knows neither threads
+//! nor sinks.
+
+use crate::image::Image;
+use crate::process::Process;
+use crate::site::{Meta, PREFIX_ROOM, Site, Template};
+use core::ffi::CStr;
+use core::ptr;
+use logdef_wire::msgpack::{Encoder, OutOfRoom};
+use logdef_wire::printf::{ArgPlan, plan_into};
+use logdef_wire::{Level, Svma, Tag};
+
+use crate::body::MAX_WIRE_ARGS;
+
+/// A template and the plan it goes with, while they have no other home.
+pub(crate) struct Resolved {
+    pub template: Template,
+    plan: [ArgPlan; MAX_WIRE_ARGS],
+}
+
+impl Resolved {
+    /// The capture plan.
+    pub fn plan(&self) -> &[ArgPlan] {
+        &self.plan[..self.template.meta.wire_args as usize]
+    }
+}
+
+/// Resolves a site and publishes what was found, if nobody else has.
+#[cold]
+#[inline(never)]
+pub(crate) fn resolve(process: &Process, site: &Site) -> Resolved {
+    let mut resolved = resolve_strings(
+        process,
+        ptr::from_ref(site).addr(),
+        site.level(),
+        site.line(),
+        site.file(),
+        site.format(),
+    );
+    resolved.template.plan = site.plan();
+    // Numbers are given out freely: a thread that loses the race to publish
+    // leaves a gap.
+    let id = process.next_site();
+    let Resolved { template, plan } = &resolved;
+    let plan = &plan[..template.meta.wire_args as usize];
+    if site.state().publish(template, plan, id) {
+        resolved.template.id = id;
+    }
+    resolved
+}
+
+/// Resolves the strings of a call; `at` is an address in the image to which
+/// the call belongs.
+pub(crate) fn resolve_strings(
+    process: &Process,
+    at: usize,
+    level: Level,
+    line: u32,
+    file: &CStr,
+    format: &CStr,
+) -> Resolved {
+    let mut plan = [ArgPlan::UNNAMED; MAX_WIRE_ARGS];
+    let bytes = format.to_bytes();
+    // What is beyond the longest plan was refused by the macros; in a wrapper
+    // the record goes without arguments.
+    let wire_args = plan_into(bytes, &mut plan).unwrap_or(0);
+    let found = process.images.of(at);
+    let image = found.map(|(_, image)| image);
+    let file_at = image.and_then(|image| image.address_of(file));
+    let format_at = image.and_then(|image| image.address_of(format));
+    let mut prefix = [0; PREFIX_ROOM];
+    let encoded = encode_prefix(&mut prefix, image, level, line, file_at, format_at);
+    debug_assert!(encoded.is_ok(), "the longest prefix fits");
+    let file_number = match (found, file_at) {
+        (Some((index, _)), Some(at)) => process.images.file(index, at),
+        _ => None,
+    };
+    let meta = Meta {
+        prefix_len: encoded.unwrap_or(0) as u8,
+        wire_args: wire_args as u8,
+        image: found.map_or(Meta::NO_IMAGE, |(index, _)| index),
+        file: file_number.unwrap_or(Meta::NO_FILE),
+        format_text: format_at.is_none(),
+        file_text: file_at.is_none(),
+    };
+    let mut words = [0; PREFIX_ROOM / 8];
+    for (word, bytes) in words.iter_mut().zip(prefix.chunks_exact(8)) {
+        *word = bytes.first_chunk().copied().map_or(0, u64::from_le_bytes);
+    }
+    let template = Template {
+        prefix: words,
+        meta,
+        id: 0,
+        plan: ptr::null(),
+    };
+    Resolved { template, plan }
+}
+
+fn encode_prefix(
+    prefix: &mut [u8; PREFIX_ROOM],
+    image: Option<&Image>,
+    level: Level,
+    line: u32,
+    file: Option<Svma>,
+    format: Option<Svma>,
+) -> Result<usize, OutOfRoom> {
+    let mut encoder = Encoder::new(prefix);
+    encoder.uint(Tag::DATA.0 as u64)?;
+    let mut fields = encoder.fields()?;
+    fields.uint64(0, image.map(|image| image.magic.0))?;
+    fields.uint(1, file.map(|at| at.0))?;
+    fields.uint(2, Some(line as u64))?;
+    fields.uint(3, Some(level.0 as u64))?;
+    fields.uint(4, format.map(|at| at.0))?;
+    fields.finish()?;
+    Ok(encoder.position())
+}

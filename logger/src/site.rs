@@ -1,0 +1,371 @@
+//! Call sites in memory: the static record that the macros lay down for each
+//! log call, and the state beside it. The record's layout is
+//! [`logdef_wire::site`]'s; this is the room where its pointers are followed.
+//! Nothing here knows how a record is encoded.
+//!
+//! A site is *resolved* at its first call in a run of the process: its image
+//! is found, its addresses become link-time addresses, and the constant part
+//! of its records is encoded into a [`Template`]. One thread wins the right to
+//! publish the template in the site's state; a thread (or a signal handler)
+//! that comes meanwhile uses a template of its own and waits for nobody.
+
+use core::ffi::{CStr, c_char};
+use core::mem::offset_of;
+use core::ptr;
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use logdef_wire::Level;
+use logdef_wire::printf::ArgPlan;
+use logdef_wire::site as layout;
+
+/// A call site, as it stands in the section `logdef_sites`.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Site {
+    format: *const c_char,
+    file: *const c_char,
+    function: *const c_char,
+    module: *const c_char,
+    kinds: *const u8,
+    plan: *const ArgPlan,
+    state: *const SiteState,
+    line: u32,
+    level: u8,
+    args: u8,
+    version: u8,
+    flags: u8,
+}
+
+const _: () = {
+    assert!(size_of::<Site>() == layout::SIZE);
+    assert!(offset_of!(Site, format) == layout::FORMAT);
+    assert!(offset_of!(Site, file) == layout::FILE);
+    assert!(offset_of!(Site, function) == layout::FUNCTION);
+    assert!(offset_of!(Site, module) == layout::MODULE);
+    assert!(offset_of!(Site, kinds) == layout::KINDS);
+    assert!(offset_of!(Site, plan) == layout::PLAN);
+    assert!(offset_of!(Site, state) == layout::STATE);
+    assert!(offset_of!(Site, line) == layout::LINE);
+    assert!(offset_of!(Site, level) == layout::LEVEL);
+    assert!(offset_of!(Site, args) == layout::ARGS);
+    assert!(offset_of!(Site, version) == layout::VERSION_AT);
+    assert!(offset_of!(Site, flags) == layout::FLAGS);
+};
+
+// SAFETY: the pointers are to statics that are never written, but for the
+// state, which is made of atomics.
+unsafe impl Sync for Site {}
+
+impl Site {
+    /// The record that `logdef!` lays down. The strings end in a NUL; `plan`
+    /// is the whole plan of `format`, whose callers pass `args` arguments.
+    pub const fn new(
+        level: Level,
+        format: &'static str,
+        file: &'static str,
+        module: &'static str,
+        line: u32,
+        args: usize,
+        plan: &'static [ArgPlan],
+        state: &'static SiteState,
+        flags: u8,
+    ) -> Site {
+        assert!(args <= u8::MAX as usize);
+        Site {
+            format: c_string(format),
+            file: c_string(file),
+            function: ptr::null(),
+            module: c_string(module),
+            kinds: ptr::null(),
+            plan: plan.as_ptr(),
+            state,
+            line,
+            level: level.0,
+            args: args as u8,
+            version: layout::VERSION,
+            flags,
+        }
+    }
+
+    /// The format string.
+    pub fn format(&self) -> &CStr {
+        // SAFETY: the macros and `logdef.h` put a NUL-terminated literal here.
+        unsafe { CStr::from_ptr(self.format) }
+    }
+
+    /// The file name.
+    pub fn file(&self) -> &CStr {
+        // SAFETY: the macros and `logdef.h` put a NUL-terminated literal here.
+        unsafe { CStr::from_ptr(self.file) }
+    }
+
+    /// The module's name, if the caller has one.
+    pub fn module(&self) -> Option<&CStr> {
+        // SAFETY: either null or a NUL-terminated literal.
+        (!self.module.is_null()).then(|| unsafe { CStr::from_ptr(self.module) })
+    }
+
+    /// The line.
+    pub fn line(&self) -> u32 {
+        self.line
+    }
+
+    /// The level.
+    pub fn level(&self) -> Level {
+        Level(self.level)
+    }
+
+    /// How many arguments callers pass.
+    pub fn args(&self) -> usize {
+        self.args as usize
+    }
+
+    /// The kinds of the arguments, where they stand in the record: in C, whose
+    /// calls do not pass them.
+    pub(crate) fn kinds(&self) -> *const u8 {
+        self.kinds
+    }
+
+    /// The plan that the compiler made, with its length known to its maker.
+    pub(crate) fn plan(&self) -> *const ArgPlan {
+        self.plan
+    }
+
+    /// See [`layout::flags`].
+    pub fn flags(&self) -> u8 {
+        self.flags
+    }
+
+    /// The site's state.
+    pub fn state(&self) -> &SiteState {
+        // SAFETY: the macros and `logdef.h` point to a static that lives as
+        // long as the image.
+        unsafe { &*self.state }
+    }
+}
+
+const fn c_string(text: &'static str) -> *const c_char {
+    let bytes = text.as_bytes();
+    assert!(bytes[bytes.len() - 1] == 0);
+    bytes.as_ptr().cast()
+}
+
+/// What one image's C and C++ sites share: where to read the gate.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Image {
+    gate: AtomicPtr<AtomicU32>,
+    reserved: [u64; 7],
+}
+
+/// What the logger remembers of a site. All zero at first, but for `image`.
+#[derive(Debug)]
+#[repr(C)]
+pub struct SiteState {
+    /// Even and equal to the process's gate: off. One more: on. Anything else:
+    /// to be decided again. See [`crate::filter`].
+    pub gate: AtomicU32,
+    /// 0, [`RESOLVING`], or the site's number plus [`FIRST_ID`].
+    id: AtomicU32,
+    image: *const Image,
+    words: [AtomicU64; STATE_WORDS],
+}
+
+const RESOLVING: u32 = 1;
+/// Numbers of sites start here, so that they cannot be taken for a state.
+pub const FIRST_ID: u32 = 2;
+const STATE_WORDS: usize = 22;
+const INLINE_PLAN: usize = 13;
+
+const _: () = assert!(size_of::<SiteState>() == 192);
+
+// SAFETY: all but `image` is atomic, and `image` points to a static of the
+// same image, which is made of atomics.
+unsafe impl Sync for SiteState {}
+
+impl SiteState {
+    /// The state of a site that was never called.
+    pub const fn new() -> SiteState {
+        SiteState {
+            gate: AtomicU32::new(0),
+            id: AtomicU32::new(0),
+            image: ptr::null(),
+            words: [const { AtomicU64::new(0) }; STATE_WORDS],
+        }
+    }
+
+    /// Tells the image's C and C++ sites where the process's gate is.
+    pub(crate) fn connect(&self, gate: &'static AtomicU32) {
+        // SAFETY: either null or the static of the site's image.
+        if let Some(image) = unsafe { self.image.as_ref() } {
+            image
+                .gate
+                .store(ptr::from_ref(gate).cast_mut(), Ordering::Release);
+        }
+    }
+
+    /// The template, if one was published.
+    #[inline]
+    pub(crate) fn template(&self) -> Option<Template> {
+        let id = self.id.load(Ordering::Acquire);
+        if id < FIRST_ID {
+            return None;
+        }
+        let word = |at: usize| self.words[at].load(Ordering::Relaxed);
+        let meta = Meta::unpack(word(6));
+        let plan = word(7) as *const ArgPlan;
+        Some(Template {
+            prefix: [word(0), word(1), word(2), word(3), word(4), word(5)],
+            meta,
+            id,
+            plan,
+        })
+    }
+
+    /// Publishes a template, unless another thread is about to or has. Plans
+    /// that are not static go into the state if they fit.
+    pub(crate) fn publish(&self, template: &Template, plan: &[ArgPlan], id: u32) -> bool {
+        let claimed = self
+            .id
+            .compare_exchange(0, RESOLVING, Ordering::Relaxed, Ordering::Relaxed);
+        if claimed.is_err() {
+            return false;
+        }
+        let mut plan_at = template.plan;
+        if plan_at.is_null() {
+            if plan.len() > INLINE_PLAN {
+                // The state stays as it is: this site is resolved at each call.
+                return false;
+            }
+            for (word, plan) in self.words[STATE_WORDS - INLINE_PLAN..].iter().zip(plan) {
+                word.store(plan_word(plan), Ordering::Relaxed);
+            }
+            plan_at = self.words[STATE_WORDS - INLINE_PLAN..].as_ptr().cast();
+        }
+        for (word, value) in self.words.iter().zip(template.prefix) {
+            word.store(value, Ordering::Relaxed);
+        }
+        self.words[6].store(template.meta.pack(), Ordering::Relaxed);
+        self.words[7].store(plan_at as u64, Ordering::Relaxed);
+        self.id.store(id, Ordering::Release);
+        true
+    }
+}
+
+impl Default for SiteState {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+fn plan_word(plan: &ArgPlan) -> u64 {
+    const { assert!(size_of::<ArgPlan>() == 8) };
+    // SAFETY: `ArgPlan` is eight bytes without padding (asserted where it is
+    // declared and above).
+    unsafe { core::mem::transmute_copy(plan) }
+}
+
+/// Bytes of a template's prefix; the longest that can occur takes fewer.
+pub const PREFIX_ROOM: usize = 48;
+
+/// The constant part of a site's records, encoded: the tag, the map head and
+/// the fields magic, file, line, level and format, as far as they apply.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Template {
+    pub prefix: [u64; PREFIX_ROOM / 8],
+    pub meta: Meta,
+    /// The site's number; 0 while it has none.
+    pub id: u32,
+    /// Null while the plan is nowhere but on its maker's stack.
+    pub plan: *const ArgPlan,
+}
+
+/// What else is known of a site's records. Packs into one word.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Meta {
+    /// Bytes of the prefix in use.
+    pub prefix_len: u8,
+    /// Arguments on the wire.
+    pub wire_args: u8,
+    /// The image that holds the site, as an index into the process's images;
+    /// [`Meta::NO_IMAGE`] if none does.
+    pub image: u8,
+    /// The site's file name, as an index into the process's file names;
+    /// [`Meta::NO_FILE`] if it has none.
+    pub file: u16,
+    /// The format goes into the record itself.
+    pub format_text: bool,
+    /// The file name goes into the record itself.
+    pub file_text: bool,
+}
+
+impl Meta {
+    /// A file name without a number.
+    pub const NO_FILE: u16 = u16::MAX;
+    /// An image without a number, or none.
+    pub const NO_IMAGE: u8 = u8::MAX;
+
+    fn pack(self) -> u64 {
+        let flags = self.format_text as u64 | (self.file_text as u64) << 1;
+        self.prefix_len as u64
+            | (self.wire_args as u64) << 8
+            | (self.image as u64) << 16
+            | (self.file as u64) << 24
+            | flags << 40
+    }
+
+    #[inline]
+    fn unpack(word: u64) -> Meta {
+        Meta {
+            prefix_len: word as u8,
+            wire_args: (word >> 8) as u8,
+            image: (word >> 16) as u8,
+            file: (word >> 24) as u16,
+            format_text: word >> 40 & 1 != 0,
+            file_text: word >> 41 & 1 != 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn meta_survives_its_word() {
+        let meta = Meta {
+            prefix_len: 41,
+            wire_args: 64,
+            image: 255,
+            file: 0xfffe,
+            format_text: true,
+            file_text: false,
+        };
+        assert_eq!(Meta::unpack(meta.pack()), meta);
+    }
+
+    #[test]
+    fn a_template_is_published_once() {
+        let state = SiteState::new();
+        assert!(state.template().is_none());
+        let plan = logdef_wire::printf::plan::<2>(b"%d %s");
+        let template = Template {
+            prefix: [1, 2, 3, 4, 5, 6],
+            meta: Meta {
+                prefix_len: 48,
+                wire_args: 2,
+                ..Meta::default()
+            },
+            id: 0,
+            plan: ptr::null(),
+        };
+        assert!(state.publish(&template, &plan, FIRST_ID));
+        assert!(!state.publish(&template, &plan, FIRST_ID + 1));
+        let published = state.template().unwrap();
+        assert_eq!(published.prefix, template.prefix);
+        assert_eq!(published.meta, template.meta);
+        assert_eq!(published.id, FIRST_ID);
+        // SAFETY: the plan of two entries was copied into the state.
+        let copied = unsafe { core::slice::from_raw_parts(published.plan, 2) };
+        assert_eq!(copied, plan);
+    }
+}

@@ -1,0 +1,252 @@
+//! System calls with safe faces: files, memory, identity. A room for unsafe;
+//! knows nothing of logs. All may be called in a signal
+//! handler: none takes a lock or allocates, and none changes more of the
+//! process than it says.
+
+use core::ffi::{CStr, c_int};
+use core::num::NonZeroUsize;
+use core::ptr::{self, NonNull};
+
+/// An errno value.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Errno(pub i32);
+
+impl Errno {
+    /// What the last failed call of this thread left.
+    pub fn last() -> Errno {
+        // SAFETY: the location is this thread's own and always valid.
+        Errno(unsafe { *libc::__errno_location() })
+    }
+
+    /// Sets the thread's errno: a log call leaves it as it found it.
+    pub fn restore(self) {
+        // SAFETY: as in `last`.
+        unsafe { *libc::__errno_location() = self.0 }
+    }
+}
+
+impl From<Errno> for std::io::Error {
+    fn from(errno: Errno) -> Self {
+        std::io::Error::from_raw_os_error(errno.0)
+    }
+}
+
+fn checked(result: isize) -> Result<usize, Errno> {
+    usize::try_from(result).map_err(|_| Errno::last())
+}
+
+/// Opens a file, close-on-exec.
+pub(crate) fn open(path: &CStr, flags: c_int, mode: libc::mode_t) -> Result<c_int, Errno> {
+    // SAFETY: the path ends in a NUL; open writes to none of our memory.
+    let fd = unsafe { libc::open(path.as_ptr(), flags | libc::O_CLOEXEC, mode as libc::c_uint) };
+    checked(fd as isize).map(|fd| fd as c_int)
+}
+
+/// Closes a descriptor.
+pub(crate) fn close(fd: c_int) {
+    // SAFETY: the caller owns the descriptor.
+    unsafe { libc::close(fd) };
+}
+
+/// Writes once.
+pub(crate) fn write(fd: c_int, bytes: &[u8]) -> Result<usize, Errno> {
+    // SAFETY: the slice is valid for its length.
+    checked(unsafe { libc::write(fd, bytes.as_ptr().cast(), bytes.len()) })
+}
+
+/// Sends once, without SIGPIPE.
+pub(crate) fn send(fd: c_int, bytes: &[u8]) -> Result<usize, Errno> {
+    // SAFETY: the slice is valid for its length.
+    checked(unsafe { libc::send(fd, bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) })
+}
+
+/// Reads once.
+pub(crate) fn read(fd: c_int, into: &mut [u8]) -> Result<usize, Errno> {
+    // SAFETY: the slice is valid for its length.
+    checked(unsafe { libc::read(fd, into.as_mut_ptr().cast(), into.len()) })
+}
+
+/// What `fstat` says.
+pub(crate) fn stat(fd: c_int) -> Result<libc::stat, Errno> {
+    // SAFETY: all zeros is a valid `stat`, and the call fills it.
+    let mut stat = unsafe { core::mem::zeroed() };
+    // SAFETY: `stat` is valid for writes.
+    checked(unsafe { libc::fstat(fd, &mut stat) } as isize)?;
+    Ok(stat)
+}
+
+/// The magic number of the file system that holds a file.
+pub(crate) fn file_system(fd: c_int) -> Result<i64, Errno> {
+    // SAFETY: all zeros is a valid `statfs`, and the call fills it.
+    let mut statfs: libc::statfs = unsafe { core::mem::zeroed() };
+    // SAFETY: `statfs` is valid for writes.
+    checked(unsafe { libc::fstatfs(fd, &mut statfs) } as isize)?;
+    #[allow(clippy::unnecessary_cast, reason = "the type differs between targets")]
+    Ok(statfs.f_type as i64)
+}
+
+/// Waits until a file's bytes and size are on stable storage.
+pub(crate) fn sync_data(fd: c_int) -> Result<(), Errno> {
+    // SAFETY: touches none of our memory.
+    checked(unsafe { libc::fdatasync(fd) } as isize).map(drop)
+}
+
+/// Reads a symbolic link into `into`; what is longer is cut.
+pub(crate) fn read_link<'b>(path: &CStr, into: &'b mut [u8]) -> Result<&'b [u8], Errno> {
+    // SAFETY: the path ends in a NUL, the buffer is valid for its length.
+    let len =
+        checked(unsafe { libc::readlink(path.as_ptr(), into.as_mut_ptr().cast(), into.len()) })?;
+    Ok(&into[..len])
+}
+
+/// Nanoseconds of a clock.
+pub(crate) fn clock(clock: libc::clockid_t) -> u64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `time` is valid for writes; the vDSO takes no lock.
+    unsafe { libc::clock_gettime(clock, &mut time) };
+    (time.tv_sec as u64)
+        .wrapping_mul(1_000_000_000)
+        .wrapping_add(time.tv_nsec as u64)
+}
+
+/// A random number that is not zero.
+pub(crate) fn random() -> u64 {
+    let mut bytes = [0u8; 8];
+    // SAFETY: the buffer is valid for its length; eight bytes come whole.
+    let got =
+        unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), libc::GRND_NONBLOCK) };
+    let number = u64::from_ne_bytes(bytes);
+    if got == 8 && number != 0 {
+        return number;
+    }
+    // Before the kernel's pool is ready: time, pid and an address of ours.
+    let seed =
+        clock(libc::CLOCK_MONOTONIC) ^ (process_id() as u64) << 40 ^ &raw const seed_at as u64;
+    seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1
+}
+
+#[allow(non_upper_case_globals, reason = "only its address is used")]
+static seed_at: u8 = 0;
+
+/// The process id.
+pub(crate) fn process_id() -> u32 {
+    // SAFETY: cannot fail.
+    unsafe { libc::getpid() as u32 }
+}
+
+/// The kernel's id of this thread.
+pub(crate) fn thread_id() -> u32 {
+    // SAFETY: cannot fail.
+    unsafe { libc::syscall(libc::SYS_gettid) as u32 }
+}
+
+/// `pthread_self()`.
+pub(crate) fn thread_self() -> u64 {
+    // SAFETY: cannot fail.
+    unsafe { libc::pthread_self() as u64 }
+}
+
+/// This thread's name: up to 15 bytes and zeros.
+pub(crate) fn thread_name() -> [u8; 16] {
+    let mut name = [0; 16];
+    // SAFETY: PR_GET_NAME writes at most 16 bytes.
+    unsafe { libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr()) };
+    name
+}
+
+/// The host's name, cut to the buffer.
+pub(crate) fn host_name(into: &mut [u8; 64]) -> &[u8] {
+    // SAFETY: the buffer is valid for its length.
+    unsafe { libc::gethostname(into.as_mut_ptr().cast(), into.len()) };
+    until_nul(into)
+}
+
+/// The bytes before the first NUL.
+pub(crate) fn until_nul(bytes: &[u8]) -> &[u8] {
+    let len = bytes.iter().position(|byte| *byte == 0);
+    &bytes[..len.unwrap_or(bytes.len())]
+}
+
+/// Zeroed memory of the process's own that is never given back.
+pub(crate) fn allocate(len: NonZeroUsize) -> Result<NonNull<u8>, Errno> {
+    // SAFETY: a new mapping at an address of the kernel's choice harms nobody.
+    let at = unsafe {
+        libc::mmap(
+            ptr::null_mut(),
+            len.get(),
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+            -1,
+            0,
+        )
+    };
+    match NonNull::new(at.cast::<u8>()) {
+        Some(at) if at.as_ptr().addr() != usize::MAX => Ok(at),
+        _ => Err(Errno::last()),
+    }
+}
+
+/// Zeroed memory like [`allocate`]'s that a forked child sees as zeros again.
+/// `false` tells that the kernel cannot do that.
+pub(crate) fn allocate_wiped_on_fork(len: NonZeroUsize) -> Result<(NonNull<u8>, bool), Errno> {
+    let at = allocate(len)?;
+    // SAFETY: the range is the mapping just made.
+    let wiped = unsafe { libc::madvise(at.as_ptr().cast(), len.get(), libc::MADV_WIPEONFORK) } == 0;
+    Ok((at, wiped))
+}
+
+/// Memory for the length of one call, in a signal handler too.
+pub(crate) struct Temporary {
+    at: NonNull<u8>,
+    len: NonZeroUsize,
+}
+
+impl Temporary {
+    /// Maps `len` zeroed bytes.
+    pub fn new(len: NonZeroUsize) -> Result<Temporary, Errno> {
+        allocate(len).map(|at| Temporary { at, len })
+    }
+
+    /// The memory.
+    pub fn bytes(&mut self) -> &mut [u8] {
+        // SAFETY: the mapping is ours alone, of this length, and zeroed.
+        unsafe { core::slice::from_raw_parts_mut(self.at.as_ptr(), self.len.get()) }
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        // SAFETY: made in `new`, and `bytes` borrows from `self`.
+        unsafe { libc::munmap(self.at.as_ptr().cast(), self.len.get()) };
+    }
+}
+
+/// Writes once to a pipe. If nobody reads it, the SIGPIPE that this raises is
+/// taken away before it is delivered.
+pub(crate) fn write_without_sigpipe(fd: c_int, bytes: &[u8]) -> Result<usize, Errno> {
+    // SAFETY: the sets are valid, and filled before they are used; the mask is
+    // put back as it was.
+    unsafe {
+        let mut pipe: libc::sigset_t = core::mem::zeroed();
+        let mut before: libc::sigset_t = core::mem::zeroed();
+        let mut pending: libc::sigset_t = core::mem::zeroed();
+        libc::sigemptyset(&mut pipe);
+        libc::sigaddset(&mut pipe, libc::SIGPIPE);
+        libc::sigpending(&mut pending);
+        let was_pending = libc::sigismember(&pending, libc::SIGPIPE) == 1;
+        libc::pthread_sigmask(libc::SIG_BLOCK, &pipe, &mut before);
+        let written = write(fd, bytes);
+        if written == Err(Errno(libc::EPIPE)) && !was_pending {
+            let now = libc::timespec {
+                tv_sec: 0,
+                tv_nsec: 0,
+            };
+            libc::sigtimedwait(&pipe, ptr::null_mut(), &now);
+        }
+        libc::pthread_sigmask(libc::SIG_SETMASK, &before, ptr::null_mut());
+        written
+    }
+}

@@ -1,0 +1,427 @@
+//! What the logger keeps for each thread that logs: its place in the log, its
+//! number and count, and what the chunk it writes to already defines.
+//!
+//! A thread's memory is its own, and everything in it may be met half-changed
+//! by a signal handler of the same thread that logs. So a mark is never a
+//! flag that must be cleared: it is the id of the chunk for which it holds, and
+//! a new chunk makes all marks stale at once.
+//!
+//! The memory reads as zeros in a forked child. Zero is no run, so a child
+//! finds that it has to start anew at the price of a comparison that is made
+//! anyway.
+
+use crate::process::Process;
+use crate::sys;
+use core::num::NonZeroUsize;
+use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering, compiler_fence};
+use logdef_wire::{Sequence, ThreadNumber};
+
+/// Sites with numbers beyond this are defined again at each call.
+pub(crate) const MAX_SITES: usize = 16 << 10;
+const ADDRESS_SETS: usize = 256;
+const ADDRESS_WAYS: usize = 2;
+/// Room for the frames of one call that do not fit the stack.
+pub(crate) const SCRATCH: usize = 80 << 10;
+
+/// A thread's memory.
+#[repr(C, align(64))]
+pub(crate) struct Thread {
+    /// The run for which all this holds.
+    pub run: AtomicU64,
+    /// Where the thread writes; the sink's business.
+    pub place: AtomicU64,
+    /// The sequence of the next call.
+    pub next: AtomicU64,
+    /// How many calls before which all have returned.
+    pub returned: AtomicU64,
+    /// Records that could not be written since the last that could.
+    pub dropped: AtomicU64,
+    /// Calls in progress: more than one if a signal handler logs.
+    pub depth: AtomicU32,
+    scratch_taken: AtomicU32,
+    /// The fields run and thread, encoded.
+    pub fields: [AtomicU64; 3],
+    pub fields_len: AtomicU64,
+    /// Not 0 while a living thread owns this memory.
+    owner: AtomicU32,
+    tid: AtomicU32,
+    pub clock: crate::clock::Anchor,
+    name: [AtomicU64; 2],
+    thread_mark: AtomicU32,
+    images: [AtomicU32; 256],
+    files: [AtomicU32; crate::image::Images::MAX_FILES],
+    addresses: [[AddressMark; ADDRESS_WAYS]; ADDRESS_SETS],
+    victim: AtomicU8,
+    sites: [AtomicU32; MAX_SITES],
+    scratch: core::cell::UnsafeCell<[u8; SCRATCH]>,
+}
+
+// SAFETY: all but the scratch memory is atomic, and that is lent to its own
+// thread only, one call at a time, by `Scratch`.
+unsafe impl Sync for Thread {}
+
+struct AddressMark {
+    chunk: AtomicU32,
+    address: AtomicU64,
+}
+
+impl Thread {
+    /// Takes the next sequence. One instruction on x86_64, so that a handler
+    /// of this thread takes another.
+    #[inline]
+    pub fn count(&self) -> Sequence {
+        Sequence(own_add(&self.next, 1))
+    }
+
+    /// The thread's number in its run.
+    pub fn number(&self) -> ThreadNumber {
+        Sequence(self.next.load(Ordering::Relaxed)).number()
+    }
+
+    /// The kernel's id of the thread.
+    pub fn tid(&self) -> u32 {
+        self.tid.load(Ordering::Relaxed)
+    }
+
+    /// The thread's name as it was last seen: up to 15 bytes and zeros.
+    pub fn name(&self) -> [u8; 16] {
+        let [a, b] = &self.name;
+        let mut name = [0; 16];
+        name[..8].copy_from_slice(&a.load(Ordering::Relaxed).to_ne_bytes());
+        name[8..].copy_from_slice(&b.load(Ordering::Relaxed).to_ne_bytes());
+        name
+    }
+
+    /// Looks at the thread's name again; a new one is written again.
+    pub fn refresh_name(&self) {
+        let name = sys::thread_name();
+        if name != self.name() {
+            let (a, b) = name.split_at(8);
+            self.name[0].store(word(a), Ordering::Relaxed);
+            self.name[1].store(word(b), Ordering::Relaxed);
+            self.thread_mark.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether a chunk defines this thread.
+    #[inline]
+    pub fn has_thread(&self, chunk: u32) -> bool {
+        self.thread_mark.load(Ordering::Relaxed) == chunk
+    }
+
+    /// Marks the thread as defined; after its logdef was published.
+    pub fn mark_thread(&self, chunk: u32) {
+        self.thread_mark.store(chunk, Ordering::Relaxed);
+    }
+
+    /// Whether a chunk defines the format and file of a site.
+    #[inline]
+    pub fn has_site(&self, id: u32, chunk: u32) -> bool {
+        let mark = self.sites.get(id as usize);
+        mark.is_some_and(|mark| mark.load(Ordering::Relaxed) == chunk)
+    }
+
+    /// Marks a site as defined; after its logdefs were published.
+    pub fn mark_site(&self, id: u32, chunk: u32) {
+        if let Some(mark) = self.sites.get(id as usize) {
+            mark.store(chunk, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether a chunk defines a file name.
+    pub fn has_file(&self, file: u16, chunk: u32) -> bool {
+        let mark = self.files.get(file as usize);
+        mark.is_some_and(|mark| mark.load(Ordering::Relaxed) == chunk)
+    }
+
+    /// Marks a file name as defined.
+    pub fn mark_file(&self, file: u16, chunk: u32) {
+        if let Some(mark) = self.files.get(file as usize) {
+            mark.store(chunk, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether a chunk holds the preamble of an image.
+    pub fn has_image(&self, image: u8, chunk: u32) -> bool {
+        self.images[image as usize].load(Ordering::Relaxed) == chunk
+    }
+
+    /// Marks an image's preamble as written.
+    pub fn mark_image(&self, image: u8, chunk: u32) {
+        self.images[image as usize].store(chunk, Ordering::Relaxed);
+    }
+
+    /// Whether a chunk defines a code address.
+    pub fn has_address(&self, address: u64, chunk: u32) -> bool {
+        // The chunk is read first. If a handler replaces the entry between the
+        // two reads and the address still matches, the handler defined it.
+        address_set(&self.addresses, address).iter().any(|mark| {
+            let of = mark.chunk.load(Ordering::Relaxed);
+            compiler_fence(Ordering::SeqCst);
+            of == chunk && mark.address.load(Ordering::Relaxed) == address
+        })
+    }
+
+    /// Marks a code address as defined. An older one may be forgotten for it,
+    /// and is then defined again.
+    pub fn mark_address(&self, address: u64, chunk: u32) {
+        let set = address_set(&self.addresses, address);
+        let stale = set
+            .iter()
+            .position(|mark| mark.chunk.load(Ordering::Relaxed) != chunk);
+        let way = stale.unwrap_or_else(|| {
+            let victim = self.victim.load(Ordering::Relaxed);
+            self.victim.store(victim.wrapping_add(1), Ordering::Relaxed);
+            victim as usize % ADDRESS_WAYS
+        });
+        set[way].chunk.store(0, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        set[way].address.store(address, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        set[way].chunk.store(chunk, Ordering::Relaxed);
+    }
+
+    /// The thread's scratch memory, unless a call that was interrupted has it.
+    pub fn scratch(&self) -> Option<Scratch<'_>> {
+        if self.scratch_taken.load(Ordering::Relaxed) != 0 {
+            return None;
+        }
+        self.scratch_taken.store(1, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        Some(Scratch { thread: self })
+    }
+}
+
+fn address_set(
+    sets: &[[AddressMark; ADDRESS_WAYS]; ADDRESS_SETS],
+    address: u64,
+) -> &[AddressMark; ADDRESS_WAYS] {
+    let hash = address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56;
+    &sets[hash as usize % ADDRESS_SETS]
+}
+
+fn word(bytes: &[u8]) -> u64 {
+    bytes.first_chunk().copied().map_or(0, u64::from_ne_bytes)
+}
+
+/// Adds to a word that only its own thread and that thread's signal handlers
+/// write. On x86_64 one instruction without a lock prefix: a handler comes
+/// before or after it, never between its load and its store.
+#[inline(always)]
+pub(crate) fn own_add(word: &AtomicU64, add: u64) -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let mut value = add;
+        // SAFETY: the word is valid and aligned; other threads only read it,
+        // and an aligned eight-byte store is seen whole.
+        unsafe {
+            core::arch::asm!(
+                "xadd qword ptr [{word}], {value}",
+                word = in(reg) word.as_ptr(),
+                value = inout(reg) value,
+                options(nostack),
+            );
+        }
+        value
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        word.fetch_add(add, Ordering::Relaxed)
+    }
+}
+
+/// The loan of a thread's scratch memory.
+pub(crate) struct Scratch<'t> {
+    thread: &'t Thread,
+}
+
+impl Scratch<'_> {
+    /// The memory; what it holds is of no meaning.
+    pub fn bytes(&mut self) -> &mut [u8] {
+        // SAFETY: `scratch_taken` is set, so no other loan exists, and other
+        // threads never borrow this thread's scratch.
+        unsafe { &mut *self.thread.scratch.get() }
+    }
+}
+
+impl Drop for Scratch<'_> {
+    fn drop(&mut self) {
+        compiler_fence(Ordering::SeqCst);
+        self.thread.scratch_taken.store(0, Ordering::Relaxed);
+    }
+}
+
+const REGION_THREADS: usize = 16;
+const MAX_REGIONS: usize = 4096;
+
+/// The memory of all threads of a process: regions of [`REGION_THREADS`],
+/// mapped as they are needed, their pages as they are touched.
+pub(crate) struct Threads {
+    regions: [AtomicPtr<[Thread; REGION_THREADS]>; MAX_REGIONS],
+}
+
+impl Threads {
+    pub const fn new() -> Threads {
+        Threads {
+            regions: [const { AtomicPtr::new(core::ptr::null_mut()) }; MAX_REGIONS],
+        }
+    }
+
+    /// Every thread's memory, owned or not.
+    pub fn iter(&self) -> impl Iterator<Item = &Thread> {
+        let regions = self
+            .regions
+            .iter()
+            .map(|region| region.load(Ordering::Acquire));
+        regions
+            .take_while(|region| !region.is_null())
+            // SAFETY: published by `claim` and never given back.
+            .flat_map(|region| unsafe { &*region })
+    }
+
+    /// Memory for a thread that logs for the first time: that of a thread that
+    /// has ended, with the chunk that it left, or new.
+    pub fn claim(&self) -> Option<&Thread> {
+        for slot in &self.regions {
+            let mut region = slot.load(Ordering::Acquire);
+            if region.is_null() {
+                let len =
+                    const { NonZeroUsize::new(size_of::<[Thread; REGION_THREADS]>()).unwrap() };
+                let (new, wiped) = sys::allocate_wiped_on_fork(len).ok()?;
+                if !wiped {
+                    crate::process::WIPE_ON_FORK_MISSING.store(true, Ordering::Relaxed);
+                }
+                let new = new.as_ptr().cast();
+                region = match slot.compare_exchange(
+                    core::ptr::null_mut(),
+                    new,
+                    Ordering::AcqRel,
+                    Ordering::Acquire,
+                ) {
+                    Ok(_) => new,
+                    // Another thread's region came first; ours stays untouched
+                    // and costs no memory.
+                    Err(other) => other,
+                };
+            }
+            // SAFETY: published above and never given back; zeros are a valid
+            // `Thread`.
+            for thread in unsafe { &*region } {
+                if thread.take() {
+                    return Some(thread);
+                }
+            }
+        }
+        None
+    }
+}
+
+impl Thread {
+    fn take(&self) -> bool {
+        self.owner.load(Ordering::Relaxed) == 0
+            && self
+                .owner
+                .compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed)
+                .is_ok()
+    }
+
+    /// Whether a living thread owns this memory.
+    pub fn is_owned(&self) -> bool {
+        self.owner.load(Ordering::Acquire) != 0
+    }
+
+    /// Makes the memory that of the calling thread, under a new number.
+    pub fn adopt(&self, process: &Process, number: ThreadNumber) {
+        let run = process.run();
+        if self.run.load(Ordering::Relaxed) != run.0 {
+            // Of an earlier run: its chunk is in another file.
+            self.place.store(0, Ordering::Relaxed);
+        }
+        self.owner.store(1, Ordering::Relaxed);
+        self.depth.store(0, Ordering::Relaxed);
+        self.dropped.store(0, Ordering::Relaxed);
+        self.scratch_taken.store(0, Ordering::Relaxed);
+        self.thread_mark.store(0, Ordering::Relaxed);
+        let first = Sequence::new(number, 0).0;
+        self.next.store(first, Ordering::Relaxed);
+        self.returned.store(first, Ordering::Relaxed);
+        self.tid.store(sys::thread_id(), Ordering::Relaxed);
+        self.clock.reset();
+        self.refresh_name();
+        let mut fields = [0; 24];
+        let mut encoder = logdef_wire::msgpack::Encoder::new(&mut fields);
+        // Two field tags and two integers: at most twenty bytes.
+        let encoded = encoder
+            .uint(5)
+            .and_then(|()| encoder.uint64(run.0))
+            .and_then(|()| encoder.uint(6))
+            .and_then(|()| encoder.uint(sys::thread_self()));
+        debug_assert!(encoded.is_ok());
+        let len = encoder.position();
+        for (to, from) in self.fields.iter().zip(fields.chunks(8)) {
+            to.store(word(from), Ordering::Relaxed);
+        }
+        self.fields_len.store(len as u64, Ordering::Relaxed);
+        self.run.store(run.0, Ordering::Release);
+    }
+
+    /// Leaves the memory to the next thread.
+    pub fn release(&self) {
+        self.owner.store(0, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn thread() -> &'static Thread {
+        static THREADS: Threads = Threads::new();
+        THREADS.claim().unwrap()
+    }
+
+    #[test]
+    fn marks_hold_for_one_chunk() {
+        let thread = thread();
+        assert!(!thread.has_site(7, 1));
+        thread.mark_site(7, 1);
+        thread.mark_file(3, 1);
+        thread.mark_image(0, 1);
+        assert!(thread.has_site(7, 1) && thread.has_file(3, 1) && thread.has_image(0, 1));
+        assert!(!thread.has_site(7, 2) && !thread.has_file(3, 2) && !thread.has_image(0, 2));
+        thread.mark_site(MAX_SITES as u32, 1);
+        assert!(!thread.has_site(MAX_SITES as u32, 1));
+    }
+
+    #[test]
+    fn addresses_are_remembered_until_they_are_crowded_out() {
+        let thread = thread();
+        for address in 0..100_000u64 {
+            thread.mark_address(address, 9);
+            assert!(thread.has_address(address, 9));
+            assert!(!thread.has_address(address, 8));
+        }
+        let kept = (0..100_000).filter(|a| thread.has_address(*a, 9)).count();
+        assert_eq!(kept, ADDRESS_SETS * ADDRESS_WAYS);
+    }
+
+    #[test]
+    fn scratch_is_lent_once() {
+        let thread = thread();
+        let first = thread.scratch().unwrap();
+        assert!(thread.scratch().is_none());
+        drop(first);
+        assert!(thread.scratch().is_some());
+    }
+
+    #[test]
+    fn memory_of_an_ended_thread_is_used_again() {
+        static THREADS: Threads = Threads::new();
+        let all: Vec<_> = (0..REGION_THREADS + 1)
+            .map(|_| THREADS.claim().unwrap())
+            .collect();
+        all[3].release();
+        assert!(core::ptr::eq(THREADS.claim().unwrap(), all[3]));
+        assert_eq!(THREADS.iter().count(), 2 * REGION_THREADS);
+    }
+}

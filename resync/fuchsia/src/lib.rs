@@ -1,1 +1,12 @@
-//! Placeholder.
+//! Codecs and state machines of the Fuchsia diagnostics formats: bytes in, values out.
+//!
+//! Nothing here opens a file, a socket or a clock, and nothing here knows of logdefs: the crate can be
+//! used alone by anyone who has to read or write these formats on Linux.
+//!
+//! | module | what it speaks |
+//! |---|---|
+//! | [`structured`] | structured log records: one record, typed key/value arguments |
+
+#![forbid(unsafe_code)]
+
+pub mod structured;

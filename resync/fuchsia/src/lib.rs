@@ -6,7 +6,9 @@
 //! | module | what it speaks |
 //! |---|---|
 //! | [`structured`] | structured log records: one record, typed key/value arguments |
+//! | [`legacy`] | the older fixed-header log packets |
 
 #![forbid(unsafe_code)]
 
+pub mod legacy;
 pub mod structured;

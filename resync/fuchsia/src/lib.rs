@@ -7,8 +7,10 @@
 //! |---|---|
 //! | [`structured`] | structured log records: one record, typed key/value arguments |
 //! | [`legacy`] | the older fixed-header log packets |
+//! | [`diagnostics`] | the JSON in which stored logs and inspect data are answered, its batches and its text |
 
 #![forbid(unsafe_code)]
 
+pub mod diagnostics;
 pub mod legacy;
 pub mod structured;

@@ -8,9 +8,11 @@
 //! | [`structured`] | structured log records: one record, typed key/value arguments |
 //! | [`legacy`] | the older fixed-header log packets |
 //! | [`diagnostics`] | the JSON in which stored logs and inspect data are answered, its batches and its text |
+//! | [`stream`] | the shared-memory stream source: messages, buffer layout, both state machines |
 
 #![forbid(unsafe_code)]
 
 pub mod diagnostics;
 pub mod legacy;
+pub mod stream;
 pub mod structured;

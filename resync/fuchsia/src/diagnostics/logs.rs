@@ -1,0 +1,261 @@
+//! Log data: metadata, errors and payload of one record.
+
+use serde::de;
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::data::null_is_default;
+use super::node::Node;
+use super::{Data, DataSource, Property, VERSION};
+use crate::structured::Severity;
+
+/// One log record in an answer.
+pub type LogsData = Data<LogsMetadata, LogsPayload>;
+
+impl LogsData {
+    /// A record of `severity` and nothing else.
+    pub fn new(moniker: impl Into<String>, timestamp: i64, severity: Severity) -> Self {
+        Self {
+            data_source: DataSource::Logs,
+            metadata: LogsMetadata {
+                errors: Vec::new(),
+                component_url: None,
+                timestamp,
+                severity: severity.bucket(),
+                raw_severity: severity.raw(),
+                tags: Vec::new(),
+                pid: None,
+                tid: None,
+                file: None,
+                line: None,
+            },
+            moniker: moniker.into(),
+            payload: Some(LogsPayload::default()),
+            version: VERSION,
+        }
+    }
+
+    /// Takes the payload away because it is larger than the answer may be, and says so.
+    pub fn drop_payload(&mut self) {
+        self.payload = None;
+        self.metadata.errors = vec![LogError::Other {
+            message: "Schema failed to fit component budget.".to_owned(),
+        }];
+    }
+}
+
+/// What is known about a log record.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LogsMetadata {
+    /// What went wrong on its way here; at most one of each kind.
+    #[serde(
+        default,
+        deserialize_with = "null_is_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub errors: Vec<LogError>,
+    /// Where the component was started from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub component_url: Option<String>,
+    /// Nanoseconds on the clock of the stream.
+    pub timestamp: i64,
+    /// The named severity.
+    #[serde(with = "severity_name")]
+    pub severity: Severity,
+    /// The severity byte, when it is none of the named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raw_severity: Option<u8>,
+    /// The tags in the order they were written; written even if there are none.
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub tags: Vec<String>,
+    /// The process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u64>,
+    /// The thread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tid: Option<u64>,
+    /// The source file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The line in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+}
+
+impl LogsMetadata {
+    /// The severity byte as it was recorded.
+    pub fn recorded_severity(&self) -> Severity {
+        self.raw_severity.map_or(self.severity, Severity)
+    }
+
+    /// Adds an error, in place of one of the same kind; a count of 0 is no error.
+    pub fn set_error(&mut self, error: LogError) {
+        let same_kind =
+            |other: &LogError| std::mem::discriminant(other) == std::mem::discriminant(&error);
+        if matches!(error.count(), Some(0)) {
+            return;
+        }
+        match self.errors.iter().position(same_kind) {
+            Some(index) => self.errors[index] = error,
+            None => self.errors.push(error),
+        }
+    }
+}
+
+/// What went wrong with a record, or with those before it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogError {
+    /// The writer could not send this many records before this one.
+    DroppedLogs {
+        /// How many.
+        count: u64,
+    },
+    /// The service rolled this many records out before they could be answered.
+    RolledOutLogs {
+        /// How many.
+        count: u64,
+    },
+    /// The record could not be read.
+    ParseRecord(String),
+    /// Anything else.
+    Other {
+        /// What it was.
+        message: String,
+    },
+}
+
+impl LogError {
+    /// The count of those errors that have one.
+    pub fn count(&self) -> Option<u64> {
+        match self {
+            Self::DroppedLogs { count } | Self::RolledOutLogs { count } => Some(*count),
+            Self::ParseRecord(_) | Self::Other { .. } => None,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for LogError {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        enum Spelling {
+            DroppedLogs {
+                count: u64,
+            },
+            RolledOutLogs {
+                count: u64,
+            },
+            #[serde(alias = "failed_to_parse_record")]
+            ParseRecord(String),
+            Other(Message),
+        }
+        Ok(match Spelling::deserialize(deserializer)? {
+            Spelling::DroppedLogs { count } => Self::DroppedLogs { count },
+            Spelling::RolledOutLogs { count } => Self::RolledOutLogs { count },
+            Spelling::ParseRecord(text) => Self::ParseRecord(text),
+            Spelling::Other(Message(message)) => Self::Other { message },
+        })
+    }
+}
+
+/// A message, bare or in an object of its own.
+pub(super) struct Message(pub(super) String);
+
+impl<'de> Deserialize<'de> for Message {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Spelling {
+            Bare(String),
+            Object { message: String },
+        }
+        let (Spelling::Bare(message) | Spelling::Object { message }) =
+            Spelling::deserialize(deserializer)?;
+        Ok(Self(message))
+    }
+}
+
+mod severity_name {
+    use super::{Deserialize, Deserializer, Serializer, Severity, de};
+
+    pub fn serialize<S: Serializer>(severity: &Severity, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(severity.name())
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Severity, D::Error> {
+        let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
+        text.parse()
+            .map_err(|error| de::Error::custom(format_args!("severity {text:?} is {error}")))
+    }
+}
+
+/// What a record says.
+///
+/// In JSON, under `root`: `keys` if there are any, and `message`, empty if there is none.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LogsPayload {
+    /// The text.
+    pub message: Option<String>,
+    /// The arguments that are not metadata; names may repeat.
+    pub keys: Vec<(String, Property)>,
+}
+
+impl Serialize for LogsPayload {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut payload = serializer.serialize_map(Some(1))?;
+        payload.serialize_entry("root", &Root(self))?;
+        payload.end()
+    }
+}
+
+struct Root<'a>(&'a LogsPayload);
+
+impl Serialize for Root<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self(payload) = self;
+        let mut root = serializer.serialize_map(None)?;
+        if !payload.keys.is_empty() {
+            root.serialize_entry("keys", &Pairs(&payload.keys))?;
+        }
+        let value = payload.message.as_ref().map(|message| ("value", message));
+        root.serialize_entry("message", &Pairs(value.as_slice()))?;
+        root.end()
+    }
+}
+
+/// An object of these names and values, in this order.
+struct Pairs<'a, N, T>(&'a [(N, T)]);
+
+impl<N: Serialize, T: Serialize> Serialize for Pairs<'_, N, T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
+    }
+}
+
+impl<'de> Deserialize<'de> for LogsPayload {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut node = Node::deserialize(deserializer)?;
+        if let Some(index) = node.children.iter().position(|(name, _)| name == "root") {
+            node = node.children.swap_remove(index).1;
+        }
+        let mut payload = Self::default();
+        for (name, child) in node.children {
+            match name.as_str() {
+                "keys" => payload.keys.extend(child.properties),
+                "message" => payload.message = child.properties.into_iter().find_map(text_value),
+                _ => {}
+            }
+        }
+        Ok(payload)
+    }
+}
+
+fn text_value((name, property): (String, Property)) -> Option<String> {
+    match property {
+        Property::Text(text) if name == "value" => Some(text),
+        // Text that looks like bytes is still the message.
+        bytes @ Property::Bytes(_) if name == "value" => Some(bytes.to_string()),
+        _ => None,
+    }
+}

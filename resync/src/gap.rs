@@ -1,0 +1,91 @@
+//! What stands between frames: padding, torn frames, damage. Only the words for
+//! it; the items iterator decides which applies.
+
+use std::fmt;
+
+/// Bytes that are no frame.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct Gap {
+    /// Offset of the first byte.
+    pub offset: u64,
+    /// How many bytes.
+    pub len: u64,
+    /// What they are.
+    pub kind: GapKind,
+}
+
+impl Gap {
+    /// Offset behind the last byte.
+    pub fn end(&self) -> u64 {
+        self.offset + self.len
+    }
+
+    /// Whether something was lost here that had been written.
+    pub fn is_damage(&self) -> bool {
+        matches!(self.kind, GapKind::Damage(_))
+    }
+}
+
+/// What bytes outside frames are.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum GapKind {
+    /// Zeros between frames: the unused tail of a chunk, or space reserved ahead.
+    Padding,
+    /// A frame that was being written when the writer, or the file, ended. No
+    /// damage: the call that wrote it never returned, or the file was cut here.
+    Torn(Torn),
+    /// Bytes that were something else once.
+    Damage(Damage),
+}
+
+/// How a frame came to be torn.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum Torn {
+    /// Its place was reserved and its length stored, but it was never published.
+    Unpublished,
+    /// The file ends inside it, or ended when something was appended.
+    Cut,
+}
+
+/// Why bytes are taken for damage.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum Damage {
+    /// A frame header stands here, but its checksum is not that of what follows.
+    Checksum,
+    /// A frame header stands here that claims more bytes than there are, or than
+    /// a record may have.
+    Length,
+    /// No frame header stands where one must.
+    NoHeader,
+    /// Zeros, and the thread whose records should stand here went on counting.
+    LostBlock,
+}
+
+impl Damage {
+    /// The reason as a word for machines.
+    pub fn name(self) -> &'static str {
+        match self {
+            Damage::Checksum => "checksum",
+            Damage::Length => "length",
+            Damage::NoHeader => "no header",
+            Damage::LostBlock => "lost block",
+        }
+    }
+}
+
+impl fmt::Display for GapKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            GapKind::Padding => "padding",
+            GapKind::Torn(Torn::Unpublished) => "torn: a frame that was never finished",
+            GapKind::Torn(Torn::Cut) => "torn: the file was cut inside a frame",
+            GapKind::Damage(Damage::Checksum) => "damage: checksum mismatch",
+            GapKind::Damage(Damage::Length) => "damage: frame length runs past the end",
+            GapKind::Damage(Damage::NoHeader) => "damage: no frame header",
+            GapKind::Damage(Damage::LostBlock) => "damage: zeros where records stood",
+        })
+    }
+}

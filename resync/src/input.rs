@@ -1,0 +1,350 @@
+//! Where bytes come from: files, standard input, compressed files, memory. All
+//! become something that can be read at any offset, since a logdef may stand
+//! anywhere. Nothing is ever mapped: a live file may shrink. Knows nothing of
+//! frames.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Seek, Write};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+/// Streams are kept in memory up to this many bytes, beyond that in a temporary
+/// file without a name.
+const IN_MEMORY: usize = 8 << 20;
+
+/// One source of log bytes, readable at any offset.
+///
+/// ```
+/// use logdef_resync::Input;
+/// let input = Input::from_bytes("example", vec![0; 16]);
+/// assert_eq!((input.name(), input.len()), ("example", 16));
+/// ```
+#[derive(Debug)]
+pub struct Input {
+    name: String,
+    path: Option<PathBuf>,
+    store: Store,
+    len: u64,
+}
+
+#[derive(Debug)]
+enum Store {
+    Memory(Vec<u8>),
+    File(File),
+}
+
+/// An input that could not be opened or read.
+#[derive(Debug)]
+pub struct Error {
+    name: String,
+    cause: io::Error,
+}
+
+impl Error {
+    /// What `cause` happened to.
+    pub fn new(name: impl Into<String>, cause: io::Error) -> Error {
+        Error {
+            name: name.into(),
+            cause,
+        }
+    }
+
+    /// The name of the input.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What the system said.
+    pub fn cause(&self) -> &io::Error {
+        &self.cause
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.name, self.cause)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.cause)
+    }
+}
+
+impl Input {
+    /// The file at `path`, or standard input for `-`. Files compressed by gzip
+    /// or zstd are told by their first bytes and decompressed.
+    pub fn open(path: &Path) -> Result<Input, Error> {
+        let name = path.display().to_string();
+        let opened = if path == Path::new("-") {
+            Input::from_reader("standard input", io::stdin().lock())
+        } else {
+            Input::open_file(&name, path)
+        };
+        opened.map_err(|cause| Error { name, cause })
+    }
+
+    /// Bytes in memory.
+    pub fn from_bytes(name: impl Into<String>, bytes: Vec<u8>) -> Input {
+        Input {
+            name: name.into(),
+            path: None,
+            len: bytes.len() as u64,
+            store: Store::Memory(bytes),
+        }
+    }
+
+    /// A stream, read to its end and decompressed if its first bytes ask for it.
+    pub fn from_reader(name: impl Into<String>, reader: impl Read) -> io::Result<Input> {
+        let mut reader = BufReader::with_capacity(64 << 10, reader);
+        let store = match Compression::of(reader.fill_buf()?) {
+            Compression::None => spool(reader),
+            Compression::Gzip => spool(flate2::bufread::MultiGzDecoder::new(reader)),
+            Compression::Zstd => spool(Zstd::new(reader)),
+        }?;
+        let len = match &store {
+            Store::Memory(bytes) => bytes.len() as u64,
+            Store::File(file) => file.metadata()?.len(),
+        };
+        Ok(Input {
+            name: name.into(),
+            path: None,
+            store,
+            len,
+        })
+    }
+
+    fn open_file(name: &str, path: &Path) -> io::Result<Input> {
+        let file = File::open(path)?;
+        let metadata = file.metadata()?;
+        if metadata.is_dir() {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
+        let mut head = [0; 4];
+        let seekable = metadata.is_file();
+        let compressed = seekable && {
+            let got = file.read_at(&mut head, 0)?;
+            Compression::of(&head[..got]) != Compression::None
+        };
+        let mut input = if seekable && !compressed {
+            Input {
+                name: name.to_owned(),
+                path: None,
+                len: metadata.len(),
+                store: Store::File(file),
+            }
+        } else {
+            Input::from_reader(name, file)?
+        };
+        input.path = Some(path.to_owned());
+        Ok(input)
+    }
+
+    /// What to call it in messages.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The path it was opened at, if it has one.
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// Bytes it had when it was opened, decompressed. A live file may have grown
+    /// since.
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Whether it had no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Fills `buffer` from `offset` on, as far as there are bytes, and returns
+    /// how many there were.
+    pub fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        match &self.store {
+            Store::Memory(bytes) => {
+                let rest = usize::try_from(offset)
+                    .ok()
+                    .and_then(|offset| bytes.get(offset..))
+                    .unwrap_or(&[]);
+                let len = rest.len().min(buffer.len());
+                buffer[..len].copy_from_slice(&rest[..len]);
+                Ok(len)
+            }
+            Store::File(file) => {
+                let mut got = 0;
+                while got < buffer.len() {
+                    match file.read_at(&mut buffer[got..], offset + got as u64) {
+                        Ok(0) => break,
+                        Ok(n) => got += n,
+                        Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                        Err(error) => return Err(error),
+                    }
+                }
+                Ok(got)
+            }
+        }
+    }
+
+    /// The bytes themselves, if they are in memory.
+    pub(crate) fn in_memory(&self) -> Option<&[u8]> {
+        match &self.store {
+            Store::Memory(bytes) => Some(bytes),
+            Store::File(_) => None,
+        }
+    }
+
+    /// Device and inode of the file that is open, to notice when another takes
+    /// its name; and its length now.
+    pub(crate) fn file_identity(&self) -> io::Result<Option<((u64, u64), u64)>> {
+        match &self.store {
+            Store::Memory(_) => Ok(None),
+            Store::File(file) => {
+                let metadata = file.metadata()?;
+                Ok(Some(((metadata.dev(), metadata.ino()), metadata.len())))
+            }
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Compression {
+    None,
+    Gzip,
+    Zstd,
+}
+
+impl Compression {
+    fn of(head: &[u8]) -> Compression {
+        match head {
+            [0x1f, 0x8b, ..] => Compression::Gzip,
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => Compression::Zstd,
+            _ => Compression::None,
+        }
+    }
+}
+
+/// Keeps a whole stream. A compressed stream that breaks off, as a damaged or
+/// cut file does, gives the bytes up to there: the scanner will say what is
+/// missing.
+fn spool(mut stream: impl Read) -> io::Result<Store> {
+    let mut memory = Vec::new();
+    let mut file: Option<File> = None;
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        let got = match stream.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(got) => got,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) if memory.is_empty() && file.is_none() => return Err(error),
+            Err(_) => break,
+        };
+        match &mut file {
+            Some(file) => file.write_all(&buffer[..got])?,
+            None if memory.len() + got > IN_MEMORY => {
+                let mut spilled = tempfile::tempfile()?;
+                spilled.write_all(&memory)?;
+                spilled.write_all(&buffer[..got])?;
+                memory = Vec::new();
+                file = Some(spilled);
+            }
+            None => memory.extend_from_slice(&buffer[..got]),
+        }
+    }
+    match file {
+        Some(mut file) => {
+            file.rewind()?;
+            Ok(Store::File(file))
+        }
+        None => Ok(Store::Memory(memory)),
+    }
+}
+
+/// All zstd frames of a stream, one after the other.
+struct Zstd<R: BufRead> {
+    decoder: Option<ruzstd::decoding::StreamingDecoder<R, ruzstd::decoding::FrameDecoder>>,
+    rest: Option<R>,
+}
+
+impl<R: BufRead> Zstd<R> {
+    fn new(reader: R) -> Self {
+        Zstd {
+            decoder: None,
+            rest: Some(reader),
+        }
+    }
+}
+
+impl<R: BufRead> Read for Zstd<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            if let Some(decoder) = &mut self.decoder {
+                let got = decoder.read(buffer)?;
+                if got > 0 {
+                    return Ok(got);
+                }
+                self.rest = self.decoder.take().map(|decoder| decoder.into_inner());
+            }
+            let Some(mut reader) = self.rest.take() else {
+                return Ok(0);
+            };
+            if reader.fill_buf()?.is_empty() {
+                return Ok(0);
+            }
+            let decoder = ruzstd::decoding::StreamingDecoder::new(reader);
+            self.decoder = Some(decoder.map_err(io::Error::other)?);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gzip_is_told_by_its_first_bytes_even_when_cut() {
+        let text = b"a log that was compressed ".repeat(1000);
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(&text).unwrap();
+        let mut packed = encoder.finish().unwrap();
+        let input = Input::from_reader("x", &packed[..]).unwrap();
+        assert_eq!(input.in_memory(), Some(&text[..]));
+        packed.truncate(packed.len() - 20);
+        let input = Input::from_reader("x", &packed[..]).unwrap();
+        let cut = input.in_memory().unwrap();
+        assert!(text.starts_with(cut));
+    }
+
+    #[test]
+    fn zstd_frames_follow_each_other() {
+        let pack = |bytes: &[u8]| {
+            ruzstd::encoding::compress_to_vec(bytes, ruzstd::encoding::CompressionLevel::Fastest)
+        };
+        let packed = [pack(b"first "), pack(b"second")].concat();
+        let input = Input::from_reader("x", &packed[..]).unwrap();
+        assert_eq!(input.in_memory(), Some(&b"first second"[..]));
+    }
+
+    #[test]
+    fn long_streams_leave_memory() {
+        let bytes: Vec<u8> = (0..IN_MEMORY + 12345).map(|n| n as u8).collect();
+        let input = Input::from_reader("x", &bytes[..]).unwrap();
+        assert!(input.in_memory().is_none());
+        assert_eq!(input.len(), bytes.len() as u64);
+        let mut tail = [0; 8];
+        let at = bytes.len() - 5;
+        assert_eq!(input.read_at(&mut tail, at as u64).unwrap(), 5);
+        assert_eq!(tail[..5], bytes[at..]);
+    }
+
+    #[test]
+    fn a_directory_is_refused_by_name() {
+        let error = Input::open(Path::new("/")).unwrap_err();
+        assert!(error.to_string().starts_with("/: "), "{error}");
+    }
+}

@@ -1,0 +1,340 @@
+//! The items of an input in the order of their bytes: frames and gaps, without
+//! a byte left out. Decides what each gap is; what a record means is others'
+//! business.
+//!
+//! ```text
+//!  frame  frame  00 00 00 ..  C1 CE frame   .. xx xx xx ..   frame   00 .. C1 DA hh ll ..  end
+//! |------|------|- padding --|-------------|--- damage ----|--------|------- torn --------|
+//! ```
+
+use crate::gap::{Damage, Gap, GapKind, Torn};
+use crate::input::{Error, Input};
+use crate::scan::{Scanner, Span, Work};
+use crate::window::Window;
+use logdef_wire::frame::{self, Header};
+use logdef_wire::{Record, Tag};
+use std::io;
+use std::ops::Range;
+
+/// Bytes of the longest header.
+const HEADER: usize = frame::LONG_HEADER_LEN;
+
+/// A part of an input.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Item<'a> {
+    /// A valid frame.
+    Frame(FrameItem<'a>),
+    /// Bytes that are no frame.
+    Gap(Gap),
+}
+
+/// A valid frame and where it stands.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct FrameItem<'a> {
+    /// Offset of its first byte.
+    pub offset: u64,
+    /// The whole frame, header and body.
+    pub bytes: &'a [u8],
+    /// The record: tag and payload.
+    pub body: &'a [u8],
+}
+
+impl FrameItem<'_> {
+    /// The tag of the record.
+    #[inline]
+    pub fn tag(&self) -> Tag {
+        Tag(self.body[0])
+    }
+
+    /// Offset behind its last byte.
+    pub fn end(&self) -> u64 {
+        self.offset + self.bytes.len() as u64
+    }
+}
+
+/// Walks over an input and accounts for each byte of it.
+///
+/// ```
+/// use logdef_resync::{GapKind, Input, Item, Items};
+///
+/// // The shortest record, some zeros, and a byte that should not be there.
+/// let frame = [0xc1, 0xce, 0xac, 0x61, 0x91, 0xdf, 0xc1, 0xa2, 0x00, 0x80];
+/// let mut bytes = frame.to_vec();
+/// bytes.extend([0; 6]);
+/// bytes.extend(frame);
+/// bytes.push(0xff);
+/// let input = Input::from_bytes("example", bytes);
+///
+/// let mut items = Items::new(&input);
+/// let mut seen = Vec::new();
+/// while let Some(item) = items.next()? {
+///     seen.push(match item {
+///         Item::Frame(frame) => (frame.offset, "frame".to_owned()),
+///         Item::Gap(gap) => (gap.offset, gap.kind.to_string()),
+///     });
+/// }
+/// assert_eq!(seen[0], (0, "frame".to_owned()));
+/// assert_eq!(seen[1], (10, "padding".to_owned()));
+/// assert_eq!(seen[2], (16, "frame".to_owned()));
+/// assert_eq!(seen[3], (26, "damage: no frame header".to_owned()));
+/// # Ok::<(), logdef_resync::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Items<'i> {
+    name: &'i str,
+    scanner: Scanner<'i>,
+    /// Where the next item starts.
+    at: u64,
+    /// Frames that start here or later belong to someone else.
+    limit: u64,
+    /// Gaps and the frame behind them that were found on the way.
+    gap: Option<Gap>,
+    tail: Option<Gap>,
+    frame: Option<Span>,
+    /// Where the chunk ends that the last preamble opened.
+    chunk_end: u64,
+}
+
+enum Step {
+    Frame(Span),
+    Gap(Gap),
+}
+
+impl<'i> Items<'i> {
+    /// All items of an input.
+    pub fn new(input: &'i Input) -> Self {
+        Items::range(input, 0..u64::MAX)
+    }
+
+    /// The items whose first bytes are in a range. The range must start where
+    /// an item starts; a frame at its end is given whole.
+    pub fn range(input: &'i Input, range: Range<u64>) -> Self {
+        Items::with_window(input.name(), Window::new(input, range.start, None), range)
+    }
+
+    /// Likewise, reading no more than `step` bytes ahead.
+    pub(crate) fn range_with_step(input: &'i Input, range: Range<u64>, step: usize) -> Self {
+        let window = Window::new(input, range.start, Some(step));
+        Items::with_window(input.name(), window, range)
+    }
+
+    /// All items of bytes in memory.
+    pub fn of_bytes(bytes: &'i [u8]) -> Self {
+        Items::with_window("memory", Window::whole(bytes), 0..u64::MAX)
+    }
+
+    fn with_window(name: &'i str, window: Window<'i>, range: Range<u64>) -> Self {
+        Items {
+            name,
+            scanner: Scanner::new(window),
+            at: range.start,
+            limit: range.end,
+            gap: None,
+            tail: None,
+            frame: None,
+            chunk_end: 0,
+        }
+    }
+
+    /// Offset of the next item: every byte before it was in one.
+    pub fn offset(&self) -> u64 {
+        self.at
+    }
+
+    /// How much work was done so far.
+    pub fn work(&self) -> Work {
+        self.scanner.work()
+    }
+
+    /// The next item, `None` at the end. Not an `Iterator`, since items borrow
+    /// the bytes that are in memory just now.
+    #[allow(clippy::should_implement_trait)]
+    #[inline]
+    pub fn next(&mut self) -> Result<Option<Item<'_>>, Error> {
+        match self.step() {
+            Ok(Some(Step::Frame(span))) => {
+                let bytes = self.scanner.window.range(span.offset, span.end());
+                Ok(Some(Item::Frame(FrameItem {
+                    offset: span.offset,
+                    bytes,
+                    body: &bytes[span.header..],
+                })))
+            }
+            Ok(Some(Step::Gap(gap))) => Ok(Some(Item::Gap(gap))),
+            Ok(None) => Ok(None),
+            Err(error) => Err(Error::new(self.name, error)),
+        }
+    }
+
+    #[inline]
+    fn step(&mut self) -> io::Result<Option<Step>> {
+        if self.gap.is_none() && self.tail.is_none() && self.frame.is_none() {
+            if self.at >= self.limit {
+                return Ok(None);
+            }
+            match self.scanner.frame_at(self.at)? {
+                Some(frame) => self.frame = Some(frame),
+                None => self.cross_gap()?,
+            }
+        }
+        if let Some(gap) = self.gap.take().or_else(|| self.tail.take()) {
+            self.at = gap.end();
+            return Ok(Some(Step::Gap(gap)));
+        }
+        let Some(frame) = self.frame.take() else {
+            return Ok(None);
+        };
+        self.at = frame.end();
+        if self.scanner.body(frame)[0] == Tag::PREAMBLE.0 {
+            self.enter_chunk(frame);
+        }
+        Ok(Some(Step::Frame(frame)))
+    }
+
+    fn enter_chunk(&mut self, frame: Span) {
+        let body = self.scanner.body(frame);
+        if let Ok(Record::Preamble(preamble)) = Record::decode(body) {
+            let chunk = preamble.chunk.unwrap_or(0);
+            self.chunk_end = frame.offset.saturating_add(chunk);
+        }
+    }
+
+    /// No frame starts here. Finds out what does, up to the next frame or to
+    /// where something else begins.
+    fn cross_gap(&mut self) -> io::Result<()> {
+        let start = self.at;
+        let zeros_end = self.scanner.zeros_end(start, self.limit)?;
+        if let Some(torn) = self.unpublished(start, zeros_end)? {
+            self.gap = Some(if torn.offset > start {
+                padding(start, torn.offset)
+            } else {
+                torn
+            });
+            return Ok(());
+        }
+        let here = self.scanner.window.ensure(start, zeros_end, HEADER)?;
+        if here.is_empty() || zeros_end >= self.limit {
+            self.gap = (zeros_end > start).then(|| padding(start, zeros_end));
+            return Ok(());
+        }
+        if zeros_end > start {
+            self.frame = self.scanner.frame_at(zeros_end)?;
+            // Zeros before a header that is damaged, or up to the end of the
+            // chunk, are padding still.
+            let here = self.scanner.window.from(zeros_end);
+            if self.frame.is_some()
+                || zeros_end == self.chunk_end
+                || here.starts_with(&[0xc1, 0xce])
+            {
+                self.gap = Some(padding(start, zeros_end));
+                return Ok(());
+            }
+        }
+        self.cross_damage(start, zeros_end)
+    }
+
+    fn cross_damage(&mut self, start: u64, zeros_end: u64) -> io::Result<()> {
+        let mut head = [0; HEADER];
+        let mut head_len = 1;
+        if zeros_end == start {
+            let here = self.scanner.window.ensure(start, start, HEADER)?;
+            head_len = here.len().min(HEADER);
+            head[..head_len].copy_from_slice(&here[..head_len]);
+        }
+        let found = self.scanner.find(zeros_end.max(start + 1), self.limit)?;
+        let at_preamble = match found.frame {
+            Some(frame) => self.scanner.body(frame)[0] == Tag::PREAMBLE.0,
+            None => self.scanner.window.end() == Some(found.at),
+        };
+        let kind = reason(&head[..head_len], start, found.at, at_preamble);
+        // Zeros before a preamble, or before the end, were a chunk's tail. A
+        // frame that was cut had zeros of its own.
+        let end = match kind {
+            GapKind::Damage(_) if at_preamble => found.zeros,
+            _ => found.at,
+        };
+        self.gap = Some(Gap {
+            offset: start,
+            len: end - start,
+            kind,
+        });
+        self.tail = (end < found.at).then(|| padding(end, found.at));
+        self.frame = found.frame;
+        Ok(())
+    }
+
+    /// The frame that was reserved in the zeros `[start, zeros_end)` and never
+    /// published: its first byte is still zero, its length stands already.
+    fn unpublished(&mut self, start: u64, zeros_end: u64) -> io::Result<Option<Gap>> {
+        let first = start.max(zeros_end.saturating_sub(frame::RESERVED_OFFSET as u64));
+        for offset in first..zeros_end {
+            let bytes = self.scanner.window.ensure(first, offset, HEADER)?;
+            let len = match bytes.get(frame::RESERVED_OFFSET..) {
+                Some([0xc1, 0xda, hi, lo, ..]) => {
+                    frame::HEADER_LEN as u64 + u16::from_be_bytes([*hi, *lo]) as u64
+                }
+                Some([0xc1, 0xdb, a, b, c, d, ..]) => {
+                    let body = u32::from_be_bytes([*a, *b, *c, *d]);
+                    if body as usize > frame::MAX_BODY {
+                        continue;
+                    }
+                    frame::LONG_HEADER_LEN as u64 + body as u64
+                }
+                _ => continue,
+            };
+            let end = offset + len;
+            let rest = self
+                .scanner
+                .window
+                .ensure(first, offset, len as usize + 1)?;
+            let (rest_len, next) = (rest.len() as u64, rest.get(len as usize).copied());
+            let end = match next {
+                None => offset + rest_len,
+                Some(0) => end,
+                Some(_) if self.scanner.frame_at_keeping(first, end)?.is_some() => end,
+                Some(_) => continue,
+            };
+            return Ok(Some(Gap {
+                offset,
+                len: end - offset,
+                kind: GapKind::Torn(Torn::Unpublished),
+            }));
+        }
+        Ok(None)
+    }
+}
+
+fn padding(start: u64, end: u64) -> Gap {
+    Gap {
+        offset: start,
+        len: end - start,
+        kind: GapKind::Padding,
+    }
+}
+
+/// What bytes that start with `head` are, given where they end and whether a
+/// preamble or the end of the input stands there.
+fn reason(head: &[u8], start: u64, end: u64, at_preamble: bool) -> GapKind {
+    let head = &head[..head.len().min((end - start) as usize)];
+    let begins = |(at, byte): (usize, &u8)| match at {
+        0 | 6 => *byte == 0xc1,
+        1 => *byte == 0xce,
+        7 => matches!(byte, 0xa0..=0xbf | 0xda | 0xdb),
+        _ => true,
+    };
+    if !head.iter().enumerate().all(begins) {
+        return GapKind::Damage(Damage::NoHeader);
+    }
+    let past_end = match Header::parse(head) {
+        Some(header) if header.body_len > frame::MAX_BODY => {
+            return GapKind::Damage(Damage::Length);
+        }
+        Some(header) => header.frame_len() as u64 > end - start,
+        None => true,
+    };
+    match (past_end, at_preamble) {
+        (true, true) => GapKind::Torn(Torn::Cut),
+        (true, false) if head.len() < frame::PATTERN_LEN => GapKind::Damage(Damage::NoHeader),
+        _ => GapKind::Damage(Damage::Checksum),
+    }
+}

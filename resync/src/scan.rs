@@ -1,0 +1,290 @@
+//! Finding valid frames in bytes that may be anything. Says where the next one
+//! is, and nothing about what lies before it. Work is linear in the bytes,
+//! whoever chose them: cheap tests come first, short bodies are summed directly,
+//! long ones from checkpoints, and a claim is never trusted for allocation.
+
+use crate::crc::Checkpoints;
+use crate::window::Window;
+use logdef_wire::frame::{self, Header};
+use memchr::memmem::Finder;
+use std::io;
+
+/// Bodies up to this long are summed directly; longer ones from checkpoints.
+const DIRECT: usize = 1024;
+/// Bytes that show a header and the first two bytes of the body.
+const GLANCE: usize = frame::LONG_HEADER_LEN + 2;
+
+/// Where a valid frame stands.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Span {
+    pub(crate) offset: u64,
+    pub(crate) header: usize,
+    pub(crate) body: usize,
+}
+
+impl Span {
+    pub(crate) fn end(&self) -> u64 {
+        self.offset + (self.header + self.body) as u64
+    }
+}
+
+/// What a search ended with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Found {
+    /// The next valid frame.
+    pub(crate) frame: Option<Span>,
+    /// Where it starts, or where the search stopped.
+    pub(crate) at: u64,
+    /// Where the zeros start that reach up to there.
+    pub(crate) zeros: u64,
+}
+
+/// How much a scan did, for those who doubt that it is linear.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Work {
+    /// Places where a frame header pattern stood and a body was looked at.
+    pub candidates: u64,
+    /// Bytes that went through the checksum.
+    pub summed: u64,
+}
+
+/// Looks for frames in a window over an input.
+#[derive(Debug)]
+pub(crate) struct Scanner<'i> {
+    pub(crate) window: Window<'i>,
+    checkpoints: Checkpoints,
+    pattern: Finder<'static>,
+    work: Work,
+}
+
+impl<'i> Scanner<'i> {
+    pub(crate) fn new(window: Window<'i>) -> Self {
+        Scanner {
+            window,
+            checkpoints: Checkpoints::default(),
+            pattern: Finder::new(&[0xc1, 0xce]),
+            work: Work::default(),
+        }
+    }
+
+    pub(crate) fn work(&self) -> Work {
+        Work {
+            summed: self.work.summed + self.checkpoints.summed,
+            ..self.work
+        }
+    }
+
+    /// The body of a frame that was found and not yet left behind.
+    #[inline]
+    pub(crate) fn body(&self, span: Span) -> &[u8] {
+        &self.window.from(span.offset)[span.header..span.header + span.body]
+    }
+
+    /// The valid frame at `at`, if one starts there.
+    #[inline]
+    pub(crate) fn frame_at(&mut self, at: u64) -> io::Result<Option<Span>> {
+        self.frame_at_keeping(at, at)
+    }
+
+    /// Likewise, with the bytes from `keep` on still at hand afterwards.
+    #[inline]
+    pub(crate) fn frame_at_keeping(&mut self, keep: u64, at: u64) -> io::Result<Option<Span>> {
+        let glance = self.window.ensure(keep, at, GLANCE)?;
+        let Some(header) = Header::parse(glance) else {
+            return Ok(None);
+        };
+        // Cheap before dear: most chance candidates end here.
+        let record = glance
+            .get(header.len..)
+            .is_some_and(frame::looks_like_record);
+        if !record || !(frame::MIN_BODY..=frame::MAX_BODY).contains(&header.body_len) {
+            return Ok(None);
+        }
+        self.work.candidates += 1;
+        let bytes = self.window.ensure(keep, at, header.frame_len())?;
+        let Some(body) = bytes.get(header.len..header.frame_len()) else {
+            return Ok(None);
+        };
+        let sum = if body.len() <= DIRECT {
+            self.work.summed += body.len() as u64;
+            frame::checksum(body)
+        } else {
+            let start = at + header.len as u64;
+            let end = start + header.body_len as u64;
+            self.checkpoints.range(&self.window, start, end)
+        };
+        Ok((sum == header.checksum).then_some(Span {
+            offset: at,
+            header: header.len,
+            body: header.body_len,
+        }))
+    }
+
+    /// The first valid frame that starts in `[from, limit)`.
+    pub(crate) fn find(&mut self, from: u64, limit: u64) -> io::Result<Found> {
+        let mut at = from;
+        let mut zeros = from;
+        loop {
+            self.window.ensure(at, at, frame::PATTERN_LEN)?;
+            let bytes = up_to(self.window.from(at), limit - at);
+            let ended = self
+                .window
+                .end()
+                .is_some_and(|end| end <= at + bytes.len() as u64);
+            let last = ended || at + bytes.len() as u64 == limit;
+            // A limit may stand between the two bytes of a pattern.
+            let found = self.pattern.find(bytes).or_else(|| {
+                let split = last && bytes.last() == Some(&0xc1);
+                split.then(|| bytes.len() - 1)
+            });
+            let passed = match found {
+                Some(candidate) => candidate,
+                None if last => bytes.len(),
+                // The last byte may be the first of a pattern.
+                None => bytes.len() - 1,
+            };
+            let nonzero = passed - trailing_zeros(&bytes[..passed]);
+            if nonzero > 0 {
+                zeros = at + nonzero as u64;
+            }
+            at += passed as u64;
+            if found.is_some() {
+                if let Some(frame) = self.frame_at(at)? {
+                    return Ok(Found {
+                        frame: Some(frame),
+                        at,
+                        zeros,
+                    });
+                }
+                at += 1;
+                zeros = at;
+            }
+            if at >= limit || last && found.is_none() {
+                return Ok(Found {
+                    frame: None,
+                    at,
+                    zeros,
+                });
+            }
+        }
+    }
+
+    /// Where the zeros that start at `at` end, at most at `limit`.
+    pub(crate) fn zeros_end(&mut self, at: u64, limit: u64) -> io::Result<u64> {
+        let mut at = at;
+        while at < limit {
+            let bytes = up_to(self.window.ensure(at, at, 1)?, limit - at);
+            let zeros = leading_zeros(bytes);
+            at += zeros as u64;
+            if zeros < bytes.len() || bytes.is_empty() {
+                break;
+            }
+        }
+        Ok(at)
+    }
+}
+
+fn up_to(bytes: &[u8], len: u64) -> &[u8] {
+    &bytes[..bytes.len().min(usize::try_from(len).unwrap_or(usize::MAX))]
+}
+
+fn is_zero(bytes: &[u8]) -> bool {
+    bytes.iter().fold(0, |all, byte| all | byte) == 0
+}
+
+fn leading_zeros(bytes: &[u8]) -> usize {
+    let blocks = bytes.chunks_exact(64).take_while(|block| is_zero(block));
+    let skipped = blocks.count() * 64;
+    let rest = &bytes[skipped..];
+    skipped
+        + rest
+            .iter()
+            .position(|byte| *byte != 0)
+            .unwrap_or(rest.len())
+}
+
+fn trailing_zeros(bytes: &[u8]) -> usize {
+    let blocks = bytes.rchunks_exact(64).take_while(|block| is_zero(block));
+    let skipped = blocks.count() * 64;
+    let rest = &bytes[..bytes.len() - skipped];
+    let last = rest.iter().rposition(|byte| *byte != 0);
+    skipped + last.map_or(rest.len(), |last| rest.len() - 1 - last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame_of(body: &[u8]) -> Vec<u8> {
+        let (header, len) = frame::header(body);
+        [&header[..len], body].concat()
+    }
+
+    fn find_all(bytes: &[u8]) -> (Vec<u64>, Work) {
+        let mut scanner = Scanner::new(Window::whole(bytes));
+        let mut at = 0;
+        let mut offsets = Vec::new();
+        while at < bytes.len() as u64 {
+            let found = scanner.find(at, bytes.len() as u64).unwrap();
+            offsets.extend(found.frame.map(|frame| frame.offset));
+            at = found.frame.map_or(found.at, |frame| frame.end());
+        }
+        (offsets, scanner.work())
+    }
+
+    #[test]
+    fn zeros_are_counted_at_both_ends() {
+        for len in 0..200 {
+            let mut bytes = vec![0; len];
+            assert_eq!((leading_zeros(&bytes), trailing_zeros(&bytes)), (len, len));
+            for at in 0..len {
+                bytes[at] = 1;
+                assert_eq!(leading_zeros(&bytes), at);
+                assert_eq!(trailing_zeros(&bytes), len - 1 - at);
+                bytes[at] = 0;
+            }
+        }
+    }
+
+    #[test]
+    fn frames_are_found_between_anything() {
+        let frame = frame_of(&[0x7f, 0x81, 2, 42]);
+        let noise = [
+            0xc1, 0xce, 0xc1, 0xc1, 0xce, 1, 2, 3, 4, 0xc1, 0xa5, 0, 0x80,
+        ];
+        let bytes = [&noise[..], &frame, &frame, &noise, &[0; 100], &frame].concat();
+        let (offsets, _) = find_all(&bytes);
+        assert_eq!(offsets, [13, 27, 167 - 13]);
+    }
+
+    #[test]
+    fn a_frame_that_starts_before_the_limit_is_found_whole() {
+        let bytes = [vec![9; 5], frame_of(&[0x7f, 0x80])].concat();
+        for limit in 0..bytes.len() as u64 {
+            let mut scanner = Scanner::new(Window::whole(&bytes));
+            let found = scanner.find(0, limit).unwrap();
+            assert_eq!(found.frame.is_some(), limit > 5, "{limit}");
+        }
+    }
+
+    /// Claims of the longest body every sixteen bytes: a reader that sums each
+    /// claim sums the square of the file.
+    #[test]
+    fn nested_claims_cost_linear_work() {
+        let mut bytes = Vec::new();
+        while bytes.len() < 2 << 20 {
+            let claim = (1u32 << 20) - (bytes.len() as u32 & 0xffff);
+            bytes.extend([0xc1, 0xce, 1, 2, 3, 4, 0xc1, 0xdb]);
+            bytes.extend(claim.to_be_bytes());
+            bytes.extend([0x7f, 0x80, 0, 0]);
+        }
+        let (offsets, work) = find_all(&bytes);
+        assert_eq!(offsets, []);
+        assert!(work.candidates > 60_000);
+        let bound = 2 * bytes.len() as u64 + 1024 * work.candidates;
+        assert!(work.summed <= bound, "{work:?}");
+        let longer = bytes.repeat(2);
+        let (_, twice) = find_all(&longer);
+        assert!(twice.summed < 3 * work.summed, "{work:?} then {twice:?}");
+    }
+}

@@ -1,0 +1,155 @@
+//! A window that slides forward over an input: the bytes that the scanner looks
+//! at. Input in memory is looked at in place; anything else is read into an
+//! owned buffer, never mapped, so that a file that shrinks is an end and no
+//! signal. Knows offsets and bytes, nothing of frames.
+
+use crate::crc;
+use crate::input::Input;
+use std::io;
+
+/// Bytes asked of a file at a time: they stay in a core's cache while they are
+/// looked at.
+const STEP: usize = 256 << 10;
+/// Bytes that stay readable behind the oldest offset still wanted, so that
+/// checkpoints of checksums remain of use.
+const BEHIND: u64 = crc::DISTANCE;
+
+/// Bytes of an input, from some offset to some later one.
+#[derive(Debug)]
+pub(crate) struct Window<'i> {
+    bytes: Bytes<'i>,
+    /// Where the input ends, once that was seen.
+    end: Option<u64>,
+}
+
+#[derive(Debug)]
+enum Bytes<'i> {
+    Whole(&'i [u8]),
+    Sliding {
+        input: &'i Input,
+        /// Offset of the first byte of the buffer.
+        start: u64,
+        buffer: Vec<u8>,
+        step: usize,
+    },
+}
+
+impl<'i> Window<'i> {
+    /// A window over an input that nothing was read from yet. `step` limits
+    /// how much is read ahead.
+    pub(crate) fn new(input: &'i Input, at: u64, step: Option<usize>) -> Self {
+        match input.in_memory() {
+            Some(bytes) => Window::whole(bytes),
+            None => Window {
+                bytes: Bytes::Sliding {
+                    input,
+                    start: at,
+                    buffer: Vec::new(),
+                    step: step.unwrap_or(STEP),
+                },
+                end: None,
+            },
+        }
+    }
+
+    /// A window that shows all of `bytes`.
+    pub(crate) fn whole(bytes: &'i [u8]) -> Self {
+        Window {
+            end: Some(bytes.len() as u64),
+            bytes: Bytes::Whole(bytes),
+        }
+    }
+
+    /// Offset of the first byte that can be looked at.
+    pub(crate) fn start(&self) -> u64 {
+        match &self.bytes {
+            Bytes::Whole(_) => 0,
+            Bytes::Sliding { start, .. } => *start,
+        }
+    }
+
+    /// Offset behind the last byte that can be looked at.
+    pub(crate) fn seen(&self) -> u64 {
+        match &self.bytes {
+            Bytes::Whole(bytes) => bytes.len() as u64,
+            Bytes::Sliding { start, buffer, .. } => start + buffer.len() as u64,
+        }
+    }
+
+    /// Where the input ends, if that was reached.
+    #[inline]
+    pub(crate) fn end(&self) -> Option<u64> {
+        self.end
+    }
+
+    /// The bytes from `at` to the last that was read; none if `at` is beyond.
+    #[inline]
+    pub(crate) fn from(&self, at: u64) -> &[u8] {
+        let (start, bytes) = match &self.bytes {
+            Bytes::Whole(bytes) => (0, *bytes),
+            Bytes::Sliding { start, buffer, .. } => (*start, &buffer[..]),
+        };
+        debug_assert!(at >= start, "the window has left these bytes behind");
+        bytes.get((at - start) as usize..).unwrap_or(&[])
+    }
+
+    /// The bytes of a range that was ensured.
+    #[inline]
+    pub(crate) fn range(&self, from: u64, to: u64) -> &[u8] {
+        &self.from(from)[..(to - from) as usize]
+    }
+
+    /// Makes at least `len` bytes from `at` on readable, or all up to the end.
+    /// Bytes before `keep` may go.
+    #[inline]
+    pub(crate) fn ensure(&mut self, keep: u64, at: u64, len: usize) -> io::Result<&[u8]> {
+        if self.end.is_none() && self.seen() < at.saturating_add(len as u64) {
+            self.fill(keep, at.saturating_add(len as u64))?;
+        }
+        Ok(self.from(at))
+    }
+
+    #[cold]
+    fn fill(&mut self, keep: u64, wanted: u64) -> io::Result<()> {
+        let Bytes::Sliding {
+            input,
+            start,
+            buffer,
+            step,
+        } = &mut self.bytes
+        else {
+            return Ok(());
+        };
+        // Moving what is kept is paid for by at least as many bytes that go.
+        let gone = keep.saturating_sub(BEHIND).saturating_sub(*start);
+        let gone = gone.min(buffer.len() as u64) as usize;
+        if gone >= buffer.len() - gone {
+            buffer.drain(..gone);
+            *start += gone as u64;
+            if buffer.is_empty() && keep.saturating_sub(BEHIND) > *start {
+                *start = keep - BEHIND;
+            }
+        }
+        let wanted = wanted.saturating_sub(*start) as usize;
+        while buffer.len() < wanted {
+            let old = buffer.len();
+            let len = (wanted - old).max(*step).max(old / 4).min(64 * STEP);
+            buffer.reserve_exact(len);
+            buffer.resize(old + len, 0);
+            let got = input.read_at(&mut buffer[old..], *start + old as u64);
+            buffer.truncate(old + *got.as_ref().unwrap_or(&0));
+            if got? == 0 {
+                self.end = Some(*start + buffer.len() as u64);
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Forgets that the end was reached: the file may have grown.
+    pub(crate) fn look_again(&mut self) {
+        if matches!(self.bytes, Bytes::Sliding { .. }) {
+            self.end = None;
+        }
+    }
+}

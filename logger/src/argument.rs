@@ -273,8 +273,36 @@ pub struct Passed<C> {
 
 /// A call's arguments on their way: a tuple of [`Passed`].
 pub trait Arguments {
-    /// Calls `emit` with the kinds and words of all.
-    fn with(&self, emit: impl FnOnce(*const u8, *const u64));
+    /// The same, as kinds and words.
+    type Lowered: Lower;
+    /// Lowers them; the result points into `self`.
+    fn lower(&self) -> Self::Lowered;
+}
+
+/// Kinds and words of a call's arguments.
+pub trait Lower {
+    /// Where the kinds stand.
+    fn kinds(&self) -> *const u8;
+    /// Where the words stand.
+    fn words(&self) -> *const u64;
+}
+
+/// [`Lower`] for `N` arguments.
+pub struct Lowered<const N: usize> {
+    kinds: [u8; N],
+    words: [u64; N],
+}
+
+impl<const N: usize> Lower for Lowered<N> {
+    #[inline(always)]
+    fn kinds(&self) -> *const u8 {
+        self.kinds.as_ptr()
+    }
+
+    #[inline(always)]
+    fn words(&self) -> *const u64 {
+        self.words.as_ptr()
+    }
 }
 
 macro_rules! tuples {
@@ -286,13 +314,16 @@ macro_rules! tuples {
     };
     (@impl $($name:ident)*) => {
         impl<$($name: Captured),*> Arguments for ($(Passed<$name>,)*) {
+            type Lowered = Lowered<{ crate::__private::count(&[$(stringify!($name)),*]) }>;
+
             #[inline(always)]
             #[allow(non_snake_case, reason = "the types' names serve for their values")]
-            fn with(&self, emit: impl FnOnce(*const u8, *const u64)) {
+            fn lower(&self) -> Self::Lowered {
                 let ($($name,)*) = self;
-                let kinds: [u8; _] = [$($name.kind.0),*];
-                let words: [u64; _] = [$($name.captured.word()),*];
-                emit(kinds.as_ptr(), words.as_ptr());
+                Lowered {
+                    kinds: [$($name.kind.0),*],
+                    words: [$($name.captured.word()),*],
+                }
             }
         }
     };

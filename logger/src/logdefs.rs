@@ -223,9 +223,7 @@ fn write_address(
 ) -> Result<(), OutOfRoom> {
     // A return address can be one past the end of its function.
     let module = modules::find(address.wrapping_sub(1));
-    let symbol = module
-        .as_ref()
-        .and_then(|module| module.exported_symbol(address.wrapping_sub(1)));
+    let symbol: Option<(&CStr, usize)> = None;
     let of = module.and_then(|module| process.images.of(module.start()));
     let path = match (of, &module) {
         (Some((_, image)), _) => Some(image.path()),

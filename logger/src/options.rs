@@ -121,6 +121,8 @@ impl Options {
             process.sink.set_append(sink);
             self.apply();
             logdef_unwind::modules::refresh();
+            logdef_unwind::warm_up();
+            logdef_unwind::register_thread();
             process.finish_open()
         });
         if let Err(errno) = opened {

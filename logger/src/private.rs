@@ -1,7 +1,7 @@
 //! What the macros need. Not for use by hand, and no part of the stable
 //! interface.
 
-use crate::argument::Arguments;
+use crate::argument::{Arguments, Lower};
 use crate::process::process;
 use core::sync::atomic::Ordering;
 
@@ -53,9 +53,8 @@ pub fn is_on(site: &Site, state: &SiteState) -> bool {
 /// Logs a call.
 #[inline(always)]
 pub fn log(site: &'static Site, arguments: &impl Arguments) {
-    arguments.with(|kinds, words| {
-        // SAFETY: the macro made the site and the arguments from one format,
-        // and `with` keeps kinds and words valid meanwhile.
-        unsafe { crate::emit::emit(site, kinds, words) }
-    });
+    let lowered = arguments.lower();
+    // SAFETY: the macro made the site and the arguments from one format, and
+    // both `lowered` and what it points into live until `emit` returns.
+    unsafe { crate::emit::emit(site, lowered.kinds(), lowered.words()) }
 }

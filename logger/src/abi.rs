@@ -2,5 +2,5 @@
 //! interface.
 
 pub use crate::emit::{emit, emit_text};
-pub use crate::filter::decide;
+pub use crate::filter::{decide, is_possible};
 pub use crate::site::{Image, Site, SiteState};

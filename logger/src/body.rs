@@ -8,7 +8,7 @@ use core::ffi::c_char;
 use core::slice;
 use logdef_wire::msgpack::OutOfRoom;
 use logdef_wire::printf::{ArgPlan, Class, Precision};
-use logdef_wire::site::ArgKind;
+use logdef_wire::site::{ArgKind, flags};
 
 /// Arguments on the wire beyond these are left out.
 pub(crate) const MAX_WIRE_ARGS: usize = 64;
@@ -44,6 +44,16 @@ impl Words {
         // SAFETY: `index` is in bounds of both, by `new`.
         Some(unsafe { (ArgKind(*self.kinds.add(index)), *self.words.add(index)) })
     }
+
+    /// The word after the last argument.
+    ///
+    /// # Safety
+    ///
+    /// There must be one.
+    pub unsafe fn after(&self) -> u64 {
+        // SAFETY: by the caller.
+        unsafe { *self.words.add(self.len) }
+    }
 }
 
 /// The parts of a record that differ from call to call.
@@ -58,6 +68,8 @@ pub(crate) struct Call<'c> {
     pub time: u64,
     pub dropped: u64,
     pub kind: u8,
+    /// Calls that the site's limit skipped.
+    pub skipped: u64,
     pub backtrace: &'c [usize],
     pub format_text: Option<&'c [u8]>,
     pub file_text: Option<&'c [u8]>,
@@ -260,7 +272,14 @@ pub(crate) fn encode(buffer: &mut [u8], call: &Call<'_>, bound: usize) -> Result
         fields += 1;
         out.bytes([14, call.kind])?;
     }
-    // At most 5 + 5 + 5 fields: a fixmap.
+    if call.skipped > 0 {
+        fields += 1;
+        out.bytes([15, 0x81])?;
+        out.raw(flags::SKIPPED.as_bytes(), usize::MAX)?;
+        out.uint(call.skipped)?;
+    }
+    // Of the constant fields, format and file stand here only where their texts
+    // do not: at most 5 + 5 + 4 fields, a fixmap.
     out.buffer[1] = 0x80 | fields;
     Ok(out.at)
 }

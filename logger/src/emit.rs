@@ -11,6 +11,7 @@
 
 use crate::body::{self, Call, Words};
 use crate::crc;
+use crate::filter;
 use crate::logdefs::{self, Subject};
 use crate::process::{Process, SEQUENCE_MARGIN, process};
 use crate::resolve::{resolve, resolve_strings};
@@ -37,7 +38,8 @@ const STACK_FRAME: usize = 1024;
 ///
 /// # Safety
 ///
-/// `words` holds as many words as the site has arguments, and `kinds` (or, if
+/// `words` holds as many words as the site has arguments, and one more if it
+/// is limited ([`flags::LIMITED`]), and `kinds` (or, if
 /// that is null, the site's own) tells what each of them is, as
 /// [`Words::new`](body::Words::new) demands.
 #[inline(never)]
@@ -79,6 +81,9 @@ pub unsafe fn emit_text(
     args: usize,
 ) {
     let process = process();
+    if !filter::is_on(level, file.to_bytes(), line, None) {
+        return;
+    }
     let errno = Errno::last();
     // SAFETY: by the caller.
     let words = unsafe { Words::new(kinds, words, args) };
@@ -97,6 +102,7 @@ pub unsafe fn emit_text(
         errno,
         level,
         flags: 0,
+        skipped: 0,
         file,
         format,
     };
@@ -112,6 +118,7 @@ struct Parts<'c> {
     errno: Errno,
     level: Level,
     flags: u8,
+    skipped: u64,
     file: &'c CStr,
     format: &'c CStr,
 }
@@ -132,6 +139,13 @@ impl<'c> Parts<'c> {
             errno,
             level: site.level(),
             flags: site.flags(),
+            skipped: if site.flags() & flags::LIMITED == 0 {
+                0
+            } else {
+                // SAFETY: a limited site's words are one more than its
+                // arguments, by the caller of `emit`.
+                unsafe { words.after() }
+            },
             file: site.file(),
             format: site.format(),
         }
@@ -251,6 +265,7 @@ impl<'c> Parts<'c> {
             sequence: sequence.0,
             time: thread.clock.now(),
             dropped,
+            skipped: self.skipped,
             kind: (self.flags & flags::KIND) >> flags::KIND_SHIFT,
             backtrace,
             format_text: meta.format_text.then(|| self.format.to_bytes()),

@@ -142,17 +142,40 @@ pub fn decide(site: &Site) -> bool {
     let gate = process.gate.load(Ordering::Acquire);
     let state = site.state();
     state.connect(&process.gate);
-    let said = process.filter().and_then(|filter| {
-        filter.level(
-            site.file().to_bytes(),
-            site.line(),
-            site.module().map(|module| module.to_bytes()),
-        )
-    });
-    let from = said.unwrap_or_else(|| process.level());
-    let on = site.level() >= from;
+    let on = is_on(
+        site.level(),
+        site.file().to_bytes(),
+        site.line(),
+        site.module().map(|module| module.to_bytes()),
+    );
     state.gate.store(gate | on as u32, Ordering::Relaxed);
     on
+}
+
+/// Whether calls of this level at this place are on.
+pub(crate) fn is_on(level: Level, file: &[u8], line: u32, module: Option<&[u8]>) -> bool {
+    let process = process();
+    let said = process
+        .filter()
+        .and_then(|filter| filter.level(file, line, module));
+    level >= said.unwrap_or_else(|| process.level())
+}
+
+/// Whether a call of this level could be on anywhere, and a log is open.
+pub fn is_possible(level: Level) -> bool {
+    let process = process();
+    let lowest = |filter: &Filter| {
+        let places = filter.directives.iter().map(|directive| directive.level);
+        places.chain(filter.default).min()
+    };
+    let said = process.filter();
+    let default = said
+        .and_then(|filter| filter.default)
+        .unwrap_or_else(|| process.level());
+    let from = said
+        .and_then(lowest)
+        .map_or(default, |lowest| lowest.min(default));
+    process.is_open() && level >= from
 }
 
 #[cfg(test)]

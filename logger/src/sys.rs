@@ -2,6 +2,10 @@
 //! knows nothing of logs. All may be called in a signal
 //! handler: none takes a lock or allocates, and none changes more of the
 //! process than it says.
+//!
+//! What a log call may reach goes to the kernel directly: the C library's
+//! functions of the same names are cancellation points, and a thread must not
+//! be cancelled in the middle of a log call that promised not to unwind.
 
 use core::ffi::{CStr, c_int};
 use core::num::NonZeroUsize;
@@ -38,32 +42,51 @@ fn checked(result: isize) -> Result<usize, Errno> {
 /// Opens a file, close-on-exec.
 pub(crate) fn open(path: &CStr, flags: c_int, mode: libc::mode_t) -> Result<c_int, Errno> {
     // SAFETY: the path ends in a NUL; open writes to none of our memory.
-    let fd = unsafe { libc::open(path.as_ptr(), flags | libc::O_CLOEXEC, mode as libc::c_uint) };
+    let fd = unsafe {
+        libc::syscall(
+            libc::SYS_openat,
+            libc::AT_FDCWD,
+            path.as_ptr(),
+            flags | libc::O_CLOEXEC,
+            mode as libc::c_uint,
+        )
+    };
     checked(fd as isize).map(|fd| fd as c_int)
 }
 
 /// Closes a descriptor.
 pub(crate) fn close(fd: c_int) {
     // SAFETY: the caller owns the descriptor.
-    unsafe { libc::close(fd) };
+    unsafe { libc::syscall(libc::SYS_close, fd) };
 }
 
 /// Writes once.
 pub(crate) fn write(fd: c_int, bytes: &[u8]) -> Result<usize, Errno> {
     // SAFETY: the slice is valid for its length.
-    checked(unsafe { libc::write(fd, bytes.as_ptr().cast(), bytes.len()) })
+    checked(unsafe { libc::syscall(libc::SYS_write, fd, bytes.as_ptr(), bytes.len()) } as isize)
 }
 
 /// Sends once, without SIGPIPE.
 pub(crate) fn send(fd: c_int, bytes: &[u8]) -> Result<usize, Errno> {
     // SAFETY: the slice is valid for its length.
-    checked(unsafe { libc::send(fd, bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) })
+    let sent = unsafe {
+        libc::syscall(
+            libc::SYS_sendto,
+            fd,
+            bytes.as_ptr(),
+            bytes.len(),
+            libc::MSG_NOSIGNAL,
+            ptr::null::<u8>(),
+            0,
+        )
+    };
+    checked(sent as isize)
 }
 
 /// Reads once.
 pub(crate) fn read(fd: c_int, into: &mut [u8]) -> Result<usize, Errno> {
     // SAFETY: the slice is valid for its length.
-    checked(unsafe { libc::read(fd, into.as_mut_ptr().cast(), into.len()) })
+    checked(unsafe { libc::syscall(libc::SYS_read, fd, into.as_mut_ptr(), into.len()) } as isize)
 }
 
 /// What `fstat` says.
@@ -224,6 +247,9 @@ impl Drop for Temporary {
     }
 }
 
+/// Bytes of a signal set as the kernel counts them.
+const KERNEL_SIGSET: usize = 8;
+
 /// Writes once to a pipe. If nobody reads it, the SIGPIPE that this raises is
 /// taken away before it is delivered.
 pub(crate) fn write_without_sigpipe(fd: c_int, bytes: &[u8]) -> Result<usize, Errno> {
@@ -244,7 +270,13 @@ pub(crate) fn write_without_sigpipe(fd: c_int, bytes: &[u8]) -> Result<usize, Er
                 tv_sec: 0,
                 tv_nsec: 0,
             };
-            libc::sigtimedwait(&pipe, ptr::null_mut(), &now);
+            libc::syscall(
+                libc::SYS_rt_sigtimedwait,
+                &pipe,
+                ptr::null_mut::<u8>(),
+                &now,
+                KERNEL_SIGSET,
+            );
         }
         libc::pthread_sigmask(libc::SIG_SETMASK, &before, ptr::null_mut());
         written

@@ -65,6 +65,12 @@ pub mod flags {
     pub const KIND: u8 = 0b1100;
     /// See [`KIND`].
     pub const KIND_SHIFT: u32 = 2;
+    /// The site is limited: one word follows the arguments, the number of
+    /// calls that the limit skipped since the site's last record. It is logged
+    /// as the key [`SKIPPED`].
+    pub const LIMITED: u8 = 16;
+    /// See [`LIMITED`].
+    pub const SKIPPED: &str = "skipped";
 }
 
 /// How a caller passes one argument: the type of the word, from which, with

@@ -273,7 +273,7 @@ impl Images {
 
     /// A number for the file name at `address` of an image.
     pub fn file(&self, image: u8, address: Svma) -> Option<u16> {
-        let key = (image as u64 + 1) << 56 | (address.0 & (1 << 56) - 1);
+        let key = (image as u64 + 1) << 56 | address.0 & ((1 << 56) - 1);
         let start = key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         for step in 0..64 {
             let index = (start + step) as usize % Images::MAX_FILES;

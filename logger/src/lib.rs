@@ -65,7 +65,7 @@ pub use argument::Argument;
 pub use filter::{Filter, FilterError};
 pub use logdef_wire::Level;
 pub use options::{
-    Log, Options, close, open, options, set_backtrace_depth, set_backtrace_level, set_filter,
+    Log, Options, Sink, close, open, options, set_backtrace_depth, set_backtrace_level, set_filter,
     set_level, sync,
 };
 

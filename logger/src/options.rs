@@ -3,7 +3,7 @@
 
 use crate::filter::{Filter, FilterError};
 use crate::process::process;
-use crate::sink::Append;
+use crate::sink::{Append, Rotation, file_system};
 use crate::sys;
 use logdef_wire::Level;
 use std::ffi::CString;
@@ -43,9 +43,26 @@ impl Log {
     }
 }
 
+/// How records get into the file.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Sink {
+    /// Mapped where the file system keeps what was reserved on it (ext4, XFS,
+    /// tmpfs), else appended.
+    #[default]
+    Auto,
+    /// The calling thread writes straight into the mapped file.
+    Mapped,
+    /// One `write(2)` for each call: for pipes, sockets, and file systems that
+    /// cannot be mapped safely.
+    Append,
+}
+
 /// How the log is opened.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
+    sink: Sink,
+    rotation: Rotation,
     level: Option<Level>,
     filter: Option<Filter>,
     backtrace_level: Option<Level>,
@@ -54,6 +71,32 @@ pub struct Options {
 }
 
 impl Options {
+    /// How records get into the file; default [`Sink::Auto`].
+    pub fn sink(mut self, sink: Sink) -> Self {
+        self.sink = sink;
+        self
+    }
+
+    /// Starts a new file when one has this many bytes. The files are called
+    /// `path.000001`, `path.000002`, … and `path` is a link to the newest; each
+    /// can be read alone. Mapped logs only.
+    pub fn rotate(mut self, file_size: u64) -> Self {
+        self.rotation.file_size = Some(file_size);
+        self
+    }
+
+    /// Keeps the newest `files` of a rotated log, the one written to included.
+    pub fn keep(mut self, files: u32) -> Self {
+        self.rotation.keep = Some(files.max(1));
+        self
+    }
+
+    /// Keeps about the newest `bytes` of the log: rotates by an eighth of it
+    /// and keeps eight files.
+    pub fn flight_recorder(self, bytes: u64) -> Self {
+        self.rotate((bytes / 8).max(64 << 10)).keep(8)
+    }
+
     /// Logs calls of this level and above; default `TRACE`. Directives of
     /// [`filter`](Self::filter) win over it.
     pub fn level(mut self, level: Level) -> Self {
@@ -86,18 +129,34 @@ impl Options {
         self
     }
 
-    /// Opens the log at `path`, which may be a file, a pipe or a character
-    /// device; a file is appended to, and made with mode 0600 if there is none.
+    /// Opens the log at `path`.
+    ///
+    /// A mapped log is a new file of mode 0600; a file of that name from an
+    /// earlier run is renamed to `path.000001` or the next free number. An
+    /// appended log may be a file, which is added to, a pipe or a character
+    /// device.
     ///
     /// # Errors
     ///
-    /// If the process has a log already (`AlreadyExists`), or the path cannot
-    /// be opened.
+    /// If the process has a log already (`AlreadyExists`), or the file cannot
+    /// be made, reserved or mapped.
     pub fn open(self, path: impl AsRef<Path>) -> io::Result<Log> {
-        let path = CString::new(path.as_ref().as_os_str().as_bytes())?;
+        let path = path.as_ref();
+        let name = CString::new(path.as_os_str().as_bytes())?;
+        let mapped = match self.sink {
+            Sink::Mapped => true,
+            Sink::Append => false,
+            Sink::Auto => may_be_mapped(path),
+        };
+        let rotation = self.rotation;
         self.open_with(|| {
+            let sink = &process().sink;
+            if mapped {
+                return sink.set_mapped(name.as_bytes(), rotation);
+            }
             let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_APPEND | libc::O_NOCTTY;
-            Append::to(sys::open(&path, flags, 0o600)?)
+            sink.set_append(Append::to(sys::open(&name, flags, 0o600)?)?);
+            Ok(())
         })
     }
 
@@ -108,17 +167,19 @@ impl Options {
     ///
     /// If the process has a log already (`AlreadyExists`).
     pub fn open_fd(self, fd: OwnedFd) -> io::Result<Log> {
-        self.open_with(|| Append::to(fd.into_raw_fd()))
+        self.open_with(|| {
+            process().sink.set_append(Append::to(fd.into_raw_fd())?);
+            Ok(())
+        })
     }
 
-    fn open_with(self, sink: impl FnOnce() -> Result<Append, sys::Errno>) -> io::Result<Log> {
+    fn open_with(self, set_sink: impl FnOnce() -> Result<(), sys::Errno>) -> io::Result<Log> {
         let process = process();
         if !process.begin_open() {
             let error = "the process has a log already";
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, error));
         }
-        let opened = sink().and_then(|sink| {
-            process.sink.set_append(sink);
+        let opened = set_sink().and_then(|()| {
             self.apply();
             logdef_unwind::modules::refresh();
             logdef_unwind::warm_up();
@@ -150,6 +211,27 @@ impl Options {
             process.set_filter(filter);
         }
     }
+}
+
+/// Whether a new file at `path` may be mapped: what stands there is a file or
+/// nothing, on a file system that is known.
+fn may_be_mapped(path: &Path) -> bool {
+    if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return false;
+    }
+    let directory = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let Ok(directory) = CString::new(directory.as_os_str().as_bytes()) else {
+        return false;
+    };
+    let Ok(fd) = sys::open(&directory, libc::O_RDONLY | libc::O_DIRECTORY, 0) else {
+        return false;
+    };
+    let magic = sys::file_system(fd);
+    sys::close(fd);
+    magic.is_ok_and(file_system::may_be_mapped)
 }
 
 fn filter_of_environment() -> Option<Filter> {

@@ -3,12 +3,19 @@
 //! their lengths.
 
 mod append;
-mod file_system;
+mod arena;
+mod file;
+pub(crate) mod file_system;
+mod mapped;
+mod names;
 
 pub(crate) use append::Append;
+pub(crate) use mapped::Rotation;
 
+use crate::sys::Errno;
 use crate::thread::Thread;
 use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use mapped::Mapped;
 
 /// What became of the frames of a call.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -28,9 +35,11 @@ pub(crate) struct Sink {
     /// The chunk that stands for the whole of an appended log.
     appended: AtomicU32,
     append: Append,
+    mapped: Mapped,
 }
 
 const APPEND: u8 = 0;
+const MAPPED: u8 = 1;
 
 impl Sink {
     pub const fn new() -> Sink {
@@ -38,41 +47,70 @@ impl Sink {
             kind: AtomicU8::new(APPEND),
             appended: AtomicU32::new(0),
             append: Append::new(),
+            mapped: Mapped::new(),
         }
     }
 
     /// Sends what comes to a descriptor.
     pub fn set_append(&self, append: Append) {
         self.append.set(append);
-        self.kind.store(APPEND, Ordering::Release);
         self.appended.fetch_add(1, Ordering::Relaxed);
+        self.kind.store(APPEND, Ordering::Release);
+    }
+
+    /// Maps a file at `path`.
+    pub fn set_mapped(&self, path: &[u8], rotation: Rotation) -> Result<(), Errno> {
+        self.mapped.open(path, rotation)?;
+        self.kind.store(MAPPED, Ordering::Release);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn is_mapped(&self) -> bool {
+        self.kind.load(Ordering::Relaxed) == MAPPED
     }
 
     /// The chunk that the thread's next frames go to, and how many bytes it
     /// takes if they are its first.
-    #[inline]
-    pub fn chunk(&self, _thread: &Thread) -> Option<(u32, Option<u32>)> {
-        Some((self.appended.load(Ordering::Relaxed), None))
+    #[inline(always)]
+    pub fn chunk(&self, thread: &Thread) -> Option<(u32, Option<u32>)> {
+        match self.is_mapped() {
+            true => self.mapped.chunk(thread),
+            false => Some((self.appended.load(Ordering::Relaxed), None)),
+        }
     }
 
-    /// Puts the frames of one call into chunk `chunk`.
-    #[inline]
-    pub fn put(&self, _thread: &Thread, frames: &[u8], _chunk: u32, _first: bool) -> Put {
-        self.append.put(frames)
+    /// Puts the frames of one call into chunk `chunk`, where the first of them
+    /// is to stand at the start if `first`.
+    #[inline(always)]
+    pub fn put(&self, thread: &Thread, frames: &[u8], chunk: u32, first: bool) -> Put {
+        match self.is_mapped() {
+            true => self.mapped.put(thread, frames, chunk, first),
+            false => self.append.put(frames),
+        }
     }
 
     /// The process is a forked child now.
     pub fn become_child(&self) {
-        self.appended.fetch_add(1, Ordering::Relaxed);
+        match self.is_mapped() {
+            true => self.mapped.become_child(),
+            false => drop(self.appended.fetch_add(1, Ordering::Relaxed)),
+        }
     }
 
     /// The name of the file system that holds the log, where it is known.
     pub fn file_system(&self) -> Option<&'static [u8]> {
-        self.append.file_system()
+        match self.is_mapped() {
+            true => self.mapped.file_system(),
+            false => self.append.file_system(),
+        }
     }
 
     /// Waits until everything written is on stable storage.
-    pub fn sync(&self) -> Result<(), crate::sys::Errno> {
-        self.append.sync()
+    pub fn sync(&self) -> Result<(), Errno> {
+        match self.is_mapped() {
+            true => self.mapped.sync(),
+            false => self.append.sync(),
+        }
     }
 }

@@ -58,6 +58,10 @@ unsafe impl Sync for Site {}
 impl Site {
     /// The record that `logdef!` lays down. The strings end in a NUL; `plan`
     /// is the whole plan of `format`, whose callers pass `args` arguments.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one for each field, named by the macro"
+    )]
     pub const fn new(
         level: Level,
         format: &'static str,

@@ -282,3 +282,99 @@ pub(crate) fn write_without_sigpipe(fd: c_int, bytes: &[u8]) -> Result<usize, Er
         written
     }
 }
+
+/// The size that the process's files may have, if there is a limit: a file
+/// that would grow beyond it brings SIGXFSZ.
+pub(crate) fn file_size_limit() -> Option<u64> {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: `limit` is valid for writes.
+    let known = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) } == 0;
+    (known && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
+}
+
+/// Gives a range of a file blocks, and the file that size at least.
+pub(crate) fn reserve_blocks(fd: c_int, offset: u64, len: u64) -> Result<(), Errno> {
+    // SAFETY: touches none of our memory.
+    let done = unsafe { libc::syscall(libc::SYS_fallocate, fd, 0, offset, len) };
+    checked(done as isize).map(drop)
+}
+
+/// Writes zeros to a range of a file.
+pub(crate) fn write_zeros(fd: c_int, offset: u64, len: u64) -> Result<(), Errno> {
+    static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+    const MOST: usize = 64;
+    let (mut at, end) = (offset, offset + len);
+    while at < end {
+        let mut vectors = [libc::iovec {
+            iov_base: ptr::null_mut(),
+            iov_len: 0,
+        }; MOST];
+        let mut count = 0;
+        let mut left = end - at;
+        for vector in &mut vectors {
+            let len = left.min(ZEROS.len() as u64);
+            if len == 0 {
+                break;
+            }
+            vector.iov_base = ZEROS.as_ptr().cast_mut().cast();
+            vector.iov_len = len as usize;
+            left -= len;
+            count += 1;
+        }
+        // SAFETY: the vectors lead to memory that is only read. The offset is
+        // passed in two halves of the kernel's choosing; on 64-bit machines the
+        // second is unused.
+        let written =
+            unsafe { libc::syscall(libc::SYS_pwritev, fd, vectors.as_ptr(), count, at, 0) };
+        match checked(written as isize) {
+            Ok(0) => return Err(Errno(libc::ENOSPC)),
+            Ok(len) => at += len as u64,
+            Err(Errno(libc::EINTR)) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(())
+}
+
+/// Removes a name.
+pub(crate) fn unlink(path: &CStr) -> Result<(), Errno> {
+    // SAFETY: the path ends in a NUL.
+    checked(unsafe { libc::unlink(path.as_ptr()) } as isize).map(drop)
+}
+
+/// Gives a file another name, in place of what has it.
+pub(crate) fn rename(from: &CStr, to: &CStr) -> Result<(), Errno> {
+    // SAFETY: both paths end in a NUL.
+    checked(unsafe { libc::rename(from.as_ptr(), to.as_ptr()) } as isize).map(drop)
+}
+
+/// Gives a file another name that nothing has yet.
+pub(crate) fn rename_without_replacing(from: &CStr, to: &CStr) -> Result<(), Errno> {
+    // SAFETY: both paths end in a NUL.
+    let renamed = unsafe {
+        libc::syscall(
+            libc::SYS_renameat2,
+            libc::AT_FDCWD,
+            from.as_ptr(),
+            libc::AT_FDCWD,
+            to.as_ptr(),
+            libc::RENAME_NOREPLACE,
+        )
+    };
+    checked(renamed as isize).map(drop)
+}
+
+/// Gives a file one more name that nothing has yet.
+pub(crate) fn link(from: &CStr, to: &CStr) -> Result<(), Errno> {
+    // SAFETY: both paths end in a NUL.
+    checked(unsafe { libc::link(from.as_ptr(), to.as_ptr()) } as isize).map(drop)
+}
+
+/// Makes a symbolic link at `at` to `target`.
+pub(crate) fn symlink(target: &CStr, at: &CStr) -> Result<(), Errno> {
+    // SAFETY: both paths end in a NUL.
+    checked(unsafe { libc::symlink(target.as_ptr(), at.as_ptr()) } as isize).map(drop)
+}

@@ -30,6 +30,8 @@ pub(crate) struct Thread {
     pub run: AtomicU64,
     /// Where the thread writes; the sink's business.
     pub place: AtomicU64,
+    /// How many chunks the thread has had.
+    pub chunks: AtomicU32,
     /// The sequence of the next call.
     pub next: AtomicU64,
     /// How many calls before which all have returned.
@@ -323,11 +325,6 @@ impl Thread {
                 .owner
                 .compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed)
                 .is_ok()
-    }
-
-    /// Whether a living thread owns this memory.
-    pub fn is_owned(&self) -> bool {
-        self.owner.load(Ordering::Acquire) != 0
     }
 
     /// Makes the memory that of the calling thread, under a new number.

@@ -25,6 +25,7 @@ fn a_backtrace_starts_at_the_caller() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("log");
     logdef::options()
+        .sink(logdef::Sink::Append)
         .backtrace_level(Level::ERROR)
         .backtrace_depth(16)
         .open(&path)

@@ -22,6 +22,7 @@ fn a_log_explains_itself() {
     let path = directory.path().join("log");
     logdef!(Info, "before the log is open");
     logdef::options()
+        .sink(logdef::Sink::Append)
         .backtrace_level(Level::FATAL)
         .open(&path)
         .unwrap();

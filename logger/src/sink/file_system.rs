@@ -16,3 +16,15 @@ pub(crate) fn name(magic: i64) -> Option<&'static [u8]> {
         _ => return None,
     })
 }
+
+/// Whether a log may be mapped there: where blocks that were reserved are kept,
+/// so that no store to them can fail. Copy-on-write and network file systems
+/// do not promise that.
+pub(crate) fn may_be_mapped(magic: i64) -> bool {
+    matches!(name(magic), Some(b"ext4" | b"xfs" | b"tmpfs"))
+}
+
+/// Whether pages are had more cheaply by writing zeros than by touching them.
+pub(crate) fn likes_writes(magic: i64) -> bool {
+    matches!(name(magic), Some(b"ext4" | b"xfs"))
+}

@@ -1,0 +1,216 @@
+//! A log file that is mapped: created, grown, and looked after until its last
+//! chunk is full. Knows chunks by their numbers and nothing of what is in
+//! them.
+
+use super::arena::{Arena, UNIT};
+use crate::sys::{self, Errno};
+use core::ffi::{CStr, c_int};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
+
+/// A mapped log file, in a slot that other files use after it.
+pub(crate) struct LogFile {
+    taken: AtomicBool,
+    fd: AtomicI32,
+    /// The number in its name.
+    number: AtomicU32,
+    device: AtomicU64,
+    inode: AtomicU64,
+    /// The unit at which byte 0 of the file is mapped.
+    first: AtomicU64,
+    /// Units that the file may have.
+    capacity: AtomicU64,
+    /// Units that were claimed.
+    claimed: AtomicU64,
+    /// Bytes are first written as zeros, because that fills the page cache in
+    /// large folios.
+    by_write: AtomicBool,
+}
+
+/// A claimed range of a file.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Claim {
+    /// The chunk's number.
+    pub unit: u64,
+    /// Its units.
+    pub units: u64,
+}
+
+/// Why a chunk cannot be had.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Refusal {
+    /// The file has all the chunks it may have.
+    Full,
+    /// The descriptor no longer leads to the file, or somebody cut it short.
+    Lost,
+    /// The system says no: no space, no quota, no permission.
+    No(Errno),
+}
+
+impl LogFile {
+    pub const fn new() -> LogFile {
+        LogFile {
+            taken: AtomicBool::new(false),
+            fd: AtomicI32::new(-1),
+            number: AtomicU32::new(0),
+            device: AtomicU64::new(0),
+            inode: AtomicU64::new(0),
+            first: AtomicU64::new(0),
+            capacity: AtomicU64::new(0),
+            claimed: AtomicU64::new(0),
+            by_write: AtomicBool::new(false),
+        }
+    }
+
+    /// Takes the slot, if it is free.
+    pub fn take(&self) -> bool {
+        let taken = &self.taken;
+        taken
+            .compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed)
+            .is_ok()
+    }
+
+    /// Lets go of the file and the slot. The memory stays mapped for threads
+    /// that have a chunk there.
+    pub fn leave(&self) {
+        let fd = self.fd.swap(-1, Ordering::AcqRel);
+        // A daemon may have closed it, and the number be another file's.
+        if fd >= 0 && sys::stat(fd).is_ok_and(|stat| self.is(&stat)) {
+            sys::close(fd);
+        }
+        self.taken.store(false, Ordering::Release);
+    }
+
+    /// The process is a forked child: the file is its parent's.
+    pub fn forget(&self) {
+        self.leave();
+    }
+
+    /// Makes the slot that of a file that was just created and is mapped at
+    /// `first`.
+    pub fn set(
+        &self,
+        arena: &Arena,
+        fd: c_int,
+        number: u32,
+        first: u64,
+        capacity: u64,
+    ) -> Result<(), Errno> {
+        let stat = sys::stat(fd)?;
+        let file_system = sys::file_system(fd)?;
+        arena.map(first, capacity, fd)?;
+        self.number.store(number, Ordering::Relaxed);
+        self.device.store(stat.st_dev, Ordering::Relaxed);
+        self.inode.store(stat.st_ino, Ordering::Relaxed);
+        self.first.store(first, Ordering::Relaxed);
+        self.capacity.store(capacity, Ordering::Relaxed);
+        self.claimed.store(0, Ordering::Relaxed);
+        self.by_write.store(
+            super::file_system::likes_writes(file_system),
+            Ordering::Relaxed,
+        );
+        self.fd.store(fd, Ordering::Release);
+        Ok(())
+    }
+
+    /// The descriptor; -1 for an empty slot.
+    pub fn fd(&self) -> c_int {
+        self.fd.load(Ordering::Acquire)
+    }
+
+    /// The units that the file is mapped at.
+    pub fn range(&self) -> core::ops::Range<u64> {
+        let first = self.first.load(Ordering::Relaxed);
+        first..first + self.capacity.load(Ordering::Relaxed)
+    }
+
+    /// How many units the file may have.
+    pub fn capacity(&self) -> u64 {
+        self.capacity.load(Ordering::Relaxed)
+    }
+
+    /// The number in the file's name.
+    pub fn number(&self) -> u32 {
+        self.number.load(Ordering::Relaxed)
+    }
+
+    fn is(&self, stat: &libc::stat) -> bool {
+        stat.st_dev == self.device.load(Ordering::Relaxed)
+            && stat.st_ino == self.inode.load(Ordering::Relaxed)
+    }
+
+    /// Claims a chunk and makes it ready to be written. `path` is where the
+    /// file was last, in case a daemon closed our descriptor.
+    pub fn claim(&self, arena: &Arena, units: u64, path: &CStr) -> Result<Claim, Refusal> {
+        let capacity = self.capacity.load(Ordering::Relaxed);
+        let at = self.claimed.fetch_add(units, Ordering::AcqRel);
+        if at + units > capacity {
+            // Nobody needs the number; keep it from creeping towards overflow.
+            self.claimed.fetch_sub(units, Ordering::AcqRel);
+            return Err(Refusal::Full);
+        }
+        let unit = self.first.load(Ordering::Relaxed) + at;
+        match self.supply(arena, at, units, path) {
+            Ok(()) => Ok(Claim { unit, units }),
+            Err(refusal) => {
+                // Give it back, if nobody claimed after us.
+                let _ = self.claimed.compare_exchange(
+                    at + units,
+                    at,
+                    Ordering::AcqRel,
+                    Ordering::Relaxed,
+                );
+                Err(refusal)
+            }
+        }
+    }
+
+    /// Gives a range of the file blocks and pages. After this, storing to it
+    /// raises no signal on the file systems that are mapped at all.
+    fn supply(&self, arena: &Arena, at: u64, units: u64, path: &CStr) -> Result<(), Refusal> {
+        let (offset, len) = (at * UNIT, units * UNIT);
+        let mut fd = self.fd();
+        let stat = match sys::stat(fd) {
+            Ok(stat) if self.is(&stat) => stat,
+            // Closed, and perhaps the number of another file by now.
+            _ => {
+                fd = sys::open(path, libc::O_RDWR | libc::O_NOFOLLOW, 0)
+                    .map_err(|_| Refusal::Lost)?;
+                match sys::stat(fd) {
+                    Ok(stat) if self.is(&stat) => {
+                        self.fd.store(fd, Ordering::Release);
+                        stat
+                    }
+                    _ => {
+                        sys::close(fd);
+                        return Err(Refusal::Lost);
+                    }
+                }
+            }
+        };
+        if (stat.st_size as u64) < offset && at > 0 && self.was_cut(stat.st_size as u64) {
+            return Err(Refusal::Lost);
+        }
+        if sys::file_size_limit().is_some_and(|limit| offset + len > limit) {
+            return Err(Refusal::No(Errno(libc::EFBIG)));
+        }
+        sys::reserve_blocks(fd, offset, len).map_err(Refusal::No)?;
+        if self.by_write.load(Ordering::Relaxed) && len >= 1 << 20 {
+            return sys::write_zeros(fd, offset, len).map_err(Refusal::No);
+        }
+        let unit = self.first.load(Ordering::Relaxed) + at;
+        match arena.populate(unit, units) {
+            // A kernel without this: the pages come by faults, and the blocks
+            // are there.
+            Err(Errno(libc::EINVAL)) | Ok(()) => Ok(()),
+            Err(errno) => Err(Refusal::No(errno)),
+        }
+    }
+
+    /// Whether somebody cut the file short: chunks that others claimed and are
+    /// about to supply can make it look so, but not by more than what threads
+    /// can claim in that instant.
+    fn was_cut(&self, size: u64) -> bool {
+        let claimed = self.claimed.load(Ordering::Relaxed) * UNIT;
+        size + (1 << 30) < claimed || size == 0
+    }
+}

@@ -1,0 +1,419 @@
+//! The sink that maps: each thread writes into a chunk of its own of one
+//! growing file, and needs nobody for it. When the call has returned the
+//! record is in the page cache, where no signal can reach it.
+//!
+//! A thread's place in the log is one word: the number of its chunk, the
+//! chunk's size, and how much of it is used.
+//!
+//! ```text
+//!  63            32 31  28 27                 0
+//! +----------------+------+-------------------+
+//! |     chunk      | size |       used        |
+//! +----------------+------+-------------------+
+//! ```
+//!
+//! To reserve is to add to that word, in one instruction: a signal handler
+//! comes before or after it. Whoever finds that he has reserved past the end
+//! takes another chunk, and what was left of the old one stays zeros. A size of
+//! zero means no chunk.
+
+use super::Put;
+use super::arena::{self, Arena, UNIT};
+use super::file::{Claim, LogFile, Refusal};
+use super::names::{Names, UNNUMBERED};
+use crate::sys::{self, Errno};
+use crate::thread::{Thread, own_add};
+use core::ffi::c_int;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+const USED_BITS: u32 = 28;
+const SIZE_BITS: u32 = 4;
+const CHUNK_SHIFT: u32 = USED_BITS + SIZE_BITS;
+/// A chunk of size class `n` has `UNIT / 2 << n` bytes.
+const HALF_UNIT: u64 = UNIT / 2;
+
+/// Bytes of a thread's first chunks; the last is that of all later ones.
+const CHUNKS: [u64; 4] = [UNIT, 64 << 10, 512 << 10, 4 << 20];
+/// Slots for files: the one written to, and those before it that a `sync` has
+/// yet to reach.
+const FILES: usize = 128;
+/// More files than these are not left to a later `sync`.
+const UNSYNCED: u64 = 64;
+const SLOT_BITS: u32 = 8;
+/// After a refusal, nothing is tried for so many nanoseconds.
+const RETRY_AFTER: u64 = 1_000_000_000;
+
+/// A thread's place in the log.
+#[derive(Clone, Copy)]
+struct Place(u64);
+
+impl Place {
+    fn new(claim: Claim) -> Place {
+        let size = (claim.units * 2).trailing_zeros() as u64;
+        Place(claim.unit << CHUNK_SHIFT | size << USED_BITS)
+    }
+
+    #[inline(always)]
+    fn chunk(self) -> u32 {
+        (self.0 >> CHUNK_SHIFT) as u32
+    }
+
+    /// Bytes of the chunk; zero if there is none.
+    #[inline(always)]
+    fn size(self) -> u64 {
+        let class = self.0 >> USED_BITS & ((1 << SIZE_BITS) - 1);
+        // Class 0 shifts out to nothing.
+        (HALF_UNIT << class) & !HALF_UNIT
+    }
+
+    #[inline(always)]
+    fn used(self) -> u64 {
+        self.0 & ((1 << USED_BITS) - 1)
+    }
+}
+
+/// See the module.
+pub(crate) struct Mapped {
+    arena: Arena,
+    files: [LogFile; FILES],
+    /// The file that is written to: its slot, and above that how many came
+    /// before it.
+    current: AtomicU64,
+    /// The unit that the next file is mapped at.
+    next_unit: AtomicU64,
+    /// Units that a file may have.
+    file_units: AtomicU64,
+    names: Names,
+    /// Until then (coarse monotonic time) there is no space.
+    no_space_until: AtomicU64,
+    last_errno: AtomicU32,
+}
+
+/// How the log is cut into files.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Rotation {
+    /// Bytes of a file; none: as many as can be mapped.
+    pub file_size: Option<u64>,
+    /// How many files there are at most, the one written to included.
+    pub keep: Option<u32>,
+}
+
+impl Mapped {
+    pub const fn new() -> Mapped {
+        Mapped {
+            arena: Arena::new(),
+            files: [const { LogFile::new() }; FILES],
+            current: AtomicU64::new(0),
+            // 0 is no chunk.
+            next_unit: AtomicU64::new(1),
+            file_units: AtomicU64::new(0),
+            names: Names::new(),
+            no_space_until: AtomicU64::new(0),
+            last_errno: AtomicU32::new(0),
+        }
+    }
+
+    /// Starts a log at the path that `names` holds.
+    pub fn open(&self, path: &[u8], rotation: Rotation) -> Result<(), Errno> {
+        self.arena.reserve()?;
+        // At least four files fit into the addresses.
+        let most = self.arena.units() / 4;
+        let wanted = rotation
+            .file_size
+            .map_or(most, |bytes| bytes.div_ceil(UNIT));
+        // A file holds a few chunks of the largest size, or smaller ones.
+        self.file_units
+            .store(wanted.clamp(8, most), Ordering::Relaxed);
+        self.names.set(path, rotation.keep)?;
+        self.no_space_until.store(0, Ordering::Relaxed);
+        self.begin(rotation.file_size.is_some())
+    }
+
+    /// Begins a run with its first file.
+    fn begin(&self, rotates: bool) -> Result<(), Errno> {
+        let (fd, number) = match rotates {
+            true => self.names.create_numbered()?,
+            false => (self.names.create_unnumbered()?, UNNUMBERED),
+        };
+        let full = self.current.load(Ordering::Acquire);
+        match self.offer(full, fd, number) {
+            Ok(true) if rotates => self.names.point_to(number),
+            Ok(true) => Ok(()),
+            Ok(false) => Err(Errno(libc::EBUSY)),
+            Err(errno) => Err(errno),
+        }
+    }
+
+    /// Units for a file that lie in one piece, and where no thread writes.
+    fn place_for(&self, units: u64) -> Option<u64> {
+        let all = self.arena.units();
+        for _ in 0..64 {
+            let first = self.next_unit.fetch_add(units, Ordering::Relaxed);
+            let (from, to) = (first % all, first % all + units);
+            let wraps = to > all;
+            let wide = first + units > u32::MAX as u64;
+            if wide {
+                // 64 TiB in one process: the numbers are used up.
+                return None;
+            }
+            let taken = first > all && self.is_written(from, to, all);
+            if !wraps && !taken {
+                return Some(first);
+            }
+        }
+        None
+    }
+
+    /// Whether a thread has its place between two offsets of the reservation.
+    fn is_written(&self, from: u64, to: u64, all: u64) -> bool {
+        let current = self.file(self.current.load(Ordering::Relaxed));
+        let offset = current.range().start % all;
+        if current.fd() >= 0 && offset < to && from < offset + current.capacity() {
+            return true;
+        }
+        crate::process::process().threads.iter().any(|thread| {
+            let place = Place(thread.place.load(Ordering::Relaxed));
+            let at = place.chunk() as u64 % all;
+            // A call that was interrupted may be in a chunk that its thread has
+            // left meanwhile.
+            thread.depth.load(Ordering::Relaxed) > 1
+                || place.size() > 0 && at < to && from < at + place.size() / UNIT
+        })
+    }
+
+    /// The chunk that the thread's next frames go to, and its size if they are
+    /// its first.
+    #[inline(always)]
+    pub fn chunk(&self, thread: &Thread) -> Option<(u32, Option<u32>)> {
+        let mut place = Place(thread.place.load(Ordering::Relaxed));
+        if place.size() == 0 {
+            place = self.move_on(thread, 0)?;
+        }
+        let size = (place.used() == 0).then_some(place.size() as u32);
+        Some((place.chunk(), size))
+    }
+
+    /// Puts frames into chunk `chunk`, of which the first is to stand at its
+    /// start if `first`.
+    #[inline(always)]
+    pub fn put(&self, thread: &Thread, frames: &[u8], chunk: u32, first: bool) -> Put {
+        let len = frames.len() as u64;
+        let place = Place(own_add(&thread.place, len));
+        let (used, size) = (place.used(), place.size());
+        if used + len > size {
+            return match self.move_on(thread, len) {
+                Some(_) => Put::Moved,
+                None => Put::Dropped,
+            };
+        }
+        if place.chunk() != chunk || first && used != 0 {
+            // A signal handler logged since the caller looked: what this chunk
+            // defines is another matter now. The reservation stays zeros.
+            return Put::Moved;
+        }
+        let at = self.arena.address(chunk as u64);
+        // SAFETY: the reservation is this call's alone, and lies within a chunk
+        // of this thread, which has pages (`LogFile::claim`).
+        unsafe { arena::publish(at.add(used as usize), frames) };
+        Put::Done
+    }
+
+    /// Gives the thread another chunk, with room for `need` bytes and what may
+    /// have to be defined before them.
+    #[cold]
+    #[inline(never)]
+    fn move_on(&self, thread: &Thread, need: u64) -> Option<Place> {
+        let old = Place(thread.place.load(Ordering::Relaxed));
+        let Some(claim) = self.claim(thread, need) else {
+            // No chunk, and no growing number of used bytes that could run into
+            // the size.
+            thread.place.store(0, Ordering::Relaxed);
+            return None;
+        };
+        let place = Place::new(claim);
+        thread.place.store(place.0, Ordering::Relaxed);
+        if old.size() > 0 {
+            // Its bytes are the kernel's to write back; ours to forget.
+            self.arena.release(old.chunk() as u64, old.size() / UNIT);
+        }
+        thread.refresh_name();
+        Some(place)
+    }
+
+    fn claim(&self, thread: &Thread, need: u64) -> Option<Claim> {
+        let now = sys::clock(libc::CLOCK_MONOTONIC_COARSE);
+        if now < self.no_space_until.load(Ordering::Relaxed) {
+            return None;
+        }
+        let nth = thread.chunks.load(Ordering::Relaxed);
+        for _ in 0..4 {
+            let current = self.current.load(Ordering::Acquire);
+            let file = self.file(current);
+            let wanted = CHUNKS[(nth as usize).min(CHUNKS.len() - 1)];
+            // Definitions may take as much as the record.
+            let wanted = wanted.max((need * 2).next_power_of_two()).max(UNIT);
+            let most = (file.capacity() / 4).max(1);
+            let most = 1 << most.ilog2();
+            let units =
+                (wanted / UNIT).min(most.max((need * 2).div_ceil(UNIT).next_power_of_two()));
+            let claimed = self
+                .names
+                .with(file.number(), |path| file.claim(&self.arena, units, path))
+                .unwrap_or_else(|errno| Err(Refusal::No(errno)));
+            match claimed {
+                Ok(claim) => {
+                    thread
+                        .chunks
+                        .store(nth.saturating_add(1), Ordering::Relaxed);
+                    return Some(claim);
+                }
+                Err(Refusal::Full | Refusal::Lost) => {
+                    if let Err(errno) = self.rotate(current) {
+                        self.refuse(now, errno);
+                        return None;
+                    }
+                }
+                Err(Refusal::No(errno)) => {
+                    self.refuse(now, errno);
+                    return None;
+                }
+            }
+        }
+        None
+    }
+
+    fn refuse(&self, now: u64, errno: Errno) {
+        self.last_errno.store(errno.0 as u32, Ordering::Relaxed);
+        self.no_space_until
+            .store(now + RETRY_AFTER, Ordering::Relaxed);
+    }
+
+    /// Starts another file after file `full`, unless another thread has. It
+    /// waits for nobody: threads that come at once each create a file, and all
+    /// but one throw theirs away.
+    fn rotate(&self, full: u64) -> Result<(), Errno> {
+        let (fd, number) = self.names.create_numbered()?;
+        if self.current.load(Ordering::Acquire) != full {
+            sys::close(fd);
+            self.names.discard(number);
+            return Ok(());
+        }
+        match self.offer(full, fd, number) {
+            Ok(true) => {
+                self.settle_old_files();
+                // A file without the link to it is a file all the same.
+                let _ = self.names.point_to(number);
+                let newest = self.file(self.current.load(Ordering::Acquire)).number();
+                if newest > number {
+                    // Another rotation overtook this one; its link is to stand.
+                    let _ = self.names.point_to(newest);
+                }
+                Ok(())
+            }
+            Ok(false) => {
+                self.names.discard(number);
+                Ok(())
+            }
+            Err(errno) => {
+                self.names.discard(number);
+                Err(errno)
+            }
+        }
+    }
+
+    /// Makes a new file the current one, if that is still `full`. Whatever
+    /// happens, the descriptor is taken care of.
+    fn offer(&self, full: u64, fd: c_int, number: u32) -> Result<bool, Errno> {
+        let units = self.file_units.load(Ordering::Relaxed);
+        let taken = self.files.iter().position(LogFile::take);
+        let first = self.place_for(units);
+        let (Some(slot), Some(first)) = (taken, first) else {
+            sys::close(fd);
+            return Err(Errno(libc::ENFILE));
+        };
+        let file = &self.files[slot];
+        if let Err(errno) = file.set(&self.arena, fd, number, first, units) {
+            sys::close(fd);
+            file.leave();
+            return Err(errno);
+        }
+        let next = ((full >> SLOT_BITS) + 1) << SLOT_BITS | slot as u64;
+        let offered =
+            self.current
+                .compare_exchange(full, next, Ordering::AcqRel, Ordering::Acquire);
+        if offered.is_err() {
+            file.leave();
+        }
+        Ok(offered.is_ok())
+    }
+
+    fn file(&self, current: u64) -> &LogFile {
+        &self.files[current as usize & ((1 << SLOT_BITS) - 1)]
+    }
+
+    /// Whether a thread has its place in a file.
+    fn has_writer(&self, file: &LogFile) -> bool {
+        let range = file.range();
+        crate::process::process().threads.iter().any(|thread| {
+            let place = Place(thread.place.load(Ordering::Acquire));
+            thread.depth.load(Ordering::Relaxed) > 1
+                || place.size() > 0 && range.contains(&(place.chunk() as u64))
+        })
+    }
+
+    /// Syncs the oldest files, if there are many that no `sync` came for.
+    fn settle_old_files(&self) {
+        let newest = self.file(self.current.load(Ordering::Acquire)).number();
+        for file in &self.files {
+            let fd = file.fd();
+            let old = (file.number() as u64) + UNSYNCED < newest as u64;
+            if fd >= 0 && old && !self.has_writer(file) {
+                let _ = sys::sync_data(fd);
+                file.leave();
+            }
+        }
+    }
+
+    /// The process is a forked child: it gets a file of its own.
+    pub fn become_child(&self) {
+        for file in &self.files {
+            file.forget();
+        }
+        self.arena.forget();
+        let begun = self.arena.reserve().and_then(|()| {
+            self.names.become_child()?;
+            self.begin(false)
+        });
+        if let Err(errno) = begun {
+            self.refuse(u64::MAX / 2, errno);
+        }
+    }
+
+    /// The name of the file system that holds the log.
+    pub fn file_system(&self) -> Option<&'static [u8]> {
+        let fd = self.file(self.current.load(Ordering::Acquire)).fd();
+        let magic = sys::file_system(fd).ok()?;
+        super::file_system::name(magic)
+    }
+
+    /// Waits until every file's bytes are on stable storage.
+    pub fn sync(&self) -> Result<(), Errno> {
+        let current = self.current.load(Ordering::Acquire);
+        let mut result = Ok(());
+        for file in &self.files {
+            let fd = file.fd();
+            if fd >= 0 {
+                // A thread that logs little may have its chunk in a file that
+                // is long full. Asked first: who leaves later is synced now.
+                let wanted = self.has_writer(file);
+                let synced = sys::sync_data(fd);
+                let is_current = core::ptr::eq(file, self.file(current));
+                if synced.is_ok() && !is_current && !wanted {
+                    file.leave();
+                }
+                result = result.and(synced);
+            }
+        }
+        result
+    }
+}

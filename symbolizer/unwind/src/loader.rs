@@ -1,0 +1,190 @@
+//! The dynamic loader's two ways to say what is mapped where: `_dl_find_object`
+//! (lock-free, safe in handlers, glibc 2.35 or newer) and `dl_iterate_phdr`
+//! (everywhere, under the loader's lock). Knows nothing of ELF contents.
+
+use core::ffi::{c_char, c_int, c_void};
+use core::mem::MaybeUninit;
+use core::slice;
+
+/// One program header, as the loader mapped it.
+pub(crate) type ProgramHeader = libc::Elf64_Phdr;
+
+/// What the loader knows of one loaded object, before anybody looks inside.
+#[derive(Clone, Copy)]
+pub(crate) struct Object {
+    /// First address of the object's mapping, rounded to a page or not.
+    pub(crate) start: usize,
+    /// One past the last address.
+    pub(crate) end: usize,
+    /// What was added to every link-time address.
+    pub(crate) load_bias: usize,
+    /// The path as the loader knows it, NUL-terminated; may be null.
+    pub(crate) name: *const c_char,
+    /// Program headers, when the loader gave them.
+    pub(crate) program_headers: Option<&'static [ProgramHeader]>,
+    /// Address of `.eh_frame_hdr`, 0 when there is none.
+    pub(crate) eh_frame_hdr: usize,
+}
+
+/// `struct link_map` of `<link.h>`, its public part.
+#[repr(C)]
+struct LinkMap {
+    l_addr: usize,
+    l_name: *const c_char,
+}
+
+/// `struct dl_find_object` of glibc's `<dlfcn.h>`, as it is on every 64-bit
+/// target without `dlfo_eh_dbase`.
+#[repr(C)]
+struct DlFindObject {
+    flags: u64,
+    map_start: usize,
+    map_end: usize,
+    link_map: *const LinkMap,
+    eh_frame: usize,
+    reserved: [u64; 7],
+}
+
+type FindObjectFn = unsafe extern "C" fn(*const c_void, *mut DlFindObject) -> c_int;
+
+/// The address of `_dl_find_object`, or `None` where the C library has none.
+///
+/// A weak reference through the global offset table: the loader filled it in
+/// before the first instruction ran, so there is nothing to initialize and a
+/// handler can come at any time.
+#[inline]
+fn find_object_fn() -> Option<FindObjectFn> {
+    let address: usize;
+    #[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
+    // SAFETY: reads one word of the global offset table and nothing else; the
+    // directive makes the reference weak, so a missing symbol reads as 0.
+    unsafe {
+        core::arch::asm!(
+            ".weak _dl_find_object",
+            "mov {}, qword ptr [rip + _dl_find_object@GOTPCREL]",
+            out(reg) address,
+            options(nostack, preserves_flags, pure, readonly),
+        );
+    }
+    #[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "aarch64"))]
+    // SAFETY: as above.
+    unsafe {
+        core::arch::asm!(
+            ".weak _dl_find_object",
+            "adrp {0}, :got:_dl_find_object",
+            "ldr {0}, [{0}, :got_lo12:_dl_find_object]",
+            out(reg) address,
+            options(nostack, preserves_flags, pure, readonly),
+        );
+    }
+    #[cfg(not(all(
+        target_os = "linux",
+        target_env = "gnu",
+        any(target_arch = "x86_64", target_arch = "aarch64")
+    )))]
+    {
+        address = 0;
+    }
+    // SAFETY: a nonzero address is that of glibc's function, whose signature
+    // is public; 0 becomes `None` by the layout guarantee of `Option<fn>`.
+    unsafe { core::mem::transmute::<usize, Option<FindObjectFn>>(address) }
+}
+
+/// Whether this C library answers [`find_object`].
+pub(crate) fn has_find_object() -> bool {
+    find_object_fn().is_some()
+}
+
+/// The object that holds `address`. Async-signal-safe, no lock.
+#[inline]
+pub(crate) fn find_object(address: usize) -> Option<Object> {
+    let find = find_object_fn()?;
+    let mut found = MaybeUninit::<DlFindObject>::uninit();
+    // SAFETY: `find` writes the structure whose layout it documents, and only
+    // compares the address.
+    let status = unsafe { find(address as *const c_void, found.as_mut_ptr()) };
+    if status != 0 {
+        return None;
+    }
+    // SAFETY: status 0 says that all documented fields were written; the
+    // reserved words are never read.
+    let (start, end, link_map, eh_frame_hdr) = unsafe {
+        let found = found.as_ptr();
+        (
+            (*found).map_start,
+            (*found).map_end,
+            (*found).link_map,
+            (*found).eh_frame,
+        )
+    };
+    // SAFETY: the loader keeps the link map for as long as the object is loaded.
+    let (load_bias, name) = unsafe { ((*link_map).l_addr, (*link_map).l_name) };
+    Some(Object {
+        start,
+        end,
+        load_bias,
+        name,
+        program_headers: None,
+        eh_frame_hdr,
+    })
+}
+
+/// Calls `visit` with each loaded object until it returns false.
+///
+/// Takes the loader's lock: not for handlers, nor for a forked child of a
+/// program with threads.
+pub(crate) fn for_each_object(mut visit: impl FnMut(&Object, u64) -> bool) {
+    unsafe extern "C" fn callback<F: FnMut(&Object, u64) -> bool>(
+        info: *mut libc::dl_phdr_info,
+        size: usize,
+        visit: *mut c_void,
+    ) -> c_int {
+        // SAFETY: the loader passes one valid structure, and the pointer that
+        // `for_each_object` gave it, which nobody else uses meanwhile.
+        let (info, visit) = unsafe { (&*info, &mut *visit.cast::<F>()) };
+        let program_headers: &'static [ProgramHeader] =
+            if info.dlpi_phdr.is_null() || info.dlpi_phnum == 0 {
+                &[]
+            } else {
+                // SAFETY: the headers stay mapped while the object is loaded.
+                unsafe { slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) }
+            };
+        let load_bias = info.dlpi_addr as usize;
+        let mut object = Object {
+            start: usize::MAX,
+            end: 0,
+            load_bias,
+            name: info.dlpi_name,
+            program_headers: Some(program_headers),
+            eh_frame_hdr: 0,
+        };
+        for header in program_headers {
+            let start = load_bias.wrapping_add(header.p_vaddr as usize);
+            match header.p_type {
+                libc::PT_LOAD => {
+                    object.start = object.start.min(start);
+                    object.end = object
+                        .end
+                        .max(start.saturating_add(header.p_memsz as usize));
+                }
+                libc::PT_GNU_EH_FRAME => object.eh_frame_hdr = start,
+                _ => {}
+            }
+        }
+        // Counters came with glibc 2.4; older structures are shorter.
+        let generation = if size >= size_of::<libc::dl_phdr_info>() - 2 * size_of::<usize>() {
+            info.dlpi_adds.wrapping_add(info.dlpi_subs)
+        } else {
+            0
+        };
+        c_int::from(!visit(&object, generation))
+    }
+
+    fn call<F: FnMut(&Object, u64) -> bool>(visit: &mut F) {
+        let data: *mut F = visit;
+        // SAFETY: `callback::<F>` gets back exactly the pointer given here,
+        // which outlives the call.
+        unsafe { libc::dl_iterate_phdr(Some(callback::<F>), data.cast()) };
+    }
+    call(&mut visit);
+}

@@ -16,9 +16,27 @@
 //! the unsafe act: whoever unloads a library vouches that nobody still uses
 //! its code, its constants, or a `Module` that describes them.
 
+mod cache;
+mod capture;
 mod loader;
 pub mod modules;
 mod note;
+#[cfg(target_arch = "x86_64")]
+#[path = "x86_64/mod.rs"]
+mod processor;
+#[cfg(target_arch = "aarch64")]
+#[path = "aarch64/mod.rs"]
+mod processor;
+#[cfg(not(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+)))]
+compile_error!("logdef-unwind supports Linux on x86_64 and aarch64");
 mod snapshot;
+mod stack;
 
+pub use capture::{
+    FrameKind, StackFrame, capture, capture_frames, capture_interrupted, forget, warm_up,
+};
 pub use modules::Module;
+pub use stack::register_thread;

@@ -3,9 +3,10 @@
 
 use core::ffi::{CStr, c_char};
 use core::slice;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::loader::{self, Object, ProgramHeader};
-use crate::{note, snapshot};
+use crate::{cache, note, snapshot};
 
 /// The loaded module that holds `address`.
 ///
@@ -22,15 +23,23 @@ pub fn find(address: usize) -> Option<Module> {
     Some(Module { object })
 }
 
-/// Takes a list of the loaded modules, for C libraries without a lock-free
-/// lookup; does nothing where there is one.
+/// Takes notice of modules loaded and unloaded since the last call: forgets
+/// what was learned about code addresses if there were any, and takes a new
+/// list where the C library has no lock-free lookup. Says whether there were any.
 ///
 /// Takes the loader's lock: never call it in a handler or in a forked child of
 /// a program with threads.
-pub fn refresh() {
-    if !loader::has_find_object() {
-        snapshot::refresh();
+pub fn refresh() -> bool {
+    static SEEN: AtomicU64 = AtomicU64::new(0);
+    let generation = generation();
+    let is_new = SEEN.swap(generation, Ordering::Relaxed) != generation;
+    if is_new {
+        if !loader::has_find_object() {
+            snapshot::refresh();
+        }
+        cache::start_epoch();
     }
+    is_new
 }
 
 /// A number that changes whenever a module is loaded or unloaded.
@@ -150,6 +159,12 @@ impl Module {
                     executable: header.p_flags & libc::PF_X != 0,
                 }
             })
+    }
+
+    /// Where the module's `.eh_frame_hdr` is mapped.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn eh_frame_hdr(&self) -> Option<usize> {
+        (self.object.eh_frame_hdr != 0).then_some(self.object.eh_frame_hdr)
     }
 
     fn avma(&self, svma: u64) -> usize {

@@ -1,0 +1,169 @@
+//! Backtraces as callers ask for them: addresses alone, or with what is known
+//! about each. The walk itself is the processor's own folder.
+
+use crate::cache;
+use crate::processor::{self, AtCall};
+use crate::{modules, stack};
+
+/// Stores the return addresses of the calling function and its callers in
+/// `out`, innermost first, leaving out the first `skip`; returns how many there
+/// are.
+///
+/// The first is the address to which this call returns, inside the calling
+/// function (this function is inlined into it, and adds no stack frame of its own).
+/// Where the walk crosses a signal handler, the address after the kernel's
+/// trampoline is that of the interrupted instruction; [`capture_frames`] tells
+/// which one that is, and which ones were guessed.
+///
+/// Async-signal-safe: no lock, no allocation, no load that could fault. A thread
+/// that has called [`register_thread`](crate::register_thread) needs no system
+/// call.
+///
+/// ```
+/// let mut addresses = [0; 32];
+/// let len = logdef_unwind::capture(&mut addresses, 0);
+/// assert!(len > 1);
+/// ```
+#[inline(always)]
+pub fn capture(out: &mut [usize], skip: usize) -> usize {
+    let mut addresses = Sink::new(out, skip);
+    // SAFETY: `fill_addresses` takes what is passed here.
+    unsafe { processor::with_registers((&raw mut addresses).cast(), fill_addresses) };
+    addresses.len
+}
+
+/// Like [`capture`], with what is known about each stack frame.
+#[inline(always)]
+pub fn capture_frames(out: &mut [StackFrame], skip: usize) -> usize {
+    let mut frames = Sink::new(out, skip);
+    // SAFETY: `fill_frames` takes what is passed here.
+    unsafe { processor::with_registers((&raw mut frames).cast(), fill_frames) };
+    frames.len
+}
+
+/// Stores the stack frames of the code that a signal interrupted in `out`,
+/// innermost first, given the third argument of the handler; returns how many
+/// there are.
+///
+/// Unlike a walk from within the handler it does not depend on how the handler
+/// was entered, and shows no stack frames of the handler. Async-signal-safe; a
+/// damaged stack or context yields fewer stack frames, never a fault.
+pub fn capture_interrupted(context: &libc::ucontext_t, out: &mut [StackFrame]) -> usize {
+    let mut frames = Sink::new(out, 0);
+    if frames.has_room() {
+        processor::walk_from_context(context, |frame| frames.push(frame));
+    }
+    frames.len
+}
+
+/// Where a stack frame is in its function.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FrameKind {
+    /// The address is the one that a call returns to: the call is before it.
+    #[default]
+    Return,
+    /// The address is that of the interrupted instruction itself.
+    Exact,
+    /// A return address found by following frame pointers, here or further in:
+    /// code without call frame information gives no better, and stack frames may
+    /// be missing or wrong.
+    Guessed,
+}
+
+/// One stack frame of a backtrace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StackFrame {
+    /// The code address (AVMA).
+    pub address: usize,
+    /// What kind of address it is.
+    pub kind: FrameKind,
+    /// What [`set_tag`](Self::set_tag) last stored for this address, 0 if
+    /// nothing or forgotten.
+    pub tag: u32,
+}
+
+impl StackFrame {
+    /// Remembers `tag` for this address, for all threads, at the place where
+    /// the next walk looks anyway.
+    ///
+    /// This is a cache: the tag may be forgotten at any time, and always is when
+    /// modules change. Async-signal-safe.
+    pub fn set_tag(&self, tag: u32) {
+        processor::set_tag(self, tag);
+    }
+}
+
+/// Does once what would otherwise happen in the first capture: lists the
+/// modules where the C library cannot, registers the calling thread, and walks
+/// its stack.
+///
+/// Takes the loader's lock and may allocate: to be called at start-up.
+pub fn warm_up() {
+    modules::refresh();
+    if !stack::is_registered() {
+        stack::register_thread();
+    }
+    capture(&mut [0; 64], 0);
+}
+
+/// Forgets all that was learned about code addresses. Whoever unloads modules
+/// calls this, or [`modules::refresh`], before other code can run at the same
+/// addresses. Async-signal-safe.
+pub fn forget() {
+    cache::start_epoch();
+}
+
+/// A slice being filled, after the first `skip` items.
+struct Sink<'out, T> {
+    out: &'out mut [T],
+    skip: usize,
+    len: usize,
+}
+
+impl<'out, T> Sink<'out, T> {
+    #[inline]
+    fn new(out: &'out mut [T], skip: usize) -> Self {
+        Self { out, skip, len: 0 }
+    }
+
+    #[inline]
+    fn has_room(&self) -> bool {
+        self.len < self.out.len()
+    }
+
+    /// Takes one item and says whether there is room for another.
+    #[inline]
+    fn push(&mut self, item: T) -> bool {
+        if self.skip > 0 {
+            self.skip -= 1;
+            return true;
+        }
+        if let Some(place) = self.out.get_mut(self.len) {
+            *place = item;
+            self.len += 1;
+        }
+        self.has_room()
+    }
+}
+
+/// # Safety
+///
+/// `sink` points to a `Sink<usize>` that nobody else uses.
+unsafe extern "C" fn fill_addresses(at_call: &AtCall, sink: *mut ()) {
+    // SAFETY: the caller's promise.
+    let sink = unsafe { &mut *sink.cast::<Sink<'_, usize>>() };
+    if sink.has_room() {
+        processor::walk_from_call(at_call, |frame| sink.push(frame.address));
+    }
+}
+
+/// # Safety
+///
+/// `sink` points to a `Sink<StackFrame>` that nobody else uses.
+unsafe extern "C" fn fill_frames(at_call: &AtCall, sink: *mut ()) {
+    // SAFETY: the caller's promise.
+    let sink = unsafe { &mut *sink.cast::<Sink<'_, StackFrame>>() };
+    if sink.has_room() {
+        processor::walk_from_call(at_call, |frame| sink.push(frame));
+    }
+}

@@ -1,0 +1,425 @@
+//! Call frame information of loaded modules: from a code address to its
+//! [`Rule`], or, where a rule does not suffice, from all registers of a stack
+//! frame to all registers of its caller. The slow side of the walk: about a
+//! microsecond per address. All storage is on the stack (some 4 KiB).
+
+use core::slice;
+
+use gimli::{
+    BaseAddresses, CfaRule, EhFrame, EhFrameHdr, Encoding, EndianSlice, Evaluation,
+    EvaluationResult, EvaluationStorage, Expression, FrameDescriptionEntry, NativeEndian,
+    Operation, Piece, Reader, ReaderOffset, Register, RegisterRule, UnwindContext,
+    UnwindContextStorage, UnwindExpression, UnwindSection, UnwindTableRow, Value,
+};
+
+use super::registers::{self, RBP, RIP, RSP, Registers};
+use super::rule::{Base, Rule, SavedRbp};
+use crate::modules::{self, Module};
+use crate::stack::Window;
+
+/// The code of every signal trampoline on x86_64 Linux: the number of
+/// `rt_sigreturn` into rax, in either encoding, and `syscall`.
+const TRAMPOLINES: [&[u8]; 2] = [
+    b"\x48\xC7\xC0\x0F\x00\x00\x00\x0F\x05",
+    b"\xB8\x0F\x00\x00\x00\x0F\x05",
+];
+
+/// The longest expression that is evaluated, in steps.
+const MAX_STEPS: u32 = 256;
+
+type Bytes = EndianSlice<'static, NativeEndian>;
+type Row = UnwindTableRow<usize, OnStack>;
+
+/// The rule for `pc`, and whether it may be remembered.
+///
+/// `exact` says that `pc` was interrupted and is no return address. A return
+/// address is looked up by the byte before it, which is sure to belong to the call.
+pub(crate) fn rule(pc: usize, exact: bool) -> (Rule, bool) {
+    let look_up = if exact { pc } else { pc.wrapping_sub(1) };
+    let module = modules::find(pc).or_else(|| modules::find(look_up));
+    let Some(module) = module else {
+        // A library may come to be loaded here.
+        return (Rule::Unknown, false);
+    };
+    if is_signal_trampoline(&module, pc) {
+        return (Rule::SignalTrampoline, true);
+    }
+    let rule = match Code::find(&module, look_up) {
+        Some(code) => code.with_row(look_up, |row| code.rule(row)),
+        None => None,
+    };
+    (rule.unwrap_or(Rule::Unknown), true)
+}
+
+/// The caller's registers, from all that is known of the callee's.
+pub(crate) enum Step {
+    /// RIP and RSP are known; `exact` says that the caller was interrupted.
+    Caller { registers: Registers, exact: bool },
+    /// The outermost function.
+    Outermost,
+    /// A register that the rules ask for is not known, a word of the stack
+    /// cannot be read, or there are no rules.
+    Stuck,
+}
+
+/// Evaluates the call frame information of `registers[RIP]` in full.
+pub(crate) fn step(registers: &Registers, exact: bool, window: &mut Window) -> Step {
+    try_step(registers, exact, window).unwrap_or(Step::Stuck)
+}
+
+fn try_step(registers: &Registers, exact: bool, window: &mut Window) -> Option<Step> {
+    let pc = registers.value(RIP)?;
+    let look_up = if exact { pc } else { pc.wrapping_sub(1) };
+    let module = modules::find(pc).or_else(|| modules::find(look_up))?;
+    if is_signal_trampoline(&module, pc) {
+        return Some(Step::Caller {
+            registers: Registers::load_context(window, registers.value(RSP)?)?,
+            exact: true,
+        });
+    }
+    let code = Code::find(&module, look_up)?;
+    code.with_row(look_up, |row| code.caller(row, registers, window))
+}
+
+/// Whether the kernel returns through `pc`, by the bytes there: C libraries
+/// other than glibc have no call frame information for it.
+fn is_signal_trampoline(module: &Module, pc: usize) -> bool {
+    let Some(segment) = module.segment_containing(pc) else {
+        return false;
+    };
+    segment.readable
+        && segment.executable
+        && TRAMPOLINES.iter().any(|code| {
+            segment.holds(pc, code.len()) && {
+                let at = core::ptr::with_exposed_provenance(pc);
+                // SAFETY: the bytes lie in a readable segment of a loaded
+                // module.
+                *code == unsafe { slice::from_raw_parts(at, code.len()) }
+            }
+        })
+}
+
+/// The description of the function at one address.
+struct Code {
+    section: EhFrame<Bytes>,
+    bases: BaseAddresses,
+    entry: FrameDescriptionEntry<Bytes>,
+}
+
+impl Code {
+    fn find(module: &Module, address: usize) -> Option<Self> {
+        let header_at = module.eh_frame_hdr()?;
+        let bases = BaseAddresses::default().set_eh_frame_hdr(header_at as u64);
+        let header = EhFrameHdr::from(rest_of_segment(module, header_at)?)
+            .parse(&bases, 8)
+            .ok()?;
+        let section_at = header.eh_frame_ptr().direct().ok()?;
+        let bases = bases.set_eh_frame(section_at);
+        let section = EhFrame::from(rest_of_segment(module, section_at as usize)?);
+        let entry = match header.table() {
+            Some(table) => {
+                let entry_at = table.lookup(address as u64, &bases).ok()?.direct().ok()?;
+                let offset = usize::try_from(entry_at.checked_sub(section_at)?).ok()?;
+                let entry = section
+                    .fde_from_offset(&bases, offset.into(), EhFrame::cie_from_offset)
+                    .ok()?;
+                entry.contains(address as u64).then_some(entry)?
+            }
+            None => section
+                .fde_for_address(&bases, address as u64, EhFrame::cie_from_offset)
+                .ok()?,
+        };
+        Some(Self {
+            section,
+            bases,
+            entry,
+        })
+    }
+
+    /// Calls `use_row` with the row of the table that holds at `address`.
+    fn with_row<T>(&self, address: usize, use_row: impl FnOnce(&Row) -> Option<T>) -> Option<T> {
+        let mut context = UnwindContext::<usize, OnStack>::new_in();
+        let row = self
+            .entry
+            .unwind_info_for_address(&self.section, &self.bases, &mut context, address as u64)
+            .ok()?;
+        use_row(row)
+    }
+
+    fn return_address(&self, row: &Row) -> Option<RegisterRule<usize>> {
+        row.register(self.entry.cie().return_address_register())
+    }
+
+    /// The rule of `row`, if there is a short one.
+    fn rule(&self, row: &Row) -> Option<Rule> {
+        match self.return_address(row) {
+            Some(RegisterRule::Undefined) => return Some(Rule::Outermost),
+            Some(RegisterRule::Offset(-8)) => {}
+            _ => return Some(Rule::Evaluate),
+        }
+        if self.entry.is_signal_trampoline() || row.register(register(RSP)).is_some() {
+            return Some(Rule::Evaluate);
+        }
+        Some(self.frame(row).unwrap_or(Rule::Evaluate))
+    }
+
+    fn frame(&self, row: &Row) -> Option<Rule> {
+        let (base, offset) = match row.cfa() {
+            CfaRule::RegisterAndOffset { register, offset } => match register.0 as usize {
+                RSP => (Base::Rsp, *offset),
+                RBP => (Base::Rbp, *offset),
+                _ => return None,
+            },
+            CfaRule::Expression(expression) => (Base::AtRbp, self.word_at_rbp(expression)?),
+        };
+        let saved_rbp = match row.register(register(RBP)) {
+            None | Some(RegisterRule::SameValue) => SavedRbp::Same,
+            Some(RegisterRule::Offset(offset)) => SavedRbp::AtCfa(i32::try_from(offset).ok()?),
+            Some(RegisterRule::Expression(expression)) => {
+                let (offset, rest) = self.rbp_plus(&expression)?;
+                rest.is_none()
+                    .then_some(SavedRbp::AtRbp(i32::try_from(offset).ok()?))?
+            }
+            Some(_) => return None,
+        };
+        Some(Rule::Frame {
+            base,
+            offset: i32::try_from(offset).ok()?,
+            saved_rbp,
+        })
+    }
+
+    /// `DW_OP_breg6 offset; DW_OP_deref`, which realigned functions use.
+    fn word_at_rbp(&self, expression: &UnwindExpression<usize>) -> Option<i64> {
+        match self.rbp_plus(expression)? {
+            (
+                offset,
+                Some(Operation::Deref {
+                    size: 8,
+                    space: false,
+                    ..
+                }),
+            ) => Some(offset),
+            _ => None,
+        }
+    }
+
+    /// The offset of a leading `DW_OP_breg6`, and the one operation after it.
+    fn rbp_plus(
+        &self,
+        expression: &UnwindExpression<usize>,
+    ) -> Option<(i64, Option<Operation<Bytes>>)> {
+        let mut operations = self.bytecode(expression)?.operations(self.encoding());
+        let Some(Operation::RegisterOffset {
+            register, offset, ..
+        }) = operations.next().ok()?
+        else {
+            return None;
+        };
+        let second = operations.next().ok()?;
+        let is_short = operations.next().ok()?.is_none();
+        (register.0 as usize == RBP && is_short).then_some((offset, second))
+    }
+
+    fn caller(&self, row: &Row, callee: &Registers, window: &mut Window) -> Option<Step> {
+        let return_address = self.return_address(row);
+        if return_address == Some(RegisterRule::Undefined) {
+            return Some(Step::Outermost);
+        }
+        let cfa = match row.cfa() {
+            CfaRule::RegisterAndOffset { register, offset } => callee
+                .value(register.0.into())?
+                .wrapping_add_signed(*offset as isize),
+            CfaRule::Expression(expression) => self.evaluate(expression, None, callee, window)?,
+        };
+        let mut caller = callee.callee_saved();
+        caller.set(RSP, cfa);
+        for &(register, ref rule) in row.registers() {
+            let number = usize::from(register.0);
+            if number >= registers::COUNT || register == self.return_address_column() {
+                continue;
+            }
+            if let Some(value) = self.recover(rule, number, cfa, callee, window) {
+                caller.set(number, value);
+            } else {
+                caller.forget(number);
+            }
+        }
+        let column = self.return_address_column().0.into();
+        let rule = return_address.unwrap_or(RegisterRule::SameValue);
+        caller.set(RIP, self.recover(&rule, column, cfa, callee, window)?);
+        caller.value(RSP)?;
+        Some(Step::Caller {
+            registers: caller,
+            exact: self.entry.is_signal_trampoline(),
+        })
+    }
+
+    /// The caller's value of register `number`.
+    fn recover(
+        &self,
+        rule: &RegisterRule<usize>,
+        number: usize,
+        cfa: usize,
+        callee: &Registers,
+        window: &mut Window,
+    ) -> Option<usize> {
+        match rule {
+            RegisterRule::SameValue => callee.value(number),
+            RegisterRule::Offset(offset) => window.load(cfa.wrapping_add_signed(*offset as isize)),
+            RegisterRule::ValOffset(offset) => Some(cfa.wrapping_add_signed(*offset as isize)),
+            RegisterRule::Register(other) => callee.value(other.0.into()),
+            RegisterRule::Expression(expression) => {
+                let address = self.evaluate(expression, Some(cfa), callee, window)?;
+                window.load(address)
+            }
+            RegisterRule::ValExpression(expression) => {
+                self.evaluate(expression, Some(cfa), callee, window)
+            }
+            RegisterRule::Constant(value) => Some(*value as usize),
+            _ => None,
+        }
+    }
+
+    fn return_address_column(&self) -> Register {
+        self.entry.cie().return_address_register()
+    }
+
+    fn encoding(&self) -> Encoding {
+        self.entry.cie().encoding()
+    }
+
+    fn bytecode(&self, expression: &UnwindExpression<usize>) -> Option<Expression<Bytes>> {
+        expression.get(&self.section).ok()
+    }
+
+    fn evaluate(
+        &self,
+        expression: &UnwindExpression<usize>,
+        initial: Option<usize>,
+        callee: &Registers,
+        window: &mut Window,
+    ) -> Option<usize> {
+        let bytecode = self.bytecode(expression)?.0;
+        let mut evaluation = Evaluation::<_, OnStack>::new_in(bytecode, self.encoding());
+        evaluation.set_max_iterations(MAX_STEPS);
+        if let Some(initial) = initial {
+            evaluation.set_initial_value(initial as u64);
+        }
+        let mut result = evaluation.evaluate().ok()?;
+        loop {
+            result = match result {
+                EvaluationResult::Complete => break,
+                EvaluationResult::RequiresRegister { register, .. } => {
+                    let value = callee.value(register.0.into())?;
+                    evaluation.resume_with_register(Value::Generic(value as u64))
+                }
+                EvaluationResult::RequiresMemory { address, size, .. } => {
+                    let word = window.load(address as usize)? as u64;
+                    let bits = u32::from(size) * 8;
+                    let mask = u64::MAX.checked_shr(64u32.saturating_sub(bits))?;
+                    evaluation.resume_with_memory(Value::Generic(word & mask))
+                }
+                _ => return None,
+            }
+            .ok()?;
+        }
+        match evaluation.as_result() {
+            [
+                Piece {
+                    size_in_bits: None,
+                    location: gimli::Location::Address { address },
+                    ..
+                },
+            ] => Some(*address as usize),
+            _ => None,
+        }
+    }
+}
+
+/// All bytes from `address` to the end of its segment: sections do not say how
+/// long they are once they are mapped.
+fn rest_of_segment(module: &Module, address: usize) -> Option<Bytes> {
+    let segment = module.segment_containing(address)?;
+    if !segment.readable {
+        return None;
+    }
+    let start = core::ptr::with_exposed_provenance(address);
+    // SAFETY: the bytes lie in a readable segment of a loaded module. Nobody
+    // writes to unwind tables.
+    let bytes = unsafe { slice::from_raw_parts(start, segment.end - address) };
+    Some(EndianSlice::new(bytes, NativeEndian))
+}
+
+fn register(number: usize) -> Register {
+    Register(number as u16)
+}
+
+/// Room for evaluation, on the stack.
+struct OnStack;
+
+impl<T: ReaderOffset> UnwindContextStorage<T> for OnStack {
+    // All general registers and those that Windows' convention preserves.
+    type Rules = [(Register, RegisterRule<T>); 28];
+    type Stack = [UnwindTableRow<T, Self>; 4];
+}
+
+impl<R: Reader> EvaluationStorage<R> for OnStack {
+    type Stack = [Value; 16];
+    type ExpressionStack = [(R, R); 1];
+    type Result = [Piece<R>; 1];
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn evaluation_needs_little_stack() {
+        assert!(size_of::<UnwindContext<usize, OnStack>>() <= 5 * 1024);
+        assert!(size_of::<Evaluation<Bytes, OnStack>>() <= 1024);
+    }
+
+    #[test]
+    fn the_signal_trampoline_of_the_c_library_is_known_by_its_code() {
+        // SAFETY: installs and removes a handler for a signal nobody sends.
+        let restorer = unsafe {
+            let mut old = core::mem::zeroed::<KernelAction>();
+            libc::signal(libc::SIGURG, handler as extern "C" fn(i32) as usize);
+            let status = libc::syscall(
+                libc::SYS_rt_sigaction,
+                libc::SIGURG,
+                core::ptr::null::<KernelAction>(),
+                &raw mut old,
+                8,
+            );
+            assert_eq!(status, 0);
+            libc::signal(libc::SIGURG, libc::SIG_DFL);
+            old.restorer
+        };
+        assert_eq!(rule(restorer, false), (Rule::SignalTrampoline, true));
+        assert_ne!(rule(restorer + 32, false).0, Rule::SignalTrampoline);
+    }
+
+    #[test]
+    fn nothing_is_known_of_data_and_of_unmapped_memory() {
+        let heap = Box::new(0u64);
+        assert_eq!(
+            rule(&raw const *heap as usize, false),
+            (Rule::Unknown, false)
+        );
+        assert_eq!(rule(0, true), (Rule::Unknown, false));
+        assert_eq!(rule(0, false), (Rule::Unknown, false));
+        assert_eq!(rule(usize::MAX, true), (Rule::Unknown, false));
+    }
+
+    #[repr(C)]
+    struct KernelAction {
+        handler: usize,
+        flags: u64,
+        restorer: usize,
+        mask: u64,
+    }
+
+    extern "C" fn handler(_: i32) {}
+}

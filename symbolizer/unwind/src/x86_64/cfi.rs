@@ -13,7 +13,7 @@ use gimli::{
 };
 
 use super::registers::{self, RBP, RIP, RSP, Registers};
-use super::rule::{Base, Rule, SavedRbp};
+use super::rule::{Base, Rule};
 use crate::modules::{self, Module};
 use crate::stack::Window;
 
@@ -164,51 +164,40 @@ impl Code {
     }
 
     fn frame(&self, row: &Row) -> Option<Rule> {
-        let (base, offset) = match row.cfa() {
-            CfaRule::RegisterAndOffset { register, offset } => match register.0 as usize {
-                RSP => (Base::Rsp, *offset),
-                RBP => (Base::Rbp, *offset),
-                _ => return None,
-            },
-            CfaRule::Expression(expression) => (Base::AtRbp, self.word_at_rbp(expression)?),
+        let saved = match row.register(register(RBP)) {
+            None => RegisterRule::SameValue,
+            Some(rule) => rule,
         };
-        let saved_rbp = match row.register(register(RBP)) {
-            None | Some(RegisterRule::SameValue) => SavedRbp::Same,
-            Some(RegisterRule::Offset(offset)) => SavedRbp::AtCfa(i32::try_from(offset).ok()?),
-            Some(RegisterRule::Expression(expression)) => {
-                let (offset, rest) = self.rbp_plus(&expression)?;
-                rest.is_none()
-                    .then_some(SavedRbp::AtRbp(i32::try_from(offset).ok()?))?
-            }
-            Some(_) => return None,
-        };
-        Some(Rule::Frame {
-            base,
-            offset: i32::try_from(offset).ok()?,
-            saved_rbp,
-        })
-    }
-
-    /// `DW_OP_breg6 offset; DW_OP_deref`, which realigned functions use.
-    fn word_at_rbp(&self, expression: &UnwindExpression<usize>) -> Option<i64> {
-        match self.rbp_plus(expression)? {
-            (
-                offset,
-                Some(Operation::Deref {
-                    size: 8,
-                    space: false,
-                    ..
-                }),
-            ) => Some(offset),
-            _ => None,
+        match row.cfa() {
+            CfaRule::RegisterAndOffset { register, offset } => Some(Rule::Frame {
+                base: match usize::from(register.0) {
+                    RSP => Base::Rsp,
+                    RBP => Base::Rbp,
+                    _ => return None,
+                },
+                offset: u32::try_from(*offset).ok()?,
+                saved_rbp: match saved {
+                    RegisterRule::SameValue => None,
+                    RegisterRule::Offset(offset) => Some(i32::try_from(offset).ok()?),
+                    _ => return None,
+                },
+            }),
+            CfaRule::Expression(expression) => Some(Rule::Realigned {
+                cfa_at: self.rbp_plus(expression, true)?,
+                saved_rbp: match saved {
+                    RegisterRule::SameValue => None,
+                    RegisterRule::Expression(expression) => {
+                        Some(self.rbp_plus(&expression, false)?)
+                    }
+                    _ => return None,
+                },
+            }),
         }
     }
 
-    /// The offset of a leading `DW_OP_breg6`, and the one operation after it.
-    fn rbp_plus(
-        &self,
-        expression: &UnwindExpression<usize>,
-    ) -> Option<(i64, Option<Operation<Bytes>>)> {
+    /// The offset in `DW_OP_breg6 offset`, followed by `DW_OP_deref` or not: what
+    /// functions use that realign their stack.
+    fn rbp_plus(&self, expression: &UnwindExpression<usize>, is_loaded: bool) -> Option<i32> {
         let mut operations = self.bytecode(expression)?.operations(self.encoding());
         let Some(Operation::RegisterOffset {
             register, offset, ..
@@ -216,9 +205,18 @@ impl Code {
         else {
             return None;
         };
-        let second = operations.next().ok()?;
-        let is_short = operations.next().ok()?.is_none();
-        (register.0 as usize == RBP && is_short).then_some((offset, second))
+        if is_loaded {
+            let Some(Operation::Deref {
+                size: 8,
+                space: false,
+                ..
+            }) = operations.next().ok()?
+            else {
+                return None;
+            };
+        }
+        let is_all = operations.next().ok()?.is_none();
+        (usize::from(register.0) == RBP && is_all).then_some(i32::try_from(offset).ok()?)
     }
 
     fn caller(&self, row: &Row, callee: &Registers, window: &mut Window) -> Option<Step> {

@@ -177,7 +177,7 @@ mod bench {
 
     fn path(random: &mut Random, depth: usize, distinct: usize) -> Vec<Caller> {
         // SAFETY: the table above, which nobody writes.
-        let table = unsafe { &*(&raw const logdef_bench_table) };
+        let table = unsafe { &logdef_bench_table };
         // Distinct addresses are spread over the whole text.
         let stride = CALLERS / distinct;
         let mut path: Vec<Caller> = (0..depth)

@@ -3,8 +3,6 @@
 //! frame to all registers of its caller. The slow side of the walk: about a
 //! microsecond per address. All storage is on the stack (some 4 KiB).
 
-use core::slice;
-
 use gimli::{
     BaseAddresses, CfaRule, EhFrame, EhFrameHdr, Encoding, EndianSlice, Evaluation,
     EvaluationResult, EvaluationStorage, Expression, FrameDescriptionEntry, NativeEndian,
@@ -84,19 +82,11 @@ fn try_step(registers: &Registers, exact: bool, window: &mut Window) -> Option<S
 /// Whether the kernel returns through `pc`, by the bytes there: C libraries
 /// other than glibc have no call frame information for it.
 fn is_signal_trampoline(module: &Module, pc: usize) -> bool {
-    let Some(segment) = module.segment_containing(pc) else {
-        return false;
-    };
-    segment.readable
-        && segment.executable
-        && TRAMPOLINES.iter().any(|code| {
-            segment.holds(pc, code.len()) && {
-                let at = core::ptr::with_exposed_provenance(pc);
-                // SAFETY: the bytes lie in a readable segment of a loaded
-                // module.
-                *code == unsafe { slice::from_raw_parts(at, code.len()) }
-            }
-        })
+    module.bytes_from(pc).is_some_and(|code| {
+        TRAMPOLINES
+            .iter()
+            .any(|trampoline| code.starts_with(trampoline))
+    })
 }
 
 /// The description of the function at one address.
@@ -110,12 +100,12 @@ impl Code {
     fn find(module: &Module, address: usize) -> Option<Self> {
         let header_at = module.eh_frame_hdr()?;
         let bases = BaseAddresses::default().set_eh_frame_hdr(header_at as u64);
-        let header = EhFrameHdr::from(rest_of_segment(module, header_at)?)
+        let header = EhFrameHdr::from(bytes_from(module, header_at)?)
             .parse(&bases, 8)
             .ok()?;
         let section_at = header.eh_frame_ptr().direct().ok()?;
         let bases = bases.set_eh_frame(section_at);
-        let section = EhFrame::from(rest_of_segment(module, section_at as usize)?);
+        let section = EhFrame::from(bytes_from(module, section_at as usize)?);
         let entry = match header.table() {
             Some(table) => {
                 let entry_at = table.lookup(address as u64, &bases).ok()?.direct().ok()?;
@@ -335,18 +325,8 @@ impl Code {
     }
 }
 
-/// All bytes from `address` to the end of its segment: sections do not say how
-/// long they are once they are mapped.
-fn rest_of_segment(module: &Module, address: usize) -> Option<Bytes> {
-    let segment = module.segment_containing(address)?;
-    if !segment.readable {
-        return None;
-    }
-    let start = core::ptr::with_exposed_provenance(address);
-    // SAFETY: the bytes lie in a readable segment of a loaded module. Nobody
-    // writes to unwind tables.
-    let bytes = unsafe { slice::from_raw_parts(start, segment.end - address) };
-    Some(EndianSlice::new(bytes, NativeEndian))
+fn bytes_from(module: &Module, address: usize) -> Option<Bytes> {
+    Some(EndianSlice::new(module.bytes_from(address)?, NativeEndian))
 }
 
 fn register(number: usize) -> Register {

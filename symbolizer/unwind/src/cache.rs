@@ -16,17 +16,19 @@
 //! a module was unloaded stops matching at once, including what a thread in
 //! the middle of a walk is about to store.
 //!
-//! A set is one cache line of four entries; a key may also live in the line
-//! beside it. One line alone would leave a few addresses of a large
-//! program without a place, and a miss costs as much as a hundred hits.
+//! A key hashes to one entry, its home, and may live in any of the eight whose
+//! number differs in the lowest three bits only: its own cache line first, then
+//! the one beside it. Most keys are at home; without the other places a few
+//! addresses of a large program would have none, and a miss costs as much as a
+//! hundred hits.
 
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// Entries in one cache line.
-const WAYS: usize = 4;
+/// A power of two; 16 bytes each.
+const ENTRIES: usize = 8192;
 
-/// Cache lines: a power of two.
-const LINES: usize = 2048;
+/// Entries in which a key may live.
+const PLACES: usize = 8;
 
 /// Odd, without pattern: 2^64 divided by the golden ratio.
 const SCRAMBLE: u64 = 0x9E37_79B9_7F4A_7C15;
@@ -40,26 +42,29 @@ struct Entry {
     value: AtomicU64,
 }
 
-#[repr(align(64))]
-struct Line([Entry; WAYS]);
+#[repr(align(128))]
+struct Table([Entry; ENTRIES]);
 
-static LINES_: [Line; LINES] = [const {
-    Line(
-        [const {
-            Entry {
-                check: AtomicU64::new(0),
-                value: AtomicU64::new(0),
-            }
-        }; WAYS],
-    )
-}; LINES];
+static TABLE: Table = Table(
+    [const {
+        Entry {
+            check: AtomicU64::new(0),
+            value: AtomicU64::new(0),
+        }
+    }; ENTRIES],
+);
 
 /// Starts at 1, so that no key is 0, the key of an empty entry.
 static EPOCH: AtomicU64 = AtomicU64::new(1);
 
 /// A code address in one epoch.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Key(u64);
+#[derive(Clone, Copy)]
+pub(crate) struct Key {
+    word: u64,
+    /// Where it lives first: a hash of the address alone, so that the processor
+    /// need not wait for the rest.
+    home: usize,
+}
 
 /// The epoch that the keys of one walk share.
 #[derive(Clone, Copy)]
@@ -75,7 +80,11 @@ impl Epoch {
     #[inline]
     pub(crate) fn key(self, pc: usize, exact: bool) -> Option<Key> {
         let address = pc as u64;
-        (address < 1 << (EPOCH_SHIFT - 1)).then_some(Key(self.0 | address << 1 | u64::from(exact)))
+        let hash = address.wrapping_mul(SCRAMBLE);
+        (address < 1 << (EPOCH_SHIFT - 1)).then_some(Key {
+            word: self.0 | address << 1 | u64::from(exact),
+            home: (hash >> (64 - ENTRIES.ilog2())) as usize,
+        })
     }
 }
 
@@ -87,7 +96,7 @@ pub(crate) fn start_epoch() {
     }
     // After so many epochs the upper bits repeat: forget what still bears them.
     if epoch << EPOCH_SHIFT == 1 << EPOCH_SHIFT {
-        for entry in LINES_.iter().flat_map(|line| &line.0) {
+        for entry in &TABLE.0 {
             entry.value.store(0, Ordering::Relaxed);
             entry.check.store(0, Ordering::Relaxed);
         }
@@ -97,58 +106,58 @@ pub(crate) fn start_epoch() {
 /// The value last stored for `key`. Async-signal-safe.
 #[inline]
 pub(crate) fn look_up(key: Key) -> Option<u64> {
-    let home = home(key);
-    find(&LINES_[home], key).or_else(|| find(&LINES_[home ^ 1], key))
+    let (found, value) = TABLE.0[key.home].read();
+    if found == key.word {
+        return Some(value);
+    }
+    look_up_away(key)
 }
 
-/// Stores `value` for `key`, in place of what it had before, else in a free
+#[inline(never)]
+fn look_up_away(key: Key) -> Option<u64> {
+    let mut read = places(key).map(Entry::read);
+    read.find(|(found, _)| *found == key.word)
+        .map(|(_, value)| value)
+}
+
+/// Stores `value` for `key`: in place of what it had before, else in a free
 /// entry, else in place of another key. Async-signal-safe.
 pub(crate) fn store(key: Key, value: u64) {
-    let home = home(key);
-    let entries = || LINES_[home].0.iter().chain(&LINES_[home ^ 1].0);
-    let entry = entries()
-        .find(|entry| entry.read().0 == key)
-        .or_else(|| entries().find(|entry| entry.read() == (Key(0), 0)))
+    let entry = places(key)
+        .find(|entry| entry.read().0 == key.word)
+        .or_else(|| places(key).find(|entry| entry.is_free()))
         .unwrap_or_else(|| {
-            // Any choice will do, as long as two keys that fight for one place
-            // do not choose the same for ever.
-            let turn = VICTIM.fetch_add(1, Ordering::Relaxed) as usize;
-            &LINES_[home].0[turn % WAYS]
+            // Any choice will do, as long as keys that fight for a place do not
+            // choose the same one for ever.
+            static TURN: AtomicUsize = AtomicUsize::new(0);
+            let turn = TURN.fetch_add(1, Ordering::Relaxed);
+            &TABLE.0[key.home ^ (turn % PLACES)]
         });
     entry.value.store(value, Ordering::Relaxed);
     entry
         .check
-        .store(key.0 ^ scramble(value), Ordering::Relaxed);
+        .store(key.word ^ scramble(value), Ordering::Relaxed);
 }
 
-static VICTIM: AtomicU64 = AtomicU64::new(0);
-
-#[inline]
-fn find(line: &Line, key: Key) -> Option<u64> {
-    for entry in &line.0 {
-        let (found, value) = entry.read();
-        if found == key {
-            return Some(value);
-        }
-    }
-    None
+/// The entries in which `key` may live, its home first.
+fn places(key: Key) -> impl Iterator<Item = &'static Entry> {
+    (0..PLACES).map(move |place| &TABLE.0[key.home ^ place])
 }
 
 impl Entry {
+    fn is_free(&self) -> bool {
+        self.read() == (0, 0)
+    }
+
     #[inline]
-    fn read(&self) -> (Key, u64) {
+    fn read(&self) -> (u64, u64) {
         let value = self.value.load(Ordering::Relaxed);
         let check = self.check.load(Ordering::Relaxed);
-        (Key(check ^ scramble(value)), value)
+        (check ^ scramble(value), value)
     }
 }
 
 #[inline]
 fn scramble(value: u64) -> u64 {
     value.wrapping_mul(SCRAMBLE)
-}
-
-#[inline]
-fn home(key: Key) -> usize {
-    (key.0.wrapping_mul(SCRAMBLE) >> (64 - LINES.ilog2())) as usize
 }

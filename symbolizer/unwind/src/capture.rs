@@ -29,7 +29,7 @@ pub fn capture(out: &mut [usize], skip: usize) -> usize {
     let mut addresses = Sink::new(out, skip);
     // SAFETY: `fill_addresses` takes what is passed here.
     unsafe { processor::with_registers((&raw mut addresses).cast(), fill_addresses) };
-    addresses.len
+    addresses.len()
 }
 
 /// Like [`capture`], with what is known about each stack frame.
@@ -38,7 +38,7 @@ pub fn capture_frames(out: &mut [StackFrame], skip: usize) -> usize {
     let mut frames = Sink::new(out, skip);
     // SAFETY: `fill_frames` takes what is passed here.
     unsafe { processor::with_registers((&raw mut frames).cast(), fill_frames) };
-    frames.len
+    frames.len()
 }
 
 /// Stores the stack frames of the code that a signal interrupted in `out`,
@@ -50,10 +50,10 @@ pub fn capture_frames(out: &mut [StackFrame], skip: usize) -> usize {
 /// damaged stack or context yields fewer stack frames, never a fault.
 pub fn capture_interrupted(context: &libc::ucontext_t, out: &mut [StackFrame]) -> usize {
     let mut frames = Sink::new(out, 0);
-    if frames.has_room() {
+    if !frames.out.is_empty() {
         processor::walk_from_context(context, |frame| frames.push(frame));
     }
-    frames.len
+    frames.len()
 }
 
 /// Where a stack frame is in its function.
@@ -113,48 +113,64 @@ pub fn forget() {
     cache::start_epoch();
 }
 
-/// A slice being filled, after the first `skip` items.
+/// A slice being filled, after the first few items were left out.
 struct Sink<'out, T> {
     out: &'out mut [T],
-    skip: usize,
-    len: usize,
+    /// Where the next item goes; wraps around from far below zero as long as
+    /// items are to be left out.
+    next: usize,
 }
 
 impl<'out, T> Sink<'out, T> {
     #[inline]
     fn new(out: &'out mut [T], skip: usize) -> Self {
-        Self { out, skip, len: 0 }
+        let next = 0usize.wrapping_sub(skip.min(MAX_SKIP));
+        Self { out, next }
     }
 
     #[inline]
-    fn has_room(&self) -> bool {
-        self.len < self.out.len()
+    fn len(&self) -> usize {
+        if self.next <= self.out.len() {
+            self.next
+        } else {
+            0
+        }
+    }
+
+    #[inline]
+    fn fill(&mut self, at_call: &AtCall, item: impl Fn(StackFrame) -> T) {
+        if self.out.is_empty() {
+            return;
+        }
+        // A sink of its own, for the sake of registers.
+        let mut sink = Sink {
+            out: &mut *self.out,
+            next: self.next,
+        };
+        processor::walk_from_call(at_call, |frame| sink.push(item(frame)));
+        self.next = sink.next;
     }
 
     /// Takes one item and says whether there is room for another.
     #[inline]
     fn push(&mut self, item: T) -> bool {
-        if self.skip > 0 {
-            self.skip -= 1;
-            return true;
-        }
-        if let Some(place) = self.out.get_mut(self.len) {
+        if let Some(place) = self.out.get_mut(self.next) {
             *place = item;
-            self.len += 1;
         }
-        self.has_room()
+        self.next = self.next.wrapping_add(1);
+        self.next != self.out.len()
     }
 }
+
+/// More than any stack has.
+const MAX_SKIP: usize = 1 << 32;
 
 /// # Safety
 ///
 /// `sink` points to a `Sink<usize>` that nobody else uses.
 unsafe extern "C" fn fill_addresses(at_call: &AtCall, sink: *mut ()) {
     // SAFETY: the caller's promise.
-    let sink = unsafe { &mut *sink.cast::<Sink<'_, usize>>() };
-    if sink.has_room() {
-        processor::walk_from_call(at_call, |frame| sink.push(frame.address));
-    }
+    unsafe { &mut *sink.cast::<Sink<'_, usize>>() }.fill(at_call, |frame| frame.address);
 }
 
 /// # Safety
@@ -162,8 +178,5 @@ unsafe extern "C" fn fill_addresses(at_call: &AtCall, sink: *mut ()) {
 /// `sink` points to a `Sink<StackFrame>` that nobody else uses.
 unsafe extern "C" fn fill_frames(at_call: &AtCall, sink: *mut ()) {
     // SAFETY: the caller's promise.
-    let sink = unsafe { &mut *sink.cast::<Sink<'_, StackFrame>>() };
-    if sink.has_room() {
-        processor::walk_from_call(at_call, |frame| sink.push(frame));
-    }
+    unsafe { &mut *sink.cast::<Sink<'_, StackFrame>>() }.fill(at_call, |frame| frame);
 }

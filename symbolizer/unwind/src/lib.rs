@@ -18,6 +18,7 @@
 
 mod cache;
 mod capture;
+mod exports;
 mod loader;
 pub mod modules;
 mod note;
@@ -38,5 +39,6 @@ mod stack;
 pub use capture::{
     FrameKind, StackFrame, capture, capture_frames, capture_interrupted, forget, warm_up,
 };
+pub use exports::ExportedSymbol;
 pub use modules::Module;
 pub use stack::register_thread;

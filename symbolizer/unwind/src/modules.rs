@@ -54,6 +54,18 @@ pub fn generation() -> u64 {
     generation
 }
 
+/// Indexes the exported symbols of all modules, for
+/// [`Module::exported_symbol`].
+///
+/// Takes the loader's lock for as long as it works, so that no module is
+/// unloaded meanwhile, and allocates: for start-up or a background thread.
+pub fn index_exports() {
+    loader::for_each_object(|object, _| {
+        Module { object: *object }.index_exports();
+        true
+    });
+}
+
 /// A loaded module: the program, a shared library, the vDSO.
 ///
 /// Valid until the module is unloaded.
@@ -112,17 +124,8 @@ impl Module {
             .iter()
             .filter(|header| header.p_type == libc::PT_NOTE)
             .find_map(|header| {
-                let address = self.avma(header.p_vaddr);
-                let len = header.p_filesz as usize;
-                let segment = self.segment_containing(address)?;
-                if !segment.readable || !segment.holds(address, len) {
-                    return None;
-                }
-                // SAFETY: the range lies in a readable segment of the module.
-                let notes = unsafe {
-                    slice::from_raw_parts(core::ptr::with_exposed_provenance(address), len)
-                };
-                note::build_id(notes, header.p_align)
+                let notes = self.bytes_from(self.avma(header.p_vaddr))?;
+                note::build_id(notes.get(..header.p_filesz as usize)?, header.p_align)
             })
     }
 
@@ -165,6 +168,28 @@ impl Module {
     #[cfg(target_arch = "x86_64")]
     pub(crate) fn eh_frame_hdr(&self) -> Option<usize> {
         (self.object.eh_frame_hdr != 0).then_some(self.object.eh_frame_hdr)
+    }
+
+    /// All bytes from `address` to the end of its segment, if that may be read.
+    /// Sections do not say how long they are once they are mapped.
+    pub(crate) fn bytes_from(&self, address: usize) -> Option<&'static [u8]> {
+        let segment = self.segment_containing(address)?;
+        if !segment.readable {
+            return None;
+        }
+        let start = core::ptr::with_exposed_provenance(address);
+        // SAFETY: the bytes lie in a readable segment of a loaded module. What
+        // is read this way are tables, which nobody writes.
+        Some(unsafe { slice::from_raw_parts(start, segment.end - address) })
+    }
+
+    /// Address and length of the dynamic section.
+    pub(crate) fn dynamic_range(&self) -> Option<(usize, usize)> {
+        let headers = self.program_headers();
+        let header = headers
+            .iter()
+            .find(|header| header.p_type == libc::PT_DYNAMIC)?;
+        Some((self.avma(header.p_vaddr), header.p_memsz as usize))
     }
 
     fn avma(&self, svma: u64) -> usize {

@@ -9,6 +9,7 @@
 
 use core::arch::{asm, naked_asm};
 use core::mem::MaybeUninit;
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 /// The smallest page of any supported system.
 const PAGE: usize = 4096;
@@ -118,11 +119,43 @@ extern "C" fn bounds_slot() -> *mut Bounds {
     )
 }
 
-/// The part of a stack that is known to be mapped.
-pub(crate) struct Window {
+/// A range of addresses that are known to be mapped: at least one word, and
+/// aligned to words at both ends.
+#[derive(Clone, Copy)]
+pub(crate) struct Mapped {
     low: usize,
-    /// The last address from which a whole word can be read, less `low`.
-    span: usize,
+    /// Words after the first.
+    more: usize,
+}
+
+impl Mapped {
+    fn new(low: usize, high: usize) -> Self {
+        let more = (high - low) / WORD - 1;
+        Self { low, more }
+    }
+
+    fn high(self) -> usize {
+        self.low + (self.more + 1) * WORD
+    }
+
+    /// The word at `address`, if it lies in the range and is aligned.
+    #[inline]
+    pub(crate) fn load(self, address: usize) -> Option<usize> {
+        // What is below, beyond or between words becomes a very large index.
+        let index = address.wrapping_sub(self.low).rotate_right(WORD.ilog2());
+        if index > self.more {
+            return None;
+        }
+        let word = core::ptr::with_exposed_provenance::<AtomicUsize>(address);
+        // SAFETY: the whole word lies in the range, which is mapped. Atomic,
+        // because it may be a variable that another thread writes.
+        Some(unsafe { &*word }.load(Ordering::Relaxed))
+    }
+}
+
+/// The part of a stack that a walk may read, and how to extend it.
+pub(crate) struct Window {
+    mapped: Mapped,
     bounds: Bounds,
 }
 
@@ -140,51 +173,67 @@ impl Window {
             page_end(low)
         };
         Self {
-            low,
-            span: high - low - WORD,
+            mapped: Mapped::new(low, high),
             bounds,
         }
+    }
+
+    /// What can be read without asking.
+    #[cfg(target_arch = "x86_64")]
+    #[inline]
+    pub(crate) fn mapped(&self) -> Mapped {
+        self.mapped
     }
 
     /// The word at `address`, or `None` if it cannot be read.
     #[inline]
     pub(crate) fn load(&mut self, address: usize) -> Option<usize> {
-        if address.wrapping_sub(self.low) > self.span {
-            self.move_to(address)?;
-        }
-        let word = core::ptr::with_exposed_provenance::<usize>(address);
-        // SAFETY: the whole word lies in the window, which is mapped.
-        // Volatile, because it may be any variable of any caller.
-        let bytes = unsafe { word.cast::<[u8; WORD]>().read_volatile() };
-        Some(usize::from_ne_bytes(bytes))
+        self.mapped
+            .load(address)
+            .or_else(|| self.load_elsewhere(address))
     }
 
-    /// Makes the window include the word at `address`.
     #[cold]
     #[inline(never)]
+    fn load_elsewhere(&mut self, address: usize) -> Option<usize> {
+        let first = address & !(WORD - 1);
+        if self.mapped.load(first).is_none() {
+            self.move_to(first)?;
+        }
+        let low = self.mapped.load(first)?;
+        let shift = (address - first) as u32 * 8;
+        if shift == 0 {
+            return Some(low);
+        }
+        // Interrupted code may have pushed half a word.
+        let high = self.load(first.checked_add(WORD)?)?;
+        Some(low >> shift | high << (usize::BITS - shift))
+    }
+
+    /// Makes the window include the aligned word at `address`.
     fn move_to(&mut self, address: usize) -> Option<()> {
         if !is_readable(address) {
             return None;
         }
-        let low = address & !(PAGE - 1);
-        let high = page_end(address + (WORD - 1));
-        let window_high = self.low + self.span + WORD;
-        (self.low, self.span) = if self.bounds.contain(address) {
+        let (low, high) = (address & !(PAGE - 1), page_end(address));
+        let old = self.mapped;
+        self.mapped = if self.bounds.contain(address) {
             // A thread's own stack has no holes above a page that is mapped.
-            (low, self.bounds.high.max(high) - low - WORD)
-        } else if low <= window_high && window_high < high && self.low < low {
-            (self.low, high - self.low - WORD)
-        } else if low < self.low && self.low <= high {
-            (low, window_high.max(high) - low - WORD)
+            Mapped::new(low, self.bounds.high.max(high))
+        } else if old.low <= high && low <= old.high() {
+            Mapped::new(low.min(old.low), high.max(old.high()))
         } else {
-            (low, high - low - WORD)
+            Mapped::new(low, high)
         };
         Some(())
     }
 }
 
+/// One past the page; the last page of all, which no program has, is cut short.
 fn page_end(address: usize) -> usize {
-    (address | (PAGE - 1)).saturating_add(1)
+    (address | (PAGE - 1))
+        .checked_add(1)
+        .unwrap_or(usize::MAX & !(WORD - 1))
 }
 
 /// Whether the word at `address` can be read, without reading it.
@@ -193,9 +242,6 @@ fn page_end(address: usize) -> usize {
 /// operation, and rejects this one: EINVAL when it could read, EFAULT when not.
 /// It changes nothing, needs no permission, and leaves `errno` alone.
 fn is_readable(address: usize) -> bool {
-    if address.checked_add(WORD).is_none() {
-        return false;
-    }
     let result: isize;
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a system call that writes nothing; clobbers are named.
@@ -311,7 +357,7 @@ mod tests {
             let bounds = unsafe { *bounds_slot() };
             assert!(bounds.contain((&raw const local).expose_provenance()));
             let window = Window::here();
-            assert_eq!(window.low + window.span + WORD, bounds.high);
+            assert_eq!(window.mapped.high(), bounds.high);
         })
         .join()
         .unwrap();

@@ -3,8 +3,6 @@
 //! frame to all registers of its caller. The slow side of the walk: about a
 //! microsecond per address. All storage is on the stack (some 4 KiB).
 
-use core::slice;
-
 use gimli::{
     BaseAddresses, CfaRule, EhFrame, EhFrameHdr, Encoding, EndianSlice, Evaluation,
     EvaluationResult, EvaluationStorage, Expression, FrameDescriptionEntry, NativeEndian,
@@ -13,7 +11,7 @@ use gimli::{
 };
 
 use super::registers::{self, RBP, RIP, RSP, Registers};
-use super::rule::{Base, Rule, SavedRbp};
+use super::rule::{Base, Rule};
 use crate::modules::{self, Module};
 use crate::stack::Window;
 
@@ -84,19 +82,11 @@ fn try_step(registers: &Registers, exact: bool, window: &mut Window) -> Option<S
 /// Whether the kernel returns through `pc`, by the bytes there: C libraries
 /// other than glibc have no call frame information for it.
 fn is_signal_trampoline(module: &Module, pc: usize) -> bool {
-    let Some(segment) = module.segment_containing(pc) else {
-        return false;
-    };
-    segment.readable
-        && segment.executable
-        && TRAMPOLINES.iter().any(|code| {
-            segment.holds(pc, code.len()) && {
-                let at = core::ptr::with_exposed_provenance(pc);
-                // SAFETY: the bytes lie in a readable segment of a loaded
-                // module.
-                *code == unsafe { slice::from_raw_parts(at, code.len()) }
-            }
-        })
+    module.bytes_from(pc).is_some_and(|code| {
+        TRAMPOLINES
+            .iter()
+            .any(|trampoline| code.starts_with(trampoline))
+    })
 }
 
 /// The description of the function at one address.
@@ -110,12 +100,12 @@ impl Code {
     fn find(module: &Module, address: usize) -> Option<Self> {
         let header_at = module.eh_frame_hdr()?;
         let bases = BaseAddresses::default().set_eh_frame_hdr(header_at as u64);
-        let header = EhFrameHdr::from(rest_of_segment(module, header_at)?)
+        let header = EhFrameHdr::from(bytes_from(module, header_at)?)
             .parse(&bases, 8)
             .ok()?;
         let section_at = header.eh_frame_ptr().direct().ok()?;
         let bases = bases.set_eh_frame(section_at);
-        let section = EhFrame::from(rest_of_segment(module, section_at as usize)?);
+        let section = EhFrame::from(bytes_from(module, section_at as usize)?);
         let entry = match header.table() {
             Some(table) => {
                 let entry_at = table.lookup(address as u64, &bases).ok()?.direct().ok()?;
@@ -164,51 +154,40 @@ impl Code {
     }
 
     fn frame(&self, row: &Row) -> Option<Rule> {
-        let (base, offset) = match row.cfa() {
-            CfaRule::RegisterAndOffset { register, offset } => match register.0 as usize {
-                RSP => (Base::Rsp, *offset),
-                RBP => (Base::Rbp, *offset),
-                _ => return None,
-            },
-            CfaRule::Expression(expression) => (Base::AtRbp, self.word_at_rbp(expression)?),
+        let saved = match row.register(register(RBP)) {
+            None => RegisterRule::SameValue,
+            Some(rule) => rule,
         };
-        let saved_rbp = match row.register(register(RBP)) {
-            None | Some(RegisterRule::SameValue) => SavedRbp::Same,
-            Some(RegisterRule::Offset(offset)) => SavedRbp::AtCfa(i32::try_from(offset).ok()?),
-            Some(RegisterRule::Expression(expression)) => {
-                let (offset, rest) = self.rbp_plus(&expression)?;
-                rest.is_none()
-                    .then_some(SavedRbp::AtRbp(i32::try_from(offset).ok()?))?
-            }
-            Some(_) => return None,
-        };
-        Some(Rule::Frame {
-            base,
-            offset: i32::try_from(offset).ok()?,
-            saved_rbp,
-        })
-    }
-
-    /// `DW_OP_breg6 offset; DW_OP_deref`, which realigned functions use.
-    fn word_at_rbp(&self, expression: &UnwindExpression<usize>) -> Option<i64> {
-        match self.rbp_plus(expression)? {
-            (
-                offset,
-                Some(Operation::Deref {
-                    size: 8,
-                    space: false,
-                    ..
-                }),
-            ) => Some(offset),
-            _ => None,
+        match row.cfa() {
+            CfaRule::RegisterAndOffset { register, offset } => Some(Rule::Frame {
+                base: match usize::from(register.0) {
+                    RSP => Base::Rsp,
+                    RBP => Base::Rbp,
+                    _ => return None,
+                },
+                offset: u32::try_from(*offset).ok()?,
+                saved_rbp: match saved {
+                    RegisterRule::SameValue => None,
+                    RegisterRule::Offset(offset) => Some(i32::try_from(offset).ok()?),
+                    _ => return None,
+                },
+            }),
+            CfaRule::Expression(expression) => Some(Rule::Realigned {
+                cfa_at: self.rbp_plus(expression, true)?,
+                saved_rbp: match saved {
+                    RegisterRule::SameValue => None,
+                    RegisterRule::Expression(expression) => {
+                        Some(self.rbp_plus(&expression, false)?)
+                    }
+                    _ => return None,
+                },
+            }),
         }
     }
 
-    /// The offset of a leading `DW_OP_breg6`, and the one operation after it.
-    fn rbp_plus(
-        &self,
-        expression: &UnwindExpression<usize>,
-    ) -> Option<(i64, Option<Operation<Bytes>>)> {
+    /// The offset in `DW_OP_breg6 offset`, followed by `DW_OP_deref` or not: what
+    /// functions use that realign their stack.
+    fn rbp_plus(&self, expression: &UnwindExpression<usize>, is_loaded: bool) -> Option<i32> {
         let mut operations = self.bytecode(expression)?.operations(self.encoding());
         let Some(Operation::RegisterOffset {
             register, offset, ..
@@ -216,9 +195,18 @@ impl Code {
         else {
             return None;
         };
-        let second = operations.next().ok()?;
-        let is_short = operations.next().ok()?.is_none();
-        (register.0 as usize == RBP && is_short).then_some((offset, second))
+        if is_loaded {
+            let Some(Operation::Deref {
+                size: 8,
+                space: false,
+                ..
+            }) = operations.next().ok()?
+            else {
+                return None;
+            };
+        }
+        let is_all = operations.next().ok()?.is_none();
+        (usize::from(register.0) == RBP && is_all).then_some(i32::try_from(offset).ok()?)
     }
 
     fn caller(&self, row: &Row, callee: &Registers, window: &mut Window) -> Option<Step> {
@@ -337,18 +325,8 @@ impl Code {
     }
 }
 
-/// All bytes from `address` to the end of its segment: sections do not say how
-/// long they are once they are mapped.
-fn rest_of_segment(module: &Module, address: usize) -> Option<Bytes> {
-    let segment = module.segment_containing(address)?;
-    if !segment.readable {
-        return None;
-    }
-    let start = core::ptr::with_exposed_provenance(address);
-    // SAFETY: the bytes lie in a readable segment of a loaded module. Nobody
-    // writes to unwind tables.
-    let bytes = unsafe { slice::from_raw_parts(start, segment.end - address) };
-    Some(EndianSlice::new(bytes, NativeEndian))
+fn bytes_from(module: &Module, address: usize) -> Option<Bytes> {
+    Some(EndianSlice::new(module.bytes_from(address)?, NativeEndian))
 }
 
 fn register(number: usize) -> Register {

@@ -9,13 +9,13 @@ mod rule;
 
 pub(crate) use registers::{AtCall, Registers, with_registers};
 
-use crate::cache::{self, Epoch, Key};
+use crate::cache::{self, Epoch};
 use crate::capture::{FrameKind, StackFrame};
 use crate::modules;
-use crate::stack::Window;
+use crate::stack::{Mapped, Window};
 use cfi::Step;
 use registers::{RBP, RIP, RSP};
-use rule::{FROM_RBP, FROM_RSP, FROM_WORD_AT_RBP, Packed, Rule, SAME, SAVED_AT_CFA};
+use rule::{Base, Packed, Rule};
 
 const WORD: usize = size_of::<usize>();
 
@@ -27,39 +27,34 @@ const NULL_PAGE: usize = 4096;
 
 /// Visits the stack frames from the caller of [`with_registers`] outwards until
 /// `visit` returns false.
+#[inline]
 pub(crate) fn walk_from_call(at_call: &AtCall, visit: impl FnMut(StackFrame) -> bool) {
-    Walk {
+    let start = Position {
         pc: at_call.rip,
         sp: at_call.rsp,
         fp: at_call.rbp,
         is_exact: false,
         is_guessed: false,
+        steps: 0,
+    };
+    let walk = Walk {
         window: Window::here(),
         epoch: Epoch::current(),
         origin: Origin::Call(at_call),
-        origin_is_exact: false,
-        steps: 0,
-    }
-    .run(visit);
+    };
+    walk.run(start, visit);
 }
 
 /// Likewise from interrupted code, given its registers.
 pub(crate) fn walk_from_context(context: &libc::ucontext_t, visit: impl FnMut(StackFrame) -> bool) {
-    let registers = Registers::from_context(context);
-    let word = |number| registers.value(number).unwrap_or(0);
-    Walk {
-        pc: word(RIP),
-        sp: word(RSP),
-        fp: word(RBP),
-        is_exact: true,
-        is_guessed: false,
+    let mut walk = Walk {
         window: Window::here(),
         epoch: Epoch::current(),
-        origin: Origin::Registers(registers),
-        origin_is_exact: true,
-        steps: 0,
+        origin: Origin::Lost,
+    };
+    if let Some(start) = walk.start_at(Registers::from_context(context), true, false) {
+        walk.run(start, visit);
     }
-    .run(visit);
 }
 
 /// Stores `tag` beside the rule of `frame`.
@@ -73,8 +68,9 @@ pub(crate) fn set_tag(frame: &StackFrame, tag: u32) {
     }
 }
 
-/// The stack frame that the walk has come to.
-struct Walk<'call> {
+/// The stack frame that a walk has come to.
+#[derive(Clone, Copy)]
+struct Position {
     pc: usize,
     sp: usize,
     fp: usize,
@@ -82,42 +78,29 @@ struct Walk<'call> {
     is_exact: bool,
     /// Whether this or an inner stack frame was guessed.
     is_guessed: bool,
-    window: Window,
-    epoch: Epoch,
-    /// The last stack frame of which all that can be known was known: where to
-    /// start again when a function asks for more than pc, sp and fp.
-    origin: Origin<'call>,
-    origin_is_exact: bool,
-    /// Stack frames from the origin to here.
+    /// Stack frames since the walk's origin.
     steps: usize,
 }
 
+/// What a walk needs besides its position.
+struct Walk<'call> {
+    window: Window,
+    epoch: Epoch,
+    origin: Origin<'call>,
+}
+
+/// The last stack frame of which all was known that can be: where to start
+/// again when a function asks for more than pc, sp and fp.
 enum Origin<'call> {
     Call(&'call AtCall),
-    Registers(Registers),
+    Registers {
+        registers: Registers,
+        is_exact: bool,
+    },
     Lost,
 }
 
-impl Walk<'_> {
-    #[inline]
-    fn run(mut self, mut visit: impl FnMut(StackFrame) -> bool) {
-        loop {
-            let key = self.epoch.key(self.pc, self.is_exact);
-            let word = match key.and_then(cache::look_up) {
-                Some(word) => word,
-                None => self.learn(key),
-            };
-            let frame = StackFrame {
-                address: self.pc,
-                kind: self.kind(),
-                tag: (word >> 32) as u32,
-            };
-            if !visit(frame) || self.step(Packed(word as u32)).is_none() {
-                return;
-            }
-        }
-    }
-
+impl Position {
     #[inline]
     fn kind(&self) -> FrameKind {
         if self.is_exact {
@@ -129,119 +112,158 @@ impl Walk<'_> {
         }
     }
 
-    #[cold]
-    #[inline(never)]
-    fn learn(&self, key: Option<Key>) -> u64 {
-        let (rule, is_lasting) = cfi::rule(self.pc, self.is_exact);
-        let word = u64::from(rule.pack().0);
-        if let Some(key) = key
-            && is_lasting
-        {
-            cache::store(key, word);
-        }
-        word
-    }
-
-    /// Goes on to the caller; `None` when there is none to be found.
+    /// The caller's position, unless there is no caller.
     #[inline]
-    fn step(&mut self, rule: Packed) -> Option<()> {
-        let base = match rule.kind() {
-            FROM_RSP => self.sp,
-            FROM_RBP => self.fp,
-            _ => return self.step_otherwise(rule),
+    fn caller(self, pc: usize, sp: usize, fp: usize) -> Option<Self> {
+        let caller = Self {
+            pc,
+            sp,
+            fp,
+            is_exact: false,
+            steps: self.steps + 1,
+            ..self
         };
-        self.step_to(base.wrapping_add(rule.offset()), rule)
+        (pc != 0).then_some(caller)
     }
+}
 
-    /// Goes on to the caller, whose stack pointer is `cfa`.
+impl Walk<'_> {
     #[inline]
-    fn step_to(&mut self, cfa: usize, rule: Packed) -> Option<()> {
-        let return_address = self.window.load(cfa.wrapping_sub(WORD))?;
-        let saved = match rule.saved() {
-            SAME => None,
-            SAVED_AT_CFA => Some(cfa),
-            _ => Some(self.fp),
-        };
-        if let Some(base) = saved {
-            let address = base.wrapping_add_signed(rule.saved_offset());
-            self.fp = self.window.load(address)?;
-        }
-        self.sp = cfa;
-        self.pc = return_address;
-        self.is_exact = false;
-        self.steps += 1;
-        (return_address != 0).then_some(())
-    }
-
-    #[inline(never)]
-    fn step_otherwise(&mut self, rule: Packed) -> Option<()> {
-        if rule.kind() == FROM_WORD_AT_RBP {
-            let address = self.fp.wrapping_add_signed(rule.signed_offset());
-            let cfa = self.window.load(address)?;
-            return self.step_to(cfa, rule);
-        }
-        match rule.unpack()? {
-            Rule::Frame { .. } | Rule::Outermost => None,
-            Rule::SignalTrampoline => {
-                let registers = Registers::load_context(&mut self.window, self.sp)?;
-                self.restart_at(registers, true)
+    fn run(mut self, start: Position, mut visit: impl FnMut(StackFrame) -> bool) {
+        // All that the common step needs is in variables of its own, for
+        // the sake of registers; only the other steps look into `self`.
+        let mut position = start;
+        let mut mapped = self.window.mapped();
+        loop {
+            let key = self.epoch.key(position.pc, position.is_exact);
+            let word = match key.and_then(cache::look_up) {
+                Some(word) => word,
+                None => learn(position, self.epoch),
+            };
+            let frame = StackFrame {
+                address: position.pc,
+                kind: position.kind(),
+                tag: (word >> 32) as u32,
+            };
+            if !visit(frame) {
+                return;
             }
-            Rule::Evaluate => self.evaluate(),
-            Rule::Unknown => self.guess(),
+            let rule = Packed(word as u32);
+            let caller = match step_in(mapped, position, rule) {
+                Some(caller) => caller,
+                None => {
+                    let caller = self.step(position, rule);
+                    mapped = self.window.mapped();
+                    caller
+                }
+            };
+            match caller {
+                Some(caller) => position = caller,
+                None => return,
+            }
         }
     }
 
-    /// Goes on to a caller of which all registers are known that can be.
-    fn restart_at(&mut self, registers: Registers, is_exact: bool) -> Option<()> {
-        self.pc = registers.value(RIP)?;
-        self.sp = registers.value(RSP)?;
-        self.fp = registers.value(RBP).unwrap_or(0);
-        self.is_exact = is_exact;
-        self.origin = Origin::Registers(registers);
-        self.origin_is_exact = is_exact;
-        self.steps = 0;
-        (self.pc != 0 || is_exact).then_some(())
+    /// The caller's position; `None` when there is none to be found.
+    #[inline(never)]
+    fn step(&mut self, position: Position, rule: Packed) -> Option<Position> {
+        let mut fp = position.fp;
+        match rule.unpack()? {
+            Rule::Frame {
+                base,
+                offset,
+                saved_rbp,
+            } => {
+                let base = match base {
+                    Base::Rsp => position.sp,
+                    Base::Rbp => position.fp,
+                };
+                let cfa = base.wrapping_add(offset as usize);
+                let pc = self.window.load(cfa.wrapping_sub(WORD))?;
+                if let Some(offset) = saved_rbp {
+                    fp = self.window.load(cfa.wrapping_add_signed(offset as isize))?;
+                }
+                position.caller(pc, cfa, fp)
+            }
+            Rule::Realigned { cfa_at, saved_rbp } => {
+                let cfa = self.window.load(fp.wrapping_add_signed(cfa_at as isize))?;
+                let pc = self.window.load(cfa.wrapping_sub(WORD))?;
+                if let Some(offset) = saved_rbp {
+                    fp = self.window.load(fp.wrapping_add_signed(offset as isize))?;
+                }
+                position.caller(pc, cfa, fp)
+            }
+            Rule::SignalTrampoline => {
+                let registers = Registers::load_context(&mut self.window, position.sp)?;
+                self.start_at(registers, true, position.is_guessed)
+            }
+            Rule::Outermost => None,
+            Rule::Evaluate => self.evaluate(position),
+            Rule::Unknown => self.guess(position),
+        }
     }
 
-    /// Goes on by the full rules of this one function.
-    #[cold]
-    #[inline(never)]
-    fn evaluate(&mut self) -> Option<()> {
+    /// A position of which all registers are known that can be.
+    fn start_at(
+        &mut self,
+        registers: Registers,
+        is_exact: bool,
+        is_guessed: bool,
+    ) -> Option<Position> {
+        let position = Position {
+            pc: registers.value(RIP)?,
+            sp: registers.value(RSP)?,
+            fp: registers.value(RBP).unwrap_or(0),
+            is_exact,
+            is_guessed,
+            steps: 0,
+        };
+        self.origin = Origin::Registers {
+            registers,
+            is_exact,
+        };
+        (position.pc != 0 || is_exact).then_some(position)
+    }
+
+    /// The caller by the full rules of this one function.
+    fn evaluate(&mut self, position: Position) -> Option<Position> {
         let mut at_hand = Registers::unknown();
-        at_hand.set(RIP, self.pc);
-        at_hand.set(RSP, self.sp);
-        at_hand.set(RBP, self.fp);
-        let step = cfi::step(&at_hand, self.is_exact, &mut self.window);
-        if let Step::Caller { registers, exact } = step
+        at_hand.set(RIP, position.pc);
+        at_hand.set(RSP, position.sp);
+        at_hand.set(RBP, position.fp);
+        let step = cfi::step(&at_hand, position.is_exact, &mut self.window);
+        if let Step::Caller {
+            registers,
+            exact: false,
+        } = step
             && let (Some(pc), Some(sp), Some(fp)) = (
                 registers.value(RIP),
                 registers.value(RSP),
                 registers.value(RBP),
             )
-            && !exact
         {
-            (self.pc, self.sp, self.fp) = (pc, sp, fp);
-            self.is_exact = false;
-            self.steps += 1;
-            return (pc != 0).then_some(());
+            return position.caller(pc, sp, fp);
         }
-        let registers = self.all_registers()?;
-        match cfi::step(&registers, self.is_exact, &mut self.window) {
-            Step::Caller { registers, exact } => self.restart_at(registers, exact),
+        let registers = self.all_registers(position)?;
+        match cfi::step(&registers, position.is_exact, &mut self.window) {
+            Step::Caller { registers, exact } => {
+                self.start_at(registers, exact, position.is_guessed)
+            }
             Step::Outermost | Step::Stuck => None,
         }
     }
 
-    /// All registers of the present stack frame, by evaluating everything from
-    /// the origin on.
-    fn all_registers(&mut self) -> Option<Registers> {
-        let mut registers = match &self.origin {
-            Origin::Call(at_call) => Registers::from(*at_call),
-            Origin::Registers(registers) => *registers,
+    /// All registers at `position`, by evaluating everything from the origin on.
+    fn all_registers(&mut self, position: Position) -> Option<Registers> {
+        let (mut registers, mut is_exact) = match &self.origin {
+            Origin::Call(at_call) => (Registers::from(*at_call), false),
+            Origin::Registers {
+                registers,
+                is_exact,
+            } => (*registers, *is_exact),
             Origin::Lost => return None,
         };
-        let mut is_exact = self.origin_is_exact;
-        for _ in 0..self.steps {
+        for _ in 0..position.steps {
             match cfi::step(&registers, is_exact, &mut self.window) {
                 Step::Caller {
                     registers: caller,
@@ -250,44 +272,75 @@ impl Walk<'_> {
                 Step::Outermost | Step::Stuck => return None,
             }
         }
-        let arrived = registers.value(RIP) == Some(self.pc)
-            && registers.value(RSP) == Some(self.sp)
-            && is_exact == self.is_exact;
-        arrived.then_some(registers)
+        let is_here = registers.value(RIP) == Some(position.pc)
+            && registers.value(RSP) == Some(position.sp)
+            && is_exact == position.is_exact;
+        is_here.then_some(registers)
     }
 
-    /// Goes on from code without call frame information.
+    /// The caller of code without call frame information.
     #[cold]
-    #[inline(never)]
-    fn guess(&mut self) -> Option<()> {
+    fn guess(&mut self, position: Position) -> Option<Position> {
+        let Position { pc, sp, fp, .. } = position;
         self.origin = Origin::Lost;
-        if self.is_exact
-            && let Some(word) = self.window.load(self.sp)
+        if position.is_exact
+            && let Some(word) = self.window.load(sp)
             && is_code(word)
         {
             // A call through a bad pointer: the call itself was all that happened.
-            self.is_guessed |= self.pc >= NULL_PAGE;
-            self.pc = word;
-            self.sp = self.sp.wrapping_add(WORD);
-            self.is_exact = false;
-            return Some(());
+            let caller = Position {
+                is_guessed: position.is_guessed || pc >= NULL_PAGE,
+                ..position
+            };
+            return caller.caller(word, sp.wrapping_add(WORD), fp);
         }
-        let distance = self.fp.checked_sub(self.sp)?;
-        if distance > MAX_GUESSED_FRAME || !self.fp.is_multiple_of(WORD) {
+        let distance = fp.checked_sub(sp)?;
+        if distance > MAX_GUESSED_FRAME || !fp.is_multiple_of(WORD) {
             return None;
         }
-        let return_address = self.window.load(self.fp.checked_add(WORD)?)?;
-        let caller = self.window.load(self.fp)?;
-        if !is_code(return_address) && modules::find(self.pc).is_some() {
-            return None;
-        }
-        self.is_guessed = true;
-        self.is_exact = false;
-        self.sp = self.fp.checked_add(2 * WORD)?;
-        self.fp = caller;
-        self.pc = return_address;
-        (return_address >= NULL_PAGE).then_some(())
+        let return_address = self.window.load(fp.checked_add(WORD)?)?;
+        let caller_fp = self.window.load(fp)?;
+        let is_plausible =
+            is_code(return_address) || return_address >= NULL_PAGE && modules::find(pc).is_none();
+        let caller = Position {
+            is_guessed: true,
+            ..position
+        };
+        let sp = fp.checked_add(2 * WORD)?;
+        is_plausible.then_some(caller.caller(return_address, sp, caller_fp)?)
     }
+}
+
+/// The common step: a plain rule, and all that it loads is known to be mapped.
+/// The outer `None` says that it was not, the inner one that there is no caller.
+#[inline(always)]
+fn step_in(mapped: Mapped, position: Position, rule: Packed) -> Option<Option<Position>> {
+    if !rule.is_frame() {
+        return None;
+    }
+    let base = if rule.base_is_rbp() {
+        position.fp
+    } else {
+        position.sp
+    };
+    let cfa = base.wrapping_add(rule.offset());
+    let pc = mapped.load(cfa.wrapping_sub(WORD))?;
+    // Loaded whether needed or not: cheaper than a branch that depends on the
+    // function.
+    let saved = mapped.load(cfa.wrapping_add_signed(rule.saved_offset()))?;
+    let fp = if rule.saves_rbp() { saved } else { position.fp };
+    Some(position.caller(pc, cfa, fp))
+}
+
+#[cold]
+#[inline(never)]
+fn learn(position: Position, epoch: Epoch) -> u64 {
+    let (rule, is_lasting) = cfi::rule(position.pc, position.is_exact);
+    let word = u64::from(rule.pack().0);
+    if is_lasting && let Some(key) = epoch.key(position.pc, position.is_exact) {
+        cache::store(key, word);
+    }
+    word
 }
 
 /// Whether `address` lies in the code of a loaded module.

@@ -1,16 +1,25 @@
 //! How to get from one stack frame to its caller's, in 32 bits. Pure.
 
-/// The base of the canonical frame address (CFA), and the kinds of stack frame
-/// that have none.
+/// Where a function's caller is to be found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rule {
-    /// CFA = base + offset, return address in the word below it.
+    /// The canonical frame address (CFA) is base + `offset`, with the return
+    /// address in the word below it.
     Frame {
         base: Base,
-        /// Bytes: a multiple of 8 below 512 KiB (below 256 KiB in both directions
-        /// for [`Base::AtRbp`]).
-        offset: i32,
-        saved_rbp: SavedRbp,
+        /// Bytes: a multiple of 8 below 512 KiB.
+        offset: u32,
+        /// The caller's rbp is at CFA + this, a multiple of 8 from -8 KiB to
+        /// 8 KiB - 8; or still in rbp.
+        saved_rbp: Option<i32>,
+    },
+    /// A function that realigned its stack: the CFA is the word at rbp +
+    /// `cfa_at`, a multiple of 8 from -256 KiB to 256 KiB - 8.
+    Realigned {
+        cfa_at: i32,
+        /// The caller's rbp is at rbp + this, with limits as above; or still
+        /// in rbp.
+        saved_rbp: Option<i32>,
     },
     /// The kernel's frame between a handler and what it interrupted: all
     /// registers lie in the `ucontext` at the stack pointer.
@@ -26,101 +35,87 @@ pub(crate) enum Rule {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Base {
-    /// rsp + offset
     Rsp,
-    /// rbp + offset
     Rbp,
-    /// The word at rbp + offset: functions that realign their stack.
-    AtRbp,
 }
 
-/// Where the caller's rbp is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SavedRbp {
-    /// Still in rbp.
-    Same,
-    /// At CFA + offset, a multiple of 8 from -8 KiB to 8 KiB - 8.
-    AtCfa(i32),
-    /// At rbp + offset, likewise.
-    AtRbp(i32),
-}
+// The packed form. The bits are arranged for the walk, which waits for the
+// offset before it can load the next return address:
+//   0..16   offset / 8
+//   16      the base is rbp
+//   17      rbp was saved
+//   18..21  0 for `Frame`, else one of the numbers below
+//   21..32  offset of the saved rbp / 8, signed; -1 if it was not saved
+const BASE_IS_RBP: u32 = 1 << 16;
+const RBP_IS_SAVED: u32 = 1 << 17;
+const KIND_SHIFT: u32 = 18;
+const SAVED_SHIFT: u32 = 21;
 
-// Bits of the packed form, from the lowest:
-//   0..3    kind
-//   3..5    where rbp is
-//   5..21   CFA offset / 8
-//   21..32  rbp offset / 8, signed
-pub(crate) const FROM_RSP: u32 = 1;
-pub(crate) const FROM_RBP: u32 = 2;
-pub(crate) const FROM_WORD_AT_RBP: u32 = 3;
-const SIGNAL_TRAMPOLINE: u32 = 4;
-const OUTERMOST: u32 = 5;
-const EVALUATE: u32 = 6;
-const UNKNOWN: u32 = 7;
+const REALIGNED: u32 = 1;
+const SIGNAL_TRAMPOLINE: u32 = 2;
+const OUTERMOST: u32 = 3;
+const EVALUATE: u32 = 4;
+const UNKNOWN: u32 = 5;
 
-pub(crate) const SAME: u32 = 0;
-pub(crate) const SAVED_AT_CFA: u32 = 1;
-const SAVED_AT_RBP: u32 = 2;
-
-/// A [`Rule`] in one word. Zero is none.
+/// A [`Rule`] in one word, never 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Packed(pub(crate) u32);
 
 impl Packed {
+    /// Whether this is [`Rule::Frame`], to which the next four methods apply.
     #[inline]
-    pub(crate) fn kind(self) -> u32 {
-        self.0 & 7
+    pub(crate) fn is_frame(self) -> bool {
+        self.kind() == 0
     }
 
     #[inline]
-    pub(crate) fn saved(self) -> u32 {
-        self.0 >> 3 & 3
+    pub(crate) fn base_is_rbp(self) -> bool {
+        self.0 & BASE_IS_RBP != 0
     }
 
-    /// CFA offset of the two kinds that add it to a register.
     #[inline]
     pub(crate) fn offset(self) -> usize {
-        (self.0 >> 5 & 0xFFFF) as usize * 8
+        usize::from(self.0 as u16) * 8
     }
 
-    /// CFA offset of the kind that loads the CFA from there.
     #[inline]
-    pub(crate) fn signed_offset(self) -> isize {
-        (self.0 >> 5) as i16 as isize * 8
+    pub(crate) fn saves_rbp(self) -> bool {
+        self.0 & RBP_IS_SAVED != 0
     }
 
-    /// Offset of the saved rbp from its base.
+    /// Where rbp was saved, in bytes from the CFA. If it was not, the place of
+    /// the return address, which can always be loaded.
     #[inline]
     pub(crate) fn saved_offset(self) -> isize {
-        (self.0 as i32 >> 21) as isize * 8
+        (self.0 as i32 >> SAVED_SHIFT) as isize * 8
+    }
+
+    #[inline]
+    fn kind(self) -> u32 {
+        self.0 >> KIND_SHIFT & 7
     }
 
     pub(crate) fn unpack(self) -> Option<Rule> {
-        let base = match self.kind() {
-            FROM_RSP => Base::Rsp,
-            FROM_RBP => Base::Rbp,
-            FROM_WORD_AT_RBP => Base::AtRbp,
-            SIGNAL_TRAMPOLINE => return Some(Rule::SignalTrampoline),
-            OUTERMOST => return Some(Rule::Outermost),
-            EVALUATE => return Some(Rule::Evaluate),
-            UNKNOWN => return Some(Rule::Unknown),
+        let saved_rbp = self.saves_rbp().then_some(self.saved_offset() as i32);
+        Some(match self.kind() {
+            0 => Rule::Frame {
+                base: if self.base_is_rbp() {
+                    Base::Rbp
+                } else {
+                    Base::Rsp
+                },
+                offset: self.offset() as u32,
+                saved_rbp,
+            },
+            REALIGNED => Rule::Realigned {
+                cfa_at: i32::from(self.0 as i16) * 8,
+                saved_rbp,
+            },
+            SIGNAL_TRAMPOLINE => Rule::SignalTrampoline,
+            OUTERMOST => Rule::Outermost,
+            EVALUATE => Rule::Evaluate,
+            UNKNOWN => Rule::Unknown,
             _ => return None,
-        };
-        let offset = match base {
-            Base::AtRbp => self.signed_offset() as i32,
-            _ => self.offset() as i32,
-        };
-        let saved_offset = self.saved_offset() as i32;
-        let saved_rbp = match self.saved() {
-            SAME => SavedRbp::Same,
-            SAVED_AT_CFA => SavedRbp::AtCfa(saved_offset),
-            SAVED_AT_RBP => SavedRbp::AtRbp(saved_offset),
-            _ => return None,
-        };
-        Some(Rule::Frame {
-            base,
-            offset,
-            saved_rbp,
         })
     }
 }
@@ -128,37 +123,47 @@ impl Packed {
 impl Rule {
     /// The rule in one word; what does not fit becomes [`Rule::Evaluate`].
     pub(crate) fn pack(self) -> Packed {
-        Packed(self.try_pack().unwrap_or(EVALUATE))
+        Packed(self.try_pack().unwrap_or(EVALUATE << KIND_SHIFT))
     }
 
     fn try_pack(self) -> Option<u32> {
-        let (base, offset, saved_rbp) = match self {
+        let kind = match self {
             Rule::Frame {
                 base,
                 offset,
                 saved_rbp,
-            } => (base, offset, saved_rbp),
-            Rule::SignalTrampoline => return Some(SIGNAL_TRAMPOLINE),
-            Rule::Outermost => return Some(OUTERMOST),
-            Rule::Evaluate => return Some(EVALUATE),
-            Rule::Unknown => return Some(UNKNOWN),
+            } => {
+                let words = u16::try_from(eighth(i32::try_from(offset).ok()?)?).ok()?;
+                let base = match base {
+                    Base::Rsp => 0,
+                    Base::Rbp => BASE_IS_RBP,
+                };
+                // A frame of no bytes would have no return address.
+                return (words > 0).then_some(u32::from(words) | base | pack_saved(saved_rbp)?);
+            }
+            Rule::Realigned { cfa_at, saved_rbp } => {
+                let words = i16::try_from(eighth(cfa_at)?).ok()?;
+                return Some(
+                    u32::from(words as u16) | pack_saved(saved_rbp)? | REALIGNED << KIND_SHIFT,
+                );
+            }
+            Rule::SignalTrampoline => SIGNAL_TRAMPOLINE,
+            Rule::Outermost => OUTERMOST,
+            Rule::Evaluate => EVALUATE,
+            Rule::Unknown => UNKNOWN,
         };
-        let words = eighth(offset)?;
-        let (kind, words) = match base {
-            Base::Rsp => (FROM_RSP, u16::try_from(words).ok()?),
-            Base::Rbp => (FROM_RBP, u16::try_from(words).ok()?),
-            Base::AtRbp => (FROM_WORD_AT_RBP, i16::try_from(words).ok()? as u16),
-        };
-        let (saved, saved_words) = match saved_rbp {
-            SavedRbp::Same => (SAME, 0),
-            SavedRbp::AtCfa(offset) => (SAVED_AT_CFA, eighth(offset)?),
-            SavedRbp::AtRbp(offset) => (SAVED_AT_RBP, eighth(offset)?),
-        };
-        if !(-1024..1024).contains(&saved_words) {
-            return None;
-        }
-        Some(kind | saved << 3 | u32::from(words) << 5 | (saved_words as u32) << 21)
+        Some(kind << KIND_SHIFT)
     }
+}
+
+fn pack_saved(saved_rbp: Option<i32>) -> Option<u32> {
+    let Some(offset) = saved_rbp else {
+        return Some(u32::MAX << SAVED_SHIFT);
+    };
+    let words = eighth(offset)?;
+    (-1024..1024)
+        .contains(&words)
+        .then_some((words as u32) << SAVED_SHIFT | RBP_IS_SAVED)
 }
 
 fn eighth(offset: i32) -> Option<i32> {
@@ -169,7 +174,7 @@ fn eighth(offset: i32) -> Option<i32> {
 mod tests {
     use super::*;
 
-    fn frame(base: Base, offset: i32, saved_rbp: SavedRbp) -> Rule {
+    fn frame(base: Base, offset: u32, saved_rbp: Option<i32>) -> Rule {
         Rule::Frame {
             base,
             offset,
@@ -179,32 +184,28 @@ mod tests {
 
     #[test]
     fn the_rule_after_push_rbp_has_these_bits() {
-        let rule = frame(Base::Rbp, 16, SavedRbp::AtCfa(-16));
-        assert_eq!(rule.pack().0, 0xFFC0_0000 | 2 << 5 | 1 << 3 | 2);
-        assert_eq!(rule.pack().offset(), 16);
-        assert_eq!(rule.pack().saved_offset(), -16);
+        let packed = frame(Base::Rbp, 16, Some(-16)).pack();
+        assert_eq!(packed.0, 0b111_1111_1110 << 21 | 1 << 17 | 1 << 16 | 2);
+        assert!(packed.is_frame() && packed.base_is_rbp());
+        assert_eq!(packed.offset(), 16);
+        assert!(packed.saves_rbp());
+        assert_eq!(packed.saved_offset(), -16);
     }
 
     #[test]
     fn every_rule_that_fits_comes_back() {
-        let bases = [Base::Rsp, Base::Rbp, Base::AtRbp];
-        for base in bases {
-            for offset in [0, 8, 16, 32_760 * 8, -8, -32_768 * 8, 65_535 * 8] {
-                if (base == Base::AtRbp && offset > 32_767 * 8)
-                    || (base != Base::AtRbp && offset < 0)
-                {
-                    continue;
-                }
-                for saved in [
-                    SavedRbp::Same,
-                    SavedRbp::AtCfa(-8192),
-                    SavedRbp::AtCfa(8184),
-                    SavedRbp::AtRbp(0),
-                    SavedRbp::AtRbp(-16),
-                ] {
-                    let rule = frame(base, offset, saved);
+        for saved_rbp in [None, Some(-8192), Some(-16), Some(0), Some(8184)] {
+            for base in [Base::Rsp, Base::Rbp] {
+                for offset in [8, 16, 4096, 65_535 * 8] {
+                    let rule = frame(base, offset, saved_rbp);
                     assert_eq!(rule.pack().unpack(), Some(rule));
+                    assert!(rule.pack().is_frame());
                 }
+            }
+            for cfa_at in [-32_768 * 8, -16, 0, 8, 32_767 * 8] {
+                let rule = Rule::Realigned { cfa_at, saved_rbp };
+                assert_eq!(rule.pack().unpack(), Some(rule));
+                assert!(!rule.pack().is_frame());
             }
         }
         for rule in [
@@ -214,19 +215,24 @@ mod tests {
             Rule::Unknown,
         ] {
             assert_eq!(rule.pack().unpack(), Some(rule));
+            assert!(!rule.pack().is_frame());
         }
-        assert_eq!(Packed(0).unpack(), None);
     }
 
     #[test]
     fn what_does_not_fit_is_evaluated() {
+        let realigned = |cfa_at, saved_rbp| Rule::Realigned { cfa_at, saved_rbp };
         for rule in [
-            frame(Base::Rsp, 12, SavedRbp::Same),
-            frame(Base::Rsp, -8, SavedRbp::Same),
-            frame(Base::Rsp, 65_536 * 8, SavedRbp::Same),
-            frame(Base::Rbp, 16, SavedRbp::AtCfa(-8200)),
-            frame(Base::Rbp, 16, SavedRbp::AtCfa(8192)),
-            frame(Base::AtRbp, 32_768 * 8, SavedRbp::Same),
+            frame(Base::Rsp, 0, None),
+            frame(Base::Rsp, 12, None),
+            frame(Base::Rsp, 65_536 * 8, None),
+            frame(Base::Rbp, u32::MAX - 7, None),
+            frame(Base::Rbp, 16, Some(-8200)),
+            frame(Base::Rbp, 16, Some(8192)),
+            frame(Base::Rbp, 16, Some(-12)),
+            realigned(32_768 * 8, None),
+            realigned(-4, None),
+            realigned(-8, Some(-8200)),
         ] {
             assert_eq!(rule.pack().unpack(), Some(Rule::Evaluate), "{rule:?}");
         }

@@ -1,1 +1,4 @@
 //! Placeholder.
+#![forbid(unsafe_code)]
+
+pub mod render;

@@ -1,0 +1,440 @@
+//! A format, taken apart once and rendered for each record of its call site.
+
+use std::io::Write;
+
+use logdef_wire::Value;
+use logdef_wire::printf::{
+    Class, Conversion, Count, Directive, Directives, Fault, Flags, caller_args, wire_args,
+};
+
+use super::errno::{errno_name, errno_text};
+use super::float::{Magnitude, push_float, push_plain_double};
+use super::integer::{
+    Bits, push_decimal, push_hexadecimal, push_pointer, push_signed, push_unsigned,
+};
+use super::long_double::LongDouble;
+use super::padding::Layout;
+use super::text::{push_bytes, push_char, push_null, push_utf8};
+use super::{MAX_COUNT, MAX_TEXT};
+
+/// A format that is ready to be rendered.
+///
+/// ```
+/// use logdef_resync::render::CompiledFormat;
+/// use logdef_wire::Value;
+///
+/// let format = CompiledFormat::new(b"%s: %d of %#x, %.2f%%");
+/// let args = [Value::Raw(b"disk"), Value::Int(-7), Value::Uint(255), Value::Float(2.675)];
+/// let mut text = Vec::new();
+/// format.render(&args, &mut text);
+/// assert_eq!(text, b"disk: -7 of 0xff, 2.67%");
+/// ```
+#[derive(Clone, Debug)]
+pub struct CompiledFormat {
+    /// All the text between directives, end to end.
+    literals: Vec<u8>,
+    pieces: Vec<Piece>,
+    args: usize,
+}
+
+impl CompiledFormat {
+    /// Takes `format`, which has no NUL at its end, apart. Any bytes are a format.
+    pub fn new(format: &[u8]) -> Self {
+        let mut compiler = Compiler::new(format);
+        let mut from = 0;
+        for directive in Directives::new(format) {
+            compiler.text(&format[from..directive.start]);
+            from = directive.end;
+            if compiler.pieces.len() == MAX_DIRECTIVES {
+                compiler.text(CUT);
+                from = format.len();
+                break;
+            }
+            compiler.directive(&directive, &format[directive.start..directive.end]);
+        }
+        compiler.text(&format[from..]);
+        Self {
+            literals: compiler.literals,
+            pieces: compiler.pieces,
+            args: wire_args(format),
+        }
+    }
+
+    /// How many arguments a record with this format has.
+    pub fn args(&self) -> usize {
+        self.args
+    }
+
+    /// Appends the text of a record with these arguments to `out`.
+    ///
+    /// Arguments beyond those that the format takes are left out, as `printf` does.
+    pub fn render(&self, args: &[Value<'_>], out: &mut Vec<u8>) {
+        let limit = out.len().saturating_add(self.most_text(args));
+        out.reserve(self.literals.len() + 16 * self.pieces.len());
+        let mut from = 0;
+        for piece in &self.pieces {
+            out.extend_from_slice(&self.literals[from..piece.text_end]);
+            from = piece.text_end;
+            piece.render(args, out);
+            if out.len() > limit {
+                out.truncate(limit);
+                out.extend_from_slice(CUT);
+                return;
+            }
+        }
+        out.extend_from_slice(&self.literals[from..]);
+    }
+
+    fn most_text(&self, args: &[Value<'_>]) -> usize {
+        let strings = args.iter().filter_map(|arg| arg.as_raw());
+        strings.fold(MAX_TEXT + self.literals.len(), |sum, bytes| {
+            sum.saturating_add(bytes.len())
+        })
+    }
+}
+
+/// How many directives of one format are rendered.
+const MAX_DIRECTIVES: usize = 1 << 14;
+
+const CUT: &[u8] = b"%!(cut)";
+
+/// A directive and the text before it.
+#[derive(Clone, Debug)]
+struct Piece {
+    /// Where its text ends in `literals`; it begins where the last one's ended.
+    text_end: usize,
+    /// Which argument on the wire holds the value.
+    arg: usize,
+    /// How to print it if nothing is unusual.
+    shortcut: Shortcut,
+    conversion: Conversion,
+    /// None for an unknown conversion.
+    class: Option<Class>,
+    bits: Bits,
+    flags: Flags,
+    width: Count,
+    precision: Count,
+}
+
+/// Directives without flags, width and precision, of which most formats consist.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Shortcut {
+    None,
+    Signed,
+    Unsigned,
+    Hexadecimal,
+    Double,
+    Bytes,
+}
+
+impl Shortcut {
+    fn of(directive: &Directive) -> Self {
+        if directive.flags != Flags::default()
+            || directive.width != Count::None
+            || directive.precision != Count::None
+        {
+            return Self::None;
+        }
+        match (directive.class(), directive.conversion.0) {
+            (Some(Class::Int), b'd' | b'i') => Self::Signed,
+            (Some(Class::Int), b'u') => Self::Unsigned,
+            (Some(Class::Int), b'x') => Self::Hexadecimal,
+            (Some(Class::Float), b'f') => Self::Double,
+            (Some(Class::Str | Class::WideStr), _) => Self::Bytes,
+            _ => Self::None,
+        }
+    }
+}
+
+impl Piece {
+    fn render(&self, args: &[Value<'_>], out: &mut Vec<u8>) {
+        let arg = args.get(self.arg);
+        match (self.shortcut, arg) {
+            (Shortcut::None, _) | (_, None) => self.render_in_full(args, out),
+            (Shortcut::Bytes, Some(Value::Raw(bytes))) => out.extend_from_slice(bytes),
+            (Shortcut::Double, Some(Value::Float(value))) => push_plain_double(out, *value),
+            (shortcut, Some(arg)) => match (shortcut, integer(arg)) {
+                (Shortcut::Signed, Some(value)) => {
+                    let (negative, magnitude) = self.bits.signed(value);
+                    if negative {
+                        out.push(b'-');
+                    }
+                    push_decimal(out, magnitude);
+                }
+                (Shortcut::Unsigned, Some(value)) => push_decimal(out, self.bits.unsigned(value)),
+                (Shortcut::Hexadecimal, Some(value)) => {
+                    push_hexadecimal(out, self.bits.unsigned(value));
+                }
+                _ => self.render_in_full(args, out),
+            },
+        }
+    }
+
+    fn render_in_full(&self, args: &[Value<'_>], out: &mut Vec<u8>) {
+        let mut marks = Vec::new();
+        let layout = self.layout(args, &mut marks);
+        match (self.class, args.get(self.arg)) {
+            (None, _) => self.push_unknown(out, &layout),
+            (Some(_), None) => {
+                let _ = write!(out, "%!{}(missing)", char::from(self.conversion.0));
+            }
+            (Some(class), Some(arg)) => {
+                if !self.push_value(out, &layout, class, arg) {
+                    let _ = write!(out, "%!{}(", char::from(self.conversion.0));
+                    push_any(out, arg);
+                    out.push(b')');
+                }
+            }
+        }
+        out.extend_from_slice(&marks);
+    }
+
+    /// The layout, its `*`s looked up and its excesses cut.
+    fn layout(&self, args: &[Value<'_>], marks: &mut Vec<u8>) -> Layout {
+        let mut layout = Layout {
+            flags: self.flags,
+            ..Layout::default()
+        };
+        let is_number = matches!(
+            self.class,
+            Some(Class::Int | Class::Float | Class::LongDouble | Class::Pointer | Class::Errno)
+        );
+        let cut = |name: &str, count: u64, is_cut: bool, marks: &mut Vec<u8>| {
+            if is_cut && count > MAX_COUNT as u64 {
+                let _ = write!(marks, "%!({name} {count})");
+                return MAX_COUNT;
+            }
+            usize::try_from(count).unwrap_or(usize::MAX)
+        };
+        if let Some(width) = count(self.width, args, "width", marks) {
+            if width < 0 {
+                layout.flags.0 |= Flags::LEFT.0;
+            }
+            layout.width = cut("width", width.unsigned_abs(), self.class.is_some(), marks);
+        }
+        if let Some(precision) = count(self.precision, args, "precision", marks)
+            && let Ok(precision) = u64::try_from(precision)
+        {
+            layout.precision = Some(cut("precision", precision, is_number, marks));
+        }
+        layout
+    }
+
+    /// Appends an argument; false if it is of another type than the directive takes.
+    fn push_value(
+        &self,
+        out: &mut Vec<u8>,
+        layout: &Layout,
+        class: Class,
+        arg: &Value<'_>,
+    ) -> bool {
+        let letter = self.conversion.0;
+        match (class, *arg, integer(arg)) {
+            (Class::Int, _, Some(value)) if matches!(letter, b'd' | b'i') => {
+                push_signed(out, layout, self.bits.signed(value));
+            }
+            (Class::Int, _, Some(value)) => {
+                push_unsigned(out, layout, self.bits.unsigned(value), letter);
+            }
+            (Class::Char, _, Some(value)) => push_char(out, layout, &[value as u8]),
+            (Class::WideChar, _, Some(value)) => {
+                let Some(character) = u32::try_from(value).ok().and_then(char::from_u32) else {
+                    return false;
+                };
+                push_char(out, layout, character.encode_utf8(&mut [0; 4]).as_bytes());
+            }
+            (Class::Char | Class::WideChar, Value::Raw(bytes), _) => push_char(out, layout, bytes),
+            (Class::Float | Class::LongDouble, Value::Float(value), _) => {
+                push_float(out, layout, Magnitude::of(value), letter);
+            }
+            (Class::LongDouble, Value::Raw(bytes), _) => {
+                let Some(value) = LongDouble::decode(bytes) else {
+                    return false;
+                };
+                push_float(out, layout, value, letter);
+            }
+            (Class::Str, Value::Raw(bytes), _) => push_bytes(out, layout, bytes),
+            (Class::WideStr, Value::Raw(bytes), _) => push_utf8(out, layout, bytes),
+            (Class::Str | Class::WideStr, Value::Nil, _) => push_null(out, layout),
+            (Class::Pointer, Value::Nil | Value::Uint(0), _) => {
+                let layout = Layout {
+                    precision: None,
+                    ..*layout
+                };
+                push_bytes(out, &layout, b"(nil)");
+            }
+            (Class::Pointer, _, Some(value)) => push_pointer(out, layout, value as u64),
+            (Class::Written, _, _) => {}
+            (Class::Errno, _, Some(value)) => push_errno(out, layout, value as i32),
+            _ => return false,
+        }
+        true
+    }
+
+    /// Prints a directive that no C library knows the way glibc does: its parts,
+    /// but not its length modifier, in an order of their own.
+    fn push_unknown(&self, out: &mut Vec<u8>, layout: &Layout) {
+        let plus = layout.has(Flags::PLUS);
+        // A `-` in the format clears a `0`, that of a negative `*` does not.
+        let zero = layout.has(Flags::ZERO) && !self.flags.has(Flags::LEFT);
+        out.push(b'%');
+        for (is_set, byte) in [
+            (layout.has(Flags::ALTERNATIVE), b'#'),
+            (layout.has(Flags::GROUP), b'\''),
+            (plus, b'+'),
+            (layout.has(Flags::SPACE) && !plus, b' '),
+            (layout.has(Flags::LEFT), b'-'),
+            (zero, b'0'),
+            (layout.has(Flags::LOCALE_DIGITS), b'I'),
+        ] {
+            if is_set {
+                out.push(byte);
+            }
+        }
+        if layout.width != 0 {
+            push_decimal(out, layout.width as u64);
+        }
+        if let Some(precision) = layout.precision {
+            out.push(b'.');
+            push_decimal(out, precision as u64);
+        }
+        out.push(self.conversion.0);
+    }
+}
+
+/// The value of a width or precision; none, and a mark if that is a fault, where
+/// there is no number.
+fn count(count: Count, args: &[Value<'_>], name: &str, marks: &mut Vec<u8>) -> Option<i64> {
+    let arg = match count {
+        Count::None => return None,
+        Count::Fixed(n) => return Some(n as i64),
+        Count::Argument(n) => args.get(n as usize),
+    };
+    let number = arg.and_then(integer).and_then(|n| i64::try_from(n).ok());
+    if number.is_none() {
+        let _ = write!(marks, "%!({name} ");
+        match arg {
+            Some(arg) => push_any(marks, arg),
+            None => marks.extend_from_slice(b"missing"),
+        }
+        marks.push(b')');
+    }
+    number
+}
+
+fn integer(arg: &Value<'_>) -> Option<i128> {
+    match *arg {
+        Value::Uint(value) => Some(value as i128),
+        Value::Int(value) => Some(value as i128),
+        Value::Bool(value) => Some(value as i128),
+        _ => None,
+    }
+}
+
+/// `%m`: the text of an errno; `%#m`: its name, or the number of a nameless one.
+fn push_errno(out: &mut Vec<u8>, layout: &Layout, number: i32) {
+    if layout.has(Flags::ALTERNATIVE) {
+        return match errno_name(number.into()) {
+            Some(name) => push_bytes(out, layout, name.as_bytes()),
+            None => push_signed(out, layout, Bits::Int.signed(number.into())),
+        };
+    }
+    match errno_text(number.into()) {
+        Some(text) => push_bytes(out, layout, text.as_bytes()),
+        None => push_bytes(out, layout, format!("Unknown error {number}").as_bytes()),
+    }
+}
+
+/// Appends the type and value of an argument that stands in the wrong place.
+fn push_any(out: &mut Vec<u8>, arg: &Value<'_>) {
+    let _ = match arg {
+        Value::Nil => write!(out, "nil"),
+        Value::Bool(value) => write!(out, "bool={value}"),
+        Value::Uint(value) => write!(out, "int={value}"),
+        Value::Int(value) => write!(out, "int={value}"),
+        Value::Float(value) => write!(out, "float={value:?}"),
+        Value::Raw(bytes) => write!(out, "raw=").and_then(|()| out.write_all(bytes)),
+        Value::Array(array) => write!(out, "array of {}", array.len()),
+        Value::Map(map) => write!(out, "map of {}", map.len()),
+        Value::Ext(kind, bytes) => write!(out, "ext {kind} of {}", bytes.len()),
+    };
+}
+
+/// What is built while the directives of a format are gone through.
+struct Compiler {
+    literals: Vec<u8>,
+    pieces: Vec<Piece>,
+    positional: bool,
+    caller_args: usize,
+    /// How many arguments on the wire the directives so far have taken.
+    taken: usize,
+}
+
+impl Compiler {
+    fn new(format: &[u8]) -> Self {
+        let mut directives = Directives::new(format);
+        directives.by_ref().for_each(drop);
+        Self {
+            literals: Vec::with_capacity(format.len()),
+            pieces: Vec::new(),
+            positional: directives.is_positional(),
+            caller_args: caller_args(format),
+            taken: 0,
+        }
+    }
+
+    fn text(&mut self, text: &[u8]) {
+        self.literals.extend_from_slice(text);
+    }
+
+    fn directive(&mut self, directive: &Directive, text: &[u8]) {
+        if let Some(Fault::Truncated | Fault::TooManyArguments) = directive.fault {
+            return self.text(text);
+        }
+        let width = self.star(directive.width);
+        let precision = self.star(directive.precision);
+        let class = directive.class();
+        let arg = match (directive.argument, class) {
+            (Some(n), _) => self.wire_arg(n),
+            (None, Some(Class::Errno)) if self.positional => self.caller_args,
+            (None, Some(Class::Errno)) => self.take(),
+            _ => 0,
+        };
+        if directive.fault.is_none() && directive.conversion == Conversion::PERCENT {
+            return self.text(b"%");
+        }
+        self.pieces.push(Piece {
+            text_end: self.literals.len(),
+            arg,
+            shortcut: Shortcut::of(directive),
+            conversion: directive.conversion,
+            class,
+            bits: Bits::of(directive.length),
+            flags: directive.flags,
+            width,
+            precision,
+        });
+    }
+
+    /// A `*` by its index on the wire.
+    fn star(&mut self, count: Count) -> Count {
+        match count {
+            Count::Argument(n) => Count::Argument(self.wire_arg(n) as u16),
+            count => count,
+        }
+    }
+
+    /// The index on the wire of the caller's argument `n`, which the directive at
+    /// hand takes.
+    fn wire_arg(&mut self, n: u16) -> usize {
+        match self.positional {
+            true => n as usize,
+            false => self.take(),
+        }
+    }
+
+    fn take(&mut self) -> usize {
+        self.taken += 1;
+        self.taken - 1
+    }
+}

@@ -1,0 +1,316 @@
+//! Floating point: `%f %F %e %E %g %G %a %A` of a `double` or a `long double`. The
+//! digits are exact, however many are asked for, halves go to the even digit, and
+//! exponents and special values are spelled as in glibc.
+
+use std::io::Write;
+
+use logdef_wire::printf::Flags;
+
+use super::integer::{LOWER, push_decimal};
+use super::long_double::LongDouble;
+use super::padding::{Layout, insert};
+
+/// A number to print, without its sign.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Magnitude {
+    Infinite,
+    Nan,
+    Double(f64),
+    Long(LongDouble),
+}
+
+impl Magnitude {
+    /// The sign and the magnitude of a double.
+    pub fn of(value: f64) -> (bool, Self) {
+        let magnitude = match value.abs() {
+            v if v.is_nan() => Self::Nan,
+            v if v.is_infinite() => Self::Infinite,
+            v => Self::Double(v),
+        };
+        (value.is_sign_negative(), magnitude)
+    }
+
+    /// Appends the number with `precision` digits after the point.
+    fn push_fixed(&self, out: &mut Vec<u8>, precision: usize) {
+        match self {
+            Self::Double(value) => push_double_fixed(out, *value, precision),
+            Self::Long(value) => value.push_fixed(out, precision),
+            Self::Infinite | Self::Nan => {}
+        }
+    }
+
+    /// Appends the first `count` digits of the number, at least one, and returns
+    /// the power of ten that the first one counts.
+    fn push_significant(&self, out: &mut Vec<u8>, count: usize) -> i32 {
+        match self {
+            Self::Double(value) => push_double_significant(out, *value, count),
+            Self::Long(value) => value.push_significant(out, count),
+            Self::Infinite | Self::Nan => 0,
+        }
+    }
+
+    /// Whether the number is less than 10^`power`.
+    fn is_below_power_of_10(&self, power: usize) -> bool {
+        match self {
+            // A double that rounds up to a power of ten has a digit after the
+            // point, so it is below 2^53, and powers of ten up to there are exact.
+            Self::Double(value) => *value < 10f64.powi(power as i32),
+            Self::Long(value) => value.is_below_power_of_10(power),
+            Self::Infinite | Self::Nan => false,
+        }
+    }
+
+    fn hexadecimal(&self) -> Hexadecimal {
+        match self {
+            Self::Double(value) => Hexadecimal::of_double(*value),
+            Self::Long(value) => value.hexadecimal(),
+            Self::Infinite | Self::Nan => Hexadecimal::default(),
+        }
+    }
+}
+
+/// A binary number as `%a` writes it: `leading`.`fraction` · 2^`exponent`.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Hexadecimal {
+    /// The digit before the point.
+    pub leading: u8,
+    /// The digits after the point, as one number.
+    pub fraction: u128,
+    /// How many digits `fraction` has.
+    pub digits: usize,
+    pub exponent: i32,
+}
+
+impl Hexadecimal {
+    fn of_double(value: f64) -> Self {
+        let fraction = value.to_bits() & ((1 << 52) - 1);
+        let exponent = (value.to_bits() >> 52 & 0x7ff) as i32;
+        Self {
+            leading: (exponent != 0) as u8,
+            fraction: fraction as u128,
+            digits: 13,
+            exponent: match (exponent, fraction) {
+                (0, 0) => 0,
+                (0, _) => -1022,
+                _ => exponent - 1023,
+            },
+        }
+    }
+
+    /// Rounds to `precision` digits after the point, halves to the even one. The
+    /// digit before the point may become more than it was, as in glibc.
+    fn rounded(self, precision: usize) -> Self {
+        if precision >= self.digits {
+            return self;
+        }
+        let all = (self.leading as u128) << (4 * self.digits) | self.fraction;
+        let dropped = 4 * (self.digits - precision);
+        let (kept, rest, half) = (
+            all >> dropped,
+            all & ((1 << dropped) - 1),
+            1 << (dropped - 1),
+        );
+        let up = rest > half || rest == half && kept & 1 == 1;
+        let kept = kept + up as u128;
+        let rounded = Self {
+            leading: (kept >> (4 * precision)) as u8,
+            fraction: kept & ((1 << (4 * precision)) - 1),
+            digits: precision,
+            exponent: self.exponent,
+        };
+        match rounded.leading {
+            16 => Self {
+                leading: 1,
+                exponent: rounded.exponent + 4,
+                ..rounded
+            },
+            _ => rounded,
+        }
+    }
+}
+
+/// Appends a floating point conversion; `letter` is the directive's.
+pub(super) fn push_float(
+    out: &mut Vec<u8>,
+    layout: &Layout,
+    (negative, magnitude): (bool, Magnitude),
+    letter: u8,
+) {
+    let start = out.len();
+    layout.push_sign(out, negative);
+    let body = out.len();
+    let alternative = layout.has(Flags::ALTERNATIVE);
+    let precision = layout.precision.unwrap_or(6);
+    let mut digits = body;
+    match (magnitude, letter.to_ascii_lowercase()) {
+        (Magnitude::Infinite, _) => out.extend_from_slice(b"inf"),
+        (Magnitude::Nan, _) => out.extend_from_slice(b"nan"),
+        (_, b'f') => {
+            magnitude.push_fixed(out, precision);
+            if alternative && precision == 0 {
+                out.push(b'.');
+            }
+        }
+        (_, b'e') => push_exponential(out, magnitude, precision, alternative),
+        (_, b'g') => push_general(out, magnitude, precision.max(1), alternative),
+        _ => {
+            digits += 2;
+            push_hexadecimal(out, magnitude.hexadecimal(), layout.precision, alternative);
+        }
+    }
+    if letter.is_ascii_uppercase() {
+        out[body..].make_ascii_uppercase();
+    }
+    match magnitude {
+        Magnitude::Infinite | Magnitude::Nan => layout.pad(out, start),
+        _ => layout.pad_number(out, start, digits),
+    }
+}
+
+/// Appends `%f` of a double, the most frequent of all: no flags, 6 digits.
+pub(super) fn push_plain_double(out: &mut Vec<u8>, value: f64) {
+    let (negative, magnitude) = Magnitude::of(value);
+    if let Magnitude::Double(magnitude) = magnitude {
+        if negative {
+            out.push(b'-');
+        }
+        push_double_fixed(out, magnitude, 6);
+    } else {
+        push_float(out, &Layout::default(), (negative, magnitude), b'f');
+    }
+}
+
+fn push_exponential(out: &mut Vec<u8>, number: Magnitude, precision: usize, alternative: bool) {
+    let start = out.len();
+    let exponent = number.push_significant(out, precision + 1);
+    if precision > 0 || alternative {
+        insert(out, start + 1, 1, b'.');
+    }
+    push_exponent(out, exponent);
+}
+
+fn push_general(out: &mut Vec<u8>, number: Magnitude, precision: usize, alternative: bool) {
+    let start = out.len();
+    let exponent = number.push_significant(out, precision);
+    let is_fixed = (-4..precision as i32).contains(&exponent);
+    // Digits before the point; 0 puts the point before the first digit.
+    let whole = match exponent {
+        _ if !is_fixed => 1,
+        0.. => exponent as usize + 1,
+        _ => 0,
+    };
+    // Where only the rounding makes a number too large for plain digits (999999.5),
+    // glibc forgets that `#` keeps the zeros.
+    let forgets = exponent == precision as i32 && number.is_below_power_of_10(precision);
+    if !alternative || forgets {
+        let least = start + whole.max(1);
+        while out.len() > least && out.last() == Some(&b'0') {
+            out.pop();
+        }
+    }
+    if whole == 0 {
+        insert(out, start, exponent.unsigned_abs() as usize + 1, b'0');
+        out[start + 1] = b'.';
+    } else if out.len() - start > whole || alternative {
+        insert(out, start + whole, 1, b'.');
+    }
+    if !is_fixed {
+        push_exponent(out, exponent);
+    }
+}
+
+/// Appends `e+00`: a sign and at least two digits.
+fn push_exponent(out: &mut Vec<u8>, exponent: i32) {
+    out.extend_from_slice(if exponent < 0 { b"e-" } else { b"e+" });
+    if exponent.abs() < 10 {
+        out.push(b'0');
+    }
+    push_decimal(out, exponent.unsigned_abs() as u64);
+}
+
+fn push_hexadecimal(
+    out: &mut Vec<u8>,
+    number: Hexadecimal,
+    precision: Option<usize>,
+    alternative: bool,
+) {
+    let number = number.rounded(precision.unwrap_or(usize::MAX));
+    out.extend_from_slice(&[b'0', b'x', LOWER[number.leading as usize & 15]]);
+    let point = out.len();
+    for i in (0..number.digits).rev() {
+        out.push(LOWER[(number.fraction >> (4 * i) & 15) as usize]);
+    }
+    match precision {
+        Some(precision) => out.resize(point + precision, b'0'),
+        None => {
+            while out.len() > point && out.last() == Some(&b'0') {
+                out.pop();
+            }
+        }
+    }
+    if out.len() > point || alternative {
+        insert(out, point, 1, b'.');
+    }
+    out.extend_from_slice(if number.exponent < 0 { b"p-" } else { b"p+" });
+    push_decimal(out, number.exponent.unsigned_abs() as u64);
+}
+
+/// A double that is not negative, with `precision` digits after the point.
+///
+/// Mantissa · 10^precision fits 128 bits for as many digits as people ask for, so
+/// the rounded result is one multiplication and one shift away. Where it does not
+/// fit, or the result is longer than a `u64`, the standard library's algorithm,
+/// which is exact too, does it.
+fn push_double_fixed(out: &mut Vec<u8>, value: f64, precision: usize) {
+    const MOST: usize = 19; // 10^19 < 2^64
+    let exponent = (value.to_bits() >> 52 & 0x7ff) as i32;
+    let fraction = value.to_bits() & ((1 << 52) - 1);
+    let shift = 1075 - exponent.max(1);
+    if precision > MOST || shift <= 0 {
+        let _ = write!(out, "{value:.precision$}");
+        return;
+    }
+    let mantissa = fraction | ((exponent != 0) as u64) << 52;
+    let unit = 10u64.pow(precision as u32);
+    let product = mantissa as u128 * unit as u128; // below 2^117
+    let rounded = if shift < 120 {
+        let (kept, rest, half) = (
+            product >> shift,
+            product & ((1 << shift) - 1),
+            1u128 << (shift - 1),
+        );
+        kept + (rest > half || rest == half && kept & 1 == 1) as u128
+    } else {
+        0
+    };
+    let Ok(rounded) = u64::try_from(rounded) else {
+        let _ = write!(out, "{value:.precision$}");
+        return;
+    };
+    push_decimal(out, rounded / unit);
+    if precision > 0 {
+        let mut digits = [b'0'; MOST + 1];
+        digits[0] = b'.';
+        let mut rest = rounded % unit;
+        for digit in digits[1..=precision].iter_mut().rev() {
+            *digit = b'0' + (rest % 10) as u8;
+            rest /= 10;
+        }
+        out.extend_from_slice(&digits[..=precision]);
+    }
+}
+
+/// The standard library's digits are exact; only its exponent is spelled another way.
+fn push_double_significant(out: &mut Vec<u8>, value: f64, count: usize) -> i32 {
+    let start = out.len();
+    let _ = write!(out, "{value:.*e}", count - 1);
+    let e = start + out[start..].iter().rposition(|b| *b == b'e').unwrap_or(0);
+    let exponent = std::str::from_utf8(&out[e + 1..])
+        .ok()
+        .and_then(|e| e.parse().ok());
+    out.truncate(e);
+    if count > 1 {
+        out.remove(start + 1);
+    }
+    exponent.unwrap_or(0)
+}

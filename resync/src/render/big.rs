@@ -4,7 +4,7 @@
 
 use std::cmp::Ordering;
 
-use super::integer::push_decimal;
+use super::decimal::{push_decimal, push_decimal_of};
 
 /// Limbs of 64 bits, least first, the last one not 0.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -45,10 +45,7 @@ impl Big {
         // One limb may still hold twenty digits, which is as good as nineteen.
         push_decimal(out, self.0.first().copied().unwrap_or(0));
         for chunk in chunks.into_iter().rev() {
-            let at = out.len();
-            push_decimal(out, chunk);
-            let missing = 19 - (out.len() - at);
-            super::padding::insert(out, at, missing, b'0');
+            push_decimal_of(out, chunk, 19);
         }
     }
 

@@ -1,19 +1,20 @@
 //! A format, taken apart once and rendered for each record of its call site.
 
 use std::io::Write;
+use std::ops::Range;
 
 use logdef_wire::Value;
 use logdef_wire::printf::{
     Class, Conversion, Count, Directive, Directives, Fault, Flags, caller_args, wire_args,
 };
 
+use super::decimal::{Word, push_decimal};
 use super::errno::{errno_name, errno_text};
-use super::float::{Magnitude, push_float, push_plain_double};
-use super::integer::{
-    Bits, push_decimal, push_hexadecimal, push_pointer, push_signed, push_unsigned,
-};
+use super::float::{Magnitude, push_float};
+use super::integer::{Bits, push_pointer, push_signed, push_unsigned};
 use super::long_double::LongDouble;
 use super::padding::Layout;
+use super::shortcut::{Line, ROOM, Shortcut};
 use super::text::{push_bytes, push_char, push_null, push_utf8};
 use super::{MAX_COUNT, MAX_TEXT};
 
@@ -34,6 +35,8 @@ pub struct CompiledFormat {
     /// All the text between directives, end to end.
     literals: Vec<u8>,
     pieces: Vec<Piece>,
+    /// Where in `literals` the text after the last piece begins.
+    tail: usize,
     args: usize,
 }
 
@@ -54,6 +57,7 @@ impl CompiledFormat {
         }
         compiler.text(&format[from..]);
         Self {
+            tail: compiler.text_start(),
             literals: compiler.literals,
             pieces: compiler.pieces,
             args: wire_args(format),
@@ -69,20 +73,49 @@ impl CompiledFormat {
     ///
     /// Arguments beyond those that the format takes are left out, as `printf` does.
     pub fn render(&self, args: &[Value<'_>], out: &mut Vec<u8>) {
-        let limit = out.len().saturating_add(self.most_text(args));
-        out.reserve(self.literals.len() + 16 * self.pieces.len());
-        let mut from = 0;
-        for piece in &self.pieces {
-            out.extend_from_slice(&self.literals[from..piece.text_end]);
-            from = piece.text_end;
-            piece.render(args, out);
-            if out.len() > limit {
-                out.truncate(limit);
+        let start = out.len();
+        let mut done = 0;
+        while done < self.pieces.len() {
+            done = self.render_quickly(done, args, out);
+            if let Some(piece) = self.pieces.get(done) {
+                out.extend_from_slice(&self.literals[piece.text.clone()]);
+                piece.render(args, out);
+                done += 1;
+            }
+            let length = out.len() - start;
+            if length > MAX_TEXT && length > self.most_text(args) {
+                out.truncate(start + self.most_text(args));
                 out.extend_from_slice(CUT);
                 return;
             }
         }
-        out.extend_from_slice(&self.literals[from..]);
+        out.extend_from_slice(&self.literals[self.tail..]);
+    }
+
+    /// Renders from piece `done` on as long as that goes the short way, and returns
+    /// the piece that does not.
+    fn render_quickly(&self, mut done: usize, args: &[Value<'_>], out: &mut Vec<u8>) -> usize {
+        const MOST: usize = 1024;
+        let pieces = &self.pieces[done..];
+        let start = out.len();
+        let room = self.literals.len() + ROOM * pieces.len();
+        out.resize(start + room.min(MOST), 0);
+        let mut line = Line::new(out, start);
+        let mut end = start;
+        for piece in pieces {
+            let Some(arg) = args.get(piece.arg) else {
+                break;
+            };
+            if piece.text.len() > Word::SIZE && !line.push_slice(&self.literals[piece.text.clone()])
+                || !line.push(piece.lead, piece.shortcut, arg)
+            {
+                break;
+            }
+            end = line.len();
+            done += 1;
+        }
+        out.truncate(end);
+        done
     }
 
     fn most_text(&self, args: &[Value<'_>]) -> usize {
@@ -101,8 +134,10 @@ const CUT: &[u8] = b"%!(cut)";
 /// A directive and the text before it.
 #[derive(Clone, Debug)]
 struct Piece {
-    /// Where its text ends in `literals`; it begins where the last one's ended.
-    text_end: usize,
+    /// Its text in `literals`.
+    text: Range<usize>,
+    /// The text once more, if it is short; else nothing.
+    lead: Word,
     /// Which argument on the wire holds the value.
     arg: usize,
     /// How to print it if nothing is unusual.
@@ -116,61 +151,8 @@ struct Piece {
     precision: Count,
 }
 
-/// Directives without flags, width and precision, of which most formats consist.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Shortcut {
-    None,
-    Signed,
-    Unsigned,
-    Hexadecimal,
-    Double,
-    Bytes,
-}
-
-impl Shortcut {
-    fn of(directive: &Directive) -> Self {
-        if directive.flags != Flags::default()
-            || directive.width != Count::None
-            || directive.precision != Count::None
-        {
-            return Self::None;
-        }
-        match (directive.class(), directive.conversion.0) {
-            (Some(Class::Int), b'd' | b'i') => Self::Signed,
-            (Some(Class::Int), b'u') => Self::Unsigned,
-            (Some(Class::Int), b'x') => Self::Hexadecimal,
-            (Some(Class::Float), b'f') => Self::Double,
-            (Some(Class::Str | Class::WideStr), _) => Self::Bytes,
-            _ => Self::None,
-        }
-    }
-}
-
 impl Piece {
     fn render(&self, args: &[Value<'_>], out: &mut Vec<u8>) {
-        let arg = args.get(self.arg);
-        match (self.shortcut, arg) {
-            (Shortcut::None, _) | (_, None) => self.render_in_full(args, out),
-            (Shortcut::Bytes, Some(Value::Raw(bytes))) => out.extend_from_slice(bytes),
-            (Shortcut::Double, Some(Value::Float(value))) => push_plain_double(out, *value),
-            (shortcut, Some(arg)) => match (shortcut, integer(arg)) {
-                (Shortcut::Signed, Some(value)) => {
-                    let (negative, magnitude) = self.bits.signed(value);
-                    if negative {
-                        out.push(b'-');
-                    }
-                    push_decimal(out, magnitude);
-                }
-                (Shortcut::Unsigned, Some(value)) => push_decimal(out, self.bits.unsigned(value)),
-                (Shortcut::Hexadecimal, Some(value)) => {
-                    push_hexadecimal(out, self.bits.unsigned(value));
-                }
-                _ => self.render_in_full(args, out),
-            },
-        }
-    }
-
-    fn render_in_full(&self, args: &[Value<'_>], out: &mut Vec<u8>) {
         let mut marks = Vec::new();
         let layout = self.layout(args, &mut marks);
         match (self.class, args.get(self.arg)) {
@@ -404,7 +386,11 @@ impl Compiler {
             return self.text(b"%");
         }
         self.pieces.push(Piece {
-            text_end: self.literals.len(),
+            lead: match &self.literals[self.text_start()..] {
+                text if text.len() <= Word::SIZE => Word::of(text),
+                _ => Word::default(),
+            },
+            text: self.text_start()..self.literals.len(),
             arg,
             shortcut: Shortcut::of(directive),
             conversion: directive.conversion,
@@ -414,6 +400,10 @@ impl Compiler {
             width,
             precision,
         });
+    }
+
+    fn text_start(&self) -> usize {
+        self.pieces.last().map_or(0, |piece| piece.text.end)
     }
 
     /// A `*` by its index on the wire.

@@ -6,7 +6,8 @@ use std::io::Write;
 
 use logdef_wire::printf::Flags;
 
-use super::integer::{LOWER, push_decimal};
+use super::decimal::{Word, push_decimal, push_decimal_of};
+use super::integer::LOWER;
 use super::long_double::LongDouble;
 use super::padding::{Layout, insert};
 
@@ -167,17 +168,26 @@ pub(super) fn push_float(
     }
 }
 
-/// Appends `%f` of a double, the most frequent of all: no flags, 6 digits.
-pub(super) fn push_plain_double(out: &mut Vec<u8>, value: f64) {
-    let (negative, magnitude) = Magnitude::of(value);
-    if let Magnitude::Double(magnitude) = magnitude {
-        if negative {
-            out.push(b'-');
-        }
-        push_double_fixed(out, magnitude, 6);
-    } else {
-        push_float(out, &Layout::default(), (negative, magnitude), b'f');
+/// `%f` of a double, the most frequent of all: no flags, 6 digits. None if it is
+/// not between 2^-11 and 10^8.
+///
+/// The fraction, moved to the top of a word and multiplied by a million, leaves its
+/// digits in the upper word of the product and what is rounded off in the lower.
+#[inline(always)]
+pub(super) fn short_double(value: f64) -> Option<Word> {
+    let (mantissa, twos) = parts(value.abs());
+    if !(-63..0).contains(&twos) {
+        return None;
     }
+    let whole = mantissa >> -twos;
+    let product = ((mantissa << (64 + twos)) as u128) * 1_000_000;
+    let (digits, rest) = ((product >> 64) as u32, product as u64);
+    let is_up = rest > 1 << 63 || rest == 1 << 63 && digits & 1 == 1;
+    let word = match digits + is_up as u32 {
+        1_000_000 => Word::fixed(whole + 1, 0),
+        millionths => Word::fixed(whole, millionths),
+    };
+    Some(word?.signed(value < 0.0))
 }
 
 fn push_exponential(out: &mut Vec<u8>, number: Magnitude, precision: usize, alternative: bool) {
@@ -256,61 +266,133 @@ fn push_hexadecimal(
 }
 
 /// A double that is not negative, with `precision` digits after the point.
-///
-/// Mantissa · 10^precision fits 128 bits for as many digits as people ask for, so
-/// the rounded result is one multiplication and one shift away. Where it does not
-/// fit, or the result is longer than a `u64`, the standard library's algorithm,
-/// which is exact too, does it.
+#[inline]
 fn push_double_fixed(out: &mut Vec<u8>, value: f64, precision: usize) {
-    const MOST: usize = 19; // 10^19 < 2^64
-    let exponent = (value.to_bits() >> 52 & 0x7ff) as i32;
-    let fraction = value.to_bits() & ((1 << 52) - 1);
-    let shift = 1075 - exponent.max(1);
-    if precision > MOST || shift <= 0 {
-        let _ = write!(out, "{value:.precision$}");
-        return;
-    }
-    let mantissa = fraction | ((exponent != 0) as u64) << 52;
-    let unit = 10u64.pow(precision as u32);
-    let product = mantissa as u128 * unit as u128; // below 2^117
-    let rounded = if shift < 120 {
-        let (kept, rest, half) = (
-            product >> shift,
-            product & ((1 << shift) - 1),
-            1u128 << (shift - 1),
-        );
-        kept + (rest > half || rest == half && kept & 1 == 1) as u128
-    } else {
-        0
-    };
-    let Ok(rounded) = u64::try_from(rounded) else {
-        let _ = write!(out, "{value:.precision$}");
-        return;
-    };
-    push_decimal(out, rounded / unit);
-    if precision > 0 {
-        let mut digits = [b'0'; MOST + 1];
-        digits[0] = b'.';
-        let mut rest = rounded % unit;
-        for digit in digits[1..=precision].iter_mut().rev() {
-            *digit = b'0' + (rest % 10) as u8;
-            rest /= 10;
+    let (mantissa, twos) = parts(value);
+    match scaled(mantissa, twos, precision as i32) {
+        Some(rounded) if precision > 0 => {
+            let unit = POWERS_OF_10[precision];
+            push_decimal(out, rounded / unit);
+            out.push(b'.');
+            push_decimal_of(out, rounded % unit, precision);
         }
-        out.extend_from_slice(&digits[..=precision]);
+        Some(rounded) => push_decimal(out, rounded),
+        // The standard library's digits are exact too, and as many as one likes.
+        None => {
+            let _ = write!(out, "{value:.precision$}");
+        }
     }
 }
 
-/// The standard library's digits are exact; only its exponent is spelled another way.
 fn push_double_significant(out: &mut Vec<u8>, value: f64, count: usize) -> i32 {
+    match short_significant(value, count) {
+        Some((digits, power)) => {
+            push_decimal_of(out, digits, count);
+            power
+        }
+        None => push_long_significant(out, value, count),
+    }
+}
+
+/// The first `count` digits of a double as a number, and the power of ten that the
+/// first one counts; none if that takes more than 128 bits.
+fn short_significant(value: f64, count: usize) -> Option<(u64, i32)> {
+    const MOST: usize = 18;
+    if value == 0.0 && count <= MOST {
+        return Some((0, 0));
+    }
+    if count > MOST || value < f64::MIN_POSITIVE {
+        return None;
+    }
+    let (mantissa, twos) = parts(value);
+    let mut power = floor_of_log10_of_power_of_2(52 + twos);
+    loop {
+        let digits = scaled(mantissa, twos, count as i32 - 1 - power)?;
+        if digits < POWERS_OF_10[count] {
+            return Some((digits, power));
+        }
+        power += 1;
+    }
+}
+
+/// Only the exponent of the standard library is spelled another way.
+fn push_long_significant(out: &mut Vec<u8>, value: f64, count: usize) -> i32 {
     let start = out.len();
     let _ = write!(out, "{value:.*e}", count - 1);
     let e = start + out[start..].iter().rposition(|b| *b == b'e').unwrap_or(0);
-    let exponent = std::str::from_utf8(&out[e + 1..])
-        .ok()
-        .and_then(|e| e.parse().ok());
+    let exponent = std::str::from_utf8(&out[e + 1..]);
+    let exponent = exponent.ok().and_then(|e| e.parse().ok()).unwrap_or(0);
     out.truncate(e);
     if count > 1 {
         out.remove(start + 1);
     }
-    exponent.unwrap_or(0)
+    exponent
+}
+
+/// A double that is not negative as mantissa · 2^exponent.
+#[inline]
+fn parts(value: f64) -> (u64, i32) {
+    let exponent = (value.to_bits() >> 52) as i32;
+    let fraction = value.to_bits() & ((1 << 52) - 1);
+    (
+        fraction | ((exponent != 0) as u64) << 52,
+        exponent.max(1) - 1075,
+    )
+}
+
+/// `mantissa` · 2^`twos` · 10^`tens`, rounded to a whole number, halves to the even
+/// one; none if that takes more than 128 bits, or the result more than 64.
+///
+/// Does for most doubles what [`Big::scaled`](super::big::Big::scaled) does for any.
+#[inline]
+fn scaled(mantissa: u64, twos: i32, tens: i32) -> Option<u64> {
+    let power = *POWERS_OF_10.get(tens.unsigned_abs() as usize)?;
+    let (kept, is_up) = if tens >= 0 && twos < 0 {
+        let product = mantissa as u128 * power as u128; // below 2^117
+        let shift = twos.unsigned_abs();
+        if shift > 118 {
+            return Some(0);
+        }
+        let kept = product >> shift;
+        let rest = product & ((1 << shift) - 1);
+        let half = 1 << (shift - 1);
+        (kept, rest > half || rest == half && kept & 1 == 1)
+    } else if tens >= 0 {
+        let product = mantissa as u128 * power as u128;
+        (shifted(product, twos)?, false)
+    } else {
+        let numerator = shifted(mantissa as u128, twos.max(0))?;
+        let denominator = shifted(power as u128, (-twos).max(0))?;
+        let (kept, rest) = (numerator / denominator, numerator % denominator);
+        let other = denominator - rest;
+        (kept, rest > other || rest == other && kept & 1 == 1)
+    };
+    u64::try_from(kept + is_up as u128).ok()
+}
+
+fn shifted(value: u128, bits: i32) -> Option<u128> {
+    let bits = bits.unsigned_abs();
+    (bits <= value.leading_zeros() && bits < 128).then(|| value << bits)
+}
+
+/// 10^0 to 10^19, the last one below 2^64.
+const POWERS_OF_10: [u64; 20] = {
+    let mut powers = [1; 20];
+    let mut i = 1;
+    while i < 20 {
+        powers[i] = powers[i - 1] * 10;
+        i += 1;
+    }
+    powers
+};
+
+/// The whole part of `twos` · log₁₀ 2, rounded down; at worst one less.
+pub(super) fn floor_of_log10_of_power_of_2(twos: i32) -> i32 {
+    // log₁₀ 2 = 0.301029995663981…, taken a little nearer to minus infinity.
+    let log = if twos < 0 {
+        3_010_299_957
+    } else {
+        3_010_299_956
+    };
+    (twos as i64 * log).div_euclid(10_000_000_000) as i32
 }

@@ -3,7 +3,7 @@
 //! stood in the memory of the machine that logged them.
 
 use super::big::Big;
-use super::float::{Hexadecimal, Magnitude};
+use super::float::{Hexadecimal, Magnitude, floor_of_log10_of_power_of_2};
 
 /// A finite number that is not negative: `mantissa` · 2^`exponent`.
 #[derive(Clone, Copy, Debug)]
@@ -126,15 +126,4 @@ impl LongDouble {
             exponent,
         }
     }
-}
-
-/// The whole part of `twos` · log₁₀ 2, rounded down; at worst one less.
-fn floor_of_log10_of_power_of_2(twos: i32) -> i32 {
-    // log₁₀ 2 = 0.301029995663981…, taken a little nearer to minus infinity.
-    let log = if twos < 0 {
-        3_010_299_957
-    } else {
-        3_010_299_956
-    };
-    (twos as i64 * log).div_euclid(10_000_000_000) as i32
 }

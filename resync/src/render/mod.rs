@@ -28,11 +28,13 @@
 
 mod big;
 mod compiled;
+mod decimal;
 mod errno;
 mod float;
 mod integer;
 mod long_double;
 mod padding;
+mod shortcut;
 mod text;
 
 pub use compiled::CompiledFormat;

@@ -1,0 +1,40 @@
+//! The one address space of this crate, and what an address of code stands for. Load biases belong
+//! to the callers, who know which run an address came from.
+
+use std::fmt;
+
+/// A link-time address in an image: the address in the process minus the load bias.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Svma(pub u64);
+
+impl fmt::Debug for Svma {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Svma({:#x})", self.0)
+    }
+}
+
+impl fmt::LowerHex for Svma {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::LowerHex::fmt(&self.0, f)
+    }
+}
+
+/// What an address of code says about where the program was.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AddressKind {
+    /// The address an instruction was at: the innermost stack frame of a signal, or a symbol.
+    Exact,
+    /// The address a call returns to. The call itself ends one byte before, and after a call that
+    /// never returns the next byte may already belong to another line or another function.
+    ReturnAddress,
+}
+
+impl AddressKind {
+    /// The address to look up: one byte back for a return address.
+    pub(crate) fn probe(self, address: Svma) -> Svma {
+        match self {
+            AddressKind::Exact => address,
+            AddressKind::ReturnAddress => Svma(address.0.saturating_sub(1)),
+        }
+    }
+}

@@ -1,0 +1,337 @@
+//! DWARF: from a code address to functions, files and lines, innermost first. `addr2line` and
+//! `gimli` know the format; here they get their sections, split units and supplementary file, all
+//! through the [meter](crate::meter). Which files those are is decided elsewhere.
+
+use std::collections::BTreeSet;
+use std::panic::{self, AssertUnwindSafe};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use addr2line::{Context, LookupContinuation, LookupResult, SplitDwarfLoad};
+use gimli::{
+    DwarfPackage, DwarfPackageSections, EndianSlice, LittleEndian, RunTimeEndian, Section,
+    SectionId,
+};
+
+use crate::elf::{Bytes, Elf};
+use crate::limits::Limits;
+use crate::meter::{Account, Allowance, Reader, metered};
+use crate::open;
+
+/// The debug information of one image.
+pub(crate) struct Dwarf {
+    context: Context<Reader>,
+    package: Option<DwarfPackage<Reader>>,
+    allowance: Allowance,
+    steps: u64,
+}
+
+/// One function around an address, as DWARF has it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct RawFrame {
+    /// The linkage name if there is one, else the plain name.
+    pub name: Option<Vec<u8>>,
+    pub file: Option<String>,
+    pub line: Option<u32>,
+    pub column: Option<u32>,
+}
+
+/// What a skeleton unit says about the file that holds the rest of it.
+pub(crate) struct Wanted<'a> {
+    pub comp_dir: &'a [u8],
+    pub path: &'a [u8],
+}
+
+/// Lists the files that may be the `.dwo` file wanted. Whether one is will be seen by its ID.
+pub(crate) type FindDwo<'a> = &'a dyn Fn(Wanted<'_>) -> Vec<PathBuf>;
+
+/// Names and paths beyond this are cut. The longest C++ names known have some ten thousand bytes.
+const LONGEST_NAME: usize = 64 << 10;
+
+/// Chains of inlined functions beyond this are cut.
+const DEEPEST: usize = 1024;
+
+impl Dwarf {
+    /// The debug information in `main`, whose units may refer to `supplementary` and may be
+    /// completed from `package`.
+    pub fn load(
+        main: &Elf,
+        supplementary: Option<&Elf>,
+        package: Option<&Elf>,
+        limits: &Limits,
+    ) -> Result<Dwarf, String> {
+        let mut allowance = Allowance::default();
+        let mut dwarf = sections(main, |id| Some(id.name()), &mut allowance, limits)?;
+        if let Some(supplementary) = supplementary {
+            let sections = sections(supplementary, |id| Some(id.name()), &mut allowance, limits)?;
+            dwarf.set_sup(sections);
+        }
+        let steps = limits.steps_per_address;
+        let context = contained(|| {
+            metered(&mut allowance, u64::MAX, || {
+                vet_abbreviations(&dwarf)?;
+                if let Some(supplementary) = dwarf.sup() {
+                    vet_abbreviations(supplementary)?;
+                }
+                dwarf.populate_abbreviations_cache(gimli::AbbreviationsCacheStrategy::Duplicates);
+                Context::from_dwarf(dwarf).map_err(|error| error.to_string())
+            })
+        })??;
+        let package = package
+            .map(|package| load_package(package, &mut allowance, limits))
+            .transpose()?;
+        Ok(Dwarf {
+            context,
+            package,
+            allowance,
+            steps,
+        })
+    }
+
+    /// The functions around `probe`, innermost first; empty if there is no debug information for
+    /// it.
+    pub fn frames(
+        &mut self,
+        probe: u64,
+        limits: &Limits,
+        find_dwo: FindDwo<'_>,
+    ) -> Result<Vec<RawFrame>, String> {
+        // The last address of all cannot be looked up: its end would be zero.
+        if probe == u64::MAX {
+            return Ok(Vec::new());
+        }
+        let mut allowance = std::mem::take(&mut self.allowance);
+        let frames = contained(|| self.lookup(probe, &mut allowance, limits, find_dwo))?;
+        self.allowance = allowance;
+        frames
+    }
+
+    fn lookup(
+        &self,
+        probe: u64,
+        allowance: &mut Allowance,
+        limits: &Limits,
+        find_dwo: FindDwo<'_>,
+    ) -> Result<Vec<RawFrame>, String> {
+        let mut result = metered(allowance, self.steps, || self.context.find_frames(probe));
+        let mut found = loop {
+            match result {
+                LookupResult::Output(frames) => break frames.map_err(|error| error.to_string())?,
+                LookupResult::Load { load, continuation } => {
+                    let dwo = self.load_dwo(&load, allowance, limits, find_dwo);
+                    result = metered(allowance, self.steps, || continuation.resume(dwo));
+                }
+            }
+        };
+        metered(allowance, self.steps, || {
+            let mut frames = Vec::new();
+            while frames.len() < DEEPEST {
+                let Some(frame) = found.next().map_err(|error| error.to_string())? else {
+                    break;
+                };
+                let location = frame.location.as_ref();
+                frames.push(RawFrame {
+                    name: frame
+                        .function
+                        .map(|function| cut(function.name.bytes()).to_vec()),
+                    file: location
+                        .and_then(|it| it.file)
+                        .map(|file| String::from_utf8_lossy(cut(file.as_bytes())).into_owned()),
+                    line: location.and_then(|it| it.line),
+                    column: location
+                        .and_then(|it| it.column)
+                        .filter(|&column| column != 0),
+                });
+            }
+            Ok(frames)
+        })
+    }
+
+    /// The rest of a split unit: from the package if it is there, else from the first `.dwo` file
+    /// that carries the right ID.
+    fn load_dwo(
+        &self,
+        load: &SplitDwarfLoad<Reader>,
+        allowance: &mut Allowance,
+        limits: &Limits,
+        find_dwo: FindDwo<'_>,
+    ) -> Option<Arc<gimli::Dwarf<Reader>>> {
+        let packaged = self.package.as_ref().and_then(|package| {
+            metered(allowance, self.steps, || {
+                let unit = package.find_cu(load.dwo_id, &load.parent).ok()??;
+                vet_abbreviations(&unit).ok()?;
+                Some(unit)
+            })
+        });
+        if let Some(unit) = packaged {
+            return Some(Arc::new(unit));
+        }
+        let wanted = Wanted {
+            comp_dir: load.comp_dir.as_ref().map_or(&[], Reader::bytes),
+            path: load.path.as_ref()?.bytes(),
+        };
+        find_dwo(wanted).into_iter().find_map(|path| {
+            let elf = Elf::parse(open::read_regular(&path, limits.file_size).ok()?).ok()?;
+            let mut dwarf = sections(&elf, |id| id.dwo_name(), allowance, limits).ok()?;
+            metered(allowance, self.steps, || {
+                vet_abbreviations(&dwarf).ok()?;
+                let header = dwarf.units().next().ok()??;
+                let unit = dwarf.unit(header).ok()?;
+                (unit.dwo_id == Some(load.dwo_id)).then_some(())
+            })?;
+            dwarf.make_dwo(&load.parent);
+            Some(Arc::new(dwarf))
+        })
+    }
+}
+
+/// The sections that lookups need; the others (types of variables, macros, indexes) stay empty.
+fn sections(
+    elf: &Elf,
+    name: fn(SectionId) -> Option<&'static str>,
+    allowance: &mut Allowance,
+    limits: &Limits,
+) -> Result<gimli::Dwarf<Reader>, String> {
+    let mut budget = limits.unpacked_size;
+    gimli::Dwarf::load(|id| {
+        let bytes = match name(id) {
+            Some(name) if is_needed(id) => elf.section(name, &mut budget)?,
+            _ => None,
+        };
+        Ok(reader(bytes.as_ref(), id, elf.endian, allowance))
+    })
+}
+
+fn load_package(
+    elf: &Elf,
+    allowance: &mut Allowance,
+    limits: &Limits,
+) -> Result<DwarfPackage<Reader>, String> {
+    let mut budget = limits.unpacked_size;
+    let sections = DwarfPackageSections::load(|id| {
+        let bytes = match id.dwo_name() {
+            Some(name) if is_needed(id) => elf.section(name, &mut budget).map_err(Unloadable)?,
+            _ => None,
+        };
+        Ok(reader(bytes.as_ref(), id, elf.endian, allowance))
+    })
+    .map_err(|Unloadable(why)| why)?;
+    let empty = Reader::new(None, elf.endian, Account::Other);
+    contained(|| {
+        metered(allowance, limits.steps_per_address, || {
+            sections
+                .borrow(Reader::clone, empty)
+                .map_err(|error| error.to_string())
+        })
+    })?
+}
+
+/// Why a package does not load. `gimli` asks for a type that its own errors convert to.
+struct Unloadable(String);
+
+impl From<gimli::Error> for Unloadable {
+    fn from(error: gimli::Error) -> Unloadable {
+        Unloadable(error.to_string())
+    }
+}
+
+fn is_needed(id: SectionId) -> bool {
+    !matches!(
+        id,
+        SectionId::DebugLoc
+            | SectionId::DebugLocLists
+            | SectionId::DebugMacinfo
+            | SectionId::DebugMacro
+            | SectionId::DebugNames
+            | SectionId::DebugTypes
+    )
+}
+
+fn reader(
+    bytes: Option<&Bytes>,
+    id: SectionId,
+    endian: RunTimeEndian,
+    allowance: &mut Allowance,
+) -> Reader {
+    let account = match id {
+        SectionId::DebugAbbrev => Account::Abbreviations,
+        SectionId::DebugInfo => Account::Entries,
+        SectionId::DebugLine => Account::Lines,
+        SectionId::DebugRanges | SectionId::DebugRngLists => Account::Ranges,
+        _ => Account::Other,
+    };
+    if let Some(bytes) = bytes {
+        allowance.grow(account, bytes.range.len());
+    }
+    Reader::new(bytes, endian, account)
+}
+
+/// Checks the abbreviation tables before a decoder relies on them: they do not overlap, and no
+/// entry has attributes without end. Attributes that take no byte in an entry are what makes the
+/// second necessary: a million of them in an abbreviation would make every byte of `.debug_info`
+/// cost a million steps, and no reader would notice.
+fn vet_abbreviations(dwarf: &gimli::Dwarf<Reader>) -> Result<(), String> {
+    const ATTRIBUTES: usize = 256;
+
+    let mut offsets = BTreeSet::new();
+    let mut units = dwarf.units();
+    while let Some(unit) = units.next().map_err(|error| error.to_string())? {
+        offsets.insert(unit.debug_abbrev_offset().0);
+    }
+    let section = dwarf.debug_abbrev.reader().bytes();
+    let mut end_of_last = 0;
+    for offset in offsets {
+        if offset < end_of_last {
+            return Err(format!(
+                "abbreviation table at {offset:#x} begins inside another"
+            ));
+        }
+        let mut table = EndianSlice::new(section.get(offset..).unwrap_or(&[]), LittleEndian);
+        let widest = widest_abbreviation(&mut table).map_err(|error| error.to_string())?;
+        if widest > ATTRIBUTES {
+            return Err(format!(
+                "abbreviation table at {offset:#x} has an entry of {widest} attributes"
+            ));
+        }
+        end_of_last = section.len() - table.len();
+    }
+    Ok(())
+}
+
+/// Reads one abbreviation table (DWARF 5, section 7.5.3) and returns the most attributes that an
+/// entry of it has.
+fn widest_abbreviation(table: &mut EndianSlice<'_, LittleEndian>) -> gimli::Result<usize> {
+    use gimli::Reader as _;
+
+    let mut widest = 0;
+    // A table that ends with its section needs no terminator.
+    while !table.is_empty() && table.read_uleb128()? != 0 {
+        let _tag = table.read_uleb128()?;
+        let _children = table.read_u8()?;
+        let mut attributes = 0;
+        loop {
+            let name = table.read_uleb128()?;
+            let form = table.read_uleb128()?;
+            if form == u64::from(gimli::DW_FORM_implicit_const.0) {
+                table.read_sleb128()?;
+            }
+            if (name, form) == (0, 0) {
+                break;
+            }
+            attributes += 1;
+        }
+        widest = widest.max(attributes);
+    }
+    Ok(widest)
+}
+
+/// Runs a decoder. It is not meant to panic on any data, but if it does, the rest of the log can
+/// still be read.
+fn contained<T>(decode: impl FnOnce() -> T) -> Result<T, String> {
+    panic::catch_unwind(AssertUnwindSafe(decode))
+        .map_err(|_| "the debug information made the decoder panic".to_owned())
+}
+
+fn cut(text: &[u8]) -> &[u8] {
+    &text[..text.len().min(LONGEST_NAME)]
+}

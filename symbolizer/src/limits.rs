@@ -1,0 +1,27 @@
+//! Where the lines are drawn for files that mean harm. The defaults let every honest file through
+//! that was at hand when they were chosen, with room to spare.
+
+/// Bounds on what one file may cost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Largest file to read, in bytes. Larger ones are refused.
+    pub file_size: u64,
+    /// Most bytes that the compressed sections of one file may unpack to, all together.
+    pub unpacked_size: u64,
+    /// Most steps of DWARF decoding for one address. A step is one number or string read from a
+    /// section; a hundred million take about a second.
+    pub steps_per_address: u64,
+    /// Most entries to look at in the directories given, when a file is not where its name says.
+    pub directory_entries: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            file_size: 2 << 30,
+            unpacked_size: 2 << 30,
+            steps_per_address: 1 << 28,
+            directory_entries: 50_000,
+        }
+    }
+}

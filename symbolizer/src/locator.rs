@@ -1,0 +1,333 @@
+//! Finding the file that a log means. Paths in a log are hints from a stranger: they choose among
+//! files in directories the user named, never more, and a file is taken only after its fingerprint
+//! agrees. Nothing here looks inside DWARF.
+
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use crate::elf::Elf;
+use crate::error::{Error, Refusal};
+use crate::fingerprint::{Fingerprint, Hex};
+use crate::image::{Image, Proof};
+use crate::limits::Limits;
+use crate::open;
+
+/// Where to look for files.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Directories with executables and libraries, or such files themselves. Searched for the
+    /// logged path below them, the bare file name, the build ID (`.build-id/ab/cdef…`), and then
+    /// altogether.
+    pub image_dirs: Vec<PathBuf>,
+    /// Directories with separate debug files, laid out like `/usr/lib/debug`.
+    pub debug_dirs: Vec<PathBuf>,
+    /// Whether paths in logs and in debug information may be opened as they stand, where the
+    /// program ran on this machine. Only for logs of one's own.
+    pub use_logged_paths: bool,
+    /// What a file may cost.
+    pub limits: Limits,
+}
+
+/// Finds images. Cheap to clone; clones share what they found out about the directories.
+#[derive(Clone, Debug)]
+pub struct Locator {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    options: Options,
+    /// Every file below the image directories, with its size.
+    files: OnceLock<Vec<(PathBuf, u64)>>,
+}
+
+/// What a candidate must agree with.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Strictness {
+    /// The digest, if the log has one.
+    SameBytes,
+    /// The digest or the build ID.
+    SameAddresses,
+}
+
+impl Locator {
+    /// A locator that looks where `options` says.
+    pub fn new(options: Options) -> Locator {
+        let files = OnceLock::new();
+        Locator {
+            shared: Arc::new(Shared { options, files }),
+        }
+    }
+
+    /// What the locator was made with.
+    pub fn options(&self) -> &Options {
+        &self.shared.options
+    }
+
+    /// The image that logged, to read strings from. If the log has its digest, the file must have
+    /// it too; if there is only a build ID, that decides, and [`Image::proof`] says so.
+    pub fn image(&self, logged_path: &[u8], wanted: &Fingerprint) -> Result<Image, Error> {
+        self.find(logged_path, wanted, Strictness::SameBytes)
+    }
+
+    /// An image with the addresses of the one that logged, to name its code. A build ID that agrees
+    /// is enough: the unstripped twin of a stripped program is welcome.
+    pub fn for_symbols(&self, logged_path: &[u8], wanted: &Fingerprint) -> Result<Image, Error> {
+        self.find(logged_path, wanted, Strictness::SameAddresses)
+    }
+
+    /// The image at `path`, which the user named; nothing is compared.
+    pub fn open(&self, path: &Path) -> Result<Image, Error> {
+        self.read(path)
+            .map(|elf| Image::new(elf, path.to_owned(), Proof::Named, self.clone()))
+            .map_err(|refusal| Error {
+                wanted: path.to_owned(),
+                refused: vec![(path.to_owned(), refusal)],
+            })
+    }
+
+    fn find(
+        &self,
+        logged_path: &[u8],
+        wanted: &Fingerprint,
+        strictness: Strictness,
+    ) -> Result<Image, Error> {
+        let logged_path = Path::new(OsStr::from_bytes(logged_path));
+        let mut error = Error {
+            wanted: logged_path.to_owned(),
+            refused: Vec::new(),
+        };
+        if wanted.digest.is_none() && wanted.build_id.is_none() {
+            error
+                .refused
+                .push((logged_path.to_owned(), Refusal::NothingToMatch));
+            return Err(error);
+        }
+        let mut tried = BTreeSet::new();
+        let near = self.candidates(logged_path, wanted, strictness);
+        let far = || self.candidates_far(logged_path, wanted);
+        // The directories are walked only if the file is not where its name says.
+        for candidate in near.into_iter().chain(std::iter::once_with(far).flatten()) {
+            if !tried.insert(candidate.clone()) {
+                continue;
+            }
+            match self.accept(&candidate, wanted, strictness) {
+                Ok((elf, proof)) => return Ok(Image::new(elf, candidate, proof, self.clone())),
+                Err(Refusal::NotFound) => {}
+                Err(refusal) => error.refused.push((candidate, refusal)),
+            }
+        }
+        Err(error)
+    }
+
+    /// Files that may be the image, by name.
+    fn candidates(
+        &self,
+        logged_path: &Path,
+        wanted: &Fingerprint,
+        strictness: Strictness,
+    ) -> Vec<PathBuf> {
+        let options = self.options();
+        let mut paths = Vec::new();
+        if options.use_logged_paths && logged_path.is_absolute() {
+            paths.push(logged_path.to_owned());
+        }
+        for dir in &options.image_dirs {
+            if dir.is_file() {
+                paths.push(dir.clone());
+            }
+            paths.extend(below(dir, logged_path));
+            paths.extend(
+                wanted
+                    .build_id
+                    .as_deref()
+                    .and_then(|id| by_build_id(dir, id, "")),
+            );
+        }
+        if strictness == Strictness::SameAddresses {
+            for dir in options.image_dirs.iter().chain(&options.debug_dirs) {
+                paths.extend(
+                    wanted
+                        .build_id
+                        .as_deref()
+                        .and_then(|id| by_build_id(dir, id, ".debug")),
+                );
+            }
+        }
+        paths
+    }
+
+    /// Files anywhere in the image directories that have the right name or the right size.
+    fn candidates_far(&self, logged_path: &Path, wanted: &Fingerprint) -> Vec<PathBuf> {
+        let name = logged_path.file_name();
+        let files = self.shared.files.get_or_init(|| {
+            let options = self.options();
+            list_files(&options.image_dirs, options.limits.directory_entries)
+        });
+        let has_size = |size: u64| wanted.digest.is_some() && wanted.size == Some(size);
+        files
+            .iter()
+            .filter(|(path, size)| has_size(*size) || (name.is_some() && path.file_name() == name))
+            .map(|(path, _)| path.clone())
+            .collect()
+    }
+
+    /// Reads a candidate and compares it with what is wanted, before anything parses it.
+    fn accept(
+        &self,
+        path: &Path,
+        wanted: &Fingerprint,
+        strictness: Strictness,
+    ) -> Result<(Elf, Proof), Refusal> {
+        let lenient = strictness == Strictness::SameAddresses && wanted.build_id.is_some();
+        if let (Some(size), Some(_), false) = (wanted.size, wanted.digest, lenient) {
+            let found = open::size_of(path)?;
+            if found != size {
+                return Err(Refusal::Size {
+                    found,
+                    wanted: size,
+                });
+            }
+        }
+        let bytes = open::read_regular(path, self.options().limits.file_size)?;
+        let mismatch = match wanted.digest {
+            Some(digest) => {
+                let found = digest.same_of(&bytes);
+                let size = wanted.size.unwrap_or(bytes.len() as u64);
+                if found == digest && size == bytes.len() as u64 {
+                    return Ok((parse(bytes)?, Proof::Digest));
+                }
+                Some(Refusal::Digest {
+                    found,
+                    wanted: digest,
+                })
+            }
+            None => None,
+        };
+        let build_id = wanted.build_id.as_ref();
+        match (build_id, mismatch) {
+            (Some(build_id), mismatch) if mismatch.is_none() || lenient => {
+                let elf = parse(bytes)?;
+                if elf.build_id.as_ref() != Some(build_id) {
+                    return Err(Refusal::BuildId {
+                        found: elf.build_id,
+                        wanted: build_id.clone(),
+                    });
+                }
+                if elf.only_debug && strictness == Strictness::SameBytes {
+                    return Err(Refusal::OnlyDebug);
+                }
+                Ok((elf, Proof::BuildId))
+            }
+            (_, Some(mismatch)) => Err(mismatch),
+            (_, None) => Err(Refusal::NothingToMatch),
+        }
+    }
+
+    pub(crate) fn read(&self, path: &Path) -> Result<Elf, Refusal> {
+        parse(open::read_regular(path, self.options().limits.file_size)?)
+    }
+
+    /// Files that may hold the rest of a split unit, which was compiled to `path` in `comp_dir` and
+    /// linked into the image at `image`.
+    pub(crate) fn split_units(&self, image: &Path, comp_dir: &[u8], path: &[u8]) -> Vec<PathBuf> {
+        let recorded = Path::new(OsStr::from_bytes(comp_dir)).join(OsStr::from_bytes(path));
+        let mut paths = Vec::new();
+        if self.options().use_logged_paths {
+            paths.push(recorded.clone());
+        }
+        let options = self.options();
+        let beside = image.parent().map(Path::to_owned);
+        for dir in beside
+            .iter()
+            .chain(&options.debug_dirs)
+            .chain(&options.image_dirs)
+        {
+            paths.extend(below(dir, Path::new(OsStr::from_bytes(path))));
+            paths.extend(below(dir, &recorded));
+        }
+        paths
+    }
+}
+
+fn parse(bytes: Arc<[u8]>) -> Result<Elf, Refusal> {
+    Elf::parse(bytes).map_err(|error| Refusal::NotElf(error.to_string()))
+}
+
+/// Where a file of this path may be in `dir`: under the whole path, as in a copy of the other
+/// machine's file system, and under its bare name. Only names inside `dir` come back, whatever the
+/// path holds and wherever links lead.
+pub(crate) fn below(dir: &Path, path: &Path) -> Vec<PathBuf> {
+    let names: Vec<&OsStr> = path
+        .components()
+        .filter_map(|component| match component {
+            Component::Normal(name) => Some(name),
+            _ => None,
+        })
+        .collect();
+    let climbs = path.components().any(|it| it == Component::ParentDir);
+    let Some(bare) = names.last() else {
+        return Vec::new();
+    };
+    let whole: PathBuf = if climbs {
+        PathBuf::from(bare)
+    } else {
+        names.iter().collect()
+    };
+    let mut paths = vec![dir.join(&whole)];
+    if whole.as_os_str() != *bare {
+        paths.push(dir.join(bare));
+    }
+    paths.retain(|path| is_inside(dir, path));
+    paths
+}
+
+fn is_inside(dir: &Path, path: &Path) -> bool {
+    match (dir.canonicalize(), path.canonicalize()) {
+        (Ok(dir), Ok(path)) => path.starts_with(dir),
+        _ => false,
+    }
+}
+
+/// The file of a build ID in the layout that debuggers share: `.build-id/ab/cdef…`. Its links are
+/// the work of whoever made the directory, and they do lead out of it, so they are followed.
+pub(crate) fn by_build_id(dir: &Path, id: &[u8], suffix: &str) -> Option<PathBuf> {
+    let (first, rest) = id.split_first().filter(|(_, rest)| !rest.is_empty())?;
+    let mut name = OsString::from(Hex(rest).to_string());
+    name.push(suffix);
+    let path = dir
+        .join(".build-id")
+        .join(format!("{first:02x}"))
+        .join(name);
+    path.exists().then_some(path)
+}
+
+/// The regular files below `dirs` with their sizes, no more than `most` directory entries deep or
+/// wide. Links are not followed.
+fn list_files(dirs: &[PathBuf], most: usize) -> Vec<(PathBuf, u64)> {
+    let mut files = Vec::new();
+    let mut entries_left = most;
+    let mut pending: Vec<PathBuf> = dirs.to_vec();
+    while let Some(dir) = pending.pop() {
+        let Ok(entries) = fs::read_dir(&dir) else {
+            continue;
+        };
+        for entry in entries.flatten() {
+            if entries_left == 0 {
+                return files;
+            }
+            entries_left -= 1;
+            match entry.metadata() {
+                Ok(metadata) if metadata.is_dir() => pending.push(entry.path()),
+                Ok(metadata) if metadata.is_file() => files.push((entry.path(), metadata.len())),
+                _ => {}
+            }
+        }
+    }
+    files.sort_unstable();
+    files
+}

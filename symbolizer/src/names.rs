@@ -1,0 +1,188 @@
+//! From a code address to the stack frames a person reads: DWARF first, then symbol tables, names
+//! demangled, everything remembered. One `Names` serves one image.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::address::Svma;
+use crate::demangle::demangle;
+use crate::dwarf::{Dwarf, FindDwo, RawFrame};
+use crate::elf::Elf;
+use crate::limits::Limits;
+use crate::symbols::{Symbol, Symbols};
+
+/// One function at an address. Text is as the file has it, not made safe for a terminal.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct StackFrame {
+    /// The function, demangled.
+    pub function: Option<Arc<str>>,
+    /// The function as the linker knows it; equal to `function` in C.
+    pub linkage_name: Option<Arc<str>>,
+    /// The source file, with the directory it was compiled in.
+    pub file: Option<Arc<str>>,
+    /// The line, from 1.
+    pub line: Option<u32>,
+    /// The column, from 1.
+    pub column: Option<u32>,
+    /// Whether the function was inlined into the next one of the list.
+    pub inlined: bool,
+}
+
+/// What is at an address: stack frames, innermost first. Cheap to clone.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Symbolized {
+    frames: Arc<[StackFrame]>,
+    source: Source,
+}
+
+/// Where names came from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Source {
+    /// Debug information; the chain of inlined functions is complete.
+    DebugInfo,
+    /// A symbol table: the name of the nearest function that is known there. No lines.
+    SymbolTable,
+    /// Nothing is known about the address.
+    Nothing,
+}
+
+impl Symbolized {
+    /// The stack frames, innermost first; all but the last are inlined. Empty if nothing is known.
+    pub fn frames(&self) -> &[StackFrame] {
+        &self.frames
+    }
+
+    /// Where the names came from.
+    pub fn source(&self) -> Source {
+        self.source
+    }
+
+    /// The answer when nothing is known.
+    pub fn nothing() -> Symbolized {
+        Symbolized {
+            frames: Arc::default(),
+            source: Source::Nothing,
+        }
+    }
+}
+
+/// Everything that names an image's code, and what was found so far.
+pub(crate) struct Names {
+    pub dwarf: Option<Dwarf>,
+    /// Symbol tables with the files they are in, best first.
+    pub symbols: Vec<(Arc<Elf>, Symbols)>,
+    pub found: HashMap<Svma, Symbolized>,
+    pub found_size: usize,
+    pub readable: HashMap<Arc<str>, Arc<str>>,
+    pub readable_size: usize,
+}
+
+/// What is remembered may take about this many bytes. Then it is forgotten: a log with more
+/// addresses than that is symbolized more slowly.
+const REMEMBERED: usize = 64 << 20;
+
+impl Names {
+    pub fn new(dwarf: Option<Dwarf>, symbols: Vec<(Arc<Elf>, Symbols)>) -> Names {
+        Names {
+            dwarf,
+            symbols,
+            found: HashMap::new(),
+            found_size: 0,
+            readable: HashMap::new(),
+            readable_size: 0,
+        }
+    }
+
+    /// What is at `probe`.
+    pub fn at(&mut self, probe: Svma, limits: &Limits, find_dwo: FindDwo<'_>) -> Symbolized {
+        if let Some(known) = self.found.get(&probe) {
+            return known.clone();
+        }
+        let found = self.look_up(probe, limits, find_dwo);
+        let files = found.frames.iter().filter_map(|frame| frame.file.as_ref());
+        self.found_size += files.map(|file| file.len()).sum::<usize>()
+            + found.frames.len() * size_of::<StackFrame>()
+            + size_of::<(Svma, Symbolized)>();
+        if self.found_size > REMEMBERED {
+            self.found.clear();
+            self.found_size = 0;
+        }
+        self.found.insert(probe, found.clone());
+        found
+    }
+
+    fn look_up(&mut self, probe: Svma, limits: &Limits, find_dwo: FindDwo<'_>) -> Symbolized {
+        let in_dwarf = match &mut self.dwarf {
+            Some(dwarf) => dwarf.frames(probe.0, limits, find_dwo).unwrap_or_default(),
+            None => Vec::new(),
+        };
+        if in_dwarf.is_empty() {
+            return match self.symbol_at(probe) {
+                Some(symbol) => Symbolized {
+                    frames: [self.name(Some(symbol.name))].into(),
+                    source: Source::SymbolTable,
+                },
+                None => Symbolized::nothing(),
+            };
+        }
+        let last = in_dwarf.len() - 1;
+        let frames = in_dwarf.into_iter().enumerate().map(|(index, frame)| {
+            let RawFrame {
+                name,
+                file,
+                line,
+                column,
+            } = frame;
+            // Assembly has lines but no functions in its debug information.
+            let name = name.or_else(|| match index == last {
+                true => self.symbol_at(probe).map(|symbol| symbol.name),
+                false => None,
+            });
+            StackFrame {
+                file: file.map(Arc::from),
+                line,
+                column,
+                inlined: index != last,
+                ..self.name(name)
+            }
+        });
+        Symbolized {
+            frames: frames.collect(),
+            source: Source::DebugInfo,
+        }
+    }
+
+    fn symbol_at(&self, probe: Svma) -> Option<Symbol> {
+        self.symbols
+            .iter()
+            .find_map(|(elf, symbols)| symbols.find(elf, probe))
+    }
+
+    /// A stack frame with nothing but a name. Taking names apart is the dearest part of a lookup
+    /// in C++, and the same few come again and again.
+    fn name(&mut self, name: Option<Vec<u8>>) -> StackFrame {
+        let Some(name) = name else {
+            return StackFrame::default();
+        };
+        let name = String::from_utf8_lossy(&name);
+        let (linkage_name, function) = match self.readable.get_key_value(&*name) {
+            Some((linkage_name, readable)) => (linkage_name.clone(), readable.clone()),
+            None => {
+                let linkage_name: Arc<str> = name.into();
+                let readable: Arc<str> = demangle(&linkage_name).into();
+                self.readable_size += linkage_name.len() + readable.len() + 64;
+                if self.readable_size > REMEMBERED {
+                    self.readable.clear();
+                    self.readable_size = 0;
+                }
+                self.readable.insert(linkage_name.clone(), readable.clone());
+                (linkage_name, readable)
+            }
+        };
+        StackFrame {
+            function: Some(function),
+            linkage_name: Some(linkage_name),
+            ..StackFrame::default()
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Names from a symbol table, for addresses that DWARF does not cover. Names stay in the file until
+//! one is asked for: only addresses are kept.
+
+use object::elf::{STB_GLOBAL, STB_WEAK, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE};
+use object::{Object, ObjectSymbol, ObjectSymbolTable, SymbolFlags, SymbolIndex};
+
+use crate::address::Svma;
+use crate::elf::Elf;
+
+/// The functions of one symbol table, in order of address, one per address.
+pub(crate) struct Symbols {
+    functions: Vec<Function>,
+    table: Table,
+}
+
+/// Which of a file's two symbol tables.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Table {
+    /// `.symtab`: everything, static functions included.
+    Full,
+    /// `.dynsym`: what the image exports.
+    Dynamic,
+}
+
+#[derive(Clone, Copy)]
+struct Function {
+    address: u64,
+    size: u64,
+    index: SymbolIndex,
+    rank: u8,
+}
+
+/// A function that covers an address.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Symbol {
+    pub name: Vec<u8>,
+    pub address: Svma,
+}
+
+impl Symbols {
+    /// The functions in `table` of `elf`; empty if there is no such table.
+    pub fn load(elf: &Elf, table: Table) -> Symbols {
+        let mut functions = Vec::new();
+        if let Ok(file) = elf.object() {
+            let symbols = match table {
+                Table::Full => file.symbols(),
+                Table::Dynamic => file.dynamic_symbols(),
+            };
+            functions.extend(symbols.filter_map(|symbol| {
+                let rank = rank(symbol.flags())?;
+                (!symbol.is_undefined()).then(|| Function {
+                    address: symbol.address(),
+                    size: symbol.size(),
+                    index: symbol.index(),
+                    rank,
+                })
+            }));
+        }
+        functions.sort_unstable_by_key(|it| (it.address, it.rank, it.index.0));
+        functions.dedup_by_key(|it| it.address);
+        Symbols { functions, table }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.functions.is_empty()
+    }
+
+    /// The function around `probe`, which lies in a segment of code of `elf`.
+    pub fn find(&self, elf: &Elf, probe: Svma) -> Option<Symbol> {
+        /// Functions may contain other symbols; how many of those to look behind.
+        const NESTED: usize = 16;
+
+        let after = self.functions.partition_point(|it| it.address <= probe.0);
+        for function in self.functions[..after].iter().rev().take(NESTED) {
+            let covers = probe.0 - function.address < function.size;
+            // Hand-written assembly has no sizes: such a function goes on to the next symbol.
+            if (covers || function.size == 0)
+                && let Some(name) = self.name(elf, function.index)
+            {
+                let address = Svma(function.address);
+                return Some(Symbol { name, address });
+            }
+        }
+        None
+    }
+
+    fn name(&self, elf: &Elf, index: SymbolIndex) -> Option<Vec<u8>> {
+        let file = elf.object().ok()?;
+        let table = match self.table {
+            Table::Full => file.symbol_table()?,
+            Table::Dynamic => file.dynamic_symbol_table()?,
+        };
+        let symbol = table.symbol_by_index(index).ok()?;
+        let name = symbol.name_bytes().ok()?;
+        // `$x` and `$d` mark code and data on ARM; they name nothing.
+        if name.is_empty() || name.starts_with(b"$") {
+            return None;
+        }
+        Some(name.to_vec())
+    }
+}
+
+/// How good a name a symbol is for its address, lower is better: functions before plain labels,
+/// global before weak before local. Other kinds are no names of code.
+fn rank<S, T>(flags: SymbolFlags<S, T>) -> Option<u8> {
+    let SymbolFlags::Elf { st_info, .. } = flags else {
+        return None;
+    };
+    let kind = match st_info.st_type() {
+        STT_FUNC | STT_GNU_IFUNC => 0,
+        STT_NOTYPE => 3,
+        _ => return None,
+    };
+    Some(
+        kind + match st_info.st_bind() {
+            STB_GLOBAL => 0,
+            STB_WEAK => 1,
+            _ => 2,
+        },
+    )
+}

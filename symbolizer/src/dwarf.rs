@@ -3,8 +3,10 @@
 //! through the [meter](crate::meter). Which files those are is decided elsewhere.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::panic::{self, AssertUnwindSafe};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use addr2line::{Context, LookupContinuation, LookupResult, SplitDwarfLoad};
@@ -14,6 +16,7 @@ use gimli::{
 };
 
 use crate::elf::{Bytes, Elf};
+use crate::error::Shown;
 use crate::limits::Limits;
 use crate::meter::{Account, Allowance, Reader, metered};
 use crate::open;
@@ -34,6 +37,19 @@ pub(crate) struct RawFrame {
     pub file: Option<String>,
     pub line: Option<u32>,
     pub column: Option<u32>,
+}
+
+/// What went wrong, each thing once, the first few.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Complaints(pub Vec<String>);
+
+impl Complaints {
+    pub fn add(&mut self, complaint: String) {
+        const MOST: usize = 64;
+        if self.0.len() < MOST && !self.0.contains(&complaint) {
+            self.0.push(complaint);
+        }
+    }
 }
 
 /// What a skeleton unit says about the file that holds the rest of it.
@@ -95,15 +111,22 @@ impl Dwarf {
         probe: u64,
         limits: &Limits,
         find_dwo: FindDwo<'_>,
-    ) -> Result<Vec<RawFrame>, String> {
+        complaints: &mut Complaints,
+    ) -> Vec<RawFrame> {
         // The last address of all cannot be looked up: its end would be zero.
         if probe == u64::MAX {
-            return Ok(Vec::new());
+            return Vec::new();
         }
         let mut allowance = std::mem::take(&mut self.allowance);
-        let frames = contained(|| self.lookup(probe, &mut allowance, limits, find_dwo))?;
+        let frames = contained(|| self.lookup(probe, &mut allowance, limits, find_dwo, complaints));
         self.allowance = allowance;
-        frames
+        match frames.and_then(|frames| frames) {
+            Ok(frames) => frames,
+            Err(why) => {
+                complaints.add(why);
+                Vec::new()
+            }
+        }
     }
 
     fn lookup(
@@ -112,6 +135,7 @@ impl Dwarf {
         allowance: &mut Allowance,
         limits: &Limits,
         find_dwo: FindDwo<'_>,
+        complaints: &mut Complaints,
     ) -> Result<Vec<RawFrame>, String> {
         let mut result = metered(allowance, self.steps, || self.context.find_frames(probe));
         let mut found = loop {
@@ -119,6 +143,11 @@ impl Dwarf {
                 LookupResult::Output(frames) => break frames.map_err(|error| error.to_string())?,
                 LookupResult::Load { load, continuation } => {
                     let dwo = self.load_dwo(&load, allowance, limits, find_dwo);
+                    if dwo.is_none() {
+                        let path = load.path.as_ref().map_or(&[][..], Reader::bytes);
+                        let path = Path::new(OsStr::from_bytes(path));
+                        complaints.add(format!("split unit {} is missing", Shown(path)));
+                    }
                     result = metered(allowance, self.steps, || continuation.resume(dwo));
                 }
             }
@@ -208,10 +237,11 @@ fn load_package(
     limits: &Limits,
 ) -> Result<DwarfPackage<Reader>, String> {
     let mut budget = limits.unpacked_size;
+    // All sections: a unit's share of each is cut out, needed or not.
     let sections = DwarfPackageSections::load(|id| {
         let bytes = match id.dwo_name() {
-            Some(name) if is_needed(id) => elf.section(name, &mut budget).map_err(Unloadable)?,
-            _ => None,
+            Some(name) => elf.section(name, &mut budget).map_err(Unloadable)?,
+            None => None,
         };
         Ok(reader(bytes.as_ref(), id, elf.endian, allowance))
     })

@@ -10,6 +10,7 @@ use object::read::elf::{ElfFile, FileHeader, ProgramHeader, SectionHeader};
 use object::{CompressionFormat, Endianness, Object, ObjectSection, ObjectSegment, SectionFlags};
 
 use crate::address::Svma;
+use crate::error::Refusal;
 
 /// A part of an image that the loader maps: one `PT_LOAD` program header.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -54,8 +55,9 @@ pub(crate) struct Bytes {
 }
 
 impl Elf {
-    pub fn parse(bytes: Arc<[u8]>) -> object::Result<Elf> {
-        let file = object::File::parse(&*bytes)?;
+    pub fn parse(bytes: Arc<[u8]>) -> Result<Elf, Refusal> {
+        let file =
+            object::File::parse(&*bytes).map_err(|error| Refusal::NotElf(error.to_string()))?;
         let segments = file
             .segments()
             .map(|segment| {
@@ -95,6 +97,18 @@ impl Elf {
             endian,
             only_debug,
         })
+    }
+
+    /// Fails unless the build ID is the one wanted.
+    pub fn check_build_id(&self, wanted: &[u8]) -> Result<(), Refusal> {
+        if self.build_id.as_deref() == Some(wanted) {
+            Ok(())
+        } else {
+            Err(Refusal::BuildId {
+                found: self.build_id.clone(),
+                wanted: wanted.to_vec(),
+            })
+        }
     }
 
     /// The file as `object` sees it. Cheap: tables are located, not read.
@@ -168,6 +182,12 @@ impl Elf {
                     .is_ok_and(|place| place.compressed_size != 0)
             })
         })
+    }
+}
+
+impl Bytes {
+    pub fn as_slice(&self) -> &[u8] {
+        &self.whole[self.range.clone()]
     }
 }
 

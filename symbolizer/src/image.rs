@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::address::{AddressKind, Svma};
-use crate::dwarf::{Dwarf, Wanted};
+use crate::debug_files;
+use crate::dwarf::{Complaints, Dwarf, Wanted};
 use crate::elf::{Elf, Segment};
+use crate::error::Shown;
 use crate::locator::Locator;
 use crate::names::{Names, Symbolized};
-use crate::symbols::{Symbols, Table};
 
 /// An executable, a shared library or the debug file of one, in memory. Can be shared by threads.
 pub struct Image {
@@ -86,21 +87,42 @@ impl Image {
         })
     }
 
+    /// What went wrong with the debug files of this image, a line each: files of the right name
+    /// that do not match, debug information that cannot be read. Empty before the first call of
+    /// [`symbolize`](Image::symbolize).
+    pub fn complaints(&self) -> Vec<String> {
+        let names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        names
+            .as_ref()
+            .map_or_else(Vec::new, |names| names.complaints.0.clone())
+    }
+
     fn load_names(&self) -> Names {
         let limits = &self.locator.options().limits;
-        let dwarf = if self.elf.has_section(".debug_info") {
-            Dwarf::load(&self.elf, None, None, limits).ok()
-        } else {
-            None
-        };
-        let mut symbols = Vec::new();
-        for table in [Table::Full, Table::Dynamic] {
-            let loaded = Symbols::load(&self.elf, table);
-            if !loaded.is_empty() {
-                symbols.push((self.elf.clone(), loaded));
-            }
+        let files = debug_files::find(&self.elf, &self.path, &self.locator);
+        let mut complaints = Complaints::default();
+        for (path, refusal) in &files.refused {
+            complaints.add(format!("{} {refusal}", Shown(path)));
         }
-        Names::new(dwarf, symbols)
+        let dwarf = files.main.has_section(".debug_info").then(|| {
+            let (supplementary, package) = (&files.supplementary, &files.package);
+            Dwarf::load(
+                &files.main,
+                supplementary.as_ref(),
+                package.as_ref(),
+                limits,
+            )
+        });
+        let dwarf = dwarf.and_then(|loaded| {
+            loaded
+                .inspect_err(|why| complaints.add(format!("{}: {why}", Shown(&self.path))))
+                .ok()
+        });
+        let mut symbol_files = vec![files.main];
+        if !Arc::ptr_eq(&symbol_files[0], &self.elf) {
+            symbol_files.push(self.elf.clone());
+        }
+        Names::new(dwarf, symbol_files, complaints)
     }
 }
 

@@ -36,10 +36,12 @@
 #![forbid(unsafe_code)]
 
 mod address;
+mod debug_files;
 mod demangle;
 mod dwarf;
 mod elf;
 mod error;
+mod fetch;
 mod fingerprint;
 mod image;
 mod limits;
@@ -53,6 +55,7 @@ pub use address::{AddressKind, Svma};
 pub use demangle::demangle;
 pub use elf::Segment;
 pub use error::{Error, Refusal};
+pub use fetch::{Artifact, Fetch};
 pub use fingerprint::{Digest, Fingerprint, magic_of};
 pub use image::{Image, Proof};
 pub use limits::Limits;

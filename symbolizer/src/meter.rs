@@ -38,8 +38,15 @@ const ACCOUNTS: usize = 6;
 /// What may still be read of each kind of section over the life of an image. In honest files each
 /// thing is decoded once or twice, so a small multiple of the sections' sizes is plenty; it also
 /// bounds the memory that decoded tables take.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Allowance([u64; ACCOUNTS]);
+
+impl Default for Allowance {
+    /// Enough to find out that sections are empty.
+    fn default() -> Allowance {
+        Allowance([1 << 16; ACCOUNTS])
+    }
+}
 
 impl Allowance {
     /// Adds what a section of `size` bytes is good for.
@@ -58,7 +65,7 @@ impl Allowance {
             (Account::Text, text),
         ];
         for (account, times) in shares {
-            let more = (size as u64).saturating_mul(times).saturating_add(1 << 12);
+            let more = (size as u64).saturating_mul(times);
             let left = &mut self.0[account as usize];
             *left = left.saturating_add(more);
         }

@@ -1,15 +1,16 @@
 //! From a code address to the stack frames a person reads: DWARF first, then symbol tables, names
 //! demangled, everything remembered. One `Names` serves one image.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::address::Svma;
 use crate::demangle::demangle;
-use crate::dwarf::{Dwarf, FindDwo, RawFrame};
+use crate::dwarf::{Complaints, Dwarf, FindDwo, RawFrame};
 use crate::elf::Elf;
 use crate::limits::Limits;
-use crate::symbols::{Symbol, Symbols};
+use crate::symbols::{Symbol, Symbols, Table};
 
 /// One function at an address. Text is as the file has it, not made safe for a terminal.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -68,13 +69,16 @@ impl Symbolized {
 
 /// Everything that names an image's code, and what was found so far.
 pub(crate) struct Names {
-    pub dwarf: Option<Dwarf>,
-    /// Symbol tables with the files they are in, best first.
-    pub symbols: Vec<(Arc<Elf>, Symbols)>,
-    pub found: HashMap<Svma, Symbolized>,
-    pub found_size: usize,
-    pub readable: HashMap<Arc<str>, Arc<str>>,
-    pub readable_size: usize,
+    dwarf: Option<Dwarf>,
+    pub complaints: Complaints,
+    /// Files with symbol tables, best first.
+    symbol_files: Vec<Arc<Elf>>,
+    /// Their tables, once one was needed.
+    symbols: OnceCell<Vec<(Arc<Elf>, Symbols)>>,
+    found: HashMap<Svma, Symbolized>,
+    found_size: usize,
+    readable: HashMap<Arc<str>, Arc<str>>,
+    readable_size: usize,
 }
 
 /// What is remembered may take about this many bytes. Then it is forgotten: a log with more
@@ -82,10 +86,12 @@ pub(crate) struct Names {
 const REMEMBERED: usize = 64 << 20;
 
 impl Names {
-    pub fn new(dwarf: Option<Dwarf>, symbols: Vec<(Arc<Elf>, Symbols)>) -> Names {
+    pub fn new(dwarf: Option<Dwarf>, symbol_files: Vec<Arc<Elf>>, complaints: Complaints) -> Names {
         Names {
             dwarf,
-            symbols,
+            complaints,
+            symbol_files,
+            symbols: OnceCell::new(),
             found: HashMap::new(),
             found_size: 0,
             readable: HashMap::new(),
@@ -113,7 +119,7 @@ impl Names {
 
     fn look_up(&mut self, probe: Svma, limits: &Limits, find_dwo: FindDwo<'_>) -> Symbolized {
         let in_dwarf = match &mut self.dwarf {
-            Some(dwarf) => dwarf.frames(probe.0, limits, find_dwo).unwrap_or_default(),
+            Some(dwarf) => dwarf.frames(probe.0, limits, find_dwo, &mut self.complaints),
             None => Vec::new(),
         };
         if in_dwarf.is_empty() {
@@ -153,7 +159,14 @@ impl Names {
     }
 
     fn symbol_at(&self, probe: Svma) -> Option<Symbol> {
-        self.symbols
+        let load = |table: Table| {
+            let files = self.symbol_files.iter();
+            files.map(move |elf| (elf.clone(), Symbols::load(elf, table)))
+        };
+        let symbols = self
+            .symbols
+            .get_or_init(|| load(Table::Full).chain(load(Table::Dynamic)).collect());
+        symbols
             .iter()
             .find_map(|(elf, symbols)| symbols.find(elf, probe))
     }

@@ -61,10 +61,6 @@ impl Symbols {
         Symbols { functions, table }
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.functions.is_empty()
-    }
-
     /// The function around `probe`, which lies in a segment of code of `elf`.
     pub fn find(&self, elf: &Elf, probe: Svma) -> Option<Symbol> {
         /// Functions may contain other symbols; how many of those to look behind.

@@ -139,11 +139,10 @@ impl Names {
                 line,
                 column,
             } = frame;
-            // Assembly has lines but no functions in its debug information.
-            let name = name.or_else(|| match index == last {
-                true => self.symbol_at(probe).map(|symbol| symbol.name),
-                false => None,
-            });
+            let name = match index == last {
+                true => self.outermost_name(probe, name),
+                false => name,
+            };
             StackFrame {
                 file: file.map(Arc::from),
                 line,
@@ -155,6 +154,21 @@ impl Names {
         Symbolized {
             frames: frames.collect(),
             source: Source::DebugInfo,
+        }
+    }
+
+    /// The name of the function that really is at `probe`, all inlined ones aside. Assembly has
+    /// lines but no functions in its debug information; static functions of C++ have a name there,
+    /// but not the linkage name with namespace and parameters that the symbol table has.
+    fn outermost_name(&self, probe: Svma, in_dwarf: Option<Vec<u8>>) -> Option<Vec<u8>> {
+        let is_mangled = |name: &[u8]| name.starts_with(b"_Z") || name.starts_with(b"_R");
+        match in_dwarf {
+            Some(name) if is_mangled(&name) => Some(name),
+            Some(name) => match self.symbol_at(probe) {
+                Some(symbol) if is_mangled(&symbol.name) => Some(symbol.name),
+                _ => Some(name),
+            },
+            None => self.symbol_at(probe).map(|symbol| symbol.name),
         }
     }
 

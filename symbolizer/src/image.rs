@@ -80,8 +80,7 @@ impl Image {
         // A decoder that panicked leaves the lock poisoned but the tables whole.
         let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
         let names = names.get_or_insert_with(|| self.load_names());
-        let limits = &self.locator.options().limits;
-        names.at(kind.probe(address), limits, &|wanted: Wanted<'_>| {
+        names.at(kind.probe(address), &|wanted: Wanted<'_>| {
             self.locator
                 .split_units(&self.path, wanted.comp_dir, wanted.path)
         })

@@ -9,7 +9,6 @@ use crate::address::Svma;
 use crate::demangle::demangle;
 use crate::dwarf::{Complaints, Dwarf, FindDwo, RawFrame};
 use crate::elf::Elf;
-use crate::limits::Limits;
 use crate::symbols::{Symbol, Symbols, Table};
 
 /// One function at an address. Text is as the file has it, not made safe for a terminal.
@@ -100,11 +99,11 @@ impl Names {
     }
 
     /// What is at `probe`.
-    pub fn at(&mut self, probe: Svma, limits: &Limits, find_dwo: FindDwo<'_>) -> Symbolized {
+    pub fn at(&mut self, probe: Svma, find_dwo: FindDwo<'_>) -> Symbolized {
         if let Some(known) = self.found.get(&probe) {
             return known.clone();
         }
-        let found = self.look_up(probe, limits, find_dwo);
+        let found = self.look_up(probe, find_dwo);
         let files = found.frames.iter().filter_map(|frame| frame.file.as_ref());
         self.found_size += files.map(|file| file.len()).sum::<usize>()
             + found.frames.len() * size_of::<StackFrame>()
@@ -117,9 +116,9 @@ impl Names {
         found
     }
 
-    fn look_up(&mut self, probe: Svma, limits: &Limits, find_dwo: FindDwo<'_>) -> Symbolized {
+    fn look_up(&mut self, probe: Svma, find_dwo: FindDwo<'_>) -> Symbolized {
         let in_dwarf = match &mut self.dwarf {
-            Some(dwarf) => dwarf.frames(probe.0, limits, find_dwo, &mut self.complaints),
+            Some(dwarf) => dwarf.frames(probe.0, find_dwo, &mut self.complaints),
             None => Vec::new(),
         };
         if in_dwarf.is_empty() {

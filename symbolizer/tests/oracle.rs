@@ -6,7 +6,7 @@ mod support;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use logdef_symbolizer::{AddressKind, Svma};
 use support::{compile, have, run};
@@ -38,7 +38,7 @@ fn inline_chains_of_plain_rust_equal_those_of_llvm() {
 }
 
 /// Fails if fewer than 99 of 100 chains agree; shows those that do not.
-fn compare(path: &PathBuf) {
+fn compare(path: &Path) {
     if !have("llvm-symbolizer") {
         return;
     }

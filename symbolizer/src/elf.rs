@@ -5,6 +5,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use gimli::{EndianSlice, Reader as _};
 use object::elf::{self, FileHeader32, FileHeader64};
 use object::read::elf::{ElfFile, FileHeader, ProgramHeader, SectionHeader};
 use object::{CompressionFormat, Endianness, Object, ObjectSection, ObjectSegment, SectionFlags};
@@ -29,7 +30,7 @@ pub struct Segment {
 
 impl Segment {
     /// Where `address` lies in the segment, in bytes from its start.
-    fn offset_of(&self, address: Svma) -> Option<u64> {
+    pub(crate) fn offset_of(&self, address: Svma) -> Option<u64> {
         address
             .0
             .checked_sub(self.address.0)
@@ -43,6 +44,7 @@ pub(crate) struct Elf {
     pub segments: Vec<Segment>,
     pub build_id: Option<Vec<u8>>,
     pub endian: gimli::RunTimeEndian,
+    pub is_64: bool,
     /// The file holds debug information only: what it says of segments is true of another file.
     pub only_debug: bool,
 }
@@ -83,6 +85,7 @@ impl Elf {
             Endianness::Little => gimli::RunTimeEndian::Little,
             Endianness::Big => gimli::RunTimeEndian::Big,
         };
+        let is_64 = file.is_64();
         let only_debug = file.sections().any(|section| {
             let SectionFlags::Elf { sh_type, sh_flags } = section.flags() else {
                 return false;
@@ -95,6 +98,7 @@ impl Elf {
             segments,
             build_id,
             endian,
+            is_64,
             only_debug,
         })
     }
@@ -119,11 +123,22 @@ impl Elf {
     /// The bytes from `address` to the end of its segment in the file, if that segment is one the
     /// program cannot write to.
     pub fn constants_from(&self, address: Svma) -> Option<&[u8]> {
+        self.bytes_from(address, |segment| !segment.writable)
+    }
+
+    /// The address-sized number that the file holds at `address`, in any segment.
+    pub fn word_at(&self, address: Svma) -> Option<u64> {
+        let bytes = self.bytes_from(address, |_| true)?;
+        let size = if self.is_64 { 8 } else { 4 };
+        EndianSlice::new(bytes, self.endian).read_address(size).ok()
+    }
+
+    fn bytes_from(&self, address: Svma, accept: impl Fn(&Segment) -> bool) -> Option<&[u8]> {
         let (segment, offset) = self
             .segments
             .iter()
             .find_map(|segment| Some((segment, segment.offset_of(address)?)))?;
-        if segment.writable || self.only_debug {
+        if self.only_debug || !accept(segment) {
             return None;
         }
         let in_file = self.bytes.get(segment.file.clone())?;

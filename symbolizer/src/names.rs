@@ -9,7 +9,7 @@ use crate::address::Svma;
 use crate::demangle::demangle;
 use crate::dwarf::{Complaints, Dwarf, FindDwo, RawFrame};
 use crate::elf::Elf;
-use crate::symbols::{Symbol, Symbols, Table};
+use crate::symbols::{Kind, Symbol, Symbols, Table};
 
 /// One function at an address. Text is as the file has it, not made safe for a terminal.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -73,7 +73,8 @@ pub(crate) struct Names {
     /// Files with symbol tables, best first.
     symbol_files: Vec<Arc<Elf>>,
     /// Their tables, once one was needed.
-    symbols: OnceCell<Vec<(Arc<Elf>, Symbols)>>,
+    functions: OnceCell<Vec<(Arc<Elf>, Symbols)>>,
+    variables: OnceCell<Vec<(Arc<Elf>, Symbols)>>,
     found: HashMap<Svma, Symbolized>,
     found_size: usize,
     readable: HashMap<Arc<str>, Arc<str>>,
@@ -90,7 +91,8 @@ impl Names {
             dwarf,
             complaints,
             symbol_files,
-            symbols: OnceCell::new(),
+            functions: OnceCell::new(),
+            variables: OnceCell::new(),
             found: HashMap::new(),
             found_size: 0,
             readable: HashMap::new(),
@@ -172,16 +174,30 @@ impl Names {
     }
 
     fn symbol_at(&self, probe: Svma) -> Option<Symbol> {
-        let load = |table: Table| {
-            let files = self.symbol_files.iter();
-            files.map(move |elf| (elf.clone(), Symbols::load(elf, table)))
-        };
-        let symbols = self
-            .symbols
-            .get_or_init(|| load(Table::Full).chain(load(Table::Dynamic)).collect());
-        symbols
+        let functions = self
+            .functions
+            .get_or_init(|| self.load_symbols(Kind::Function));
+        functions
             .iter()
             .find_map(|(elf, symbols)| symbols.find(elf, probe))
+    }
+
+    /// The variable around `address`.
+    pub fn variable_at(&self, address: Svma) -> Option<Symbol> {
+        let variables = self
+            .variables
+            .get_or_init(|| self.load_symbols(Kind::Variable));
+        variables
+            .iter()
+            .find_map(|(elf, symbols)| symbols.find(elf, address))
+    }
+
+    fn load_symbols(&self, kind: Kind) -> Vec<(Arc<Elf>, Symbols)> {
+        let load = |table: Table| {
+            let files = self.symbol_files.iter();
+            files.map(move |elf| (elf.clone(), Symbols::load(elf, table, kind)))
+        };
+        load(Table::Full).chain(load(Table::Dynamic)).collect()
     }
 
     /// A stack frame with nothing but a name. Taking names apart is the dearest part of a lookup

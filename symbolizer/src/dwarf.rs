@@ -3,19 +3,22 @@
 //! through the [meter](crate::meter). Which files those are is decided elsewhere.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::panic::{self, AssertUnwindSafe};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use addr2line::{Context, LookupContinuation, LookupResult, SplitDwarfLoad};
+use addr2line::{Context, Location, LookupContinuation, LookupResult, SplitDwarfLoad};
 use gimli::{
     DwarfPackage, DwarfPackageSections, EndianSlice, LittleEndian, RunTimeEndian, Section,
     SectionId,
 };
 
 use crate::elf::{Bytes, Elf};
+use crate::error::Shown;
 use crate::limits::Limits;
-use crate::meter::{Account, Allowance, Reader, metered};
+use crate::meter::{Account, Allowance, Reader, metered, stopped};
 use crate::open;
 
 /// The debug information of one image.
@@ -23,7 +26,7 @@ pub(crate) struct Dwarf {
     context: Context<Reader>,
     package: Option<DwarfPackage<Reader>>,
     allowance: Allowance,
-    steps: u64,
+    limits: Limits,
 }
 
 /// One function around an address, as DWARF has it.
@@ -34,6 +37,34 @@ pub(crate) struct RawFrame {
     pub file: Option<String>,
     pub line: Option<u32>,
     pub column: Option<u32>,
+}
+
+impl RawFrame {
+    fn at(location: Option<Location<'_>>) -> RawFrame {
+        let location = location.as_ref();
+        let file = location.and_then(|it| it.file);
+        RawFrame {
+            name: None,
+            file: file.map(|it| String::from_utf8_lossy(cut(it.as_bytes())).into_owned()),
+            line: location.and_then(|it| it.line),
+            column: location
+                .and_then(|it| it.column)
+                .filter(|&column| column != 0),
+        }
+    }
+}
+
+/// What went wrong, each thing once, the first few.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Complaints(pub Vec<String>);
+
+impl Complaints {
+    pub fn add(&mut self, complaint: String) {
+        const MOST: usize = 64;
+        if self.0.len() < MOST && !self.0.contains(&complaint) {
+            self.0.push(complaint);
+        }
+    }
 }
 
 /// What a skeleton unit says about the file that holds the rest of it.
@@ -66,7 +97,6 @@ impl Dwarf {
             let sections = sections(supplementary, |id| Some(id.name()), &mut allowance, limits)?;
             dwarf.set_sup(sections);
         }
-        let steps = limits.steps_per_address;
         let context = contained(|| {
             metered(&mut allowance, u64::MAX, || {
                 vet_abbreviations(&dwarf)?;
@@ -74,7 +104,7 @@ impl Dwarf {
                     vet_abbreviations(supplementary)?;
                 }
                 dwarf.populate_abbreviations_cache(gimli::AbbreviationsCacheStrategy::Duplicates);
-                Context::from_dwarf(dwarf).map_err(|error| error.to_string())
+                Context::from_dwarf(dwarf).map_err(explain)
             })
         })??;
         let package = package
@@ -84,7 +114,7 @@ impl Dwarf {
             context,
             package,
             allowance,
-            steps,
+            limits: *limits,
         })
     }
 
@@ -93,58 +123,78 @@ impl Dwarf {
     pub fn frames(
         &mut self,
         probe: u64,
-        limits: &Limits,
         find_dwo: FindDwo<'_>,
-    ) -> Result<Vec<RawFrame>, String> {
+        complaints: &mut Complaints,
+    ) -> Vec<RawFrame> {
         // The last address of all cannot be looked up: its end would be zero.
         if probe == u64::MAX {
-            return Ok(Vec::new());
+            return Vec::new();
         }
         let mut allowance = std::mem::take(&mut self.allowance);
-        let frames = contained(|| self.lookup(probe, &mut allowance, limits, find_dwo))?;
+        let frames = contained(|| self.lookup(probe, &mut allowance, find_dwo, complaints));
         self.allowance = allowance;
-        frames
+        match frames.and_then(|frames| frames) {
+            Ok(frames) => frames,
+            Err(why) => {
+                complaints.add(why);
+                Vec::new()
+            }
+        }
     }
 
     fn lookup(
         &self,
         probe: u64,
         allowance: &mut Allowance,
-        limits: &Limits,
         find_dwo: FindDwo<'_>,
+        complaints: &mut Complaints,
     ) -> Result<Vec<RawFrame>, String> {
-        let mut result = metered(allowance, self.steps, || self.context.find_frames(probe));
+        let mut result = metered(allowance, self.limits.steps_per_address, || {
+            self.context.find_frames(probe)
+        });
         let mut found = loop {
             match result {
-                LookupResult::Output(frames) => break frames.map_err(|error| error.to_string())?,
+                LookupResult::Output(Ok(frames)) => break frames,
+                LookupResult::Output(Err(error)) => {
+                    complaints.add(explain(error));
+                    return Ok(self.line_only(probe, allowance));
+                }
                 LookupResult::Load { load, continuation } => {
-                    let dwo = self.load_dwo(&load, allowance, limits, find_dwo);
-                    result = metered(allowance, self.steps, || continuation.resume(dwo));
+                    let dwo = self.load_dwo(&load, allowance, find_dwo);
+                    if dwo.is_none() {
+                        let path = load.path.as_ref().map_or(&[][..], Reader::bytes);
+                        let path = Path::new(OsStr::from_bytes(path));
+                        complaints.add(format!("split unit {} is missing", Shown(path)));
+                    }
+                    result = metered(allowance, self.limits.steps_per_address, || {
+                        continuation.resume(dwo)
+                    });
                 }
             }
         };
-        metered(allowance, self.steps, || {
+        metered(allowance, self.limits.steps_per_address, || {
             let mut frames = Vec::new();
             while frames.len() < DEEPEST {
-                let Some(frame) = found.next().map_err(|error| error.to_string())? else {
+                let Some(frame) = found.next().map_err(explain)? else {
                     break;
                 };
-                let location = frame.location.as_ref();
+                let function = frame.function;
                 frames.push(RawFrame {
-                    name: frame
-                        .function
-                        .map(|function| cut(function.name.bytes()).to_vec()),
-                    file: location
-                        .and_then(|it| it.file)
-                        .map(|file| String::from_utf8_lossy(cut(file.as_bytes())).into_owned()),
-                    line: location.and_then(|it| it.line),
-                    column: location
-                        .and_then(|it| it.column)
-                        .filter(|&column| column != 0),
+                    name: function.map(|function| cut(function.name.bytes()).to_vec()),
+                    ..RawFrame::at(frame.location)
                 });
             }
             Ok(frames)
         })
+    }
+
+    /// The line alone, where functions are beyond understanding: line tables are simpler.
+    fn line_only(&self, probe: u64, allowance: &mut Allowance) -> Vec<RawFrame> {
+        let found = metered(allowance, self.limits.steps_per_address, || {
+            let location = self.context.find_location(probe).ok()?;
+            location.is_some().then(|| RawFrame::at(location))
+        });
+        found.into_iter().collect()
     }
 
     /// The rest of a split unit: from the package if it is there, else from the first `.dwo` file
@@ -153,11 +203,10 @@ impl Dwarf {
         &self,
         load: &SplitDwarfLoad<Reader>,
         allowance: &mut Allowance,
-        limits: &Limits,
         find_dwo: FindDwo<'_>,
     ) -> Option<Arc<gimli::Dwarf<Reader>>> {
         let packaged = self.package.as_ref().and_then(|package| {
-            metered(allowance, self.steps, || {
+            metered(allowance, self.limits.steps_per_address, || {
                 let unit = package.find_cu(load.dwo_id, &load.parent).ok()??;
                 vet_abbreviations(&unit).ok()?;
                 Some(unit)
@@ -171,9 +220,9 @@ impl Dwarf {
             path: load.path.as_ref()?.bytes(),
         };
         find_dwo(wanted).into_iter().find_map(|path| {
-            let elf = Elf::parse(open::read_regular(&path, limits.file_size).ok()?).ok()?;
-            let mut dwarf = sections(&elf, |id| id.dwo_name(), allowance, limits).ok()?;
-            metered(allowance, self.steps, || {
+            let elf = Elf::parse(open::read_regular(&path, self.limits.file_size).ok()?).ok()?;
+            let mut dwarf = sections(&elf, |id| id.dwo_name(), allowance, &self.limits).ok()?;
+            metered(allowance, self.limits.steps_per_address, || {
                 vet_abbreviations(&dwarf).ok()?;
                 let header = dwarf.units().next().ok()??;
                 let unit = dwarf.unit(header).ok()?;
@@ -208,10 +257,11 @@ fn load_package(
     limits: &Limits,
 ) -> Result<DwarfPackage<Reader>, String> {
     let mut budget = limits.unpacked_size;
+    // All sections: a unit's share of each is cut out, needed or not.
     let sections = DwarfPackageSections::load(|id| {
         let bytes = match id.dwo_name() {
-            Some(name) if is_needed(id) => elf.section(name, &mut budget).map_err(Unloadable)?,
-            _ => None,
+            Some(name) => elf.section(name, &mut budget).map_err(Unloadable)?,
+            None => None,
         };
         Ok(reader(bytes.as_ref(), id, elf.endian, allowance))
     })
@@ -219,9 +269,7 @@ fn load_package(
     let empty = Reader::new(None, elf.endian, Account::Other);
     contained(|| {
         metered(allowance, limits.steps_per_address, || {
-            sections
-                .borrow(Reader::clone, empty)
-                .map_err(|error| error.to_string())
+            sections.borrow(Reader::clone, empty).map_err(explain)
         })
     })?
 }
@@ -275,7 +323,7 @@ fn vet_abbreviations(dwarf: &gimli::Dwarf<Reader>) -> Result<(), String> {
 
     let mut offsets = BTreeSet::new();
     let mut units = dwarf.units();
-    while let Some(unit) = units.next().map_err(|error| error.to_string())? {
+    while let Some(unit) = units.next().map_err(explain)? {
         offsets.insert(unit.debug_abbrev_offset().0);
     }
     let section = dwarf.debug_abbrev.reader().bytes();
@@ -287,7 +335,7 @@ fn vet_abbreviations(dwarf: &gimli::Dwarf<Reader>) -> Result<(), String> {
             ));
         }
         let mut table = EndianSlice::new(section.get(offset..).unwrap_or(&[]), LittleEndian);
-        let widest = widest_abbreviation(&mut table).map_err(|error| error.to_string())?;
+        let widest = widest_abbreviation(&mut table).map_err(explain)?;
         if widest > ATTRIBUTES {
             return Err(format!(
                 "abbreviation table at {offset:#x} has an entry of {widest} attributes"
@@ -323,6 +371,11 @@ fn widest_abbreviation(table: &mut EndianSlice<'_, LittleEndian>) -> gimli::Resu
         widest = widest.max(attributes);
     }
     Ok(widest)
+}
+
+/// What a decoder's error comes from: the data, or the meter.
+fn explain(error: gimli::Error) -> String {
+    stopped().map_or_else(|| error.to_string(), str::to_owned)
 }
 
 /// Runs a decoder. It is not meant to panic on any data, but if it does, the rest of the log can

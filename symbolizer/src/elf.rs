@@ -5,11 +5,13 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use gimli::{EndianSlice, Reader as _};
 use object::elf::{self, FileHeader32, FileHeader64};
 use object::read::elf::{ElfFile, FileHeader, ProgramHeader, SectionHeader};
 use object::{CompressionFormat, Endianness, Object, ObjectSection, ObjectSegment, SectionFlags};
 
 use crate::address::Svma;
+use crate::error::Refusal;
 
 /// A part of an image that the loader maps: one `PT_LOAD` program header.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -28,7 +30,7 @@ pub struct Segment {
 
 impl Segment {
     /// Where `address` lies in the segment, in bytes from its start.
-    fn offset_of(&self, address: Svma) -> Option<u64> {
+    pub(crate) fn offset_of(&self, address: Svma) -> Option<u64> {
         address
             .0
             .checked_sub(self.address.0)
@@ -42,6 +44,7 @@ pub(crate) struct Elf {
     pub segments: Vec<Segment>,
     pub build_id: Option<Vec<u8>>,
     pub endian: gimli::RunTimeEndian,
+    pub is_64: bool,
     /// The file holds debug information only: what it says of segments is true of another file.
     pub only_debug: bool,
 }
@@ -54,8 +57,9 @@ pub(crate) struct Bytes {
 }
 
 impl Elf {
-    pub fn parse(bytes: Arc<[u8]>) -> object::Result<Elf> {
-        let file = object::File::parse(&*bytes)?;
+    pub fn parse(bytes: Arc<[u8]>) -> Result<Elf, Refusal> {
+        let file =
+            object::File::parse(&*bytes).map_err(|error| Refusal::NotElf(error.to_string()))?;
         let segments = file
             .segments()
             .map(|segment| {
@@ -81,6 +85,7 @@ impl Elf {
             Endianness::Little => gimli::RunTimeEndian::Little,
             Endianness::Big => gimli::RunTimeEndian::Big,
         };
+        let is_64 = file.is_64();
         let only_debug = file.sections().any(|section| {
             let SectionFlags::Elf { sh_type, sh_flags } = section.flags() else {
                 return false;
@@ -93,8 +98,21 @@ impl Elf {
             segments,
             build_id,
             endian,
+            is_64,
             only_debug,
         })
+    }
+
+    /// Fails unless the build ID is the one wanted.
+    pub fn check_build_id(&self, wanted: &[u8]) -> Result<(), Refusal> {
+        if self.build_id.as_deref() == Some(wanted) {
+            Ok(())
+        } else {
+            Err(Refusal::BuildId {
+                found: self.build_id.clone(),
+                wanted: wanted.to_vec(),
+            })
+        }
     }
 
     /// The file as `object` sees it. Cheap: tables are located, not read.
@@ -105,11 +123,22 @@ impl Elf {
     /// The bytes from `address` to the end of its segment in the file, if that segment is one the
     /// program cannot write to.
     pub fn constants_from(&self, address: Svma) -> Option<&[u8]> {
+        self.bytes_from(address, |segment| !segment.writable)
+    }
+
+    /// The address-sized number that the file holds at `address`, in any segment.
+    pub fn word_at(&self, address: Svma) -> Option<u64> {
+        let bytes = self.bytes_from(address, |_| true)?;
+        let size = if self.is_64 { 8 } else { 4 };
+        EndianSlice::new(bytes, self.endian).read_address(size).ok()
+    }
+
+    fn bytes_from(&self, address: Svma, accept: impl Fn(&Segment) -> bool) -> Option<&[u8]> {
         let (segment, offset) = self
             .segments
             .iter()
             .find_map(|segment| Some((segment, segment.offset_of(address)?)))?;
-        if segment.writable || self.only_debug {
+        if self.only_debug || !accept(segment) {
             return None;
         }
         let in_file = self.bytes.get(segment.file.clone())?;
@@ -168,6 +197,12 @@ impl Elf {
                     .is_ok_and(|place| place.compressed_size != 0)
             })
         })
+    }
+}
+
+impl Bytes {
+    pub fn as_slice(&self) -> &[u8] {
+        &self.whole[self.range.clone()]
     }
 }
 

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::fingerprint::{Digest, Hex};
+use crate::printable::Printable;
 
 /// No file could be used for the image that was asked for.
 #[derive(Debug)]
@@ -136,14 +137,6 @@ pub(crate) struct Shown<'a>(pub &'a Path);
 
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for character in self.0.to_string_lossy().chars() {
-            let bidirectional = matches!(character, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-            if character.is_control() || bidirectional {
-                write!(f, "{}", character.escape_unicode())?;
-            } else {
-                write!(f, "{character}")?;
-            }
-        }
-        Ok(())
+        Printable(&self.0.to_string_lossy()).fmt(f)
     }
 }

@@ -2,14 +2,17 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::address::{AddressKind, Svma};
-use crate::dwarf::{Dwarf, Wanted};
+use crate::debug_files;
+use crate::demangle::demangle;
+use crate::dwarf::{Complaints, Dwarf, Wanted};
 use crate::elf::{Elf, Segment};
+use crate::error::Shown;
 use crate::locator::Locator;
 use crate::names::{Names, Symbolized};
-use crate::symbols::{Symbols, Table};
+use crate::pointers::Pointers;
 
 /// An executable, a shared library or the debug file of one, in memory. Can be shared by threads.
 pub struct Image {
@@ -18,6 +21,7 @@ pub struct Image {
     proof: Proof,
     locator: Locator,
     names: Mutex<Option<Names>>,
+    pointers: OnceLock<Pointers>,
 }
 
 /// What is known about a file that was accepted for an image.
@@ -40,6 +44,7 @@ impl Image {
             proof,
             locator,
             names: Mutex::new(None),
+            pointers: OnceLock::new(),
         }
     }
 
@@ -73,34 +78,80 @@ impl Image {
         Some(&window[..end])
     }
 
+    /// Where the pointer stored at `address` points once the image is loaded, as an SVMA. For tables
+    /// of pointers to strings: [`string_at`](Image::string_at) then has the string. `None` for null,
+    /// for pointers into other images and where the file has no bytes.
+    pub fn pointer_at(&self, address: Svma) -> Option<Svma> {
+        let pointers = self.pointers.get_or_init(|| Pointers::load(&self.elf));
+        pointers.at(&self.elf, address)
+    }
+
     /// The functions at `address`, and the lines they were in. Never fails: what cannot be found is
     /// absent from the answer. The first call looks for debug files and reads them.
     pub fn symbolize(&self, address: Svma, kind: AddressKind) -> Symbolized {
+        self.with_names(|names| {
+            names.at(kind.probe(address), &|wanted: Wanted<'_>| {
+                let (comp_dir, path) = (wanted.comp_dir, wanted.path);
+                self.locator.split_units(&self.path, comp_dir, path)
+            })
+        })
+    }
+
+    /// The name of the variable at `address`, demangled, and how far into it the address is.
+    pub fn variable_at(&self, address: Svma) -> Option<(String, u64)> {
+        let found = self.with_names(|names| names.variable_at(address))?;
+        let name = String::from_utf8_lossy(&found.name).into_owned();
+        Some((demangle(&name).into_owned(), address.0 - found.address.0))
+    }
+
+    /// Whether `address` is in a segment of code.
+    pub fn is_code(&self, address: Svma) -> bool {
+        let mut segments = self.elf.segments.iter();
+        segments.any(|segment| segment.executable && segment.offset_of(address).is_some())
+    }
+
+    fn with_names<T>(&self, ask: impl FnOnce(&mut Names) -> T) -> T {
         // A decoder that panicked leaves the lock poisoned but the tables whole.
         let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
-        let names = names.get_or_insert_with(|| self.load_names());
-        let limits = &self.locator.options().limits;
-        names.at(kind.probe(address), limits, &|wanted: Wanted<'_>| {
-            self.locator
-                .split_units(&self.path, wanted.comp_dir, wanted.path)
-        })
+        ask(names.get_or_insert_with(|| self.load_names()))
+    }
+
+    /// What went wrong with the debug files of this image, a line each: files of the right name
+    /// that do not match, debug information that cannot be read. Empty before the first call of
+    /// [`symbolize`](Image::symbolize).
+    pub fn complaints(&self) -> Vec<String> {
+        let names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        names
+            .as_ref()
+            .map_or_else(Vec::new, |names| names.complaints.0.clone())
     }
 
     fn load_names(&self) -> Names {
         let limits = &self.locator.options().limits;
-        let dwarf = if self.elf.has_section(".debug_info") {
-            Dwarf::load(&self.elf, None, None, limits).ok()
-        } else {
-            None
-        };
-        let mut symbols = Vec::new();
-        for table in [Table::Full, Table::Dynamic] {
-            let loaded = Symbols::load(&self.elf, table);
-            if !loaded.is_empty() {
-                symbols.push((self.elf.clone(), loaded));
-            }
+        let files = debug_files::find(&self.elf, &self.path, &self.locator);
+        let mut complaints = Complaints::default();
+        for (path, refusal) in &files.refused {
+            complaints.add(format!("{} {refusal}", Shown(path)));
         }
-        Names::new(dwarf, symbols)
+        let dwarf = files.main.has_section(".debug_info").then(|| {
+            let (supplementary, package) = (&files.supplementary, &files.package);
+            Dwarf::load(
+                &files.main,
+                supplementary.as_ref(),
+                package.as_ref(),
+                limits,
+            )
+        });
+        let dwarf = dwarf.and_then(|loaded| {
+            loaded
+                .inspect_err(|why| complaints.add(format!("{}: {why}", Shown(&self.path))))
+                .ok()
+        });
+        let mut symbol_files = vec![files.main];
+        if !Arc::ptr_eq(&symbol_files[0], &self.elf) {
+            symbol_files.push(self.elf.clone());
+        }
+        Names::new(dwarf, symbol_files, complaints)
     }
 }
 

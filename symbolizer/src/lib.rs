@@ -7,6 +7,8 @@
 //!   accepted only if its size and digest, or its build ID, are the ones wanted.
 //! - [`Image`] answers questions about one image: the string at a link-time address, the chain of
 //!   (inlined) functions at a code address.
+//! - [`MarkupFilter`] and [`name_addresses`] do so for text of other origin: Fuchsia's symbolizer
+//!   markup, and lines with raw addresses.
 //!
 //! Addresses are *SVMAs* throughout: stated virtual memory addresses, as the linker wrote them into
 //! the file. The address in a process (AVMA) is the SVMA plus the image's load bias.
@@ -36,25 +38,34 @@
 #![forbid(unsafe_code)]
 
 mod address;
+mod debug_files;
 mod demangle;
 mod dwarf;
 mod elf;
 mod error;
+mod fetch;
 mod fingerprint;
 mod image;
 mod limits;
 mod locator;
+mod markup;
 mod meter;
 mod names;
 mod open;
+mod pointers;
+mod printable;
 mod symbols;
+mod text;
 
 pub use address::{AddressKind, Svma};
 pub use demangle::demangle;
 pub use elf::Segment;
 pub use error::{Error, Refusal};
+pub use fetch::{Artifact, Fetch};
 pub use fingerprint::{Digest, Fingerprint, magic_of};
 pub use image::{Image, Proof};
 pub use limits::Limits;
 pub use locator::{Locator, Options};
+pub use markup::MarkupFilter;
 pub use names::{Source, StackFrame, Symbolized};
+pub use text::{Loaded, name_addresses};

@@ -11,6 +11,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::elf::Elf;
 use crate::error::{Error, Refusal};
+use crate::fetch::{Artifact, Fetch};
 use crate::fingerprint::{Fingerprint, Hex};
 use crate::image::{Image, Proof};
 use crate::limits::Limits;
@@ -41,6 +42,7 @@ pub struct Locator {
 #[derive(Debug)]
 struct Shared {
     options: Options,
+    fetch: Option<Box<dyn Fetch>>,
     /// Every file below the image directories, with its size.
     files: OnceLock<Vec<(PathBuf, u64)>>,
 }
@@ -54,12 +56,31 @@ enum Strictness {
     SameAddresses,
 }
 
+impl Strictness {
+    /// Whether another digest than the one wanted may still do.
+    fn is_lenient(self, wanted: &Fingerprint) -> bool {
+        self == Strictness::SameAddresses && wanted.build_id.is_some()
+    }
+}
+
 impl Locator {
     /// A locator that looks where `options` says.
     pub fn new(options: Options) -> Locator {
-        let files = OnceLock::new();
+        Locator::build(options, None)
+    }
+
+    /// Likewise, asking `fetch` for what is in none of the directories.
+    pub fn with_fetch(options: Options, fetch: Box<dyn Fetch>) -> Locator {
+        Locator::build(options, Some(fetch))
+    }
+
+    fn build(options: Options, fetch: Option<Box<dyn Fetch>>) -> Locator {
         Locator {
-            shared: Arc::new(Shared { options, files }),
+            shared: Arc::new(Shared {
+                options,
+                fetch,
+                files: OnceLock::new(),
+            }),
         }
     }
 
@@ -121,7 +142,25 @@ impl Locator {
                 Err(refusal) => error.refused.push((candidate, refusal)),
             }
         }
+        if let Some(id) = &wanted.build_id
+            && let Some((bytes, source)) = self.fetch(id, Artifact::Executable)
+        {
+            match compare(bytes, wanted, strictness) {
+                Ok((elf, proof)) => return Ok(Image::new(elf, source, proof, self.clone())),
+                Err(refusal) => error.refused.push((source, refusal)),
+            }
+        }
         Err(error)
+    }
+
+    /// A file from the server, if there is one to ask, and the name to show for it.
+    pub(crate) fn fetch(&self, build_id: &[u8], what: Artifact) -> Option<(Arc<[u8]>, PathBuf)> {
+        let limit = self.options().limits.file_size;
+        let bytes = self.shared.fetch.as_ref()?.fetch(build_id, what, limit);
+        // A server that cannot be reached knows nothing.
+        let bytes = bytes.ok()??;
+        let source = PathBuf::from(format!("build-id:{}", Hex(build_id)));
+        Some((bytes.into(), source))
     }
 
     /// Files that may be the image, by name.
@@ -176,15 +215,16 @@ impl Locator {
             .collect()
     }
 
-    /// Reads a candidate and compares it with what is wanted, before anything parses it.
+    /// Reads a candidate and compares it with what is wanted.
     fn accept(
         &self,
         path: &Path,
         wanted: &Fingerprint,
         strictness: Strictness,
     ) -> Result<(Elf, Proof), Refusal> {
-        let lenient = strictness == Strictness::SameAddresses && wanted.build_id.is_some();
-        if let (Some(size), Some(_), false) = (wanted.size, wanted.digest, lenient) {
+        if let (Some(size), Some(_)) = (wanted.size, wanted.digest)
+            && !strictness.is_lenient(wanted)
+        {
             let found = open::size_of(path)?;
             if found != size {
                 return Err(Refusal::Size {
@@ -194,42 +234,10 @@ impl Locator {
             }
         }
         let bytes = open::read_regular(path, self.options().limits.file_size)?;
-        let mismatch = match wanted.digest {
-            Some(digest) => {
-                let found = digest.same_of(&bytes);
-                let size = wanted.size.unwrap_or(bytes.len() as u64);
-                if found == digest && size == bytes.len() as u64 {
-                    return Ok((parse(bytes)?, Proof::Digest));
-                }
-                Some(Refusal::Digest {
-                    found,
-                    wanted: digest,
-                })
-            }
-            None => None,
-        };
-        let build_id = wanted.build_id.as_ref();
-        match (build_id, mismatch) {
-            (Some(build_id), mismatch) if mismatch.is_none() || lenient => {
-                let elf = parse(bytes)?;
-                if elf.build_id.as_ref() != Some(build_id) {
-                    return Err(Refusal::BuildId {
-                        found: elf.build_id,
-                        wanted: build_id.clone(),
-                    });
-                }
-                if elf.only_debug && strictness == Strictness::SameBytes {
-                    return Err(Refusal::OnlyDebug);
-                }
-                Ok((elf, Proof::BuildId))
-            }
-            (_, Some(mismatch)) => Err(mismatch),
-            (_, None) => Err(Refusal::NothingToMatch),
-        }
+        compare(bytes, wanted, strictness)
     }
-
     pub(crate) fn read(&self, path: &Path) -> Result<Elf, Refusal> {
-        parse(open::read_regular(path, self.options().limits.file_size)?)
+        Elf::parse(open::read_regular(path, self.options().limits.file_size)?)
     }
 
     /// Files that may hold the rest of a split unit, which was compiled to `path` in `comp_dir` and
@@ -254,8 +262,32 @@ impl Locator {
     }
 }
 
-fn parse(bytes: Arc<[u8]>) -> Result<Elf, Refusal> {
-    Elf::parse(bytes).map_err(|error| Refusal::NotElf(error.to_string()))
+/// Compares a file with what is wanted, before anything parses it.
+fn compare(
+    bytes: Arc<[u8]>,
+    wanted: &Fingerprint,
+    strictness: Strictness,
+) -> Result<(Elf, Proof), Refusal> {
+    if let Some(digest) = wanted.digest {
+        let found = digest.same_of(&bytes);
+        let size = wanted.size.unwrap_or(bytes.len() as u64);
+        if found == digest && size == bytes.len() as u64 {
+            return Ok((Elf::parse(bytes)?, Proof::Digest));
+        }
+        if !strictness.is_lenient(wanted) {
+            return Err(Refusal::Digest {
+                found,
+                wanted: digest,
+            });
+        }
+    }
+    let build_id = wanted.build_id.as_ref().ok_or(Refusal::NothingToMatch)?;
+    let elf = Elf::parse(bytes)?;
+    elf.check_build_id(build_id)?;
+    if elf.only_debug && strictness == Strictness::SameBytes {
+        return Err(Refusal::OnlyDebug);
+    }
+    Ok((elf, Proof::BuildId))
 }
 
 /// Where a file of this path may be in `dir`: under the whole path, as in a copy of the other
@@ -286,7 +318,8 @@ pub(crate) fn below(dir: &Path, path: &Path) -> Vec<PathBuf> {
     paths
 }
 
-fn is_inside(dir: &Path, path: &Path) -> bool {
+/// Whether `path` exists in `dir`, links resolved.
+pub(crate) fn is_inside(dir: &Path, path: &Path) -> bool {
     match (dir.canonicalize(), path.canonicalize()) {
         (Ok(dir), Ok(path)) => path.starts_with(dir),
         _ => false,

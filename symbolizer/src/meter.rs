@@ -38,8 +38,15 @@ const ACCOUNTS: usize = 6;
 /// What may still be read of each kind of section over the life of an image. In honest files each
 /// thing is decoded once or twice, so a small multiple of the sections' sizes is plenty; it also
 /// bounds the memory that decoded tables take.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Allowance([u64; ACCOUNTS]);
+
+impl Default for Allowance {
+    /// Enough to find out that sections are empty.
+    fn default() -> Allowance {
+        Allowance([1 << 16; ACCOUNTS])
+    }
+}
 
 impl Allowance {
     /// Adds what a section of `size` bytes is good for.
@@ -58,7 +65,7 @@ impl Allowance {
             (Account::Text, text),
         ];
         for (account, times) in shares {
-            let more = (size as u64).saturating_mul(times).saturating_add(1 << 12);
+            let more = (size as u64).saturating_mul(times);
             let left = &mut self.0[account as usize];
             *left = left.saturating_add(more);
         }
@@ -73,6 +80,12 @@ thread_local! {
     static LEFT: [Cell<u64>; ACCOUNTS] = const { [const { Cell::new(0) }; ACCOUNTS] };
     static STEPS: Cell<u64> = const { Cell::new(0) };
     static FLOOR: Cell<usize> = const { Cell::new(usize::MAX) };
+    static STOPPED: Cell<Option<&'static str>> = const { Cell::new(None) };
+}
+
+/// Why the last [`metered`] call of this thread came to an end before the data did, if so.
+pub(crate) fn stopped() -> Option<&'static str> {
+    STOPPED.get()
 }
 
 /// Runs `decode`, which may read `steps` times and no more than `allowance`, from which what it
@@ -84,6 +97,7 @@ pub(crate) fn metered<T>(allowance: &mut Allowance, steps: u64, decode: impl FnO
         }
     });
     STEPS.set(steps);
+    STOPPED.set(None);
     FLOOR.set(stack_pointer().saturating_sub(STACK));
     let result = decode();
     FLOOR.set(usize::MAX);
@@ -132,14 +146,18 @@ impl Reader {
     #[inline]
     fn pay_from(&self, account: Account, steps: usize) -> Result<()> {
         let steps = steps as u64;
-        let paid = LEFT.with(|left| take(&left[account as usize], steps))
-            && STEPS.with(|left| take(left, steps))
-            && stack_pointer() >= FLOOR.get();
-        if paid {
-            Ok(())
+        if !LEFT.with(|left| take(&left[account as usize], steps)) {
+            STOPPED.set(Some(
+                "the debug information has to be read too many times over",
+            ));
+        } else if !STEPS.with(|left| take(left, steps)) {
+            STOPPED.set(Some("the debug information takes too long to read"));
+        } else if stack_pointer() < FLOOR.get() {
+            STOPPED.set(Some("entries of the debug information nest too deep"));
         } else {
-            Err(gimli::Error::UnexpectedEof(self.inner.offset_id()))
+            return Ok(());
         }
+        Err(gimli::Error::UnexpectedEof(self.inner.offset_id()))
     }
 }
 

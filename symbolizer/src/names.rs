@@ -1,15 +1,15 @@
 //! From a code address to the stack frames a person reads: DWARF first, then symbol tables, names
 //! demangled, everything remembered. One `Names` serves one image.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::address::Svma;
 use crate::demangle::demangle;
-use crate::dwarf::{Dwarf, FindDwo, RawFrame};
+use crate::dwarf::{Complaints, Dwarf, FindDwo, RawFrame};
 use crate::elf::Elf;
-use crate::limits::Limits;
-use crate::symbols::{Symbol, Symbols};
+use crate::symbols::{Kind, Symbol, Symbols, Table};
 
 /// One function at an address. Text is as the file has it, not made safe for a terminal.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -68,13 +68,17 @@ impl Symbolized {
 
 /// Everything that names an image's code, and what was found so far.
 pub(crate) struct Names {
-    pub dwarf: Option<Dwarf>,
-    /// Symbol tables with the files they are in, best first.
-    pub symbols: Vec<(Arc<Elf>, Symbols)>,
-    pub found: HashMap<Svma, Symbolized>,
-    pub found_size: usize,
-    pub readable: HashMap<Arc<str>, Arc<str>>,
-    pub readable_size: usize,
+    dwarf: Option<Dwarf>,
+    pub complaints: Complaints,
+    /// Files with symbol tables, best first.
+    symbol_files: Vec<Arc<Elf>>,
+    /// Their tables, once one was needed.
+    functions: OnceCell<Vec<(Arc<Elf>, Symbols)>>,
+    variables: OnceCell<Vec<(Arc<Elf>, Symbols)>>,
+    found: HashMap<Svma, Symbolized>,
+    found_size: usize,
+    readable: HashMap<Arc<str>, Arc<str>>,
+    readable_size: usize,
 }
 
 /// What is remembered may take about this many bytes. Then it is forgotten: a log with more
@@ -82,10 +86,13 @@ pub(crate) struct Names {
 const REMEMBERED: usize = 64 << 20;
 
 impl Names {
-    pub fn new(dwarf: Option<Dwarf>, symbols: Vec<(Arc<Elf>, Symbols)>) -> Names {
+    pub fn new(dwarf: Option<Dwarf>, symbol_files: Vec<Arc<Elf>>, complaints: Complaints) -> Names {
         Names {
             dwarf,
-            symbols,
+            complaints,
+            symbol_files,
+            functions: OnceCell::new(),
+            variables: OnceCell::new(),
             found: HashMap::new(),
             found_size: 0,
             readable: HashMap::new(),
@@ -94,11 +101,11 @@ impl Names {
     }
 
     /// What is at `probe`.
-    pub fn at(&mut self, probe: Svma, limits: &Limits, find_dwo: FindDwo<'_>) -> Symbolized {
+    pub fn at(&mut self, probe: Svma, find_dwo: FindDwo<'_>) -> Symbolized {
         if let Some(known) = self.found.get(&probe) {
             return known.clone();
         }
-        let found = self.look_up(probe, limits, find_dwo);
+        let found = self.look_up(probe, find_dwo);
         let files = found.frames.iter().filter_map(|frame| frame.file.as_ref());
         self.found_size += files.map(|file| file.len()).sum::<usize>()
             + found.frames.len() * size_of::<StackFrame>()
@@ -111,9 +118,9 @@ impl Names {
         found
     }
 
-    fn look_up(&mut self, probe: Svma, limits: &Limits, find_dwo: FindDwo<'_>) -> Symbolized {
+    fn look_up(&mut self, probe: Svma, find_dwo: FindDwo<'_>) -> Symbolized {
         let in_dwarf = match &mut self.dwarf {
-            Some(dwarf) => dwarf.frames(probe.0, limits, find_dwo).unwrap_or_default(),
+            Some(dwarf) => dwarf.frames(probe.0, find_dwo, &mut self.complaints),
             None => Vec::new(),
         };
         if in_dwarf.is_empty() {
@@ -133,11 +140,10 @@ impl Names {
                 line,
                 column,
             } = frame;
-            // Assembly has lines but no functions in its debug information.
-            let name = name.or_else(|| match index == last {
-                true => self.symbol_at(probe).map(|symbol| symbol.name),
-                false => None,
-            });
+            let name = match index == last {
+                true => self.outermost_name(probe, name),
+                false => name,
+            };
             StackFrame {
                 file: file.map(Arc::from),
                 line,
@@ -152,10 +158,46 @@ impl Names {
         }
     }
 
+    /// The name of the function that really is at `probe`, all inlined ones aside. Assembly has
+    /// lines but no functions in its debug information; static functions of C++ have a name there,
+    /// but not the linkage name with namespace and parameters that the symbol table has.
+    fn outermost_name(&self, probe: Svma, in_dwarf: Option<Vec<u8>>) -> Option<Vec<u8>> {
+        let is_mangled = |name: &[u8]| name.starts_with(b"_Z") || name.starts_with(b"_R");
+        match in_dwarf {
+            Some(name) if is_mangled(&name) => Some(name),
+            Some(name) => match self.symbol_at(probe) {
+                Some(symbol) if is_mangled(&symbol.name) => Some(symbol.name),
+                _ => Some(name),
+            },
+            None => self.symbol_at(probe).map(|symbol| symbol.name),
+        }
+    }
+
     fn symbol_at(&self, probe: Svma) -> Option<Symbol> {
-        self.symbols
+        let functions = self
+            .functions
+            .get_or_init(|| self.load_symbols(Kind::Function));
+        functions
             .iter()
             .find_map(|(elf, symbols)| symbols.find(elf, probe))
+    }
+
+    /// The variable around `address`.
+    pub fn variable_at(&self, address: Svma) -> Option<Symbol> {
+        let variables = self
+            .variables
+            .get_or_init(|| self.load_symbols(Kind::Variable));
+        variables
+            .iter()
+            .find_map(|(elf, symbols)| symbols.find(elf, address))
+    }
+
+    fn load_symbols(&self, kind: Kind) -> Vec<(Arc<Elf>, Symbols)> {
+        let load = |table: Table| {
+            let files = self.symbol_files.iter();
+            files.map(move |elf| (elf.clone(), Symbols::load(elf, table, kind)))
+        };
+        load(Table::Full).chain(load(Table::Dynamic)).collect()
     }
 
     /// A stack frame with nothing but a name. Taking names apart is the dearest part of a lookup

@@ -1,16 +1,23 @@
 //! Names from a symbol table, for addresses that DWARF does not cover. Names stay in the file until
 //! one is asked for: only addresses are kept.
 
-use object::elf::{STB_GLOBAL, STB_WEAK, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE};
+use object::elf::{STB_GLOBAL, STB_WEAK, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, STT_OBJECT};
 use object::{Object, ObjectSymbol, ObjectSymbolTable, SymbolFlags, SymbolIndex};
 
 use crate::address::Svma;
 use crate::elf::Elf;
 
-/// The functions of one symbol table, in order of address, one per address.
+/// The functions or the variables of one symbol table, in order of address, one per address.
 pub(crate) struct Symbols {
-    functions: Vec<Function>,
+    entries: Vec<Entry>,
     table: Table,
+}
+
+/// What symbols are asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    Function,
+    Variable,
 }
 
 /// Which of a file's two symbol tables.
@@ -23,14 +30,14 @@ pub(crate) enum Table {
 }
 
 #[derive(Clone, Copy)]
-struct Function {
+struct Entry {
     address: u64,
     size: u64,
     index: SymbolIndex,
     rank: u8,
 }
 
-/// A function that covers an address.
+/// A symbol that covers an address.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Symbol {
     pub name: Vec<u8>,
@@ -38,17 +45,17 @@ pub(crate) struct Symbol {
 }
 
 impl Symbols {
-    /// The functions in `table` of `elf`; empty if there is no such table.
-    pub fn load(elf: &Elf, table: Table) -> Symbols {
-        let mut functions = Vec::new();
+    /// The symbols in `table` of `elf`; empty if there is no such table.
+    pub fn load(elf: &Elf, table: Table, kind: Kind) -> Symbols {
+        let mut entries = Vec::new();
         if let Ok(file) = elf.object() {
             let symbols = match table {
                 Table::Full => file.symbols(),
                 Table::Dynamic => file.dynamic_symbols(),
             };
-            functions.extend(symbols.filter_map(|symbol| {
-                let rank = rank(symbol.flags())?;
-                (!symbol.is_undefined()).then(|| Function {
+            entries.extend(symbols.filter_map(|symbol| {
+                let rank = rank(symbol.flags(), kind)?;
+                (!symbol.is_undefined()).then(|| Entry {
                     address: symbol.address(),
                     size: symbol.size(),
                     index: symbol.index(),
@@ -56,28 +63,24 @@ impl Symbols {
                 })
             }));
         }
-        functions.sort_unstable_by_key(|it| (it.address, it.rank, it.index.0));
-        functions.dedup_by_key(|it| it.address);
-        Symbols { functions, table }
+        entries.sort_unstable_by_key(|it| (it.address, it.rank, it.index.0));
+        entries.dedup_by_key(|it| it.address);
+        Symbols { entries, table }
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.functions.is_empty()
-    }
-
-    /// The function around `probe`, which lies in a segment of code of `elf`.
+    /// The symbol around `probe`.
     pub fn find(&self, elf: &Elf, probe: Svma) -> Option<Symbol> {
         /// Functions may contain other symbols; how many of those to look behind.
         const NESTED: usize = 16;
 
-        let after = self.functions.partition_point(|it| it.address <= probe.0);
-        for function in self.functions[..after].iter().rev().take(NESTED) {
-            let covers = probe.0 - function.address < function.size;
+        let after = self.entries.partition_point(|it| it.address <= probe.0);
+        for entry in self.entries[..after].iter().rev().take(NESTED) {
+            let covers = probe.0 - entry.address < entry.size;
             // Hand-written assembly has no sizes: such a function goes on to the next symbol.
-            if (covers || function.size == 0)
-                && let Some(name) = self.name(elf, function.index)
+            if (covers || entry.size == 0)
+                && let Some(name) = self.name(elf, entry.index)
             {
-                let address = Svma(function.address);
+                let address = Svma(entry.address);
                 return Some(Symbol { name, address });
             }
         }
@@ -101,18 +104,18 @@ impl Symbols {
 }
 
 /// How good a name a symbol is for its address, lower is better: functions before plain labels,
-/// global before weak before local. Other kinds are no names of code.
-fn rank<S, T>(flags: SymbolFlags<S, T>) -> Option<u8> {
+/// global before weak before local. `None` if it is of another kind.
+fn rank<S, T>(flags: SymbolFlags<S, T>, kind: Kind) -> Option<u8> {
     let SymbolFlags::Elf { st_info, .. } = flags else {
         return None;
     };
-    let kind = match st_info.st_type() {
-        STT_FUNC | STT_GNU_IFUNC => 0,
-        STT_NOTYPE => 3,
+    let rank = match (kind, st_info.st_type()) {
+        (Kind::Function, STT_FUNC | STT_GNU_IFUNC) | (Kind::Variable, STT_OBJECT) => 0,
+        (Kind::Function, STT_NOTYPE) => 3,
         _ => return None,
     };
     Some(
-        kind + match st_info.st_bind() {
+        rank + match st_info.st_bind() {
             STB_GLOBAL => 0,
             STB_WEAK => 1,
             _ => 2,

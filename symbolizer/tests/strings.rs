@@ -50,3 +50,30 @@ fn text_that_the_program_may_have_changed_is_no_string_of_the_image() {
         assert_eq!(image.string_at(Svma(address), 100), None);
     }
 }
+
+#[test]
+fn tables_of_pointers_lead_to_their_strings() {
+    let dir = tempfile::tempdir().unwrap();
+    let kinds = [
+        ("fixed", "-no-pie -fno-pie"),
+        ("pie", "-pie -fPIE"),
+        ("shared", "-shared -fPIC"),
+        ("relr", "-pie -fPIE -Wl,-z,pack-relative-relocs"),
+    ];
+    for (name, flags) in kinds {
+        let path = compile(dir.path(), "gcc", flags, "chain.c", name);
+        let image = open(&path);
+        let (table, size) = support::symbol(&path, "table");
+        assert_eq!(size, 16);
+        for (index, text) in ["first entry", "second entry"].into_iter().enumerate() {
+            let entry = Svma(table.0 + 8 * index as u64);
+            let string = image.pointer_at(entry).unwrap();
+            assert_eq!(
+                image.string_at(string, 100),
+                Some(text.as_bytes()),
+                "{name}"
+            );
+        }
+        assert_eq!(image.pointer_at(Svma(1 << 40)), None);
+    }
+}

@@ -106,7 +106,7 @@ impl<T> Value<'_, T> {
 impl<'a> RawArgument<'a> {
     /// Reads one argument. The cursor may hold more than it.
     #[inline]
-    fn decode(cursor: &mut Cursor<'a>) -> Result<RawArgument<'a>, Malformed> {
+    pub(crate) fn decode(cursor: &mut Cursor<'a>) -> Result<RawArgument<'a>, Malformed> {
         let start = cursor.at();
         let header = cursor.word("argument")?;
         let wrong_size = Malformed {

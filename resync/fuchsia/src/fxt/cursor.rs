@@ -22,12 +22,28 @@ pub(crate) fn word_at(bytes: &[u8], at: usize) -> Option<u64> {
 pub(crate) struct Cursor<'a> {
     bytes: &'a [u8],
     at: usize,
+    /// Streams may lie beyond the bytes: they are passed over and read as empty.
+    measuring: bool,
 }
 
 impl<'a> Cursor<'a> {
     /// Starts at byte `at` of `bytes`, which offsets in errors count from.
     pub(crate) fn new(bytes: &'a [u8], at: usize) -> Cursor<'a> {
-        Cursor { bytes, at }
+        Cursor {
+            bytes,
+            at,
+            measuring: false,
+        }
+    }
+
+    /// A cursor that finds out where the record would end if there were enough bytes,
+    /// as long as the words that give its lengths are there.
+    pub(crate) fn measuring(bytes: &'a [u8], at: usize) -> Cursor<'a> {
+        Cursor {
+            bytes,
+            at,
+            measuring: true,
+        }
     }
 
     /// Bytes read so far, the header included.
@@ -46,13 +62,21 @@ impl<'a> Cursor<'a> {
     /// The next `len` bytes; their padding is passed over, and may hold anything.
     #[inline]
     pub(crate) fn stream(&mut self, len: u64, what: &'static str) -> Result<&'a [u8], Malformed> {
-        let left = self.bytes.len() - self.at;
-        if len > left as u64 || words_for(len as usize) * WORD > left {
-            return Err(self.ends_inside(what));
+        let left = self.rest().len();
+        // In 64 bits, where neither the padding nor the sum can overflow.
+        let padded = len.div_ceil(WORD as u64).saturating_mul(WORD as u64);
+        if padded > left as u64 {
+            if !self.measuring {
+                return Err(self.ends_inside(what));
+            }
+            let beyond = usize::try_from(padded).ok();
+            self.at = beyond
+                .and_then(|padded| self.at.checked_add(padded))
+                .ok_or_else(|| self.ends_inside(what))?;
+            return Ok(&[]);
         }
-        let len = len as usize;
-        let stream = &self.bytes[self.at..self.at + len];
-        self.at += words_for(len) * WORD;
+        let stream = &self.bytes[self.at..self.at + len as usize];
+        self.at += padded as usize;
         Ok(stream)
     }
 
@@ -60,19 +84,24 @@ impl<'a> Cursor<'a> {
     /// from the start of the record.
     pub(crate) fn sub(&mut self, len: usize) -> Option<Cursor<'a>> {
         let end = self.at.checked_add(len)?;
-        let sub = Cursor::new(self.bytes.get(..end)?, self.at);
+        let bytes = match self.bytes.get(..end) {
+            Some(bytes) => bytes,
+            None if self.measuring => self.bytes,
+            None => return None,
+        };
+        let sub = Cursor { bytes, ..*self };
         self.at = end;
         Some(sub)
     }
 
     /// The bytes from `from` up to here.
     pub(crate) fn since(&self, from: usize) -> &'a [u8] {
-        &self.bytes[from..self.at]
+        self.bytes.get(from..self.at).unwrap_or_default()
     }
 
     /// Everything not read yet.
     pub(crate) fn rest(&self) -> &'a [u8] {
-        &self.bytes[self.at..]
+        self.bytes.get(self.at..).unwrap_or_default()
     }
 
     fn ends_inside(&self, what: &'static str) -> Malformed {

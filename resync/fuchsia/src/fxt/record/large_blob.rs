@@ -58,19 +58,6 @@ impl<'a> LargeBlob<Raw<'a>> {
         header: RecordHeader,
         cursor: &mut Cursor<'a>,
     ) -> Result<Option<Self>, Malformed> {
-        let Some(mut blob) = LargeBlob::decode_prefix(header, cursor)? else {
-            return Ok(None);
-        };
-        let size = cursor.word("blob size")?;
-        blob.data = cursor.stream(size, "blob")?;
-        Ok(Some(blob))
-    }
-
-    /// Everything before the word that holds the blob's size.
-    fn decode_prefix(
-        header: RecordHeader,
-        cursor: &mut Cursor<'a>,
-    ) -> Result<Option<Self>, Malformed> {
         let format = header.field(FORMAT);
         if header.field(LARGE_TYPE) != BLOB || format > WITHOUT_METADATA {
             return Ok(None);
@@ -87,11 +74,12 @@ impl<'a> LargeBlob<Raw<'a>> {
         } else {
             None
         };
+        let size = cursor.word("blob size")?;
         Ok(Some(LargeBlob {
             category,
             name,
             origin,
-            data: &[],
+            data: cursor.stream(size, "blob")?,
         }))
     }
 

@@ -5,7 +5,7 @@ use core::fmt;
 
 use crate::fxt::bits::{Bits, bits};
 use crate::fxt::buffer::{Buffer, Words};
-use crate::fxt::cursor::{Cursor, WORD};
+use crate::fxt::cursor::Cursor;
 use crate::fxt::error::{Malformed, Problem, WriteError};
 use crate::fxt::header::{RecordHeader, RecordType};
 use crate::fxt::layer::{Layer, Raw};
@@ -103,14 +103,9 @@ impl<'a> Metadata<Raw<'a>> {
                 event: ProviderEvent(header.field(EVENT) as u8),
             },
             TRACE if header.field(TRACE_INFO) == TRACE_MAGIC => {
-                // The one record that must not grow: its eight bytes are the magic.
-                if header.field(MAGIC) != MAGIC_NUMBER || !cursor.rest().is_empty() {
+                if header.field(MAGIC) != MAGIC_NUMBER {
                     return Err(Malformed {
-                        at: if header.field(MAGIC) == MAGIC_NUMBER {
-                            WORD
-                        } else {
-                            0
-                        },
+                        at: 0,
                         problem: Problem::NotMagic,
                     });
                 }

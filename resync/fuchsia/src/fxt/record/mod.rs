@@ -100,39 +100,22 @@ impl<'a> Decoded<'a> {
             });
         }
         let mut cursor = Cursor::new(bytes, WORD);
-        let c = &mut cursor;
-        let record = match header.kind() {
-            RecordType::METADATA => Metadata::decode(header, c)?.map(Record::Metadata),
-            RecordType::INITIALIZATION => Some(Record::Initialization(Initialization::decode(c)?)),
-            RecordType::STRING => Some(Record::String(StringRecord::decode(header, c)?)),
-            RecordType::THREAD => Some(Record::Thread(ThreadRecord::decode(header, c)?)),
-            RecordType::EVENT => Some(Record::Event(Event::decode(header, c)?)),
-            RecordType::BLOB => Some(Record::Blob(Blob::decode(header, c)?)),
-            RecordType::USERSPACE_OBJECT => {
-                Some(Record::UserspaceObject(UserspaceObject::decode(header, c)?))
-            }
-            RecordType::KERNEL_OBJECT => {
-                Some(Record::KernelObject(KernelObject::decode(header, c)?))
-            }
-            RecordType::SCHEDULING => Scheduling::decode(header, c)?.map(Record::Scheduling),
-            RecordType::LOG => Some(Record::Log(Log::decode(header, c)?)),
-            RecordType::PROFILER => Profiler::decode(header, c)?.map(Record::Profiler),
-            RecordType::LARGE => LargeBlob::decode(header, c)?.map(Record::LargeBlob),
-            _ => None,
-        };
-        Ok(match record {
-            Some(record) => Decoded {
-                record,
-                extra: cursor.rest(),
-            },
-            None => Decoded {
-                record: Record::Unknown(Unknown {
-                    header,
-                    body: &bytes[WORD..],
-                }),
-                extra: &[],
-            },
-        })
+        let record = Record::decode(header, &mut cursor)?.unwrap_or_else(|| {
+            cursor = Cursor::new(bytes, bytes.len());
+            Record::Unknown(Unknown {
+                header,
+                body: &bytes[WORD..],
+            })
+        });
+        let extra = cursor.rest();
+        if !extra.is_empty() && matches!(record, Record::Metadata(Metadata::Magic)) {
+            // The one record that must not grow: its eight bytes are the magic.
+            return Err(Malformed {
+                at: WORD,
+                problem: Problem::NotMagic,
+            });
+        }
+        Ok(Decoded { record, extra })
     }
 
     /// Appends the record and its extra words to `out`, reserved bits and padding
@@ -151,7 +134,41 @@ impl<'a> Decoded<'a> {
     }
 }
 
-impl Record<Raw<'_>> {
+impl<'a> Record<Raw<'a>> {
+    /// Decodes what follows `header`. None if the type or subtype has no meaning yet.
+    #[inline]
+    fn decode(header: RecordHeader, c: &mut Cursor<'a>) -> Result<Option<Self>, Malformed> {
+        Ok(Some(match header.kind() {
+            RecordType::METADATA => return Ok(Metadata::decode(header, c)?.map(Record::Metadata)),
+            RecordType::INITIALIZATION => Record::Initialization(Initialization::decode(c)?),
+            RecordType::STRING => Record::String(StringRecord::decode(header, c)?),
+            RecordType::THREAD => Record::Thread(ThreadRecord::decode(header, c)?),
+            RecordType::EVENT => Record::Event(Event::decode(header, c)?),
+            RecordType::BLOB => Record::Blob(Blob::decode(header, c)?),
+            RecordType::USERSPACE_OBJECT => {
+                Record::UserspaceObject(UserspaceObject::decode(header, c)?)
+            }
+            RecordType::KERNEL_OBJECT => Record::KernelObject(KernelObject::decode(header, c)?),
+            RecordType::SCHEDULING => {
+                return Ok(Scheduling::decode(header, c)?.map(Record::Scheduling));
+            }
+            RecordType::LOG => Record::Log(Log::decode(header, c)?),
+            RecordType::PROFILER => return Ok(Profiler::decode(header, c)?.map(Record::Profiler)),
+            RecordType::LARGE => return Ok(LargeBlob::decode(header, c)?.map(Record::LargeBlob)),
+            _ => return Ok(None),
+        }))
+    }
+
+    /// The size in bytes that the parts of the record at the start of `bytes` add up
+    /// to, whatever its header says about its size, as far as it can be known: the
+    /// bytes may end before the record does. An independent check on the header.
+    pub(crate) fn measure(bytes: &'a [u8]) -> Option<usize> {
+        let header = RecordHeader(word_at(bytes, 0)?);
+        let mut cursor = Cursor::measuring(bytes, WORD);
+        Record::decode(header, &mut cursor).ok()??;
+        Some(cursor.at())
+    }
+
     /// Appends the record to `out`. Returns the number of bytes; `out` is as before
     /// on an error.
     pub fn encode(&self, out: &mut impl Buffer) -> Result<usize, WriteError> {

@@ -1,0 +1,432 @@
+//! Finding the records of a trace that may be damaged. The [`Scanner`] looks at a
+//! window of the input and says what is there: a record, or a gap; or it asks for a
+//! longer window. It holds no bytes itself, so the same decisions are made for a
+//! slice and for a stream that arrives byte by byte.
+//!
+//! A record whose parts add up to its size is believed without a look at what
+//! follows. Everything else is a question of which of two is damaged, the size or the
+//! content, and what stands where the size leads to answers it:
+//!
+//! ```text
+//! size zero                            -> seek the next records
+//! content contradicts itself           -> records where the size leads to? this record is lost,
+//!                                         otherwise seek
+//! content ends before the size does    -> records where the content ends? the size is damaged,
+//!                                         otherwise words were appended, which is legal
+//! size leads beyond the end            -> records where the content ends? the size is damaged;
+//!                                         records inside? likewise; otherwise the tail is torn
+//! type unknown, nothing follows        -> records inside? the size is damaged, otherwise believed
+//! ```
+
+use super::cursor::{WORD, word_at};
+use super::error::Malformed;
+use super::gap::{Gap, GapReason};
+use super::header::RecordHeader;
+use super::plausible::{Need, Window, are_arguments};
+use super::record::{BIG_ENDIAN_MAGIC_BYTES, Decoded, MAGIC_BYTES, Record};
+
+/// What the scanner found at the start of a window.
+pub(crate) enum Found<'w> {
+    /// A record of this many bytes.
+    Record(usize, Decoded<'w>),
+    /// A gap; it ends `consumed` bytes into the window.
+    Gap { gap: Gap, consumed: usize },
+    /// Nothing to report yet, but this many bytes are done with.
+    Nothing(usize),
+    /// The end of the trace.
+    End,
+}
+
+/// Where in a trace the scanner is. Offsets are those of the window's first byte.
+#[derive(Clone, Debug)]
+pub(crate) struct Scanner {
+    offset: u64,
+    /// Larger records are not asked for.
+    limit: u64,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum State {
+    /// A record should begin here.
+    Records,
+    /// Lost since `start`; looking for records.
+    Seeking {
+        start: u64,
+        reason: GapReason,
+    },
+    /// Passing over a record up to `end` without looking at it.
+    Skipping {
+        start: u64,
+        end: u64,
+        words: u64,
+    },
+    Ended,
+}
+
+impl Scanner {
+    /// At the start of a trace, never asking for more than `limit` bytes of a record.
+    pub(crate) fn new(limit: u64) -> Scanner {
+        Scanner {
+            offset: 0,
+            limit,
+            state: State::Records,
+        }
+    }
+
+    /// Offset of the window's first byte in the trace.
+    pub(crate) fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Looks at the start of `window`. The caller drops from it what was consumed.
+    #[inline]
+    pub(crate) fn step<'w>(&mut self, window: Window<'w>) -> Result<Found<'w>, Need> {
+        let found = match self.state {
+            State::Records => self.record(window)?,
+            State::Seeking { start, reason } => self.seek(window, start, reason)?,
+            State::Skipping { start, end, words } => self.skip(window, start, end, words)?,
+            State::Ended => Found::End,
+        };
+        self.offset += match &found {
+            Found::Record(consumed, _) | Found::Gap { consumed, .. } | Found::Nothing(consumed) => {
+                *consumed as u64
+            }
+            Found::End => 0,
+        };
+        Ok(found)
+    }
+
+    #[inline]
+    fn record<'w>(&mut self, window: Window<'w>) -> Result<Found<'w>, Need> {
+        let bytes = window.bytes;
+        let Some(word) = word_at(bytes, 0) else {
+            return self.end(window);
+        };
+        let header = RecordHeader(word);
+        let words = header.words();
+        let len = words.saturating_mul(WORD as u64);
+        // The common case: a record, whole and at hand.
+        if len <= bytes.len() as u64
+            && words != 0
+            && let Ok(decoded) = Decoded::decode(&bytes[..len as usize])
+            && decoded.extra.is_empty()
+            && !matches!(decoded.record, Record::Unknown(_))
+        {
+            return Ok(Found::Record(len as usize, decoded));
+        }
+        self.doubtful(window, header, len)
+    }
+
+    /// Fewer bytes than a header has.
+    fn end<'w>(&mut self, window: Window<'w>) -> Result<Found<'w>, Need> {
+        window.reaches(WORD)?;
+        self.state = State::Ended;
+        if window.bytes.is_empty() {
+            return Ok(Found::End);
+        }
+        let missing = (WORD - window.bytes.len()) as u64;
+        Ok(self.gap(window.bytes.len(), GapReason::Truncated { missing }))
+    }
+
+    /// A header, of a record of `len` bytes that is not simply there.
+    #[cold]
+    #[inline(never)]
+    fn doubtful<'w>(
+        &mut self,
+        window: Window<'w>,
+        header: RecordHeader,
+        len: u64,
+    ) -> Result<Found<'w>, Need> {
+        let words = header.words();
+        if self.offset == 0 && window.bytes.starts_with(&BIG_ENDIAN_MAGIC_BYTES) {
+            self.state = State::Ended;
+            return Ok(self.gap(WORD, GapReason::BigEndian));
+        }
+        if words == 0 {
+            return Ok(self.lost(GapReason::ZeroSize));
+        }
+        let Some(len) = usize::try_from(len).ok().filter(|_| len <= self.limit) else {
+            return self.over_limit(window, len, words);
+        };
+        if !window.reaches(len)? {
+            return self.beyond_end(window, len, words);
+        }
+        match Decoded::decode(&window.bytes[..len]) {
+            Ok(decoded) if matches!(decoded.record, Record::Unknown(_)) => {
+                self.unknown(window, len, decoded)
+            }
+            Ok(decoded) if decoded.extra.is_empty() => Ok(Found::Record(len, decoded)),
+            Ok(decoded) => {
+                let parts = len - decoded.extra.len();
+                if are_arguments(&decoded.record, decoded.extra) && window.continues_at(len)? {
+                    return Ok(Found::Record(len, decoded));
+                }
+                if window.records_at(parts)?
+                    || (!window.continues_at(len)? && window.continues_at(parts)?)
+                {
+                    let parts_words = (parts / WORD) as u64;
+                    let reason = GapReason::Swallows {
+                        words,
+                        parts: parts_words,
+                    };
+                    return Ok(self.gap(parts, reason));
+                }
+                self.leads_on(window, len, decoded)
+            }
+            Err(malformed) => self.malformed(window, len, malformed),
+        }
+    }
+
+    fn malformed<'w>(
+        &mut self,
+        window: Window<'w>,
+        len: usize,
+        malformed: Malformed,
+    ) -> Result<Found<'w>, Need> {
+        let reason = GapReason::Malformed(malformed);
+        // Either the size is damaged or a length inside. The parts win if known
+        // records follow where they end; what follows where the size ends need not
+        // be known.
+        let parts = Record::measure(window.bytes)
+            .filter(|&parts| parts != len && parts as u64 <= self.limit);
+        if let Some(parts) = parts
+            && (parts < len || !window.records_at(len)?)
+            && window.reaches(parts)?
+            && window.records_at(parts)?
+        {
+            return Ok(self.gap(parts, reason));
+        }
+        if window.continues_at(len)? {
+            return Ok(self.gap(len, reason));
+        }
+        if let Some(parts) = parts
+            && window.reaches(parts)?
+            && window.continues_at(parts)?
+        {
+            return Ok(self.gap(parts, reason));
+        }
+        Ok(self.lost(reason))
+    }
+
+    fn unknown<'w>(
+        &mut self,
+        window: Window<'w>,
+        len: usize,
+        decoded: Decoded<'w>,
+    ) -> Result<Found<'w>, Need> {
+        if !window.continues_at(len)? {
+            for at in (WORD..len).step_by(WORD) {
+                if window.records_at(at)? {
+                    let words = (len / WORD) as u64;
+                    return Ok(self.gap(at, GapReason::LeadsNowhere { words }));
+                }
+            }
+        }
+        self.leads_on(window, len, decoded)
+    }
+
+    /// A record that is believed unless nothing follows it and another trace begins
+    /// inside.
+    fn leads_on<'w>(
+        &mut self,
+        window: Window<'w>,
+        len: usize,
+        decoded: Decoded<'w>,
+    ) -> Result<Found<'w>, Need> {
+        if !window.continues_at(len)?
+            && let Some(at) = magic_in(&window.bytes[..len])
+        {
+            let words = (len / WORD) as u64;
+            return Ok(self.gap(at, GapReason::LeadsNowhere { words }));
+        }
+        Ok(Found::Record(len, decoded))
+    }
+
+    /// A record that would end behind the end of the trace.
+    fn beyond_end<'w>(
+        &mut self,
+        window: Window<'w>,
+        len: usize,
+        words: u64,
+    ) -> Result<Found<'w>, Need> {
+        let bytes = window.bytes;
+        let parts = Record::measure(bytes);
+        if parts != Some(len) {
+            let reason = GapReason::BeyondEnd { words };
+            if let Some(parts) = parts
+                && parts <= bytes.len()
+                && window.continues_at(parts)?
+            {
+                return Ok(self.gap(parts, reason));
+            }
+            // Up to the first place found and no further, so that many such records
+            // do not cost the length of the trace each.
+            for at in (0..bytes.len()).step_by(WORD) {
+                if at > 0 && window.several_at(at)? {
+                    return Ok(self.gap(at, reason));
+                }
+                let near = &bytes[at..bytes.len().min(at + 2 * WORD)];
+                if let Some(shift) = magic_in(near) {
+                    return Ok(self.gap(at + shift, reason));
+                }
+            }
+        }
+        self.state = State::Ended;
+        let missing = (len - bytes.len()) as u64;
+        Ok(self.gap(bytes.len(), GapReason::Truncated { missing }))
+    }
+
+    /// A record too large to be held: passed over if its parts confirm its size.
+    fn over_limit<'w>(
+        &mut self,
+        window: Window<'w>,
+        len: u64,
+        words: u64,
+    ) -> Result<Found<'w>, Need> {
+        let reason = GapReason::TooLarge { words };
+        let fits = match usize::try_from(len) {
+            Ok(len) => window.large_fits(0, len)?,
+            Err(_) => false,
+        };
+        if !fits {
+            if let Some(parts) = Record::measure(window.bytes)
+                && parts as u64 <= self.limit
+                && window.reaches(parts)?
+                && window.continues_at(parts)?
+            {
+                return Ok(self.gap(parts, reason));
+            }
+            return Ok(self.lost(reason));
+        }
+        self.state = State::Skipping {
+            start: self.offset,
+            end: self.offset + len,
+            words,
+        };
+        Ok(Found::Nothing(0))
+    }
+
+    fn skip<'w>(
+        &mut self,
+        window: Window<'w>,
+        start: u64,
+        end: u64,
+        words: u64,
+    ) -> Result<Found<'w>, Need> {
+        let left = usize::try_from(end - self.offset).unwrap_or(usize::MAX);
+        let consumed = left.min(window.bytes.len());
+        if consumed < left && !window.is_last {
+            return match consumed {
+                0 => Err(Need(1)),
+                _ => Ok(Found::Nothing(consumed)),
+            };
+        }
+        self.state = State::Records;
+        let mut reason = GapReason::TooLarge { words };
+        if consumed < left {
+            let missing = (left - consumed) as u64;
+            reason = GapReason::Truncated { missing };
+        }
+        let len = self.offset + consumed as u64 - start;
+        let gap = Gap {
+            offset: start,
+            len,
+            reason,
+        };
+        Ok(Found::Gap { gap, consumed })
+    }
+
+    /// Looks for the next records, at whole words from where things went wrong, and
+    /// for the magic number anywhere.
+    fn seek<'w>(
+        &mut self,
+        window: Window<'w>,
+        start: u64,
+        reason: GapReason,
+    ) -> Result<Found<'w>, Need> {
+        let bytes = window.bytes;
+        let mut at = 0;
+        loop {
+            // There is no record where the search began, but the magic number of
+            // another trace may begin inside its header.
+            let place = match self.records_near(window, start, at) {
+                Ok(place) => place,
+                // What lies before has been looked at and need not be kept.
+                Err(_) if at > 0 => return Ok(Found::Nothing(at)),
+                Err(need) => return Err(need),
+            };
+            let consumed = match place {
+                Place::Here(at) => {
+                    self.state = State::Records;
+                    at
+                }
+                Place::End => {
+                    self.state = State::Ended;
+                    bytes.len()
+                }
+                Place::NotHere => {
+                    at += WORD;
+                    continue;
+                }
+            };
+            let gap = Gap {
+                offset: start,
+                len: self.offset + consumed as u64 - start,
+                reason,
+            };
+            return Ok(Found::Gap { gap, consumed });
+        }
+    }
+
+    fn records_near(&self, window: Window<'_>, start: u64, at: usize) -> Result<Place, Need> {
+        if !window.reaches(at + WORD)? {
+            return Ok(Place::End);
+        }
+        if (at > 0 || self.offset > start) && window.records_at(at)? {
+            return Ok(Place::Here(at));
+        }
+        // The magic number needs no neighbours, nor alignment: it begins the second
+        // of two traces that were joined after the first had lost its tail.
+        if window.reaches(at + 2 * WORD)? {
+            let near = &window.bytes[at..at + 2 * WORD];
+            if let Some(shift) = magic_in(near) {
+                return Ok(Place::Here(at + shift));
+            }
+        }
+        Ok(Place::NotHere)
+    }
+
+    /// Gives up on the record that begins here and starts seeking.
+    fn lost<'w>(&mut self, reason: GapReason) -> Found<'w> {
+        self.state = State::Seeking {
+            start: self.offset,
+            reason,
+        };
+        Found::Nothing(0)
+    }
+
+    /// A gap of `len` bytes from here.
+    fn gap<'w>(&self, len: usize, reason: GapReason) -> Found<'w> {
+        Found::Gap {
+            gap: Gap {
+                offset: self.offset,
+                len: len as u64,
+                reason,
+            },
+            consumed: len,
+        }
+    }
+}
+
+enum Place {
+    Here(usize),
+    NotHere,
+    End,
+}
+
+/// Where the magic number stands in `bytes`, except at their start.
+fn magic_in(bytes: &[u8]) -> Option<usize> {
+    let mut words = bytes.windows(WORD).enumerate().skip(1);
+    words.find_map(|(at, word)| (word == MAGIC_BYTES).then_some(at))
+}

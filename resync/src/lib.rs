@@ -1,20 +1,29 @@
 //! The reader of crash-resilient binary logs.
 #![forbid(unsafe_code)]
 
+mod account;
 mod crc;
 mod gap;
 mod input;
 mod item;
+mod lane;
+mod recover;
 pub mod render;
 mod scan;
+mod sequences;
+mod suspect;
 mod tables;
+mod unmask;
 mod window;
 
+pub use account::{Account, GapReport, HoleReport, Malformed, Tally, ThreadReport, Times};
 pub use gap::{Damage, Gap, GapKind, Torn};
 pub use input::{Error, Input};
 pub use item::{FrameItem, Item, Items};
+pub use recover::{Options, Recovery};
 pub use scan::Work;
 pub use tables::{
     BacktraceEntry, Conflict, Image, ModuleEntry, Place, Provenance, RunInfo, StringId,
     StringLookup, Tables, Thread,
 };
+pub use unmask::decode;

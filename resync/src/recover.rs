@@ -102,11 +102,6 @@ impl Recovery {
         &self.tables
     }
 
-    /// The same, to be changed by whoever rebuilds what is lost.
-    pub(crate) fn tables_mut(&mut self) -> &mut Tables {
-        &mut self.tables
-    }
-
     /// Records that were written and are not in the inputs, as far as sequences
     /// tell.
     pub fn lost(&self) -> u64 {

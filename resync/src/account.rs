@@ -1,0 +1,384 @@
+//! What became of the bytes of an input, and of the records of a thread: the
+//! numbers and lists that a report is made of.
+
+use crate::gap::{Damage, Gap, GapKind};
+use crate::scan::Work;
+use logdef_wire::msgpack::DecodeError;
+use logdef_wire::{Run, ThreadNumber};
+
+/// Gaps of one input that are listed; more are only counted.
+const GAPS: usize = 1 << 17;
+/// Malformed records of one input that are listed.
+const MALFORMED: usize = 1 << 12;
+/// Holes that no gap explains, listed for one input.
+const HOLES: usize = 1 << 16;
+/// Losses listed for one gap.
+const LOSSES: usize = 256;
+/// How many gaps between a thread's records are looked at to explain a hole.
+const NEAR: usize = 64;
+
+/// How many, and how many bytes they take.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Tally {
+    /// How many.
+    pub count: u64,
+    /// How many bytes.
+    pub bytes: u64,
+}
+
+impl Tally {
+    #[inline]
+    pub(crate) fn add(&mut self, bytes: u64) {
+        self.count += 1;
+        self.bytes += bytes;
+    }
+}
+
+/// Earliest and latest of some times, in nanoseconds since the Unix epoch.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Times(pub Option<(u64, u64)>);
+
+impl Times {
+    #[inline]
+    pub(crate) fn add(&mut self, time: u64) {
+        if time != 0 {
+            let (first, last) = self.0.unwrap_or((time, time));
+            self.0 = Some((first.min(time), last.max(time)));
+        }
+    }
+}
+
+/// What became of the bytes of an input. The four tallies add up to its length.
+#[derive(Clone, Debug)]
+pub struct Account {
+    /// The input's name.
+    pub name: String,
+    /// Its length, decompressed.
+    pub bytes: u64,
+    /// Valid frames.
+    pub frames: Tally,
+    /// Zeros between frames.
+    pub padding: Tally,
+    /// Frames that were never finished.
+    pub torn: Tally,
+    /// Bytes that were something else once.
+    pub damage: Tally,
+    /// Records by tag, suspect ones apart.
+    pub records: [u64; 128],
+    /// Data records without run or sequence, whose loss would go unnoticed.
+    pub without_identity: u64,
+    /// Frames that were found between damages and belong to no run of this log.
+    pub suspect: u64,
+    /// Data records whose run and sequence were seen before.
+    pub repeated: u64,
+    /// Data records of threads beyond those that are followed.
+    pub untracked: u64,
+    /// Frames whose checksum is right and whose record breaks the grammar.
+    pub malformed: u64,
+    /// Where the first of them stand.
+    pub malformed_list: Vec<Malformed>,
+    /// Torn frames, damage and padding, in order.
+    pub gaps: Vec<GapReport>,
+    /// Gaps beyond those listed.
+    pub gaps_unlisted: u64,
+    /// Records that are missing where no byte is.
+    pub holes: Vec<HoleReport>,
+    /// Times of its records.
+    pub times: Times,
+    /// What it cost to scan it.
+    pub work: Work,
+    /// Gaps from here on wait for the record behind them.
+    open_gaps: usize,
+    unexplained: Vec<Hole>,
+}
+
+/// A frame whose record breaks the grammar.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Malformed {
+    /// Offset of the frame.
+    pub offset: u64,
+    /// What is wrong, at which offset of the body.
+    pub error: DecodeError,
+}
+
+/// A gap and what it cost.
+#[derive(Clone, Debug)]
+pub struct GapReport {
+    /// Where and what it is.
+    pub gap: Gap,
+    /// Records lost in it.
+    pub lost: u64,
+    /// Whether that is all: the threads around the gap went on behind it, and no
+    /// other gap can have taken part of it.
+    pub exact: bool,
+    /// The threads that lost records here, else those around the gap.
+    pub threads: Vec<(Run, ThreadNumber)>,
+    /// Times of the record before and the record behind, if there are.
+    pub times: (Option<u64>, Option<u64>),
+    losses: Losses,
+    /// Another gap may have taken part of the loss.
+    shared: bool,
+    before: Option<usize>,
+    after: Option<usize>,
+}
+
+/// The holes in threads' sequences that a gap explains.
+pub(crate) type Losses = Vec<Hole>;
+
+/// Counts of a thread that were jumped over.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hole {
+    pub(crate) thread: usize,
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+}
+
+/// Records that are missing where no byte is: they were deleted, or never were
+/// in this input.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct HoleReport {
+    /// The run.
+    pub run: Run,
+    /// The thread.
+    pub number: ThreadNumber,
+    /// The first count that is missing.
+    pub from: u64,
+    /// How many are.
+    pub lost: u64,
+}
+
+/// What is known of a thread's records over all inputs.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct ThreadReport {
+    /// The run.
+    pub run: Run,
+    /// The thread's number in it.
+    pub number: ThreadNumber,
+    /// Its records, repeated ones included.
+    pub records: u64,
+    /// The lowest count.
+    pub first: u64,
+    /// The highest count.
+    pub last: u64,
+    /// Records that came before the first: lost, or in a file that is not here.
+    pub before_first: u64,
+    /// Records between the first and the last that are not here.
+    pub lost: u64,
+    /// Records that the writer had to drop, and said so.
+    pub dropped: u64,
+    /// Records that are here more than once.
+    pub repeated: u64,
+    /// Time of the earliest.
+    pub first_time: u64,
+    /// Time of the latest.
+    pub last_time: u64,
+}
+
+impl Account {
+    pub(crate) fn new(name: &str) -> Account {
+        Account {
+            name: name.to_owned(),
+            bytes: 0,
+            frames: Tally::default(),
+            padding: Tally::default(),
+            torn: Tally::default(),
+            damage: Tally::default(),
+            records: [0; 128],
+            without_identity: 0,
+            suspect: 0,
+            repeated: 0,
+            untracked: 0,
+            malformed: 0,
+            malformed_list: Vec::new(),
+            gaps: Vec::new(),
+            gaps_unlisted: 0,
+            holes: Vec::new(),
+            times: Times::default(),
+            work: Work::default(),
+            open_gaps: 0,
+            unexplained: Vec::new(),
+        }
+    }
+
+    /// Whether there is no damage, and no malformed or suspect frame. Torn
+    /// frames are clean: that is what a crash looks like.
+    pub fn is_clean(&self) -> bool {
+        self.damage.count == 0 && self.malformed == 0 && self.suspect == 0
+    }
+
+    /// Data records.
+    pub fn data(&self) -> u64 {
+        self.records[logdef_wire::Tag::DATA.0 as usize]
+    }
+
+    /// Records lost here, as far as sequences tell.
+    pub fn lost(&self) -> u64 {
+        let gaps: u64 = self.gaps.iter().map(|gap| gap.lost).sum();
+        gaps + self.holes.iter().map(|hole| hole.lost).sum::<u64>()
+    }
+
+    /// The damage at or behind an offset.
+    pub fn gap_at(&self, offset: u64) -> Option<&GapReport> {
+        let at = self
+            .gaps
+            .binary_search_by_key(&offset, |gap| gap.gap.offset);
+        at.ok().map(|at| &self.gaps[at])
+    }
+
+    pub(crate) fn add_gap(&mut self, gap: Gap, previous: Option<(usize, u64)>) {
+        match gap.kind {
+            GapKind::Padding => self.padding.add(gap.len),
+            GapKind::Torn(_) => self.torn.add(gap.len),
+            GapKind::Damage(_) => self.damage.add(gap.len),
+        }
+        if self.gaps.len() >= GAPS {
+            self.gaps_unlisted += 1;
+            return;
+        }
+        self.gaps.push(GapReport {
+            gap,
+            lost: 0,
+            exact: false,
+            threads: Vec::new(),
+            times: (previous.map(|(_, time)| time), None),
+            losses: Losses::new(),
+            shared: false,
+            before: previous.map(|(thread, _)| thread),
+            after: None,
+        });
+    }
+
+    pub(crate) fn add_malformed(&mut self, malformed: Malformed) {
+        self.malformed += 1;
+        if self.malformed_list.len() < MALFORMED {
+            self.malformed_list.push(malformed);
+        }
+    }
+
+    pub(crate) fn gaps_so_far(&self) -> usize {
+        self.gaps.len()
+    }
+
+    /// The gaps since the record before have this one behind them.
+    #[inline]
+    pub(crate) fn close_gaps(&mut self, thread: usize, time: u64) {
+        for gap in &mut self.gaps[self.open_gaps..] {
+            gap.after = Some(thread);
+            gap.times.1 = Some(time);
+        }
+        self.open_gaps = self.gaps.len();
+    }
+
+    /// A thread's count jumped; its record before stood behind gap `since`.
+    pub(crate) fn add_hole(&mut self, hole: Hole, since: usize) {
+        let since = since.min(self.gaps.len());
+        let between = &mut self.gaps[since..];
+        let damaged = |gap: &GapReport| gap.gap.is_damage();
+        let near = between.len().min(NEAR);
+        let first = between[..near].iter().position(damaged);
+        let start = between.len() - near;
+        let last = between[start..]
+            .iter()
+            .rposition(damaged)
+            .map(|at| start + at);
+        match (first, last) {
+            (Some(first), _) => between[first].lose(hole),
+            (None, Some(last)) => between[last].lose(hole),
+            (None, None) => self.lose_block(hole, since),
+        }
+        if let (Some(first), Some(last)) = (first, last)
+            && first != last
+        {
+            // Which of them took which record cannot be told.
+            let gaps = &mut self.gaps[since..];
+            for gap in gaps[first..].iter_mut().take(NEAR) {
+                gap.shared = true;
+            }
+            gaps[last].shared = true;
+        }
+    }
+
+    /// Zeros that a thread's sequence jumps across are no padding: a block of
+    /// the file was lost.
+    fn lose_block(&mut self, hole: Hole, since: usize) {
+        let is_padding = |gap: &GapReport| gap.gap.kind == GapKind::Padding;
+        let between = &self.gaps[since..];
+        // The zeros where this thread was last, else those before it came back.
+        let first = between.iter().take(1).position(is_padding);
+        let last = || {
+            between
+                .len()
+                .checked_sub(1)
+                .filter(|at| is_padding(&between[*at]))
+        };
+        match first.or_else(last) {
+            Some(at) => {
+                let gap = &mut self.gaps[since + at];
+                gap.gap.kind = GapKind::Damage(Damage::LostBlock);
+                gap.lose(hole);
+                let len = gap.gap.len;
+                self.padding.count -= 1;
+                self.padding.bytes -= len;
+                self.damage.add(len);
+            }
+            None if self.unexplained.len() < HOLES => self.unexplained.push(hole),
+            None => {}
+        }
+    }
+
+    /// A loss is exact where the threads on both sides went on behind the gap.
+    /// `ends` tells how many gaps a thread's last record has before it.
+    pub(crate) fn settle_exactness(&mut self, ends: impl Fn(usize) -> usize) {
+        for (index, gap) in self.gaps.iter_mut().enumerate() {
+            let goes_on = gap.before.is_some_and(|thread| ends(thread) > index);
+            gap.exact = goes_on && gap.after.is_some() && !gap.shared;
+        }
+    }
+
+    /// Counts what is lost, now that all inputs were seen: what a hole lacks may
+    /// stand elsewhere.
+    pub(crate) fn settle_losses(&mut self, missing: &mut impl FnMut(usize, u64, u64) -> u64) {
+        for gap in &mut self.gaps {
+            for hole in &mut gap.losses {
+                gap.lost += missing(hole.thread, hole.from, hole.to);
+            }
+        }
+        self.unexplained.retain_mut(|hole| {
+            hole.to = hole.from + missing(hole.thread, hole.from, hole.to);
+            hole.to > hole.from
+        });
+    }
+
+    /// Replaces indices of threads by their names.
+    pub(crate) fn name_threads(&mut self, threads: &[ThreadReport]) {
+        for gap in &mut self.gaps {
+            let lossy = gap.losses.iter().map(|hole| hole.thread);
+            let mut named: Vec<usize> = lossy.collect();
+            if named.is_empty() && gap.gap.is_damage() {
+                named.extend(gap.before);
+                named.extend(gap.after);
+            }
+            named.sort_unstable();
+            named.dedup();
+            let name = |thread: usize| (threads[thread].run, threads[thread].number);
+            gap.threads = named.into_iter().map(name).collect();
+            gap.losses = Losses::new();
+        }
+        let name = |hole: &Hole| HoleReport {
+            run: threads[hole.thread].run,
+            number: threads[hole.thread].number,
+            from: hole.from,
+            lost: hole.to - hole.from,
+        };
+        self.holes = self.unexplained.drain(..).map(|hole| name(&hole)).collect();
+    }
+}
+
+impl GapReport {
+    fn lose(&mut self, hole: Hole) {
+        match self.losses.len() < LOSSES {
+            true => self.losses.push(hole),
+            false => self.shared = true,
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! What images tell about a log, behind one trait: the string at a link-time
+//! address, the functions and lines at a code address. The symbolizer answers
+//! through it; without images nothing is known, and that is an answer too.
+
+use crate::tables::Image;
+use logdef_symbolizer::{AddressKind, Digest, Fingerprint, Locator};
+use logdef_wire::Svma;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+pub use logdef_symbolizer::StackFrame as Function;
+
+/// The longest string that is read from an image.
+const LONGEST: usize = 1 << 16;
+/// Addresses whose functions are remembered.
+const REMEMBERED: usize = 1 << 16;
+
+/// Answers questions about images.
+pub trait Images: fmt::Debug {
+    /// The string at a link-time address of the image that logged, without its
+    /// NUL. Only the very image will do.
+    fn string_at(&mut self, image: &Image, address: Svma) -> Option<Vec<u8>>;
+
+    /// The functions at an address of code in an image, innermost first; all but
+    /// the last are inlined. Empty if nothing is known.
+    fn functions(&mut self, image: &Image, address: Svma, exact: bool) -> Arc<[Function]>;
+
+    /// What went wrong with images, a line each, since this was asked last.
+    fn complaints(&mut self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// No images at hand.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoImages;
+
+impl Images for NoImages {
+    fn string_at(&mut self, _: &Image, _: Svma) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn functions(&mut self, _: &Image, _: Svma, _: bool) -> Arc<[Function]> {
+        Arc::default()
+    }
+}
+
+/// Images that a locator finds, each looked for once.
+pub struct LocatedImages {
+    locator: Locator,
+    strings: HashMap<Image, Option<logdef_symbolizer::Image>>,
+    symbols: HashMap<Image, Option<Arc<logdef_symbolizer::Image>>>,
+    functions: HashMap<(Image, Svma, bool), Arc<[Function]>>,
+    complaints: Vec<String>,
+}
+
+impl fmt::Debug for LocatedImages {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LocatedImages")
+            .field("locator", &self.locator)
+            .finish_non_exhaustive()
+    }
+}
+
+impl LocatedImages {
+    /// Images where `locator` looks.
+    pub fn new(locator: Locator) -> LocatedImages {
+        LocatedImages {
+            locator,
+            strings: HashMap::new(),
+            symbols: HashMap::new(),
+            functions: HashMap::new(),
+            complaints: Vec::new(),
+        }
+    }
+}
+
+impl Images for LocatedImages {
+    fn string_at(&mut self, image: &Image, address: Svma) -> Option<Vec<u8>> {
+        if !self.strings.contains_key(image) {
+            let found = self.locator.image(&image.path, &fingerprint(image));
+            if let Err(error) = &found {
+                self.complaints.push(error.to_string());
+            }
+            self.strings.insert(image.clone(), found.ok());
+        }
+        let found = self.strings.get(image)?.as_ref()?;
+        let address = logdef_symbolizer::Svma(address.0);
+        found.string_at(address, LONGEST).map(<[u8]>::to_vec)
+    }
+
+    fn functions(&mut self, image: &Image, address: Svma, exact: bool) -> Arc<[Function]> {
+        let key = (image.clone(), address, exact);
+        if let Some(known) = self.functions.get(&key) {
+            return known.clone();
+        }
+        if !self.symbols.contains_key(image) {
+            let found = self.locator.for_symbols(&image.path, &fingerprint(image));
+            if let Err(error) = &found {
+                self.complaints.push(error.to_string());
+            }
+            self.symbols.insert(image.clone(), found.ok().map(Arc::new));
+        }
+        let kind = match exact {
+            true => AddressKind::Exact,
+            false => AddressKind::ReturnAddress,
+        };
+        let functions: Arc<[Function]> = match &self.symbols[image] {
+            Some(found) => {
+                let address = logdef_symbolizer::Svma(address.0);
+                found.symbolize(address, kind).frames().into()
+            }
+            None => Arc::default(),
+        };
+        if self.functions.len() >= REMEMBERED {
+            self.functions.clear();
+        }
+        self.functions.insert(key, functions.clone());
+        functions
+    }
+
+    fn complaints(&mut self) -> Vec<String> {
+        let mut complaints = std::mem::take(&mut self.complaints);
+        complaints.sort();
+        complaints.dedup();
+        complaints
+    }
+}
+
+fn fingerprint(image: &Image) -> Fingerprint {
+    Fingerprint {
+        size: image.size,
+        digest: image.digest.as_deref().and_then(Digest::from_slice),
+        build_id: image.build_id.clone(),
+    }
+}

@@ -1,0 +1,249 @@
+//! Lanes: stretches of an input within which each thread's records stand in
+//! their own order. A chunk is a lane, so is an appended log, so is each part of
+//! a file that was concatenated from several. What can be merged by time is
+//! lanes; a table of them is small however long the input.
+
+use logdef_wire::{Run, ThreadNumber};
+use std::collections::HashMap;
+
+/// Lanes in one set of inputs; beyond that the last one goes on.
+const LANES: usize = 1 << 18;
+/// Threads in one lane; beyond that a new one begins.
+const THREADS: usize = 4096;
+
+/// A thread of a run.
+pub(crate) type ThreadKey = (Run, ThreadNumber);
+
+/// A stretch of an input.
+#[derive(Clone, Debug)]
+pub(crate) struct Lane {
+    pub(crate) input: u32,
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    /// The lowest time that its records are merged by.
+    pub(crate) key: u64,
+    /// Its threads, in the order of their first records.
+    pub(crate) threads: Vec<LaneThread>,
+}
+
+/// What a lane holds of a thread.
+#[derive(Clone, Debug)]
+pub(crate) struct LaneThread {
+    pub(crate) key: ThreadKey,
+    pub(crate) first: u64,
+    pub(crate) last: u64,
+    pub(crate) first_time: u64,
+    pub(crate) last_time: u64,
+    /// No record here is merged before this time, since the thread has earlier
+    /// records of that time elsewhere: its clock was set back.
+    pub(crate) floor: u64,
+}
+
+/// Cuts inputs into lanes.
+#[derive(Debug, Default)]
+pub(crate) struct Lanes {
+    done: Vec<Lane>,
+    input: u32,
+    start: u64,
+    /// Where the frames start that belong with the next data record.
+    lead: Option<u64>,
+    chunk_end: u64,
+    threads: Vec<LaneThread>,
+    index: HashMap<ThreadKey, usize>,
+    current: usize,
+}
+
+impl Lanes {
+    pub(crate) fn begin_input(&mut self, input: u32) {
+        self.input = input;
+        self.start = 0;
+        self.lead = None;
+        self.chunk_end = 0;
+    }
+
+    pub(crate) fn end_input(&mut self, end: u64) {
+        self.close(end);
+    }
+
+    /// A frame that is no data record.
+    pub(crate) fn other(&mut self, offset: u64) {
+        if self.chunk_end != 0 && offset >= self.chunk_end {
+            self.cut(offset);
+        }
+        self.lead.get_or_insert(offset);
+    }
+
+    /// A preamble that opens a chunk.
+    pub(crate) fn chunk(&mut self, offset: u64, size: u64) {
+        self.cut(offset);
+        self.chunk_end = offset.saturating_add(size);
+        self.lead.get_or_insert(offset);
+    }
+
+    /// A data record.
+    #[inline]
+    pub(crate) fn data(&mut self, offset: u64, key: ThreadKey, count: u64, time: u64) {
+        let lead = self.lead.take().unwrap_or(offset);
+        if self.chunk_end != 0 && offset >= self.chunk_end {
+            self.cut(lead);
+        }
+        if let Some(thread) = self.threads.get_mut(self.current)
+            && thread.key == key
+            && thread.last < count
+        {
+            thread.last = count;
+            thread.last_time = thread.last_time.max(time);
+            return;
+        }
+        self.switch(lead, key, count, time);
+    }
+
+    fn switch(&mut self, lead: u64, key: ThreadKey, count: u64, time: u64) {
+        if let Some(&known) = self.index.get(&key) {
+            let thread = &mut self.threads[known];
+            if thread.last < count || self.done.len() >= LANES {
+                thread.last = thread.last.max(count);
+                thread.last_time = thread.last_time.max(time);
+                self.current = known;
+                return;
+            }
+            self.cut(lead);
+        } else if self.threads.len() >= THREADS {
+            self.cut(lead);
+        }
+        if self.threads.len() >= THREADS {
+            return;
+        }
+        self.current = self.threads.len();
+        self.index.insert(key, self.current);
+        self.threads.push(LaneThread {
+            key,
+            first: count,
+            last: count,
+            first_time: time,
+            last_time: time,
+            floor: 0,
+        });
+    }
+
+    fn cut(&mut self, offset: u64) {
+        if self.done.len() < LANES {
+            self.close(offset);
+        }
+        self.chunk_end = 0;
+    }
+
+    fn close(&mut self, end: u64) {
+        if end > self.start {
+            let mut threads = std::mem::take(&mut self.threads);
+            threads.shrink_to_fit();
+            self.done.push(Lane {
+                input: self.input,
+                start: self.start,
+                end,
+                key: 0,
+                threads,
+            });
+        }
+        self.threads.clear();
+        self.index.clear();
+        self.current = 0;
+        self.start = end;
+    }
+
+    /// The lanes, with the times they are merged by.
+    pub(crate) fn finish(self) -> Vec<Lane> {
+        let mut lanes = self.done;
+        let mut order: Vec<(ThreadKey, u64, u32, u32)> = Vec::new();
+        for (lane, entry) in lanes.iter().enumerate() {
+            for (thread, part) in entry.threads.iter().enumerate() {
+                order.push((part.key, part.first, lane as u32, thread as u32));
+            }
+        }
+        order.sort_unstable();
+        let mut current = None;
+        // Of the parts before this one: the highest count, and the highest time
+        // of those that end before it starts.
+        let mut ended: Vec<(u64, u64)> = Vec::new();
+        let mut floor = 0;
+        for (key, first, lane, thread) in order {
+            if current != Some(key) {
+                current = Some(key);
+                ended.clear();
+                floor = 0;
+            }
+            ended.retain(|(last, time)| {
+                let before = *last < first;
+                if before {
+                    floor = floor.max(*time);
+                }
+                !before
+            });
+            let part = &mut lanes[lane as usize].threads[thread as usize];
+            part.floor = floor;
+            if ended.len() < 64 {
+                ended.push((part.last, part.last_time.max(floor)));
+            }
+        }
+        for lane in &mut lanes {
+            let keys = lane
+                .threads
+                .iter()
+                .map(|part| part.first_time.max(part.floor));
+            lane.key = keys.min().unwrap_or(0);
+        }
+        lanes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(number: u64) -> ThreadKey {
+        (Run(1), ThreadNumber(number))
+    }
+
+    #[test]
+    fn a_chunk_is_a_lane_and_so_is_what_repeats() {
+        let mut lanes = Lanes::default();
+        lanes.begin_input(0);
+        lanes.chunk(0, 100);
+        lanes.data(10, key(1), 0, 5);
+        lanes.chunk(100, 100);
+        lanes.other(110);
+        lanes.data(120, key(2), 0, 3);
+        // Appended behind the chunk, with a logdef before it.
+        lanes.other(200);
+        lanes.data(210, key(1), 1, 9);
+        lanes.data(220, key(2), 1, 9);
+        // The same again: a copy.
+        lanes.other(230);
+        lanes.data(240, key(1), 1, 9);
+        lanes.end_input(300);
+        let lanes = lanes.finish();
+        let ranges: Vec<_> = lanes
+            .iter()
+            .map(|lane| (lane.start, lane.end, lane.key))
+            .collect();
+        assert_eq!(
+            ranges,
+            [(0, 100, 5), (100, 200, 3), (200, 230, 9), (230, 300, 9)]
+        );
+    }
+
+    #[test]
+    fn a_clock_set_back_lifts_later_lanes_and_copies_stay_level() {
+        let mut lanes = Lanes::default();
+        lanes.begin_input(0);
+        for copy in [0, 1000] {
+            for (at, count, time) in [(0, 0, 100), (100, 1, 40), (200, 2, 50)] {
+                lanes.chunk(copy + at, 100);
+                lanes.data(copy + at + 10, key(1), count, time);
+            }
+        }
+        lanes.end_input(2000);
+        let keys: Vec<_> = lanes.finish().iter().map(|lane| lane.key).collect();
+        assert_eq!(keys, [100, 100, 100, 100, 100, 100]);
+    }
+}

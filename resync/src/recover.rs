@@ -1,0 +1,445 @@
+//! One pass over all inputs: every byte accounted for, every logdef in its
+//! table, every loss counted, and what the merger needs to put records in order.
+//! Reads frames and never renders anything.
+
+use crate::account::{Account, Hole, Malformed, ThreadReport};
+use crate::gap::Gap;
+use crate::input::{Error, Input};
+use crate::item::{FrameItem, Item, Items};
+use crate::lane::{Lane, Lanes, ThreadKey};
+use crate::sequences::Intervals;
+use crate::suspect::{Suspects, Vouching, run_of};
+use crate::tables::{self, Place, Tables};
+use crate::unmask;
+use logdef_wire::record::Data;
+use logdef_wire::{Record, Run, Tag};
+use std::collections::HashMap;
+
+/// Bytes between two calls of a progress function.
+const PROGRESS: u64 = 4 << 20;
+/// Threads whose sequences are followed; records of more are only counted.
+const THREADS: usize = 1 << 18;
+/// Intervals of counts over all threads; a thread beyond that has no exact loss.
+const INTERVALS: usize = 1 << 20;
+
+/// How a recovery is done.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Options {
+    /// Bytes of memory for tables of logdefs.
+    pub memory: usize,
+    /// Whether suspect frames are taken like any other.
+    pub trust_suspects: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            memory: tables::DEFAULT_MEMORY,
+            trust_suspects: false,
+        }
+    }
+}
+
+/// What a set of inputs holds.
+///
+/// ```
+/// use logdef_resync::{Input, Recovery};
+///
+/// let input = Input::from_bytes("noise", b"no log at all".to_vec());
+/// let recovery = Recovery::of(&[input])?;
+/// let account = &recovery.accounts()[0];
+/// assert_eq!(account.damage.bytes, 13);
+/// assert_eq!(account.frames.count, 0);
+/// # Ok::<(), logdef_resync::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Recovery {
+    accounts: Vec<Account>,
+    threads: Vec<ThreadReport>,
+    pub(crate) lanes: Vec<Lane>,
+    pub(crate) suspects: Suspects,
+    /// Counts that stand in the inputs more than once.
+    pub(crate) repeated: HashMap<ThreadKey, Intervals>,
+    tables: Tables,
+}
+
+impl Recovery {
+    /// Reads all inputs once, or twice more where frames may be suspect.
+    pub fn of(inputs: &[Input]) -> Result<Recovery, Error> {
+        Recovery::with(inputs, &Options::default(), |_| {})
+    }
+
+    /// Likewise, calling `progress` now and then with the bytes done so far.
+    pub fn with(
+        inputs: &[Input],
+        options: &Options,
+        mut progress: impl FnMut(u64),
+    ) -> Result<Recovery, Error> {
+        let first = Pass::over(inputs, options, Suspects::default(), &mut progress)?;
+        if options.trust_suspects {
+            return Ok(first.finish());
+        }
+        let suspects = first.vouching.suspects(inputs)?;
+        if suspects.is_empty() {
+            return Ok(first.finish());
+        }
+        Ok(Pass::over(inputs, options, suspects, &mut progress)?.finish())
+    }
+
+    /// What became of the bytes of each input.
+    pub fn accounts(&self) -> &[Account] {
+        &self.accounts
+    }
+
+    /// What is known of each thread's sequence, over all inputs.
+    pub fn threads(&self) -> &[ThreadReport] {
+        &self.threads
+    }
+
+    /// The logdefs.
+    pub fn tables(&self) -> &Tables {
+        &self.tables
+    }
+
+    /// Records that were written and are not in the inputs, as far as sequences
+    /// tell.
+    pub fn lost(&self) -> u64 {
+        self.threads.iter().map(|thread| thread.lost).sum()
+    }
+
+    /// Whether no input has damage, nor lacks a record. Torn frames are clean.
+    pub fn is_clean(&self) -> bool {
+        self.accounts.iter().all(Account::is_clean)
+    }
+}
+
+struct Pass {
+    accounts: Vec<Account>,
+    threads: Vec<ThreadState>,
+    index: HashMap<ThreadKey, usize>,
+    current: usize,
+    intervals: usize,
+    lanes: Lanes,
+    vouching: Vouching,
+    suspects: Suspects,
+    tables: Tables,
+    input: u32,
+    scratch: Vec<u8>,
+    /// Of the data record before: its thread and its time.
+    previous: Option<(usize, u64)>,
+}
+
+struct ThreadState {
+    key: ThreadKey,
+    seen: Intervals,
+    dropped: Intervals,
+    repeated: Intervals,
+    records: u64,
+    times: (u64, u64),
+    /// The last record: input, count, offset behind it, gaps before it.
+    last: Option<Last>,
+}
+
+#[derive(Clone, Copy)]
+struct Last {
+    input: u32,
+    count: u64,
+    gaps: usize,
+}
+
+impl Pass {
+    fn over(
+        inputs: &[Input],
+        options: &Options,
+        suspects: Suspects,
+        progress: &mut impl FnMut(u64),
+    ) -> Result<Pass, Error> {
+        let mut pass = Pass {
+            accounts: Vec::new(),
+            threads: Vec::new(),
+            index: HashMap::new(),
+            current: 0,
+            intervals: 0,
+            lanes: Lanes::default(),
+            vouching: Vouching::default(),
+            suspects,
+            tables: Tables::new(options.memory),
+            input: 0,
+            scratch: Vec::new(),
+            previous: None,
+        };
+        let mut done = 0;
+        for (index, input) in inputs.iter().enumerate() {
+            pass.input = index as u32;
+            pass.previous = None;
+            pass.lanes.begin_input(pass.input);
+            pass.accounts.push(Account::new(input.name()));
+            let mut items = Items::new(input);
+            let mut next_progress = PROGRESS;
+            while let Some(item) = items.next()? {
+                match item {
+                    Item::Frame(frame) => pass.frame(frame),
+                    Item::Gap(gap) => pass.gap(gap),
+                }
+                if items.offset() >= next_progress {
+                    next_progress = items.offset() + PROGRESS;
+                    progress(done + items.offset());
+                }
+            }
+            let end = items.offset();
+            pass.account().bytes = end;
+            pass.account().work = items.work();
+            pass.lanes.end_input(end);
+            pass.vouching.end_of_input();
+            done += end;
+            progress(done);
+        }
+        Ok(pass)
+    }
+
+    fn account(&mut self) -> &mut Account {
+        self.accounts.last_mut().expect("begun with each input")
+    }
+
+    fn gap(&mut self, gap: Gap) {
+        if gap.is_damage() {
+            self.vouching.damage();
+        }
+        let previous = self.previous;
+        self.account().add_gap(gap, previous);
+    }
+
+    #[inline]
+    fn frame(&mut self, frame: FrameItem<'_>) {
+        let place = Place {
+            input: self.input,
+            offset: frame.offset,
+        };
+        let len = frame.bytes.len() as u64;
+        // The scratch is lent out while the record borrows it.
+        let mut scratch = std::mem::take(&mut self.scratch);
+        match unmask::decode(frame.body, &mut scratch) {
+            Ok(Record::Data(data)) => {
+                self.account().frames.add(len);
+                if !self.is_suspect(place, data.run) {
+                    self.account().records[Tag::DATA.0 as usize] += 1;
+                    self.data(&data, frame.offset);
+                }
+            }
+            Ok(record) => {
+                self.account().frames.add(len);
+                if !self.is_suspect(place, run_of(&record)) {
+                    self.account().records[record.tag().0 as usize] += 1;
+                    self.other(&record, place);
+                }
+            }
+            Err(error) => {
+                let account = self.account();
+                account.frames.add(len);
+                account.add_malformed(Malformed {
+                    offset: frame.offset,
+                    error,
+                });
+                self.lanes.other(frame.offset);
+            }
+        }
+        self.scratch = scratch;
+    }
+
+    #[inline]
+    fn is_suspect(&mut self, place: Place, run: Option<Run>) -> bool {
+        self.vouching.frame(run);
+        if self.suspects.is_empty() {
+            return false;
+        }
+        let suspect = self.suspects.contains(place.input, place.offset, run);
+        if suspect {
+            self.account().suspect += 1;
+            self.lanes.other(place.offset);
+        }
+        suspect
+    }
+
+    fn other(&mut self, record: &Record<'_>, place: Place) {
+        match record {
+            Record::Preamble(preamble) if preamble.chunk.is_some_and(|chunk| chunk > 0) => {
+                let chunk = preamble.chunk.unwrap_or(0);
+                self.lanes.chunk(place.offset, chunk);
+            }
+            _ => self.lanes.other(place.offset),
+        }
+        self.tables.add(record, place);
+    }
+
+    #[inline]
+    fn data(&mut self, data: &Data<'_>, offset: u64) {
+        let (Some(run), Some(sequence)) = (data.run, data.sequence) else {
+            self.lanes.other(offset);
+            self.account().without_identity += 1;
+            return;
+        };
+        let key = (run, sequence.number());
+        let time = data.time.unwrap_or(0);
+        self.lanes.data(offset, key, sequence.count(), time);
+        let Some(thread) = self.thread(key) else {
+            return;
+        };
+        self.previous = Some((thread, time));
+        let input = self.input;
+        let account = self.accounts.last_mut().expect("begun with each input");
+        account.times.add(time);
+        account.close_gaps(thread, time);
+        self.threads[thread].record(account, thread, input, sequence.count(), data, time);
+    }
+
+    #[inline]
+    fn thread(&mut self, key: ThreadKey) -> Option<usize> {
+        if self
+            .threads
+            .get(self.current)
+            .is_some_and(|thread| thread.key == key)
+        {
+            return Some(self.current);
+        }
+        self.find_thread(key)
+    }
+
+    fn find_thread(&mut self, key: ThreadKey) -> Option<usize> {
+        if let Some(&known) = self.index.get(&key) {
+            self.leave_thread();
+            self.current = known;
+            return Some(known);
+        }
+        if self.threads.len() >= THREADS || self.intervals >= INTERVALS {
+            self.account().untracked += 1;
+            return None;
+        }
+        self.leave_thread();
+        self.current = self.threads.len();
+        self.index.insert(key, self.current);
+        self.threads.push(ThreadState {
+            key,
+            seen: Intervals::default(),
+            dropped: Intervals::default(),
+            repeated: Intervals::default(),
+            records: 0,
+            times: (u64::MAX, 0),
+            last: None,
+        });
+        Some(self.current)
+    }
+
+    /// Keeps an eye on the memory that intervals take.
+    fn leave_thread(&mut self) {
+        if self.threads.len() % 64 == 63 {
+            self.intervals = self.threads.iter().map(|thread| thread.seen.len()).sum();
+        }
+    }
+
+    fn finish(self) -> Recovery {
+        let mut threads = self.threads;
+        let mut accounts = self.accounts;
+        for (input, account) in accounts.iter_mut().enumerate() {
+            let ends = |thread: usize| {
+                let last = threads[thread].last;
+                last.map_or(0, |last| match last.input.cmp(&(input as u32)) {
+                    std::cmp::Ordering::Equal => last.gaps,
+                    // It went on in a later input.
+                    std::cmp::Ordering::Greater => usize::MAX,
+                    std::cmp::Ordering::Less => 0,
+                })
+            };
+            account.settle_exactness(ends);
+            let mut missing = |thread: usize, from: u64, to: u64| {
+                let state: &mut ThreadState = &mut threads[thread];
+                state.missing(from, to)
+            };
+            account.settle_losses(&mut missing);
+        }
+        let reports: Vec<_> = threads.iter_mut().map(ThreadState::report).collect();
+        let repeated = threads
+            .into_iter()
+            .filter(|thread| thread.repeated.len() > 0)
+            .map(|thread| (thread.key, thread.repeated))
+            .collect();
+        for account in &mut accounts {
+            account.name_threads(&reports);
+        }
+        Recovery {
+            accounts,
+            threads: reports,
+            lanes: self.lanes.finish(),
+            suspects: self.suspects,
+            repeated,
+            tables: self.tables,
+        }
+    }
+}
+
+impl ThreadState {
+    #[inline]
+    fn record(
+        &mut self,
+        account: &mut Account,
+        thread: usize,
+        input: u32,
+        count: u64,
+        data: &Data<'_>,
+        time: u64,
+    ) {
+        self.records += 1;
+        self.times = (self.times.0.min(time), self.times.1.max(time));
+        if !self.seen.insert(count) {
+            self.repeated.insert(count);
+            account.repeated += 1;
+        }
+        let dropped = data.dropped.unwrap_or(0).min(count);
+        if dropped > 0 {
+            self.dropped.insert_range(count - dropped, count);
+        }
+        let gaps = account.gaps_so_far();
+        if let Some(last) = self.last
+            && last.input == input
+            && last.count + 1 + dropped < count
+        {
+            let hole = Hole {
+                thread,
+                from: last.count + 1,
+                to: count - dropped,
+            };
+            account.add_hole(hole, last.gaps);
+        }
+        self.last = Some(Last { input, count, gaps });
+    }
+
+    /// How many counts of a range are neither here nor were dropped.
+    fn missing(&mut self, from: u64, to: u64) -> u64 {
+        let absent = self.seen.missing(from, to);
+        if absent == 0 || self.dropped.len() == 0 {
+            return absent;
+        }
+        let mut both = self.seen.clone();
+        both.union(&mut self.dropped);
+        both.missing(from, to)
+    }
+
+    fn report(&mut self) -> ThreadReport {
+        let (first, end) = self.seen.bounds().unwrap_or((0, 0));
+        let lost = self.missing(first, end);
+        let absent = self.seen.missing(first, end);
+        ThreadReport {
+            run: self.key.0,
+            number: self.key.1,
+            records: self.records,
+            first,
+            last: end.saturating_sub(1),
+            before_first: self.missing(0, first),
+            lost,
+            dropped: absent - lost + first - self.missing(0, first),
+            repeated: self.records - (end - first - absent),
+            first_time: self.times.0,
+            last_time: self.times.1,
+        }
+    }
+}

@@ -1,0 +1,409 @@
+//! A record and all that its numbers stand for: strings from the tables or from
+//! the image, thread, process, backtrace. Never fails: what is not known is
+//! absent, and each text says where it comes from.
+
+use crate::images::{Function, Images, NoImages};
+use crate::render::CompiledFormat;
+use crate::tables::{
+    BacktraceEntry, Image, Place, Provenance, RunInfo, StringLookup, Tables, Thread,
+};
+use logdef_wire::record::Data;
+use logdef_wire::{Array, Avma, Magic, Run, Svma, Value};
+use std::collections::HashMap;
+use std::io::Write;
+use std::sync::Arc;
+
+/// Arguments of most records; more are put on the heap.
+const FEW: usize = 16;
+/// Call sites whose look-ups are at hand: a power of two.
+const SITES: usize = 1024;
+/// Formats given in records, and strings read from images, that are remembered.
+const REMEMBERED: usize = 1 << 16;
+
+/// Resolves records against tables and images.
+///
+/// ```
+/// use logdef_resync::{NoImages, Place, Provenance, Resolver, Tables};
+/// use logdef_wire::{Magic, Record, Svma, record::{Data, StringLogdef}};
+///
+/// let mut tables = Tables::new(1 << 20);
+/// let place = Place { input: 0, offset: 0 };
+/// let logdef = StringLogdef {
+///     magic: Some(Magic(7)),
+///     address: Some(Svma(0x2000)),
+///     string: Some(b"started"),
+///     run: None,
+/// };
+/// tables.add(&Record::StringLogdef(logdef), place);
+///
+/// let mut resolver = Resolver::new(&tables, NoImages);
+/// let data = Data {
+///     magic: Some(Magic(7)),
+///     format: Some(Svma(0x2000)),
+///     ..Data::default()
+/// };
+/// let resolved = resolver.resolve(&data, place);
+/// let mut message = Vec::new();
+/// resolved.message(&mut message);
+/// assert_eq!(message, b"started");
+/// assert_eq!(resolved.format.provenance, Provenance::Logged);
+/// assert_eq!(resolved.file.bytes, None);
+/// ```
+#[derive(Debug)]
+pub struct Resolver<'t> {
+    tables: &'t Tables,
+    images: Box<dyn Images + 't>,
+    /// Strings of the tables first, by their index, then those that records and
+    /// images gave.
+    texts: Vec<Option<Arc<Known>>>,
+    found: HashMap<(Magic, Svma, Option<Run>), Option<Arc<Known>>>,
+    inline: HashMap<Vec<u8>, Arc<Known>>,
+    sites: Vec<Option<Site>>,
+    nothing: Arc<Known>,
+}
+
+/// A text, compiled when it is first used as a format.
+#[derive(Debug)]
+struct Known {
+    bytes: Arc<[u8]>,
+    provenance: Provenance,
+    compiled: std::sync::OnceLock<CompiledFormat>,
+}
+
+impl Known {
+    fn new(bytes: &[u8], provenance: Provenance) -> Arc<Known> {
+        Arc::new(Known {
+            bytes: bytes.into(),
+            provenance,
+            compiled: std::sync::OnceLock::new(),
+        })
+    }
+
+    fn compiled(&self) -> &CompiledFormat {
+        self.compiled
+            .get_or_init(|| CompiledFormat::new(&self.bytes))
+    }
+}
+
+/// The strings of a call site in a run.
+#[derive(Clone, Debug)]
+struct Site {
+    key: (Option<Magic>, Option<Svma>, Option<Svma>, Option<Run>),
+    format: Option<Arc<Known>>,
+    file: Option<Arc<Known>>,
+}
+
+/// A text and where it comes from.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Text<'a> {
+    /// Its bytes, as they are: whoever prints them escapes control characters.
+    pub bytes: Option<&'a [u8]>,
+    /// Where they come from.
+    pub provenance: Provenance,
+}
+
+/// A data record with what its numbers stand for.
+#[derive(Debug)]
+pub struct Resolved<'a> {
+    /// Where the record stands.
+    pub place: Place,
+    /// The record.
+    pub data: Data<'a>,
+    /// The format string.
+    pub format: Text<'a>,
+    /// The source file.
+    pub file: Text<'a>,
+    /// The image that logged.
+    pub image: Option<&'a Image>,
+    /// The run of the process.
+    pub run: Option<&'a RunInfo>,
+    /// The thread.
+    pub thread: Option<&'a Thread>,
+    compiled: Option<&'a CompiledFormat>,
+}
+
+/// What is known about one address of a backtrace.
+#[derive(Clone, Debug, Default)]
+pub struct StackEntry {
+    /// The address in the process.
+    pub address: Avma,
+    /// The image that held it, and the link-time address there.
+    pub image: Option<(Image, Svma)>,
+    /// Functions with files and lines, innermost first; all but the last inlined.
+    pub functions: Arc<[Function]>,
+    /// What the process itself knew: module and nearest exported symbol.
+    pub logged: Option<BacktraceEntry>,
+}
+
+impl<'t> Resolver<'t> {
+    /// A resolver that knows the tables and the images.
+    pub fn new(tables: &'t Tables, images: impl Images + 't) -> Self {
+        Resolver {
+            tables,
+            images: Box::new(images),
+            texts: vec![None; tables.string_count()],
+            found: HashMap::new(),
+            inline: HashMap::new(),
+            sites: vec![None; SITES],
+            nothing: Known::new(b"", Provenance::Missing),
+        }
+    }
+
+    /// A resolver for when no image is at hand.
+    pub fn without_images(tables: &'t Tables) -> Self {
+        Resolver::new(tables, NoImages)
+    }
+
+    /// What a record's numbers stand for.
+    #[inline]
+    pub fn resolve<'a>(&'a mut self, data: &Data<'a>, place: Place) -> Resolved<'a> {
+        let slot = self.site(data);
+        let tables = self.tables;
+        let thread = data
+            .run
+            .zip(data.sequence)
+            .and_then(|(run, sequence)| tables.thread(run, sequence.number(), place));
+        let run = data.run.and_then(|run| tables.run(run));
+        let image = data.magic.and_then(|magic| tables.image(magic));
+        let Some(site) = &self.sites[slot] else {
+            unreachable!("the site was put there");
+        };
+        let format = site.format.as_deref().unwrap_or(&self.nothing);
+        let file = site.file.as_deref().unwrap_or(&self.nothing);
+        Resolved {
+            place,
+            data: *data,
+            format: format.text(),
+            file: file.text(),
+            image,
+            run,
+            thread,
+            compiled: site.format.as_deref().map(Known::compiled),
+        }
+    }
+
+    /// What is known about the addresses of a record's backtrace, innermost first.
+    pub fn backtrace(&mut self, data: &Data<'_>, place: Place) -> Vec<StackEntry> {
+        let Some(addresses) = data.backtrace else {
+            return Vec::new();
+        };
+        self.stack(addresses, data.run, data.time, place, false)
+    }
+
+    /// What is known about some code addresses of a run: return addresses, but
+    /// for the first one where `exact` says so.
+    pub fn stack(
+        &mut self,
+        addresses: Array<'_>,
+        run: Option<Run>,
+        time: Option<u64>,
+        place: Place,
+        exact: bool,
+    ) -> Vec<StackEntry> {
+        let addresses = addresses.iter().filter_map(Value::as_uint).map(Avma);
+        let entry =
+            |(index, address)| self.stack_entry(run, address, time, place, exact && index == 0);
+        addresses.enumerate().map(entry).collect()
+    }
+
+    /// What went wrong with images since this was asked last, a line each.
+    pub fn complaints(&mut self) -> Vec<String> {
+        self.images.complaints()
+    }
+
+    fn stack_entry(
+        &mut self,
+        run: Option<Run>,
+        address: Avma,
+        time: Option<u64>,
+        place: Place,
+        exact: bool,
+    ) -> StackEntry {
+        let mut entry = StackEntry {
+            address,
+            ..StackEntry::default()
+        };
+        let Some(run) = run else {
+            return entry;
+        };
+        entry.logged = self.tables.backtrace(run, address, place).cloned();
+        entry.image = self.image_of(run, address, time, entry.logged.as_ref());
+        if let Some((image, svma)) = &entry.image {
+            entry.functions = self.images.functions(image, *svma, exact);
+        }
+        entry
+    }
+
+    /// The image that holds an address: by its logdef, else by the modules.
+    fn image_of(
+        &self,
+        run: Run,
+        address: Avma,
+        time: Option<u64>,
+        logged: Option<&BacktraceEntry>,
+    ) -> Option<(Image, Svma)> {
+        if let Some(logged) = logged
+            && let (Some(path), Some(bias)) = (&logged.fname, logged.load_bias)
+        {
+            let image = Image {
+                path: path.clone(),
+                build_id: logged.build_id.clone(),
+                ..Image::default()
+            };
+            let image = self.known_image(run, image);
+            return Some((image, Svma(address.0.wrapping_sub(bias))));
+        }
+        let module = self.tables.module(run, address, time)?;
+        let bias = module.load_bias?;
+        let image = self.known_image(run, module.image.clone());
+        Some((image, Svma(address.0.wrapping_sub(bias))))
+    }
+
+    /// The same image as a preamble of the run describes it, which knows size and
+    /// digest too.
+    fn known_image(&self, run: Run, image: Image) -> Image {
+        let magics = self.tables.run(run).map_or(&[][..], |run| &run.images);
+        let mut known = magics.iter().filter_map(|magic| self.tables.image(*magic));
+        let same = |known: &&Image| match (&known.build_id, &image.build_id) {
+            (Some(known), Some(wanted)) => known == wanted,
+            _ => known.path == image.path,
+        };
+        known.find(same).cloned().unwrap_or(image)
+    }
+
+    /// The call site's place among those at hand.
+    #[inline]
+    fn site(&mut self, data: &Data<'_>) -> usize {
+        let key = (data.magic, data.format, data.file, data.run);
+        let spread = data.format.map_or(0, |format| format.0)
+            ^ data.magic.map_or(0, |magic| magic.0)
+            ^ data.run.map_or(0, |run| run.0.rotate_left(17));
+        let slot = (spread.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % SITES;
+        let given = data.format_text.is_some() || data.file_text.is_some();
+        let hit = self.sites[slot]
+            .as_ref()
+            .is_some_and(|site| site.key == key);
+        if !hit || given {
+            let format = self.text(data, data.format, data.format_text);
+            let file = self.text(data, data.file, data.file_text);
+            // Texts that the record brings along are its own.
+            let key = match given {
+                true => (None, None, None, None),
+                false => key,
+            };
+            self.sites[slot] = Some(Site { key, format, file });
+        }
+        slot
+    }
+
+    fn text(
+        &mut self,
+        data: &Data<'_>,
+        address: Option<Svma>,
+        given: Option<&[u8]>,
+    ) -> Option<Arc<Known>> {
+        if let Some(given) = given {
+            return Some(self.given_text(given));
+        }
+        let (magic, address) = (data.magic?, address?);
+        match self.tables.string(magic, address, data.run) {
+            StringLookup::Found(id) => {
+                let bytes = self.tables.text(id);
+                let known = &mut self.texts[Tables::index(id)];
+                let known = known.get_or_insert_with(|| Known::new(bytes, Provenance::Logged));
+                Some(known.clone())
+            }
+            StringLookup::Missing | StringLookup::Conflict => self.rebuilt(magic, address),
+        }
+    }
+
+    fn given_text(&mut self, given: &[u8]) -> Arc<Known> {
+        if let Some(known) = self.inline.get(given) {
+            return known.clone();
+        }
+        if self.inline.len() >= REMEMBERED {
+            self.inline.clear();
+        }
+        let known = Known::new(given, Provenance::Logged);
+        self.inline.insert(given.to_vec(), known.clone());
+        known
+    }
+
+    /// The string in the image itself, which no logdef gave.
+    fn rebuilt(&mut self, magic: Magic, address: Svma) -> Option<Arc<Known>> {
+        let key = (magic, address, None);
+        if let Some(found) = self.found.get(&key) {
+            return found.clone();
+        }
+        if self.found.len() >= REMEMBERED {
+            self.found.clear();
+        }
+        let image = self.tables.image(magic)?;
+        let string = self.images.string_at(image, address);
+        let known = string.map(|string| Known::new(&string, Provenance::Reconstructed));
+        self.found.insert(key, known.clone());
+        known
+    }
+}
+
+impl Known {
+    fn text(&self) -> Text<'_> {
+        Text {
+            bytes: (self.provenance != Provenance::Missing).then_some(&*self.bytes),
+            provenance: self.provenance,
+        }
+    }
+}
+
+impl Resolved<'_> {
+    /// Appends the message: the arguments in their format, else the arguments as
+    /// they are after the address of the format that is missing.
+    #[inline]
+    pub fn message(&self, out: &mut Vec<u8>) {
+        let Some(compiled) = self.compiled else {
+            return self.bare_message(out);
+        };
+        let Some(args) = self.data.args else {
+            return compiled.render(&[], out);
+        };
+        let len = args.len() as usize;
+        if len <= FEW {
+            let mut few = [Value::Nil; FEW];
+            for (slot, arg) in few.iter_mut().zip(args) {
+                *slot = arg;
+            }
+            compiled.render(&few[..len], out);
+        } else {
+            let many: Vec<_> = args.iter().collect();
+            compiled.render(&many, out);
+        }
+    }
+
+    #[cold]
+    fn bare_message(&self, out: &mut Vec<u8>) {
+        // Writing to a vector does not fail.
+        let _ = match self.data.format {
+            Some(address) => write!(out, "?{address:#x}"),
+            None => write!(out, "?"),
+        };
+        for (index, arg) in self.data.args.into_iter().flatten().enumerate() {
+            out.extend_from_slice(if index == 0 { b" " } else { b", " });
+            push_value(arg, out);
+        }
+    }
+}
+
+/// Appends a value as it is: numbers in decimal, strings quoted.
+pub fn push_value(value: Value<'_>, out: &mut Vec<u8>) {
+    let _ = match value {
+        Value::Nil => write!(out, "nil"),
+        Value::Bool(value) => write!(out, "{value}"),
+        Value::Uint(value) => write!(out, "{value}"),
+        Value::Int(value) => write!(out, "{value}"),
+        Value::Float(value) => write!(out, "{value:?}"),
+        Value::Raw(bytes) => write!(out, "\"{}\"", bytes.escape_ascii()),
+        Value::Array(array) => write!(out, "[{} values]", array.len()),
+        Value::Map(map) => write!(out, "{{{} pairs}}", map.len()),
+        Value::Ext(kind, bytes) => write!(out, "ext {kind} \"{}\"", bytes.escape_ascii()),
+    };
+}

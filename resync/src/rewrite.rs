@@ -1,0 +1,329 @@
+//! Writing logs: `recover` copies what survived into a clean file, `merge` joins
+//! files into one. Frames are copied byte for byte; what is added is frames too.
+
+use crate::glance::Glance;
+use crate::images::Images;
+use crate::input::{Error, Input};
+use crate::item::{FrameItem, Item, Items};
+use crate::merge::{Event, Merge, MergeOptions, Repeats, Sighting};
+use crate::recover::Recovery;
+use crate::suspect::run_of;
+use crate::tables::StringLookup;
+use crate::unmask;
+use logdef_wire::msgpack::{Encoder, OutOfRoom};
+use logdef_wire::record::{Note, NoteKind, Preamble, StringLogdef};
+use logdef_wire::{Magic, Record, Run, Svma, Tag, frame};
+use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{self, Write};
+
+/// Keys of logdefs that are remembered as written; more are written again.
+const REMEMBERED: usize = 1 << 20;
+
+/// What was written.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Rewritten {
+    /// Frames.
+    pub frames: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// String logdefs among them that were rebuilt from images.
+    pub rebuilt: u64,
+    /// Frames of the inputs that were left out: duplicates and suspects.
+    pub left_out: u64,
+}
+
+/// Copies the surviving frames of all inputs, one input after the other, and
+/// adds string logdefs that were lost where `images` has them. If anything else
+/// than padding was left out or anything was added, a note at the end says so:
+/// a second recovery changes nothing.
+///
+/// ```
+/// use logdef_resync::{Input, NoImages, Recovery, rewrite};
+///
+/// let frame = [0xc1, 0xce, 0xac, 0x61, 0x91, 0xdf, 0xc1, 0xa2, 0x00, 0x80];
+/// let inputs = [Input::from_bytes("damaged", [&frame[..], b"?!", &frame].concat())];
+/// let recovery = Recovery::of(&inputs)?;
+/// let mut clean = Vec::new();
+/// let written = rewrite::recover(&inputs, &recovery, &mut NoImages, &mut clean)?;
+/// assert_eq!(written.frames, 3); // two preambles and the note
+/// assert!(clean.starts_with(&frame.repeat(2)));
+///
+/// let inputs = [Input::from_bytes("clean", clean.clone())];
+/// let recovery = Recovery::of(&inputs)?;
+/// let mut again = Vec::new();
+/// rewrite::recover(&inputs, &recovery, &mut NoImages, &mut again)?;
+/// assert_eq!(again, clean);
+/// # Ok::<(), logdef_resync::Error>(())
+/// ```
+pub fn recover(
+    inputs: &[Input],
+    recovery: &Recovery,
+    images: &mut dyn Images,
+    out: &mut impl Write,
+) -> Result<Rewritten, Error> {
+    let mut output = Output::new(out);
+    let mut rebuilder = Rebuilder {
+        recovery,
+        images,
+        done: HashSet::new(),
+    };
+    let mut repeats = Repeats::default();
+    let mut scratch = Vec::new();
+    for (index, input) in inputs.iter().enumerate() {
+        let mut items = Items::new(input);
+        while let Some(item) = items.next()? {
+            let Item::Frame(frame) = item else {
+                continue;
+            };
+            let body = unmask::body(frame.body, &mut scratch).unwrap_or(frame.body);
+            if is_suspect(recovery, index as u32, &frame, body) {
+                output.written.left_out += 1;
+                continue;
+            }
+            if let Some(glance) = Glance::of(body) {
+                let identity = glance.run.zip(glance.sequence);
+                let sighting = identity.map(|it| repeats.see(recovery, it, frame.bytes));
+                if sighting == Some(Sighting::Same) {
+                    output.written.left_out += 1;
+                    continue;
+                }
+                rebuilder.before(&glance, &mut output)?;
+            }
+            output.frame(frame.bytes)?;
+        }
+    }
+    let accounts = recovery.accounts();
+    let torn: u64 = accounts.iter().map(|account| account.torn.bytes).sum();
+    let damage: u64 = accounts.iter().map(|account| account.damage.bytes).sum();
+    let suspect: u64 = accounts.iter().map(|account| account.suspect).sum();
+    let rebuilt = output.written.rebuilt;
+    if torn + damage + suspect + rebuilt > 0 {
+        let lost: u64 = accounts.iter().map(|account| account.lost()).sum();
+        let text = format!(
+            "recovered: {damage} damaged and {torn} torn bytes left out, {lost} records lost, \
+             {suspect} suspect frames left out, {rebuilt} strings rebuilt"
+        );
+        let last = accounts
+            .iter()
+            .filter_map(|account| account.times.0)
+            .map(|(_, last)| last)
+            .max();
+        output.record(|encoder| {
+            let note = Note {
+                kind: Some(NoteKind::RECOVERY),
+                time: last,
+                text: Some(text.as_bytes()),
+                ..Note::default()
+            };
+            note.encode(encoder)
+        })?;
+    }
+    output.finish()
+}
+
+/// Joins inputs into one, ordered by time without breaking any thread's order.
+/// Records that several inputs hold are written once, and so are logdefs.
+pub fn merge(
+    inputs: &[Input],
+    recovery: &Recovery,
+    out: &mut impl Write,
+) -> Result<Rewritten, Error> {
+    let mut output = Output::new(out);
+    let options = MergeOptions {
+        all_frames: true,
+        gaps: false,
+        repeats: false,
+    };
+    let mut merge = Merge::new(inputs, recovery, options);
+    let mut logdefs = Logdefs::default();
+    while let Some(event) = merge.next()? {
+        let Event::Frame(frame) = event else {
+            continue;
+        };
+        if frame.tag() == Tag::DATA || logdefs.is_news(frame.body) {
+            output.frame(frame.bytes)?;
+        } else {
+            output.written.left_out += 1;
+        }
+    }
+    output.written.left_out += merge.duplicates();
+    output.finish()
+}
+
+fn is_suspect(recovery: &Recovery, input: u32, frame: &FrameItem<'_>, body: &[u8]) -> bool {
+    if recovery.suspects.is_empty() {
+        return false;
+    }
+    let run = Record::decode(body).ok().and_then(|record| run_of(&record));
+    recovery.suspects.contains(input, frame.offset, run)
+}
+
+/// Writes frames and counts them.
+struct Output<'w, W> {
+    out: &'w mut W,
+    written: Rewritten,
+    buffer: Vec<u8>,
+}
+
+impl<'w, W: Write> Output<'w, W> {
+    fn new(out: &'w mut W) -> Self {
+        Output {
+            out,
+            written: Rewritten::default(),
+            buffer: vec![0; 256],
+        }
+    }
+
+    fn frame(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.written.frames += 1;
+        self.written.bytes += bytes.len() as u64;
+        self.out.write_all(bytes).map_err(Self::error)
+    }
+
+    /// Writes a frame around a record of our own.
+    fn record(
+        &mut self,
+        body: impl Fn(&mut Encoder<'_>) -> Result<(), OutOfRoom>,
+    ) -> Result<(), Error> {
+        let len = loop {
+            match frame::encode(&mut self.buffer, &body) {
+                Ok(len) => break len,
+                Err(OutOfRoom) if self.buffer.len() < frame::MAX_BODY => {
+                    let longer = self.buffer.len() * 2;
+                    self.buffer.resize(longer, 0);
+                }
+                Err(OutOfRoom) => return Err(Self::error(io::ErrorKind::FileTooLarge.into())),
+            }
+        };
+        let buffer = std::mem::take(&mut self.buffer);
+        let result = self.frame(&buffer[..len]);
+        self.buffer = buffer;
+        result
+    }
+
+    fn error(cause: io::Error) -> Error {
+        Error::new("output", cause)
+    }
+
+    fn finish(self) -> Result<Rewritten, Error> {
+        self.out.flush().map_err(Self::error)?;
+        Ok(self.written)
+    }
+}
+
+/// Finds the strings that no logdef gives in the images.
+struct Rebuilder<'r> {
+    recovery: &'r Recovery,
+    images: &'r mut dyn Images,
+    done: HashSet<(Magic, Svma)>,
+}
+
+impl Rebuilder<'_> {
+    /// Writes the logdefs that the record of a glance lacks.
+    fn before<W: Write>(
+        &mut self,
+        glance: &Glance,
+        output: &mut Output<'_, W>,
+    ) -> Result<(), Error> {
+        let Some(magic) = glance.magic else {
+            return Ok(());
+        };
+        let tables = self.recovery.tables();
+        for address in [glance.file, glance.format].into_iter().flatten() {
+            if tables.string(magic, address, glance.run) != StringLookup::Missing
+                || self.done.len() >= REMEMBERED
+                || !self.done.insert((magic, address))
+            {
+                continue;
+            }
+            let image = tables.image(magic);
+            let Some(string) = image.and_then(|image| self.images.string_at(image, address)) else {
+                continue;
+            };
+            let logdef = StringLogdef {
+                magic: Some(magic),
+                address: Some(address),
+                string: Some(&string),
+                run: glance.run,
+            };
+            output.record(|encoder| logdef.encode(encoder))?;
+            output.written.rebuilt += 1;
+        }
+        Ok(())
+    }
+}
+
+/// Which logdefs stand in the output, so that each is written once, and again
+/// only where it changed.
+#[derive(Default)]
+struct Logdefs {
+    written: HashMap<Key, u64>,
+}
+
+#[derive(Clone, Copy, Eq, Hash, PartialEq)]
+enum Key {
+    Preamble(Option<Run>, Option<Magic>),
+    String(Option<Magic>, u64),
+    Backtrace(Option<Run>, u64),
+    Thread(Option<Run>, u64),
+    Module(Option<Run>, u64),
+    /// A record that stands for a moment: by its bytes.
+    Moment(Run, u64),
+}
+
+impl Logdefs {
+    /// Whether a record that is no data says something that was not said.
+    fn is_news(&mut self, body: &[u8]) -> bool {
+        let Ok(record) = Record::decode(body) else {
+            return true;
+        };
+        let mut hash = hash(body);
+        let key = match &record {
+            Record::Preamble(record) => {
+                hash = preamble_hash(record);
+                Key::Preamble(record.run, record.magic)
+            }
+            Record::StringLogdef(record) => {
+                Key::String(record.magic, record.address.map_or(0, |address| address.0))
+            }
+            Record::BacktraceLogdef(record) => {
+                Key::Backtrace(record.run, record.address.map_or(0, |address| address.0))
+            }
+            Record::ThreadLogdef(record) => {
+                Key::Thread(record.run, record.number.map_or(0, |number| number.0))
+            }
+            Record::Module(record) => {
+                Key::Module(record.run, record.start.map_or(0, |start| start.0))
+            }
+            Record::Note(Note {
+                run: Some(run),
+                time: Some(_),
+                ..
+            }) => Key::Moment(*run, hash),
+            Record::Durable(record) if record.run.is_some() && record.time.is_some() => {
+                Key::Moment(record.run.unwrap_or_default(), hash)
+            }
+            _ => return true,
+        };
+        if self.written.len() >= REMEMBERED {
+            self.written.clear();
+        }
+        self.written.insert(key, hash) != Some(hash)
+    }
+}
+
+fn hash(bytes: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    bytes.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// The hash of a preamble without the chunk it opened, which a copy is not in.
+fn preamble_hash(preamble: &Preamble<'_>) -> u64 {
+    let common = Preamble {
+        chunk: None,
+        ..*preamble
+    };
+    hash(format!("{common:?}").as_bytes())
+}

@@ -1,0 +1,70 @@
+//! Text from a log, made harmless: a log can hold what anybody sent to the
+//! program that wrote it, and must not drive the terminal that shows it.
+
+use std::io::Write;
+
+/// Appends bytes with everything escaped that is not plain text: control
+/// characters, line and paragraph separators, characters that change the
+/// direction of text, and bytes that are not UTF-8.
+pub fn push(bytes: &[u8], out: &mut Vec<u8>) {
+    if bytes.iter().all(|byte| matches!(byte, 0x20..=0x7e)) {
+        return out.extend_from_slice(bytes);
+    }
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            push_char(c, out);
+        }
+        for byte in chunk.invalid() {
+            // Writing to a vector does not fail.
+            let _ = write!(out, "\\x{byte:02x}");
+        }
+    }
+}
+
+fn push_char(c: char, out: &mut Vec<u8>) {
+    let _ = match c {
+        '\n' => write!(out, "\\n"),
+        '\t' => write!(out, "\\t"),
+        '\r' => write!(out, "\\r"),
+        c if c.is_control() => write!(out, "\\x{:02x}", c as u32),
+        c if is_unruly(c) => write!(out, "\\u{{{:x}}}", c as u32),
+        c => write!(out, "{c}"),
+    };
+}
+
+/// Separators that end lines, and marks that turn text around.
+fn is_unruly(c: char) -> bool {
+    matches!(
+        c,
+        '\u{2028}' | '\u{2029}' | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}'
+            | '\u{2066}'..='\u{2069}' | '\u{feff}'
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn escaped(bytes: &[u8]) -> String {
+        let mut out = Vec::new();
+        push(bytes, &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn nothing_that_moves_a_terminal_gets_through() {
+        assert_eq!(escaped(b"\x1b]0;owned\x07"), "\\x1b]0;owned\\x07");
+        assert_eq!(escaped("a\u{9b}31mb".as_bytes()), "a\\x9b31mb");
+        assert_eq!(
+            escaped("\u{202e}txt\u{2028}".as_bytes()),
+            "\\u{202e}txt\\u{2028}"
+        );
+        assert_eq!(escaped(b"line\nfake"), "line\\nfake");
+        assert_eq!(escaped(b"\xff\xfeok"), "\\xff\\xfeok");
+    }
+
+    #[test]
+    fn text_stays_as_it_is() {
+        assert_eq!(escaped("größer → 漢字".as_bytes()), "größer → 漢字");
+    }
+}

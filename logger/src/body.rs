@@ -3,7 +3,7 @@
 //! them, and nowhere else. Takes no lock, allocates nothing, and knows neither
 //! frames nor sinks.
 
-use crate::site::{Meta, PREFIX_ROOM, Template};
+use crate::site::{PREFIX_ROOM, Template};
 use core::ffi::c_char;
 use core::slice;
 use logdef_wire::msgpack::OutOfRoom;
@@ -62,8 +62,9 @@ pub(crate) struct Call<'c> {
     pub plan: &'c [ArgPlan],
     pub words: Words,
     pub errno: i32,
-    /// The fields run and thread, encoded.
-    pub thread: &'c [u8],
+    /// The fields run and thread, encoded, and how many bytes they take.
+    pub thread: [u64; THREAD_FIELDS / 8],
+    pub thread_len: usize,
     pub sequence: u64,
     pub time: u64,
     pub dropped: u64,
@@ -75,123 +76,178 @@ pub(crate) struct Call<'c> {
     pub file_text: Option<&'c [u8]>,
 }
 
-/// Writes objects one after another into a buffer.
+/// Writes objects one after another into a buffer. Room is asked for once for
+/// many of them ([`Out::need`]); the writes themselves look no more.
 struct Out<'b> {
-    buffer: &'b mut [u8],
-    at: usize,
+    start: *mut u8,
+    at: *mut u8,
+    end: *mut u8,
+    buffer: core::marker::PhantomData<&'b mut [u8]>,
 }
 
-impl Out<'_> {
+impl<'b> Out<'b> {
     #[inline(always)]
-    fn bytes<const N: usize>(&mut self, bytes: [u8; N]) -> Result<(), OutOfRoom> {
-        let room = self
-            .buffer
-            .get_mut(self.at..)
-            .and_then(<[u8]>::first_chunk_mut);
-        *room.ok_or(OutOfRoom)? = bytes;
-        self.at += N;
-        Ok(())
+    fn new(buffer: &'b mut [u8]) -> Self {
+        let range = buffer.as_mut_ptr_range();
+        Out {
+            start: range.start,
+            at: range.start,
+            end: range.end,
+            buffer: core::marker::PhantomData,
+        }
     }
 
+    /// Bytes written.
     #[inline(always)]
-    fn slice(&mut self, bytes: &[u8]) -> Result<(), OutOfRoom> {
-        let room = self
-            .buffer
-            .get_mut(self.at..)
-            .and_then(|room| room.get_mut(..bytes.len()));
-        room.ok_or(OutOfRoom)?.copy_from_slice(bytes);
-        self.at += bytes.len();
-        Ok(())
+    fn len(&self) -> usize {
+        self.at.addr() - self.start.addr()
+    }
+
+    /// Fails unless `len` more bytes fit.
+    #[inline(always)]
+    fn need(&self, len: usize) -> Result<(), OutOfRoom> {
+        match self.end.addr() - self.at.addr() >= len {
+            true => Ok(()),
+            false => Err(OutOfRoom),
+        }
+    }
+
+    /// Writes `N` bytes, of which `len` count.
+    ///
+    /// # Safety
+    ///
+    /// `N` bytes were asked for and are left.
+    #[inline(always)]
+    unsafe fn put<const N: usize>(&mut self, bytes: [u8; N], len: usize) {
+        debug_assert!(len <= N && self.need(N).is_ok());
+        // SAFETY: by the caller.
+        unsafe {
+            self.at.cast::<[u8; N]>().write_unaligned(bytes);
+            self.at = self.at.add(len);
+        }
+    }
+
+    /// # Safety
+    ///
+    /// As many bytes were asked for and are left.
+    #[inline(always)]
+    unsafe fn bytes<const N: usize>(&mut self, bytes: [u8; N]) {
+        // SAFETY: by the caller.
+        unsafe { self.put(bytes, N) }
+    }
+
+    /// # Safety
+    ///
+    /// As many bytes were asked for and are left.
+    #[inline(always)]
+    unsafe fn slice(&mut self, bytes: &[u8]) {
+        debug_assert!(self.need(bytes.len()).is_ok());
+        // SAFETY: by the caller; the buffer is borrowed for writing, so that
+        // `bytes` does not overlap it.
+        unsafe {
+            core::ptr::copy_nonoverlapping(bytes.as_ptr(), self.at, bytes.len());
+            self.at = self.at.add(bytes.len());
+        }
     }
 
     /// The field tag and a 64-bit integer in nine bytes.
+    ///
+    /// # Safety
+    ///
+    /// Ten bytes were asked for and are left.
     #[inline(always)]
-    fn field64(&mut self, tag: u8, value: u64) -> Result<(), OutOfRoom> {
+    unsafe fn field64(&mut self, tag: u8, value: u64) {
         let [a, b, c, d, e, f, g, h] = value.to_be_bytes();
-        self.bytes([tag, 0xcf, a, b, c, d, e, f, g, h])
+        // SAFETY: by the caller.
+        unsafe { self.bytes([tag, 0xcf, a, b, c, d, e, f, g, h]) }
     }
 
+    /// # Safety
+    ///
+    /// [`SCALAR`] bytes were asked for and are left.
     #[inline(always)]
-    fn uint(&mut self, value: u64) -> Result<(), OutOfRoom> {
-        self.integer(value, unsigned_form(value))
+    unsafe fn uint(&mut self, value: u64) {
+        // SAFETY: by the caller.
+        unsafe { self.integer(value, unsigned_form(value)) }
     }
 
+    /// # Safety
+    ///
+    /// [`SCALAR`] bytes were asked for and are left.
     #[inline(always)]
-    fn int(&mut self, value: i64) -> Result<(), OutOfRoom> {
-        if value >= 0 {
-            self.uint(value as u64)
-        } else {
-            self.integer(value as u64, negative_form(value))
-        }
+    unsafe fn int(&mut self, value: i64) {
+        let form = match value >= 0 {
+            true => unsigned_form(value as u64),
+            false => negative_form(value),
+        };
+        // SAFETY: by the caller.
+        unsafe { self.integer(value as u64, form) }
     }
 
     /// An integer in a form of `1 + size` bytes: its head and the low `size`
-    /// bytes, or the head alone, which then is the value's low byte.
+    /// bytes, or its low byte alone.
+    ///
+    /// # Safety
+    ///
+    /// [`SCALAR`] bytes were asked for and are left.
     #[inline(always)]
-    fn integer(&mut self, value: u64, (head, size): (u8, usize)) -> Result<(), OutOfRoom> {
-        // Nine bytes are stored whatever the size; what is too much is stored
-        // over. Where they do not fit, the slow way.
-        let room = self
-            .buffer
-            .get_mut(self.at..)
-            .and_then(<[u8]>::first_chunk_mut::<9>);
-        let Some(room) = room else {
-            return self.integer_at_end(value, head, size);
+    unsafe fn integer(&mut self, value: u64, (head, size): (u8, u8)) {
+        let (head, value) = match size {
+            0 => (value as u8, 0),
+            size => (head, value << (64 - 8 * size as u32)),
         };
-        room[0] = if size == 0 { value as u8 } else { head };
-        let shifted = if size == 0 {
-            0
-        } else {
-            value << (64 - 8 * size)
+        let [a, b, c, d, e, f, g, h] = value.to_be_bytes();
+        // SAFETY: by the caller. What is too much is written over.
+        unsafe { self.put([head, a, b, c, d, e, f, g, h], 1 + size as usize) }
+    }
+
+    /// # Safety
+    ///
+    /// Three bytes were asked for and are left, and `len` fits 16 bits.
+    #[inline(always)]
+    unsafe fn head(&mut self, fix: u8, fits: usize, head: u8, len: usize) {
+        let [hi, lo] = (len as u16).to_be_bytes();
+        // SAFETY: by the caller.
+        unsafe {
+            match len <= fits {
+                true => self.bytes([fix | lo]),
+                false => self.bytes([head, hi, lo]),
+            }
+        }
+    }
+
+    /// A raw, cut to `bound` bytes with a mark if it is longer; afterwards
+    /// `then` more bytes are left.
+    #[inline(always)]
+    fn raw(&mut self, bytes: &[u8], bound: usize, then: usize) -> Result<(), OutOfRoom> {
+        let (bytes, mark) = match bytes.len() <= bound {
+            true => (bytes, &[][..]),
+            false => (&bytes[..bound], CUT_MARK),
         };
-        room[1..].copy_from_slice(&shifted.to_be_bytes());
-        self.at += 1 + size;
+        let len = bytes.len() + mark.len();
+        if len > u16::MAX as usize {
+            return Err(OutOfRoom);
+        }
+        self.need(HEAD + len + then)?;
+        // SAFETY: just asked for.
+        unsafe {
+            self.head(0xa0, 0x1f, 0xda, len);
+            self.slice(bytes);
+            self.slice(mark);
+        }
         Ok(())
-    }
-
-    #[cold]
-    fn integer_at_end(&mut self, value: u64, head: u8, size: usize) -> Result<(), OutOfRoom> {
-        if size == 0 {
-            return self.bytes([value as u8]);
-        }
-        self.bytes([head])?;
-        self.slice(&value.to_be_bytes()[8 - size..])
-    }
-
-    #[inline]
-    fn raw_head(&mut self, len: usize) -> Result<(), OutOfRoom> {
-        match len {
-            0..=0x1f => self.bytes([0xa0 | len as u8]),
-            0x20..=0xffff => self.bytes([0xda, (len >> 8) as u8, len as u8]),
-            _ => Err(OutOfRoom),
-        }
-    }
-
-    /// A raw, cut to `bound` bytes with a mark if it is longer.
-    #[inline]
-    fn raw(&mut self, bytes: &[u8], bound: usize) -> Result<(), OutOfRoom> {
-        if bytes.len() <= bound {
-            self.raw_head(bytes.len())?;
-            return self.slice(bytes);
-        }
-        self.raw_head(bound + CUT_MARK.len())?;
-        self.slice(&bytes[..bound])?;
-        self.slice(CUT_MARK)
-    }
-
-    fn array_head(&mut self, len: usize) -> Result<(), OutOfRoom> {
-        match len {
-            0..=0xf => self.bytes([0x90 | len as u8]),
-            0x10..=0xffff => self.bytes([0xdc, (len >> 8) as u8, len as u8]),
-            _ => Err(OutOfRoom),
-        }
     }
 }
 
+/// The most bytes of an integer, a float or nil.
+const SCALAR: usize = 9;
+/// The most bytes of the head of a raw or an array.
+const HEAD: usize = 3;
+
 /// Head and size of the shortest form of an unsigned integer.
 #[inline(always)]
-fn unsigned_form(value: u64) -> (u8, usize) {
-    const FORMS: [(u8, usize); 65] = {
+fn unsigned_form(value: u64) -> (u8, u8) {
+    const FORMS: [(u8, u8); 65] = {
         let mut forms = [(0xcf, 8); 65];
         let mut bits = 0;
         while bits <= 32 {
@@ -210,7 +266,7 @@ fn unsigned_form(value: u64) -> (u8, usize) {
 
 /// Head and size of the shortest form of a negative integer.
 #[inline(always)]
-fn negative_form(value: i64) -> (u8, usize) {
+fn negative_form(value: i64) -> (u8, u8) {
     match value {
         -0x20.. => (0, 0),
         -0x80.. => (0xd0, 1),
@@ -220,95 +276,141 @@ fn negative_form(value: i64) -> (u8, usize) {
     }
 }
 
+/// Bytes of a body before its arguments, at most: the prefix, run and thread,
+/// sequence, time, the head of the arguments.
+const FRONT: usize = PREFIX_ROOM + THREAD_FIELDS + 10 + 10 + 1 + HEAD;
+/// Room for the fields run and thread.
+pub(crate) const THREAD_FIELDS: usize = 24;
+
 /// Encodes a record's body into `buffer` and returns its length. Strings
 /// longer than `bound` bytes are cut.
-#[inline]
+#[inline(always)]
 pub(crate) fn encode(buffer: &mut [u8], call: &Call<'_>, bound: usize) -> Result<usize, OutOfRoom> {
-    let Meta { prefix_len, .. } = call.template.meta;
-    let mut out = Out { buffer, at: 0 };
-    let room = out
-        .buffer
-        .first_chunk_mut::<PREFIX_ROOM>()
-        .ok_or(OutOfRoom)?;
-    for (to, from) in room.chunks_exact_mut(8).zip(call.template.prefix) {
-        to.copy_from_slice(&from.to_le_bytes());
-    }
-    out.at = prefix_len as usize;
+    let prefix = &call.template.prefix;
+    let mut out = Out::new(buffer);
+    // Each argument is a scalar at least; a string asks for itself and leaves
+    // room for the scalars behind it.
+    let mut scalars = SCALAR * call.plan.len();
+    out.need(FRONT + scalars)?;
     // The constant fields, and run, thread, sequence, time, args.
-    let mut fields = call.template.prefix[0].to_le_bytes()[1] & 0xf;
+    let mut fields = prefix[0].to_le_bytes()[1] & 0xf;
     fields += 5;
-    out.slice(call.thread)?;
-    out.field64(7, call.sequence)?;
-    out.field64(8, call.time)?;
-    out.bytes([9])?;
-    out.array_head(call.plan.len())?;
+    // SAFETY: all of this was asked for: `FRONT` is the sum of it.
+    unsafe {
+        let prefix: [u8; PREFIX_ROOM] = core::mem::transmute(prefix.map(u64::to_le));
+        out.put(prefix, call.template.meta.prefix_len as usize);
+        let thread: [u8; THREAD_FIELDS] = core::mem::transmute(call.thread);
+        out.put(thread, call.thread_len);
+        out.field64(7, call.sequence);
+        out.field64(8, call.time);
+        out.bytes([9]);
+        out.head(0x90, 0xf, 0xdc, call.plan.len());
+    }
     for plan in call.plan {
-        argument(&mut out, plan, call, bound)?;
+        scalars -= SCALAR;
+        argument(&mut out, plan, call, bound, scalars)?;
     }
-    if !call.backtrace.is_empty() {
-        fields += 1;
-        out.bytes([10])?;
-        out.array_head(call.backtrace.len())?;
-        for address in call.backtrace {
-            out.uint(*address as u64)?;
-        }
+    let plain = call.backtrace.is_empty()
+        && call.format_text.is_none()
+        && call.file_text.is_none()
+        && call.dropped | call.kind as u64 | call.skipped == 0;
+    if !plain {
+        fields += rarer_fields(&mut out, call, bound)?;
     }
-    if let Some(text) = call.format_text {
-        fields += 1;
-        out.bytes([11])?;
-        out.raw(text, bound)?;
-    }
-    if let Some(text) = call.file_text {
-        fields += 1;
-        out.bytes([12])?;
-        out.raw(text, bound)?;
-    }
-    if call.dropped > 0 {
-        fields += 1;
-        out.bytes([13])?;
-        out.uint(call.dropped)?;
-    }
-    if call.kind > 0 {
-        fields += 1;
-        out.bytes([14, call.kind])?;
-    }
-    if call.skipped > 0 {
-        fields += 1;
-        out.bytes([15, 0x81])?;
-        out.raw(flags::SKIPPED.as_bytes(), usize::MAX)?;
-        out.uint(call.skipped)?;
-    }
+    let len = out.len();
     // Of the constant fields, format and file stand here only where their texts
     // do not: at most 5 + 5 + 4 fields, a fixmap.
-    out.buffer[1] = 0x80 | fields;
-    Ok(out.at)
+    buffer[1] = 0x80 | fields;
+    Ok(len)
 }
 
+/// The fields that most records do not have; returns how many there are.
+#[cold]
+#[inline(never)]
+fn rarer_fields(out: &mut Out<'_>, call: &Call<'_>, bound: usize) -> Result<u8, OutOfRoom> {
+    let mut fields = 0;
+    if !call.backtrace.is_empty() {
+        fields += 1;
+        out.need(1 + HEAD + SCALAR * call.backtrace.len())?;
+        // SAFETY: just asked for.
+        unsafe {
+            out.bytes([10]);
+            out.head(0x90, 0xf, 0xdc, call.backtrace.len());
+            for address in call.backtrace {
+                out.uint(*address as u64);
+            }
+        }
+    }
+    for (tag, text) in [(11, call.format_text), (12, call.file_text)] {
+        if let Some(text) = text {
+            fields += 1;
+            out.need(1)?;
+            // SAFETY: just asked for.
+            unsafe { out.bytes([tag]) };
+            out.raw(text, bound, 0)?;
+        }
+    }
+    out.need(2 * (1 + SCALAR) + 2 + flags::SKIPPED.len() + 1 + SCALAR)?;
+    // SAFETY: just asked for.
+    unsafe {
+        if call.dropped > 0 {
+            fields += 1;
+            out.bytes([13]);
+            out.uint(call.dropped);
+        }
+        if call.kind > 0 {
+            fields += 1;
+            out.bytes([14, call.kind]);
+        }
+        if call.skipped > 0 {
+            fields += 1;
+            out.bytes([15, 0x81, 0xa0 | flags::SKIPPED.len() as u8]);
+            out.slice(flags::SKIPPED.as_bytes());
+            out.uint(call.skipped);
+        }
+    }
+    Ok(fields)
+}
+
+/// Writes one argument. `then` bytes are left for those behind it.
 #[inline(always)]
 fn argument(
     out: &mut Out<'_>,
     plan: &ArgPlan,
     call: &Call<'_>,
     bound: usize,
+    then: usize,
 ) -> Result<(), OutOfRoom> {
-    if plan.class == Class::Errno {
-        return out.int(call.errno as i64);
-    }
-    let Some((kind, word)) = call.words.get(plan.caller_arg) else {
-        // Fewer arguments than the format has, which the compiler warned of.
-        return out.bytes([0xc0]);
-    };
-    match kind {
-        ArgKind::INT if plan.class != Class::Written => out.int(word as i64),
-        ArgKind::UINT if plan.class != Class::Written => out.uint(word),
-        ArgKind::DOUBLE if plan.class != Class::Written => {
-            let [a, b, c, d, e, f, g, h] = word.to_be_bytes();
-            out.bytes([0xcb, a, b, c, d, e, f, g, h])
+    // SAFETY: each argument finds `SCALAR` bytes and `then` more, by `encode` and
+    // by each argument before it.
+    unsafe {
+        if plan.class == Class::Errno {
+            out.int(call.errno as i64);
+            return Ok(());
         }
-        _ => by_pointer(out, plan, kind, word, call, bound),
+        let Some((kind, word)) = call.words.get(plan.caller_arg) else {
+            // Fewer arguments than the format has, which the compiler warned of.
+            out.bytes([0xc0]);
+            return Ok(());
+        };
+        match kind {
+            _ if plan.class == Class::Written => out.bytes([0xc0]),
+            ArgKind::INT => out.int(word as i64),
+            ArgKind::UINT => out.uint(word),
+            ArgKind::DOUBLE => {
+                let [a, b, c, d, e, f, g, h] = word.to_be_bytes();
+                out.bytes([0xcb, a, b, c, d, e, f, g, h]);
+            }
+            _ => return by_pointer(out, plan, kind, word, call, bound, then),
+        }
     }
+    Ok(())
 }
 
+#[expect(
+    clippy::too_many_arguments,
+    reason = "what `argument` has, and what it found"
+)]
 fn by_pointer(
     out: &mut Out<'_>,
     plan: &ArgPlan,
@@ -316,47 +418,48 @@ fn by_pointer(
     word: u64,
     call: &Call<'_>,
     bound: usize,
+    then: usize,
 ) -> Result<(), OutOfRoom> {
     let limit = || match plan.precision() {
         Precision::None => usize::MAX,
         Precision::Fixed(n) => n as usize,
         Precision::Argument(at) => star(call, at).unwrap_or(usize::MAX),
     };
-    match (plan.class, kind) {
-        (Class::Written, _) => out.bytes([0xc0]),
-        (Class::Str, ArgKind::CSTR) => match word as *const c_char {
-            at if at.is_null() => out.bytes([0xc0]),
-            // SAFETY: by `Words::new`, the bytes end in a NUL or are as many as
-            // the precision; no more than one past the bound is looked at.
-            at => unsafe {
-                let len = libc::strnlen(at, limit().min(bound + 1));
-                out.raw(slice::from_raw_parts(at.cast(), len), bound)
+    // SAFETY: by `Words::new`: a string's bytes end in a NUL or are as many as
+    // the precision, and no more than one past the bound is looked at; a word of
+    // `BYTES` is the address of a `Bytes` whose bytes are valid; a word of
+    // `LONG_DOUBLE` that of a `long double`. A nil finds its place as in
+    // `argument`.
+    unsafe {
+        match (plan.class, kind) {
+            (Class::Str, ArgKind::CSTR) => match word as *const c_char {
+                at if at.is_null() => out.bytes([0xc0]),
+                at => {
+                    let len = libc::strnlen(at, limit().min(bound + 1));
+                    return out.raw(slice::from_raw_parts(at.cast(), len), bound, then);
+                }
             },
-        },
-        (Class::WideStr, ArgKind::WSTR) => match word as *const libc::wchar_t {
-            at if at.is_null() => out.bytes([0xc0]),
-            // SAFETY: as above, of wide characters.
-            at => unsafe { wide(out, at, limit(), bound) },
-        },
-        (_, ArgKind::BYTES) => {
-            // SAFETY: by `Words::new` the word is the address of a `Bytes`
-            // whose bytes are valid.
-            let bytes = unsafe { &*(word as *const Bytes) };
-            match bytes.as_slice() {
+            (Class::WideStr, ArgKind::WSTR) => match word as *const libc::wchar_t {
+                at if at.is_null() => out.bytes([0xc0]),
+                at => return wide(out, at, limit(), bound, then),
+            },
+            (_, ArgKind::BYTES) => match (*(word as *const Bytes)).as_slice() {
                 None => out.bytes([0xc0]),
-                Some(bytes) => out.raw(&bytes[..bytes.len().min(limit())], bound),
+                Some(bytes) => {
+                    let bytes = &bytes[..bytes.len().min(limit())];
+                    return out.raw(bytes, bound, then);
+                }
+            },
+            (_, ArgKind::LONG_DOUBLE) => {
+                let bytes = *(word as *const [u8; LONG_DOUBLE_LEN]);
+                return out.raw(&bytes, LONG_DOUBLE_LEN, then);
             }
+            // A pointer that is printed as one, or that the conversion does not
+            // fit: its value, never what it points to.
+            _ => out.uint(word),
         }
-        (_, ArgKind::LONG_DOUBLE) => {
-            // SAFETY: by `Words::new` the word is the address of a `long
-            // double`, which starts with these bytes.
-            let bytes = unsafe { *(word as *const [u8; LONG_DOUBLE_LEN]) };
-            out.raw(&bytes, LONG_DOUBLE_LEN)
-        }
-        // A pointer that is printed as one, or that the conversion does not
-        // fit: its value, never what it points to.
-        _ => out.uint(word),
     }
+    Ok(())
 }
 
 /// Bytes of a `long double` on the wire: without the padding of x87.
@@ -379,6 +482,7 @@ unsafe fn wide(
     at: *const libc::wchar_t,
     limit: usize,
     bound: usize,
+    then: usize,
 ) -> Result<(), OutOfRoom> {
     let mut len = 0;
     let mut count = 0;
@@ -399,23 +503,32 @@ unsafe fn wide(
         // SAFETY: read above.
         len -= unsafe { character(*at.add(count)) }.map_or(0, char::len_utf8);
     }
-    out.raw_head(len + if cut { CUT_MARK.len() } else { 0 })?;
-    for index in 0..count {
-        // SAFETY: read above. Another thread may have changed it meanwhile, so
-        // its length is looked at again.
-        let c = unsafe { character(*at.add(index)) }.unwrap_or(' ');
-        let mut utf8 = [0; 4];
-        let utf8 = c.encode_utf8(&mut utf8).as_bytes();
-        if utf8.len() > len {
-            break;
+    let mark = if cut { CUT_MARK } else { &[] };
+    if len + mark.len() > u16::MAX as usize {
+        return Err(OutOfRoom);
+    }
+    out.need(HEAD + len + mark.len() + then)?;
+    // SAFETY: just asked for; as many bytes are written as were counted.
+    unsafe {
+        out.head(0xa0, 0x1f, 0xda, len + mark.len());
+        for index in 0..count {
+            // Read above. Another thread may have changed it meanwhile, so its
+            // length is looked at again.
+            let c = character(*at.add(index)).unwrap_or(' ');
+            let mut utf8 = [0; 4];
+            let utf8 = c.encode_utf8(&mut utf8).as_bytes();
+            if utf8.len() > len {
+                break;
+            }
+            len -= utf8.len();
+            out.slice(utf8);
         }
-        len -= utf8.len();
-        out.slice(utf8)?;
+        for _ in 0..len {
+            out.bytes([b' ']);
+        }
+        out.slice(mark);
     }
-    for _ in 0..len {
-        out.bytes([b' '])?;
-    }
-    if cut { out.slice(CUT_MARK) } else { Ok(()) }
+    Ok(())
 }
 
 /// A wide character; `None` for NUL, a replacement for what is none.

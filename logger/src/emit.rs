@@ -103,8 +103,7 @@ pub unsafe fn emit_text(
         level,
         flags: 0,
         skipped: 0,
-        file,
-        format,
+        strings: Strings::Text { file, format },
     };
     call.log(process);
     errno.restore();
@@ -119,8 +118,30 @@ struct Parts<'c> {
     level: Level,
     flags: u8,
     skipped: u64,
-    file: &'c CStr,
-    format: &'c CStr,
+    strings: Strings<'c>,
+}
+
+/// The strings of a call. Measured only when they are needed.
+#[derive(Clone, Copy)]
+pub(crate) enum Strings<'c> {
+    Site(&'c Site),
+    Text { file: &'c CStr, format: &'c CStr },
+}
+
+impl<'c> Strings<'c> {
+    pub fn file(self) -> &'c CStr {
+        match self {
+            Strings::Site(site) => site.file(),
+            Strings::Text { file, .. } => file,
+        }
+    }
+
+    pub fn format(self) -> &'c CStr {
+        match self {
+            Strings::Site(site) => site.format(),
+            Strings::Text { format, .. } => format,
+        }
+    }
 }
 
 impl<'c> Parts<'c> {
@@ -146,8 +167,7 @@ impl<'c> Parts<'c> {
                 // arguments, by the caller of `emit`.
                 unsafe { words.after() }
             },
-            file: site.file(),
-            format: site.format(),
+            strings: Strings::Site(site),
         }
     }
 
@@ -183,7 +203,15 @@ impl<'c> Parts<'c> {
         let mut buffer = [core::mem::MaybeUninit::uninit(); STACK_FRAME];
         let buffer = writable(&mut buffer);
         let dropped = self.dropped(process, thread);
-        match self.frame(thread, sequence, dropped, &[], buffer, process.max_string()) {
+        match self.frame(
+            process,
+            thread,
+            sequence,
+            dropped,
+            &[],
+            buffer,
+            process.max_string(),
+        ) {
             Ok(len) => self.put(process, thread, &mut buffer[..len], &[], dropped),
             Err(OutOfRoom) => self.write_large(process, thread, sequence, dropped, &[]),
         }
@@ -221,8 +249,18 @@ impl<'c> Parts<'c> {
             // Strings that do not fit together are cut to what each can have.
             let share = MAX_SHORT_BODY / (self.plan.len() + 4);
             let len = self
-                .frame(thread, sequence, dropped, backtrace, frame, bound)
-                .or_else(|_| self.frame(thread, sequence, dropped, backtrace, frame, share / 2))
+                .frame(process, thread, sequence, dropped, backtrace, frame, bound)
+                .or_else(|_| {
+                    self.frame(
+                        process,
+                        thread,
+                        sequence,
+                        dropped,
+                        backtrace,
+                        frame,
+                        share / 2,
+                    )
+                })
                 .map_err(|_| Dropped)?;
             self.put(process, thread, &mut frame[..len], backtrace, dropped)
         })
@@ -241,8 +279,10 @@ impl<'c> Parts<'c> {
 
     /// Encodes the frame into `buffer` and returns its length.
     #[inline(always)]
+    #[expect(clippy::too_many_arguments, reason = "all of it lives in registers")]
     fn frame(
         &self,
+        process: &Process,
         thread: &Thread,
         sequence: Sequence,
         dropped: u64,
@@ -250,30 +290,30 @@ impl<'c> Parts<'c> {
         buffer: &mut [u8],
         bound: usize,
     ) -> Result<usize, OutOfRoom> {
-        let mut fields = [0; 24];
-        for (to, from) in fields.chunks_exact_mut(8).zip(&thread.fields) {
-            to.copy_from_slice(&from.load(Ordering::Relaxed).to_ne_bytes());
-        }
-        let fields_len = thread.fields_len.load(Ordering::Relaxed) as usize;
         let meta = self.template.meta;
         let call = Call {
             template: self.template,
             plan: self.plan,
             words: self.words,
             errno: self.errno.0,
-            thread: &fields[..fields_len.min(24)],
+            thread: thread
+                .fields
+                .each_ref()
+                .map(|word| word.load(Ordering::Relaxed)),
+            thread_len: (thread.fields_len.load(Ordering::Relaxed) as usize)
+                .min(body::THREAD_FIELDS),
             sequence: sequence.0,
-            time: thread.clock.now(),
+            time: thread.clock.now(&process.clock),
             dropped,
             skipped: self.skipped,
             kind: (self.flags & flags::KIND) >> flags::KIND_SHIFT,
             backtrace,
-            format_text: meta.format_text.then(|| self.format.to_bytes()),
-            file_text: meta.file_text.then(|| self.file.to_bytes()),
+            format_text: meta.format_text.then(|| self.strings.format().to_bytes()),
+            file_text: meta.file_text.then(|| self.strings.file().to_bytes()),
         };
         let room = buffer.get_mut(HEADER_LEN..).ok_or(OutOfRoom)?;
         let mut len = body::encode(room, &call, bound)?;
-        if room[..len].contains(&0xc1) && !record::masked::is_clean(&room[..len]) {
+        if crc::holds_c1(&room[..len]) && !record::masked::is_clean(&room[..len]) {
             len = record::masked::mask_in_place(room, len)?;
         }
         if len > MAX_SHORT_BODY {
@@ -308,8 +348,7 @@ impl<'c> Parts<'c> {
     ) -> Result<(), Dropped> {
         let subject = Subject {
             template: self.template,
-            file: self.file,
-            format: self.format,
+            strings: self.strings,
             backtrace,
         };
         // A handler can move the thread to another chunk while we look at this

@@ -62,6 +62,7 @@ pub mod __private;
 pub mod abi;
 
 pub use argument::Argument;
+pub use clock::ClockSource;
 pub use filter::{Filter, FilterError};
 pub use logdef_wire::Level;
 pub use options::{

@@ -3,7 +3,7 @@
 //! record that needs them first, in the same breath, and marked only after
 //! they are in the log: then no surviving record lacks them.
 
-use crate::emit::with_scratch;
+use crate::emit::{Strings, with_scratch};
 use crate::image::Image;
 use crate::process::Process;
 use crate::sink::Put;
@@ -21,8 +21,7 @@ use logdef_wire::{Avma, Svma};
 /// What a record refers to.
 pub(crate) struct Subject<'s> {
     pub template: &'s Template,
-    pub file: &'s CStr,
-    pub format: &'s CStr,
+    pub strings: Strings<'s>,
     pub backtrace: &'s [usize],
 }
 
@@ -107,8 +106,10 @@ impl<'p> Missing<'p> {
             image,
             preamble: image.is_some() && !thread.has_image(index, chunk),
             thread: !thread.has_thread(chunk),
-            format: (!site).then(|| address(subject.format)).flatten(),
-            file: (!file_known).then(|| address(subject.file)).flatten(),
+            format: (!site).then(|| address(subject.strings.format())).flatten(),
+            file: (!file_known)
+                .then(|| address(subject.strings.file()))
+                .flatten(),
         }
     }
 
@@ -159,7 +160,10 @@ impl<'p> Missing<'p> {
                 .encode(e)
             })?;
         }
-        for (at, string) in [(self.file, subject.file), (self.format, subject.format)] {
+        for (at, string) in [
+            (self.file, subject.strings.file()),
+            (self.format, subject.strings.format()),
+        ] {
             let Some(at) = at else { continue };
             let logdef = StringLogdef {
                 magic,

@@ -1,6 +1,7 @@
 //! Opening, closing and setting the log of the process. None of it may be
 //! called in a signal handler.
 
+use crate::clock::ClockSource;
 use crate::filter::{Filter, FilterError};
 use crate::process::process;
 use crate::sink::{Append, Rotation, file_system};
@@ -62,6 +63,7 @@ pub enum Sink {
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     sink: Sink,
+    clock: ClockSource,
     rotation: Rotation,
     level: Option<Level>,
     filter: Option<Filter>,
@@ -74,6 +76,12 @@ impl Options {
     /// How records get into the file; default [`Sink::Auto`].
     pub fn sink(mut self, sink: Sink) -> Self {
         self.sink = sink;
+        self
+    }
+
+    /// Where times come from; default [`ClockSource::Auto`].
+    pub fn clock(mut self, source: ClockSource) -> Self {
+        self.clock = source;
         self
     }
 
@@ -195,6 +203,7 @@ impl Options {
 
     fn apply(self) {
         let process = process();
+        process.clock.set(self.clock);
         if let Some(level) = self.level {
             process.set_level(level);
         }

@@ -45,6 +45,7 @@ pub(crate) struct Process {
     pub threads: Threads,
     pub images: Images,
     pub sink: Sink,
+    pub clock: crate::clock::Clock,
     about: About,
     /// Its destructor runs when a thread that logged ends. -1 before.
     exit_key: AtomicI32,
@@ -91,6 +92,7 @@ impl Process {
             threads: Threads::new(),
             images: Images::new(),
             sink: Sink::new(),
+            clock: crate::clock::Clock::new(),
             about: About::new(),
             exit_key: AtomicI32::new(-1),
         }

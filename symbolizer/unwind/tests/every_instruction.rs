@@ -243,7 +243,7 @@ fn every_kind_of_instruction_has_the_callers_that_libgcc_finds() {
         }
     } else {
         Amount {
-            points: 200,
+            points: 100,
             one_in: 50,
         }
     };

@@ -125,7 +125,7 @@ fn look_up_away(key: Key) -> Option<u64> {
 pub(crate) fn store(key: Key, value: u64) {
     let entry = places(key)
         .find(|entry| entry.read().0 == key.word)
-        .or_else(|| places(key).find(|entry| entry.is_free()))
+        .or_else(|| places(key).find(|entry| entry.is_free_for(key)))
         .unwrap_or_else(|| {
             // Any choice will do, as long as keys that fight for a place do not
             // choose the same one for ever.
@@ -145,8 +145,10 @@ fn places(key: Key) -> impl Iterator<Item = &'static Entry> {
 }
 
 impl Entry {
-    fn is_free(&self) -> bool {
-        self.read() == (0, 0)
+    /// Whether nobody will ask for this entry any more: it is empty, torn, or
+    /// of an earlier epoch.
+    fn is_free_for(&self, key: Key) -> bool {
+        (self.read().0 ^ key.word) >> EPOCH_SHIFT != 0
     }
 
     #[inline]
@@ -160,4 +162,130 @@ impl Entry {
 #[inline]
 fn scramble(value: u64) -> u64 {
     value.wrapping_mul(SCRAMBLE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashMap;
+    use std::sync::{Mutex, MutexGuard};
+
+    /// The tests share one cache, and take turns.
+    fn turn() -> MutexGuard<'static, ()> {
+        static TURN: Mutex<()> = Mutex::new(());
+        TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    fn key(address: usize) -> Key {
+        Epoch::current().key(address, false).unwrap()
+    }
+
+    #[test]
+    fn what_was_stored_is_found_for_its_address_and_kind_alone() {
+        let _turn = turn();
+        let address = 0x7F12_3456_789A;
+        assert_eq!(look_up(key(address)), None);
+        store(key(address), 7);
+        assert_eq!(look_up(key(address)), Some(7));
+        assert_eq!(look_up(Epoch::current().key(address, true).unwrap()), None);
+        assert_eq!(look_up(key(address + 1)), None);
+        store(key(address), 8);
+        assert_eq!(look_up(key(address)), Some(8));
+        start_epoch();
+        assert_eq!(look_up(key(address)), None);
+    }
+
+    #[test]
+    fn what_no_program_can_execute_has_no_key() {
+        let epoch = Epoch::current();
+        assert!(epoch.key((1 << 47) - 1, true).is_some());
+        assert!(epoch.key(1 << 47, false).is_none());
+        assert!(epoch.key(usize::MAX, true).is_none());
+    }
+
+    #[test]
+    fn nothing_comes_back_when_the_epochs_start_over() {
+        let _turn = turn();
+        let address = 0x7F11_1111_1118;
+        store(key(address), 9);
+        for _ in 0..(1 << 16) + 2 {
+            start_epoch();
+            assert_eq!(look_up(key(address)), None);
+        }
+    }
+
+    #[test]
+    fn a_large_program_keeps_nearly_all_of_its_addresses() {
+        let _turn = turn();
+        start_epoch();
+        let addresses = |count: usize| (0..count).map(|n| 0x5555_0000_0000 + n * n % 999_983 * 5);
+        for address in addresses(2400) {
+            store(key(address), address as u64);
+        }
+        let kept = addresses(2400).filter(|&address| look_up(key(address)) == Some(address as u64));
+        assert!(kept.count() > 2390);
+    }
+
+    #[test]
+    fn an_overfull_cache_forgets_but_never_errs() {
+        let _turn = turn();
+        start_epoch();
+        let mut model = HashMap::new();
+        let mut found = 0;
+        for round in 0..100_000u64 {
+            let address = 0x1000 + (round * round % 30_011) as usize * 8;
+            match look_up(key(address)) {
+                Some(value) => {
+                    assert_eq!(Some(&value), model.get(&address));
+                    found += 1;
+                }
+                None => {
+                    store(key(address), round + 1);
+                    model.insert(address, round + 1);
+                }
+            }
+        }
+        assert!(found > 10_000, "{found}");
+    }
+
+    #[test]
+    fn halves_of_different_pairs_are_not_believed() {
+        let _turn = turn();
+        start_epoch();
+        let (one, other) = (key(0x40_1000), key(0x40_1008));
+        store(one, 0x1_0002);
+        let entry = places(one).find(|entry| entry.read().0 == one.word);
+        let entry = entry.unwrap();
+        // As if another writer had been interrupted between its stores.
+        entry.value.store(0x2_0002, Ordering::Relaxed);
+        assert_eq!(look_up(one), None);
+        assert_eq!(look_up(other), None);
+        store(one, 0x1_0002);
+        assert_eq!(look_up(one), Some(0x1_0002));
+    }
+
+    #[test]
+    fn threads_that_store_and_forget_never_see_anothers_value() {
+        let _turn = turn();
+        std::thread::scope(|scope| {
+            for seed in 1..=3u64 {
+                scope.spawn(move || {
+                    let mut random = seed;
+                    for _ in 0..60_000 {
+                        random ^= random << 13;
+                        random ^= random >> 7;
+                        random ^= random << 17;
+                        let key = key(0x60_0000 + (random % 20_000) as usize * 4);
+                        match look_up(key) {
+                            Some(value) => assert_eq!(value, scramble(key.word)),
+                            None => store(key, scramble(key.word)),
+                        }
+                        if random.is_multiple_of(5_000) {
+                            start_epoch();
+                        }
+                    }
+                });
+            }
+        });
+    }
 }

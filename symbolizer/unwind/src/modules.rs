@@ -355,6 +355,29 @@ mod tests {
     }
 
     #[test]
+    fn the_list_for_older_c_libraries_gives_the_same_modules() {
+        snapshot::refresh();
+        let mut seen = 0;
+        loader::for_each_object(|object, _| {
+            let listed = Module { object: *object };
+            for segment in listed.segments() {
+                let found = snapshot::find(segment.start + (segment.end - segment.start) / 2);
+                let found = Module {
+                    object: found.expect("a listed module"),
+                };
+                assert_eq!(found.start(), listed.start());
+                assert_eq!(found.end(), listed.end());
+                assert_eq!(found.name(), listed.name());
+                assert_eq!(found.build_id(), listed.build_id());
+                assert_eq!(found.is_main_program(), listed.is_main_program());
+                seen += 1;
+            }
+            true
+        });
+        assert!(seen >= 12);
+    }
+
+    #[test]
     fn loading_and_unloading_change_the_generation() {
         let before = generation();
         // SAFETY: a library of the C library's own, without constructors of

@@ -105,6 +105,61 @@ fn a_comparison_called_back_by_the_c_library_is_walked() {
 }
 
 #[test]
+fn handlers_are_walked_nested_and_on_either_stack() {
+    extern "C" fn outer(_: i32) {
+        assert_same_as_libgcc();
+        // SAFETY: handled below.
+        unsafe { libc::raise(libc::SIGUSR2) };
+    }
+    extern "C" fn inner(_: i32) {
+        assert_same_as_libgcc();
+    }
+    fn handle(signal: i32, handler: extern "C" fn(i32), flags: i32) {
+        // SAFETY: the handler has the right form.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = handler as *const () as usize;
+            action.sa_flags = flags;
+            let status = libc::sigaction(signal, &action, std::ptr::null_mut());
+            assert_eq!(status, 0);
+        }
+    }
+    for (outer_flags, inner_flags) in [
+        (0, 0),
+        (libc::SA_ONSTACK, 0),
+        (0, libc::SA_ONSTACK),
+        (libc::SA_ONSTACK, libc::SA_ONSTACK),
+    ] {
+        handle(libc::SIGUSR1, outer, outer_flags);
+        handle(libc::SIGUSR2, inner, inner_flags);
+        for registers in [false, true] {
+            // The test harness gave each thread an alternate stack too small for
+            // an oracle that allocates.
+            std::thread::spawn(move || {
+                if registers {
+                    logdef_unwind::register_thread();
+                }
+                let mut room = vec![0u8; 1 << 18];
+                let mut stack = libc::stack_t {
+                    ss_sp: room.as_mut_ptr().cast(),
+                    ss_flags: 0,
+                    ss_size: room.len(),
+                };
+                // SAFETY: the alternate stack is disabled before it is freed.
+                unsafe {
+                    assert_eq!(libc::sigaltstack(&stack, std::ptr::null_mut()), 0);
+                    libc::raise(libc::SIGUSR1);
+                    stack.ss_flags = libc::SS_DISABLE;
+                    assert_eq!(libc::sigaltstack(&stack, std::ptr::null_mut()), 0);
+                }
+            })
+            .join()
+            .unwrap();
+        }
+    }
+}
+
+#[test]
 fn threads_walk_to_where_they_were_started_registered_or_not() {
     for registers in [false, true] {
         std::thread::spawn(move || {

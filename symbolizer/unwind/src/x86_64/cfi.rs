@@ -34,8 +34,7 @@ type Row = UnwindTableRow<usize, OnStack>;
 /// address is looked up by the byte before it, which is sure to belong to the call.
 pub(crate) fn rule(pc: usize, exact: bool) -> (Rule, bool) {
     let look_up = if exact { pc } else { pc.wrapping_sub(1) };
-    let module = modules::find(pc).or_else(|| modules::find(look_up));
-    let Some(module) = module else {
+    let Some(module) = modules::find(look_up) else {
         // A library may come to be loaded here.
         return (Rule::Unknown, false);
     };
@@ -68,7 +67,7 @@ pub(crate) fn step(registers: &Registers, exact: bool, window: &mut Window) -> S
 fn try_step(registers: &Registers, exact: bool, window: &mut Window) -> Option<Step> {
     let pc = registers.value(RIP)?;
     let look_up = if exact { pc } else { pc.wrapping_sub(1) };
-    let module = modules::find(pc).or_else(|| modules::find(look_up))?;
+    let module = modules::find(look_up)?;
     if is_signal_trampoline(&module, pc) {
         return Some(Step::Caller {
             registers: Registers::load_context(window, registers.value(RSP)?)?,

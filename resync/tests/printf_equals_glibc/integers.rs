@@ -3,6 +3,8 @@
 use crate::args::Args;
 use crate::grid::grid;
 
+const CONVERSIONS: [&str; 8] = ["d", "i", "u", "x", "X", "o", "b", "B"];
+
 const INTEGERS: [i64; 19] = [
     0,
     1,
@@ -28,58 +30,58 @@ const INTEGERS: [i64; 19] = [
 #[test]
 fn integers_of_every_length_in_every_layout() {
     let mut cases = 0;
-    for conversion in ["d", "i", "u", "x", "X", "o", "b", "B"] {
+    for conversion in CONVERSIONS {
         // C callers pass an int for these; it is that which is logged.
+        for length in ["", "hh", "h"] {
+            let conversion = format!("{length}{conversion}");
+            let ints = INTEGERS.map(|n| n as i32);
+            let unsigned = [u32::MAX, 1 << 31];
+            cases += grid(&conversion, &conversion, &ints, |args, n| {
+                args.int(n.into())
+            });
+            cases += grid(&conversion, &conversion, &unsigned, |args, n| {
+                args.uint(n.into())
+            });
+        }
+        let conversion = format!("l{conversion}");
+        cases += grid(&conversion, &conversion, &INTEGERS, Args::int);
+        cases += grid(&conversion, &conversion, &[u64::MAX], Args::uint);
+    }
+    assert!(cases > 800_000, "{cases}");
+}
+
+#[test]
+fn every_length_modifier_is_as_wide_as_its_type() {
+    for conversion in CONVERSIONS {
         for (length, c_length) in [
-            ("", ""),
-            ("hh", "hh"),
-            ("h", "h"),
+            ("ll", "ll"),
+            ("q", "q"),
+            ("L", "L"),
+            ("j", "j"),
+            ("z", "z"),
+            ("Z", "Z"),
+            ("t", "t"),
             ("w8", "hh"),
             ("w16", "h"),
             ("w32", ""),
+            ("w64", "l"),
+            ("wf8", "hh"),
+            ("wf16", "l"),
+            ("wf32", "l"),
+            ("wf64", "l"),
         ] {
-            let ints = INTEGERS.map(|n| n as i32);
-            let conversions = (
-                format!("{length}{conversion}"),
-                format!("{c_length}{conversion}"),
-            );
-            cases += grid(&conversions.0, &conversions.1, &ints[..], |args, n| {
-                args.int(n.into())
-            });
-            cases += grid(
-                &conversions.0,
-                &conversions.1,
-                &[u32::MAX, 1 << 31],
-                |args, n| args.uint(n.into()),
-            );
-        }
-        for length in [
-            "l", "ll", "q", "L", "j", "z", "Z", "t", "w64", "wf16", "wf32", "wf64",
-        ] {
-            let c_length = if length.starts_with('w') { "l" } else { length };
-            let conversions = (
-                format!("{length}{conversion}"),
-                format!("{c_length}{conversion}"),
-            );
-            let (few, layouts) = match length {
-                "l" => (&INTEGERS[..], true),
-                _ => (&INTEGERS[14..], false),
-            };
-            if layouts {
-                cases += grid(&conversions.0, &conversions.1, few, Args::int);
-                cases += grid(&conversions.0, &conversions.1, &[u64::MAX], Args::uint);
-            } else {
-                for n in few {
-                    for layout in ["", "#", "+", "030", "-30.20"] {
-                        let format = format!("%{layout}{}", conversions.0);
-                        let c_format = format!("%{layout}{}", conversions.1);
-                        let args = Args::default().int(*n);
-                        assert!(args.compare_with(format.as_bytes(), c_format.as_bytes(), 0));
-                        cases += 1;
-                    }
+            for n in INTEGERS {
+                for layout in ["", "#", "+", "030", "-30.20"] {
+                    let format = format!("%{layout}{length}{conversion}");
+                    let c_format = format!("%{layout}{c_length}{conversion}");
+                    let args = Args::default();
+                    let args = match length {
+                        "w8" | "w16" | "w32" | "wf8" => args.int((n as i32).into()),
+                        _ => args.int(n),
+                    };
+                    assert!(args.compare_with(format.as_bytes(), c_format.as_bytes(), 0));
                 }
             }
         }
     }
-    assert!(cases > 1_000_000, "{cases}");
 }

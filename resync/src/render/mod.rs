@@ -20,6 +20,13 @@
 //! | `%!(width missing)`, `%!(width raw=abc)` | the `*` is not an integer |
 //! | `%!(cut)` | the record's text is longer than it may be; the rest is left out |
 //!
+//! # Where glibc has it otherwise
+//!
+//! Besides the marks, only what no C standard defines: a directive that the format's
+//! end cuts off stands as it is, where glibc gives up the whole text; `%Ls` and the
+//! like take the type without the modifier; `%1$Ld` is `%Ld` and not `%d`; a `0` flag
+//! with a negative width never pads on the right.
+//!
 //! # Bounds
 //!
 //! Widths, and precisions of numbers, are cut at [`MAX_COUNT`]. The text of one

@@ -44,7 +44,7 @@ fn render(c: &mut Criterion) {
     let args = [
         Value::Uint(42),
         Value::Int(-123_456),
-        Value::Float(3.141_592_653),
+        Value::Float(1_234.567_89),
     ];
     ours(c, "two_ints_and_a_double", format.to_bytes(), &args);
     libc!(
@@ -53,7 +53,7 @@ fn render(c: &mut Criterion) {
         format,
         42,
         -123_456,
-        3.141_592_653
+        1_234.567_89
     );
 
     let format = c"Logging int: %d, int: %d, string: %s";

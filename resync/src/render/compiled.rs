@@ -3,10 +3,10 @@
 use std::io::Write;
 use std::ops::Range;
 
-use logdef_wire::Value;
 use logdef_wire::printf::{
     Class, Conversion, Count, Directive, Directives, Fault, Flags, caller_args, wire_args,
 };
+use logdef_wire::{Array, Value};
 
 use super::decimal::{Word, push_decimal};
 use super::errno::{errno_name, errno_text};
@@ -16,7 +16,7 @@ use super::long_double::LongDouble;
 use super::padding::Layout;
 use super::shortcut::{Line, ROOM, Shortcut};
 use super::text::{push_bytes, push_char, push_null, push_utf8};
-use super::{MAX_COUNT, MAX_TEXT};
+use super::{MAX_COUNT, MAX_TEXT, MAX_USES};
 
 /// A format that is ready to be rendered.
 ///
@@ -75,21 +75,40 @@ impl CompiledFormat {
     pub fn render(&self, args: &[Value<'_>], out: &mut Vec<u8>) {
         let start = out.len();
         let mut done = 0;
+        let mut charged = 0;
         while done < self.pieces.len() {
             done = self.render_quickly(done, args, out);
             if let Some(piece) = self.pieces.get(done) {
                 out.extend_from_slice(&self.literals[piece.text.clone()]);
                 piece.render(args, out);
+                charged += piece.charge(args);
                 done += 1;
             }
             let length = out.len() - start;
-            if length > MAX_TEXT && length > self.most_text(args) {
-                out.truncate(start + self.most_text(args));
+            if length + charged > MAX_TEXT && length + charged > self.most_text(args) {
+                out.truncate(start + self.most_text(args).min(length));
                 out.extend_from_slice(CUT);
                 return;
             }
         }
         out.extend_from_slice(&self.literals[self.tail..]);
+    }
+
+    /// Appends the text of a record with the arguments of its field.
+    pub fn render_array(&self, args: Array<'_>, out: &mut Vec<u8>) {
+        const FEW: usize = 16;
+        let mut few = [Value::Nil; FEW];
+        let args = args.iter().take(self.args);
+        if self.args <= FEW {
+            let count = few
+                .iter_mut()
+                .zip(args)
+                .map(|(slot, arg)| *slot = arg)
+                .count();
+            self.render(&few[..count], out);
+        } else {
+            self.render(&args.collect::<Vec<_>>(), out);
+        }
     }
 
     /// Renders from piece `done` on as long as that goes the short way, and returns
@@ -121,7 +140,7 @@ impl CompiledFormat {
     fn most_text(&self, args: &[Value<'_>]) -> usize {
         let strings = args.iter().filter_map(|arg| arg.as_raw());
         strings.fold(MAX_TEXT + self.literals.len(), |sum, bytes| {
-            sum.saturating_add(bytes.len())
+            sum.saturating_add(bytes.len().saturating_mul(MAX_USES))
         })
     }
 }
@@ -169,6 +188,16 @@ impl Piece {
             }
         }
         out.extend_from_slice(&marks);
+    }
+
+    /// What printing it costs beyond the text, in bytes of text.
+    fn charge(&self, args: &[Value<'_>]) -> usize {
+        match (self.class, args.get(self.arg)) {
+            (Some(Class::LongDouble), Some(Value::Raw(bytes))) if LongDouble::is_far(bytes) => {
+                MAX_COUNT
+            }
+            _ => 0,
+        }
     }
 
     /// The layout, its `*`s looked up and its excesses cut.

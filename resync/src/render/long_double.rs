@@ -33,6 +33,16 @@ impl LongDouble {
         ))
     }
 
+    /// Whether these bytes are a number beyond about 10^±600, where each digit has
+    /// its price.
+    pub fn is_far(bytes: &[u8]) -> bool {
+        let is_far = |magnitude| match magnitude {
+            Magnitude::Long(number) => number.mantissa != 0 && number.exponent.abs() > 2000,
+            _ => false,
+        };
+        Self::decode(bytes).is_some_and(|(_, magnitude)| is_far(magnitude))
+    }
+
     fn x87(mantissa: u64, head: u16) -> (bool, Magnitude) {
         let (negative, exponent) = (head >> 15 == 1, head & SPECIAL);
         let integer_bit = mantissa >> 63 == 1;

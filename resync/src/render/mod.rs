@@ -20,11 +20,20 @@
 //! | `%!(width missing)`, `%!(width raw=abc)` | the `*` is not an integer |
 //! | `%!(cut)` | the record's text is longer than it may be; the rest is left out |
 //!
+//! # Where glibc has it otherwise
+//!
+//! Besides the marks, only what no C standard defines: a directive that the format's
+//! end cuts off stands as it is, where glibc gives up the whole text; `%Ls` and the
+//! like take the type without the modifier; `%1$Ld` is `%Ld` and not `%d`; a `0` flag
+//! with a negative width never pads on the right.
+//!
 //! # Bounds
 //!
 //! Widths, and precisions of numbers, are cut at [`MAX_COUNT`]. The text of one
-//! record is bounded by the length of its format and of the strings among its
-//! arguments, plus [`MAX_TEXT`].
+//! record is bounded by the length of its format, plus [`MAX_USES`] times that of the
+//! strings among its arguments (a format may print one string several times), plus
+//! [`MAX_TEXT`]. A `long double` so far from 1 that it takes thousands of digits to
+//! print it counts as [`MAX_COUNT`] bytes of text.
 
 mod big;
 mod compiled;
@@ -45,4 +54,7 @@ pub const MAX_COUNT: usize = 4096;
 
 /// How many bytes the text of one record may have beyond those of its format and
 /// of its strings.
-pub const MAX_TEXT: usize = 1 << 20;
+pub const MAX_TEXT: usize = 1 << 16;
+
+/// How often the strings of a record may be printed in full.
+pub const MAX_USES: usize = 16;

@@ -39,6 +39,8 @@
 
 mod address;
 mod debug_files;
+#[cfg(feature = "debuginfod")]
+mod debuginfod;
 mod demangle;
 mod dwarf;
 mod elf;
@@ -58,6 +60,8 @@ mod symbols;
 mod text;
 
 pub use address::{AddressKind, Svma};
+#[cfg(feature = "debuginfod")]
+pub use debuginfod::Debuginfod;
 pub use demangle::demangle;
 pub use elf::Segment;
 pub use error::{Error, Refusal};

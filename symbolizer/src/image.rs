@@ -11,6 +11,7 @@ use crate::dwarf::{Complaints, Dwarf, Wanted};
 use crate::elf::{Elf, Segment};
 use crate::error::Shown;
 use crate::locator::Locator;
+use crate::mini_debug_info;
 use crate::names::{Names, Symbolized};
 use crate::pointers::Pointers;
 
@@ -151,6 +152,7 @@ impl Image {
         if !Arc::ptr_eq(&symbol_files[0], &self.elf) {
             symbol_files.push(self.elf.clone());
         }
+        symbol_files.extend(mini_debug_info::unpack(&self.elf, limits).map(Arc::new));
         Names::new(dwarf, symbol_files, complaints)
     }
 }

@@ -38,6 +38,7 @@
 #![forbid(unsafe_code)]
 
 mod address;
+mod contain;
 mod debug_files;
 #[cfg(feature = "debuginfod")]
 mod debuginfod;
@@ -52,6 +53,7 @@ mod limits;
 mod locator;
 mod markup;
 mod meter;
+mod mini_debug_info;
 mod names;
 mod open;
 mod pointers;

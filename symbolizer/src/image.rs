@@ -4,7 +4,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use crate::address::{AddressKind, Svma};
+use logdef_wire::Svma;
+
+use crate::address::AddressKind;
 use crate::debug_files;
 use crate::demangle::demangle;
 use crate::dwarf::{Complaints, Dwarf, Wanted};

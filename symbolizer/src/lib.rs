@@ -61,17 +61,18 @@ mod printable;
 mod symbols;
 mod text;
 
-pub use address::{AddressKind, Svma};
+pub use address::AddressKind;
 #[cfg(feature = "debuginfod")]
 pub use debuginfod::Debuginfod;
 pub use demangle::demangle;
 pub use elf::Segment;
 pub use error::{Error, Refusal};
 pub use fetch::{Artifact, Fetch};
-pub use fingerprint::{Digest, Fingerprint, magic_of};
+pub use fingerprint::{Digest, Fingerprint};
 pub use image::{Image, Proof};
 pub use limits::Limits;
 pub use locator::{Locator, Options};
+pub use logdef_wire::Svma;
 pub use markup::MarkupFilter;
 pub use names::{Source, StackFrame, Symbolized};
 pub use text::{Loaded, name_addresses};

@@ -1,23 +1,7 @@
-//! The one address space of this crate, and what an address of code stands for. Load biases belong
-//! to the callers, who know which run an address came from.
+//! What an address of code stands for. Load biases belong to the callers, who know which run an
+//! address came from.
 
-use std::fmt;
-
-/// A link-time address in an image: the address in the process minus the load bias.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Svma(pub u64);
-
-impl fmt::Debug for Svma {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Svma({:#x})", self.0)
-    }
-}
-
-impl fmt::LowerHex for Svma {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::LowerHex::fmt(&self.0, f)
-    }
-}
+use logdef_wire::Svma;
 
 /// What an address of code says about where the program was.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -5,6 +5,8 @@ use std::fmt;
 
 use cpp_demangle::{DemangleOptions, ParseOptions};
 
+use crate::contain::contained;
+
 /// Longest name to take apart; longer ones stay as they are.
 const LONGEST_INPUT: usize = 32 << 10;
 
@@ -18,16 +20,11 @@ const DEEPEST: u32 = 128;
 /// The readable form of a linkage name, or the name itself if it is not mangled, not understood or
 /// unreasonably long. Rust names lose their hash.
 pub fn demangle(name: &str) -> Cow<'_, str> {
-    // Suffixes that compilers add to clones: `.constprop.0`, `.llvm.123`, `@@GLIBC_2.34`.
-    if name.len() > LONGEST_INPUT
-        || !(name.starts_with("_R")
-            || name.starts_with("_Z")
-            || name.starts_with("__R")
-            || name.starts_with("__Z"))
-    {
+    let is_mangled = ["_R", "_Z"].iter().any(|prefix| name.starts_with(prefix));
+    if !is_mangled || name.len() > LONGEST_INPUT {
         return Cow::Borrowed(name);
     }
-    match rust(name).or_else(|| cpp(name)) {
+    match contained(|| rust(name).or_else(|| cpp(name))).flatten() {
         Some(readable) => Cow::Owned(readable),
         None => Cow::Borrowed(name),
     }

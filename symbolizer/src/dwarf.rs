@@ -5,7 +5,6 @@
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,6 +14,7 @@ use gimli::{
     SectionId,
 };
 
+use crate::contain::contained;
 use crate::elf::{Bytes, Elf};
 use crate::error::Shown;
 use crate::limits::Limits;
@@ -106,7 +106,8 @@ impl Dwarf {
                 dwarf.populate_abbreviations_cache(gimli::AbbreviationsCacheStrategy::Duplicates);
                 Context::from_dwarf(dwarf).map_err(explain)
             })
-        })??;
+        })
+        .unwrap_or_else(panicked)?;
         let package = package
             .map(|package| load_package(package, &mut allowance, limits))
             .transpose()?;
@@ -131,9 +132,10 @@ impl Dwarf {
             return Vec::new();
         }
         let mut allowance = std::mem::take(&mut self.allowance);
-        let frames = contained(|| self.lookup(probe, &mut allowance, find_dwo, complaints));
+        let frames = contained(|| self.lookup(probe, &mut allowance, find_dwo, complaints))
+            .unwrap_or_else(panicked);
         self.allowance = allowance;
-        match frames.and_then(|frames| frames) {
+        match frames {
             Ok(frames) => frames,
             Err(why) => {
                 complaints.add(why);
@@ -271,7 +273,8 @@ fn load_package(
         metered(allowance, limits.steps_per_address, || {
             sections.borrow(Reader::clone, empty).map_err(explain)
         })
-    })?
+    })
+    .unwrap_or_else(panicked)
 }
 
 /// Why a package does not load. `gimli` asks for a type that its own errors convert to.
@@ -378,11 +381,8 @@ fn explain(error: gimli::Error) -> String {
     stopped().map_or_else(|| error.to_string(), str::to_owned)
 }
 
-/// Runs a decoder. It is not meant to panic on any data, but if it does, the rest of the log can
-/// still be read.
-fn contained<T>(decode: impl FnOnce() -> T) -> Result<T, String> {
-    panic::catch_unwind(AssertUnwindSafe(decode))
-        .map_err(|_| "the debug information made the decoder panic".to_owned())
+fn panicked<T>() -> Result<T, String> {
+    Err("the debug information made the decoder panic".to_owned())
 }
 
 fn cut(text: &[u8]) -> &[u8] {

@@ -6,11 +6,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use gimli::{EndianSlice, Reader as _};
+use logdef_wire::Svma;
 use object::elf::{self, FileHeader32, FileHeader64};
 use object::read::elf::{ElfFile, FileHeader, ProgramHeader, SectionHeader};
 use object::{CompressionFormat, Endianness, Object, ObjectSection, ObjectSegment, SectionFlags};
 
-use crate::address::Svma;
 use crate::error::Refusal;
 
 /// A part of an image that the loader maps: one `PT_LOAD` program header.

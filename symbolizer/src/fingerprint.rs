@@ -73,13 +73,6 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// The magic of an image of `size` bytes whose SHA-1 is `digest`: the digest's first 8 bytes as a
-/// big-endian number, XOR the size. `stat` and `sha1sum` verify it.
-pub fn magic_of(size: u64, digest: &[u8; 20]) -> u64 {
-    let [a, b, c, d, e, f, g, h, ..] = *digest;
-    u64::from_be_bytes([a, b, c, d, e, f, g, h]) ^ size
-}
-
 /// Bytes as lowercase hexadecimal digits.
 pub(crate) struct Hex<'a>(pub &'a [u8]);
 
@@ -111,14 +104,5 @@ mod tests {
         for length in [0, 8, 15, 17, 19, 21, 32] {
             assert_eq!(Digest::from_slice(&vec![7; length]), None);
         }
-    }
-
-    #[test]
-    fn the_magic_is_the_head_of_the_digest_xor_the_size() {
-        let Digest::Sha1(digest) = Digest::sha1(b"abc") else {
-            unreachable!()
-        };
-        assert_eq!(magic_of(0, &digest), 0xa999_3e36_4706_816a);
-        assert_eq!(magic_of(3, &digest), 0xa999_3e36_4706_8169);
     }
 }

@@ -4,13 +4,16 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use crate::address::{AddressKind, Svma};
+use logdef_wire::Svma;
+
+use crate::address::AddressKind;
 use crate::debug_files;
 use crate::demangle::demangle;
 use crate::dwarf::{Complaints, Dwarf, Wanted};
 use crate::elf::{Elf, Segment};
 use crate::error::Shown;
 use crate::locator::Locator;
+use crate::mini_debug_info;
 use crate::names::{Names, Symbolized};
 use crate::pointers::Pointers;
 
@@ -151,6 +154,7 @@ impl Image {
         if !Arc::ptr_eq(&symbol_files[0], &self.elf) {
             symbol_files.push(self.elf.clone());
         }
+        symbol_files.extend(mini_debug_info::unpack(&self.elf, limits).map(Arc::new));
         Names::new(dwarf, symbol_files, complaints)
     }
 }

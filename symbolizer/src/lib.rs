@@ -38,7 +38,10 @@
 #![forbid(unsafe_code)]
 
 mod address;
+mod contain;
 mod debug_files;
+#[cfg(feature = "debuginfod")]
+mod debuginfod;
 mod demangle;
 mod dwarf;
 mod elf;
@@ -50,6 +53,7 @@ mod limits;
 mod locator;
 mod markup;
 mod meter;
+mod mini_debug_info;
 mod names;
 mod open;
 mod pointers;
@@ -57,15 +61,18 @@ mod printable;
 mod symbols;
 mod text;
 
-pub use address::{AddressKind, Svma};
+pub use address::AddressKind;
+#[cfg(feature = "debuginfod")]
+pub use debuginfod::Debuginfod;
 pub use demangle::demangle;
 pub use elf::Segment;
 pub use error::{Error, Refusal};
 pub use fetch::{Artifact, Fetch};
-pub use fingerprint::{Digest, Fingerprint, magic_of};
+pub use fingerprint::{Digest, Fingerprint};
 pub use image::{Image, Proof};
 pub use limits::Limits;
 pub use locator::{Locator, Options};
+pub use logdef_wire::Svma;
 pub use markup::MarkupFilter;
 pub use names::{Source, StackFrame, Symbolized};
 pub use text::{Loaded, name_addresses};

@@ -18,7 +18,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
-use crate::address::{AddressKind, Svma};
+use logdef_wire::Svma;
+
+use crate::address::AddressKind;
 use crate::demangle::demangle;
 use crate::fingerprint::{Fingerprint, Hex};
 use crate::image::Image;

@@ -290,3 +290,79 @@ impl gimli::Reader for Reader {
         self.inner.skip_leb128()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn section(size: usize, account: Account) -> Reader {
+        let bytes = Bytes {
+            whole: vec![7; size].into(),
+            range: 0..size,
+        };
+        Reader::new(Some(&bytes), RunTimeEndian::Little, account)
+    }
+
+    /// Reads the section byte by byte, `times` over.
+    fn read(section: &Reader, times: usize) -> Result<()> {
+        for _ in 0..times {
+            let mut reader = section.clone();
+            while !reader.is_empty() {
+                reader.read_u8()?;
+            }
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_section_can_be_read_a_few_times_but_not_without_end() {
+        const SIZE: usize = 1 << 20;
+        let lines = section(SIZE, Account::Lines);
+        let mut allowance = Allowance::default();
+        allowance.grow(Account::Lines, SIZE);
+        for _ in 0..4 {
+            assert!(metered(&mut allowance, u64::MAX, || read(&lines, 1)).is_ok());
+            assert_eq!(stopped(), None);
+        }
+        // What one call uses is gone for the next.
+        assert!(metered(&mut allowance, u64::MAX, || read(&lines, 1)).is_err());
+        assert!(stopped().unwrap().contains("too many times"));
+        // Other sections have allowances of their own.
+        let entries = section(1000, Account::Entries);
+        assert!(metered(&mut allowance, u64::MAX, || read(&entries, 1)).is_ok());
+    }
+
+    #[test]
+    fn steps_are_counted_for_each_call() {
+        let entries = section(1000, Account::Entries);
+        let mut allowance = Allowance::default();
+        assert!(metered(&mut allowance, 1000, || read(&entries, 1)).is_ok());
+        assert!(metered(&mut allowance, 999, || read(&entries, 1)).is_err());
+        assert!(stopped().unwrap().contains("too long"));
+        assert!(metered(&mut allowance, 1000, || read(&entries, 1)).is_ok());
+    }
+
+    #[test]
+    fn depth_is_noticed_wherever_it_comes_from() {
+        fn descend(section: &Reader, levels: usize) -> Result<usize> {
+            let padding = std::hint::black_box([0u8; 1024]);
+            section.clone().read_u8()?;
+            match levels {
+                0 => Ok(0),
+                more => Ok(descend(section, more - 1)? + 1 + usize::from(padding[0])),
+            }
+        }
+        let entries = section(10, Account::Entries);
+        let mut allowance = Allowance::default();
+        let shallow = metered(&mut allowance, 1000, || descend(&entries, 50));
+        assert_eq!(shallow, Ok(50));
+        let deep = metered(&mut allowance, 10_000, || descend(&entries, 1000));
+        assert!(deep.is_err());
+        assert!(stopped().unwrap().contains("nest too deep"));
+    }
+
+    #[test]
+    fn outside_of_a_metered_call_nothing_can_be_read() {
+        assert!(section(10, Account::Other).read_u8().is_err());
+    }
+}

@@ -5,7 +5,8 @@ use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::address::Svma;
+use logdef_wire::Svma;
+
 use crate::demangle::demangle;
 use crate::dwarf::{Complaints, Dwarf, FindDwo, RawFrame};
 use crate::elf::Elf;

@@ -2,11 +2,11 @@
 //! a table of pointers are filled in by the loader: the file may hold zero there, and a relocation
 //! says what belongs in. Answers are SVMAs, as if the load bias were zero.
 
+use logdef_wire::Svma;
 use object::elf::{self, FileHeader32, FileHeader64, Machine, RelocationType};
 use object::read::elf::{ElfFile, FileHeader, Rela, SectionHeader};
 use object::{Endianness, Object, ObjectSymbol, ObjectSymbolTable, SymbolIndex};
 
-use crate::address::Svma;
 use crate::elf::Elf;
 
 /// The relocations with addends of an image, in order of address. Other forms (`REL`, `RELR`) keep

@@ -1,10 +1,10 @@
 //! Names from a symbol table, for addresses that DWARF does not cover. Names stay in the file until
 //! one is asked for: only addresses are kept.
 
+use logdef_wire::Svma;
 use object::elf::{STB_GLOBAL, STB_WEAK, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, STT_OBJECT};
 use object::{Object, ObjectSymbol, ObjectSymbolTable, SymbolFlags, SymbolIndex};
 
-use crate::address::Svma;
 use crate::elf::Elf;
 
 /// The functions or the variables of one symbol table, in order of address, one per address.

@@ -4,7 +4,9 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use crate::address::{AddressKind, Svma};
+use logdef_wire::Svma;
+
+use crate::address::AddressKind;
 use crate::image::Image;
 use crate::markup::Shown;
 

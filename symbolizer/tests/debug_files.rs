@@ -231,6 +231,32 @@ fn a_package_of_split_units_stands_in_for_them() {
 }
 
 #[test]
+fn a_symbol_table_packed_into_a_stripped_image_names_static_functions() {
+    if !have("xz") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let path = compile(dir.path(), "gcc", "-O1", "chain.c", "program");
+    let (fail, size) = symbol(&path, "fail");
+    let end = Svma(fail.0 + size - 1);
+    let keep = ["-S", "--keep-symbol=fail", "program", "mini"];
+    run(dir.path(), "objcopy", &keep);
+    run(dir.path(), "strip", &["program"]);
+    assert_eq!(chain(&support::open(&path), end), [""; 0]);
+    let original = fs::read(dir.path().join("mini")).unwrap();
+    run(dir.path(), "xz", &["mini"]);
+    let add = ["--add-section=.gnu_debugdata=mini.xz", "program"];
+    run(dir.path(), "objcopy", &add);
+    assert_eq!(chain(&support::open(&path), end), ["fail ?:0"]);
+
+    // Limits hold here too.
+    let mut options = Options::default();
+    options.limits.unpacked_size = original.len() as u64;
+    let image = Locator::new(options).open(&path).unwrap();
+    assert_eq!(chain(&image, end), [""; 0]);
+}
+
+#[test]
 fn what_several_debug_files_share_is_found() {
     if !have("dwz") {
         return;

@@ -1,0 +1,96 @@
+//! What a name costs: 2,000 addresses of this program itself, looked up for the first time and
+//! again, here and with `addr2line`'s own loader, which trusts its input and maps it.
+
+use std::hint::black_box;
+use std::path::{Path, PathBuf};
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use logdef_symbolizer::{AddressKind, Image, Locator, Options, Svma};
+use object::{Object, ObjectSymbol, SymbolKind};
+
+const ADDRESSES: usize = 2000;
+
+fn this_program() -> PathBuf {
+    std::env::current_exe().unwrap()
+}
+
+/// Addresses inside functions, spread over the whole program.
+fn addresses() -> Vec<u64> {
+    let bytes = std::fs::read(this_program()).unwrap();
+    let file = object::File::parse(&*bytes).unwrap();
+    let functions: Vec<u64> = file
+        .symbols()
+        .filter(|it| it.kind() == SymbolKind::Text && it.size() > 16)
+        .map(|it| it.address() + it.size() / 2)
+        .collect();
+    let step = functions.len() / ADDRESSES + 1;
+    functions.into_iter().step_by(step).collect()
+}
+
+fn open(path: &Path) -> Image {
+    Locator::new(Options::default()).open(path).unwrap()
+}
+
+fn all_ours(image: &Image, addresses: &[u64]) -> usize {
+    let frames = |&address: &u64| {
+        let found = image.symbolize(Svma(address), AddressKind::Exact);
+        found.frames().len()
+    };
+    addresses.iter().map(frames).sum()
+}
+
+fn all_theirs(loader: &addr2line::Loader, addresses: &[u64]) -> usize {
+    let mut count = 0;
+    for &address in addresses {
+        let mut frames = loader.find_frames(address).unwrap();
+        while let Some(frame) = frames.next().unwrap() {
+            if let Some(function) = &frame.function {
+                black_box(function.demangle().unwrap().len());
+            }
+            count += 1;
+        }
+    }
+    count
+}
+
+fn lookups(criterion: &mut Criterion) {
+    let (path, addresses) = (this_program(), addresses());
+    eprintln!("{} addresses", addresses.len());
+
+    let mut group = criterion.benchmark_group("open_and_first_address");
+    group.sample_size(10);
+    group.bench_function("ours", |bench| {
+        bench.iter(|| all_ours(&open(&path), &addresses[..1]));
+    });
+    group.bench_function("addr2line", |bench| {
+        bench.iter(|| all_theirs(&addr2line::Loader::new(&path).unwrap(), &addresses[..1]));
+    });
+    group.finish();
+
+    let mut group = criterion.benchmark_group("open_and_all_addresses_once");
+    group.sample_size(10);
+    group.bench_function("ours", |bench| {
+        bench.iter(|| all_ours(&open(&path), &addresses));
+    });
+    group.bench_function("addr2line", |bench| {
+        bench.iter(|| all_theirs(&addr2line::Loader::new(&path).unwrap(), &addresses));
+    });
+    group.finish();
+
+    let mut group = criterion.benchmark_group("all_addresses_again");
+    group.sample_size(10);
+    let image = open(&path);
+    all_ours(&image, &addresses);
+    group.bench_function("ours", |bench| {
+        bench.iter(|| all_ours(&image, &addresses));
+    });
+    let loader = addr2line::Loader::new(&path).unwrap();
+    all_theirs(&loader, &addresses);
+    group.bench_function("addr2line", |bench| {
+        bench.iter(|| all_theirs(&loader, &addresses));
+    });
+    group.finish();
+}
+
+criterion_group!(benches, lookups);
+criterion_main!(benches);

@@ -80,6 +80,16 @@ impl<'a> Cursor<'a> {
         Ok(stream)
     }
 
+    /// Passes over the next `len` bytes, if they are there.
+    #[inline]
+    pub(crate) fn skip(&mut self, len: usize) -> bool {
+        let there = len <= self.rest().len();
+        if there {
+            self.at += len;
+        }
+        there
+    }
+
     /// The next `len` bytes as a cursor of their own, with offsets still counted
     /// from the start of the record.
     pub(crate) fn sub(&mut self, len: usize) -> Option<Cursor<'a>> {

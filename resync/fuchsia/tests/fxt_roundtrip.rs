@@ -219,13 +219,13 @@ impl<'s> Make<'s, Raw<'s>> for InRaw {
         text.as_bytes()
     }
     fn thread(&self, process: u64, thread: u64) -> ThreadRef {
-        match ThreadIndex::new(thread as u8).filter(|_| process % 2 == 0) {
+        match ThreadIndex::new(thread as u8).filter(|_| process.is_multiple_of(2)) {
             Some(index) => ThreadRef::Index(index),
             None => ThreadRef::Inline(Thread::new(process, thread)),
         }
     }
     fn process(&self, process: u64) -> ProcessRef {
-        match ThreadIndex::new(process as u8).filter(|_| process % 2 == 0) {
+        match ThreadIndex::new(process as u8).filter(|_| process.is_multiple_of(2)) {
             Some(index) => ProcessRef::Index(index),
             None => ProcessRef::Inline(Koid(process)),
         }
@@ -246,7 +246,8 @@ fn build<'s, L: Layer>(seed: &'s Seed, make: &impl Make<'s, L>) -> Record<L> {
     let [a, b, c, d] = seed.numbers;
     let [s, t] = &seed.texts;
     let (s, t) = (s.as_str(), t.as_str());
-    let short = &s[..s.floor_char_boundary(255)];
+    let cut = (0..=s.len().min(255)).rfind(|&at| s.is_char_boundary(at));
+    let short = &s[..cut.unwrap_or(0)];
     let args = || make.args(&seed.args);
     let time = make.time(a);
     match seed.which {
@@ -327,7 +328,7 @@ fn build<'s, L: Layer>(seed: &'s Seed, make: &impl Make<'s, L>) -> Record<L> {
         9 => LargeBlob {
             category: make.text(s),
             name: make.text(t),
-            origin: (seed.kind % 2 == 0).then(|| BlobOrigin {
+            origin: seed.kind.is_multiple_of(2).then(|| BlobOrigin {
                 time,
                 thread: make.thread(b, c),
                 args: args(),

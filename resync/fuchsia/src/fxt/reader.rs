@@ -106,7 +106,7 @@ const CHUNK: usize = 256 << 10;
 
 /// Records from any `io::Read`, which may deliver its bytes in pieces of any size.
 ///
-/// Holds the record at hand and, where the trace is damaged, up to 160 KB more; never
+/// Holds the record at hand and, where the trace is damaged, up to 700 KB more; never
 /// more than twice what has been read, and never a record above the limit.
 ///
 /// ```

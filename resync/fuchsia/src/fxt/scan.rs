@@ -190,7 +190,8 @@ impl Scanner {
         // Either the size is damaged or a length inside. The parts win if known
         // records follow where they end; what follows where the size ends need not
         // be known.
-        let parts = Record::measure(window.bytes)
+        let parts = window
+            .parts_at(0)?
             .filter(|&parts| parts != len && parts as u64 <= self.limit);
         if let Some(parts) = parts
             && (parts < len || !window.records_at(len)?)
@@ -253,7 +254,7 @@ impl Scanner {
         words: u64,
     ) -> Result<Found<'w>, Need> {
         let bytes = window.bytes;
-        let parts = Record::measure(bytes);
+        let parts = window.parts_at(0)?;
         if parts != Some(len) {
             let reason = GapReason::BeyondEnd { words };
             if let Some(parts) = parts
@@ -287,12 +288,9 @@ impl Scanner {
         words: u64,
     ) -> Result<Found<'w>, Need> {
         let reason = GapReason::TooLarge { words };
-        let fits = match usize::try_from(len) {
-            Ok(len) => window.large_fits(0, len)?,
-            Err(_) => false,
-        };
-        if !fits {
-            if let Some(parts) = Record::measure(window.bytes)
+        let parts = window.parts_at(0)?;
+        if parts.is_none_or(|parts| parts as u64 != len) {
+            if let Some(parts) = parts
                 && parts as u64 <= self.limit
                 && window.reaches(parts)?
                 && window.continues_at(parts)?

@@ -7,7 +7,7 @@ use super::bits::{Bits, bits};
 use super::buffer::{Buffer, Words};
 use super::cursor::{Cursor, WORD};
 use super::error::{Malformed, Problem, WriteError};
-use super::string::StringRef;
+use super::string::{StringRef, inline_words};
 use super::thread::Koid;
 
 /// The most arguments that a record can carry.
@@ -104,6 +104,27 @@ impl<T> Value<'_, T> {
 }
 
 impl<'a> RawArgument<'a> {
+    /// Passes over one argument, failing as [`Argument::decode`] does.
+    #[inline]
+    fn pass(cursor: &mut Cursor<'a>) -> Result<(), Malformed> {
+        let mut ahead = *cursor;
+        let header = ahead.word("argument")?;
+        let words = match TYPE.of(header) {
+            3 | 4 | 5 | 7 | 8 => 1,
+            6 => inline_words(VALUE_TEXT.of(header)),
+            10 => VALUE_32.of(header).div_ceil(WORD as u64),
+            _ => 0,
+        };
+        if 1 + words + inline_words(NAME.of(header)) <= SIZE.of(header)
+            && ahead.skip((SIZE.of(header) as usize - 1) * WORD)
+        {
+            *cursor = ahead;
+            return Ok(());
+        }
+        // Something is wrong: that will be found out and named.
+        Argument::decode(cursor).map(|_| ())
+    }
+
     /// Reads one argument. The cursor may hold more than it.
     #[inline]
     pub(crate) fn decode(cursor: &mut Cursor<'a>) -> Result<RawArgument<'a>, Malformed> {
@@ -213,7 +234,7 @@ impl<'a> Arguments<'a> {
     pub(crate) fn read(count: u64, cursor: &mut Cursor<'a>) -> Result<Arguments<'a>, Malformed> {
         let start = cursor.at();
         for _ in 0..count {
-            Argument::decode(cursor)?;
+            Argument::pass(cursor)?;
         }
         Ok(Arguments(Source::Bytes {
             bytes: cursor.since(start),
@@ -307,6 +328,7 @@ enum Left<'a> {
 impl<'a> Iterator for ArgumentIter<'a> {
     type Item = RawArgument<'a>;
 
+    #[inline]
     fn next(&mut self) -> Option<RawArgument<'a>> {
         match &mut self.0 {
             Left::Bytes { cursor, count } => {

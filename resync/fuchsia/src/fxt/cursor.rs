@@ -62,10 +62,11 @@ impl<'a> Cursor<'a> {
     /// The next `len` bytes; their padding is passed over, and may hold anything.
     #[inline]
     pub(crate) fn stream(&mut self, len: u64, what: &'static str) -> Result<&'a [u8], Malformed> {
-        let left = self.rest().len();
+        // Empty if measuring has gone beyond the bytes.
+        let rest = self.rest();
         // In 64 bits, where neither the padding nor the sum can overflow.
         let padded = len.div_ceil(WORD as u64).saturating_mul(WORD as u64);
-        if padded > left as u64 {
+        if padded > rest.len() as u64 {
             if !self.measuring {
                 return Err(self.ends_inside(what));
             }
@@ -75,9 +76,18 @@ impl<'a> Cursor<'a> {
                 .ok_or_else(|| self.ends_inside(what))?;
             return Ok(&[]);
         }
-        let stream = &self.bytes[self.at..self.at + len as usize];
         self.at += padded as usize;
-        Ok(stream)
+        Ok(&rest[..len as usize])
+    }
+
+    /// Passes over the next `len` bytes, if they are there.
+    #[inline]
+    pub(crate) fn skip(&mut self, len: usize) -> bool {
+        let there = len <= self.rest().len();
+        if there {
+            self.at += len;
+        }
+        there
     }
 
     /// The next `len` bytes as a cursor of their own, with offsets still counted

@@ -1,4 +1,4 @@
-//! The Fuchsia trace format: a complete reader and writer.
+#![doc = include_str!("../../FXT.md")]
 
 mod argument;
 mod bits;

@@ -36,10 +36,6 @@ const ENOUGH_AT_END: u32 = 2;
 const MAX_APPENDED: usize = 4;
 /// Smaller records are written back and compared; this bounds the work per word.
 const MAX_COMPARED: usize = 512;
-/// The part of a large record before its data cannot be longer than this: two
-/// strings, fifteen arguments and some words.
-pub(crate) const MAX_LARGE_HEAD: usize = 2 * 0x8000 + 15 * 0x8000 + 64;
-
 /// Records that follow each other.
 #[derive(Clone, Copy, Debug, Default)]
 struct Row {
@@ -105,7 +101,8 @@ impl Window<'_> {
             };
             let worth = if header.kind() == RecordType::LARGE {
                 // Its end may be gigabytes away; its parts tell enough.
-                self.large_fits(at, end - at)?.then_some(ENOUGH)
+                let fits = self.parts_at(at)? == Some(end - at);
+                fits.then_some(ENOUGH)
             } else if self.reaches(end)? {
                 worth(&self.bytes[at..])
             } else {
@@ -125,15 +122,17 @@ impl Window<'_> {
         Ok(row)
     }
 
-    /// Whether the parts of the large record at `at` add up to `len` bytes.
-    pub(crate) fn large_fits(self, at: usize, len: usize) -> Result<bool, Need> {
-        match Record::measure(&self.bytes[at..]) {
-            Some(parts) => Ok(parts == len),
-            // Either too little of the record is at hand, or it is none.
-            None => match self.reaches(at + len.min(MAX_LARGE_HEAD)) {
-                Ok(_) => Ok(false),
-                Err(need) => Err(need),
-            },
+    /// The size in bytes that the parts of the record at `at` add up to, if that can be
+    /// known.
+    pub(crate) fn parts_at(self, at: usize) -> Result<Option<usize>, Need> {
+        let bytes = self.bytes.get(at..).unwrap_or_default();
+        match Record::measure(bytes) {
+            Ok(parts) => Ok(parts),
+            // Decided on as many bytes as it takes, not on as many as happen to be here.
+            Err(e) if e.at.saturating_add(WORD) > bytes.len() => self
+                .reaches(at.saturating_add(e.at).saturating_add(WORD))
+                .map(|_| None),
+            Err(_) => Ok(None),
         }
     }
 }

@@ -78,6 +78,11 @@ impl<'a> Iterator for Records<'a> {
                 bytes: self.rest,
                 is_last: true,
             };
+            if let Some((len, decoded)) = self.scanner.plain_record(window) {
+                let (bytes, rest) = self.rest.split_at(len);
+                self.rest = rest;
+                return Some(Item::Record(Located::new(offset, bytes, decoded)));
+            }
             let (consumed, item) = match self.scanner.step(window) {
                 Ok(Found::Record(len, decoded)) => {
                     let located = Located::new(offset, &self.rest[..len], decoded);
@@ -101,7 +106,7 @@ const CHUNK: usize = 256 << 10;
 
 /// Records from any `io::Read`, which may deliver its bytes in pieces of any size.
 ///
-/// Holds the record at hand and, where the trace is damaged, up to 160 KB more; never
+/// Holds the record at hand and, where the trace is damaged, up to 700 KB more; never
 /// more than twice what has been read, and never a record above the limit.
 ///
 /// ```
@@ -161,8 +166,13 @@ impl<R: io::Read> Reader<R> {
                 bytes: &self.buffer[self.start..self.end],
                 is_last: self.is_last,
             };
-            match self.scanner.step(window) {
-                Ok(Found::Record(len, _)) => {
+            let plain = self.scanner.plain_record(window).map(|(len, _)| len);
+            let step = match plain {
+                Some(len) => Ok(Step::Record(len)),
+                None => self.scanner.step(window).map(Step::from),
+            };
+            match step {
+                Ok(Step::Record(len)) => {
                     let bytes = &self.buffer[self.start..self.start + len];
                     self.start += len;
                     // Decoded before; but that borrow cannot leave the loop.
@@ -170,12 +180,12 @@ impl<R: io::Read> Reader<R> {
                         .ok()
                         .map(|decoded| Item::Record(Located::new(offset, bytes, decoded))));
                 }
-                Ok(Found::Gap { gap, consumed }) => {
+                Ok(Step::Gap(gap, consumed)) => {
                     self.start += consumed;
                     return Ok(Some(Item::Gap(gap)));
                 }
-                Ok(Found::Nothing(consumed)) => self.start += consumed,
-                Ok(Found::End) => return Ok(None),
+                Ok(Step::Nothing(consumed)) => self.start += consumed,
+                Ok(Step::End) => return Ok(None),
                 Err(Need(bytes)) => self.fill(bytes)?,
             }
         }
@@ -193,6 +203,15 @@ impl<R: io::Read> Reader<R> {
                 bytes: &self.buffer[self.start..self.end],
                 is_last: self.is_last,
             };
+            if let Some((len, decoded)) = self.scanner.plain_record(window) {
+                f(Item::Record(Located::new(
+                    offset,
+                    &window.bytes[..len],
+                    decoded,
+                )))?;
+                self.start += len;
+                continue;
+            }
             match self.scanner.step(window) {
                 Ok(Found::Record(len, decoded)) => {
                     let located = Located::new(offset, &window.bytes[..len], decoded);
@@ -229,5 +248,24 @@ impl<R: io::Read> Reader<R> {
             }
         }
         Ok(())
+    }
+}
+
+/// What the scanner found, without the borrow of its window.
+enum Step {
+    Record(usize),
+    Gap(Gap, usize),
+    Nothing(usize),
+    End,
+}
+
+impl From<Found<'_>> for Step {
+    fn from(found: Found<'_>) -> Step {
+        match found {
+            Found::Record(len, _) => Step::Record(len),
+            Found::Gap { gap, consumed } => Step::Gap(gap, consumed),
+            Found::Nothing(consumed) => Step::Nothing(consumed),
+            Found::End => Step::End,
+        }
     }
 }

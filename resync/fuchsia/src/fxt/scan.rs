@@ -80,7 +80,8 @@ impl Scanner {
     }
 
     /// Looks at the start of `window`. The caller drops from it what was consumed.
-    #[inline]
+    #[cold]
+    #[inline(never)]
     pub(crate) fn step<'w>(&mut self, window: Window<'w>) -> Result<Found<'w>, Need> {
         let found = match self.state {
             State::Records => self.record(window)?,
@@ -97,25 +98,28 @@ impl Scanner {
         Ok(found)
     }
 
+    /// The common case: a record that is whole, at hand and beyond doubt. Anything else
+    /// is for [`Scanner::step`].
     #[inline]
-    fn record<'w>(&mut self, window: Window<'w>) -> Result<Found<'w>, Need> {
-        let bytes = window.bytes;
-        let Some(word) = word_at(bytes, 0) else {
-            return self.end(window);
-        };
-        let header = RecordHeader(word);
-        let words = header.words();
-        let len = words.saturating_mul(WORD as u64);
-        // The common case: a record, whole and at hand.
-        if len <= bytes.len() as u64
-            && words != 0
-            && let Ok(decoded) = Decoded::decode(&bytes[..len as usize])
-            && decoded.extra.is_empty()
-            && !matches!(decoded.record, Record::Unknown(_))
-        {
-            return Ok(Found::Record(len as usize, decoded));
+    pub(crate) fn plain_record<'w>(&mut self, window: Window<'w>) -> Option<(usize, Decoded<'w>)> {
+        if !matches!(self.state, State::Records) {
+            return None;
         }
-        self.doubtful(window, header, len)
+        let words = RecordHeader(word_at(window.bytes, 0)?).words();
+        let len = usize::try_from(words).ok()?.checked_mul(WORD)?;
+        let decoded = Decoded::decode(window.bytes.get(..len)?).ok()?;
+        if !decoded.extra.is_empty() || matches!(decoded.record, Record::Unknown(_)) {
+            return None;
+        }
+        self.offset += len as u64;
+        Some((len, decoded))
+    }
+
+    fn record<'w>(&mut self, window: Window<'w>) -> Result<Found<'w>, Need> {
+        match word_at(window.bytes, 0) {
+            Some(word) => self.doubtful(window, RecordHeader(word)),
+            None => self.end(window),
+        }
     }
 
     /// Fewer bytes than a header has.
@@ -129,16 +133,14 @@ impl Scanner {
         Ok(self.gap(window.bytes.len(), GapReason::Truncated { missing }))
     }
 
-    /// A header, of a record of `len` bytes that is not simply there.
-    #[cold]
-    #[inline(never)]
+    /// A record that may not be at hand, or not as it should be.
     fn doubtful<'w>(
         &mut self,
         window: Window<'w>,
         header: RecordHeader,
-        len: u64,
     ) -> Result<Found<'w>, Need> {
         let words = header.words();
+        let len = words.saturating_mul(WORD as u64);
         if self.offset == 0 && window.bytes.starts_with(&BIG_ENDIAN_MAGIC_BYTES) {
             self.state = State::Ended;
             return Ok(self.gap(WORD, GapReason::BigEndian));
@@ -188,7 +190,8 @@ impl Scanner {
         // Either the size is damaged or a length inside. The parts win if known
         // records follow where they end; what follows where the size ends need not
         // be known.
-        let parts = Record::measure(window.bytes)
+        let parts = window
+            .parts_at(0)?
             .filter(|&parts| parts != len && parts as u64 <= self.limit);
         if let Some(parts) = parts
             && (parts < len || !window.records_at(len)?)
@@ -251,7 +254,7 @@ impl Scanner {
         words: u64,
     ) -> Result<Found<'w>, Need> {
         let bytes = window.bytes;
-        let parts = Record::measure(bytes);
+        let parts = window.parts_at(0)?;
         if parts != Some(len) {
             let reason = GapReason::BeyondEnd { words };
             if let Some(parts) = parts
@@ -285,12 +288,9 @@ impl Scanner {
         words: u64,
     ) -> Result<Found<'w>, Need> {
         let reason = GapReason::TooLarge { words };
-        let fits = match usize::try_from(len) {
-            Ok(len) => window.large_fits(0, len)?,
-            Err(_) => false,
-        };
-        if !fits {
-            if let Some(parts) = Record::measure(window.bytes)
+        let parts = window.parts_at(0)?;
+        if parts.is_none_or(|parts| parts as u64 != len) {
+            if let Some(parts) = parts
                 && parts as u64 <= self.limit
                 && window.reaches(parts)?
                 && window.continues_at(parts)?

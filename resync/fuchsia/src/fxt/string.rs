@@ -11,6 +11,15 @@ use super::error::{Malformed, WriteError};
 /// Set in a reference whose string is spelled out.
 const INLINE: u64 = 0x8000;
 
+/// The words that the string with this reference takes in its record.
+#[inline]
+pub(crate) fn inline_words(reference: u64) -> u64 {
+    match reference & INLINE {
+        0 => 0,
+        _ => (reference & !INLINE).div_ceil(8),
+    }
+}
+
 /// The longest string that a record can spell out, in bytes. What fits beside the
 /// rest of the record is less; the format advises [`ADVISED_STRING_LEN`].
 pub const MAX_STRING_LEN: usize = 0x7fff;
@@ -55,6 +64,7 @@ pub enum StringRef<'a> {
 impl<'a> StringRef<'a> {
     /// Reads the reference in the low 16 bits of `bits`, taking a string that is
     /// spelled out from `cursor`.
+    #[inline]
     pub(crate) fn read(
         bits: u64,
         cursor: &mut Cursor<'a>,

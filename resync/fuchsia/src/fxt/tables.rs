@@ -1,6 +1,6 @@
 //! What earlier records of a provider say about later ones: its string and thread
 //! tables, its tick rate, and the names of objects. Memory is in proportion to the
-//! input, with no table larger than what was registered in it.
+//! input, with little more per provider than what was registered.
 
 use core::hash::{BuildHasherDefault, Hasher};
 use std::borrow::Cow;
@@ -17,8 +17,12 @@ pub struct Provider {
     pub(crate) id: ProviderId,
     pub(crate) name: Option<Box<str>>,
     pub(crate) rate: TickRate,
-    pub(crate) strings: ByIndex<u16, Box<str>>,
-    pub(crate) threads: ByIndex<u8, Thread>,
+    strings: ByIndex<u16, Box<str>>,
+    threads: ByIndex<u8, Thread>,
+    /// Which indexes the two tables have, as asking that is most of the work of a
+    /// reader that only counts.
+    has_string: Indexes,
+    has_thread: Indexes,
     pub(crate) kernel_objects: HashMap<Koid, Object>,
     pub(crate) userspace_objects: HashMap<(Koid, u64), Box<str>>,
 }
@@ -33,6 +37,14 @@ pub struct Object {
 }
 
 impl Provider {
+    /// A provider about which nothing else has been said.
+    pub(crate) fn new(id: ProviderId) -> Provider {
+        Provider {
+            id,
+            ..Provider::default()
+        }
+    }
+
     /// The number that names the provider within the trace.
     pub fn id(&self) -> ProviderId {
         self.id
@@ -71,6 +83,26 @@ impl Provider {
         self.threads.get(&index.get()).copied()
     }
 
+    pub(crate) fn set_string(&mut self, index: StringIndex, text: Box<str>) {
+        self.has_string.insert(index.get());
+        self.strings.insert(index.get(), text);
+    }
+
+    pub(crate) fn set_thread(&mut self, index: ThreadIndex, thread: Thread) {
+        self.has_thread.insert(index.get().into());
+        self.threads.insert(index.get(), thread);
+    }
+
+    #[inline]
+    pub(crate) fn has_string(&self, index: StringIndex) -> bool {
+        self.has_string.contains(index.get())
+    }
+
+    #[inline]
+    pub(crate) fn has_thread(&self, index: ThreadIndex) -> bool {
+        self.has_thread.contains(index.get().into())
+    }
+
     pub(crate) fn text<'s>(&'s self, text: StringRef<'s>) -> Cow<'s, str> {
         match text {
             StringRef::Empty => Cow::Borrowed(""),
@@ -101,6 +133,26 @@ impl Provider {
             nanos: self.rate.nanos(ticks),
             ticks,
         }
+    }
+}
+
+/// A set of table indexes: 4 KB at most.
+#[derive(Clone, Debug, Default)]
+struct Indexes(Vec<u64>);
+
+impl Indexes {
+    fn insert(&mut self, index: u16) {
+        let word = usize::from(index) / 64;
+        if self.0.len() <= word {
+            self.0.resize(word + 1, 0);
+        }
+        self.0[word] |= 1 << (index % 64);
+    }
+
+    #[inline]
+    fn contains(&self, index: u16) -> bool {
+        let word = self.0.get(usize::from(index) / 64);
+        word.is_some_and(|word| word >> (index % 64) & 1 != 0)
     }
 }
 

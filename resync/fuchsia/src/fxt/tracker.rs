@@ -19,7 +19,7 @@ use super::time::TickRate;
 use super::warning::{Warning, WarningKind};
 
 /// Tables are kept for this many providers. Real traces have a few dozen.
-const MAX_PROVIDERS: usize = 1 << 16;
+const MAX_PROVIDERS: usize = 1 << 12;
 
 /// Follows a trace, record by record.
 ///
@@ -117,16 +117,13 @@ impl Tracker {
                 match string.index {
                     Some(index) => {
                         let text = String::from_utf8_lossy(string.text).into();
-                        self.provider_mut().strings.insert(index.get(), text);
+                        self.provider_mut().set_string(index, text);
                     }
                     None => notes.add(WarningKind::StringIndexZero),
                 }
             }
             Record::Thread(thread) => match thread.index {
-                Some(index) => {
-                    let threads = &mut self.provider_mut().threads;
-                    threads.insert(index.get(), thread.thread);
-                }
+                Some(index) => self.provider_mut().set_thread(index, thread.thread),
                 None => notes.add(WarningKind::ThreadIndexZero),
             },
             Record::Event(event) => {
@@ -258,10 +255,7 @@ impl Tracker {
             self.current = known;
             return;
         }
-        let provider = Provider {
-            id,
-            ..Provider::default()
-        };
+        let provider = Provider::new(id);
         if self.providers.len() < MAX_PROVIDERS {
             self.current = self.providers.len();
             self.providers.push(provider);
@@ -481,20 +475,24 @@ impl Notes<'_> {
         });
     }
 
+    #[inline]
     fn utf8(&mut self, text: &[u8], what: &'static str) {
-        if core::str::from_utf8(text).is_err() {
+        // The common case has a faster answer.
+        if !text.is_ascii() && core::str::from_utf8(text).is_err() {
             self.add(WarningKind::NotUtf8(what));
         }
     }
 
+    #[inline]
     fn index(&mut self, provider: &Provider, text: StringRef<'_>) {
         if let StringRef::Index(index) = text
-            && !provider.strings.contains_key(&index.get())
+            && !provider.has_string(index)
         {
             self.add(WarningKind::UndefinedString(index.get()));
         }
     }
 
+    #[inline]
     fn text(&mut self, provider: &Provider, text: StringRef<'_>, what: &'static str) {
         match text {
             StringRef::Inline(bytes) => self.utf8(bytes, what),
@@ -502,14 +500,16 @@ impl Notes<'_> {
         }
     }
 
+    #[inline]
     fn thread(&mut self, provider: &Provider, thread: ThreadRef) {
         if let ThreadRef::Index(index) = thread
-            && !provider.threads.contains_key(&index.get())
+            && !provider.has_thread(index)
         {
             self.add(WarningKind::UndefinedThread(index.get()));
         }
     }
 
+    #[inline]
     fn process(&mut self, provider: &Provider, process: ProcessRef) {
         if let ProcessRef::Index(index) = process {
             self.thread(provider, ThreadRef::Index(index));

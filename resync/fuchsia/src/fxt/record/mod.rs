@@ -160,13 +160,14 @@ impl<'a> Record<Raw<'a>> {
     }
 
     /// The size in bytes that the parts of the record at the start of `bytes` add up
-    /// to, whatever its header says about its size, as far as it can be known: the
-    /// bytes may end before the record does. An independent check on the header.
-    pub(crate) fn measure(bytes: &'a [u8]) -> Option<usize> {
-        let header = RecordHeader(word_at(bytes, 0)?);
-        let mut cursor = Cursor::measuring(bytes, WORD);
-        Record::decode(header, &mut cursor).ok()??;
-        Some(cursor.at())
+    /// to, whatever its header says about its size: an independent check on the header.
+    /// None if it is of unknown type. The bytes may end before the record does, but an
+    /// error whose place is beyond them says that they end too early to tell.
+    pub(crate) fn measure(bytes: &'a [u8]) -> Result<Option<usize>, Malformed> {
+        let mut cursor = Cursor::measuring(bytes, 0);
+        let header = RecordHeader(cursor.word("header")?);
+        let record = Record::decode(header, &mut cursor)?;
+        Ok(record.map(|_| cursor.at()))
     }
 
     /// Appends the record to `out`. Returns the number of bytes; `out` is as before

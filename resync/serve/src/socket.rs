@@ -43,6 +43,16 @@ pub(crate) fn connect_unix(path: &Path, kind: SocketType) -> io::Result<OwnedFd>
     Ok(socket)
 }
 
+/// As [`connect_unix`], but an error where that would wait.
+pub(crate) fn try_connect_unix(path: &Path, kind: SocketType) -> io::Result<OwnedFd> {
+    let address = SocketAddrUnix::new(path)?;
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::UNIX, kind, flags, None)?;
+    retry_on_intr(|| connect(&socket, &address))?;
+    rustix::io::ioctl_fionbio(&socket, false)?;
+    Ok(socket)
+}
+
 /// Sends one packet, with a descriptor or without, and never waits.
 pub(crate) fn send_packet(
     socket: BorrowedFd<'_>,

@@ -41,11 +41,11 @@ impl World {
         let memory = |index| Memory {
             header: BufferHeader {
                 koid: koid(index),
-                generation: 1,
-                clock: 1,
+                filling: 0,
                 committed: 0,
                 done: false,
                 dropped: 0,
+                clock: 1,
             },
             records: vec![0; CAPACITY],
         };
@@ -62,9 +62,9 @@ impl World {
     fn act(&mut self) {
         while let Some(action) = self.source.next_action() {
             match action {
-                Action::Recycle { buffer, generation } => {
+                Action::Start { buffer, filling } => {
                     let memory = &mut self.memory[buffer.0];
-                    memory.header.generation = generation;
+                    memory.header.filling = filling;
                     memory.header.committed = 0;
                     memory.header.done = false;
                     memory.records.fill(0);
@@ -111,11 +111,11 @@ impl World {
         true
     }
 
-    fn connect(&mut self) {
+    fn connect(&mut self, now: Duration) {
         let id = RetrieverId(self.next_id);
         self.next_id += 1;
         self.readers.insert(id, Reader::default());
-        self.source.connect(id);
+        self.source.connect(id, now);
         self.act();
     }
 
@@ -182,7 +182,7 @@ enum Step {
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
-        6 => (0..60_usize).prop_map(Step::Write),
+        9 => (0..90_usize).prop_map(Step::Write),
         1 => Just(Step::Connect),
         1 => any::<usize>().prop_map(Step::Disconnect),
         6 => (any::<usize>(), 0..4_usize, 0..10_usize).prop_map(|(who, m, r)| Step::Read(who, m, r)),
@@ -190,13 +190,13 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(300) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(if std::env::var_os("LOGDEF_SLOW").is_some() { 20_000 } else { 400 }) })]
 
     #[test]
     fn whoever_stays_sees_every_record_once_and_in_order(
-        buffers in 2..4_usize,
+        buffers in 2..6_usize,
         deadline in prop::option::of(1..30_u64),
-        steps in prop::collection::vec(step(), 0..200),
+        steps in prop::collection::vec(step(), 0..150),
     ) {
         let deadline = deadline.map(Duration::from_millis);
         let mut world = World::new(buffers, deadline);
@@ -205,7 +205,7 @@ proptest! {
             let now = Duration::from_millis(now as u64);
             match step {
                 Step::Write(text) => dropped += u64::from(!world.write(text, now)),
-                Step::Connect => world.connect(),
+                Step::Connect => world.connect(now),
                 Step::Disconnect(who) => {
                     if let Some(id) = world.any_reader(who) {
                         world.readers.remove(&id);
@@ -243,8 +243,8 @@ proptest! {
 #[test]
 fn a_reader_that_stands_still_costs_the_others_nothing_once_its_deadline_is_over() {
     let mut world = World::new(2, Some(Duration::from_millis(10)));
-    world.connect();
-    world.connect();
+    world.connect(Duration::ZERO);
+    world.connect(Duration::ZERO);
     let live = world.any_reader(0).unwrap();
     let mut lost = 0;
     for now in 0..1000 {

@@ -9,16 +9,16 @@ use super::Koid;
 pub struct BufferHeader {
     /// Which buffer.
     pub koid: Koid,
-    /// How often it has been filled.
-    pub generation: u32,
-    /// The clock of the timestamps, as `clock_gettime` numbers clocks.
-    pub clock: u32,
+    /// Which filling of a buffer of the source it holds, from 1; 0 before its first.
+    pub filling: u64,
     /// Bytes of whole records behind the header.
     pub committed: u64,
-    /// No more records will come in this generation.
+    /// No more records will come in this filling.
     pub done: bool,
     /// Records the source dropped so far because no buffer was free.
     pub dropped: u64,
+    /// The clock of the timestamps, as `clock_gettime` numbers clocks.
+    pub clock: u32,
 }
 
 impl BufferHeader {
@@ -28,18 +28,18 @@ impl BufferHeader {
     pub const MAGIC: [u8; 8] = *b"diagbuf\x01";
     /// Offset of the koid, u64.
     pub const KOID: usize = 8;
-    /// Offset of the generation, u32.
-    pub const GENERATION: usize = Self::KOID + 8;
-    /// Offset of the clock, u32.
-    pub const CLOCK: usize = Self::GENERATION + 4;
+    /// Offset of the filling, u64.
+    pub const FILLING: usize = Self::KOID + 8;
     /// Offset of the committed bytes, u64.
-    pub const COMMITTED: usize = Self::CLOCK + 4;
+    pub const COMMITTED: usize = Self::FILLING + 8;
     /// Offset of the futex word, u32.
     pub const FUTEX: usize = Self::COMMITTED + 8;
     /// Offset of the flags, u32.
     pub const FLAGS: usize = Self::FUTEX + 4;
     /// Offset of the dropped records, u64.
     pub const DROPPED: usize = Self::FLAGS + 4;
+    /// Offset of the clock, u32.
+    pub const CLOCK: usize = Self::DROPPED + 8;
     /// The flag of a buffer that gets no more records.
     pub const DONE: u32 = 1;
 
@@ -51,14 +51,14 @@ impl BufferHeader {
         };
         put(0, &Self::MAGIC);
         put(Self::KOID, &self.koid.0.to_le_bytes());
-        put(Self::GENERATION, &self.generation.to_le_bytes());
-        put(Self::CLOCK, &self.clock.to_le_bytes());
+        put(Self::FILLING, &self.filling.to_le_bytes());
         put(Self::COMMITTED, &self.committed.to_le_bytes());
         put(
             Self::FLAGS,
             &(u32::from(self.done) * Self::DONE).to_le_bytes(),
         );
         put(Self::DROPPED, &self.dropped.to_le_bytes());
+        put(Self::CLOCK, &self.clock.to_le_bytes());
         bytes
     }
 
@@ -77,11 +77,11 @@ impl BufferHeader {
         let flags = u32::from_le_bytes(field(bytes, Self::FLAGS));
         Ok(Self {
             koid: Koid(u64::from_le_bytes(field(bytes, Self::KOID))),
-            generation: u32::from_le_bytes(field(bytes, Self::GENERATION)),
-            clock: u32::from_le_bytes(field(bytes, Self::CLOCK)),
+            filling: u64::from_le_bytes(field(bytes, Self::FILLING)),
             committed: u64::from_le_bytes(field(bytes, Self::COMMITTED)),
             done: flags & Self::DONE != 0,
             dropped: u64::from_le_bytes(field(bytes, Self::DROPPED)),
+            clock: u32::from_le_bytes(field(bytes, Self::CLOCK)),
         })
     }
 }
@@ -109,20 +109,21 @@ mod tests {
     fn the_header_is_what_the_page_says_in_both_directions() {
         let header = BufferHeader {
             koid: Koid(0x0102_0304_0506_0708),
-            generation: 0x1112_1314,
-            clock: 7,
+            filling: 0x1112_1314,
             committed: 0x20,
             done: true,
             dropped: 5,
+            clock: 7,
         };
         let mut expected = Vec::new();
         expected.extend(b"diagbuf\x01");
         expected.extend([8, 7, 6, 5, 4, 3, 2, 1]); // koid
-        expected.extend([0x14, 0x13, 0x12, 0x11, 7, 0, 0, 0]); // generation, clock
+        expected.extend([0x14, 0x13, 0x12, 0x11, 0, 0, 0, 0]); // filling
         expected.extend([0x20, 0, 0, 0, 0, 0, 0, 0]); // committed
         expected.extend([0, 0, 0, 0, 1, 0, 0, 0]); // futex word, flags
         expected.extend([5, 0, 0, 0, 0, 0, 0, 0]); // dropped
-        expected.extend([0; 16]);
+        expected.extend([7, 0, 0, 0]); // clock
+        expected.extend([0; 12]);
         assert_eq!(header.to_bytes()[..], expected);
         assert_eq!(BufferHeader::parse(&header.to_bytes()), Ok(header));
     }

@@ -15,12 +15,14 @@ use crate::structured::Header;
 pub struct Retriever {
     /// Announced and not yet retired, in the order of their records.
     buffers: VecDeque<Cursor>,
+    /// The latest filling that was announced.
+    filling: Option<u64>,
 }
 
 #[derive(Clone, Debug)]
 struct Cursor {
     koid: Koid,
-    generation: u32,
+    filling: u64,
     /// Bytes for records in the mapping.
     capacity: u64,
     read: u64,
@@ -36,14 +38,22 @@ impl Retriever {
     /// OnBufferInit came, with a buffer of this header and room for `capacity` bytes of records.
     ///
     /// # Errors
-    /// If a buffer of this koid was announced and not retired: the connection has to end.
+    /// If a buffer of this koid was announced and not retired, or the filling is not the next: the
+    /// connection has to end. The latter happens to one that was given up before it took the message.
     pub fn on_init(&mut self, header: &BufferHeader, capacity: u64) -> Result<(), Corruption> {
         if self.buffers.iter().any(|buffer| buffer.koid == header.koid) {
             return Err(Corruption::AnnouncedTwice(header.koid));
         }
+        let next = self
+            .filling
+            .is_none_or(|last| last.checked_add(1) == Some(header.filling));
+        if !next {
+            return Err(Corruption::Recycled);
+        }
+        self.filling = Some(header.filling);
         self.buffers.push_back(Cursor {
             koid: header.koid,
-            generation: header.generation,
+            filling: header.filling,
             capacity,
             read: 0,
             done: false,
@@ -96,7 +106,7 @@ impl Retriever {
             Some(buffer) if header.koid != buffer.koid => {
                 Err(Corruption::NotAnnounced(header.koid))
             }
-            Some(buffer) if header.generation != buffer.generation => Err(Corruption::Recycled),
+            Some(buffer) if header.filling != buffer.filling => Err(Corruption::Recycled),
             _ => Ok(()),
         }
     }
@@ -175,14 +185,14 @@ impl std::error::Error for Corruption {}
 mod tests {
     use super::*;
 
-    fn header(koid: u64, generation: u32, committed: u64) -> BufferHeader {
+    fn header(koid: u64, filling: u64, committed: u64) -> BufferHeader {
         BufferHeader {
             koid: Koid(koid),
-            generation,
-            clock: 1,
+            filling,
             committed,
             done: false,
             dropped: 0,
+            clock: 1,
         }
     }
 
@@ -204,12 +214,12 @@ mod tests {
     #[test]
     fn buffers_are_read_in_the_order_of_their_announcement() {
         let mut retriever = Retriever::new();
-        retriever.on_init(&header(2, 1, 8), 64).unwrap();
+        retriever.on_init(&header(2, 6, 8), 64).unwrap();
         retriever.on_done(Koid(2)).unwrap();
-        retriever.on_init(&header(1, 1, 8), 64).unwrap();
+        retriever.on_init(&header(1, 7, 8), 64).unwrap();
         assert_eq!(retriever.current(), Some(Koid(2)));
         retriever.consume(8);
-        retriever.retire(&header(2, 1, 8)).unwrap();
+        retriever.retire(&header(2, 6, 8)).unwrap();
         assert_eq!(retriever.current(), Some(Koid(1)));
     }
 
@@ -248,6 +258,19 @@ mod tests {
         retriever.on_init(&header(1, 1, 0), 64).unwrap();
         let twice = retriever.on_init(&header(1, 2, 0), 64);
         assert_eq!(twice, Err(Corruption::AnnouncedTwice(Koid(1))));
+    }
+
+    #[test]
+    fn fillings_must_be_consecutive() {
+        for (next, verdict) in [
+            (6, Err(Corruption::Recycled)),
+            (7, Ok(())),
+            (8, Err(Corruption::Recycled)),
+        ] {
+            let mut retriever = Retriever::new();
+            retriever.on_init(&header(1, 6, 0), 64).unwrap();
+            assert_eq!(retriever.on_init(&header(2, next, 0), 64), verdict);
+        }
     }
 
     #[test]

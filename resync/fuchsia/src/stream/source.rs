@@ -3,7 +3,7 @@
 //! The caller owns memory, sockets and time. It calls [`reserve`](Source::reserve) for each record, and
 //! after every call takes all [`Action`]s and performs them in order; only then may it write into the slot.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use super::Koid;
@@ -19,12 +19,12 @@ pub struct RetrieverId(pub u64);
 /// What the caller has to do, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Start a generation: store the generation, set committed to 0, clear done, zero the records.
-    Recycle {
+    /// Start a filling: store its number, set committed to 0, clear done, zero the records.
+    Start {
         /// The buffer.
         buffer: BufferIndex,
-        /// Its new generation.
-        generation: u32,
+        /// The number of the filling.
+        filling: u64,
     },
     /// Set the done flag of the buffer.
     MarkDone(BufferIndex),
@@ -88,7 +88,7 @@ pub struct Source {
     deadline: Option<Duration>,
     retrievers: BTreeSet<RetrieverId>,
     actions: VecDeque<Action>,
-    /// Numbers the fillings of buffers: the order of their records.
+    /// The number of the latest filling.
     fillings: u64,
     totals: Totals,
 }
@@ -96,15 +96,13 @@ pub struct Source {
 #[derive(Clone, Debug)]
 struct Buffer {
     koid: Koid,
-    generation: u32,
-    /// Which filling of the source it holds; none before its first.
-    filling: Option<u64>,
+    /// Which filling it holds; 0 before its first.
+    filling: u64,
     committed: usize,
     records: u64,
-    /// When it was full, if it is.
-    done: Option<Duration>,
-    /// Retrievers that were notified and have not retired it.
-    holders: BTreeSet<RetrieverId>,
+    done: bool,
+    /// Retrievers that were notified and have not retired it, and when they were told that it is done.
+    holders: BTreeMap<RetrieverId, Option<Duration>>,
 }
 
 impl Source {
@@ -119,12 +117,11 @@ impl Source {
     ) -> Self {
         let buffer = |koid| Buffer {
             koid,
-            generation: 1,
-            filling: None,
+            filling: 0,
             committed: 0,
             records: 0,
-            done: None,
-            holders: BTreeSet::new(),
+            done: false,
+            holders: BTreeMap::new(),
         };
         Self {
             buffers: koids.into_iter().map(buffer).collect(),
@@ -153,19 +150,25 @@ impl Source {
         self.retrievers.len()
     }
 
-    /// A retriever came: it is told of all buffers with records, oldest first.
-    pub fn connect(&mut self, retriever: RetrieverId) {
+    /// A retriever came at time `now`: it is told of the latest fillings, oldest first.
+    ///
+    /// A filling is missing from them if an older one is held while it was recycled; only those behind
+    /// the last such gap are for newcomers.
+    pub fn connect(&mut self, retriever: RetrieverId, now: Duration) {
         self.retrievers.insert(retriever);
-        let mut live: Vec<_> = (0..self.buffers.len())
-            .filter(|index| self.buffers[*index].filling.is_some())
-            .collect();
-        live.sort_by_key(|index| self.buffers[*index].filling);
-        for index in live {
+        let filling = |number| {
+            self.buffers
+                .iter()
+                .position(|buffer| buffer.filling == number)
+        };
+        let mut latest: Vec<_> = (1..=self.fillings).rev().map_while(filling).collect();
+        latest.reverse();
+        for index in latest {
             let buffer = &mut self.buffers[index];
-            buffer.holders.insert(retriever);
+            buffer.holders.insert(retriever, buffer.done.then_some(now));
             let init = Action::SendInit(retriever, BufferIndex(index));
             self.actions.push_back(init);
-            if buffer.done.is_some() {
+            if buffer.done {
                 let done = Action::SendDone(retriever, buffer.koid);
                 self.actions.push_back(done);
             }
@@ -186,7 +189,7 @@ impl Source {
             .buffers
             .iter_mut()
             .find(|buffer| buffer.koid == koid)
-            .is_some_and(|buffer| buffer.holders.remove(&retriever));
+            .is_some_and(|buffer| buffer.holders.remove(&retriever).is_some());
         if !held && self.retrievers.contains(&retriever) {
             self.disconnect(retriever);
             let reason = Closed::RetiredWhatItDidNotHold(koid);
@@ -194,17 +197,23 @@ impl Source {
         }
     }
 
+    /// Room for a record of `length` bytes in the buffer that is being filled. Needs no time and makes no
+    /// actions; what [`reserve`](Self::reserve) would answer in nearly all cases.
+    pub fn reserve_here(&self, length: usize) -> Option<Slot> {
+        let buffer = self.current?;
+        let offset = self.buffers[buffer.0].committed;
+        (length <= self.capacity - offset).then_some(Slot { buffer, offset })
+    }
+
     /// Finds room for a record of `length` bytes at time `now`, which never goes back.
     pub fn reserve(&mut self, length: usize, now: Duration) -> Reservation {
         if length > self.capacity {
             return Reservation::TooLarge;
         }
+        if let Some(slot) = self.reserve_here(length) {
+            return Reservation::Slot(slot);
+        }
         if let Some(current) = self.current {
-            let offset = self.buffers[current.0].committed;
-            if length <= self.capacity - offset {
-                let buffer = current;
-                return Reservation::Slot(Slot { buffer, offset });
-            }
             self.finish(current, now);
         }
         match self.free_buffer(now) {
@@ -232,61 +241,65 @@ impl Source {
     fn finish(&mut self, index: BufferIndex, now: Duration) {
         self.current = None;
         let buffer = &mut self.buffers[index.0];
-        buffer.done = Some(now);
+        buffer.done = true;
         self.actions.push_back(Action::MarkDone(index));
-        for retriever in &buffer.holders {
+        for (retriever, told) in &mut buffer.holders {
+            *told = Some(now);
             let done = Action::SendDone(*retriever, buffer.koid);
             self.actions.push_back(done);
         }
     }
 
-    /// A buffer that was never filled, or the oldest that nobody holds, or else the oldest of all once
-    /// its holders are past the deadline.
+    /// The oldest buffer that nobody holds, or else the oldest of all once its holders are past the
+    /// deadline; or when the first of them will be.
     fn free_buffer(&mut self, now: Duration) -> Result<BufferIndex, Option<Duration>> {
-        let oldest = |free: &dyn Fn(&Buffer) -> bool| {
+        let oldest = |free: fn(&Buffer) -> bool| {
             let buffers = self.buffers.iter().enumerate();
             buffers
                 .filter(|(_, buffer)| free(buffer))
                 .min_by_key(|(_, buffer)| buffer.filling)
                 .map(|(index, _)| BufferIndex(index))
         };
-        if let Some(free) = oldest(&|buffer| buffer.holders.is_empty()) {
+        if let Some(free) = oldest(|buffer| buffer.holders.is_empty()) {
             return Ok(free);
         }
-        let oldest = oldest(&|_| true).ok_or(None)?;
-        let done = self.buffers[oldest.0].done.ok_or(None)?;
-        let deadline = done + self.deadline.ok_or(None)?;
-        if now < deadline {
-            return Err(Some(deadline));
+        let oldest = oldest(|_| true).ok_or(None)?;
+        let patience = self.deadline.ok_or(None)?;
+        let mut next_deadline = None;
+        for (retriever, told) in self.buffers[oldest.0].holders.clone() {
+            match told.map(|told| told + patience) {
+                Some(deadline) if deadline <= now => self.evict(retriever),
+                deadline => next_deadline = [next_deadline, deadline].into_iter().flatten().min(),
+            }
         }
-        for retriever in self.buffers[oldest.0].holders.clone() {
-            let held = self.buffers.iter();
-            let held = held.filter(|buffer| buffer.holders.contains(&retriever));
-            self.totals.stalled_records += held.map(|buffer| buffer.records).sum::<u64>();
-            self.totals.stalled += 1;
-            self.disconnect(retriever);
-            let close = Action::Close(retriever, Closed::Stalled);
-            self.actions.push_back(close);
+        if self.buffers[oldest.0].holders.is_empty() {
+            Ok(oldest)
+        } else {
+            Err(next_deadline)
         }
-        Ok(oldest)
+    }
+
+    fn evict(&mut self, retriever: RetrieverId) {
+        let held = self.buffers.iter();
+        let held = held.filter(|buffer| buffer.holders.contains_key(&retriever));
+        self.totals.stalled_records += held.map(|buffer| buffer.records).sum::<u64>();
+        self.totals.stalled += 1;
+        self.disconnect(retriever);
+        let close = Action::Close(retriever, Closed::Stalled);
+        self.actions.push_back(close);
     }
 
     fn start(&mut self, index: BufferIndex) {
-        let buffer = &mut self.buffers[index.0];
-        if buffer.filling.is_some() {
-            buffer.generation = buffer.generation.wrapping_add(1);
-            buffer.committed = 0;
-            buffer.records = 0;
-            buffer.done = None;
-            let generation = buffer.generation;
-            self.actions.push_back(Action::Recycle {
-                buffer: index,
-                generation,
-            });
-        }
-        buffer.filling = Some(self.fillings);
         self.fillings += 1;
-        buffer.holders.clone_from(&self.retrievers);
+        let filling = self.fillings;
+        let buffer = &mut self.buffers[index.0];
+        buffer.filling = filling;
+        buffer.committed = 0;
+        buffer.records = 0;
+        buffer.done = false;
+        buffer.holders = self.retrievers.iter().map(|id| (*id, None)).collect();
+        let buffer = index;
+        self.actions.push_back(Action::Start { buffer, filling });
         for retriever in &self.retrievers {
             let init = Action::SendInit(*retriever, index);
             self.actions.push_back(init);
@@ -316,6 +329,10 @@ mod tests {
         Duration::from_millis(milliseconds)
     }
 
+    fn start(buffer: BufferIndex, filling: u64) -> Action {
+        Action::Start { buffer, filling }
+    }
+
     #[track_caller]
     fn write(source: &mut Source, expected: BufferIndex, offset: usize) {
         let slot = Slot {
@@ -329,10 +346,13 @@ mod tests {
     #[test]
     fn retrievers_are_told_of_a_buffer_when_it_starts_and_when_it_is_full() {
         let mut source = source(None);
-        source.connect(A);
+        source.connect(A, at(0));
         assert_eq!(actions(&mut source), []);
         write(&mut source, FIRST, 0);
-        assert_eq!(actions(&mut source), [Action::SendInit(A, FIRST)]);
+        assert_eq!(
+            actions(&mut source),
+            [start(FIRST, 1), Action::SendInit(A, FIRST)]
+        );
         write(&mut source, FIRST, 8);
         assert_eq!(actions(&mut source), []);
         write(&mut source, SECOND, 0);
@@ -341,6 +361,7 @@ mod tests {
             [
                 Action::MarkDone(FIRST),
                 Action::SendDone(A, Koid(10)),
+                start(SECOND, 2),
                 Action::SendInit(A, SECOND)
             ]
         );
@@ -349,8 +370,8 @@ mod tests {
     #[test]
     fn a_buffer_is_recycled_only_after_every_notified_retriever_retired_it() {
         let mut source = source(None);
-        source.connect(A);
-        source.connect(B);
+        source.connect(A, at(0));
+        source.connect(B, at(0));
         for (buffer, offset) in [(FIRST, 0), (FIRST, 8), (SECOND, 0), (SECOND, 8)] {
             write(&mut source, buffer, offset);
         }
@@ -364,10 +385,7 @@ mod tests {
         assert_eq!(
             actions(&mut source),
             [
-                Action::Recycle {
-                    buffer: FIRST,
-                    generation: 2
-                },
+                start(FIRST, 3),
                 Action::SendInit(A, FIRST),
                 Action::SendInit(B, FIRST)
             ]
@@ -382,7 +400,7 @@ mod tests {
         }
         actions(&mut source);
         // The second buffer is now the older one.
-        source.connect(A);
+        source.connect(A, at(0));
         assert_eq!(
             actions(&mut source),
             [
@@ -396,7 +414,7 @@ mod tests {
     #[test]
     fn a_retriever_that_goes_has_retired_everything() {
         let mut source = source(None);
-        source.connect(A);
+        source.connect(A, at(0));
         for (buffer, offset) in [(FIRST, 0), (FIRST, 8), (SECOND, 0), (SECOND, 8)] {
             write(&mut source, buffer, offset);
         }
@@ -407,7 +425,7 @@ mod tests {
     #[test]
     fn retiring_before_the_buffer_is_done_is_legal_once() {
         let mut source = source(None);
-        source.connect(A);
+        source.connect(A, at(0));
         write(&mut source, FIRST, 0);
         actions(&mut source);
         source.retire(A, Koid(10));
@@ -420,14 +438,17 @@ mod tests {
         source.retire(A, Koid(99));
         write(&mut source, FIRST, 8);
         write(&mut source, SECOND, 0);
-        assert_eq!(actions(&mut source), [Action::MarkDone(FIRST)]);
+        assert_eq!(
+            actions(&mut source),
+            [Action::MarkDone(FIRST), start(SECOND, 2)]
+        );
     }
 
     #[test]
     fn one_that_stalls_is_disconnected_after_the_deadline_and_its_loss_is_counted() {
         let mut source = source(Some(at(100)));
-        source.connect(A);
-        source.connect(B);
+        source.connect(A, at(0));
+        source.connect(B, at(0));
         for (buffer, offset) in [(FIRST, 0), (FIRST, 8), (SECOND, 0), (SECOND, 8)] {
             write(&mut source, buffer, offset);
         }
@@ -449,6 +470,43 @@ mod tests {
                 stalled: 1,
                 stalled_records: 4
             }
+        );
+    }
+
+    #[test]
+    fn a_newcomer_has_the_whole_deadline_although_the_buffer_was_full_long_ago() {
+        let mut source = source(Some(at(100)));
+        source.connect(A, at(0));
+        for (buffer, offset) in [(FIRST, 0), (FIRST, 8), (SECOND, 0), (SECOND, 8)] {
+            write(&mut source, buffer, offset);
+        }
+        source.connect(B, at(90));
+        actions(&mut source);
+        assert_eq!(source.reserve(8, at(110)), Reservation::Full(Some(at(190))));
+        let closed = actions(&mut source);
+        assert!(closed.contains(&Action::Close(A, Closed::Stalled)));
+        assert!(!closed.contains(&Action::Close(B, Closed::Stalled)));
+    }
+
+    #[test]
+    fn a_newcomer_is_not_told_of_what_lies_before_a_missing_filling() {
+        const THIRD: BufferIndex = BufferIndex(2);
+        let mut source = Source::new([Koid(10), Koid(11), Koid(12)], 8, None);
+        write(&mut source, FIRST, 0);
+        source.connect(A, at(0)); // holds the first
+        write(&mut source, SECOND, 0);
+        source.retire(A, Koid(11));
+        write(&mut source, THIRD, 0);
+        write(&mut source, SECOND, 0); // filling 4: 2 is missing
+        actions(&mut source);
+        source.connect(B, at(0));
+        assert_eq!(
+            actions(&mut source),
+            [
+                Action::SendInit(B, THIRD),
+                Action::SendDone(B, Koid(12)),
+                Action::SendInit(B, SECOND)
+            ]
         );
     }
 

@@ -1,0 +1,165 @@
+//! Logging to the service: one call for a record, which never waits.
+//!
+//! ```no_run
+//! use logdef_fuchsia::structured::Severity;
+//! use logdef_serve::client::Client;
+//!
+//! let log = Client::connect("/run/user/1000/logdef")?;
+//! log.write(Severity::INFO, "listening", &[("port", 8080_u64.into()), ("tls", true.into())]);
+//! # Ok::<(), std::io::Error>(())
+//! ```
+
+use std::io::{self, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use logdef_fuchsia::structured::{MAX_RECORD_BYTES, RecordWriter, Severity, Value};
+use rustix::io::retry_on_intr;
+use rustix::net::{RecvFlags, SendFlags, SocketType, recv, send};
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::service::{Request, SYNC};
+use crate::socket::{connect_unix, send_packet, try_connect_unix};
+
+/// A connection to a log service, for all threads of a program.
+///
+/// A record that cannot be sent at once, because the service is behind or gone, is dropped and counted; the
+/// count goes with the next record that is sent. A connection that broke is made again.
+#[derive(Debug)]
+pub struct Client {
+    path: PathBuf,
+    connection: Mutex<Option<OwnedFd>>,
+    dropped: AtomicU64,
+}
+
+/// What a service has of a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Synced {
+    /// Records stored: they survive the end of the service.
+    pub stored: u64,
+    /// Packets refused.
+    pub invalid: u64,
+    /// Records this client reported as dropped.
+    pub dropped: u64,
+}
+
+impl Client {
+    /// Connects to the service in `directory`.
+    ///
+    /// # Errors
+    /// If none is there.
+    pub fn connect(directory: impl AsRef<Path>) -> io::Result<Self> {
+        let path = directory.as_ref().join("log");
+        let connection = connect_unix(&path, SocketType::SEQPACKET)?;
+        Ok(Self {
+            path,
+            connection: Mutex::new(Some(connection)),
+            dropped: AtomicU64::new(0),
+        })
+    }
+
+    /// Sends a record with process, thread, message and `arguments`. What passes a limit of records is left
+    /// out.
+    pub fn write(&self, severity: Severity, message: &str, arguments: &[(&str, Value<'_>)]) {
+        let mut small = [0; 1024];
+        let mut large = Vec::new();
+        let texts = arguments.iter().map(|(name, value)| match value {
+            Value::Text(text) => name.len() + text.len() + 24,
+            _ => name.len() + 24,
+        });
+        let buffer = if texts.sum::<usize>() + message.len() + 200 <= small.len() {
+            &mut small[..]
+        } else {
+            large.resize(MAX_RECORD_BYTES, 0);
+            &mut large[..]
+        };
+        let Ok(mut record) = RecordWriter::new(buffer, now(), severity) else {
+            return;
+        };
+        let dropped = self.dropped.swap(0, Ordering::Relaxed);
+        let pid = u64::from(std::process::id());
+        let tid = rustix::thread::gettid().as_raw_nonzero().get() as u64;
+        let _ = record.argument("pid", pid);
+        let _ = record.argument("tid", tid);
+        if dropped > 0 {
+            let _ = record.argument("num_dropped", dropped);
+        }
+        let _ = record.argument("message", message);
+        for (name, value) in arguments {
+            let _ = record.argument(name, value.clone());
+        }
+        if self.send(record.finish()).is_err() {
+            self.dropped.fetch_add(dropped + 1, Ordering::Relaxed);
+        }
+    }
+
+    /// Records dropped since the last that was sent.
+    pub fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
+    }
+
+    /// Waits until the service has stored all that this client sent, and says what it has.
+    ///
+    /// # Errors
+    /// If the service is gone or could not store it.
+    pub fn sync(&self) -> io::Result<Synced> {
+        let connection = self
+            .connection
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let connection = connection.as_ref().ok_or(io::ErrorKind::NotConnected)?;
+        // This may wait, unlike a record.
+        retry_on_intr(|| send(connection, &SYNC, SendFlags::NOSIGNAL))?;
+        let mut answer = [0; 32];
+        let (length, _) = retry_on_intr(|| recv(connection, &mut answer[..], RecvFlags::empty()))?;
+        if length != answer.len() || answer[..8] != SYNC {
+            return Err(io::ErrorKind::ConnectionReset.into());
+        }
+        let count =
+            |index: usize| u64::from_le_bytes(std::array::from_fn(|byte| answer[8 * index + byte]));
+        Ok(Synced {
+            stored: count(1),
+            invalid: count(2),
+            dropped: count(3),
+        })
+    }
+
+    fn send(&self, record: &[u8]) -> io::Result<()> {
+        let mut connection = self
+            .connection
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(open) = &*connection {
+            match send_packet(open.as_fd(), record, None) {
+                Err(error) if error.kind() != io::ErrorKind::WouldBlock => *connection = None,
+                result => return result,
+            }
+        }
+        let again = try_connect_unix(&self.path, SocketType::SEQPACKET)?;
+        let sent = send_packet(again.as_fd(), record, None);
+        *connection = Some(again);
+        sent
+    }
+}
+
+/// Asks the service in `directory`; the answer is JSON arrays, one after the other, until the end.
+///
+/// # Errors
+/// If none is there.
+pub fn ask(directory: impl AsRef<Path>, request: &Request) -> io::Result<UnixStream> {
+    let mut stream = UnixStream::connect(directory.as_ref().join("stream"))?;
+    let mut line = serde_json::to_vec(request)?;
+    line.push(b'\n');
+    stream.write_all(&line)?;
+    Ok(stream)
+}
+
+/// Nanoseconds on the monotonic clock.
+fn now() -> i64 {
+    let time = clock_gettime(ClockId::Monotonic);
+    time.tv_sec * 1_000_000_000 + time.tv_nsec
+}

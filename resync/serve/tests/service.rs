@@ -1,0 +1,602 @@
+//! The log service with real sockets and processes.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use logdef_fuchsia::diagnostics::{InspectData, LogError, LogsData, Node, Property};
+use logdef_fuchsia::legacy::PacketWriter;
+use logdef_fuchsia::structured::{Profile, Record, RecordWriter, Severity, Value};
+use logdef_serve::client::{Client, Synced, ask};
+use logdef_serve::service::{AppendFile, Kind, Mode, OnInvalid, Request, Service, Settings, Stop};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recv,
+    send, socket_with,
+};
+use rustix::process::{Pid, Signal, kill_process};
+
+const SOON: Duration = Duration::from_secs(20);
+
+fn slow() -> bool {
+    std::env::var_os("LOGDEF_SLOW").is_some()
+}
+
+/// A service in a thread of the test.
+struct Running {
+    directory: tempfile::TempDir,
+    stop: Stop,
+    thread: Option<JoinHandle<std::io::Result<()>>>,
+}
+
+impl Running {
+    fn new() -> Self {
+        Self::with(|_| {})
+    }
+
+    fn with(change: impl FnOnce(&mut Settings)) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let mut settings = Settings::new(directory.path());
+        change(&mut settings);
+        let records = directory.path().join("records");
+        let service = Service::bind(settings, |each| {
+            AppendFile::open(records, 1 << 30, each).map(|(file, _)| file)
+        })
+        .unwrap();
+        let stop = service.stop_handle();
+        let thread = Some(std::thread::spawn(move || service.run()));
+        Self {
+            directory,
+            stop,
+            thread,
+        }
+    }
+
+    fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    fn client(&self) -> Client {
+        Client::connect(self.path()).unwrap()
+    }
+
+    fn snapshot(&self) -> Vec<LogsData> {
+        answers(self.path(), &Request::default()).collect()
+    }
+
+    /// The state of the service: a count by its path.
+    fn count(&self, node: &str, name: &str) -> u64 {
+        let request = Request {
+            data: Kind::Inspect,
+            ..Request::default()
+        };
+        let answer = ask(self.path(), &request).unwrap();
+        let [data]: [InspectData; 1] = serde_json::from_reader(answer).unwrap();
+        let root = data.payload.unwrap().root;
+        let node: &Node = &root
+            .children
+            .iter()
+            .find(|(name, _)| name == node)
+            .unwrap()
+            .1;
+        let (_, value) = node
+            .properties
+            .iter()
+            .find(|(other, _)| other == name)
+            .unwrap();
+        match value {
+            Property::SignedInt(value) => *value as u64,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop.stop();
+        let ended = self.thread.take().unwrap().join();
+        if !std::thread::panicking() {
+            ended.unwrap().unwrap();
+            assert!(!self.path().join("log").exists(), "the sockets are gone");
+        }
+    }
+}
+
+fn answers(directory: &Path, request: &Request) -> impl Iterator<Item = LogsData> + use<> {
+    let answer = ask(directory, request).unwrap();
+    answer.set_read_timeout(Some(SOON)).unwrap();
+    serde_json::Deserializer::from_reader(answer)
+        .into_iter::<Vec<LogsData>>()
+        .flat_map(|array| array.unwrap())
+}
+
+fn message(data: &LogsData) -> &str {
+    data.payload
+        .as_ref()
+        .and_then(|payload| payload.message.as_deref())
+        .unwrap_or("")
+}
+
+fn raw(path: &Path, kind: SocketType) -> OwnedFd {
+    let socket = socket_with(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None).unwrap();
+    connect(&socket, &SocketAddrUnix::new(path).unwrap()).unwrap();
+    socket
+}
+
+/// Waits for the end of a connection.
+fn is_closed(socket: &OwnedFd) -> bool {
+    rustix::net::sockopt::set_socket_timeout(
+        socket,
+        rustix::net::sockopt::Timeout::Recv,
+        Some(SOON),
+    )
+    .unwrap();
+    match recv(socket, &mut [0_u8; 64][..], RecvFlags::empty()) {
+        Ok((length, _)) => length == 0,
+        Err(error) => error == rustix::io::Errno::CONNRESET,
+    }
+}
+
+fn until(what: &str, mut condition: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !condition() {
+        assert!(start.elapsed() < SOON, "not in time: {what}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn record(text: &str) -> Vec<u8> {
+    let mut buffer = [0; 512];
+    let mut writer = RecordWriter::new(&mut buffer, 5, Severity::INFO).unwrap();
+    writer.argument("message", text).unwrap();
+    writer.finish().to_vec()
+}
+
+#[test]
+fn a_record_comes_back_as_json_with_what_the_service_knows_of_its_writer() {
+    let service = Running::new();
+    let client = service.client();
+    let arguments = [
+        ("port", 8080_u64.into()),
+        ("tag", "net".into()),
+        ("tls", true.into()),
+    ];
+    client.write(Severity::WARN, "listening", &arguments);
+    assert_eq!(
+        client.sync().unwrap(),
+        Synced {
+            stored: 1,
+            ..Synced::default()
+        }
+    );
+    let [data] = service.snapshot().try_into().unwrap();
+    assert_eq!(message(&data), "listening");
+    let executable = std::env::current_exe().unwrap();
+    let url = format!("file://{}", executable.display());
+    assert_eq!(data.metadata.component_url, Some(url));
+    assert_eq!(data.metadata.pid, Some(std::process::id().into()));
+    assert_eq!(data.metadata.severity, Severity::WARN);
+    assert_eq!(data.metadata.tags, ["net"]);
+    assert_eq!(data.payload.unwrap().keys.len(), 2);
+}
+
+#[test]
+fn every_record_of_many_writers_is_stored_or_counted_as_dropped() {
+    let service = Running::with(|settings| settings.component_bytes = 256 << 10);
+    let each: u64 = if slow() { 31_250 } else { 400 };
+    let start = Instant::now();
+    let totals = std::thread::scope(|scope| {
+        let writer = || {
+            let client = service.client();
+            for number in 0..each {
+                client.write(Severity::INFO, "a number", &[("number", number.into())]);
+            }
+            let synced = client.sync().unwrap();
+            assert_eq!(synced.invalid, 0);
+            assert_eq!(synced.stored + synced.dropped + client.dropped(), each);
+            (synced.stored, synced.dropped)
+        };
+        let writers: Vec<_> = (0..64).map(|_| scope.spawn(writer)).collect();
+        writers
+            .into_iter()
+            .map(|writer| writer.join().unwrap())
+            .fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1))
+    });
+    let seconds = start.elapsed().as_secs_f64();
+    let rate = totals.0 as f64 / seconds;
+    println!(
+        "{} stored, {} dropped, {rate:.0} stored/s",
+        totals.0, totals.1
+    );
+    assert_eq!(service.count("totals", "stored"), totals.0);
+    assert_eq!(service.count("totals", "dropped"), totals.1);
+    assert_eq!(service.count("totals", "not_stored"), 0);
+    let kept = totals.0 - service.count("totals", "rolled_out");
+    assert_eq!(service.snapshot().len() as u64, kept);
+}
+
+#[test]
+fn a_writer_of_garbage_is_closed_the_error_is_recorded_and_others_go_on() {
+    let service = Running::new();
+    let honest = service.client();
+    let mut half = record("half");
+    half.truncate(24);
+    let mut behind = record("behind");
+    behind.extend([0; 8]);
+    let garbage: [&[u8]; 5] = [b"garbage", &[0xff; 40_000], b"", &half, &behind];
+    for packet in garbage {
+        let socket = raw(&service.path().join("log"), SocketType::SEQPACKET);
+        send(&socket, &record("before"), SendFlags::empty()).unwrap();
+        send(&socket, packet, SendFlags::empty()).unwrap();
+        assert!(is_closed(&socket), "{} bytes", packet.len());
+    }
+    honest.write(Severity::INFO, "honest", &[]);
+    assert_eq!(honest.sync().unwrap().stored, 1);
+    let snapshot = service.snapshot();
+    let of = |text: &str| {
+        snapshot
+            .iter()
+            .filter(|data| message(data).starts_with(text))
+            .count()
+    };
+    assert_eq!(of("before"), garbage.len());
+    assert_eq!(of("invalid record: "), garbage.len());
+    assert_eq!(of("honest"), 1);
+    assert_eq!(service.count("totals", "invalid"), garbage.len() as u64);
+}
+
+#[test]
+fn a_writer_of_garbage_is_kept_where_the_setting_says_so() {
+    let service = Running::with(|settings| settings.on_invalid = OnInvalid::Drop);
+    let socket = raw(&service.path().join("log"), SocketType::SEQPACKET);
+    for packet in [b"garbage", &record("after")[..], b"", b"sync\0\0\0\0"] {
+        send(&socket, packet, SendFlags::empty()).unwrap();
+    }
+    let mut answer = [0_u8; 32];
+    let (length, _) = recv(&socket, &mut answer[..], RecvFlags::empty()).unwrap();
+    assert_eq!((length, answer[8], answer[16]), (32, 1, 2));
+}
+
+#[test]
+fn datagrams_and_legacy_packets_are_taken() {
+    let service = Running::new();
+    let mut buffer = [0; 200];
+    let mut legacy = |total, text: &str| {
+        let mut writer = PacketWriter::new(&mut buffer, 1, 2, 3, Severity::ERROR, total).unwrap();
+        writer.tag("old").unwrap();
+        writer.finish(text).unwrap().to_vec()
+    };
+    let packets = [
+        (
+            "log.dgram",
+            SocketType::DGRAM,
+            record("structured datagram"),
+        ),
+        ("legacy", SocketType::SEQPACKET, legacy(4, "legacy packet")),
+        (
+            "legacy.dgram",
+            SocketType::DGRAM,
+            legacy(0, "legacy datagram"),
+        ),
+        ("log.dgram", SocketType::DGRAM, b"garbage".to_vec()),
+    ];
+    for (name, kind, packet) in packets {
+        let socket = raw(&service.path().join(name), kind);
+        send(&socket, &packet, SendFlags::empty()).unwrap();
+    }
+    until("all are there", || service.snapshot().len() == 4);
+    let by_message: BTreeMap<_, _> = service
+        .snapshot()
+        .into_iter()
+        .map(|data| (message(&data).to_owned(), data))
+        .collect();
+    let data = &by_message["legacy packet"];
+    assert_eq!(data.metadata.errors, [LogError::DroppedLogs { count: 4 }]);
+    assert_eq!(data.metadata.tags, ["old"]);
+    // The process it claims to be is kept beside the one it is.
+    assert_eq!(data.metadata.pid, Some(std::process::id().into()));
+    assert_eq!(
+        data.payload.as_ref().unwrap().keys,
+        [("pid".to_owned(), Property::SignedInt(1))]
+    );
+    assert!(by_message.contains_key("structured datagram"));
+    assert!(by_message.contains_key("legacy datagram"));
+    assert_eq!(service.count("totals", "invalid"), 1);
+}
+
+#[test]
+fn readers_get_what_they_ask_for() {
+    let service = Running::new();
+    let client = service.client();
+    let log =
+        |severity, text: &str, tag: &str| client.write(severity, text, &[("tag", tag.into())]);
+    log(Severity::DEBUG, "one", "a");
+    log(Severity::ERROR, "two", "b");
+    client.sync().unwrap();
+    let ask_for = |mode, severity: &str, tags: &[&str]| {
+        let request = Request {
+            mode,
+            severity: Some(severity.to_owned()),
+            tags: tags.iter().map(ToString::to_string).collect(),
+            ..Request::default()
+        };
+        answers(service.path(), &request)
+    };
+    let texts = |answers: &mut dyn Iterator<Item = LogsData>| {
+        answers
+            .map(|data| message(&data).to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        texts(&mut ask_for(Mode::Snapshot, "trace", &[])),
+        ["one", "two"]
+    );
+    assert_eq!(texts(&mut ask_for(Mode::Snapshot, "warn", &[])), ["two"]);
+    assert_eq!(
+        texts(&mut ask_for(Mode::Snapshot, "trace", &["a"])),
+        ["one"]
+    );
+    assert_eq!(
+        texts(&mut ask_for(Mode::Snapshot, "trace", &["a", "b"])),
+        [""; 0]
+    );
+
+    let mut both = ask_for(Mode::SnapshotThenSubscribe, "error", &[]);
+    let mut only_new = ask_for(Mode::Subscribe, "trace", &[]);
+    assert_eq!(message(&both.next().unwrap()), "two");
+    // A subscription starts when the service has taken it, which nothing says: so send until it comes.
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                log(Severity::ERROR, "three", "b");
+                std::thread::sleep(Duration::from_millis(2));
+            }
+        });
+        assert_eq!(message(&only_new.next().unwrap()), "three");
+        assert_eq!(message(&both.next().unwrap()), "three");
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    let nobody = Request {
+        moniker: Some("nobody".to_owned()),
+        ..Request::default()
+    };
+    assert_eq!(answers(service.path(), &nobody).count(), 0);
+}
+
+#[test]
+fn a_request_that_is_none_gets_an_error_and_a_flood_is_cut_off() {
+    let service = Running::new();
+    for request in [
+        "nonsense\n",
+        r#"{"severity":"loud"}"#,
+        r#"{"other":1}"#,
+        &"x".repeat(10_000),
+    ] {
+        let mut stream = UnixStream::connect(service.path().join("stream")).unwrap();
+        let _ = stream.write_all(request.as_bytes());
+        let _ = stream.shutdown(std::net::Shutdown::Write);
+        let mut answer = String::new();
+        let _ = stream.read_to_string(&mut answer);
+        assert!(
+            answer.is_empty() || answer.starts_with(r#"{"error":"#),
+            "{answer}"
+        );
+    }
+    assert_eq!(service.snapshot().len(), 0);
+}
+
+#[test]
+fn what_is_rolled_out_while_a_reader_is_behind_is_counted_in_its_next_record() {
+    let service = Running::with(|settings| settings.component_bytes = 64 << 10);
+    let client = service.client();
+    let text = "x".repeat(2000);
+    client.write(Severity::INFO, &text, &[]);
+    client.sync().unwrap();
+    let request = Request {
+        mode: Mode::SnapshotThenSubscribe,
+        ..Request::default()
+    };
+    let mut reader = answers(service.path(), &request);
+    reader.next().unwrap();
+    let mut written = 1;
+    while service.count("totals", "rolled_out") < 2000 {
+        for _ in 0..200 {
+            client.write(Severity::INFO, &text, &[]);
+            written += 1;
+            if client.dropped() > 0 {
+                client.sync().unwrap();
+            }
+        }
+    }
+    client.write(Severity::INFO, "last", &[]);
+    let synced = client.sync().unwrap();
+    assert_eq!(
+        synced.stored + synced.dropped + client.dropped(),
+        written + 1
+    );
+    // Read, and said to be rolled out, is all that was stored.
+    let (mut read, mut rolled_out) = (1, 0);
+    while let Some(data) = reader.next() {
+        read += 1;
+        for error in &data.metadata.errors {
+            if let LogError::RolledOutLogs { count } = error {
+                rolled_out += count;
+            }
+        }
+        if message(&data) == "last" {
+            break;
+        }
+    }
+    assert!(rolled_out > 0, "the reader was behind");
+    assert_eq!(read + rolled_out, synced.stored);
+}
+
+#[test]
+fn those_who_connect_and_say_nothing_take_no_place_from_those_who_write() {
+    let service = Running::with(|settings| settings.writers = 16);
+    let honest = service.client();
+    honest.write(Severity::INFO, "first", &[]);
+    honest.sync().unwrap();
+    let silent: Vec<_> = (0..64)
+        .map(|_| raw(&service.path().join("log"), SocketType::SEQPACKET))
+        .collect();
+    assert!(is_closed(&silent[0]));
+    let late = service.client();
+    late.write(Severity::INFO, "late", &[]);
+    assert_eq!(late.sync().unwrap().stored, 1);
+    honest.write(Severity::INFO, "second", &[]);
+    assert_eq!(honest.sync().unwrap().stored, 2);
+}
+
+#[test]
+fn any_number_of_connects_harms_nobody() {
+    let service = Running::new();
+    let honest = service.client();
+    let connects = if slow() { 100_000 } else { 2_000 };
+    for number in 0..connects {
+        drop(raw(&service.path().join("log"), SocketType::SEQPACKET));
+        if number % 500 == 0 {
+            honest.write(Severity::INFO, "still here", &[]);
+        }
+    }
+    assert_eq!(honest.sync().unwrap().stored, connects / 500);
+    until("all are closed", || {
+        service.count("connections", "opened") == 1 + service.count("connections", "closed")
+    });
+}
+
+/// The service in a process of its own.
+struct Process(Child, BufReader<std::process::ChildStdout>);
+
+impl Process {
+    fn start(directory: &Path) -> Self {
+        let test = std::env::current_exe().unwrap();
+        let target = test.parent().and_then(Path::parent).unwrap();
+        let mut child = Command::new(target.join("examples/log_service"))
+            .arg(directory)
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("examples are built by `cargo test` without `--test`");
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let mut process = Self(child, output);
+        while !process.line().starts_with("serving") {}
+        process
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        assert!(self.1.read_line(&mut line).unwrap() > 0, "it ended");
+        line
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.0), signal).unwrap();
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn nothing_acknowledged_is_lost_when_the_service_is_killed() {
+    let directory = tempfile::tempdir().unwrap();
+    let path: PathBuf = directory.path().join("nested/logdef");
+    for round in 0..3 {
+        let mut process = Process::start(&path);
+        let acknowledged = std::thread::scope(|scope| {
+            let writers: Vec<_> = (0..4)
+                .map(|writer: u64| {
+                    let path = &path;
+                    scope.spawn(move || {
+                        let client = Client::connect(path).unwrap();
+                        let mut acknowledged = 0;
+                        for number in 0.. {
+                            let arguments: [(&str, Value<'_>); 3] = [
+                                ("round", round.into()),
+                                ("writer", writer.into()),
+                                ("number", number.into()),
+                            ];
+                            client.write(Severity::INFO, "numbered", &arguments);
+                            if number % 16 == 15 {
+                                match client.sync() {
+                                    Ok(synced) => acknowledged = synced.stored,
+                                    Err(_) => break,
+                                }
+                            }
+                        }
+                        acknowledged
+                    })
+                })
+                .collect();
+            std::thread::sleep(Duration::from_millis(150));
+            process.signal(Signal::KILL);
+            process.0.wait().unwrap();
+            writers
+                .into_iter()
+                .map(|writer| writer.join().unwrap())
+                .collect::<Vec<_>>()
+        });
+        // In the file: memory holds less.
+        let mut found = [0; 4];
+        let (file, _) = AppendFile::open(path.join("records"), 1 << 30, |stored| {
+            let (record, _) = Record::parse(stored.record, Profile::Strict).unwrap();
+            let keys: BTreeMap<_, _> = record.arguments().map(|a| (a.name, a.value)).collect();
+            if keys["round"] == Value::UnsignedInt(round) {
+                let Value::UnsignedInt(writer) = keys["writer"] else {
+                    panic!("{keys:?}");
+                };
+                found[writer as usize] += 1;
+            }
+        })
+        .unwrap();
+        drop(file);
+        for (found, acknowledged) in found.iter().zip(&acknowledged) {
+            assert!(
+                found >= acknowledged,
+                "{found} found of {acknowledged} acknowledged"
+            );
+        }
+        assert!(acknowledged.iter().sum::<u64>() > 0);
+    }
+}
+
+#[test]
+fn the_service_ends_on_sigterm_with_all_that_was_sent() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut process = Process::start(directory.path());
+    let client = Client::connect(directory.path()).unwrap();
+    for _ in 0..100 {
+        client.write(Severity::INFO, "sent", &[]);
+    }
+    let sent = 100 - client.dropped();
+    process.signal(Signal::TERM);
+    assert!(process.line().starts_with("ended"));
+    assert!(process.0.wait().unwrap().success());
+    assert!(!directory.path().join("log").exists());
+    let again = Process::start(directory.path());
+    assert_eq!(
+        answers(directory.path(), &Request::default()).count() as u64,
+        sent
+    );
+    drop(again);
+}
+
+#[test]
+fn a_second_service_cannot_take_the_directory() {
+    let service = Running::new();
+    let settings = Settings::new(service.path());
+    let second = Service::bind(settings, |each| {
+        AppendFile::open(service.path().join("other"), 1000, each).map(|(file, _)| file)
+    });
+    assert_eq!(second.err().unwrap().kind(), std::io::ErrorKind::AddrInUse);
+    assert_eq!(service.snapshot().len(), 0);
+}

@@ -141,6 +141,11 @@ impl<'i> Items<'i> {
         self.at
     }
 
+    /// Where the chunk ends that the last preamble opened.
+    pub(crate) fn chunk_end(&self) -> u64 {
+        self.chunk_end
+    }
+
     /// How much work was done so far.
     pub fn work(&self) -> Work {
         self.scanner.work()

@@ -155,6 +155,14 @@ impl Log {
         self.frames.iter().find(is).unwrap().clone()
     }
 
+    /// Whether a frame holds a data record, masked or not.
+    pub fn is_data(&self, range: &Range<usize>) -> bool {
+        let frame = frame::decode(&self.bytes[range.clone()]).unwrap();
+        let mut scratch = Vec::new();
+        let record = logdef_resync::decode(frame.body, &mut scratch);
+        matches!(record, Ok(Record::Data(_)))
+    }
+
     pub fn decode(&self, range: &Range<usize>) -> Option<Record<'_>> {
         let frame = frame::decode(&self.bytes[range.clone()]).ok()?;
         Record::decode(frame.body).ok()

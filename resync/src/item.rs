@@ -9,7 +9,7 @@
 
 use crate::gap::{Damage, Gap, GapKind, Torn};
 use crate::input::{Error, Input};
-use crate::scan::{Scanner, Span, Work};
+use crate::scan::{Found, Scanner, Span, Work};
 use crate::window::Window;
 use logdef_wire::frame::{self, Header};
 use logdef_wire::{Record, Tag};
@@ -18,6 +18,8 @@ use std::ops::Range;
 
 /// Bytes of the longest header.
 const HEADER: usize = frame::LONG_HEADER_LEN;
+/// Frames that are looked at to tell a cut from a quotation.
+const HOPS: usize = 64;
 
 /// A part of an input.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -141,6 +143,11 @@ impl<'i> Items<'i> {
         self.at
     }
 
+    /// Where the chunk ends that the last preamble opened.
+    pub(crate) fn chunk_end(&self) -> u64 {
+        self.chunk_end
+    }
+
     /// How much work was done so far.
     pub fn work(&self) -> Work {
         self.scanner.work()
@@ -246,7 +253,10 @@ impl<'i> Items<'i> {
             Some(frame) => self.scanner.body(frame)[0] == Tag::PREAMBLE.0,
             None => self.scanner.window.end() == Some(found.at),
         };
-        let kind = reason(&head[..head_len], start, found.at, at_preamble);
+        let mut kind = reason(&head[..head_len], start, found.at, at_preamble);
+        if kind == GapKind::Torn(Torn::Cut) && self.quotes(&head[..head_len], found)? {
+            kind = GapKind::Damage(Damage::Checksum);
+        }
         // Zeros before a preamble, or before the end, were a chunk's tail. A
         // frame that was cut had zeros of its own.
         let end = match kind {
@@ -261,6 +271,34 @@ impl<'i> Items<'i> {
         self.tail = (end < found.at).then(|| padding(end, found.at));
         self.frame = found.frame;
         Ok(())
+    }
+
+    /// Whether the frame that starts with `head` ends where another begins, behind
+    /// the preamble that was found, and the frames from there on do not reach so
+    /// far: then it was not cut there, but quotes it. Looks at headers only.
+    fn quotes(&mut self, head: &[u8], found: Found) -> io::Result<bool> {
+        let (Some(inner), Some(header)) = (found.frame, Header::parse(head)) else {
+            return Ok(false);
+        };
+        let keep = inner.offset;
+        let end = self.at + header.frame_len() as u64;
+        let there = self.scanner.window.ensure(keep, end, frame::PATTERN_LEN)?;
+        let fits = frame::starts_with_pattern(there);
+        if !fits && self.scanner.window.end() != Some(end) {
+            return Ok(false);
+        }
+        let mut at = inner.end();
+        for _ in 0..HOPS {
+            if at >= end {
+                break;
+            }
+            let bytes = self.scanner.window.ensure(keep, at, HEADER)?;
+            let Some(next) = Header::parse(bytes) else {
+                return Ok(bytes.first() != Some(&0));
+            };
+            at += next.frame_len() as u64;
+        }
+        Ok(false)
     }
 
     /// The frame that was reserved in the zeros `[start, zeros_end)` and never

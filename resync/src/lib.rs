@@ -3,6 +3,8 @@
 
 mod account;
 mod crc;
+pub mod export;
+mod follow;
 mod gap;
 mod glance;
 mod images;
@@ -16,12 +18,14 @@ mod resolve;
 pub mod rewrite;
 mod scan;
 mod sequences;
+pub mod split;
 mod suspect;
 mod tables;
 mod unmask;
 mod window;
 
 pub use account::{Account, GapReport, HoleReport, Malformed, Tally, ThreadReport, Times};
+pub use follow::{Follow, News};
 pub use gap::{Damage, Gap, GapKind, Torn};
 pub use glance::Glance;
 pub use images::{Function, Images, LocatedImages, NoImages};

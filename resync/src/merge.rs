@@ -406,7 +406,7 @@ impl<'i> OpenLane<'i> {
         self.refill = self.frames.len();
         if !ordered {
             // What comes out of order finds its place in the other half.
-            self.frames.sort_by_key(|frame| frame.key);
+            self.frames.sort_by_key(|frame| (frame.key, frame.identity));
             self.refill = (self.frames.len() / 2).max(1);
         }
         Ok(())

@@ -340,6 +340,8 @@ impl Pass {
     fn finish(self) -> Recovery {
         let mut threads = self.threads;
         let mut accounts = self.accounts;
+        // Where a hole was jumped over twice, its records are lost only once.
+        let mut accounted: Vec<_> = threads.iter_mut().map(ThreadState::accounted).collect();
         for (input, account) in accounts.iter_mut().enumerate() {
             let ends = |thread: usize| {
                 let last = threads[thread].last;
@@ -352,8 +354,10 @@ impl Pass {
             };
             account.settle_exactness(ends);
             let mut missing = |thread: usize, from: u64, to: u64| {
-                let state: &mut ThreadState = &mut threads[thread];
-                state.missing(from, to)
+                let accounted = &mut accounted[thread];
+                let missing = accounted.missing(from, to);
+                accounted.insert_range(from, to);
+                missing
             };
             account.settle_losses(&mut missing);
         }
@@ -413,20 +417,18 @@ impl ThreadState {
         self.last = Some(Last { input, count, gaps });
     }
 
-    /// How many counts of a range are neither here nor were dropped.
-    fn missing(&mut self, from: u64, to: u64) -> u64 {
-        let absent = self.seen.missing(from, to);
-        if absent == 0 || self.dropped.len() == 0 {
-            return absent;
-        }
-        let mut both = self.seen.clone();
-        both.union(&mut self.dropped);
-        both.missing(from, to)
+    /// The counts that are here or were dropped.
+    fn accounted(&mut self) -> Intervals {
+        let mut accounted = self.seen.clone();
+        accounted.union(&mut self.dropped);
+        accounted
     }
 
     fn report(&mut self) -> ThreadReport {
         let (first, end) = self.seen.bounds().unwrap_or((0, 0));
-        let lost = self.missing(first, end);
+        let mut accounted = self.accounted();
+        let lost = accounted.missing(first, end);
+        let before_first = accounted.missing(0, first);
         let absent = self.seen.missing(first, end);
         ThreadReport {
             run: self.key.0,
@@ -434,9 +436,9 @@ impl ThreadState {
             records: self.records,
             first,
             last: end.saturating_sub(1),
-            before_first: self.missing(0, first),
+            before_first,
             lost,
-            dropped: absent - lost + first - self.missing(0, first),
+            dropped: absent - lost + first - before_first,
             repeated: self.records - (end - first - absent),
             first_time: self.times.0,
             last_time: self.times.1,

@@ -279,7 +279,7 @@ mod tests {
             bytes.extend([0x7f, 0x80, 0, 0]);
         }
         let (offsets, work) = find_all(&bytes);
-        assert_eq!(offsets, []);
+        assert!(offsets.is_empty());
         assert!(work.candidates > 60_000);
         let bound = 2 * bytes.len() as u64 + 1024 * work.candidates;
         assert!(work.summed <= bound, "{work:?}");

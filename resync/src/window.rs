@@ -145,11 +145,4 @@ impl<'i> Window<'i> {
         }
         Ok(())
     }
-
-    /// Forgets that the end was reached: the file may have grown.
-    pub(crate) fn look_again(&mut self) {
-        if matches!(self.bytes, Bytes::Sliding { .. }) {
-            self.end = None;
-        }
-    }
 }

@@ -1,0 +1,4 @@
+//! Exporters: one file for each format that other tools read, each fed with
+//! resolved records and knowing nothing of frames.
+
+pub mod fxt;

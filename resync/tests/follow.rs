@@ -1,0 +1,146 @@
+//! A log is followed while it grows in every way that writers let it grow.
+
+mod synth;
+
+use logdef_resync::{Follow, News};
+use logdef_wire::Run;
+use std::collections::BTreeSet;
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::FileExt;
+use synth::Random;
+
+/// Offsets of the frames in some news; nothing else may be in it.
+fn frames(news: Vec<News>) -> Vec<u64> {
+    let offset = |news| match news {
+        News::Frame { offset, .. } => offset,
+        other => panic!("{other:?}"),
+    };
+    news.into_iter().map(offset).collect()
+}
+
+#[test]
+fn an_appended_log_is_followed_byte_by_byte() {
+    let log = synth::appended(Run(7), 2, 8, 1);
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("app.log");
+    let mut follow = Follow::new(&path).unwrap();
+    assert_eq!(follow.poll().unwrap(), []);
+    let mut file = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(&path)
+        .unwrap();
+    let mut seen = Vec::new();
+    for (at, byte) in log.bytes.iter().enumerate() {
+        file.write_all(&[*byte]).unwrap();
+        let news = frames(follow.poll().unwrap());
+        let ended = log.frames.iter().filter(|frame| frame.end == at + 1);
+        assert!(
+            news.iter()
+                .map(|at| *at as usize)
+                .eq(ended.map(|frame| frame.start)),
+            "{at}"
+        );
+        seen.extend(news);
+    }
+    assert_eq!(seen.len(), log.frames.len());
+}
+
+/// As the mapped writer does it: the length first, the body, the first byte last,
+/// in several chunks at a time.
+#[test]
+fn a_mapped_log_is_followed_through_its_holes() {
+    let log = synth::chunked(Run(7), 3, 60, 2048, 2);
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("app.log");
+    let file = File::create(&path).unwrap();
+    file.set_len(log.bytes.len() as u64 + 8192).unwrap();
+    let mut follow = Follow::new(&path).unwrap();
+    let mut random = Random::new(3);
+    // The frames of each chunk in order, chunks side by side.
+    let mut chunks: Vec<Vec<_>> = vec![Vec::new(); log.bytes.len() / 2048];
+    for frame in log.frames.iter().rev() {
+        chunks[frame.start / 2048].push(frame.clone());
+    }
+    let mut written = BTreeSet::new();
+    let mut seen = BTreeSet::new();
+    while chunks.iter().any(|chunk| !chunk.is_empty()) {
+        let first = chunks.iter().position(|chunk| !chunk.is_empty()).unwrap();
+        let last = (first + 3).min(chunks.len());
+        let Some(frame) = chunks[first + random.below(last - first)].pop() else {
+            continue;
+        };
+        let bytes = &log.bytes[frame.clone()];
+        let at = frame.start as u64;
+        file.write_all_at(&bytes[6..10], at + 6).unwrap();
+        seen.extend(frames(follow.poll().unwrap()));
+        assert!(!seen.contains(&at));
+        file.write_all_at(&bytes[1..], at + 1).unwrap();
+        seen.extend(frames(follow.poll().unwrap()));
+        assert!(!seen.contains(&at));
+        file.write_all_at(&bytes[..1], at).unwrap();
+        written.insert(at);
+        let news = frames(follow.poll().unwrap());
+        assert!(
+            news.iter().all(|at| !seen.contains(at)),
+            "nothing is given twice"
+        );
+        seen.extend(news);
+        assert!(seen.is_subset(&written));
+    }
+    for _ in 0..3 {
+        seen.extend(frames(follow.poll().unwrap()));
+    }
+    assert_eq!(seen, written);
+}
+
+#[test]
+fn rotation_is_noticed_after_the_old_file_was_read() {
+    let (old, new) = (
+        synth::appended(Run(7), 1, 4, 4),
+        synth::appended(Run(8), 1, 3, 5),
+    );
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("app.log");
+    fs::write(&path, &old.bytes[..old.frames[3].end]).unwrap();
+    let mut follow = Follow::new(&path).unwrap();
+    assert_eq!(frames(follow.poll().unwrap()).len(), 4);
+    // The writer adds to the old file, renames it and begins a new one.
+    fs::write(&path, &old.bytes).unwrap();
+    fs::rename(&path, directory.path().join("app.log.1")).unwrap();
+    assert_eq!(frames(follow.poll().unwrap()).len(), old.frames.len() - 4);
+    fs::write(&path, &new.bytes).unwrap();
+    let news = follow.poll().unwrap();
+    assert_eq!(news[0], News::Rotated);
+    assert_eq!(news.len(), 1 + new.frames.len());
+    assert!(matches!(
+        news[1],
+        News::Frame {
+            file: 1,
+            offset: 0,
+            ..
+        }
+    ));
+}
+
+#[test]
+fn damage_is_told_only_when_it_stays() {
+    let log = synth::appended(Run(7), 1, 6, 6);
+    let mut bytes = log.bytes.clone();
+    let hit = log.frames[5].clone();
+    bytes[hit.start + 20] ^= 1;
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("app.log");
+    fs::write(&path, &bytes).unwrap();
+    let mut follow = Follow::new(&path).unwrap();
+    assert_eq!(frames(follow.poll().unwrap()).len(), log.frames.len() - 1);
+    let mut told = Vec::new();
+    for _ in 0..6 {
+        told.extend(follow.poll().unwrap());
+    }
+    let [News::Damage { gap, .. }] = &told[..] else {
+        panic!("{told:?}");
+    };
+    assert_eq!(gap.offset..gap.end(), hit.start as u64..hit.end as u64);
+}

@@ -1,0 +1,960 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * logdef: a binary log in which everything logged before a crash is still
+ * there after it.
+ *
+ *     #include <logdef.h>
+ *
+ *     int main(void)
+ *     {
+ *         if (logdef_open("app.log") != 0)
+ *             perror("app.log");
+ *         LOGDEF(INFO, "accepted %s:%d in %.3f ms", host, port, ms);
+ *     }
+ *
+ * C11 and later, C++11 and later, gcc and clang, 64-bit ELF machines.
+ *
+ * A log call is a statement. Its level is TRACE, DEBUG, INFO, WARN, ERROR or
+ * FATAL, or an integer constant from 1 to 255 written as one token; its format
+ * is a string literal, checked with its arguments by the compiler as printf's
+ * is; it takes up to 32 arguments. The arguments are evaluated once when the
+ * record is written, and not at all when a filter holds it back. As with any
+ * macro, an argument with a bare comma between braces wants parentheses in C.
+ *
+ * Log calls may stand in signal handlers, constructors, destructors, inline
+ * functions, templates and lambdas; but not where a language allows no static
+ * objects: in constexpr functions, and in C in an `inline` function that is not
+ * `static`.
+ *
+ * In order: levels and filters, log calls, opening and closing, wrappers that
+ * have a va_list, and the binary interface, which the macros expand to.
+ */
+#ifndef LOGDEF_H
+#define LOGDEF_H
+
+#if !defined(__GNUC__)
+#error "logdef.h needs gcc or clang"
+#endif
+#if !defined(__ELF__) || !defined(__LP64__)
+#error "logdef.h needs a 64-bit ELF machine"
+#endif
+#if !defined(__cplusplus) && (!defined(__STDC_VERSION__) || __STDC_VERSION__ < 201112L)
+#error "logdef.h needs C11 or later"
+#endif
+#if defined(__cplusplus) && __cplusplus < 201103L
+#error "logdef.h needs C++11 or later"
+#endif
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <wchar.h>
+#ifdef __cplusplus
+extern "C++" { /* for those who include this within extern "C" */
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+}
+/* What follows is C for the most part. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wold-style-cast"
+#ifndef __clang__
+#pragma GCC diagnostic ignored "-Wuseless-cast"
+#endif
+#endif
+
+/* ---- Levels and filters ------------------------------------------------ */
+
+#define LOGDEF_TRACE 0x10
+#define LOGDEF_DEBUG 0x20
+#define LOGDEF_INFO 0x30
+#define LOGDEF_WARN 0x40
+#define LOGDEF_ERROR 0x50
+#define LOGDEF_FATAL 0x60
+
+/*
+ * Calls below this level are compiled, so that they stay correct, and removed.
+ * A level as in LOGDEF, for instance -DLOGDEF_MIN_LEVEL=INFO.
+ */
+#ifndef LOGDEF_MIN_LEVEL
+#define LOGDEF_MIN_LEVEL 0
+#endif
+
+/*
+ * The module that filters know the following calls by: a string literal. May be
+ * defined anew between calls. Without it, a file goes by its name.
+ */
+#ifndef LOGDEF_MODULE
+#define LOGDEF_MODULE NULL
+#endif
+
+/* ---- Log calls --------------------------------------------------------- */
+
+/* LOGDEF(level, format, ...) writes a record. */
+#define LOGDEF(level_, ...) \
+    LOGDEF_PLAIN_(LOGDEF_PICK_(LOGDEF_LEVEL_OF_##level_, level_, 0), 0, __VA_ARGS__)
+
+/* The same, with a backtrace whatever the level. */
+#define LOGDEF_BT(level_, ...)                                                                \
+    LOGDEF_PLAIN_(LOGDEF_PICK_(LOGDEF_LEVEL_OF_##level_, level_, 0), LOGDEF_SITE_BACKTRACE,   \
+                  __VA_ARGS__)
+
+/*
+ * Rate limits. Each call site counts for itself, over all threads; calls that a
+ * filter holds back are not counted. A record tells in a field of its own, `skipped`,
+ * how many calls were skipped since the site's last record; its format and
+ * arguments are as they are without a limit. After the last record of the first
+ * two there is none that could tell.
+ */
+
+/* The first call. */
+#define LOGDEF_ONCE(level_, ...)                                                              \
+    LOGDEF_LIMITED_(logdef_first_n_, 1,                                                       \
+                    LOGDEF_PICK_(LOGDEF_LEVEL_OF_##level_, level_, 0), __VA_ARGS__)
+
+/* The first n calls. */
+#define LOGDEF_FIRST_N(n_, level_, ...)                                                       \
+    LOGDEF_LIMITED_(logdef_first_n_, n_,                                                      \
+                    LOGDEF_PICK_(LOGDEF_LEVEL_OF_##level_, level_, 0), __VA_ARGS__)
+
+/* Call 1, n + 1, 2 n + 1 and so on. */
+#define LOGDEF_EVERY_N(n_, level_, ...)                                                       \
+    LOGDEF_LIMITED_(logdef_every_n_, n_,                                                      \
+                    LOGDEF_PICK_(LOGDEF_LEVEL_OF_##level_, level_, 0), __VA_ARGS__)
+
+/* A call if `ms` milliseconds have passed since the last one that was written. */
+#define LOGDEF_AT_MOST_EVERY(ms_, level_, ...)                                                \
+    LOGDEF_LIMITED_(logdef_at_most_every, ms_,                                                \
+                    LOGDEF_PICK_(LOGDEF_LEVEL_OF_##level_, level_, 0), __VA_ARGS__)
+
+#ifdef __cplusplus
+extern "C" {
+#define LOGDEF_NOTHROW_ noexcept
+#else
+#define LOGDEF_NOTHROW_ __attribute__((__nothrow__))
+#endif
+
+/* ---- Opening and closing ----------------------------------------------- */
+
+enum {
+    LOGDEF_SINK_DEFAULT = 0, /* the best one that the file's place supports */
+    LOGDEF_SINK_MAPPED = 1,  /* records are stored into a mapping of the file */
+    LOGDEF_SINK_APPEND = 2   /* one write per record: also pipes and sockets */
+};
+
+/*
+ * What logdef_open_with may be told. A zero stands for the default. Initialize
+ * with LOGDEF_OPTIONS: later versions add members at the end.
+ */
+typedef struct logdef_options {
+    size_t struct_size;  /* sizeof(logdef_options) */
+    int sink;            /* LOGDEF_SINK_... */
+    int level;           /* the lowest level that is written */
+    int backtrace_level; /* the lowest level with backtraces */
+    int backtrace_depth; /* the most return addresses of a backtrace */
+} logdef_options;
+
+#define LOGDEF_OPTIONS {sizeof(logdef_options), LOGDEF_SINK_DEFAULT, 0, 0, 0}
+
+/*
+ * Opens the process's log: one for the program and all its libraries. Calls
+ * before it are counted and not written. 0, or -1 and errno.
+ */
+int logdef_open(const char *path) LOGDEF_NOTHROW_;
+/* `options` may be null. EINVAL if an option is out of its range. */
+int logdef_open_with(const char *path, const logdef_options *options) LOGDEF_NOTHROW_;
+
+/* Ends the log. Nothing is lost without it: a record is in the file when its
+ * call returns. */
+void logdef_close(void) LOGDEF_NOTHROW_;
+
+/* Returns when everything logged so far survives a power cut. 0, or -1 and errno. */
+int logdef_sync(void) LOGDEF_NOTHROW_;
+
+/* From now on writes this level and those above, whatever was filtered before. */
+void logdef_set_level(int level) LOGDEF_NOTHROW_;
+
+/* As the environment variable LOGDEF: "info,net=debug,db/wal.c:120=trace".
+ * 0, or -1 and EINVAL if it cannot be read that way; then nothing changes. */
+int logdef_set_filter(const char *filter) LOGDEF_NOTHROW_;
+
+/* From now on records of this level and above carry backtraces. */
+void logdef_set_backtrace_level(int level) LOGDEF_NOTHROW_;
+
+/* Whether a record of this level can be written at all at present: worth asking
+ * before costly preparations. */
+int logdef_enabled(int level) LOGDEF_NOTHROW_;
+
+/* The version of the library, "0.1.0". */
+const char *logdef_version(void) LOGDEF_NOTHROW_;
+
+/* ---- The binary interface ---------------------------------------------- */
+
+#define LOGDEF_MAX_ARGS 32
+
+/* How an argument stands in its 64-bit word: integers extended to 64 bits by
+ * their sign, a double's bits, a pointer, a long double's address. */
+enum {
+    LOGDEF_KIND_INT = 1,
+    LOGDEF_KIND_UINT = 2,
+    LOGDEF_KIND_DOUBLE = 3,
+    LOGDEF_KIND_LONG_DOUBLE = 4,
+    LOGDEF_KIND_CSTR = 5,
+    LOGDEF_KIND_WSTR = 6,
+    LOGDEF_KIND_POINTER = 7
+};
+
+enum {
+    LOGDEF_SITE_VERSION = 1,
+    LOGDEF_SITE_BACKTRACE = 1, /* flags: records carry a backtrace */
+    LOGDEF_SITE_LIMITED = 16   /* flags: after the arguments' words stands one
+                                  that counts the calls skipped before */
+};
+
+struct logdef_image;
+struct logdef_site_state;
+
+/*
+ * A call site. All of an image's lie in its section `logdef_sites`, also those
+ * never reached. Compilers that copy code may copy a site with it; the copies
+ * share their state.
+ */
+struct logdef_site {
+    const char *format;
+    const char *file;
+    const char *function;
+    const char *module; /* or null */
+    const uint8_t *kinds; /* LOGDEF_KIND_..., one per argument */
+    const void *plan; /* null */
+    struct logdef_site_state *state;
+    uint32_t line;
+    uint8_t level;
+    uint8_t args;
+    uint8_t version; /* LOGDEF_SITE_VERSION */
+    uint8_t flags;
+};
+
+/* What the library remembers of a call site. Only the gate is read here: while
+ * it equals the image's, the site is off; while it is one more, on; else the
+ * library must be asked. */
+struct logdef_site_state {
+    uint32_t gate;
+    uint32_t reserved;
+    struct logdef_image *image;
+    uint64_t words[22];
+};
+
+/* What the library remembers of a program or shared library. */
+struct logdef_image {
+    const uint32_t *gate;
+    uint64_t words[7];
+};
+
+/* How a rate-limited call site counts. */
+struct logdef_limit {
+    uint64_t count;
+    uint64_t due;
+};
+
+/* Until the library learns of an image, at the first call in it, the gates of
+ * its sites, which are 0, say neither. */
+#define LOGDEF_ONE_PER_IMAGE_ __attribute__((__weak__, __visibility__("hidden")))
+extern const uint32_t logdef_gate_unset LOGDEF_ONE_PER_IMAGE_;
+const uint32_t logdef_gate_unset = 1;
+extern struct logdef_image logdef_image LOGDEF_ONE_PER_IMAGE_;
+struct logdef_image logdef_image = {&logdef_gate_unset, {0, 0, 0, 0, 0, 0, 0}};
+
+/* Whether a site is on, which its gate says from then on. Async-signal-safe. */
+__attribute__((__cold__)) int logdef_ask(const struct logdef_site *site) LOGDEF_NOTHROW_;
+
+/* Writes a record. `words` has one word per argument. Async-signal-safe. */
+void logdef_emit(const struct logdef_site *site, const uint64_t *words) LOGDEF_NOTHROW_;
+
+/* The same for a format that is not a literal of a call site: nothing passed is
+ * remembered after the call. */
+void logdef_emit_text(int level, const char *file, uint32_t line, const char *function,
+                      const char *format, const uint8_t *kinds, const uint64_t *words,
+                      int n) LOGDEF_NOTHROW_;
+
+/* Writes to `types` which LOGDEF_TYPE_... va_arg must take for each of the
+ * arguments of a format. Their number, or -1 if it is greater than `max`. */
+int logdef_kinds(const char *format, uint8_t *types, int max) LOGDEF_NOTHROW_;
+
+/* How many calls were skipped if this one is due, else -1. */
+int64_t logdef_at_most_every(struct logdef_limit *limit, uint64_t ms) LOGDEF_NOTHROW_;
+
+enum {
+    LOGDEF_TYPE_INT = 1,
+    LOGDEF_TYPE_UNSIGNED = 2,
+    LOGDEF_TYPE_LONG = 3,
+    LOGDEF_TYPE_UNSIGNED_LONG = 4,
+    LOGDEF_TYPE_LONG_LONG = 5,
+    LOGDEF_TYPE_UNSIGNED_LONG_LONG = 6,
+    LOGDEF_TYPE_INTMAX = 7,
+    LOGDEF_TYPE_UINTMAX = 8,
+    LOGDEF_TYPE_SIGNED_SIZE = 9,
+    LOGDEF_TYPE_SIZE = 10,
+    LOGDEF_TYPE_PTRDIFF = 11,
+    LOGDEF_TYPE_UNSIGNED_PTRDIFF = 12,
+    LOGDEF_TYPE_INT32 = 13,
+    LOGDEF_TYPE_UINT32 = 14,
+    LOGDEF_TYPE_INT64 = 15,
+    LOGDEF_TYPE_UINT64 = 16,
+    LOGDEF_TYPE_INT_FAST16 = 17,
+    LOGDEF_TYPE_UINT_FAST16 = 18,
+    LOGDEF_TYPE_INT_FAST32 = 19,
+    LOGDEF_TYPE_UINT_FAST32 = 20,
+    LOGDEF_TYPE_INT_FAST64 = 21,
+    LOGDEF_TYPE_UINT_FAST64 = 22,
+    LOGDEF_TYPE_WINT = 23,
+    LOGDEF_TYPE_DOUBLE = 24,
+    LOGDEF_TYPE_LONG_DOUBLE = 25,
+    LOGDEF_TYPE_CHAR_POINTER = 26,
+    LOGDEF_TYPE_WCHAR_POINTER = 27,
+    LOGDEF_TYPE_POINTER = 28
+};
+
+#define LOGDEF_INLINE_ static __inline__ __attribute__((__always_inline__))
+#define LOGDEF_PRINTF_(format, first) __attribute__((__format__(__printf__, format, first)))
+
+/* Never runs: here the compiler looks at formats and arguments. */
+LOGDEF_PRINTF_(1, 2) static __inline__ void logdef_check_(const char *format, ...)
+{
+    (void)format;
+}
+
+LOGDEF_INLINE_ int logdef_is_on_(const struct logdef_site *site,
+                                 const struct logdef_site_state *state)
+{
+    const uint32_t *gate = __atomic_load_n(&logdef_image.gate, __ATOMIC_RELAXED);
+    uint32_t distance =
+        __atomic_load_n(&state->gate, __ATOMIC_RELAXED) - __atomic_load_n(gate, __ATOMIC_RELAXED);
+
+    return distance == 1 || (distance != 0 && logdef_ask(site));
+}
+
+LOGDEF_INLINE_ int64_t logdef_first_n_(struct logdef_limit *limit, uint64_t n)
+{
+    if (__atomic_load_n(&limit->count, __ATOMIC_RELAXED) >= n)
+        return -1;
+    return __atomic_fetch_add(&limit->count, 1, __ATOMIC_RELAXED) < n ? 0 : -1;
+}
+
+LOGDEF_INLINE_ int64_t logdef_every_n_(struct logdef_limit *limit, uint64_t n)
+{
+    uint64_t before = __atomic_fetch_add(&limit->count, 1, __ATOMIC_RELAXED);
+    if (n < 2)
+        return 0;
+    if (before % n != 0)
+        return -1;
+    return before == 0 ? 0 : (int64_t)(n - 1);
+}
+
+LOGDEF_INLINE_ uint64_t logdef_double_bits_(double value)
+{
+    uint64_t word;
+    __builtin_memcpy(&word, &value, sizeof word);
+    return word;
+}
+
+/* ---- Wrappers that have a va_list -------------------------------------- */
+
+/*
+ * For functions that take a format and pass it on. The format need not be a
+ * literal; it and the file's name are written into each record, and parsed for
+ * each, so a wrapper that is a macro around LOGDEF is faster and shorter.
+ */
+
+LOGDEF_PRINTF_(5, 0)
+static __inline__ void logdef_vlog_at(int level, const char *file, uint32_t line,
+                                      const char *function, const char *format, va_list args)
+{
+#define LOGDEF_TAKE_SIGNED_(code, type)                              \
+    case code:                                                       \
+        words[i] = (uint64_t)(int64_t)va_arg(args, type);            \
+        kinds[i] = LOGDEF_KIND_INT;                                  \
+        break
+#define LOGDEF_TAKE_UNSIGNED_(code, type)                            \
+    case code:                                                       \
+        words[i] = (uint64_t)va_arg(args, type);                     \
+        kinds[i] = LOGDEF_KIND_UINT;                                 \
+        break
+#define LOGDEF_TAKE_POINTER_(code, type, kind)                       \
+    case code:                                                       \
+        words[i] = (uint64_t)(uintptr_t)va_arg(args, type);          \
+        kinds[i] = kind;                                             \
+        break
+
+    uint8_t kinds[LOGDEF_MAX_ARGS];
+    uint64_t words[LOGDEF_MAX_ARGS];
+    long double long_doubles[LOGDEF_MAX_ARGS];
+    int i, n;
+
+    if (!logdef_enabled(level))
+        return;
+    n = logdef_kinds(format, kinds, LOGDEF_MAX_ARGS);
+    if (n < 0)
+        n = 0; /* The record has the format, without arguments. */
+    words[0] = 0;
+    for (i = 0; i < n; i++) {
+        switch (kinds[i]) {
+            LOGDEF_TAKE_SIGNED_(LOGDEF_TYPE_INT, int);
+            LOGDEF_TAKE_UNSIGNED_(LOGDEF_TYPE_UNSIGNED, unsigned int);
+            LOGDEF_TAKE_SIGNED_(LOGDEF_TYPE_LONG, long);
+            LOGDEF_TAKE_UNSIGNED_(LOGDEF_TYPE_UNSIGNED_LONG, unsigned long);
+            LOGDEF_TAKE_SIGNED_(LOGDEF_TYPE_LONG_LONG, long long);
+            LOGDEF_TAKE_UNSIGNED_(LOGDEF_TYPE_UNSIGNED_LONG_LONG, unsigned long long);
+            LOGDEF_TAKE_SIGNED_(LOGDEF_TYPE_INTMAX, intmax_t);
+            LOGDEF_TAKE_UNSIGNED_(LOGDEF_TYPE_UINTMAX, uintmax_t);
+            LOGDEF_TAKE_SIGNED_(LOGDEF_TYPE_SIGNED_SIZE, ptrdiff_t);
+            LOGDEF_TAKE_UNSIGNED_(LOGDEF_TYPE_SIZE, size_t);
+            LOGDEF_TAKE_SIGNED_(LOGDEF_TYPE_PTRDIFF, ptrdiff_t);
+            LOGDEF_TAKE_UNSIGNED_(LOGDEF_TYPE_UNSIGNED_PTRDIFF, size_t);
+            LOGDEF_TAKE_SIGNED_(LOGDEF_TYPE_INT32, int32_t);
+            LOGDEF_TAKE_UNSIGNED_(LOGDEF_TYPE_UINT32, uint32_t);
+            LOGDEF_TAKE_SIGNED_(LOGDEF_TYPE_INT64, int64_t);
+            LOGDEF_TAKE_UNSIGNED_(LOGDEF_TYPE_UINT64, uint64_t);
+            LOGDEF_TAKE_SIGNED_(LOGDEF_TYPE_INT_FAST16, int_fast16_t);
+            LOGDEF_TAKE_UNSIGNED_(LOGDEF_TYPE_UINT_FAST16, uint_fast16_t);
+            LOGDEF_TAKE_SIGNED_(LOGDEF_TYPE_INT_FAST32, int_fast32_t);
+            LOGDEF_TAKE_UNSIGNED_(LOGDEF_TYPE_UINT_FAST32, uint_fast32_t);
+            LOGDEF_TAKE_SIGNED_(LOGDEF_TYPE_INT_FAST64, int_fast64_t);
+            LOGDEF_TAKE_UNSIGNED_(LOGDEF_TYPE_UINT_FAST64, uint_fast64_t);
+            LOGDEF_TAKE_UNSIGNED_(LOGDEF_TYPE_WINT, wint_t);
+        case LOGDEF_TYPE_DOUBLE:
+            words[i] = logdef_double_bits_(va_arg(args, double));
+            kinds[i] = LOGDEF_KIND_DOUBLE;
+            break;
+        case LOGDEF_TYPE_LONG_DOUBLE:
+            long_doubles[i] = va_arg(args, long double);
+            words[i] = (uint64_t)(uintptr_t)&long_doubles[i];
+            kinds[i] = LOGDEF_KIND_LONG_DOUBLE;
+            break;
+            LOGDEF_TAKE_POINTER_(LOGDEF_TYPE_CHAR_POINTER, const char *, LOGDEF_KIND_CSTR);
+            LOGDEF_TAKE_POINTER_(LOGDEF_TYPE_WCHAR_POINTER, const wchar_t *, LOGDEF_KIND_WSTR);
+            LOGDEF_TAKE_POINTER_(LOGDEF_TYPE_POINTER, const void *, LOGDEF_KIND_POINTER);
+        default: /* Of a later library; what follows it cannot be found. */
+            n = i;
+            break;
+        }
+    }
+    logdef_emit_text(level, file, line, function, format, kinds, words, n);
+#undef LOGDEF_TAKE_SIGNED_
+#undef LOGDEF_TAKE_UNSIGNED_
+#undef LOGDEF_TAKE_POINTER_
+}
+
+LOGDEF_PRINTF_(5, 6)
+static __inline__ void logdef_log_at(int level, const char *file, uint32_t line,
+                                     const char *function, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    logdef_vlog_at(level, file, line, function, format, args);
+    va_end(args);
+}
+
+/* logdef_log(level, format, ...) and logdef_vlog(level, format, va_list) with the
+ * place of the call; the level is any int expression, such as LOGDEF_INFO. */
+#define logdef_log(level, ...) logdef_log_at(level, __FILE__, __LINE__, __func__, __VA_ARGS__)
+#define logdef_vlog(level, format, args) \
+    logdef_vlog_at(level, __FILE__, __LINE__, __func__, format, args)
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+/* ---- What the log calls expand to, in both languages ------------------- */
+
+/* A level by its name, or what else stands there. The name is pasted in the first
+ * macro, before macros are expanded in it, so that a program's DEBUG does no harm. */
+#define LOGDEF_PICK_(...) LOGDEF_SECOND_(__VA_ARGS__)
+#define LOGDEF_SECOND_(first_, second_, ...) second_
+#define LOGDEF_LEVEL_OF_TRACE 0, LOGDEF_TRACE
+#define LOGDEF_LEVEL_OF_DEBUG 0, LOGDEF_DEBUG
+#define LOGDEF_LEVEL_OF_INFO 0, LOGDEF_INFO
+#define LOGDEF_LEVEL_OF_WARN 0, LOGDEF_WARN
+#define LOGDEF_LEVEL_OF_ERROR 0, LOGDEF_ERROR
+#define LOGDEF_LEVEL_OF_FATAL 0, LOGDEF_FATAL
+#define LOGDEF_MIN_LEVEL_() LOGDEF_MIN_LEVEL_OF_(LOGDEF_MIN_LEVEL)
+#define LOGDEF_MIN_LEVEL_OF_(level_) LOGDEF_MIN_LEVEL_PASTE_(level_)
+#define LOGDEF_MIN_LEVEL_PASTE_(level_) LOGDEF_PICK_(LOGDEF_LEVEL_OF_##level_, level_, 0)
+
+/* The format, with an error if it is not a string literal. */
+#define LOGDEF_FORMAT_(...) LOGDEF_FIRST_(__VA_ARGS__, 0)
+#define LOGDEF_FIRST_(first_, ...) "" first_
+
+#define LOGDEF_IN_SITES_ __attribute__((__section__("logdef_sites"), __aligned__(8)))
+
+#ifndef __cplusplus
+
+/* ---- C ----------------------------------------------------------------- */
+
+_Static_assert(sizeof(struct logdef_site) == 64, "logdef: the layout of a call site");
+_Static_assert(sizeof(struct logdef_site_state) == 192, "logdef: the layout of a site's state");
+_Static_assert(sizeof(struct logdef_image) == 64, "logdef: the layout of an image");
+
+#define LOGDEF_PLAIN_(level_, flags_, ...)                                                    \
+    do {                                                                                      \
+        LOGDEF_DECLARE_(LOGDEF_COUNT_(__VA_ARGS__), level_, flags_, __VA_ARGS__);             \
+        if (LOGDEF_IS_ON_(level_)) {                                                          \
+            LOGDEF_WORDS_(LOGDEF_COUNT_(__VA_ARGS__), __VA_ARGS__)                            \
+            logdef_emit(&logdef_site_, logdef_words_);                                        \
+        }                                                                                     \
+        if (0)                                                                                \
+            logdef_check_(__VA_ARGS__);                                                       \
+    } while (0)
+
+#define LOGDEF_LIMITED_(take_, limit_, level_, ...)                                           \
+    do {                                                                                      \
+        static struct logdef_limit logdef_limit_ = {0, 0};                                    \
+        LOGDEF_DECLARE_(LOGDEF_COUNT_(__VA_ARGS__), level_, LOGDEF_SITE_LIMITED, __VA_ARGS__);\
+        if (LOGDEF_IS_ON_(level_)) {                                                          \
+            const int64_t logdef_skipped_ = take_(&logdef_limit_, (uint64_t)(limit_));        \
+            if (logdef_skipped_ >= 0) {                                                       \
+                LOGDEF_WORDS_(LOGDEF_COUNT_(__VA_ARGS__), __VA_ARGS__)                        \
+                logdef_words_[LOGDEF_COUNT_(__VA_ARGS__)] = (uint64_t)logdef_skipped_;        \
+                logdef_emit(&logdef_site_, logdef_words_);                                    \
+            }                                                                                 \
+        }                                                                                     \
+        if (0)                                                                                \
+            logdef_check_(__VA_ARGS__);                                                       \
+    } while (0)
+
+#define LOGDEF_DECLARE_(count_, level_, flags_, ...)                                          \
+    _Static_assert((level_) > 0 && (level_) < 256, "logdef: a level is from 1 to 255");       \
+    static struct logdef_site_state logdef_state_ = {0, 0, &logdef_image, {0}};               \
+    static const uint8_t logdef_kinds_[] = {                                                  \
+        LOGDEF_MAP_(count_)(LOGDEF_KIND_, count_, __VA_ARGS__)};                              \
+    static const struct logdef_site logdef_site_ LOGDEF_IN_SITES_ = {                         \
+        LOGDEF_FORMAT_(__VA_ARGS__), __FILE__, __func__, LOGDEF_MODULE, logdef_kinds_, NULL,  \
+        &logdef_state_, __LINE__, (uint8_t)(level_), count_, LOGDEF_SITE_VERSION, flags_}
+
+#define LOGDEF_IS_ON_(level_)                                                                 \
+    ((level_) >= LOGDEF_MIN_LEVEL_() && logdef_is_on_(&logdef_site_, &logdef_state_))
+
+/* The last word is for the limited; nothing is stored there for the plain. */
+#define LOGDEF_WORDS_(count_, ...)                                                            \
+    long double logdef_long_doubles_[(count_) + 1];                                           \
+    uint64_t logdef_words_[(count_) + 1];                                                     \
+    (void)logdef_long_doubles_;                                                               \
+    LOGDEF_MAP_(count_)(LOGDEF_STORE_, count_, __VA_ARGS__)
+
+#define LOGDEF_STORE_(at_, value_)                                                            \
+    logdef_words_[at_] = LOGDEF_WORD_(value_)(value_, &logdef_long_doubles_[at_]);
+#define LOGDEF_STORE_NOTHING_ logdef_words_[0] = 0;
+
+/* The type of an expression after an argument's default promotions, for _Generic,
+ * which evaluates nothing. */
+#define LOGDEF_PROMOTED_(value_) (1 ? (value_) : 0)
+
+#define LOGDEF_KIND_(at_, value_)                                                             \
+    _Generic(LOGDEF_PROMOTED_(value_),                                                        \
+        int: LOGDEF_KIND_INT,                                                                 \
+        long: LOGDEF_KIND_INT,                                                                \
+        long long: LOGDEF_KIND_INT,                                                           \
+        unsigned int: LOGDEF_KIND_UINT,                                                       \
+        unsigned long: LOGDEF_KIND_UINT,                                                      \
+        unsigned long long: LOGDEF_KIND_UINT,                                                 \
+        float: LOGDEF_KIND_DOUBLE,                                                            \
+        double: LOGDEF_KIND_DOUBLE,                                                           \
+        long double: LOGDEF_KIND_LONG_DOUBLE,                                                 \
+        char *: LOGDEF_KIND_CSTR,                                                             \
+        const char *: LOGDEF_KIND_CSTR,                                                       \
+        signed char *: LOGDEF_KIND_CSTR,                                                      \
+        const signed char *: LOGDEF_KIND_CSTR,                                                \
+        unsigned char *: LOGDEF_KIND_CSTR,                                                    \
+        const unsigned char *: LOGDEF_KIND_CSTR,                                              \
+        wchar_t *: LOGDEF_KIND_WSTR,                                                          \
+        const wchar_t *: LOGDEF_KIND_WSTR,                                                    \
+        default: LOGDEF_KIND_POINTER),
+#define LOGDEF_KIND_NOTHING_ 0
+
+#define LOGDEF_WORD_(value_)                                                                  \
+    _Generic(LOGDEF_PROMOTED_(value_),                                                        \
+        int: logdef_int_word_,                                                                \
+        long: logdef_int_word_,                                                               \
+        long long: logdef_int_word_,                                                          \
+        unsigned int: logdef_uint_word_,                                                      \
+        unsigned long: logdef_uint_word_,                                                     \
+        unsigned long long: logdef_uint_word_,                                                \
+        float: logdef_float_word_,                                                            \
+        double: logdef_double_word_,                                                          \
+        long double: logdef_long_double_word_,                                                \
+        default: logdef_pointer_word_)
+
+LOGDEF_INLINE_ uint64_t logdef_int_word_(long long value, long double *room)
+{
+    (void)room;
+    return (uint64_t)value;
+}
+
+LOGDEF_INLINE_ uint64_t logdef_uint_word_(unsigned long long value, long double *room)
+{
+    (void)room;
+    return value;
+}
+
+LOGDEF_INLINE_ uint64_t logdef_double_word_(double value, long double *room)
+{
+    (void)room;
+    return logdef_double_bits_(value);
+}
+
+LOGDEF_INLINE_ uint64_t logdef_float_word_(float value, long double *room)
+{
+    (void)room;
+    return logdef_double_bits_((double)value);
+}
+
+LOGDEF_INLINE_ uint64_t logdef_long_double_word_(long double value, long double *room)
+{
+    *room = value;
+    return (uint64_t)(uintptr_t)room;
+}
+
+LOGDEF_INLINE_ uint64_t logdef_pointer_word_(const volatile void *value, long double *room)
+{
+    (void)room;
+    return (uint64_t)(uintptr_t)value;
+}
+
+/* How many arguments follow the format, and a macro for each of them. */
+#define LOGDEF_COUNT_(...)                                                                    \
+    LOGDEF_COUNT_AT_(__VA_ARGS__, X, X, X, X, X, X, X, X, X, X, X, X, X, X, X, X, X, X, X, X, X, X, X, X, X, \
+                   X, X, X, X, X, X, 32, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, \
+                   18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0)
+#define LOGDEF_COUNT_AT_(_0, _1, _2, _3, _4, _5, _6, _7, _8, _9, _10, _11, _12, _13, _14, _15, _16, \
+                   _17, _18, _19, _20, _21, _22, _23, _24, _25, _26, _27, _28, _29, _30, _31, \
+                   _32, _33, _34, _35, _36, _37, _38, _39, _40, _41, _42, _43, _44, _45, _46, \
+                   _47, _48, _49, _50, _51, _52, _53, _54, _55, _56, _57, _58, _59, _60, _61, \
+                   _62, _63, n_, ...) n_
+#define LOGDEF_MAP_(count_) LOGDEF_MAP_OF_(count_)
+#define LOGDEF_MAP_OF_(count_) LOGDEF_MAP_##count_
+#define LOGDEF_MAP_X(...) logdef_takes_at_most_32_arguments
+#define LOGDEF_MAP_0(m_, n_, f_) m_##NOTHING_
+#define LOGDEF_MAP_1(m_, n_, f_, a_) m_((n_) - 1, a_)
+#define LOGDEF_MAP_2(m_, n_, f_, a_, ...) m_((n_) - 2, a_) LOGDEF_MAP_1(m_, n_, f_, __VA_ARGS__)
+#define LOGDEF_MAP_3(m_, n_, f_, a_, ...) m_((n_) - 3, a_) LOGDEF_MAP_2(m_, n_, f_, __VA_ARGS__)
+#define LOGDEF_MAP_4(m_, n_, f_, a_, ...) m_((n_) - 4, a_) LOGDEF_MAP_3(m_, n_, f_, __VA_ARGS__)
+#define LOGDEF_MAP_5(m_, n_, f_, a_, ...) m_((n_) - 5, a_) LOGDEF_MAP_4(m_, n_, f_, __VA_ARGS__)
+#define LOGDEF_MAP_6(m_, n_, f_, a_, ...) m_((n_) - 6, a_) LOGDEF_MAP_5(m_, n_, f_, __VA_ARGS__)
+#define LOGDEF_MAP_7(m_, n_, f_, a_, ...) m_((n_) - 7, a_) LOGDEF_MAP_6(m_, n_, f_, __VA_ARGS__)
+#define LOGDEF_MAP_8(m_, n_, f_, a_, ...) m_((n_) - 8, a_) LOGDEF_MAP_7(m_, n_, f_, __VA_ARGS__)
+#define LOGDEF_MAP_9(m_, n_, f_, a_, ...) m_((n_) - 9, a_) LOGDEF_MAP_8(m_, n_, f_, __VA_ARGS__)
+#define LOGDEF_MAP_10(m_, n_, f_, a_, ...) m_((n_) - 10, a_) LOGDEF_MAP_9(m_, n_, f_, __VA_ARGS__)
+#define LOGDEF_MAP_11(m_, n_, f_, a_, ...) m_((n_) - 11, a_) LOGDEF_MAP_10(m_, n_, f_, __VA_ARGS__)
+#define LOGDEF_MAP_12(m_, n_, f_, a_, ...) m_((n_) - 12, a_) LOGDEF_MAP_11(m_, n_, f_, __VA_ARGS__)
+#define LOGDEF_MAP_13(m_, n_, f_, a_, ...) m_((n_) - 13, a_) LOGDEF_MAP_12(m_, n_, f_, __VA_ARGS__)
+#define LOGDEF_MAP_14(m_, n_, f_, a_, ...) m_((n_) - 14, a_) LOGDEF_MAP_13(m_, n_, f_, __VA_ARGS__)
+#define LOGDEF_MAP_15(m_, n_, f_, a_, ...) m_((n_) - 15, a_) LOGDEF_MAP_14(m_, n_, f_, __VA_ARGS__)
+#define LOGDEF_MAP_16(m_, n_, f_, a_, ...) m_((n_) - 16, a_) LOGDEF_MAP_15(m_, n_, f_, __VA_ARGS__)
+#define LOGDEF_MAP_17(m_, n_, f_, a_, ...) m_((n_) - 17, a_) LOGDEF_MAP_16(m_, n_, f_, __VA_ARGS__)
+#define LOGDEF_MAP_18(m_, n_, f_, a_, ...) m_((n_) - 18, a_) LOGDEF_MAP_17(m_, n_, f_, __VA_ARGS__)
+#define LOGDEF_MAP_19(m_, n_, f_, a_, ...) m_((n_) - 19, a_) LOGDEF_MAP_18(m_, n_, f_, __VA_ARGS__)
+#define LOGDEF_MAP_20(m_, n_, f_, a_, ...) m_((n_) - 20, a_) LOGDEF_MAP_19(m_, n_, f_, __VA_ARGS__)
+#define LOGDEF_MAP_21(m_, n_, f_, a_, ...) m_((n_) - 21, a_) LOGDEF_MAP_20(m_, n_, f_, __VA_ARGS__)
+#define LOGDEF_MAP_22(m_, n_, f_, a_, ...) m_((n_) - 22, a_) LOGDEF_MAP_21(m_, n_, f_, __VA_ARGS__)
+#define LOGDEF_MAP_23(m_, n_, f_, a_, ...) m_((n_) - 23, a_) LOGDEF_MAP_22(m_, n_, f_, __VA_ARGS__)
+#define LOGDEF_MAP_24(m_, n_, f_, a_, ...) m_((n_) - 24, a_) LOGDEF_MAP_23(m_, n_, f_, __VA_ARGS__)
+#define LOGDEF_MAP_25(m_, n_, f_, a_, ...) m_((n_) - 25, a_) LOGDEF_MAP_24(m_, n_, f_, __VA_ARGS__)
+#define LOGDEF_MAP_26(m_, n_, f_, a_, ...) m_((n_) - 26, a_) LOGDEF_MAP_25(m_, n_, f_, __VA_ARGS__)
+#define LOGDEF_MAP_27(m_, n_, f_, a_, ...) m_((n_) - 27, a_) LOGDEF_MAP_26(m_, n_, f_, __VA_ARGS__)
+#define LOGDEF_MAP_28(m_, n_, f_, a_, ...) m_((n_) - 28, a_) LOGDEF_MAP_27(m_, n_, f_, __VA_ARGS__)
+#define LOGDEF_MAP_29(m_, n_, f_, a_, ...) m_((n_) - 29, a_) LOGDEF_MAP_28(m_, n_, f_, __VA_ARGS__)
+#define LOGDEF_MAP_30(m_, n_, f_, a_, ...) m_((n_) - 30, a_) LOGDEF_MAP_29(m_, n_, f_, __VA_ARGS__)
+#define LOGDEF_MAP_31(m_, n_, f_, a_, ...) m_((n_) - 31, a_) LOGDEF_MAP_30(m_, n_, f_, __VA_ARGS__)
+#define LOGDEF_MAP_32(m_, n_, f_, a_, ...) m_((n_) - 32, a_) LOGDEF_MAP_31(m_, n_, f_, __VA_ARGS__)
+
+#else /* __cplusplus */
+
+/* ---- C++ --------------------------------------------------------------- */
+
+static_assert(sizeof(logdef_site) == 64, "logdef: the layout of a call site");
+static_assert(sizeof(logdef_site_state) == 192, "logdef: the layout of a site's state");
+static_assert(sizeof(logdef_image) == 64, "logdef: the layout of an image");
+
+/*
+ * The static objects of a call are members of templates over a class that is
+ * local to the call. The templates have internal linkage, so each image has its
+ * own, wherever inline functions are merged, and none makes a library stay loaded.
+ */
+
+#define LOGDEF_PLAIN_(level_, flags_, ...)                                                    \
+    do {                                                                                      \
+        LOGDEF_HERE_(level_, flags_, __VA_ARGS__);                                            \
+        if ((level_) >= LOGDEF_MIN_LEVEL_()) {                                                \
+            LOGDEF_LOCATE_(level_, flags_, __VA_ARGS__);                                      \
+            if (LOGDEF_IS_ON_())                                                              \
+                ::logdef_cpp::emit(logdef_site_, __VA_ARGS__);                                \
+        }                                                                                     \
+        if (false)                                                                            \
+            logdef_check_(__VA_ARGS__);                                                       \
+    } while (0)
+
+#define LOGDEF_LIMITED_(take_, limit_, level_, ...)                                           \
+    do {                                                                                      \
+        LOGDEF_HERE_(level_, LOGDEF_SITE_LIMITED, __VA_ARGS__);                               \
+        if ((level_) >= LOGDEF_MIN_LEVEL_()) {                                                \
+            LOGDEF_LOCATE_(level_, LOGDEF_SITE_LIMITED, __VA_ARGS__);                         \
+            if (LOGDEF_IS_ON_()) {                                                            \
+                const ::std::int64_t logdef_skipped_ =                                        \
+                    take_(&::logdef_cpp::statics<logdef_here_>::limit,                        \
+                          static_cast< ::std::uint64_t>(limit_));                             \
+                if (logdef_skipped_ >= 0)                                                     \
+                    ::logdef_cpp::emit_limited(logdef_site_, logdef_skipped_, __VA_ARGS__);   \
+            }                                                                                 \
+        }                                                                                     \
+        if (false)                                                                            \
+            logdef_check_(__VA_ARGS__);                                                       \
+    } while (0)
+
+#define LOGDEF_IS_ON_() \
+    logdef_is_on_(logdef_site_, &::logdef_cpp::statics<logdef_here_>::state)
+
+/* Not decltype(types_of(...)), where an argument could not be a lambda. */
+#define LOGDEF_TYPES_(...)                                                                    \
+    auto logdef_types_ = false ? ::logdef_cpp::types_of(__VA_ARGS__) : nullptr;               \
+    (void)logdef_types_
+
+#if defined(__clang__) || !(defined(__x86_64__) || defined(__aarch64__) || defined(__riscv))
+
+#define LOGDEF_HERE_(level_, flags_, ...)                                                     \
+    static_assert((level_) > 0 && (level_) < 256, "logdef: a level is from 1 to 255");        \
+    static constexpr const char *logdef_function_ = __func__;                                 \
+    struct logdef_here_ {                                                                     \
+        static constexpr const char *format() { return LOGDEF_FORMAT_(__VA_ARGS__); }         \
+        static constexpr const char *file() { return __FILE__; }                              \
+        static constexpr const char *function() { return logdef_function_; }                  \
+        static constexpr const char *module() { return LOGDEF_MODULE; }                       \
+        static constexpr ::std::uint32_t line() { return __LINE__; }                          \
+        static constexpr ::std::uint8_t level() { return level_; }                            \
+        static constexpr ::std::uint8_t flags() { return flags_; }                            \
+    }
+
+#define LOGDEF_LOCATE_(level_, flags_, ...)                                                   \
+    LOGDEF_TYPES_(__VA_ARGS__);                                                               \
+    const logdef_site *const logdef_site_ =                                                   \
+        &::logdef_cpp::record<logdef_here_, decltype(logdef_types_)>::site
+
+#else
+
+/*
+ * gcc forgets the section of a template's static member, and refuses one section
+ * for the statics of inline and other functions. So the assembler writes the
+ * record, into the group of the code around it where that belongs to one.
+ */
+
+#define LOGDEF_HERE_(level_, flags_, ...)                                                     \
+    static_assert((level_) > 0 && (level_) < 256, "logdef: a level is from 1 to 255");        \
+    struct logdef_here_ {                                                                     \
+    }
+
+#define LOGDEF_LOCATE_(level_, flags_, ...)                                                   \
+    LOGDEF_TYPES_(__VA_ARGS__);                                                               \
+    const logdef_site *logdef_site_;                                                          \
+    __asm__(".pushsection logdef_sites,\"aw?\",%%progbits\n"                                  \
+            "\t.balign 8\n"                                                                   \
+            "77100:\n"                                                                        \
+            "\t.8byte %c[format], %c[file], %c[function], %c[module], %c[kinds], 0, %c[state]\n" \
+            "\t.4byte %c[line]\n"                                                             \
+            "\t.byte %c[level], %c[args], %c[version], %c[flags]\n"                           \
+            "\t.popsection\n"                                                                 \
+            "\t" LOGDEF_ADDRESS_                                                              \
+            : [site] "=r"(logdef_site_)                                                       \
+            : [format] LOGDEF_SYMBOL_(LOGDEF_FORMAT_(__VA_ARGS__)),                           \
+              [file] LOGDEF_SYMBOL_(__FILE__),                                                \
+              [function] LOGDEF_SYMBOL_(__func__),                                            \
+              [module] LOGDEF_SYMBOL_(static_cast<const char *>(LOGDEF_MODULE)),              \
+              [kinds] LOGDEF_SYMBOL_(::logdef_cpp::kinds_of<decltype(logdef_types_)>::kinds), \
+              [state] LOGDEF_SYMBOL_(&::logdef_cpp::statics<logdef_here_>::state),            \
+              [line] "i"(__LINE__), [level] "i"(level_),                                      \
+              [args] "i"(::logdef_cpp::kinds_of<decltype(logdef_types_)>::count),             \
+              [version] "i"(LOGDEF_SITE_VERSION), [flags] "i"(flags_))
+
+#ifdef __x86_64__
+#define LOGDEF_SYMBOL_ "i"
+#define LOGDEF_ADDRESS_ "lea {77100b(%%rip), %[site]|%[site], 77100b[rip]}"
+#elif defined(__aarch64__)
+#define LOGDEF_SYMBOL_ "iS"
+#define LOGDEF_ADDRESS_ "adrp %[site], 77100b\n\tadd %[site], %[site], :lo12:77100b"
+#else
+#define LOGDEF_SYMBOL_ "iS"
+#define LOGDEF_ADDRESS_ "lla %[site], 77100b"
+#endif
+
+#endif
+
+extern "C++" {
+namespace logdef_cpp {
+namespace {
+
+template <class Here>
+struct statics {
+    static logdef_site_state state;
+    static logdef_limit limit;
+};
+
+template <class Here>
+logdef_site_state statics<Here>::state = {0, 0, &logdef_image, {}};
+
+template <class Here>
+logdef_limit statics<Here>::limit = {0, 0};
+
+/* What `...` makes of an integer or an enumeration. */
+template <class T, bool = std::is_enum<T>::value>
+struct integer {
+    typedef decltype(+std::declval<T>()) type;
+};
+
+template <class T>
+struct integer<T, true> {
+    typedef decltype(+std::declval<typename std::underlying_type<T>::type>()) type;
+};
+
+template <class T, bool = std::is_integral<T>::value || std::is_enum<T>::value>
+struct is_signed : std::false_type {};
+
+template <class T>
+struct is_signed<T, true> : std::is_signed<typename integer<T>::type> {};
+
+template <class T>
+constexpr bool is_char()
+{
+    return std::is_same<T, char>::value || std::is_same<T, signed char>::value ||
+           std::is_same<T, unsigned char>::value;
+}
+
+template <class T>
+constexpr std::uint8_t pointer_kind()
+{
+    return is_char<typename std::remove_const<T>::type>() ? LOGDEF_KIND_CSTR
+           : std::is_same<typename std::remove_const<T>::type, wchar_t>::value
+               ? LOGDEF_KIND_WSTR
+               : LOGDEF_KIND_POINTER;
+}
+
+/* 0 if the type cannot be logged. */
+template <class T>
+constexpr std::uint8_t kind()
+{
+    return std::is_same<T, long double>::value ? LOGDEF_KIND_LONG_DOUBLE
+           : std::is_same<T, float>::value || std::is_same<T, double>::value
+               ? LOGDEF_KIND_DOUBLE
+           : std::is_pointer<T>::value
+               ? pointer_kind<typename std::remove_pointer<T>::type>()
+           : std::is_same<T, std::nullptr_t>::value ? LOGDEF_KIND_POINTER
+           : !(std::is_integral<T>::value || std::is_enum<T>::value) || sizeof(T) > 8
+               ? 0
+           : is_signed<T>::value ? LOGDEF_KIND_INT
+                                 : LOGDEF_KIND_UINT;
+}
+
+template <class... Args>
+struct types;
+
+template <class... Args>
+types<Args...> *types_of(const char *, Args...)
+{
+    return nullptr;
+}
+
+template <class Types>
+struct kinds_of;
+
+template <class... Args>
+struct kinds_of<types<Args...> *> {
+    static_assert(sizeof...(Args) <= LOGDEF_MAX_ARGS, "logdef: takes at most 32 arguments");
+    static const int count = sizeof...(Args);
+    static const std::uint8_t kinds[sizeof...(Args) + 1];
+};
+
+template <class... Args>
+const std::uint8_t kinds_of<types<Args...> *>::kinds[] = {kind<Args>()..., 0};
+
+template <class Here, class Types>
+struct record {
+    static const logdef_site site;
+};
+
+template <class Here, class Types>
+LOGDEF_IN_SITES_ const logdef_site record<Here, Types>::site = {
+    Here::format(),
+    Here::file(),
+    Here::function(),
+    Here::module(),
+    kinds_of<Types>::kinds,
+    nullptr,
+    &statics<Here>::state,
+    Here::line(),
+    Here::level(),
+    kinds_of<Types>::count,
+    LOGDEF_SITE_VERSION,
+    Here::flags(),
+};
+
+template <std::uint8_t Kind>
+using kind_tag = std::integral_constant<std::uint8_t, Kind>;
+
+template <class T>
+LOGDEF_INLINE_ std::uint64_t word(const T &value, kind_tag<LOGDEF_KIND_INT>)
+{
+    return static_cast<std::uint64_t>(static_cast<std::int64_t>(value));
+}
+
+template <class T>
+LOGDEF_INLINE_ std::uint64_t word(const T &value, kind_tag<LOGDEF_KIND_UINT>)
+{
+    return static_cast<std::uint64_t>(value);
+}
+
+template <class T>
+LOGDEF_INLINE_ std::uint64_t word(const T &value, kind_tag<LOGDEF_KIND_DOUBLE>)
+{
+    return logdef_double_bits_(static_cast<double>(value));
+}
+
+template <class T, std::uint8_t Kind>
+LOGDEF_INLINE_ std::uint64_t word(const T &value, kind_tag<Kind>)
+{
+    static_assert(Kind != 0, "logdef: an argument of this type cannot be logged");
+    return (std::uint64_t)(std::uintptr_t)value;
+}
+
+LOGDEF_INLINE_ std::uint64_t word(std::nullptr_t, kind_tag<LOGDEF_KIND_POINTER>)
+{
+    return 0;
+}
+
+LOGDEF_INLINE_ std::uint64_t word(const long double &value, kind_tag<LOGDEF_KIND_LONG_DOUBLE>)
+{
+    return (std::uint64_t)(std::uintptr_t)&value;
+}
+
+template <class... Args>
+LOGDEF_INLINE_ void emit(const logdef_site *site, const char *, Args... args)
+{
+    const std::uint64_t words[sizeof...(Args) == 0 ? 1 : sizeof...(Args)] = {
+        word(args, kind_tag<kind<Args>()>())...};
+    logdef_emit(site, words);
+}
+
+template <class... Args>
+LOGDEF_INLINE_ void emit_limited(const logdef_site *site, std::int64_t skipped, const char *,
+                                 Args... args)
+{
+    const std::uint64_t words[] = {word(args, kind_tag<kind<Args>()>())...,
+                                   static_cast<std::uint64_t>(skipped)};
+    logdef_emit(site, words);
+}
+
+} /* namespace */
+} /* namespace logdef_cpp */
+} /* extern "C++" */
+
+#pragma GCC diagnostic pop
+
+#endif /* __cplusplus */
+
+#endif /* LOGDEF_H */

@@ -1,0 +1,72 @@
+#!/bin/sh
+# Builds logdef for C and C++ and installs it:
+#
+#     logger/capi/install.sh [--debug] PREFIX
+#
+#     PREFIX/include/logdef.h
+#     PREFIX/lib/liblogdef.so -> liblogdef.so.0 -> liblogdef.so.VERSION
+#     PREFIX/lib/liblogdef.a
+#     PREFIX/lib/pkgconfig/logdef.pc
+#     PREFIX/lib/cmake/logdef/
+#
+# Needs cargo. DESTDIR, LIBDIR (default lib) and cargo's own variables are obeyed.
+set -eu
+
+fail() {
+    echo "install.sh: $*" >&2
+    exit 1
+}
+
+profile=release
+if [ "${1-}" = --debug ]; then
+    profile=debug
+    shift
+fi
+[ $# -eq 1 ] || fail "usage: install.sh [--debug] PREFIX"
+case $1 in
+/*) prefix=$1 ;;
+*) prefix=$PWD/$1 ;;
+esac
+libdir=${LIBDIR:-lib}
+
+here=$(cd "$(dirname "$0")" && pwd)
+cargo=${CARGO:-cargo}
+cd "$here"
+
+if [ $profile = release ]; then
+    "$cargo" build --package logdef-capi --release
+else
+    "$cargo" build --package logdef-capi
+fi
+metadata=$("$cargo" metadata --no-deps --format-version 1)
+target=$(printf '%s' "$metadata" | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
+built=$target${CARGO_BUILD_TARGET:+/$CARGO_BUILD_TARGET}/$profile
+version=$("$cargo" pkgid --package logdef-capi | sed 's/.*[#@]//')
+soversion=0
+
+to=${DESTDIR-}$prefix
+# put MODE FROM TO: a new file, so that programs that run keep the old one.
+put() {
+    rm -f "$3"
+    cp "$2" "$3"
+    chmod "$1" "$3"
+}
+# fill FROM TO
+fill() {
+    rm -f "$2"
+    sed -e "s|@PREFIX@|$prefix|g" -e "s|@LIBDIR@|$libdir|g" -e "s|@VERSION@|$version|g" \
+        -e "s|@SOVERSION@|$soversion|g" "$1" >"$2"
+    chmod 644 "$2"
+}
+
+mkdir -p "$to/include" "$to/$libdir/pkgconfig" "$to/$libdir/cmake/logdef"
+put 644 include/logdef.h "$to/include/logdef.h"
+put 644 "$built/liblogdef.a" "$to/$libdir/liblogdef.a"
+put 755 "$built/liblogdef.so" "$to/$libdir/liblogdef.so.$version"
+ln -sf "liblogdef.so.$version" "$to/$libdir/liblogdef.so.$soversion"
+ln -sf "liblogdef.so.$soversion" "$to/$libdir/liblogdef.so"
+fill packaging/logdef.pc.in "$to/$libdir/pkgconfig/logdef.pc"
+for file in logdefConfig logdefConfigVersion; do
+    fill packaging/$file.cmake.in "$to/$libdir/cmake/logdef/$file.cmake"
+done
+echo "installed logdef $version in $to"

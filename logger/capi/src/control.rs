@@ -1,0 +1,244 @@
+//! Opening, closing and setting the log. Errors become -1 and `errno`; so does a
+//! panic, should the logger have one.
+
+use crate::calls::level_of;
+use core::ffi::{CStr, c_char, c_int};
+use logdef::{Level, Options};
+use std::ffi::OsStr;
+use std::io::{self, ErrorKind};
+use std::os::unix::ffi::OsStrExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+/// What `logdef_open_with` may be told.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct OptionsOfC {
+    struct_size: usize,
+    sink: c_int,
+    level: c_int,
+    backtrace_level: c_int,
+    backtrace_depth: c_int,
+}
+
+const SINK_DEFAULT: c_int = 0;
+const SINK_MAPPED: c_int = 1;
+const SINK_APPEND: c_int = 2;
+
+/// Opens the log of the process.
+///
+/// # Safety
+///
+/// `path` is a C string or null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn logdef_open(path: *const c_char) -> c_int {
+    // SAFETY: by the caller.
+    unsafe { logdef_open_with(path, core::ptr::null()) }
+}
+
+/// Opens the log of the process with options.
+///
+/// # Safety
+///
+/// `path` is a C string or null. `options` is null or points to a
+/// `logdef_options` that is as large as its first member says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn logdef_open_with(path: *const c_char, options: *const u8) -> c_int {
+    if path.is_null() {
+        return result(Err(errno(libc::EFAULT)));
+    }
+    // SAFETY: by the caller.
+    let (path, options) = unsafe { (CStr::from_ptr(path), options_at(options)) };
+    let path = Path::new(OsStr::from_bytes(path.to_bytes()));
+    guard(|| {
+        options_of(&options?)?.open(path)?;
+        Ok(())
+    })
+}
+
+/// Ends the log.
+#[unsafe(no_mangle)]
+pub extern "C" fn logdef_close() {
+    guard(|| {
+        logdef::close();
+        Ok(())
+    });
+}
+
+/// Waits until everything logged so far is on stable storage.
+#[unsafe(no_mangle)]
+pub extern "C" fn logdef_sync() -> c_int {
+    guard(logdef::sync)
+}
+
+/// Sets the level from which records are written.
+#[unsafe(no_mangle)]
+pub extern "C" fn logdef_set_level(level: c_int) {
+    logdef::set_level(level_of(level));
+}
+
+/// Sets the level from which records carry backtraces.
+#[unsafe(no_mangle)]
+pub extern "C" fn logdef_set_backtrace_level(level: c_int) {
+    logdef::set_backtrace_level(level_of(level));
+}
+
+/// Sets what is written.
+///
+/// # Safety
+///
+/// `filter` is a C string or null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn logdef_set_filter(filter: *const c_char) -> c_int {
+    if filter.is_null() {
+        return result(Err(errno(libc::EFAULT)));
+    }
+    // SAFETY: by the caller.
+    let filter = unsafe { CStr::from_ptr(filter) };
+    guard(|| {
+        let filter = filter.to_str().map_err(|_| errno(libc::EINVAL))?;
+        logdef::set_filter(filter).map_err(|_| errno(libc::EINVAL))
+    })
+}
+
+/// The library's version.
+#[unsafe(no_mangle)]
+pub extern "C" fn logdef_version() -> *const c_char {
+    const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "\0");
+    VERSION.as_ptr().cast()
+}
+
+/// Reads the options of a caller that may be older or newer than this.
+///
+/// # Safety
+///
+/// As for [`logdef_open_with`].
+unsafe fn options_at(options: *const u8) -> io::Result<OptionsOfC> {
+    const SIZE: usize = size_of::<OptionsOfC>();
+    if options.is_null() {
+        return Ok(OptionsOfC::default());
+    }
+    // SAFETY: the size is the first member of every version.
+    let size = unsafe { options.cast::<usize>().read_unaligned() };
+    if !(size_of::<usize>()..=4096).contains(&size) {
+        return Err(errno(libc::EINVAL));
+    }
+    // SAFETY: by the caller, there are as many bytes.
+    let bytes = unsafe { core::slice::from_raw_parts(options, size) };
+    if bytes.iter().skip(SIZE).any(|byte| *byte != 0) {
+        // A later version's option, of which nothing is known here.
+        return Err(errno(libc::EINVAL));
+    }
+    let mut known = [0; SIZE];
+    let len = size.min(SIZE);
+    known[..len].copy_from_slice(&bytes[..len]);
+    // SAFETY: all bytes are initialized, and any integers are a value.
+    Ok(unsafe { core::mem::transmute::<[u8; SIZE], OptionsOfC>(known) })
+}
+
+/// The logger's options, where these are in range.
+fn options_of(from: &OptionsOfC) -> io::Result<Options> {
+    let mut options = logdef::options();
+    match from.sink {
+        SINK_DEFAULT | SINK_APPEND => {}
+        SINK_MAPPED => return Err(errno(libc::ENOTSUP)),
+        _ => return Err(errno(libc::EINVAL)),
+    }
+    if let Some(level) = in_range(from.level, 255)? {
+        options = options.level(Level(level));
+    }
+    if let Some(level) = in_range(from.backtrace_level, 255)? {
+        options = options.backtrace_level(Level(level));
+    }
+    if let Some(depth) = in_range(from.backtrace_depth, 64)? {
+        options = options.backtrace_depth(depth as usize);
+    }
+    Ok(options)
+}
+
+/// `None` for the default.
+fn in_range(option: c_int, max: u8) -> io::Result<Option<u8>> {
+    match u8::try_from(option) {
+        Ok(0) => Ok(None),
+        Ok(option) if option <= max => Ok(Some(option)),
+        _ => Err(errno(libc::EINVAL)),
+    }
+}
+
+fn errno(number: c_int) -> io::Error {
+    io::Error::from_raw_os_error(number)
+}
+
+/// Runs what may fail and, by mistake, panic. What the logger shares is made of
+/// atomics, which a panic leaves as whole as a signal does.
+fn guard(work: impl FnOnce() -> io::Result<()>) -> c_int {
+    result(catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(errno(libc::EIO))))
+}
+
+/// 0, or -1 and `errno`.
+fn result(result: io::Result<()>) -> c_int {
+    let Err(error) = result else { return 0 };
+    let number = error.raw_os_error().unwrap_or(match error.kind() {
+        ErrorKind::AlreadyExists => libc::EBUSY,
+        ErrorKind::InvalidInput => libc::EINVAL,
+        _ => libc::EIO,
+    });
+    // SAFETY: the address is this thread's errno.
+    unsafe { *libc::__errno_location() = number };
+    -1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(bytes: &[u8]) -> Result<OptionsOfC, Option<i32>> {
+        // SAFETY: the sizes below are not greater than the slices.
+        unsafe { options_at(bytes.as_ptr()) }.map_err(|error| error.raw_os_error())
+    }
+
+    fn with_size(size: usize, rest: &[u8]) -> Vec<u8> {
+        [&size.to_ne_bytes(), rest].concat()
+    }
+
+    #[test]
+    fn options_of_older_callers_end_early() {
+        let options = read(&with_size(16, &[2, 0, 0, 0, 0x20, 0, 0, 0])).unwrap();
+        assert_eq!(
+            (options.sink, options.level, options.backtrace_depth),
+            (2, 0x20, 0)
+        );
+        assert!(options_of(&options).is_ok());
+    }
+
+    #[test]
+    fn options_of_newer_callers_may_only_add_defaults() {
+        let mut newer = with_size(32, &[0; 24]);
+        assert!(read(&newer).is_ok());
+        newer[24] = 1;
+        assert_eq!(read(&newer).err(), Some(Some(libc::EINVAL)));
+    }
+
+    #[test]
+    fn options_out_of_range_are_refused() {
+        for rest in [[3, 0], [-1, 0], [0, 256], [0, -1]] {
+            let options = OptionsOfC {
+                sink: rest[0],
+                level: rest[1],
+                ..OptionsOfC::default()
+            };
+            let error = options_of(&options).unwrap_err();
+            assert_eq!(error.raw_os_error(), Some(libc::EINVAL), "{rest:?}");
+        }
+        assert_eq!(read(&with_size(1, &[])).err(), Some(Some(libc::EINVAL)));
+    }
+
+    #[test]
+    fn a_panic_becomes_an_error() {
+        let hook = std::panic::take_hook();
+        std::panic::set_hook(Box::new(|_| {}));
+        assert_eq!(guard(|| panic!("in the logger")), -1);
+        std::panic::set_hook(hook);
+        assert_eq!(io::Error::last_os_error().raw_os_error(), Some(libc::EIO));
+    }
+}

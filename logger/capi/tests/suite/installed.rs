@@ -1,0 +1,227 @@
+//! Installs the library once, and finds it as its users do.
+
+use crate::compilers::{compile, compile_clean, package, source, toolchains, works};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// Where it was installed, as a debug build, which cargo has at hand.
+pub fn prefix() -> &'static Path {
+    static PREFIX: OnceLock<PathBuf> = OnceLock::new();
+    PREFIX.get_or_init(|| {
+        let prefix = Path::new(env!("CARGO_TARGET_TMPDIR")).join("prefix");
+        let _ = std::fs::remove_dir_all(&prefix);
+        let output = Command::new("sh")
+            .arg(package().join("install.sh"))
+            .arg("--debug")
+            .arg(&prefix)
+            .env("CARGO", env!("CARGO"))
+            .env_remove("DESTDIR")
+            .env_remove("LIBDIR")
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        prefix
+    })
+}
+
+/// Compiles and links `sources` with the installed library, the header included
+/// from where it is installed.
+pub fn build(compiler: &str, flags: &[&str], sources: &[PathBuf], program: &Path) {
+    let lib = prefix().join("lib");
+    let mut arguments: Vec<OsString> = vec!["-I".into(), prefix().join("include").into()];
+    arguments.extend(flags.iter().map(OsString::from));
+    arguments.extend(sources.iter().map(OsString::from));
+    arguments.extend([
+        "-L".into(),
+        lib.clone().into(),
+        "-llogdef".into(),
+        "-ldl".into(),
+    ]);
+    arguments.push(format!("-Wl,-rpath,{}", lib.display()).into());
+    arguments.extend(["-o".into(), program.into()]);
+    compile_clean(compiler, arguments);
+}
+
+/// Runs a program that opens the log it is given, and returns the log.
+pub fn log_of(program: &Path) -> PathBuf {
+    let log = program.with_extension("log");
+    let _ = std::fs::remove_file(&log);
+    let output = Command::new(program)
+        .arg(&log)
+        .env_remove("LOGDEF")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {said}", output.status);
+    log
+}
+
+fn pkg_config(arguments: &[&str]) -> Option<Vec<String>> {
+    if !works("pkg-config") {
+        return None;
+    }
+    let output = Command::new("pkg-config")
+        .args(arguments)
+        .env("PKG_CONFIG_PATH", prefix().join("lib/pkgconfig"))
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let flags = String::from_utf8(output.stdout).unwrap();
+    Some(flags.split_whitespace().map(str::to_owned).collect())
+}
+
+#[test]
+fn everything_is_where_users_look_for_it() {
+    let lib = prefix().join("lib");
+    assert!(prefix().join("include/logdef.h").is_file());
+    assert!(lib.join("liblogdef.a").is_file());
+    let links = ["liblogdef.so", "liblogdef.so.0"].map(|name| {
+        let target = std::fs::read_link(lib.join(name)).unwrap();
+        target.to_str().unwrap().to_owned()
+    });
+    let version = env!("CARGO_PKG_VERSION");
+    assert_eq!(
+        links,
+        [
+            "liblogdef.so.0".to_owned(),
+            format!("liblogdef.so.{version}")
+        ]
+    );
+    for file in ["pkgconfig/logdef.pc", "cmake/logdef/logdefConfig.cmake"] {
+        let text = std::fs::read_to_string(lib.join(file)).unwrap();
+        assert!(!text.contains('@'), "{file}: {text}");
+    }
+}
+
+#[test]
+fn pkg_config_links_a_program() {
+    let Some(flags) = pkg_config(&["--cflags", "--libs", "logdef"]) else {
+        return;
+    };
+    let directory = tempfile::tempdir().unwrap();
+    for toolchain in toolchains() {
+        let program = directory.path().join("program");
+        let mut arguments: Vec<OsString> = vec![source("program.c").into()];
+        arguments.extend(flags.iter().map(OsString::from));
+        arguments.push(format!("-Wl,-rpath,{}/lib", prefix().display()).into());
+        arguments.extend(["-o".into(), program.clone().into()]);
+        compile_clean(toolchain.cc, arguments);
+        assert!(!crate::decode::messages(&log_of(&program)).is_empty());
+    }
+    let version = pkg_config(&["--modversion", "logdef"]).unwrap();
+    assert_eq!(version, [env!("CARGO_PKG_VERSION")]);
+}
+
+#[test]
+fn pkg_config_links_a_static_program() {
+    let Some(flags) = pkg_config(&["--static", "--cflags", "--libs", "logdef"]) else {
+        return;
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let program = directory.path().join("program");
+    let compiler = toolchains()[0].cc;
+    let trivial: [OsString; 4] = [
+        "-static".into(),
+        source("main.c").into(),
+        "-Drun_image()=0".into(),
+        "-o/dev/null".into(),
+    ];
+    if !compile(compiler, &trivial).status.success() {
+        println!("skipped: there is no static C library");
+        return;
+    }
+    let mut arguments: Vec<OsString> = vec!["-static".into(), source("program.c").into()];
+    arguments.extend(flags.iter().map(OsString::from));
+    arguments.extend(["-o".into(), program.clone().into()]);
+    let output = compile(compiler, &arguments);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert!(!crate::decode::messages(&log_of(&program)).is_empty());
+}
+
+/// The archive beside the rest of a dynamic program.
+#[test]
+fn the_archive_links_into_a_dynamic_program() {
+    let directory = tempfile::tempdir().unwrap();
+    let program = directory.path().join("program");
+    for toolchain in toolchains() {
+        let arguments: Vec<OsString> = vec![
+            source("program.c").into(),
+            prefix().join("lib/liblogdef.a").into(),
+            "-lpthread".into(),
+            "-ldl".into(),
+            "-lm".into(),
+            "-o".into(),
+            program.clone().into(),
+        ];
+        compile_clean(toolchain.cc, arguments);
+        assert!(!crate::decode::messages(&log_of(&program)).is_empty());
+    }
+}
+
+#[test]
+fn cmake_finds_it() {
+    if !works("cmake") {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let lists = format!(
+        "cmake_minimum_required(VERSION 3.13)\nproject(test C)\n\
+         find_package(logdef {version} REQUIRED)\n\
+         add_executable(program {source})\ntarget_link_libraries(program logdef::logdef)\n\
+         add_executable(static {source})\ntarget_link_libraries(static logdef::logdef_static)\n",
+        version = env!("CARGO_PKG_VERSION"),
+        source = source("program.c").display(),
+    );
+    std::fs::write(directory.path().join("CMakeLists.txt"), lists).unwrap();
+    for arguments in [
+        vec![
+            ".".to_owned(),
+            format!("-DCMAKE_PREFIX_PATH={}", prefix().display()),
+        ],
+        vec!["--build".to_owned(), ".".to_owned()],
+    ] {
+        let output = Command::new("cmake")
+            .args(arguments)
+            .current_dir(directory.path())
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
+    }
+    for program in ["program", "static"] {
+        let log = log_of(&directory.path().join(program));
+        assert!(!crate::decode::messages(&log).is_empty());
+    }
+}
+
+#[test]
+fn packagers_choose_the_places() {
+    let directory = tempfile::tempdir().unwrap();
+    // Twice: what is there is replaced.
+    for _ in 0..2 {
+        let output = Command::new("sh")
+            .arg(package().join("install.sh"))
+            .args(["--debug", "/usr"])
+            .env("CARGO", env!("CARGO"))
+            .env("DESTDIR", directory.path())
+            .env("LIBDIR", "lib64")
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
+    }
+    let pc = directory.path().join("usr/lib64/pkgconfig/logdef.pc");
+    let pc = std::fs::read_to_string(pc).unwrap();
+    assert!(
+        pc.starts_with("prefix=/usr\nlibdir=${prefix}/lib64\n"),
+        "{pc}"
+    );
+}

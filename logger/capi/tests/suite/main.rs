@@ -1,0 +1,27 @@
+//! What `logdef.h` and the library promise to C and C++ programs.
+//!
+//! The header without the library, whose part is played by `tests/c/recorder.c`:
+//! it compiles clean wherever it may stand ([`clean`]), its misuse is reported
+//! where it happens ([`misuse`]), it does what it says ([`behaviour`]), its call
+//! sites lie in their section ([`sites`]), and its layouts and numbers are those
+//! of `logdef_wire` ([`abi`]).
+//!
+//! The library as programs get it: installed by `install.sh` and found by
+//! `pkg-config` ([`installed`]), exporting what it should ([`symbols`]), and
+//! logging what it is told ([`programs`], [`conversions`]). The logs are decoded by
+//! rmp-serde, which shares no code with the logger ([`decode`]).
+//!
+//! Compilers that are not installed are named and skipped, but for the system's
+//! own. `LOGDEF_SLOW=1` tries every combination in place of a few.
+
+mod abi;
+mod behaviour;
+mod clean;
+mod compilers;
+mod conversions;
+mod decode;
+mod installed;
+mod misuse;
+mod programs;
+mod sites;
+mod symbols;

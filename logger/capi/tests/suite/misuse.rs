@@ -1,0 +1,113 @@
+//! Wrong calls, and what the compilers say to them, at the caller's line.
+
+use crate::compilers::{Language, compile, toolchains};
+
+/// Statements that are wrong, each with a word of what every compiler says.
+const WRONG: &[(&str, &str)] = &[
+    (r#"LOGDEF(INFO, "%d", 1.5);"#, "int"),
+    (r#"LOGDEF(INFO, "%s", 1);"#, "char"),
+    (r#"LOGDEF(INFO, "%f", 1);"#, "double"),
+    (r#"LOGDEF(INFO, "%ld", 1);"#, "long"),
+    (r#"LOGDEF(INFO, "%d %d", 1);"#, ""),
+    (r#"LOGDEF(INFO, "%d", 1, 2);"#, ""),
+    (r#"LOGDEF(INFO, "%y", 1);"#, ""),
+    (r#"LOGDEF_BT(INFO, "%s", 1);"#, "char"),
+    (r#"LOGDEF_ONCE(INFO, "%s", 1);"#, "char"),
+    (r#"LOGDEF_EVERY_N(3, INFO, "%s", 1);"#, "char"),
+    (r#"LOGDEF_FIRST_N(3, INFO, "%s", 1);"#, "char"),
+    (r#"LOGDEF_AT_MOST_EVERY(3, INFO, "%s", 1);"#, "char"),
+    (r#"logdef_log(LOGDEF_INFO, "%s", 1);"#, "char"),
+    // The format must be a literal.
+    (r#"LOGDEF(INFO, text);"#, ""),
+    (r#"LOGDEF(INFO, number ? "a" : "b");"#, ""),
+    // The level must be a constant in range, and be named right.
+    (r#"LOGDEF(number, "text");"#, "constant"),
+    (r#"LOGDEF(256, "text");"#, "a level is from 1 to 255"),
+    (r#"LOGDEF(0, "text");"#, "a level is from 1 to 255"),
+    (r#"LOGDEF(INFOO, "text");"#, "INFOO"),
+    // What cannot be logged.
+    (r#"LOGDEF(INFO, "%d", structure);"#, ""),
+    (
+        r#"LOGDEF(INFO, "%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d", 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33);"#,
+        "at",
+    ),
+];
+
+/// A statement that is right, for the frame around the wrong ones.
+const RIGHT: &str = r#"LOGDEF(INFO, "%d %s", number, text);"#;
+
+fn program(statement: &str) -> String {
+    format!(
+        "#include <logdef.h>\n\
+         struct structure {{ int a, b; }};\n\
+         void wrong(int number, const char *text, struct structure structure);\n\
+         void wrong(int number, const char *text, struct structure structure) {{\n\
+         (void)number; (void)text; (void)structure;\n\
+         {statement}\n\
+         }}\n"
+    )
+}
+
+/// The line of the statement in [`program`].
+const LINE: usize = 6;
+
+#[test]
+fn a_wrong_call_is_reported_at_its_line() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("wrong.c");
+    for toolchain in toolchains() {
+        for (language, flag) in [(Language::C, "-xc"), (Language::Cpp, "-xc++")] {
+            let try_out = |statement: &str| {
+                std::fs::write(&file, program(statement)).unwrap();
+                let arguments = [
+                    flag.as_ref(),
+                    "-Wall".as_ref(),
+                    "-Werror".as_ref(),
+                    "-fsyntax-only".as_ref(),
+                    file.as_os_str(),
+                ];
+                let output = compile(toolchain.compiler(language), arguments);
+                let said = String::from_utf8_lossy(&output.stderr).into_owned();
+                (output.status.success(), said)
+            };
+            let (accepted, said) = try_out(RIGHT);
+            assert!(accepted, "{toolchain} {flag}: {said}");
+            for (statement, word) in WRONG {
+                let (accepted, said) = try_out(statement);
+                assert!(!accepted, "{toolchain} {flag} accepts {statement}");
+                assert!(
+                    said.contains(&format!("wrong.c:{LINE}:")) && said.contains(word),
+                    "{toolchain} {flag} says of {statement}:\n{said}"
+                );
+            }
+        }
+    }
+}
+
+/// Where the header is installed, compilers take it for a system header, in which
+/// they keep warnings to themselves.
+#[test]
+fn a_wrong_call_is_reported_though_the_header_is_the_systems() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("wrong.c");
+    std::fs::write(&file, program(WRONG[1].0)).unwrap();
+    let header = crate::compilers::package().join("include/logdef.h");
+    std::fs::create_dir(directory.path().join("system")).unwrap();
+    std::fs::copy(header, directory.path().join("system/logdef.h")).unwrap();
+    for toolchain in toolchains() {
+        for (language, flag) in [(Language::C, "-xc"), (Language::Cpp, "-xc++")] {
+            let output = std::process::Command::new(toolchain.compiler(language))
+                .args([flag, "-Wall", "-fsyntax-only", "-isystem"])
+                .arg(directory.path().join("system"))
+                .arg(&file)
+                .output()
+                .unwrap();
+            let said = String::from_utf8_lossy(&output.stderr);
+            let place = format!("wrong.c:{LINE}:");
+            assert!(
+                said.contains(&place) && said.contains("warning"),
+                "{toolchain}: {said}"
+            );
+        }
+    }
+}

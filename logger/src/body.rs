@@ -407,10 +407,6 @@ fn argument(
     Ok(())
 }
 
-#[expect(
-    clippy::too_many_arguments,
-    reason = "what `argument` has, and what it found"
-)]
 fn by_pointer(
     out: &mut Out<'_>,
     plan: &ArgPlan,

@@ -86,7 +86,7 @@ impl Images for LocatedImages {
             self.strings.insert(image.clone(), found.ok());
         }
         let found = self.strings.get(image)?.as_ref()?;
-        let address = logdef_symbolizer::Svma(address.0);
+        let address = Svma(address.0);
         found.string_at(address, LONGEST).map(<[u8]>::to_vec)
     }
 
@@ -108,7 +108,7 @@ impl Images for LocatedImages {
         };
         let functions: Arc<[Function]> = match &self.symbols[image] {
             Some(found) => {
-                let address = logdef_symbolizer::Svma(address.0);
+                let address = Svma(address.0);
                 found.symbolize(address, kind).frames().into()
             }
             None => Arc::default(),

@@ -117,7 +117,8 @@ macro_rules! integers {
 integers!('d', INT: i8, i16, i32, i64, isize);
 integers!('d', UINT: u8, u16, u32, u64, usize, char, bool);
 integers!('c', INT: i8, i16, i32, i64, isize);
-integers!('c', UINT: u8, u16, u32, u64, usize, char);
+integers!('c', UINT: u8, u16, u32, u64, usize);
+integers!('c', CHAR: char);
 integers!('*', INT: i8, i16, i32);
 integers!('*', UINT: u8, u16);
 integers!('p', UINT: usize);

@@ -450,6 +450,12 @@ fn by_pointer(
                 let bytes = *(word as *const [u8; LONG_DOUBLE_LEN]);
                 return out.raw(&bytes, LONG_DOUBLE_LEN, then);
             }
+            (_, ArgKind::CHAR) => match char::from_u32(word as u32) {
+                Some(c) if !c.is_ascii() => {
+                    return out.raw(c.encode_utf8(&mut [0; 4]).as_bytes(), bound.max(4), then);
+                }
+                _ => out.uint(word),
+            },
             // A pointer that is printed as one, or that the conversion does not
             // fit: its value, never what it points to.
             _ => out.uint(word),

@@ -227,7 +227,9 @@ fn write_address(
 ) -> Result<(), OutOfRoom> {
     // A return address can be one past the end of its function.
     let module = modules::find(address.wrapping_sub(1));
-    let symbol: Option<(&CStr, usize)> = None;
+    let symbol = module
+        .as_ref()
+        .and_then(|module| module.exported_symbol(address.wrapping_sub(1)));
     let of = module.and_then(|module| process.images.of(module.start()));
     let path = match (of, &module) {
         (Some((_, image)), _) => Some(image.path()),
@@ -240,8 +242,8 @@ fn write_address(
             address: Some(Avma(address as u64)),
             fname: path,
             fbase: module.map(|module| Avma(module.start() as u64)),
-            sname: symbol.map(|(name, _)| name.to_bytes()),
-            saddr: symbol.map(|(_, at)| Avma(at as u64)),
+            sname: symbol.map(|symbol| symbol.name.to_bytes()),
+            saddr: symbol.map(|symbol| Avma(symbol.address as u64)),
             run: Some(process.run()),
             build_id: module.and_then(|module| module.build_id()),
             load_bias: module.map(|module| module.load_bias() as u64),

@@ -192,6 +192,10 @@ impl Options {
             logdef_unwind::modules::refresh();
             logdef_unwind::warm_up();
             logdef_unwind::register_thread();
+            // The program's own symbols only: those of large libraries would take
+            // longer than a start-up should, and the reader finds them too.
+            let program = logdef_unwind::modules::find(crate::main_program_address());
+            program.map(|program| program.index_exports());
             process.finish_open()
         });
         if let Err(errno) = opened {

@@ -92,16 +92,17 @@ fn a_log_explains_itself() {
     assert_eq!(args(3), [Value::Uint(1), Value::Uint(u64::MAX)]);
     let last = args(4);
     assert_eq!(
-        last[..5],
+        last[..6],
         [
             Value::Uint(3),
             Value::Raw(b"abc"),
             Value::Nil,
             Value::Uint(8),
-            Value::Uint('x' as u64)
+            Value::Uint('x' as u64),
+            Value::Raw("é".as_bytes()),
         ]
     );
-    assert!(matches!(last[5], Value::Uint(_)));
+    assert!(matches!(last[6], Value::Uint(_)));
 
     // The call before the log was open is noted with the first record.
     assert_eq!(data[0].dropped, Some(1));

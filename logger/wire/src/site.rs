@@ -99,4 +99,7 @@ impl ArgKind {
     /// The address of a pointer and a length: bytes that need no NUL. A null
     /// pointer in it is a missing string.
     pub const BYTES: ArgKind = ArgKind(8);
+    /// A Unicode scalar value: with `%c` an integer if it is ASCII, else a raw of
+    /// its UTF-8.
+    pub const CHAR: ArgKind = ArgKind(9);
 }

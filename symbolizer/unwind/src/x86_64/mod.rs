@@ -225,7 +225,9 @@ impl Walk<'_> {
         (position.pc != 0 || is_exact).then_some(position)
     }
 
-    /// The caller by the full rules of this one function.
+    /// The caller by the full rules of this one function. Not inlined, since
+    /// evaluation needs a good deal of stack.
+    #[inline(never)]
     fn evaluate(&mut self, position: Position) -> Option<Position> {
         let mut at_hand = Registers::unknown();
         at_hand.set(RIP, position.pc);

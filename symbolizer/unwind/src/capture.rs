@@ -1,7 +1,7 @@
 //! Backtraces as callers ask for them: addresses alone, or with what is known
 //! about each. The walk itself is the processor's own folder.
 
-use crate::cache;
+use crate::cache::{self, Epoch};
 use crate::processor::{self, AtCall};
 use crate::{modules, stack};
 
@@ -81,6 +81,9 @@ pub struct StackFrame {
     /// What [`set_tag`](Self::set_tag) last stored for this address, 0 if
     /// nothing or forgotten.
     pub tag: u32,
+    /// When the stack was walked: a tag is not to reach a module that took
+    /// another's place since.
+    pub(crate) epoch: Epoch,
 }
 
 impl StackFrame {

@@ -60,7 +60,7 @@ pub(crate) fn walk_from_context(context: &libc::ucontext_t, visit: impl FnMut(St
 /// Stores `tag` beside the rule of `frame`.
 pub(crate) fn set_tag(frame: &StackFrame, tag: u32) {
     let is_exact = frame.kind == FrameKind::Exact;
-    let Some(key) = Epoch::current().key(frame.address, is_exact) else {
+    let Some(key) = frame.epoch.key(frame.address, is_exact) else {
         return;
     };
     if let Some(word) = cache::look_up(key) {
@@ -144,6 +144,7 @@ impl Walk<'_> {
                 address: position.pc,
                 kind: position.kind(),
                 tag: (word >> 32) as u32,
+                epoch: self.epoch,
             };
             if !visit(frame) {
                 return;

@@ -66,14 +66,14 @@ pub(crate) struct Key {
     home: usize,
 }
 
-/// The epoch that the keys of one walk share.
-#[derive(Clone, Copy)]
-pub(crate) struct Epoch(u64);
+/// The epoch that the keys of one walk share: the lower bits of its number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Epoch(u16);
 
 impl Epoch {
     #[inline]
     pub(crate) fn current() -> Self {
-        Self(EPOCH.load(Ordering::Relaxed) << EPOCH_SHIFT)
+        Self(EPOCH.load(Ordering::Relaxed) as u16)
     }
 
     /// The key of `pc`, or `None` for what is no address of a program.
@@ -82,7 +82,7 @@ impl Epoch {
         let address = pc as u64;
         let hash = address.wrapping_mul(SCRAMBLE);
         (address < 1 << (EPOCH_SHIFT - 1)).then_some(Key {
-            word: self.0 | address << 1 | u64::from(exact),
+            word: u64::from(self.0) << EPOCH_SHIFT | address << 1 | u64::from(exact),
             home: (hash >> (64 - ENTRIES.ilog2())) as usize,
         })
     }

@@ -85,6 +85,7 @@ pub(crate) fn walk_from_context(
         address: registers.pc as usize,
         kind: FrameKind::Exact,
         tag: 0,
+        epoch: Epoch::current(),
     };
     if visit(pc) {
         walk(
@@ -100,7 +101,7 @@ pub(crate) fn walk_from_context(
 /// Stores `tag` for the address of `frame`.
 pub(crate) fn set_tag(frame: &StackFrame, tag: u32) {
     let is_exact = frame.kind == FrameKind::Exact;
-    if let Some(key) = Epoch::current().key(frame.address, is_exact) {
+    if let Some(key) = frame.epoch.key(frame.address, is_exact) {
         cache::store(key, IN_USE | u64::from(tag) << 32);
     }
 }
@@ -124,6 +125,7 @@ fn walk(
             address: pc,
             kind,
             tag: (word >> 32) as u32,
+            epoch,
         };
         if !visit(frame) {
             return;

@@ -336,9 +336,10 @@ fn register(number: usize) -> Register {
 struct OnStack;
 
 impl<T: ReaderOffset> UnwindContextStorage<T> for OnStack {
-    // All general registers and those that Windows' convention preserves.
-    type Rules = [(Register, RegisterRule<T>); 28];
-    type Stack = [UnwindTableRow<T, Self>; 4];
+    // All general registers, and one of the others.
+    type Rules = [(Register, RegisterRule<T>); registers::COUNT + 1];
+    // The present row, and two that were put by: compilers put by one.
+    type Stack = [UnwindTableRow<T, Self>; 3];
 }
 
 impl<R: Reader> EvaluationStorage<R> for OnStack {
@@ -353,7 +354,7 @@ mod tests {
 
     #[test]
     fn evaluation_needs_little_stack() {
-        assert!(size_of::<UnwindContext<usize, OnStack>>() <= 5 * 1024);
+        assert!(size_of::<UnwindContext<usize, OnStack>>() <= 2 * 1024);
         assert!(size_of::<Evaluation<Bytes, OnStack>>() <= 1024);
     }
 

@@ -60,7 +60,7 @@ pub(crate) fn walk_from_context(context: &libc::ucontext_t, visit: impl FnMut(St
 /// Stores `tag` beside the rule of `frame`.
 pub(crate) fn set_tag(frame: &StackFrame, tag: u32) {
     let is_exact = frame.kind == FrameKind::Exact;
-    let Some(key) = Epoch::current().key(frame.address, is_exact) else {
+    let Some(key) = frame.epoch.key(frame.address, is_exact) else {
         return;
     };
     if let Some(word) = cache::look_up(key) {
@@ -144,6 +144,7 @@ impl Walk<'_> {
                 address: position.pc,
                 kind: position.kind(),
                 tag: (word >> 32) as u32,
+                epoch: self.epoch,
             };
             if !visit(frame) {
                 return;
@@ -225,7 +226,9 @@ impl Walk<'_> {
         (position.pc != 0 || is_exact).then_some(position)
     }
 
-    /// The caller by the full rules of this one function.
+    /// The caller by the full rules of this one function. Not inlined, since
+    /// evaluation needs a good deal of stack.
+    #[inline(never)]
     fn evaluate(&mut self, position: Position) -> Option<Position> {
         let mut at_hand = Registers::unknown();
         at_hand.set(RIP, position.pc);

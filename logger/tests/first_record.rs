@@ -38,12 +38,13 @@ fn a_log_explains_itself() {
     }
     logdef!(
         Error,
-        "%.*s|%s|%p|%c|%m",
+        "%.*s|%s|%p|%c|%c|%m",
         3,
         "abcdef",
         None::<&str>,
         8 as *const u8,
-        'x'
+        'x',
+        'é'
     );
     logdef::set_level(Level::WARN);
     logdef!(Info, "off %d", {

@@ -35,6 +35,13 @@ pub(crate) struct Claim {
     pub units: u64,
 }
 
+impl Claim {
+    /// Bytes of the chunk.
+    pub fn size(self) -> u64 {
+        self.units * UNIT
+    }
+}
+
 /// Why a chunk cannot be had.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Refusal {

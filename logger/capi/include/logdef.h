@@ -74,8 +74,9 @@ extern "C++" { /* for those who include this within extern "C" */
 #define LOGDEF_FATAL 0x60
 
 /*
- * Calls below this level are compiled, so that they stay correct, and removed.
- * A level as in LOGDEF, for instance -DLOGDEF_MIN_LEVEL=INFO.
+ * Calls below this level are checked, so that they stay correct, and compiled to
+ * nothing (C without optimisation: to a site that is never used). A level as in
+ * LOGDEF, for instance -DLOGDEF_MIN_LEVEL=INFO.
  */
 #ifndef LOGDEF_MIN_LEVEL
 #define LOGDEF_MIN_LEVEL 0
@@ -172,11 +173,13 @@ void logdef_close(void) LOGDEF_NOTHROW_;
 /* Returns when everything logged so far survives a power cut. 0, or -1 and errno. */
 int logdef_sync(void) LOGDEF_NOTHROW_;
 
-/* From now on writes this level and those above, whatever was filtered before. */
+/* From now on writes this level and those above, where no directive of the filter
+ * says otherwise. */
 void logdef_set_level(int level) LOGDEF_NOTHROW_;
 
-/* As the environment variable LOGDEF: "info,net=debug,db/wal.c:120=trace".
- * 0, or -1 and EINVAL if it cannot be read that way; then nothing changes. */
+/* From now on writes what the directives say: "info,net=debug,db/wal.c:120=trace".
+ * Without a call, the environment variable LOGDEF is the filter. 0, or -1 and EINVAL
+ * if that is no filter; then nothing changes. */
 int logdef_set_filter(const char *filter) LOGDEF_NOTHROW_;
 
 /* From now on records of this level and above carry backtraces. */

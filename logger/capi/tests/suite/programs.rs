@@ -3,6 +3,7 @@
 use crate::compilers::{Language, source, toolchains};
 use crate::decode::{DATA, Message, PREAMBLE, Value, messages, records};
 use crate::installed::{build, log_of};
+use logdef_wire::site::flags::SKIPPED;
 use std::collections::HashSet;
 
 /// The line of a source on which a text stands.
@@ -118,7 +119,7 @@ fn a_program_logs_what_it_says() {
                 .map(|message| {
                     let skipped = match &message.keys[..] {
                         [] => 0,
-                        [(key, count)] if *key == Value::text("skipped") => count.int(),
+                        [(key, count)] if *key == Value::text(SKIPPED) => count.int(),
                         other => panic!("{other:?}"),
                     };
                     let backtrace = message.backtrace > 0;

@@ -136,17 +136,14 @@ impl Image {
         for (path, refusal) in &files.refused {
             complaints.add(format!("{} {refusal}", Shown(path)));
         }
-        let dwarf = files.main.has_section(".debug_info").then(|| {
-            let (supplementary, package) = (&files.supplementary, &files.package);
-            Dwarf::load(
-                &files.main,
-                supplementary.as_ref(),
-                package.as_ref(),
-                limits,
-            )
-        });
-        let dwarf =
-            dwarf.and_then(|loaded| loaded.inspect_err(|why| complaints.add(why.clone())).ok());
+        let mut dwarf = None;
+        if files.main.has_section(".debug_info") {
+            let (supplementary, package) = (files.supplementary.as_ref(), files.package.as_ref());
+            match Dwarf::load(&files.main, supplementary, package, limits) {
+                Ok(loaded) => dwarf = Some(loaded),
+                Err(why) => complaints.add(why),
+            }
+        }
         let mut symbol_files = vec![files.main];
         if !Arc::ptr_eq(&symbol_files[0], &self.elf) {
             symbol_files.push(self.elf.clone());

@@ -96,7 +96,7 @@ impl Locator {
     }
 
     /// An image with the addresses of the one that logged, to name its code. A build ID that agrees
-    /// is enough: the unstripped twin of a stripped program is welcome.
+    /// is enough, and the unstripped twin of a stripped program is taken before it.
     pub fn for_symbols(&self, logged_path: &[u8], wanted: &Fingerprint) -> Result<Image, Error> {
         self.find(logged_path, wanted, Strictness::SameAddresses)
     }
@@ -129,6 +129,8 @@ impl Locator {
             return Err(error);
         }
         let mut tried = BTreeSet::new();
+        // For names a stripped image will do only if its unstripped twin is nowhere.
+        let mut stripped = None;
         let near = self.candidates(logged_path, wanted, strictness);
         let far = || self.candidates_far(logged_path, wanted);
         // The directories are walked only if the file is not where its name says.
@@ -137,10 +139,21 @@ impl Locator {
                 continue;
             }
             match self.accept(&candidate, wanted, strictness) {
-                Ok((elf, proof)) => return Ok(Image::new(elf, candidate, proof, self.clone())),
+                Ok((elf, proof)) => {
+                    let will_do =
+                        strictness == Strictness::SameBytes || elf.has_section(".debug_info");
+                    let image = Image::new(elf, candidate, proof, self.clone());
+                    if will_do {
+                        return Ok(image);
+                    }
+                    stripped.get_or_insert(image);
+                }
                 Err(Refusal::NotFound) => {}
                 Err(refusal) => error.refused.push((candidate, refusal)),
             }
+        }
+        if let Some(image) = stripped {
+            return Ok(image);
         }
         if let Some(id) = &wanted.build_id
             && let Some((bytes, source)) = self.fetch(id, Artifact::Executable)

@@ -163,11 +163,29 @@ fn a_stripped_program_and_its_twin_share_addresses_but_not_bytes() {
         build_id: case.fingerprint.build_id.clone(),
     };
     assert!(case.locator().image(LOGGED, &stripped).is_err());
+    // Even where the stripped one is found first, its twin knows more names.
+    for place in ["unrelated", "opt/service/bin/program"] {
+        case.place(place);
+        assert_found(
+            case.locator().for_symbols(LOGGED, &stripped),
+            &twin,
+            Proof::BuildId,
+        );
+    }
+    let first = case.search.join("opt/service/bin/program");
+    assert_found(
+        case.locator().image(LOGGED, &stripped),
+        &first,
+        Proof::Digest,
+    );
+    fs::rename(&twin, case.dir.path().join("twin")).unwrap();
     assert_found(
         case.locator().for_symbols(LOGGED, &stripped),
-        &twin,
-        Proof::BuildId,
+        &first,
+        Proof::Digest,
     );
+    fs::rename(case.dir.path().join("twin"), &twin).unwrap();
+    fs::remove_dir_all(case.search.join("opt")).unwrap();
     assert_found(
         case.locator().image(LOGGED, &case.only_build_id()),
         &twin,

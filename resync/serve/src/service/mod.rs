@@ -16,6 +16,7 @@
 //! oldest is rolled out and counted.
 
 mod component;
+mod log_file;
 mod readers;
 mod request;
 mod ring;
@@ -25,6 +26,7 @@ mod storage;
 
 use std::path::{Path, PathBuf};
 
+pub use log_file::LogFile;
 pub use request::{Kind, Mode, Request};
 pub use run::{Service, Stop};
 pub use storage::{AppendFile, Format, Recovered, Storage, Stored};

@@ -4,15 +4,13 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;
 
-use logdef_fuchsia::diagnostics::{Batches, LogError, LogsData, MAX_ARRAY_BYTES, Origin};
-use logdef_fuchsia::legacy::Packet;
-use logdef_fuchsia::structured::{Profile, Record, Severity};
+use logdef_fuchsia::diagnostics::{Batches, LogsData, MAX_ARRAY_BYTES};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use super::request::{Filter, Kind, Mode, Request};
 use super::ring::{ComponentId, Entry, Ring};
-use super::storage::Format;
+use super::storage::Stored;
 
 /// The longest request.
 const MAX_REQUEST: usize = 4096;
@@ -231,25 +229,13 @@ impl Logs {
 
 fn data(ring: &Ring, entry: &Entry, rolled_out: u64) -> Option<LogsData> {
     let component = &ring.kept(entry.component)?.component;
-    let origin = Origin {
+    let stored = Stored {
+        format: entry.format,
+        pid: component.pid,
+        dropped: entry.dropped,
         moniker: &component.moniker,
-        component_url: component.url.as_deref(),
-        pid: (component.pid != 0).then_some(component.pid.into()),
-        rolled_out,
+        url: component.url.as_deref(),
+        record: &entry.record,
     };
-    let unreadable = |error: String| {
-        let mut data = LogsData::new(&component.moniker, 0, Severity::WARN);
-        data.metadata.set_error(LogError::ParseRecord(error));
-        data
-    };
-    Some(match entry.format {
-        Format::Structured => match Record::parse(&entry.record, Profile::Compat) {
-            Ok((record, _)) => LogsData::from_record(&record, &origin),
-            Err(error) => unreadable(error.to_string()),
-        },
-        Format::Legacy => match Packet::parse(&entry.record) {
-            Ok(packet) => LogsData::from_packet(&packet, entry.dropped, &origin),
-            Err(error) => unreadable(error.to_string()),
-        },
-    })
+    Some(stored.to_data(rolled_out))
 }

@@ -22,8 +22,8 @@ use logdef_fuchsia::structured::{MAX_RECORD_BYTES, RecordWriter, Severity, Value
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::retry_on_intr;
 use rustix::net::{RecvFlags, SendFlags, SocketType, recv, send};
-use rustix::time::{ClockId, clock_gettime};
 
+use crate::Clock;
 use crate::service::{Request, SYNC};
 use crate::socket::{connect_unix, send_packet, try_connect_unix};
 
@@ -36,6 +36,7 @@ pub struct Client {
     path: PathBuf,
     connection: Mutex<Option<OwnedFd>>,
     wait: Duration,
+    clock: Clock,
     dropped: AtomicU64,
 }
 
@@ -62,6 +63,7 @@ impl Client {
             path,
             connection: Mutex::new(Some(connection)),
             wait: Duration::ZERO,
+            clock: Clock::default(),
             dropped: AtomicU64::new(0),
         })
     }
@@ -69,6 +71,11 @@ impl Client {
     /// Waits for a service that is behind, up to `wait` for each record, before it drops it.
     pub fn waiting(self, wait: Duration) -> Self {
         Self { wait, ..self }
+    }
+
+    /// Takes timestamps from `clock`.
+    pub fn clock(self, clock: Clock) -> Self {
+        Self { clock, ..self }
     }
 
     /// Sends a record with process, thread, message and `arguments`. What passes a limit of records is left
@@ -86,7 +93,7 @@ impl Client {
             large.resize(MAX_RECORD_BYTES, 0);
             &mut large[..]
         };
-        let Ok(mut record) = RecordWriter::new(buffer, now(), severity) else {
+        let Ok(mut record) = RecordWriter::new(buffer, self.clock.now(), severity) else {
             return;
         };
         let dropped = self.dropped.swap(0, Ordering::Relaxed);
@@ -179,10 +186,4 @@ pub fn ask(directory: impl AsRef<Path>, request: &Request) -> io::Result<UnixStr
     line.push(b'\n');
     stream.write_all(&line)?;
     Ok(stream)
-}
-
-/// Nanoseconds on the monotonic clock.
-fn now() -> i64 {
-    let time = clock_gettime(ClockId::Monotonic);
-    time.tv_sec * 1_000_000_000 + time.tv_nsec
 }

@@ -38,3 +38,15 @@ impl Clock {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clocks_are_numbered_as_the_kernel_does_and_boot_time_is_not_behind() {
+        assert_eq!([Clock::Monotonic.id(), Clock::BootTime.id()], [1, 7]);
+        let monotonic = Clock::Monotonic.now();
+        assert!(monotonic > 0 && Clock::BootTime.now() >= monotonic);
+    }
+}

@@ -480,6 +480,31 @@ fn those_who_connect_and_say_nothing_take_no_place_from_those_who_write() {
 }
 
 #[test]
+fn readers_that_do_not_ask_or_do_not_read_harm_nobody() {
+    let service = Running::with(|settings| settings.readers = 4);
+    let client = service.client();
+    let text = "\u{1}".repeat(30_000);
+    for _ in 0..20 {
+        client.write(Severity::INFO, &text, &[]);
+        client.sync().unwrap();
+    }
+    let silent: Vec<_> = (0..16)
+        .map(|_| UnixStream::connect(service.path().join("stream")).unwrap())
+        .collect();
+    let all = Request::default();
+    let unread = [(); 3].map(|()| ask(service.path(), &all).unwrap());
+    assert_eq!(service.snapshot().len(), 20);
+    client.write(Severity::INFO, "after", &[]);
+    assert_eq!(client.sync().unwrap().stored, 21);
+    // What was there when they asked is still theirs.
+    for answer in unread {
+        let arrays = serde_json::Deserializer::from_reader(answer).into_iter::<Vec<LogsData>>();
+        assert_eq!(arrays.flat_map(Result::unwrap).count(), 20);
+    }
+    drop(silent);
+}
+
+#[test]
 fn any_number_of_connects_harms_nobody() {
     let service = Running::new();
     let honest = service.client();

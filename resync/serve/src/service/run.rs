@@ -328,6 +328,14 @@ impl<S: Storage> Service<S> {
             return;
         }
         if self.readers >= self.settings.readers {
+            let silent = self.sockets.iter().find(
+                |(_, socket)| matches!(socket, Socket::Reader(reader) if !reader.has_asked()),
+            );
+            if let Some(token) = silent.map(|(token, _)| *token) {
+                self.close(token);
+            }
+        }
+        if self.readers >= self.settings.readers {
             self.connections.refused += 1;
         } else if self.add(Socket::Reader(Reader::new(socket))).is_ok() {
             self.readers += 1;

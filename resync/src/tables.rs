@@ -526,7 +526,7 @@ pub(crate) fn latest<T>(entries: &[(Place, T)], place: Place) -> Option<&T> {
         return Some(only);
     }
     let before = entries.partition_point(|(other, _)| *other < place);
-    let (other, value) = entries.get(before.checked_sub(1).unwrap_or(0))?;
+    let (other, value) = entries.get(before.saturating_sub(1))?;
     let found = (other.input == place.input || before == 0).then_some(value);
     found.or_else(|| entries.first().map(|(_, value)| value))
 }

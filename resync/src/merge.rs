@@ -223,7 +223,8 @@ impl<'i> Merge<'i> {
             self.waiting.pop();
             let small = self.heads.len() > MANY_LANES;
             let input = &self.inputs[lane.input as usize];
-            let mut open = OpenLane::new(input, index, lane, small);
+            let gaps = &self.recovery.accounts()[lane.input as usize].gaps;
+            let mut open = OpenLane::new(input, index, lane, gaps, small);
             let Some((key, identity)) = open.advance(self.recovery, self.options)? else {
                 continue;
             };
@@ -294,7 +295,7 @@ impl Floors {
 }
 
 impl<'i> OpenLane<'i> {
-    fn new(input: &'i Input, index: u32, lane: &Lane, small: bool) -> Self {
+    fn new(input: &'i Input, index: u32, lane: &Lane, gaps: &'i [GapReport], small: bool) -> Self {
         let batch = if small { SMALL_BATCH } else { BATCH };
         let floors = match &lane.threads[..] {
             [only] => Floors::One(only.key, only.floor),
@@ -303,7 +304,7 @@ impl<'i> OpenLane<'i> {
         OpenLane {
             index,
             input: lane.input,
-            items: Items::range_with_step(input, lane.start..lane.end, batch),
+            items: Items::range_with_gaps(input, lane.start..lane.end, batch, gaps),
             ended: false,
             frames: Vec::new(),
             next: 0,

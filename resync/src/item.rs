@@ -271,9 +271,11 @@ impl<'i> Items<'i> {
             // Zeros before a header that is damaged, or up to the end of the
             // chunk, are padding still.
             let here = self.scanner.window.from(zeros_end);
+            let cut = here == [0xc1] && self.scanner.window.end() == Some(zeros_end + 1);
             if self.frame.is_some()
                 || zeros_end == self.chunk_end
                 || here.starts_with(&[0xc1, 0xce])
+                || cut
             {
                 self.gap = Some(padding(start, zeros_end));
                 return Ok(());

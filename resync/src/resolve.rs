@@ -364,8 +364,8 @@ impl<'t> Resolver<'t> {
         if self.found.len() >= REMEMBERED {
             self.found.clear();
         }
-        let image = self.tables.image(magic)?;
-        let string = self.images.string_at(image, address);
+        let image = self.tables.image_or_magic(magic);
+        let string = self.images.string_at(&image, address);
         let known = string.map(|string| Known::new(&string, Provenance::Reconstructed));
         self.found.insert(key, known.clone());
         known

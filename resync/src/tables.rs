@@ -53,6 +53,16 @@ pub struct Image {
     pub build_id: Option<Vec<u8>>,
 }
 
+impl Image {
+    /// An image of which nothing is known but its magic.
+    pub fn of_magic(magic: Magic) -> Image {
+        Image {
+            magic: Some(magic),
+            ..Image::default()
+        }
+    }
+}
+
 /// What preambles say about a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunInfo {
@@ -272,6 +282,12 @@ impl Tables {
     /// The image of a magic.
     pub fn image(&self, magic: Magic) -> Option<&Image> {
         self.images.get(&magic)
+    }
+
+    /// The same, or what a magic alone tells if no preamble is left.
+    pub fn image_or_magic(&self, magic: Magic) -> Image {
+        let known = self.image(magic).cloned();
+        known.unwrap_or_else(|| Image::of_magic(magic))
     }
 
     /// Runtime address minus link-time address of an image in a run.

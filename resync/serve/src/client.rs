@@ -9,7 +9,7 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
-use std::io::{self, Write};
+use std::io::{self, BufReader, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -180,10 +180,10 @@ fn wait_until_writable(socket: &OwnedFd, time: Duration) -> io::Result<bool> {
 ///
 /// # Errors
 /// If none is there.
-pub fn ask(directory: impl AsRef<Path>, request: &Request) -> io::Result<UnixStream> {
+pub fn ask(directory: impl AsRef<Path>, request: &Request) -> io::Result<BufReader<UnixStream>> {
     let mut stream = UnixStream::connect(directory.as_ref().join("stream"))?;
     let mut line = serde_json::to_vec(request)?;
     line.push(b'\n');
     stream.write_all(&line)?;
-    Ok(stream)
+    Ok(BufReader::new(stream))
 }

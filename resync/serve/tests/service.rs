@@ -116,7 +116,7 @@ impl Drop for Running {
 
 fn answers(directory: &Path, request: &Request) -> impl Iterator<Item = LogsData> + use<> {
     let answer = ask(directory, request).unwrap();
-    answer.set_read_timeout(Some(SOON)).unwrap();
+    answer.get_ref().set_read_timeout(Some(SOON)).unwrap();
     serde_json::Deserializer::from_reader(answer)
         .into_iter::<Vec<LogsData>>()
         .flat_map(|array| array.unwrap())

@@ -93,7 +93,7 @@ pub unsafe fn emit_text(
         .find(|at| {
             logdef_unwind::modules::find(*at).is_some_and(|module| module.is_read_only(*at, 1))
         });
-    let image = image.unwrap_or(crate::main_program_address());
+    let image = image.unwrap_or(crate::sys::main_program_address());
     let resolved = resolve_strings(process, image, level, line, file, format);
     let call = Parts {
         template: &resolved.template,

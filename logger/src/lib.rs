@@ -46,6 +46,7 @@ mod filter;
 mod image;
 mod logdefs;
 mod macros;
+mod note;
 mod options;
 mod process;
 mod resolve;
@@ -69,8 +70,3 @@ pub use options::{
     Log, Options, Sink, close, open, options, set_backtrace_depth, set_backtrace_level, set_filter,
     set_level, sync,
 };
-
-/// An address in the image that holds the logger: for what belongs to none.
-fn main_program_address() -> usize {
-    main_program_address as fn() -> usize as usize
-}

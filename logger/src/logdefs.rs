@@ -90,7 +90,7 @@ pub(crate) fn next_chunk(process: &Process, thread: &Thread, need: usize) -> boo
     let Some(claim) = process.sink.claim(thread, need as u64 + 1024) else {
         return false;
     };
-    let found = process.images.of(crate::main_program_address());
+    let found = process.images.of(sys::main_program_address());
     let opened = with_scratch(thread, |scratch| {
         let mut out = Frames {
             buffer: scratch,
@@ -109,6 +109,32 @@ pub(crate) fn next_chunk(process: &Process, thread: &Thread, need: usize) -> boo
         (Err(_), _) => process.sink.enter(thread, claim, &[]),
     }
     true
+}
+
+/// Puts the logdef of a code address into the thread's chunk, if it is not
+/// there.
+pub(crate) fn put_address(process: &Process, thread: &Thread, address: usize) {
+    let Some(chunk) = process.sink.chunk(thread) else {
+        return;
+    };
+    if thread.has_address(address as u64, chunk) {
+        return;
+    }
+    let put = with_scratch(thread, |scratch| {
+        let mut out = Frames {
+            buffer: scratch,
+            len: 0,
+        };
+        let found = process.images.of(sys::main_program_address());
+        let image = found.map(|(_, image)| image);
+        let _ = write_address(process, image, address, &mut out);
+        Ok(process
+            .sink
+            .put(thread, &out.buffer[..out.len], Some(chunk)))
+    });
+    if let Ok(Put::Done(chunk)) = put {
+        thread.mark_address(address as u64, chunk);
+    }
 }
 
 /// What a chunk does not define.

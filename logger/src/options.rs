@@ -3,6 +3,7 @@
 
 use crate::clock::ClockSource;
 use crate::filter::{Filter, FilterError};
+use crate::note::{self, Progress};
 use crate::process::process;
 use crate::sink::{Append, Rotation, file_system};
 use crate::sys;
@@ -70,6 +71,8 @@ pub struct Options {
     backtrace_level: Option<Level>,
     backtrace_depth: Option<usize>,
     max_string: Option<usize>,
+    panic_notes: bool,
+    signal_notes: bool,
 }
 
 impl Options {
@@ -137,6 +140,22 @@ impl Options {
         self
     }
 
+    /// Leaves a note with the message and a backtrace when a Rust thread panics,
+    /// before the panic hook that was there; default off.
+    pub fn note_panics(mut self) -> Self {
+        self.panic_notes = true;
+        self
+    }
+
+    /// Leaves a note with the signal, the address and a backtrace at the first
+    /// SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT or SIGTRAP; default off. Whatever
+    /// the program did with the signal, to die of it above all, it does
+    /// afterwards.
+    pub fn note_fatal_signals(mut self) -> Self {
+        self.signal_notes = true;
+        self
+    }
+
     /// Opens the log at `path`.
     ///
     /// A mapped log is a new file of mode 0600; a file of that name from an
@@ -182,6 +201,7 @@ impl Options {
     }
 
     fn open_with(self, set_sink: impl FnOnce() -> Result<(), sys::Errno>) -> io::Result<Log> {
+        let (panic_notes, signal_notes) = (self.panic_notes, self.signal_notes);
         let process = process();
         if !process.begin_open() {
             let error = "the process has a log already";
@@ -194,13 +214,19 @@ impl Options {
             logdef_unwind::register_thread();
             // The program's own symbols only: those of large libraries would take
             // longer than a start-up should, and the reader finds them too.
-            let program = logdef_unwind::modules::find(crate::main_program_address());
+            let program = logdef_unwind::modules::find(sys::main_program_address());
             program.map(|program| program.index_exports());
             process.finish_open()
         });
         if let Err(errno) = opened {
             process.abandon_open();
             return Err(errno.into());
+        }
+        if panic_notes {
+            note::install_panic_hook();
+        }
+        if signal_notes {
+            note::install_signal_handlers()?;
         }
         Ok(Log(()))
     }
@@ -258,13 +284,21 @@ pub fn close() {
     process().end();
 }
 
-/// Waits until every record whose call has returned is on stable storage.
+/// Waits until every record whose call has returned is on stable storage, and
+/// writes down in the log how far that is.
 ///
 /// # Errors
 ///
-/// What the system says; then nothing is promised.
+/// What the system says; then nothing is promised, and the log says that too.
 pub fn sync() -> io::Result<()> {
-    Ok(process().sink.sync()?)
+    let process = process();
+    if !process.is_open() {
+        return Ok(());
+    }
+    let progress = Progress::of(process);
+    let synced = process.sink.sync();
+    progress.note(process, synced);
+    Ok(synced?)
 }
 
 /// Logs calls of this level and above from now on, where no directive of the

@@ -37,6 +37,7 @@ pub(crate) struct Process {
     backtrace_level: AtomicU8,
     backtrace_depth: AtomicU8,
     max_string: AtomicU32,
+    notes_signals: AtomicBool,
     filter: AtomicPtr<Filter>,
     /// Calls while no log was open.
     pub missed: AtomicU64,
@@ -85,6 +86,7 @@ impl Process {
             backtrace_level: AtomicU8::new(Level::ERROR.0),
             backtrace_depth: AtomicU8::new(32),
             max_string: AtomicU32::new(16 << 10),
+            notes_signals: AtomicBool::new(false),
             filter: AtomicPtr::new(core::ptr::null_mut()),
             missed: AtomicU64::new(0),
             next_thread: AtomicU64::new(0),
@@ -178,6 +180,16 @@ impl Process {
     pub fn set_max_string(&self, bytes: usize) {
         let bytes = bytes.min(60_000) as u32;
         self.max_string.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Whether threads are to be ready for fatal signals.
+    pub fn notes_signals(&self) -> bool {
+        self.notes_signals.load(Ordering::Relaxed)
+    }
+
+    /// Readies threads for fatal signals when they log first.
+    pub fn note_signals(&self) {
+        self.notes_signals.store(true, Ordering::Relaxed);
     }
 
     /// A number for a call site.

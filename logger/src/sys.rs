@@ -10,6 +10,7 @@
 use core::ffi::{CStr, c_int};
 use core::num::NonZeroUsize;
 use core::ptr::{self, NonNull};
+use core::sync::atomic::{AtomicPtr, Ordering};
 
 /// An errno value.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -377,4 +378,82 @@ pub(crate) fn link(from: &CStr, to: &CStr) -> Result<(), Errno> {
 pub(crate) fn symlink(target: &CStr, at: &CStr) -> Result<(), Errno> {
     // SAFETY: both paths end in a NUL.
     checked(unsafe { libc::symlink(target.as_ptr(), at.as_ptr()) } as isize).map(drop)
+}
+
+/// A handler of a signal, with what is known of it.
+pub(crate) type Handler = extern "C" fn(c_int, *mut libc::siginfo_t, *mut libc::c_void);
+
+/// The actions that signals had before [`handle_first`], by signal number. Set
+/// once each, and never given back.
+static BEFORE: [AtomicPtr<libc::sigaction>; 32] = [const { AtomicPtr::new(ptr::null_mut()) }; 32];
+
+/// Handles a signal before whoever handles it now. Not for handlers.
+pub(crate) fn handle_first(signal: c_int, handler: Handler) -> Result<(), Errno> {
+    // SAFETY: zeros are a valid action, and the calls fill or read it; the
+    // handler is a function of this program, which is never unloaded.
+    unsafe {
+        let mut before: libc::sigaction = core::mem::zeroed();
+        checked(libc::sigaction(signal, ptr::null(), &mut before) as isize)?;
+        let before = Box::into_raw(Box::new(before));
+        BEFORE[signal as usize].store(before, Ordering::Release);
+        let mut action: libc::sigaction = core::mem::zeroed();
+        action.sa_sigaction = handler as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER;
+        libc::sigemptyset(&mut action.sa_mask);
+        checked(libc::sigaction(signal, &action, ptr::null_mut()) as isize).map(drop)
+    }
+}
+
+/// Gives a signal the action again that it had before [`handle_first`].
+pub(crate) fn handle_as_before(signal: c_int) {
+    let before = BEFORE[signal as usize].load(Ordering::Acquire);
+    // SAFETY: null, which only asks, or set in `handle_first` to an action that
+    // the program had.
+    unsafe { libc::sigaction(signal, before, ptr::null_mut()) };
+}
+
+/// Gives this thread a larger stack for handlers that ask for one of their own,
+/// unless it is on that stack now.
+pub(crate) fn set_signal_stack(at: *mut u8, len: usize) {
+    // SAFETY: zeros are a valid answer buffer; the memory is the thread's own as
+    // long as the thread lives, by the caller.
+    unsafe {
+        let mut now: libc::stack_t = core::mem::zeroed();
+        let asked = libc::sigaltstack(ptr::null(), &mut now);
+        let small = now.ss_flags & libc::SS_DISABLE != 0 || now.ss_size < len;
+        if asked == 0 && small {
+            let stack = libc::stack_t {
+                ss_sp: at.cast(),
+                ss_flags: 0,
+                ss_size: len,
+            };
+            libc::sigaltstack(&stack, ptr::null_mut());
+        }
+    }
+}
+
+/// Sends a signal to this thread.
+pub(crate) fn raise(signal: c_int) {
+    // SAFETY: what it does is the point of it.
+    unsafe { libc::raise(signal) };
+}
+
+/// The address that a fault concerns, and the registers of what it interrupted.
+pub(crate) fn signal_details<'c>(
+    info: *mut libc::siginfo_t,
+    context: *mut libc::c_void,
+) -> (usize, Option<&'c libc::ucontext_t>) {
+    // SAFETY: the kernel passes valid pointers to a handler that was installed
+    // with SA_SIGINFO, and they stay valid until it returns.
+    unsafe {
+        let address = info.as_ref().map_or(0, |info| info.si_addr().addr());
+        (address, context.cast::<libc::ucontext_t>().as_ref())
+    }
+}
+
+/// An address in the program itself, whatever image the logger is in: that of
+/// its program headers.
+pub(crate) fn main_program_address() -> usize {
+    // SAFETY: reads what the kernel left for the process.
+    unsafe { libc::getauxval(libc::AT_PHDR) as usize }
 }

@@ -20,6 +20,9 @@ use logdef_wire::{Sequence, ThreadNumber};
 pub(crate) const MAX_SITES: usize = 16 << 10;
 const ADDRESS_SETS: usize = 256;
 const ADDRESS_WAYS: usize = 2;
+/// The stack on which a fatal signal is noted: the unwinder alone takes more than
+/// the stacks that runtimes lay aside for such handlers.
+const SIGNAL_STACK: usize = 64 << 10;
 /// Room for the frames of one call that do not fit the stack.
 pub(crate) const SCRATCH: usize = 80 << 10;
 
@@ -56,10 +59,12 @@ pub(crate) struct Thread {
     victim: AtomicU8,
     sites: [AtomicU32; MAX_SITES],
     scratch: core::cell::UnsafeCell<[u8; SCRATCH]>,
+    signal_stack: core::cell::UnsafeCell<[u8; SIGNAL_STACK]>,
 }
 
-// SAFETY: all but the scratch memory is atomic, and that is lent to its own
-// thread only, one call at a time, by `Scratch`.
+// SAFETY: all but the scratch memory and the signal stack is atomic. The one is
+// lent to its own thread only, one call at a time, by `Scratch`; the other is
+// given to the kernel, for the same thread.
 unsafe impl Sync for Thread {}
 
 struct AddressMark {
@@ -344,6 +349,9 @@ impl Thread {
         self.returned.store(first, Ordering::Relaxed);
         self.tid.store(sys::thread_id(), Ordering::Relaxed);
         self.clock.reset();
+        if process.notes_signals() {
+            sys::set_signal_stack(self.signal_stack.get().cast(), SIGNAL_STACK);
+        }
         self.refresh_name();
         let mut fields = [0; 24];
         let mut encoder = logdef_wire::msgpack::Encoder::new(&mut fields);

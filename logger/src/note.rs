@@ -1,0 +1,229 @@
+//! Records about the log itself: what a sync made durable, and last words of a
+//! thread that panics or a process that a signal ends. None of it is on the
+//! path of a log call.
+
+use crate::emit::{Dropped, MAX_BACKTRACE, current, with_scratch};
+use crate::logdefs;
+use crate::process::{Process, process};
+use crate::sink::Put;
+use crate::sys;
+use crate::thread::Thread;
+use core::ffi::c_int;
+use core::sync::atomic::{AtomicBool, Ordering};
+use logdef_wire::frame;
+use logdef_wire::msgpack::{Array, Decoder, Encoder, OutOfRoom, Value};
+use logdef_wire::record::{Durable, Note, NoteKind};
+use logdef_wire::{Avma, Sequence};
+
+/// How far each thread's calls had returned at one moment.
+pub(crate) struct Progress {
+    /// A map from thread number to count, encoded.
+    bytes: Vec<u8>,
+}
+
+impl Progress {
+    /// Looks at every thread that has logged. Allocates.
+    pub fn of(process: &Process) -> Progress {
+        let run = process.run().0;
+        let threads = process.threads.iter();
+        let fresh = threads.filter(|thread| thread.run.load(Ordering::Acquire) == run);
+        let returned: Vec<_> = fresh
+            .map(|thread| Sequence(thread.returned.load(Ordering::Acquire)))
+            .filter(|next| next.count() > 0)
+            .collect();
+        // A head of five bytes and two integers of nine each.
+        let mut bytes = vec![0; 5 + returned.len() * 18];
+        let mut encoder = Encoder::new(&mut bytes);
+        let encoded = encoder.map(returned.len() as u32).and_then(|()| {
+            returned.iter().try_for_each(|next| {
+                encoder.uint(next.number().0)?;
+                encoder.uint(next.count() - 1)
+            })
+        });
+        debug_assert!(encoded.is_ok());
+        let len = encoder.position();
+        bytes.truncate(len);
+        Progress { bytes }
+    }
+
+    /// Writes down that a sync which began at this progress has ended.
+    pub fn note(&self, process: &'static Process, result: Result<(), sys::Errno>) {
+        let threads = Decoder::new(&self.bytes)
+            .value()
+            .ok()
+            .and_then(Value::as_map);
+        let durable = Durable {
+            run: Some(process.run()),
+            threads: threads.filter(|_| result.is_ok()),
+            time: Some(crate::clock::realtime()),
+            errno: result.err().map(|errno| errno.0 as u64),
+        };
+        write(process, |encoder| durable.encode(encoder));
+    }
+}
+
+/// Writes a record behind everything that is there, if it can be done.
+fn write(
+    process: &'static Process,
+    body: impl Fn(&mut Encoder<'_>) -> Result<(), OutOfRoom>,
+) -> bool {
+    current(process).is_some_and(|thread| put(process, thread, body).is_ok())
+}
+
+fn put(
+    process: &Process,
+    thread: &Thread,
+    body: impl Fn(&mut Encoder<'_>) -> Result<(), OutOfRoom>,
+) -> Result<(), Dropped> {
+    with_scratch(thread, |scratch| {
+        let len = frame::encode(scratch, body).map_err(|_| Dropped)?;
+        for _ in 0..8 {
+            match process.sink.put(thread, &scratch[..len], None) {
+                Put::Done(_) => return Ok(()),
+                Put::Moved => {}
+                Put::Full if logdefs::next_chunk(process, thread, len) => {}
+                Put::Full | Put::Dropped => break,
+            }
+        }
+        Err(Dropped)
+    })
+}
+
+/// Return addresses as the objects of an array.
+struct Backtrace {
+    bytes: [u8; MAX_BACKTRACE * 9],
+    bytes_len: usize,
+    len: u32,
+}
+
+impl Backtrace {
+    fn of(addresses: &[usize]) -> Backtrace {
+        let mut bytes = [0; MAX_BACKTRACE * 9];
+        let mut encoder = Encoder::new(&mut bytes);
+        let mut len = 0;
+        for address in addresses {
+            if encoder.uint(*address as u64).is_err() {
+                break;
+            }
+            len += 1;
+        }
+        Backtrace {
+            bytes_len: encoder.position(),
+            bytes,
+            len,
+        }
+    }
+
+    fn array(&self) -> Option<Array<'_>> {
+        Array::from_objects(self.len, &self.bytes[..self.bytes_len]).ok()
+    }
+}
+
+/// Leaves a note when a thread panics, before the hook that was there.
+pub(crate) fn install_panic_hook() {
+    static INSTALLED: AtomicBool = AtomicBool::new(false);
+    if INSTALLED.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    let before = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        note_panic(&info.to_string());
+        before(info);
+    }));
+}
+
+fn note_panic(text: &str) {
+    let process = process();
+    if !process.is_open() {
+        return;
+    }
+    let mut addresses = [0; MAX_BACKTRACE];
+    let len = logdef_unwind::capture(&mut addresses, 0);
+    let backtrace = Backtrace::of(&addresses[..len]);
+    define(process, &addresses[..len]);
+    let text = &text.as_bytes()[..text.len().min(4096)];
+    write(process, |encoder| {
+        Note {
+            run: Some(process.run()),
+            kind: Some(NoteKind::PANIC),
+            time: Some(crate::clock::realtime()),
+            text: Some(text),
+            thread: Some(sys::thread_self()),
+            backtrace: backtrace.array(),
+            ..Note::default()
+        }
+        .encode(encoder)
+    });
+}
+
+/// Puts the logdefs of addresses that the thread's chunk does not have.
+fn define(process: &'static Process, addresses: &[usize]) {
+    if let Some(thread) = current(process) {
+        for address in addresses {
+            logdefs::put_address(process, thread, *address);
+        }
+    }
+}
+
+/// Signals that end a process, and whose senders are in it.
+const FATAL: [c_int; 6] = [
+    libc::SIGSEGV,
+    libc::SIGBUS,
+    libc::SIGILL,
+    libc::SIGFPE,
+    libc::SIGABRT,
+    libc::SIGTRAP,
+];
+
+/// Leaves a note at the first of these signals, before whoever handled it until
+/// now: in a Rust program the runtime, which looks for stack overflows.
+pub(crate) fn install_signal_handlers() -> Result<(), sys::Errno> {
+    process().note_signals();
+    for signal in FATAL {
+        sys::handle_first(signal, fatal_signal)?;
+    }
+    Ok(())
+}
+
+/// Runs in the thread that the signal hit, on its alternate stack if it has
+/// one.
+extern "C" fn fatal_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    // Once: what fails here must not come here again. Whoever was there before
+    // gets the signal when this returns and the same instruction fails again.
+    sys::handle_as_before(signal);
+    let (address, context) = sys::signal_details(info, context);
+    note_signal(signal, address, context);
+    if signal == libc::SIGABRT || signal == libc::SIGTRAP {
+        sys::raise(signal);
+    }
+}
+
+fn note_signal(signal: c_int, address: usize, context: Option<&libc::ucontext_t>) {
+    let process = process();
+    if !process.is_open() {
+        return;
+    }
+    let mut frames = [logdef_unwind::StackFrame::default(); MAX_BACKTRACE];
+    let len = context.map_or(0, |context| {
+        logdef_unwind::capture_interrupted(context, &mut frames)
+    });
+    let mut addresses = [0; MAX_BACKTRACE];
+    for (address, frame) in addresses.iter_mut().zip(&frames[..len]) {
+        *address = frame.address;
+    }
+    let backtrace = Backtrace::of(&addresses[..len]);
+    define(process, &addresses[..len]);
+    write(process, |encoder| {
+        Note {
+            run: Some(process.run()),
+            kind: Some(NoteKind::FATAL_SIGNAL),
+            time: Some(crate::clock::realtime()),
+            signal: Some(signal as u64),
+            address: Some(Avma(address as u64)),
+            thread: Some(sys::thread_self()),
+            backtrace: backtrace.array(),
+            ..Note::default()
+        }
+        .encode(encoder)
+    });
+}

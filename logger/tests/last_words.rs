@@ -1,0 +1,119 @@
+//! Notes: what a sync made durable, a panic, and the signal that ended a
+//! process. The dying is done by children.
+
+mod common;
+
+use logdef::{Sink, logdef};
+use logdef_wire::Record;
+use logdef_wire::record::{Note, NoteKind};
+use std::path::Path;
+
+/// Runs this test binary again as one that dies.
+fn die(how: &str, path: &Path) -> std::process::ExitStatus {
+    std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "the_child_dies", "--nocapture"])
+        .env("LOGDEF_TEST_DIE", how)
+        .env("LOGDEF_TEST_LOG", path)
+        .stderr(std::process::Stdio::null())
+        .stdout(std::process::Stdio::null())
+        .status()
+        .unwrap()
+}
+
+#[inline(never)]
+fn read(at: *const u8) -> u8 {
+    // SAFETY: none; this is the crash.
+    unsafe { at.read_volatile() }
+}
+
+#[test]
+fn the_child_dies() {
+    let Ok(how) = std::env::var("LOGDEF_TEST_DIE") else {
+        return;
+    };
+    logdef::options()
+        .sink(Sink::Mapped)
+        .note_panics()
+        .note_fatal_signals()
+        .open(std::env::var_os("LOGDEF_TEST_LOG").unwrap())
+        .unwrap();
+    logdef!(Info, "about to die of %s", how);
+    match &*how {
+        "segv" => drop(read(std::hint::black_box(64) as *const u8)),
+        "abort" => std::process::abort(),
+        _ => panic!("a panic of {how}"),
+    }
+}
+
+fn last_note(path: &Path, each: impl FnOnce(Note<'_>, usize)) {
+    let bytes = std::fs::read(path).unwrap();
+    let (mut data, mut each) = (0, Some(each));
+    common::records(&bytes, |record| match record {
+        Record::Data(_) => data += 1,
+        Record::Note(note) => each.take().unwrap()(note, data),
+        _ => {}
+    });
+    assert!(each.is_none(), "no note");
+}
+
+#[test]
+fn a_fatal_signal_leaves_its_number_address_and_backtrace() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("log");
+    let status = die("segv", &path);
+    use std::os::unix::process::ExitStatusExt;
+    assert_eq!(status.signal(), Some(libc::SIGSEGV), "{status}");
+    last_note(&path, |note, data| {
+        assert_eq!(data, 1);
+        assert_eq!(note.kind, Some(NoteKind::FATAL_SIGNAL));
+        assert_eq!(note.signal, Some(libc::SIGSEGV as u64));
+        assert_eq!(note.address.unwrap().0, 64);
+        assert!(note.backtrace.unwrap().len() > 3);
+    });
+    let status = die("abort", &path);
+    assert_eq!(status.signal(), Some(libc::SIGABRT), "{status}");
+    last_note(&path, |note, _| {
+        assert_eq!(note.signal, Some(libc::SIGABRT as u64));
+    });
+}
+
+#[test]
+fn a_panic_leaves_its_message() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("log");
+    assert!(!die("boredom", &path).success());
+    last_note(&path, |note, _| {
+        assert_eq!(note.kind, Some(NoteKind::PANIC));
+        let text = std::str::from_utf8(note.text.unwrap()).unwrap();
+        assert!(text.contains("a panic of boredom"), "{text}");
+        assert!(note.backtrace.unwrap().len() > 3);
+    });
+}
+
+#[test]
+fn a_sync_says_how_far_each_thread_is_durable() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("log");
+    logdef::options().sink(Sink::Mapped).open(&path).unwrap();
+    for call in 0..7 {
+        logdef!(Info, "call %d", call);
+    }
+    std::thread::spawn(|| logdef!(Info, "from another thread"))
+        .join()
+        .unwrap();
+    logdef::sync().unwrap();
+    let mut found = Vec::new();
+    common::records(&std::fs::read(&path).unwrap(), |record| {
+        if let Record::Durable(durable) = record {
+            assert_eq!(durable.errno, None);
+            let threads = durable.threads.unwrap();
+            found.extend(
+                threads
+                    .iter()
+                    .map(|(number, count)| (number.as_uint().unwrap(), count.as_uint().unwrap())),
+            );
+        }
+    });
+    found.sort();
+    assert_eq!(found, [(0, 6), (1, 0)]);
+}

@@ -25,7 +25,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 const BATCH: usize = 64 << 10;
 const SMALL_BATCH: usize = 8 << 10;
 const LARGE_BATCH: usize = 4 << 20;
-const MANY_LANES: usize = 256;
+const MANY_LANES: usize = 64;
 /// Frames that a lane of several threads looks ahead to put them in order.
 const AHEAD: usize = 4096;
 /// Repeated records whose bytes are remembered.

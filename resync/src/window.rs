@@ -120,10 +120,11 @@ impl<'i> Window<'i> {
         else {
             return Ok(());
         };
-        // Moving what is kept is paid for by at least as many bytes that go.
+        // Moving what is kept is paid for by the bytes that go: a third of them is
+        // enough to stay linear, and keeps the buffer near what is looked at.
         let gone = keep.saturating_sub(BEHIND).saturating_sub(*start);
         let gone = gone.min(buffer.len() as u64) as usize;
-        if gone >= buffer.len() - gone {
+        if 3 * gone >= buffer.len() - gone {
             buffer.drain(..gone);
             *start += gone as u64;
             if buffer.is_empty() && keep.saturating_sub(BEHIND) > *start {
@@ -133,7 +134,7 @@ impl<'i> Window<'i> {
         let wanted = wanted.saturating_sub(*start) as usize;
         while buffer.len() < wanted {
             let old = buffer.len();
-            let len = (wanted - old).max(*step).max(old / 4).min(64 * STEP);
+            let len = (wanted - old).max(*step).max(old / 8).min(64 * STEP);
             buffer.reserve_exact(len);
             buffer.resize(old + len, 0);
             let got = input.read_at(&mut buffer[old..], *start + old as u64);

@@ -7,15 +7,29 @@
 
 mod args;
 mod check;
+mod clock;
+mod condition;
+mod destination;
 mod dump;
 mod escape;
+mod export;
 mod failure;
+mod filter;
+mod follow;
+mod fxt;
 mod json;
 mod log;
+mod losses;
 mod output;
+mod paths;
+mod printer;
+mod progress;
 mod recover;
+mod tabular;
 mod text;
 mod view;
+mod viewer;
+mod when;
 
 use args::{Args, Verb};
 use failure::Failure;
@@ -28,7 +42,7 @@ fn main() -> ExitCode {
         // Whoever reads our output had enough: `logdef … | head`.
         Err(Failure::OutputClosed) => ExitCode::SUCCESS,
         Err(failure) => {
-            anstream::eprintln!("logdef: {failure}");
+            log::say(&failure.to_string());
             failure.status()
         }
     }
@@ -42,5 +56,7 @@ fn run(args: Args) -> Result<ExitCode, Failure> {
         Verb::Recover(rewrite) => recover::recover(&rewrite),
         Verb::Merge(rewrite) => recover::merge(&rewrite),
         Verb::Dump(dump) => dump::run(&dump),
+        Verb::Export(export) => export::run(&export),
+        Verb::Fxt(fxt) => fxt::run(&fxt),
     }
 }

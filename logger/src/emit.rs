@@ -351,24 +351,27 @@ impl<'c> Parts<'c> {
             strings: self.strings,
             backtrace,
         };
-        // A handler can move the thread to another chunk while we look at this
-        // one; that it does so time after time is not to be believed.
-        for _ in 0..8 {
-            let (chunk, size) = process.sink.chunk(thread).ok_or(Dropped)?;
-            let put = if size.is_none() && subject.is_defined(thread, chunk) {
-                process.sink.put(thread, frame, chunk, false)
-            } else {
-                logdefs::put(process, thread, &subject, frame, chunk, size)
+        for attempt in 0..8 {
+            let put = match process.sink.chunk(thread) {
+                None => Put::Full,
+                Some(chunk) if attempt == 0 && subject.is_defined(thread, chunk) => {
+                    process.sink.put(thread, frame, Some(chunk))
+                }
+                // A handler can move the thread to another chunk while we look
+                // at what this one defines; if it did, we do not look again, but
+                // define everything.
+                Some(chunk) => logdefs::put(process, thread, &subject, frame, chunk, attempt > 1),
             };
             match put {
-                Put::Done => {
+                Put::Done(_) => {
                     if dropped > 0 {
                         own_add(&thread.dropped, dropped.wrapping_neg());
                     }
                     return Ok(());
                 }
                 Put::Moved => {}
-                Put::Dropped => break,
+                Put::Full if logdefs::next_chunk(process, thread, frame.len()) => {}
+                Put::Full | Put::Dropped => break,
             }
         }
         Err(Dropped)

@@ -38,8 +38,12 @@ impl Subject<'_> {
     }
 }
 
-/// Puts what is missing and the record's frame into a chunk. `size` is the
-/// chunk's, if these are its first frames.
+/// A number that no chunk has, and that no mark starts with: nothing is defined
+/// in it.
+const NO_CHUNK: u32 = u32::MAX;
+
+/// Puts what chunk `chunk` does not define and the record's frame into it; or
+/// all that the record refers to, into whatever chunk the thread has.
 #[cold]
 #[inline(never)]
 pub(crate) fn put(
@@ -48,29 +52,63 @@ pub(crate) fn put(
     subject: &Subject<'_>,
     record: &[u8],
     chunk: u32,
-    size: Option<u32>,
+    everything: bool,
 ) -> Put {
+    let (known, wanted) = match everything {
+        true => (NO_CHUNK, None),
+        false => (chunk, Some(chunk)),
+    };
     // The scratch memory may hold the record itself; then this gets another.
     let put = with_scratch(thread, |scratch| {
-        let missing = Missing::of(process, thread, subject, chunk);
+        let missing = Missing::of(process, thread, subject, known);
         let mut out = Frames {
             buffer: scratch,
             len: 0,
         };
         // Definitions that do not fit are left out: the record is worth more.
-        let _ = missing.write(process, thread, subject, size, &mut out);
+        let _ = missing.write(process, thread, subject, known, &mut out);
         let Some(room) = out.buffer.get_mut(out.len..out.len + record.len()) else {
-            return Ok(process.sink.put(thread, record, chunk, size.is_some()));
+            return Ok(process.sink.put(thread, record, wanted));
         };
         room.copy_from_slice(record);
         let frames = &out.buffer[..out.len + record.len()];
-        let put = process.sink.put(thread, frames, chunk, size.is_some());
-        if put == Put::Done {
+        let put = process.sink.put(thread, frames, wanted);
+        if let Put::Done(chunk) = put {
             missing.mark(thread, subject, chunk);
         }
         Ok(put)
     });
     put.unwrap_or(Put::Dropped)
+}
+
+/// Gives the thread another chunk, opened by a preamble that tells its size.
+/// `false` if there is none to be had.
+#[cold]
+#[inline(never)]
+pub(crate) fn next_chunk(process: &Process, thread: &Thread, need: usize) -> bool {
+    // The opening takes room too; a path is its longest part.
+    let Some(claim) = process.sink.claim(thread, need as u64 + 1024) else {
+        return false;
+    };
+    let found = process.images.of(crate::main_program_address());
+    let opened = with_scratch(thread, |scratch| {
+        let mut out = Frames {
+            buffer: scratch,
+            len: 0,
+        };
+        let image = found.map(|(_, image)| image);
+        let size = Some(claim.size() as u32);
+        let _ = write_preamble(process, image, size, &mut out);
+        process.sink.enter(thread, claim, &out.buffer[..out.len]);
+        Ok(())
+    });
+    match (opened, found) {
+        (Ok(()), Some((index, _))) => thread.mark_image(index, claim.unit as u32),
+        (Ok(()), None) => {}
+        // A chunk without an opening is better than none.
+        (Err(_), _) => process.sink.enter(thread, claim, &[]),
+    }
+    true
 }
 
 /// What a chunk does not define.
@@ -139,13 +177,13 @@ impl<'p> Missing<'p> {
         process: &Process,
         thread: &Thread,
         subject: &Subject<'_>,
-        size: Option<u32>,
+        chunk: u32,
         out: &mut Frames<'_>,
     ) -> Result<(), OutOfRoom> {
         let magic = self.image.map(|image| image.magic);
         let run = Some(process.run());
-        if self.preamble || size.is_some() {
-            write_preamble(process, self.image, size, out)?;
+        if self.preamble {
+            write_preamble(process, self.image, None, out)?;
         }
         if self.thread {
             let name = thread.name();
@@ -174,7 +212,6 @@ impl<'p> Missing<'p> {
             // A string too long to define is found in the image, or not at all.
             let _ = out.frame(|e| logdef.encode(e));
         }
-        let chunk = process.sink.chunk(thread).map_or(0, |(chunk, _)| chunk);
         for (index, address) in subject.backtrace.iter().enumerate() {
             let known = thread.has_address(*address as u64, chunk)
                 || subject.backtrace[..index].contains(address);

@@ -10,6 +10,7 @@ mod mapped;
 mod names;
 
 pub(crate) use append::Append;
+pub(crate) use file::Claim;
 pub(crate) use mapped::Rotation;
 
 use crate::sys::Errno;
@@ -20,11 +21,13 @@ use mapped::Mapped;
 /// What became of the frames of a call.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Put {
-    /// They are in the log.
-    Done,
+    /// They are in this chunk of the log.
+    Done(u32),
     /// A signal handler moved the thread to another chunk meanwhile: what the
     /// chunk defines must be looked at again.
     Moved,
+    /// They do not fit into the chunk: the thread needs another.
+    Full,
     /// There is no room for them.
     Dropped,
 }
@@ -70,24 +73,38 @@ impl Sink {
         self.kind.load(Ordering::Relaxed) == MAPPED
     }
 
-    /// The chunk that the thread's next frames go to, and how many bytes it
-    /// takes if they are its first.
+    /// The chunk that the thread's next frames go to, if it has one.
     #[inline(always)]
-    pub fn chunk(&self, thread: &Thread) -> Option<(u32, Option<u32>)> {
+    pub fn chunk(&self, thread: &Thread) -> Option<u32> {
         match self.is_mapped() {
             true => self.mapped.chunk(thread),
-            false => Some((self.appended.load(Ordering::Relaxed), None)),
+            false => Some(self.appended.load(Ordering::Relaxed)),
         }
     }
 
-    /// Puts the frames of one call into chunk `chunk`, where the first of them
-    /// is to stand at the start if `first`.
+    /// Puts the frames of one call where the thread writes; only into `chunk`, if
+    /// one is given.
     #[inline(always)]
-    pub fn put(&self, thread: &Thread, frames: &[u8], chunk: u32, first: bool) -> Put {
+    pub fn put(&self, thread: &Thread, frames: &[u8], chunk: Option<u32>) -> Put {
         match self.is_mapped() {
-            true => self.mapped.put(thread, frames, chunk, first),
-            false => self.append.put(frames),
+            true => self.mapped.put(thread, frames, chunk),
+            false => match self.append.put(frames) {
+                true => Put::Done(self.appended.load(Ordering::Relaxed)),
+                false => Put::Dropped,
+            },
         }
+    }
+
+    /// Claims a chunk for the thread, with room for `need` bytes and as many
+    /// again.
+    pub fn claim(&self, thread: &Thread, need: u64) -> Option<Claim> {
+        self.mapped.claim(thread, need)
+    }
+
+    /// Lets the thread write to a chunk that it claimed, behind the frames that
+    /// open it.
+    pub fn enter(&self, thread: &Thread, claim: Claim, opening: &[u8]) {
+        self.mapped.enter(thread, claim, opening);
     }
 
     /// The process is a forked child now.

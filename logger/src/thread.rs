@@ -327,7 +327,8 @@ impl Thread {
                 .is_ok()
     }
 
-    /// Makes the memory that of the calling thread, under a new number.
+    /// Makes the memory that of the calling thread, under a new number. What a
+    /// thread before it could not write, it takes with it.
     pub fn adopt(&self, process: &Process, number: ThreadNumber) {
         let run = process.run();
         if self.run.load(Ordering::Relaxed) != run.0 {
@@ -336,7 +337,6 @@ impl Thread {
         }
         self.owner.store(1, Ordering::Relaxed);
         self.depth.store(0, Ordering::Relaxed);
-        self.dropped.store(0, Ordering::Relaxed);
         self.scratch_taken.store(0, Ordering::Relaxed);
         self.thread_mark.store(0, Ordering::Relaxed);
         let first = Sequence::new(number, 0).0;

@@ -1,9 +1,8 @@
 //! What a data record says about its place and weight, read without looking at
 //! its arguments: enough to merge and to filter.
 
-use logdef_wire::msgpack::Decoder;
 use logdef_wire::record::Data;
-use logdef_wire::{Level, Magic, Record, Run, Sequence, Svma, Tag, Value};
+use logdef_wire::{Array, Level, Magic, Record, Run, Sequence, Svma, Tag};
 
 /// The constant and the numeric fields of a data record.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -33,39 +32,14 @@ impl Glance {
     /// none, or breaks the grammar as far as was looked.
     #[inline]
     pub fn of(body: &[u8]) -> Option<Glance> {
-        let mut decoder = Decoder::new(body);
-        if decoder.tag().ok()? != Tag::DATA.0 {
+        if body.first() != Some(&Tag::DATA.0) {
             return None;
         }
-        let fields = decoder.map_head().ok()?;
-        let mut glance = Glance::default();
-        let mut before = None;
-        for _ in 0..fields {
-            let Value::Uint(tag) = decoder.value().ok()? else {
-                return Glance::of_any_order(body);
-            };
+        match Front::of(body) {
             // Writers keep the order of the fields: what follows is not ours.
-            if tag > 8 && before == Some(8) {
-                return Some(glance);
-            }
-            if before.is_some_and(|before| before >= tag) || tag > 8 {
-                return Glance::of_any_order(body);
-            }
-            before = Some(tag);
-            let value = decoder.value().ok()?.as_uint();
-            match tag {
-                0 => glance.magic = value.map(Magic),
-                1 => glance.file = value.map(Svma),
-                2 => glance.line = value,
-                3 => glance.level = value.and_then(|level| level.try_into().ok()).map(Level),
-                4 => glance.format = value.map(Svma),
-                5 => glance.run = value.map(Run),
-                6 => glance.thread = value,
-                7 => glance.sequence = value.map(Sequence),
-                _ => glance.time = value,
-            }
+            Some(front) if front.ends_glance => Some(front.glance),
+            _ => Glance::of_any_order(body),
         }
-        Some(glance)
     }
 
     #[cold]
@@ -75,6 +49,233 @@ impl Glance {
             _ => None,
         }
     }
+}
+
+/// A glance, and what else a pass over a log must know of a data record.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Peek {
+    pub(crate) glance: Glance,
+    pub(crate) dropped: u64,
+}
+
+impl Peek {
+    /// Looks at the whole body of a data record that stands as writers write it:
+    /// its fields in order, nothing but integers in the first nine. `None` where
+    /// it is anything else: then the decoder has to look.
+    #[inline]
+    pub(crate) fn of(body: &[u8]) -> Option<Peek> {
+        let Front {
+            glance,
+            mut fields,
+            mut at,
+            mut next,
+            ..
+        } = Front::of(body)?;
+        let mut dropped = 0;
+        while fields > 0 {
+            let key = *body.get(at)?;
+            if key < next || key > 0x7f {
+                return None;
+            }
+            if key == 13 {
+                dropped = uint(body, &mut at)?;
+            } else {
+                at = skip(body, at + 1)?;
+            }
+            next = key + 1;
+            fields -= 1;
+        }
+        (at == body.len()).then_some(Peek { glance, dropped })
+    }
+}
+
+/// Decodes a data record that stands as writers write most of them: a glance's
+/// fields, arguments, a backtrace. `None` where it is anything else: then the
+/// decoder has to look.
+#[inline]
+pub(crate) fn data(body: &[u8]) -> Option<Data<'_>> {
+    let front = Front::of(body)?;
+    let mut at = front.at;
+    let (mut args, mut backtrace) = (None, None);
+    for index in 0..front.fields {
+        let field = match *body.get(at)? {
+            9 if index == 0 => &mut args,
+            10 if backtrace.is_none() => &mut backtrace,
+            _ => return None,
+        };
+        let (len, objects) = match *body.get(at + 1)? {
+            head @ 0x90..=0x9f => ((head & 0xf) as u32, at + 2),
+            0xdc => {
+                let len = u16::from_be_bytes(*body.get(at + 2..)?.first_chunk()?);
+                (len as u32, at + 4)
+            }
+            _ => return None,
+        };
+        at = skip(body, at + 1)?;
+        *field = Some(Array::from_objects(len, &body[objects..at]).ok()?);
+    }
+    if at != body.len() {
+        return None;
+    }
+    let glance = front.glance;
+    Some(Data {
+        magic: glance.magic,
+        file: glance.file,
+        line: glance.line,
+        level: glance.level,
+        format: glance.format,
+        run: glance.run,
+        thread: glance.thread,
+        sequence: glance.sequence,
+        time: glance.time,
+        args,
+        backtrace,
+        ..Data::default()
+    })
+}
+
+/// The fields of a glance, and where a body goes on behind them.
+struct Front {
+    glance: Glance,
+    /// Fields that are left.
+    fields: u32,
+    /// Offset of the next one.
+    at: usize,
+    /// The lowest key that it may have.
+    next: u8,
+    /// Whether what is left, if fields are in order, says no more of a glance.
+    ends_glance: bool,
+}
+
+impl Front {
+    #[inline]
+    fn of(body: &[u8]) -> Option<Front> {
+        let [tag, head, ..] = *body else {
+            return None;
+        };
+        if tag != Tag::DATA.0 {
+            return None;
+        }
+        let (mut fields, mut at) = match head {
+            0x80..=0x8f => ((head & 0xf) as u32, 2),
+            0xde => (u16::from_be_bytes(*body[2..].first_chunk()?) as u32, 4),
+            _ => return None,
+        };
+        let mut glance = Glance::default();
+        let mut next = 0;
+        while fields > 0 {
+            let key = *body.get(at)?;
+            if key < next || key > 8 {
+                break;
+            }
+            let value = uint(body, &mut at)?;
+            match key {
+                0 => glance.magic = Some(Magic(value)),
+                1 => glance.file = Some(Svma(value)),
+                2 => glance.line = Some(value),
+                3 => glance.level = Some(Level(value.try_into().ok()?)),
+                4 => glance.format = Some(Svma(value)),
+                5 => glance.run = Some(Run(value)),
+                6 => glance.thread = Some(value),
+                7 => glance.sequence = Some(Sequence(value)),
+                _ => glance.time = Some(value),
+            }
+            next = key + 1;
+            fields -= 1;
+        }
+        // All nine were there; what comes next is not among them.
+        let beyond = body.get(at).is_some_and(|key| (9..0x80).contains(key));
+        let ends_glance = fields == 0 || next == 9 && beyond;
+        Some(Front {
+            glance,
+            fields,
+            at,
+            next,
+            ends_glance,
+        })
+    }
+}
+
+impl From<&Data<'_>> for Peek {
+    fn from(data: &Data<'_>) -> Peek {
+        Peek {
+            glance: Glance::from(data),
+            dropped: data.dropped.unwrap_or(0),
+        }
+    }
+}
+
+/// The unsigned integer behind the key at `at`, which moves behind it.
+#[inline]
+fn uint(body: &[u8], at: &mut usize) -> Option<u64> {
+    let value = body.get(*at + 1..)?;
+    let (len, number) = match *value.first()? {
+        small @ 0..=0x7f => (1, small as u64),
+        0xcc => (2, *value.get(1)? as u64),
+        0xcd => (3, u16::from_be_bytes(*value[1..].first_chunk()?) as u64),
+        0xce => (5, u32::from_be_bytes(*value[1..].first_chunk()?) as u64),
+        0xcf => (9, u64::from_be_bytes(*value[1..].first_chunk()?)),
+        _ => return None,
+    };
+    *at += 1 + len;
+    Some(number)
+}
+
+/// Where the object at `at` ends, if it is whole. Needs no stack: what is in an
+/// object adds to what is left to skip.
+#[inline]
+fn skip(body: &[u8], mut at: usize) -> Option<usize> {
+    let mut left = 1u64;
+    while left > 0 {
+        left -= 1;
+        let rest = body.get(at..)?;
+        let number = |len: usize| {
+            let bytes = rest.get(1..1 + len)?;
+            Some(bytes.iter().fold(0, |sum, byte| sum << 8 | *byte as u64))
+        };
+        let len = match *rest.first()? {
+            0x00..=0x7f | 0xe0..=0xff | 0xc0 | 0xc2 | 0xc3 => 1,
+            map @ 0x80..=0x8f => {
+                left += 2 * (map & 0xf) as u64;
+                1
+            }
+            array @ 0x90..=0x9f => {
+                left += (array & 0xf) as u64;
+                1
+            }
+            raw @ 0xa0..=0xbf => 1 + (raw & 0x1f) as u64,
+            0xcc | 0xd0 => 2,
+            0xcd | 0xd1 => 3,
+            0xca | 0xce | 0xd2 => 5,
+            0xcb | 0xcf | 0xd3 => 9,
+            0xc4 | 0xd9 => 2 + number(1)?,
+            0xc5 | 0xda => 3 + number(2)?,
+            0xc6 | 0xdb => 5 + number(4)?,
+            0xdc => {
+                left += number(2)?;
+                3
+            }
+            0xdd => {
+                left += number(4)?;
+                5
+            }
+            0xde => {
+                left += 2 * number(2)?;
+                3
+            }
+            0xdf => {
+                left += 2 * number(4)?;
+                5
+            }
+            // Extensions are nobody's in our records; c1 is no object.
+            _ => return None,
+        };
+        if len + left > rest.len() as u64 {
+            return None;
+        }
+        at += len as usize;
+    }
+    Some(at)
 }
 
 impl From<&Data<'_>> for Glance {
@@ -102,14 +303,57 @@ mod tests {
         let ordered: &[u8] = &[0x7f, 0x84, 2, 42, 3, 0x30, 8, 0xcd, 1, 0, 9, 0x91, 1];
         let shuffled: &[u8] = &[0x7f, 0x84, 9, 0x91, 1, 8, 0xcd, 1, 0, 3, 0x30, 2, 42];
         let twice: &[u8] = &[0x7f, 0x83, 8, 1, 2, 3, 2, 4];
+        let nil: &[u8] = &[0x7f, 0x82, 2, 0xc0, 8, 1];
         let missing: &[u8] = &[0x7f, 0x83, 2, 42, 9, 0x91, 1, 10, 0x91, 2];
         let odd_key: &[u8] = &[0x7f, 0x82, 0xa1, b'k', 1, 8, 5];
-        for body in [ordered, shuffled, twice, missing, odd_key] {
+        for body in [ordered, shuffled, twice, nil, missing, odd_key] {
             let Ok(Record::Data(data)) = Record::decode(body) else {
                 panic!("{body:02x?}");
             };
             assert_eq!(Glance::of(body), Some(Glance::from(&data)), "{body:02x?}");
         }
         assert_eq!(Glance::of(&[0x06, 0x80]), None);
+    }
+
+    #[test]
+    fn a_peek_agrees_with_the_decoder_or_leaves_it_to_it() {
+        let bodies: [&[u8]; 6] = [
+            &[0x7f, 0x84, 2, 42, 3, 0x30, 8, 0xcd, 1, 0, 9, 0x91, 1],
+            &[
+                0x7f, 0x83, 5, 0xcf, 0, 0, 0, 0, 0, 0, 0, 9, 13, 0xcc, 200, 15, 0x81, 0xa1, b'k',
+                0xc3,
+            ],
+            &[
+                0x7f, 0x81, 9, 0x94, 0xa2, b'h', b'i', 0xda, 0, 1, b'x', 0xcb, 1, 2, 3, 4, 5, 6, 7,
+                8, 0xd1, 9, 9,
+            ],
+            &[
+                0x7f, 0x82, 9, 0xdc, 0, 2, 1, 2, 10, 0x92, 0xce, 1, 2, 3, 4, 0x80,
+            ],
+            &[0x7f, 0xde, 0, 1, 2, 42],
+            &[0x7f, 0x82, 3, 0xcd, 1, 0, 2, 7],
+        ];
+        let (mut agreed, mut quick) = (0, 0);
+        for body in bodies {
+            for len in 0..=body.len() {
+                for byte in [None, Some(0xc1), Some(0x91), Some(0xdf), Some(0x0d)] {
+                    for at in 0..len {
+                        let mut body = body[..len].to_vec();
+                        body[at] = byte.unwrap_or(body[at]);
+                        let Some(peek) = Peek::of(&body) else {
+                            continue;
+                        };
+                        let Ok(Record::Data(data)) = Record::decode(&body) else {
+                            panic!("{body:02x?} is malformed");
+                        };
+                        assert_eq!(peek, Peek::from(&data), "{body:02x?}");
+                        assert!(super::data(&body).is_none_or(|quick| quick == data));
+                        quick += u32::from(super::data(&body).is_some());
+                        agreed += 1;
+                    }
+                }
+            }
+        }
+        assert!(agreed > 100 && quick > 50, "{agreed}, {quick}");
     }
 }

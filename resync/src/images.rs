@@ -79,11 +79,18 @@ impl LocatedImages {
 impl Images for LocatedImages {
     fn string_at(&mut self, image: &Image, address: Svma) -> Option<Vec<u8>> {
         if !self.strings.contains_key(image) {
-            let found = self.locator.image(&image.path, &fingerprint(image));
-            if let Err(error) = &found {
-                self.complaints.push(error.to_string());
-            }
-            self.strings.insert(image.clone(), found.ok());
+            let found = match image.magic {
+                // No preamble tells of it: what is left is its magic.
+                Some(magic) if *image == Image::of_magic(magic) => self.locator.by_magic(magic),
+                _ => match self.locator.image(&image.path, &fingerprint(image)) {
+                    Ok(found) => Some(found),
+                    Err(error) => {
+                        self.complaints.push(error.to_string());
+                        None
+                    }
+                },
+            };
+            self.strings.insert(image.clone(), found);
         }
         let found = self.strings.get(image)?.as_ref()?;
         let address = Svma(address.0);

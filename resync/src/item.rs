@@ -7,6 +7,7 @@
 //! |------|------|- padding --|-------------|--- damage ----|--------|------- torn --------|
 //! ```
 
+use crate::account::GapReport;
 use crate::gap::{Damage, Gap, GapKind, Torn};
 use crate::input::{Error, Input};
 use crate::scan::{Found, Scanner, Span, Work};
@@ -95,6 +96,8 @@ pub struct Items<'i> {
     frame: Option<Span>,
     /// Where the chunk ends that the last preamble opened.
     chunk_end: u64,
+    /// Gaps that were found before.
+    known: &'i [GapReport],
 }
 
 enum Step {
@@ -120,6 +123,21 @@ impl<'i> Items<'i> {
         Items::with_window(input.name(), window, range)
     }
 
+    /// Likewise, where an earlier walk has told the gaps: they are passed over
+    /// without a look at their bytes.
+    pub(crate) fn range_with_gaps(
+        input: &'i Input,
+        range: Range<u64>,
+        step: usize,
+        gaps: &'i [GapReport],
+    ) -> Self {
+        let first = gaps.partition_point(|gap| gap.gap.offset < range.start);
+        Items {
+            known: &gaps[first..],
+            ..Items::range_with_step(input, range, step)
+        }
+    }
+
     /// All items of bytes in memory.
     pub fn of_bytes(bytes: &'i [u8]) -> Self {
         Items::with_window("memory", Window::whole(bytes), 0..u64::MAX)
@@ -135,6 +153,7 @@ impl<'i> Items<'i> {
             tail: None,
             frame: None,
             chunk_end: 0,
+            known: &[],
         }
     }
 
@@ -179,9 +198,9 @@ impl<'i> Items<'i> {
             if self.at >= self.limit {
                 return Ok(None);
             }
-            match self.scanner.frame_at(self.at)? {
-                Some(frame) => self.frame = Some(frame),
-                None => self.cross_gap()?,
+            match self.known_gap() {
+                Some(gap) => self.gap = Some(gap),
+                None => self.find_next()?,
             }
         }
         if let Some(gap) = self.gap.take().or_else(|| self.tail.take()) {
@@ -196,6 +215,29 @@ impl<'i> Items<'i> {
             self.enter_chunk(frame);
         }
         Ok(Some(Step::Frame(frame)))
+    }
+
+    fn find_next(&mut self) -> io::Result<()> {
+        match self.scanner.frame_at(self.at)? {
+            Some(frame) => self.frame = Some(frame),
+            None => self.cross_gap()?,
+        }
+        Ok(())
+    }
+
+    /// The gap that an earlier walk found here. A file that changed since may have
+    /// others.
+    #[inline]
+    fn known_gap(&mut self) -> Option<Gap> {
+        while let [first, rest @ ..] = self.known
+            && first.gap.offset <= self.at
+        {
+            self.known = rest;
+            if first.gap.offset == self.at {
+                return Some(first.gap);
+            }
+        }
+        None
     }
 
     fn enter_chunk(&mut self, frame: Span) {
@@ -229,9 +271,11 @@ impl<'i> Items<'i> {
             // Zeros before a header that is damaged, or up to the end of the
             // chunk, are padding still.
             let here = self.scanner.window.from(zeros_end);
+            let cut = here == [0xc1] && self.scanner.window.end() == Some(zeros_end + 1);
             if self.frame.is_some()
                 || zeros_end == self.chunk_end
                 || here.starts_with(&[0xc1, 0xce])
+                || cut
             {
                 self.gap = Some(padding(start, zeros_end));
                 return Ok(());

@@ -1,4 +1,63 @@
-//! The reader of crash-resilient binary logs.
+//! The reader of crash-resilient binary logs: it loses only what was touched,
+//! says what that was to the byte and the record, and reads on.
+//!
+//! ```text
+//!             Items              Recovery               Merge         Resolver
+//! Input ---> frames, gaps ---> accounts, tables ---> one sequence ---> texts ---> render
+//!   ^         (scan)              (recover)            (merge)        (resolve)   export
+//!   '---- files, streams, gzip, zstd; read, never mapped           Images: strings and
+//!                                                                  functions of programs
+//! ```
+//!
+//! - [`Items`] walks an input and gives each byte to a frame or a [`Gap`]:
+//!   padding, torn, or damage. Work is linear and memory bounded on any input.
+//! - [`Recovery`] reads all inputs once: an [`Account`] of each, the [`Tables`]
+//!   of all logdefs, what each thread lost, which frames are suspect.
+//! - [`Merge`] gives the records of all inputs ordered by time, no thread's order
+//!   broken, none twice.
+//! - [`Resolver`] turns a record's numbers into texts, from the tables or, where a
+//!   logdef is lost, from the executable ([`Images`]).
+//! - [`rewrite`] writes clean or joined logs, [`split`] cuts inputs for parallel
+//!   readers, [`Follow`] reads a log that is being written, [`export`] feeds other
+//!   tools, [`render`] is `printf`.
+//!
+//! Nothing here panics on, hangs on, or takes memory out of proportion to a hostile
+//! file. Texts come out as they are: whoever prints them escapes control characters.
+//!
+//! ```
+//! use logdef_resync::{Event, Input, Merge, MergeOptions, Recovery, Resolver};
+//! use logdef_wire::{Record, frame, record::Data};
+//!
+//! // Two records, the bytes between them destroyed.
+//! let mut bytes = vec![0; 512];
+//! let len = frame::encode(&mut bytes, |encoder| {
+//!     let data = Data { format_text: Some(b"still here"), ..Data::default() };
+//!     data.encode(encoder)
+//! });
+//! bytes.truncate(len.unwrap());
+//! let bytes = [&bytes[..], b"\xff\xff\xff", &bytes].concat();
+//!
+//! let inputs = [Input::from_bytes("example", bytes)];
+//! let recovery = Recovery::of(&inputs)?;
+//! assert_eq!(recovery.accounts()[0].damage.bytes, 3);
+//!
+//! let mut resolver = Resolver::without_images(recovery.tables());
+//! let mut merge = Merge::new(&inputs, &recovery, MergeOptions::default());
+//! let mut text = Vec::new();
+//! while let Some(event) = merge.next()? {
+//!     match event {
+//!         Event::Frame(frame) => {
+//!             if let Some(Record::Data(data)) = frame.record() {
+//!                 resolver.resolve(&data, frame.place).message(&mut text);
+//!                 text.push(b'\n');
+//!             }
+//!         }
+//!         Event::Gap(_, report) => text.extend(format!("{}\n", report.gap.kind).bytes()),
+//!     }
+//! }
+//! # assert!(text.ends_with(b"still here\n"));
+//! # Ok::<(), logdef_resync::Error>(())
+//! ```
 #![forbid(unsafe_code)]
 
 mod account;

@@ -6,7 +6,7 @@
 //! highest time before: their place is wrong by the clock and right by the thread.
 
 use crate::account::{Account, GapReport};
-use crate::glance::Glance;
+use crate::glance::{self, Glance};
 use crate::input::{Error, Input};
 use crate::item::{Item, Items};
 use crate::lane::{Lane, ThreadKey};
@@ -60,9 +60,13 @@ impl<'m> MergedFrame<'m> {
         Tag(self.body[0])
     }
 
-    /// The record; its grammar was checked.
+    /// The record, unless it breaks the grammar.
+    #[inline]
     pub fn record(&self) -> Option<Record<'m>> {
-        Record::decode(self.body).ok()
+        match glance::data(self.body) {
+            Some(data) => Some(Record::Data(data)),
+            None => Record::decode(self.body).ok(),
+        }
     }
 }
 
@@ -117,11 +121,14 @@ pub struct Merge<'i> {
     repeats: Repeats,
 }
 
+/// A record's run and sequence, if it is a data record that has both.
+type Identity = Option<(Run, Sequence)>;
+
 /// What lanes are ordered by: time, then identity, so that copies meet.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 struct Head {
     key: u64,
-    identity: Option<(Run, Sequence)>,
+    identity: Identity,
     lane: u32,
     slot: usize,
 }
@@ -216,7 +223,8 @@ impl<'i> Merge<'i> {
             self.waiting.pop();
             let small = self.heads.len() > MANY_LANES;
             let input = &self.inputs[lane.input as usize];
-            let mut open = OpenLane::new(input, index, lane, small);
+            let gaps = &self.recovery.accounts()[lane.input as usize].gaps;
+            let mut open = OpenLane::new(input, index, lane, gaps, small);
             let Some((key, identity)) = open.advance(self.recovery, self.options)? else {
                 continue;
             };
@@ -260,7 +268,7 @@ struct OpenLane<'i> {
 #[derive(Clone, Copy, Debug)]
 struct Ahead {
     key: u64,
-    identity: Option<(Run, Sequence)>,
+    identity: Identity,
     offset: u64,
     /// The frame, and in it or behind it the unmasked body; of a gap, nothing.
     frame: (u32, u32),
@@ -287,7 +295,7 @@ impl Floors {
 }
 
 impl<'i> OpenLane<'i> {
-    fn new(input: &'i Input, index: u32, lane: &Lane, small: bool) -> Self {
+    fn new(input: &'i Input, index: u32, lane: &Lane, gaps: &'i [GapReport], small: bool) -> Self {
         let batch = if small { SMALL_BATCH } else { BATCH };
         let floors = match &lane.threads[..] {
             [only] => Floors::One(only.key, only.floor),
@@ -296,7 +304,7 @@ impl<'i> OpenLane<'i> {
         OpenLane {
             index,
             input: lane.input,
-            items: Items::range_with_step(input, lane.start..lane.end, batch),
+            items: Items::range_with_gaps(input, lane.start..lane.end, batch, gaps),
             ended: false,
             frames: Vec::new(),
             next: 0,
@@ -314,7 +322,7 @@ impl<'i> OpenLane<'i> {
         &mut self,
         recovery: &Recovery,
         options: MergeOptions,
-    ) -> Result<Option<(u64, Option<(Run, Sequence)>)>, Error> {
+    ) -> Result<Option<(u64, Identity)>, Error> {
         self.next += usize::from(!self.frames.is_empty());
         if !self.ended && self.next >= self.refill {
             self.fill(recovery, options)?;

@@ -4,6 +4,7 @@
 
 use crate::account::{Account, Hole, Malformed, ThreadReport};
 use crate::gap::Gap;
+use crate::glance::Peek;
 use crate::input::{Error, Input};
 use crate::item::{FrameItem, Item, Items};
 use crate::lane::{Lane, Lanes, ThreadKey};
@@ -11,7 +12,6 @@ use crate::sequences::Intervals;
 use crate::suspect::{Suspects, Vouching, run_of};
 use crate::tables::{self, Place, Tables};
 use crate::unmask;
-use logdef_wire::record::Data;
 use logdef_wire::{Record, Run, Tag};
 use std::collections::HashMap;
 
@@ -217,15 +217,16 @@ impl Pass {
             offset: frame.offset,
         };
         let len = frame.bytes.len() as u64;
+        if let Some(peek) = Peek::of(frame.body) {
+            self.account().frames.add(len);
+            return self.data(&peek, place);
+        }
         // The scratch is lent out while the record borrows it.
         let mut scratch = std::mem::take(&mut self.scratch);
         match unmask::decode(frame.body, &mut scratch) {
             Ok(Record::Data(data)) => {
                 self.account().frames.add(len);
-                if !self.is_suspect(place, data.run) {
-                    self.account().records[Tag::DATA.0 as usize] += 1;
-                    self.data(&data, frame.offset);
-                }
+                self.data(&Peek::from(&data), place);
             }
             Ok(record) => {
                 self.account().frames.add(len);
@@ -273,7 +274,13 @@ impl Pass {
     }
 
     #[inline]
-    fn data(&mut self, data: &Data<'_>, offset: u64) {
+    fn data(&mut self, peek: &Peek, place: Place) {
+        let data = &peek.glance;
+        if self.is_suspect(place, data.run) {
+            return;
+        }
+        let offset = place.offset;
+        self.account().records[Tag::DATA.0 as usize] += 1;
         let (Some(run), Some(sequence)) = (data.run, data.sequence) else {
             self.lanes.other(offset);
             self.account().without_identity += 1;
@@ -290,7 +297,7 @@ impl Pass {
         let account = self.accounts.last_mut().expect("begun with each input");
         account.times.add(time);
         account.close_gaps(thread, time);
-        self.threads[thread].record(account, thread, input, sequence.count(), data, time);
+        self.threads[thread].record(account, thread, input, sequence.count(), peek.dropped, time);
     }
 
     #[inline]
@@ -389,7 +396,7 @@ impl ThreadState {
         thread: usize,
         input: u32,
         count: u64,
-        data: &Data<'_>,
+        dropped: u64,
         time: u64,
     ) {
         self.records += 1;
@@ -398,7 +405,7 @@ impl ThreadState {
             self.repeated.insert(count);
             account.repeated += 1;
         }
-        let dropped = data.dropped.unwrap_or(0).min(count);
+        let dropped = dropped.min(count);
         if dropped > 0 {
             self.dropped.insert_range(count - dropped, count);
         }

@@ -5,10 +5,10 @@
 use crate::images::{Function, Images, NoImages};
 use crate::render::CompiledFormat;
 use crate::tables::{
-    BacktraceEntry, Image, Place, Provenance, RunInfo, StringLookup, Tables, Thread,
+    BacktraceEntry, Image, Place, Provenance, RunInfo, StringLookup, Tables, Thread, latest,
 };
 use logdef_wire::record::Data;
-use logdef_wire::{Array, Avma, Magic, Run, Svma, Value};
+use logdef_wire::{Array, Avma, Magic, Run, Svma, ThreadNumber, Value};
 use std::collections::HashMap;
 use std::io::Write;
 use std::sync::Arc;
@@ -58,7 +58,8 @@ pub struct Resolver<'t> {
     texts: Vec<Option<Arc<Known>>>,
     found: HashMap<(Magic, Svma, Option<Run>), Option<Arc<Known>>>,
     inline: HashMap<Vec<u8>, Arc<Known>>,
-    sites: Vec<Option<Site>>,
+    sites: Vec<Option<Site<'t>>>,
+    thread: Option<Names<'t>>,
     nothing: Arc<Known>,
 }
 
@@ -85,12 +86,21 @@ impl Known {
     }
 }
 
-/// The strings of a call site in a run.
+/// All that the thread of the last record was.
+#[derive(Clone, Copy, Debug)]
+struct Names<'t> {
+    key: (Run, ThreadNumber),
+    names: &'t [(Place, Thread)],
+}
+
+/// The strings of a call site in a run, its image and its run.
 #[derive(Clone, Debug)]
-struct Site {
+struct Site<'t> {
     key: (Option<Magic>, Option<Svma>, Option<Svma>, Option<Run>),
     format: Option<Arc<Known>>,
     file: Option<Arc<Known>>,
+    image: Option<&'t Image>,
+    run: Option<&'t RunInfo>,
 }
 
 /// A text and where it comes from.
@@ -145,6 +155,7 @@ impl<'t> Resolver<'t> {
             found: HashMap::new(),
             inline: HashMap::new(),
             sites: vec![None; SITES],
+            thread: None,
             nothing: Known::new(b"", Provenance::Missing),
         }
     }
@@ -158,13 +169,7 @@ impl<'t> Resolver<'t> {
     #[inline]
     pub fn resolve<'a>(&'a mut self, data: &Data<'a>, place: Place) -> Resolved<'a> {
         let slot = self.site(data);
-        let tables = self.tables;
-        let thread = data
-            .run
-            .zip(data.sequence)
-            .and_then(|(run, sequence)| tables.thread(run, sequence.number(), place));
-        let run = data.run.and_then(|run| tables.run(run));
-        let image = data.magic.and_then(|magic| tables.image(magic));
+        let thread = self.thread(data, place);
         let Some(site) = &self.sites[slot] else {
             unreachable!("the site was put there");
         };
@@ -175,8 +180,8 @@ impl<'t> Resolver<'t> {
             data: *data,
             format: format.text(),
             file: file.text(),
-            image,
-            run,
+            image: site.image,
+            run: site.run,
             thread,
             compiled: site.format.as_deref().map(Known::compiled),
         }
@@ -271,6 +276,20 @@ impl<'t> Resolver<'t> {
         known.find(same).cloned().unwrap_or(image)
     }
 
+    #[inline]
+    fn thread(&mut self, data: &Data<'_>, place: Place) -> Option<&'t Thread> {
+        let key = (data.run?, data.sequence?.number());
+        let names = match self.thread {
+            Some(last) if last.key == key => last.names,
+            _ => {
+                let names = self.tables.names_of(key.0, key.1);
+                self.thread = Some(Names { key, names });
+                names
+            }
+        };
+        latest(names, place)
+    }
+
     /// The call site's place among those at hand.
     #[inline]
     fn site(&mut self, data: &Data<'_>) -> usize {
@@ -291,7 +310,14 @@ impl<'t> Resolver<'t> {
                 true => (None, None, None, None),
                 false => key,
             };
-            self.sites[slot] = Some(Site { key, format, file });
+            let tables = self.tables;
+            self.sites[slot] = Some(Site {
+                key,
+                format,
+                file,
+                image: data.magic.and_then(|magic| tables.image(magic)),
+                run: data.run.and_then(|run| tables.run(run)),
+            });
         }
         slot
     }
@@ -338,8 +364,8 @@ impl<'t> Resolver<'t> {
         if self.found.len() >= REMEMBERED {
             self.found.clear();
         }
-        let image = self.tables.image(magic)?;
-        let string = self.images.string_at(image, address);
+        let image = self.tables.image_or_magic(magic);
+        let string = self.images.string_at(&image, address);
         let known = string.map(|string| Known::new(&string, Provenance::Reconstructed));
         self.found.insert(key, known.clone());
         known

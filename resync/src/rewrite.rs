@@ -237,8 +237,8 @@ impl Rebuilder<'_> {
             {
                 continue;
             }
-            let image = tables.image(magic);
-            let Some(string) = image.and_then(|image| self.images.string_at(image, address)) else {
+            let image = tables.image_or_magic(magic);
+            let Some(string) = self.images.string_at(&image, address) else {
                 continue;
             };
             let logdef = StringLogdef {

@@ -53,6 +53,16 @@ pub struct Image {
     pub build_id: Option<Vec<u8>>,
 }
 
+impl Image {
+    /// An image of which nothing is known but its magic.
+    pub fn of_magic(magic: Magic) -> Image {
+        Image {
+            magic: Some(magic),
+            ..Image::default()
+        }
+    }
+}
+
 /// What preambles say about a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunInfo {
@@ -260,12 +270,24 @@ impl Tables {
 
     /// Who a thread was when the record at `place` was written.
     pub fn thread(&self, run: Run, number: ThreadNumber, place: Place) -> Option<&Thread> {
-        latest(self.threads.get(&(run, number))?, place)
+        latest(self.names_of(run, number), place)
+    }
+
+    /// All that a thread was, in the order of the logdefs.
+    #[inline]
+    pub(crate) fn names_of(&self, run: Run, number: ThreadNumber) -> &[(Place, Thread)] {
+        self.threads.get(&(run, number)).map_or(&[], |names| names)
     }
 
     /// The image of a magic.
     pub fn image(&self, magic: Magic) -> Option<&Image> {
         self.images.get(&magic)
+    }
+
+    /// The same, or what a magic alone tells if no preamble is left.
+    pub fn image_or_magic(&self, magic: Magic) -> Image {
+        let known = self.image(magic).cloned();
+        known.unwrap_or_else(|| Image::of_magic(magic))
     }
 
     /// Runtime address minus link-time address of an image in a run.
@@ -514,9 +536,13 @@ fn owned(bytes: Option<&[u8]>) -> Option<Vec<u8>> {
 }
 
 /// The latest entry before a place in the same input, else the first.
-fn latest<T>(entries: &[(Place, T)], place: Place) -> Option<&T> {
+#[inline]
+pub(crate) fn latest<T>(entries: &[(Place, T)], place: Place) -> Option<&T> {
+    if let [(_, only)] = entries {
+        return Some(only);
+    }
     let before = entries.partition_point(|(other, _)| *other < place);
-    let (other, value) = entries.get(before.checked_sub(1).unwrap_or(0))?;
+    let (other, value) = entries.get(before.saturating_sub(1))?;
     let found = (other.input == place.input || before == 0).then_some(value);
     found.or_else(|| entries.first().map(|(_, value)| value))
 }

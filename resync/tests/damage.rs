@@ -85,7 +85,7 @@ fn short_overwrites_cost_only_what_they_touch() {
 fn half_a_file_is_read_to_its_cut() {
     let log = twenty_thousand();
     let mut half = log.clone();
-    half.bytes.truncate(log.bytes.len() / 2 | 1);
+    half.bytes.truncate((log.bytes.len() / 2) | 1);
     let whole = log
         .frames
         .iter()
@@ -101,7 +101,7 @@ fn half_a_file_is_read_to_its_cut() {
 #[test]
 fn without_its_head_a_file_lacks_its_head() {
     let log = twenty_thousand();
-    let cut = log.bytes.len() / 3 | 1;
+    let cut = (log.bytes.len() / 3) | 1;
     let mut tail = Log::new();
     tail.raw(&log.bytes[cut..]);
     let recovery = recover(&tail);

@@ -17,8 +17,10 @@ fn logs() -> Vec<Log> {
     ]
 }
 
+type Gaps = Vec<(Range<usize>, GapKind)>;
+
 /// The frames and gaps of some bytes; checks that they leave no byte out.
-fn walk(bytes: &[u8]) -> (Vec<Range<usize>>, Vec<(Range<usize>, GapKind)>) {
+fn walk(bytes: &[u8]) -> (Vec<Range<usize>>, Gaps) {
     let mut items = Items::of_bytes(bytes);
     let (mut frames, mut gaps) = (Vec::new(), Vec::new());
     let mut at = 0;

@@ -1,1 +1,12 @@
-//! Placeholder.
+//! What the samples and their tests share: a workshop that builds the C, C++
+//! and Rust programs, tools to smash logs, and a reader of frames that shares
+//! no code with the writer or the other reader.
+//!
+//! The samples themselves are in `c/`, `cpp/` and `src/bin/`; `corpus/` holds
+//! small logs, good and damaged, each beside the text it reads as.
+
+pub mod corpus;
+pub mod frames;
+pub mod smash;
+pub mod story;
+pub mod workshop;

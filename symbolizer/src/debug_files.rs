@@ -34,14 +34,15 @@ pub(crate) fn find(image: &Arc<Elf>, path: &Path, locator: &Locator) -> DebugFil
         locator,
         refused: Vec::new(),
     };
-    let (main, main_path) = match image.has_section(".debug_info") {
-        true => None,
-        false => search.debug_file(image, path),
-    }
-    .map_or_else(
-        || (image.clone(), path.to_owned()),
-        |(elf, path)| (Arc::new(elf), path),
-    );
+    let separate = if image.has_section(".debug_info") {
+        None
+    } else {
+        search.debug_file(image, path)
+    };
+    let (main, main_path) = match separate {
+        Some((elf, path)) => (Arc::new(elf), path),
+        None => (image.clone(), path.to_owned()),
+    };
     let supplementary = search.supplementary(&main, &main_path);
     let package = search.package(path, &main_path);
     DebugFiles {

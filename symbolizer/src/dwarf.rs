@@ -82,6 +82,9 @@ const LONGEST_NAME: usize = 64 << 10;
 /// Chains of inlined functions beyond this are cut.
 const DEEPEST: usize = 1024;
 
+/// Most split units to open for one address. More than one or two cover it only if units overlap.
+const SPLIT_UNITS: usize = 32;
+
 impl Dwarf {
     /// The debug information in `main`, whose units may refer to `supplementary` and may be
     /// completed from `package`.
@@ -108,9 +111,8 @@ impl Dwarf {
             })
         })
         .unwrap_or_else(panicked)?;
-        let package = package
-            .map(|package| load_package(package, &mut allowance, limits))
-            .transpose()?;
+        // A package that cannot be read is as good as none: its units will be missed by name.
+        let package = package.and_then(|it| load_package(it, &mut allowance, limits).ok());
         Ok(Dwarf {
             context,
             package,
@@ -154,6 +156,7 @@ impl Dwarf {
         let mut result = metered(allowance, self.limits.steps_per_address, || {
             self.context.find_frames(probe)
         });
+        let mut loads = 0;
         let mut found = loop {
             match result {
                 LookupResult::Output(Ok(frames)) => break frames,
@@ -162,7 +165,11 @@ impl Dwarf {
                     return Ok(self.line_only(probe, allowance));
                 }
                 LookupResult::Load { load, continuation } => {
-                    let dwo = self.load_dwo(&load, allowance, find_dwo);
+                    loads += 1;
+                    let dwo = match loads <= SPLIT_UNITS {
+                        true => self.load_dwo(&load, allowance, find_dwo),
+                        false => None,
+                    };
                     if dwo.is_none() {
                         let path = load.path.as_ref().map_or(&[][..], Reader::bytes);
                         let path = Path::new(OsStr::from_bytes(path));

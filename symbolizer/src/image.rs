@@ -124,9 +124,9 @@ impl Image {
     /// [`symbolize`](Image::symbolize).
     pub fn complaints(&self) -> Vec<String> {
         let names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
-        names
-            .as_ref()
-            .map_or_else(Vec::new, |names| names.complaints.0.clone())
+        let complaints = names.iter().flat_map(|names| &names.complaints.0);
+        let path = Shown(&self.path);
+        complaints.map(|what| format!("{path}: {what}")).collect()
     }
 
     fn load_names(&self) -> Names {
@@ -136,20 +136,14 @@ impl Image {
         for (path, refusal) in &files.refused {
             complaints.add(format!("{} {refusal}", Shown(path)));
         }
-        let dwarf = files.main.has_section(".debug_info").then(|| {
-            let (supplementary, package) = (&files.supplementary, &files.package);
-            Dwarf::load(
-                &files.main,
-                supplementary.as_ref(),
-                package.as_ref(),
-                limits,
-            )
-        });
-        let dwarf = dwarf.and_then(|loaded| {
-            loaded
-                .inspect_err(|why| complaints.add(format!("{}: {why}", Shown(&self.path))))
-                .ok()
-        });
+        let mut dwarf = None;
+        if files.main.has_section(".debug_info") {
+            let (supplementary, package) = (files.supplementary.as_ref(), files.package.as_ref());
+            match Dwarf::load(&files.main, supplementary, package, limits) {
+                Ok(loaded) => dwarf = Some(loaded),
+                Err(why) => complaints.add(why),
+            }
+        }
         let mut symbol_files = vec![files.main];
         if !Arc::ptr_eq(&symbol_files[0], &self.elf) {
             symbol_files.push(self.elf.clone());
@@ -165,5 +159,18 @@ impl fmt::Debug for Image {
             .field("path", &self.path)
             .field("proof", &self.proof)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn images_and_locators_can_be_shared_by_threads() {
+        fn assert_shareable<T: Send + Sync>() {}
+        assert_shareable::<Image>();
+        assert_shareable::<Locator>();
+        assert_shareable::<Symbolized>();
     }
 }

@@ -2,17 +2,19 @@
 //! files in directories the user named, never more, and a file is taken only after its fingerprint
 //! agrees. Nothing here looks inside DWARF.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use logdef_wire::Magic;
+
 use crate::elf::Elf;
 use crate::error::{Error, Refusal};
 use crate::fetch::{Artifact, Fetch};
-use crate::fingerprint::{Fingerprint, Hex};
+use crate::fingerprint::{Digest, Fingerprint, Hex};
 use crate::image::{Image, Proof};
 use crate::limits::Limits;
 use crate::open;
@@ -45,6 +47,8 @@ struct Shared {
     fetch: Option<Box<dyn Fetch>>,
     /// Every file below the image directories, with its size.
     files: OnceLock<Vec<(PathBuf, u64)>>,
+    /// Every executable among them, by the magic of its content.
+    magics: OnceLock<HashMap<Magic, PathBuf>>,
 }
 
 /// What a candidate must agree with.
@@ -80,6 +84,7 @@ impl Locator {
                 options,
                 fetch,
                 files: OnceLock::new(),
+                magics: OnceLock::new(),
             }),
         }
     }
@@ -96,9 +101,34 @@ impl Locator {
     }
 
     /// An image with the addresses of the one that logged, to name its code. A build ID that agrees
-    /// is enough: the unstripped twin of a stripped program is welcome.
+    /// is enough, and the unstripped twin of a stripped program is taken before it.
     pub fn for_symbols(&self, logged_path: &[u8], wanted: &Fingerprint) -> Result<Image, Error> {
         self.find(logged_path, wanted, Strictness::SameAddresses)
+    }
+
+    /// The image whose content a magic names, anywhere in the image directories: for logs that have
+    /// lost all else that tells of it. Reads every executable there once.
+    pub fn by_magic(&self, magic: Magic) -> Option<Image> {
+        let path = self.magics().get(&magic)?;
+        let bytes = open::read_regular(path, self.options().limits.file_size).ok()?;
+        // The file may be another since its magic was taken.
+        if magic_of(&bytes) != Some(magic) {
+            return None;
+        }
+        let elf = Elf::parse(bytes).ok()?;
+        Some(Image::new(elf, path.clone(), Proof::Digest, self.clone()))
+    }
+
+    fn magics(&self) -> &HashMap<Magic, PathBuf> {
+        self.shared.magics.get_or_init(|| {
+            let limit = self.options().limits.file_size;
+            let files = self.files().iter().map(|(path, _)| path);
+            let executables = files.filter(|path| open::starts_with(path, b"\x7fELF"));
+            let magic = |path: &PathBuf| magic_of(&open::read_regular(path, limit).ok()?);
+            executables
+                .filter_map(|path| Some((magic(path)?, path.clone())))
+                .collect()
+        })
     }
 
     /// The image at `path`, which the user named; nothing is compared.
@@ -129,6 +159,8 @@ impl Locator {
             return Err(error);
         }
         let mut tried = BTreeSet::new();
+        // For names a stripped image will do only if its unstripped twin is nowhere.
+        let mut stripped = None;
         let near = self.candidates(logged_path, wanted, strictness);
         let far = || self.candidates_far(logged_path, wanted);
         // The directories are walked only if the file is not where its name says.
@@ -137,10 +169,21 @@ impl Locator {
                 continue;
             }
             match self.accept(&candidate, wanted, strictness) {
-                Ok((elf, proof)) => return Ok(Image::new(elf, candidate, proof, self.clone())),
+                Ok((elf, proof)) => {
+                    let will_do =
+                        strictness == Strictness::SameBytes || elf.has_section(".debug_info");
+                    let image = Image::new(elf, candidate, proof, self.clone());
+                    if will_do {
+                        return Ok(image);
+                    }
+                    stripped.get_or_insert(image);
+                }
                 Err(Refusal::NotFound) => {}
                 Err(refusal) => error.refused.push((candidate, refusal)),
             }
+        }
+        if let Some(image) = stripped {
+            return Ok(image);
         }
         if let Some(id) = &wanted.build_id
             && let Some((bytes, source)) = self.fetch(id, Artifact::Executable)
@@ -203,16 +246,20 @@ impl Locator {
     /// Files anywhere in the image directories that have the right name or the right size.
     fn candidates_far(&self, logged_path: &Path, wanted: &Fingerprint) -> Vec<PathBuf> {
         let name = logged_path.file_name();
-        let files = self.shared.files.get_or_init(|| {
-            let options = self.options();
-            list_files(&options.image_dirs, options.limits.directory_entries)
-        });
+        let files = self.files();
         let has_size = |size: u64| wanted.digest.is_some() && wanted.size == Some(size);
         files
             .iter()
             .filter(|(path, size)| has_size(*size) || (name.is_some() && path.file_name() == name))
             .map(|(path, _)| path.clone())
             .collect()
+    }
+
+    fn files(&self) -> &[(PathBuf, u64)] {
+        self.shared.files.get_or_init(|| {
+            let options = self.options();
+            list_files(&options.image_dirs, options.limits.directory_entries)
+        })
     }
 
     /// Reads a candidate and compares it with what is wanted.
@@ -260,6 +307,11 @@ impl Locator {
         }
         paths
     }
+}
+
+/// The magic of a file's content.
+fn magic_of(bytes: &[u8]) -> Option<Magic> {
+    Magic::of_digest(bytes.len() as u64, Digest::sha1(bytes).as_bytes())
 }
 
 /// Compares a file with what is wanted, before anything parses it.

@@ -2,7 +2,7 @@
 //! blocks nor reads more than the limit, and the bytes are owned: a file that shrinks meanwhile
 //! can only end the reading early.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -21,14 +21,17 @@ pub(crate) fn size_of(path: &Path) -> Result<u64, Refusal> {
     }
 }
 
+/// Whether the regular file at `path` can be read and starts with these bytes.
+pub(crate) fn starts_with<const N: usize>(path: &Path, wanted: &[u8; N]) -> bool {
+    let mut found = [0; N];
+    let read = size_of(path).and_then(|_| open(path)?.read_exact(&mut found).map_err(refused));
+    read.is_ok() && found == *wanted
+}
+
 /// The bytes of the regular file at `path`, at most `limit` of them.
 pub(crate) fn read_regular(path: &Path, limit: u64) -> Result<Arc<[u8]>, Refusal> {
     size_of(path)?;
-    let mut file = OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
-        .open(path)
-        .map_err(refused)?;
+    let mut file = open(path)?;
     // Asked again of the open file: another may have taken the name in between.
     let metadata = file.metadata().map_err(refused)?;
     if !metadata.is_file() {
@@ -42,6 +45,14 @@ pub(crate) fn read_regular(path: &Path, limit: u64) -> Result<Arc<[u8]>, Refusal
     let buffer = Arc::get_mut(&mut bytes).expect("nobody else has it yet");
     file.read_exact(buffer).map_err(refused)?;
     Ok(bytes)
+}
+
+fn open(path: &Path) -> Result<File, Refusal> {
+    OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
+        .open(path)
+        .map_err(refused)
 }
 
 fn refused(error: io::Error) -> Refusal {

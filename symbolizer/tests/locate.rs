@@ -8,6 +8,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use logdef_symbolizer::{Digest, Fingerprint, Image, Locator, Options, Proof, Refusal};
+use logdef_wire::Magic;
 use support::{compile, run};
 
 /// A program, what a log would say about it, and an empty directory to search.
@@ -163,11 +164,29 @@ fn a_stripped_program_and_its_twin_share_addresses_but_not_bytes() {
         build_id: case.fingerprint.build_id.clone(),
     };
     assert!(case.locator().image(LOGGED, &stripped).is_err());
+    // Even where the stripped one is found first, its twin knows more names.
+    for place in ["unrelated", "opt/service/bin/program"] {
+        case.place(place);
+        assert_found(
+            case.locator().for_symbols(LOGGED, &stripped),
+            &twin,
+            Proof::BuildId,
+        );
+    }
+    let first = case.search.join("opt/service/bin/program");
+    assert_found(
+        case.locator().image(LOGGED, &stripped),
+        &first,
+        Proof::Digest,
+    );
+    fs::rename(&twin, case.dir.path().join("twin")).unwrap();
     assert_found(
         case.locator().for_symbols(LOGGED, &stripped),
-        &twin,
-        Proof::BuildId,
+        &first,
+        Proof::Digest,
     );
+    fs::rename(case.dir.path().join("twin"), &twin).unwrap();
+    fs::remove_dir_all(case.search.join("opt")).unwrap();
     assert_found(
         case.locator().image(LOGGED, &case.only_build_id()),
         &twin,
@@ -279,4 +298,21 @@ fn a_path_from_a_log_cannot_paint_the_terminal() {
         !line.chars().any(|it| it.is_control() || it == '\u{202e}'),
         "{line:?}"
     );
+}
+
+#[test]
+fn an_image_is_found_by_its_magic_alone() {
+    let case = Case::new("-g");
+    let digest = case.fingerprint.digest.unwrap();
+    let magic = Magic::of_digest(case.fingerprint.size.unwrap(), digest.as_bytes()).unwrap();
+    let at = case.place("of/another/name");
+    fs::write(case.search.join("notes"), "no executable").unwrap();
+    let locator = case.locator();
+    let image = locator.by_magic(magic).unwrap();
+    assert_eq!((image.path(), image.proof()), (&*at, Proof::Digest));
+    assert!(locator.by_magic(Magic(magic.0 ^ 1)).is_none());
+
+    // What changed since it was found is no longer it.
+    fs::write(&at, "\x7fELF").unwrap();
+    assert!(locator.by_magic(magic).is_none());
 }

@@ -74,8 +74,9 @@ extern "C++" { /* for those who include this within extern "C" */
 #define LOGDEF_FATAL 0x60
 
 /*
- * Calls below this level are compiled, so that they stay correct, and removed.
- * A level as in LOGDEF, for instance -DLOGDEF_MIN_LEVEL=INFO.
+ * Calls below this level are checked, so that they stay correct, and compiled to
+ * nothing (C without optimisation: to a site that is never used). A level as in
+ * LOGDEF, for instance -DLOGDEF_MIN_LEVEL=INFO.
  */
 #ifndef LOGDEF_MIN_LEVEL
 #define LOGDEF_MIN_LEVEL 0
@@ -138,9 +139,15 @@ extern "C" {
 /* ---- Opening and closing ----------------------------------------------- */
 
 enum {
-    LOGDEF_SINK_DEFAULT = 0, /* the best one that the file's place supports */
-    LOGDEF_SINK_MAPPED = 1,  /* records are stored into a mapping of the file */
-    LOGDEF_SINK_APPEND = 2   /* one write per record: also pipes and sockets */
+    LOGDEF_SINK_AUTO = 0,   /* mapped where the file system is known to be safe */
+    LOGDEF_SINK_MAPPED = 1, /* records are stored into a mapping of the file */
+    LOGDEF_SINK_APPEND = 2  /* one write per call: also pipes and sockets */
+};
+
+enum {
+    LOGDEF_CLOCK_AUTO = 0,   /* the CPU's counter where it can be trusted */
+    LOGDEF_CLOCK_KERNEL = 1, /* the kernel's clock for each record */
+    LOGDEF_CLOCK_COARSE = 2  /* its clock as of the last tick: the cheapest */
 };
 
 /*
@@ -150,12 +157,17 @@ enum {
 typedef struct logdef_options {
     size_t struct_size;  /* sizeof(logdef_options) */
     int sink;            /* LOGDEF_SINK_... */
-    int level;           /* the lowest level that is written */
-    int backtrace_level; /* the lowest level with backtraces */
-    int backtrace_depth; /* the most return addresses of a backtrace */
+    int clock;           /* LOGDEF_CLOCK_... */
+    int level;           /* the lowest level that is written; TRACE */
+    int backtrace_level; /* the lowest level with backtraces; ERROR */
+    int backtrace_depth; /* the most return addresses of a backtrace; 32, at most 64 */
+    int max_string;      /* longer strings are cut, visibly; 16 KiB */
+    uint64_t file_size;  /* mapped: a new file begins when one has so many bytes */
+    uint64_t files;      /* mapped: how many of these are kept; all */
+    const char *filter;  /* as for logdef_set_filter; the environment's */
 } logdef_options;
 
-#define LOGDEF_OPTIONS {sizeof(logdef_options), LOGDEF_SINK_DEFAULT, 0, 0, 0}
+#define LOGDEF_OPTIONS {sizeof(logdef_options), 0, 0, 0, 0, 0, 0, 0, 0, NULL}
 
 /*
  * Opens the process's log: one for the program and all its libraries. Calls
@@ -172,11 +184,13 @@ void logdef_close(void) LOGDEF_NOTHROW_;
 /* Returns when everything logged so far survives a power cut. 0, or -1 and errno. */
 int logdef_sync(void) LOGDEF_NOTHROW_;
 
-/* From now on writes this level and those above, whatever was filtered before. */
+/* From now on writes this level and those above, where no directive of the filter
+ * says otherwise. */
 void logdef_set_level(int level) LOGDEF_NOTHROW_;
 
-/* As the environment variable LOGDEF: "info,net=debug,db/wal.c:120=trace".
- * 0, or -1 and EINVAL if it cannot be read that way; then nothing changes. */
+/* From now on writes what the directives say: "info,net=debug,db/wal.c:120=trace".
+ * Opening the log reads them from the environment variable LOGDEF, if it is set.
+ * 0, or -1 and EINVAL if that is no filter; then nothing changes. */
 int logdef_set_filter(const char *filter) LOGDEF_NOTHROW_;
 
 /* From now on records of this level and above carry backtraces. */

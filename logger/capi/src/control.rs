@@ -3,7 +3,7 @@
 
 use crate::calls::level_of;
 use core::ffi::{CStr, c_char, c_int};
-use logdef::{Level, Options};
+use logdef::{ClockSource, Filter, Level, Options, Sink};
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
@@ -12,18 +12,37 @@ use std::path::Path;
 
 /// What `logdef_open_with` may be told.
 #[repr(C)]
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct OptionsOfC {
     struct_size: usize,
     sink: c_int,
+    clock: c_int,
     level: c_int,
     backtrace_level: c_int,
     backtrace_depth: c_int,
+    max_string: c_int,
+    file_size: u64,
+    files: u64,
+    filter: *const c_char,
 }
 
-const SINK_DEFAULT: c_int = 0;
-const SINK_MAPPED: c_int = 1;
-const SINK_APPEND: c_int = 2;
+/// No padding, which could hold anything.
+const _: () = assert!(size_of::<OptionsOfC>() == 56);
+
+impl OptionsOfC {
+    const DEFAULT: OptionsOfC = OptionsOfC {
+        struct_size: 0,
+        sink: 0,
+        clock: 0,
+        level: 0,
+        backtrace_level: 0,
+        backtrace_depth: 0,
+        max_string: 0,
+        file_size: 0,
+        files: 0,
+        filter: core::ptr::null(),
+    };
+}
 
 /// Opens the log of the process.
 ///
@@ -48,10 +67,13 @@ pub unsafe extern "C" fn logdef_open_with(path: *const c_char, options: *const u
         return result(Err(errno(libc::EFAULT)));
     }
     // SAFETY: by the caller.
-    let (path, options) = unsafe { (CStr::from_ptr(path), options_at(options)) };
+    let (path, options) = unsafe {
+        let options = options_at(options).and_then(|options| options_of(&options));
+        (CStr::from_ptr(path), options)
+    };
     let path = Path::new(OsStr::from_bytes(path.to_bytes()));
     guard(|| {
-        options_of(&options?)?.open(path)?;
+        options?.open(path)?;
         Ok(())
     })
 }
@@ -116,7 +138,7 @@ pub extern "C" fn logdef_version() -> *const c_char {
 unsafe fn options_at(options: *const u8) -> io::Result<OptionsOfC> {
     const SIZE: usize = size_of::<OptionsOfC>();
     if options.is_null() {
-        return Ok(OptionsOfC::default());
+        return Ok(OptionsOfC::DEFAULT);
     }
     // SAFETY: the size is the first member of every version.
     let size = unsafe { options.cast::<usize>().read_unaligned() };
@@ -132,33 +154,64 @@ unsafe fn options_at(options: *const u8) -> io::Result<OptionsOfC> {
     let mut known = [0; SIZE];
     let len = size.min(SIZE);
     known[..len].copy_from_slice(&bytes[..len]);
-    // SAFETY: all bytes are initialized, and any integers are a value.
+    // SAFETY: all bytes are initialized, and any integers and pointer are a value.
     Ok(unsafe { core::mem::transmute::<[u8; SIZE], OptionsOfC>(known) })
 }
 
 /// The logger's options, where these are in range.
-fn options_of(from: &OptionsOfC) -> io::Result<Options> {
-    let mut options = logdef::options();
-    match from.sink {
-        SINK_DEFAULT | SINK_APPEND => {}
-        SINK_MAPPED => return Err(errno(libc::ENOTSUP)),
+///
+/// # Safety
+///
+/// The filter is a C string or null.
+unsafe fn options_of(from: &OptionsOfC) -> io::Result<Options> {
+    let sink = match from.sink {
+        0 => Sink::Auto,
+        1 => Sink::Mapped,
+        2 => Sink::Append,
         _ => return Err(errno(libc::EINVAL)),
-    }
+    };
+    let clock = match from.clock {
+        0 => ClockSource::Auto,
+        1 => ClockSource::Kernel,
+        2 => ClockSource::Coarse,
+        _ => return Err(errno(libc::EINVAL)),
+    };
+    let mut options = logdef::options().sink(sink).clock(clock);
     if let Some(level) = in_range(from.level, 255)? {
-        options = options.level(Level(level));
+        options = options.level(Level(level as u8));
     }
     if let Some(level) = in_range(from.backtrace_level, 255)? {
-        options = options.backtrace_level(Level(level));
+        options = options.backtrace_level(Level(level as u8));
     }
     if let Some(depth) = in_range(from.backtrace_depth, 64)? {
-        options = options.backtrace_depth(depth as usize);
+        options = options.backtrace_depth(depth);
+    }
+    if let Some(bytes) = in_range(from.max_string, usize::MAX)? {
+        options = options.max_string(bytes);
+    }
+    if from.file_size > 0 {
+        options = options.rotate(from.file_size);
+    }
+    if from.files > 0 {
+        options = options.keep(u32::try_from(from.files).unwrap_or(u32::MAX));
+    }
+    if !from.filter.is_null() {
+        // SAFETY: by the caller.
+        let filter = unsafe { CStr::from_ptr(from.filter) };
+        options = options.filter(filter_of(filter)?);
     }
     Ok(options)
 }
 
+fn filter_of(directives: &CStr) -> io::Result<Filter> {
+    let directives = directives.to_str().ok();
+    let filter = directives.and_then(|directives| Filter::parse(directives).ok());
+    filter.ok_or(errno(libc::EINVAL))
+}
+
 /// `None` for the default.
-fn in_range(option: c_int, max: u8) -> io::Result<Option<u8>> {
-    match u8::try_from(option) {
+fn in_range(option: c_int, max: usize) -> io::Result<Option<usize>> {
+    match usize::try_from(option) {
         Ok(0) => Ok(None),
         Ok(option) if option <= max => Ok(Some(option)),
         _ => Err(errno(libc::EINVAL)),
@@ -197,39 +250,72 @@ mod tests {
         unsafe { options_at(bytes.as_ptr()) }.map_err(|error| error.raw_os_error())
     }
 
+    fn check(options: &OptionsOfC) -> Result<(), Option<i32>> {
+        // SAFETY: the filters below are C strings.
+        let options = unsafe { options_of(options) };
+        options.map(drop).map_err(|error| error.raw_os_error())
+    }
+
     fn with_size(size: usize, rest: &[u8]) -> Vec<u8> {
         [&size.to_ne_bytes(), rest].concat()
     }
 
     #[test]
     fn options_of_older_callers_end_early() {
-        let options = read(&with_size(16, &[2, 0, 0, 0, 0x20, 0, 0, 0])).unwrap();
-        assert_eq!(
-            (options.sink, options.level, options.backtrace_depth),
-            (2, 0x20, 0)
-        );
-        assert!(options_of(&options).is_ok());
+        let options = read(&with_size(16, &[2, 0, 0, 0, 1, 0, 0, 0])).unwrap();
+        assert_eq!((options.sink, options.clock, options.level), (2, 1, 0));
+        assert!(check(&options).is_ok());
     }
 
     #[test]
     fn options_of_newer_callers_may_only_add_defaults() {
-        let mut newer = with_size(32, &[0; 24]);
+        let mut newer = with_size(64, &[0; 56]);
         assert!(read(&newer).is_ok());
-        newer[24] = 1;
+        newer[56] = 1;
         assert_eq!(read(&newer).err(), Some(Some(libc::EINVAL)));
     }
 
     #[test]
     fn options_out_of_range_are_refused() {
-        for rest in [[3, 0], [-1, 0], [0, 256], [0, -1]] {
-            let options = OptionsOfC {
-                sink: rest[0],
-                level: rest[1],
-                ..OptionsOfC::default()
-            };
-            let error = options_of(&options).unwrap_err();
-            assert_eq!(error.raw_os_error(), Some(libc::EINVAL), "{rest:?}");
+        let default = OptionsOfC::DEFAULT;
+        for options in [
+            OptionsOfC { sink: 3, ..default },
+            OptionsOfC {
+                sink: -1,
+                ..default
+            },
+            OptionsOfC {
+                clock: 3,
+                ..default
+            },
+            OptionsOfC {
+                level: 256,
+                ..default
+            },
+            OptionsOfC {
+                level: -1,
+                ..default
+            },
+            OptionsOfC {
+                backtrace_level: 256,
+                ..default
+            },
+            OptionsOfC {
+                backtrace_depth: 65,
+                ..default
+            },
+            OptionsOfC {
+                max_string: -1,
+                ..default
+            },
+            OptionsOfC {
+                filter: c"loud".as_ptr(),
+                ..default
+            },
+        ] {
+            assert_eq!(check(&options), Err(Some(libc::EINVAL)));
         }
+        assert_eq!(check(&default), Ok(()));
         assert_eq!(read(&with_size(1, &[])).err(), Some(Some(libc::EINVAL)));
     }
 

@@ -2,7 +2,6 @@
 //! `O_APPEND`, a pipe or a socket. Slow and simple: it is what the mapped sink
 //! is tested against, and what serves where files cannot be mapped.
 
-use super::Put;
 use crate::sys::{self, Errno};
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicI32, AtomicU8, Ordering};
@@ -51,8 +50,8 @@ impl Append {
     }
 
     /// Writes the frames in one go. What a full disk cuts short is torn, and
-    /// the call's records count as dropped.
-    pub fn put(&self, frames: &[u8]) -> Put {
+    /// the call's records count as dropped: `false`.
+    pub fn put(&self, frames: &[u8]) -> bool {
         let fd = self.fd.load(Ordering::Relaxed);
         for _ in 0..8 {
             let written = match self.kind.load(Ordering::Relaxed) {
@@ -61,12 +60,12 @@ impl Append {
                 _ => sys::write(fd, frames),
             };
             match written {
-                Ok(len) if len == frames.len() => return Put::Done,
+                Ok(len) if len == frames.len() => return true,
                 Err(Errno(libc::EINTR)) => {}
-                Ok(_) | Err(_) => return Put::Dropped,
+                Ok(_) | Err(_) => return false,
             }
         }
-        Put::Dropped
+        false
     }
 
     /// The name of the file system, for a file on one that is known.

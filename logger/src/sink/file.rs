@@ -21,6 +21,8 @@ pub(crate) struct LogFile {
     capacity: AtomicU64,
     /// Units that were claimed.
     claimed: AtomicU64,
+    /// Whether the file has had bytes.
+    supplied: AtomicBool,
     /// Bytes are first written as zeros, because that fills the page cache in
     /// large folios.
     by_write: AtomicBool,
@@ -33,6 +35,13 @@ pub(crate) struct Claim {
     pub unit: u64,
     /// Its units.
     pub units: u64,
+}
+
+impl Claim {
+    /// Bytes of the chunk.
+    pub fn size(self) -> u64 {
+        self.units * UNIT
+    }
 }
 
 /// Why a chunk cannot be had.
@@ -57,6 +66,7 @@ impl LogFile {
             first: AtomicU64::new(0),
             capacity: AtomicU64::new(0),
             claimed: AtomicU64::new(0),
+            supplied: AtomicBool::new(false),
             by_write: AtomicBool::new(false),
         }
     }
@@ -104,6 +114,7 @@ impl LogFile {
         self.first.store(first, Ordering::Relaxed);
         self.capacity.store(capacity, Ordering::Relaxed);
         self.claimed.store(0, Ordering::Relaxed);
+        self.supplied.store(false, Ordering::Relaxed);
         self.by_write.store(
             super::file_system::likes_writes(file_system),
             Ordering::Relaxed,
@@ -169,6 +180,8 @@ impl LogFile {
     fn supply(&self, arena: &Arena, at: u64, units: u64, path: &CStr) -> Result<(), Refusal> {
         let (offset, len) = (at * UNIT, units * UNIT);
         let mut fd = self.fd();
+        // Asked before the size: a file that is empty after this was cut.
+        let supplied = self.supplied.load(Ordering::Acquire);
         let stat = match sys::stat(fd) {
             Ok(stat) if self.is(&stat) => stat,
             // Closed, and perhaps the number of another file by now.
@@ -187,13 +200,15 @@ impl LogFile {
                 }
             }
         };
-        if (stat.st_size as u64) < offset && at > 0 && self.was_cut(stat.st_size as u64) {
+        let size = stat.st_size as u64;
+        if size < offset && (supplied && size == 0 || self.is_far_behind(size)) {
             return Err(Refusal::Lost);
         }
         if sys::file_size_limit().is_some_and(|limit| offset + len > limit) {
             return Err(Refusal::No(Errno(libc::EFBIG)));
         }
         sys::reserve_blocks(fd, offset, len).map_err(Refusal::No)?;
+        self.supplied.store(true, Ordering::Release);
         if self.by_write.load(Ordering::Relaxed) && len >= 1 << 20 {
             return sys::write_zeros(fd, offset, len).map_err(Refusal::No);
         }
@@ -209,8 +224,8 @@ impl LogFile {
     /// Whether somebody cut the file short: chunks that others claimed and are
     /// about to supply can make it look so, but not by more than what threads
     /// can claim in that instant.
-    fn was_cut(&self, size: u64) -> bool {
+    fn is_far_behind(&self, size: u64) -> bool {
         let claimed = self.claimed.load(Ordering::Relaxed) * UNIT;
-        size + (1 << 30) < claimed || size == 0
+        size + (1 << 30) < claimed
     }
 }

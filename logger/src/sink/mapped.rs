@@ -48,9 +48,9 @@ const RETRY_AFTER: u64 = 1_000_000_000;
 struct Place(u64);
 
 impl Place {
-    fn new(claim: Claim) -> Place {
+    fn new(claim: Claim, used: u64) -> Place {
         let size = (claim.units * 2).trailing_zeros() as u64;
-        Place(claim.unit << CHUNK_SHIFT | size << USED_BITS)
+        Place(claim.unit << CHUNK_SHIFT | size << USED_BITS | used)
     }
 
     #[inline(always)]
@@ -181,66 +181,69 @@ impl Mapped {
         })
     }
 
-    /// The chunk that the thread's next frames go to, and its size if they are
-    /// its first.
+    /// The chunk that the thread's next frames go to, if it has one.
     #[inline(always)]
-    pub fn chunk(&self, thread: &Thread) -> Option<(u32, Option<u32>)> {
-        let mut place = Place(thread.place.load(Ordering::Relaxed));
-        if place.size() == 0 {
-            place = self.move_on(thread, 0)?;
-        }
-        let size = (place.used() == 0).then_some(place.size() as u32);
-        Some((place.chunk(), size))
+    pub fn chunk(&self, thread: &Thread) -> Option<u32> {
+        let place = Place(thread.place.load(Ordering::Relaxed));
+        (place.size() > 0).then_some(place.chunk())
     }
 
-    /// Puts frames into chunk `chunk`, of which the first is to stand at its
-    /// start if `first`.
+    /// Puts frames where the thread writes; only into `chunk`, if one is given.
     #[inline(always)]
-    pub fn put(&self, thread: &Thread, frames: &[u8], chunk: u32, first: bool) -> Put {
+    pub fn put(&self, thread: &Thread, frames: &[u8], chunk: Option<u32>) -> Put {
         let len = frames.len() as u64;
         let place = Place(own_add(&thread.place, len));
-        let (used, size) = (place.used(), place.size());
-        if used + len > size {
-            return match self.move_on(thread, len) {
-                Some(_) => Put::Moved,
-                None => Put::Dropped,
-            };
+        if place.used() + len > place.size() {
+            return Put::Full;
         }
-        if place.chunk() != chunk || first && used != 0 {
+        if chunk.is_some_and(|chunk| chunk != place.chunk()) {
             // A signal handler logged since the caller looked: what this chunk
             // defines is another matter now. The reservation stays zeros.
             return Put::Moved;
         }
-        let at = self.arena.address(chunk as u64);
+        let at = self.arena.address(place.chunk() as u64);
         // SAFETY: the reservation is this call's alone, and lies within a chunk
         // of this thread, which has pages (`LogFile::claim`).
-        unsafe { arena::publish(at.add(used as usize), frames) };
-        Put::Done
+        unsafe { arena::publish(at.add(place.used() as usize), frames) };
+        Put::Done(place.chunk())
     }
 
-    /// Gives the thread another chunk, with room for `need` bytes and what may
-    /// have to be defined before them.
-    #[cold]
-    #[inline(never)]
-    fn move_on(&self, thread: &Thread, need: u64) -> Option<Place> {
-        let old = Place(thread.place.load(Ordering::Relaxed));
-        let Some(claim) = self.claim(thread, need) else {
-            // No chunk, and no growing number of used bytes that could run into
-            // the size.
-            thread.place.store(0, Ordering::Relaxed);
-            return None;
+    /// Lets the thread write to a chunk that it claimed, behind the frames that
+    /// open it.
+    pub fn enter(&self, thread: &Thread, claim: Claim, opening: &[u8]) {
+        let used = match opening.len() as u64 <= claim.size() {
+            true => opening.len(),
+            false => 0,
         };
-        let place = Place::new(claim);
-        thread.place.store(place.0, Ordering::Relaxed);
+        // SAFETY: nobody else knows of the chunk yet, it has pages, and `used`
+        // bytes of it at least.
+        unsafe { arena::publish(self.arena.address(claim.unit), &opening[..used]) };
+        let old = Place(thread.place.load(Ordering::Relaxed));
+        // If a handler has entered a chunk meanwhile, what is left of that stays
+        // zeros.
+        thread
+            .place
+            .store(Place::new(claim, used as u64).0, Ordering::Relaxed);
         if old.size() > 0 {
             // Its bytes are the kernel's to write back; ours to forget.
             self.arena.release(old.chunk() as u64, old.size() / UNIT);
         }
         thread.refresh_name();
-        Some(place)
     }
 
-    fn claim(&self, thread: &Thread, need: u64) -> Option<Claim> {
+    /// Claims a chunk for the thread, with room for `need` bytes and what may
+    /// have to be defined before them. `None` leaves the thread without a chunk:
+    /// there is no growing number of used bytes that could run into the size.
+    #[cold]
+    pub fn claim(&self, thread: &Thread, need: u64) -> Option<Claim> {
+        let claim = self.try_to_claim(thread, need);
+        if claim.is_none() {
+            thread.place.store(0, Ordering::Relaxed);
+        }
+        claim
+    }
+
+    fn try_to_claim(&self, thread: &Thread, need: u64) -> Option<Claim> {
         let now = sys::clock(libc::CLOCK_MONOTONIC_COARSE);
         if now < self.no_space_until.load(Ordering::Relaxed) {
             return None;
@@ -356,8 +359,7 @@ impl Mapped {
         let range = file.range();
         crate::process::process().threads.iter().any(|thread| {
             let place = Place(thread.place.load(Ordering::Acquire));
-            thread.depth.load(Ordering::Relaxed) > 1
-                || place.size() > 0 && range.contains(&(place.chunk() as u64))
+            place.size() > 0 && range.contains(&(place.chunk() as u64))
         })
     }
 
@@ -404,7 +406,9 @@ impl Mapped {
             let fd = file.fd();
             if fd >= 0 {
                 // A thread that logs little may have its chunk in a file that
-                // is long full. Asked first: who leaves later is synced now.
+                // is long full. Asked first: who leaves later is synced now. (A
+                // call that was interrupted and has moved on meanwhile writes at
+                // most the one record that it reserved.)
                 let wanted = self.has_writer(file);
                 let synced = sys::sync_data(fd);
                 let is_current = core::ptr::eq(file, self.file(current));

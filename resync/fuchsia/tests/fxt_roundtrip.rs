@@ -392,6 +392,19 @@ fn is_reading(record: &Record<Raw<'_>>) -> bool {
     )
 }
 
+/// Delivers at most `len` bytes at a time.
+struct Pieces<'a> {
+    rest: &'a [u8],
+    len: usize,
+}
+
+impl std::io::Read for Pieces<'_> {
+    fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
+        let len = to.len().min(self.len);
+        self.rest.read(&mut to[..len])
+    }
+}
+
 fn cases() -> ProptestConfig {
     let slow = std::env::var_os("LOGDEF_SLOW").is_some();
     ProptestConfig {
@@ -440,10 +453,7 @@ proptest! {
         prop_assert_eq!(&copied, &bytes);
 
         // The same items in pieces of any size.
-        let pieces = bytes.chunks(chunk).fold(
-            Box::new(std::io::empty()) as Box<dyn std::io::Read>,
-            |before, piece| Box::new(std::io::Read::chain(before, piece)),
-        );
+        let pieces = Pieces { rest: &bytes, len: chunk };
         let mut reader = Reader::new(pieces);
         for item in Records::new(&bytes) {
             let streamed = reader.next().unwrap().map(|item| format!("{item:?}"));

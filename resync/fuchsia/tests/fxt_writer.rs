@@ -2,9 +2,9 @@
 //! bytes are those of the format.
 
 use logdef_fuchsia::fxt::{
-    Argument, BlobKind, Decoded, Error, Event, EventKind, Initialization, Koid, LargeBlob,
-    MAX_LOG_LEN, Metadata, Plain, ProviderId, Raw, Record, RecordType, StringIndex, StringRecord,
-    StringRef, Thread, ThreadRef, TickRate, WriteError, Writer,
+    Argument, BlobKind, Decoded, Error, Event, EventKind, Initialization, Item, Koid, LargeBlob,
+    MAX_LOG_LEN, Metadata, Plain, ProviderId, Raw, Record, RecordType, Records, StringIndex,
+    StringRecord, StringRef, Thread, ThreadRef, TickRate, WriteError, Writer,
 };
 
 const THREAD: Thread = Thread {
@@ -349,6 +349,16 @@ fn a_large_blob_takes_any_size() {
     trace
         .write(Event::complete(1, 2, THREAD, "c", "n"))
         .unwrap();
+    let len = trace.bytes_written();
     let bytes = trace.finish().unwrap();
-    assert_eq!(bytes.len() % 8, 0);
+    assert_eq!(bytes.len() as u64, len);
+    let found: Vec<Item<'_>> = Records::new(&bytes).collect();
+    let blob = found.iter().find_map(|item| match item {
+        Item::Record(found) => match found.record {
+            Record::LargeBlob(blob) => Some(blob),
+            _ => None,
+        },
+        Item::Gap(gap) => panic!("{gap}"),
+    });
+    assert_eq!(blob.unwrap().data, data);
 }

@@ -9,19 +9,21 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
-use std::io::{self, Write};
+use std::io::{self, BufReader, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use logdef_fuchsia::structured::{MAX_RECORD_BYTES, RecordWriter, Severity, Value};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::retry_on_intr;
 use rustix::net::{RecvFlags, SendFlags, SocketType, recv, send};
-use rustix::time::{ClockId, clock_gettime};
 
+use crate::Clock;
 use crate::service::{Request, SYNC};
 use crate::socket::{connect_unix, send_packet, try_connect_unix};
 
@@ -33,6 +35,8 @@ use crate::socket::{connect_unix, send_packet, try_connect_unix};
 pub struct Client {
     path: PathBuf,
     connection: Mutex<Option<OwnedFd>>,
+    wait: Duration,
+    clock: Clock,
     dropped: AtomicU64,
 }
 
@@ -58,8 +62,20 @@ impl Client {
         Ok(Self {
             path,
             connection: Mutex::new(Some(connection)),
+            wait: Duration::ZERO,
+            clock: Clock::default(),
             dropped: AtomicU64::new(0),
         })
+    }
+
+    /// Waits for a service that is behind, up to `wait` for each record, before it drops it.
+    pub fn waiting(self, wait: Duration) -> Self {
+        Self { wait, ..self }
+    }
+
+    /// Takes timestamps from `clock`.
+    pub fn clock(self, clock: Clock) -> Self {
+        Self { clock, ..self }
     }
 
     /// Sends a record with process, thread, message and `arguments`. What passes a limit of records is left
@@ -77,7 +93,7 @@ impl Client {
             large.resize(MAX_RECORD_BYTES, 0);
             &mut large[..]
         };
-        let Ok(mut record) = RecordWriter::new(buffer, now(), severity) else {
+        let Ok(mut record) = RecordWriter::new(buffer, self.clock.now(), severity) else {
             return;
         };
         let dropped = self.dropped.swap(0, Ordering::Relaxed);
@@ -134,10 +150,14 @@ impl Client {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         if let Some(open) = &*connection {
-            match send_packet(open.as_fd(), record, None) {
-                Err(error) if error.kind() != io::ErrorKind::WouldBlock => *connection = None,
-                result => return result,
+            let mut sent = send_packet(open.as_fd(), record, None);
+            if would_block(&sent) && !self.wait.is_zero() && wait_until_writable(open, self.wait)? {
+                sent = send_packet(open.as_fd(), record, None);
             }
+            if sent.is_ok() || would_block(&sent) {
+                return sent;
+            }
+            *connection = None;
         }
         let again = try_connect_unix(&self.path, SocketType::SEQPACKET)?;
         let sent = send_packet(again.as_fd(), record, None);
@@ -146,20 +166,24 @@ impl Client {
     }
 }
 
+fn would_block(sent: &io::Result<()>) -> bool {
+    sent.as_ref().is_err_and(crate::socket::would_block)
+}
+
+fn wait_until_writable(socket: &OwnedFd, time: Duration) -> io::Result<bool> {
+    let mut events = [PollFd::new(socket, PollFlags::OUT)];
+    let time = Timespec::try_from(time).ok();
+    Ok(retry_on_intr(|| poll(&mut events, time.as_ref()))? > 0)
+}
+
 /// Asks the service in `directory`; the answer is JSON arrays, one after the other, until the end.
 ///
 /// # Errors
 /// If none is there.
-pub fn ask(directory: impl AsRef<Path>, request: &Request) -> io::Result<UnixStream> {
+pub fn ask(directory: impl AsRef<Path>, request: &Request) -> io::Result<BufReader<UnixStream>> {
     let mut stream = UnixStream::connect(directory.as_ref().join("stream"))?;
     let mut line = serde_json::to_vec(request)?;
     line.push(b'\n');
     stream.write_all(&line)?;
-    Ok(stream)
-}
-
-/// Nanoseconds on the monotonic clock.
-fn now() -> i64 {
-    let time = clock_gettime(ClockId::Monotonic);
-    time.tv_sec * 1_000_000_000 + time.tv_nsec
+    Ok(BufReader::new(stream))
 }

@@ -10,8 +10,11 @@
 //! `unsafe` lives in two files: the mapping of shared memory and the shims over socket calls.
 
 pub mod client;
+mod clock;
 mod memory;
 mod receive;
 pub mod service;
 mod socket;
 pub mod stream;
+
+pub use clock::Clock;

@@ -60,6 +60,12 @@ impl Running {
         self.directory.path()
     }
 
+    /// Ends the service and keeps its directory.
+    fn end(&mut self) {
+        self.stop.stop();
+        self.thread.take().unwrap().join().unwrap().unwrap();
+    }
+
     fn client(&self) -> Client {
         Client::connect(self.path()).unwrap()
     }
@@ -98,9 +104,11 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         self.stop.stop();
-        let ended = self.thread.take().unwrap().join();
+        let ended = self.thread.take().map(JoinHandle::join);
         if !std::thread::panicking() {
-            ended.unwrap().unwrap();
+            if let Some(ended) = ended {
+                ended.unwrap().unwrap();
+            }
             assert!(!self.path().join("log").exists(), "the sockets are gone");
         }
     }
@@ -108,7 +116,7 @@ impl Drop for Running {
 
 fn answers(directory: &Path, request: &Request) -> impl Iterator<Item = LogsData> + use<> {
     let answer = ask(directory, request).unwrap();
-    answer.set_read_timeout(Some(SOON)).unwrap();
+    answer.get_ref().set_read_timeout(Some(SOON)).unwrap();
     serde_json::Deserializer::from_reader(answer)
         .into_iter::<Vec<LogsData>>()
         .flat_map(|array| array.unwrap())
@@ -184,39 +192,57 @@ fn a_record_comes_back_as_json_with_what_the_service_knows_of_its_writer() {
     assert_eq!(data.payload.unwrap().keys.len(), 2);
 }
 
-#[test]
-fn every_record_of_many_writers_is_stored_or_counted_as_dropped() {
-    let service = Running::with(|settings| settings.component_bytes = 256 << 10);
-    let each: u64 = if slow() { 31_250 } else { 400 };
+/// 64 writers at once, each with a client that waits so long for the service; what they sent in all, and
+/// what was stored, dropped and reported as dropped.
+fn storm(service: &Running, wait: Duration, each: u64) -> Synced {
     let start = Instant::now();
-    let totals = std::thread::scope(|scope| {
+    let synced = std::thread::scope(|scope| {
         let writer = || {
-            let client = service.client();
+            let client = service.client().waiting(wait);
             for number in 0..each {
                 client.write(Severity::INFO, "a number", &[("number", number.into())]);
             }
             let synced = client.sync().unwrap();
             assert_eq!(synced.invalid, 0);
             assert_eq!(synced.stored + synced.dropped + client.dropped(), each);
-            (synced.stored, synced.dropped)
+            synced
         };
         let writers: Vec<_> = (0..64).map(|_| scope.spawn(writer)).collect();
-        writers
-            .into_iter()
-            .map(|writer| writer.join().unwrap())
-            .fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1))
+        let mut all = Synced::default();
+        for writer in writers {
+            let synced = writer.join().unwrap();
+            all.stored += synced.stored;
+            all.dropped += synced.dropped;
+        }
+        all
     });
-    let seconds = start.elapsed().as_secs_f64();
-    let rate = totals.0 as f64 / seconds;
-    println!(
-        "{} stored, {} dropped, {rate:.0} stored/s",
-        totals.0, totals.1
-    );
-    assert_eq!(service.count("totals", "stored"), totals.0);
-    assert_eq!(service.count("totals", "dropped"), totals.1);
+    let rate = synced.stored as f64 / start.elapsed().as_secs_f64();
+    println!("{synced:?}, {rate:.0} stored/s");
+    assert_eq!(service.count("totals", "stored"), synced.stored);
+    assert_eq!(service.count("totals", "dropped"), synced.dropped);
     assert_eq!(service.count("totals", "not_stored"), 0);
-    let kept = totals.0 - service.count("totals", "rolled_out");
+    let kept = synced.stored - service.count("totals", "rolled_out");
     assert_eq!(service.snapshot().len() as u64, kept);
+    synced
+}
+
+#[test]
+fn every_record_of_many_writers_is_stored_or_counted_as_dropped() {
+    let service = Running::with(|settings| settings.component_bytes = 256 << 10);
+    storm(&service, Duration::ZERO, if slow() { 10_000 } else { 400 });
+}
+
+#[test]
+fn every_record_of_many_writers_that_wait_is_stored() {
+    let mut service = Running::with(|settings| settings.component_bytes = 256 << 10);
+    let each = if slow() { 31_250 } else { 400 };
+    let synced = storm(&service, SOON, each);
+    assert_eq!(synced.stored, 64 * each);
+    let mut in_file = 0;
+    let path = service.path().join("records");
+    service.end();
+    AppendFile::open(path, 1 << 30, |_| in_file += 1).unwrap();
+    assert_eq!(in_file, 64 * each);
 }
 
 #[test]
@@ -421,7 +447,7 @@ fn what_is_rolled_out_while_a_reader_is_behind_is_counted_in_its_next_record() {
     );
     // Read, and said to be rolled out, is all that was stored.
     let (mut read, mut rolled_out) = (1, 0);
-    while let Some(data) = reader.next() {
+    for data in reader {
         read += 1;
         for error in &data.metadata.errors {
             if let LogError::RolledOutLogs { count } = error {
@@ -451,6 +477,31 @@ fn those_who_connect_and_say_nothing_take_no_place_from_those_who_write() {
     assert_eq!(late.sync().unwrap().stored, 1);
     honest.write(Severity::INFO, "second", &[]);
     assert_eq!(honest.sync().unwrap().stored, 2);
+}
+
+#[test]
+fn readers_that_do_not_ask_or_do_not_read_harm_nobody() {
+    let service = Running::with(|settings| settings.readers = 4);
+    let client = service.client();
+    let text = "\u{1}".repeat(30_000);
+    for _ in 0..20 {
+        client.write(Severity::INFO, &text, &[]);
+        client.sync().unwrap();
+    }
+    let silent: Vec<_> = (0..16)
+        .map(|_| UnixStream::connect(service.path().join("stream")).unwrap())
+        .collect();
+    let all = Request::default();
+    let unread = [(); 3].map(|()| ask(service.path(), &all).unwrap());
+    assert_eq!(service.snapshot().len(), 20);
+    client.write(Severity::INFO, "after", &[]);
+    assert_eq!(client.sync().unwrap().stored, 21);
+    // What was there when they asked is still theirs.
+    for answer in unread {
+        let arrays = serde_json::Deserializer::from_reader(answer).into_iter::<Vec<LogsData>>();
+        assert_eq!(arrays.flat_map(Result::unwrap).count(), 20);
+    }
+    drop(silent);
 }
 
 #[test]

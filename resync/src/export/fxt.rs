@@ -20,7 +20,7 @@ use logdef_fuchsia::fxt::{
 use logdef_wire::record::Kind;
 use logdef_wire::{Level, Magic, Run, ThreadNumber, Value as Arg};
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::io;
 
@@ -33,8 +33,6 @@ const BACKTRACE: usize = 8 << 10;
 const TEXT: usize = 900;
 /// Put where text was cut.
 const CUT: &str = "…";
-/// Providers that the format has numbers for, but for the one without a name.
-const PROVIDERS: u32 = u32::MAX;
 
 /// What each record becomes.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -81,7 +79,7 @@ pub struct Exporter<W: io::Write> {
     writer: Writer<W>,
     options: Options,
     providers: HashMap<(Option<Run>, Option<Magic>), ProviderId>,
-    processes: HashMap<u64, ()>,
+    processes: HashSet<u64>,
     threads: HashMap<(Option<Run>, ThreadNumber), KnownThread>,
     message: Vec<u8>,
     records: u64,
@@ -101,7 +99,7 @@ impl<W: io::Write> Exporter<W> {
             writer: Writer::new(out)?,
             options,
             providers: HashMap::new(),
-            processes: HashMap::new(),
+            processes: HashSet::new(),
             threads: HashMap::new(),
             message: Vec::new(),
             records: 0,
@@ -143,7 +141,7 @@ impl<W: io::Write> Exporter<W> {
         if let Some(provider) = self.providers.get(&key) {
             return Ok(self.writer.select(*provider)?);
         }
-        let number = (self.providers.len() as u32 + 1).min(PROVIDERS);
+        let number = self.providers.len() as u32 + 1;
         let provider = ProviderId(number);
         let name = cut(&image_name(record), 200).into_owned();
         self.writer
@@ -173,7 +171,7 @@ impl<W: io::Write> Exporter<W> {
         let pid = record.run.and_then(|run| run.pid).unwrap_or(run);
         let tid = record.thread.and_then(|thread| thread.tid);
         let thread = Thread::new(pid, tid.unwrap_or(pid + 1 + number.0));
-        if self.processes.insert(pid, ()).is_none() {
+        if self.processes.insert(pid) {
             let name = image_name(record);
             self.writer
                 .process_name(thread.process, cut(&name, TEXT).as_ref())?;

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-int run_image(void);
+__attribute__((__visibility__("default"))) int run_image(void);
 
 #ifdef WALK
 #define HIDDEN __attribute__((__visibility__("hidden")))

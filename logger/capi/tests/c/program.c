@@ -29,8 +29,10 @@ int main(int argc, char **argv)
     char built[32];
     int i;
 
-    if (argc != 2)
+    if (argc < 2)
         return 2;
+    if (argc > 2)
+        options.sink = atoi(argv[2]);
     LOGDEF(WARN, "before the log is open");
     if (logdef_open(NULL) == 0 || errno != EFAULT)
         return 3;

@@ -105,23 +105,29 @@ pub const STRING_LOGDEF: i128 = 1;
 pub const DATA: i128 = 127;
 const MASKED: i128 = 126;
 
-/// The records of a log that has nothing but whole frames.
+/// The records of a log that has nothing but whole frames, and padding of zeros
+/// behind them in a mapped log's chunks.
 pub fn records(log: &Path) -> Vec<Record> {
     let log = std::fs::read(log).unwrap();
     let mut rest = &log[..];
     let mut records = Vec::new();
-    while !rest.is_empty() {
+    loop {
+        let padding = rest.iter().take_while(|byte| **byte == 0).count();
+        rest = &rest[padding..];
+        if rest.is_empty() {
+            return records;
+        }
         let (record, len) = frame(rest);
         records.push(record);
         rest = &rest[len..];
     }
-    records
 }
 
 fn frame(bytes: &[u8]) -> (Record, usize) {
     assert!(
         bytes[0] == 0xc1 && bytes[1] == 0xce && bytes[6] == 0xc1,
-        "{bytes:x?}"
+        "{:x?}",
+        &bytes[..bytes.len().min(64)]
     );
     let checksum = u32::from_be_bytes(bytes[2..6].try_into().unwrap());
     let (start, len) = match bytes[7] {

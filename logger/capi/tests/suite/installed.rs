@@ -47,10 +47,16 @@ pub fn build(compiler: &str, flags: &[&str], sources: &[PathBuf], program: &Path
 
 /// Runs a program that opens the log it is given, and returns the log.
 pub fn log_of(program: &Path) -> PathBuf {
+    log_by(program, &[])
+}
+
+/// The same with more arguments.
+pub fn log_by(program: &Path, arguments: &[&str]) -> PathBuf {
     let log = program.with_extension("log");
     let _ = std::fs::remove_file(&log);
     let output = Command::new(program)
         .arg(&log)
+        .args(arguments)
         .env_remove("LOGDEF")
         .output()
         .unwrap();

@@ -2,7 +2,8 @@
 
 use crate::compilers::{Language, source, toolchains};
 use crate::decode::{DATA, Message, PREAMBLE, Value, messages, records};
-use crate::installed::{build, log_of};
+use crate::installed::{build, log_by, log_of};
+use logdef_wire::site::flags::SKIPPED;
 use std::collections::HashSet;
 
 /// The line of a source on which a text stands.
@@ -111,25 +112,34 @@ fn a_program_logs_what_it_says() {
                 &[source("program.c")],
                 &program,
             );
-            let logged = messages(&log_of(&program));
-            assert_eq!(logged[0].dropped, 1, "the call before the log was open");
-            let found: Vec<_> = logged
-                .iter()
-                .map(|message| {
-                    let skipped = match &message.keys[..] {
-                        [] => 0,
-                        [(key, count)] if *key == Value::text("skipped") => count.int(),
-                        other => panic!("{other:?}"),
-                    };
-                    let backtrace = message.backtrace > 0;
-                    let args = message.args.clone();
-                    (message.level, &*message.format, args, skipped, backtrace)
-                })
-                .collect();
-            assert_eq!(found, expected(), "{toolchain} {flags:?}");
-            check_places(&logged);
+            for sink in [MAPPED, APPEND] {
+                let logged = messages(&log_by(&program, &[sink]));
+                assert_eq!(logged[0].dropped, 1, "the call before the log was open");
+                let found: Vec<_> = logged.iter().map(summary).collect();
+                assert_eq!(found, expected(), "{toolchain} {flags:?} {sink}");
+                check_places(&logged);
+            }
         }
     }
+}
+
+/// Sinks as `logdef.h` numbers them.
+const MAPPED: &str = "1";
+const APPEND: &str = "2";
+
+fn summary(message: &Message) -> (i128, &str, Vec<Value>, i128, bool) {
+    let skipped = match &message.keys[..] {
+        [] => 0,
+        [(key, count)] if *key == Value::text(SKIPPED) => count.int(),
+        other => panic!("{other:?}"),
+    };
+    (
+        message.level,
+        &message.format,
+        message.args.clone(),
+        skipped,
+        message.backtrace > 0,
+    )
 }
 
 fn check_places(logged: &[Message]) {

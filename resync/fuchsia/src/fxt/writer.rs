@@ -108,6 +108,8 @@ pub struct Writer<W> {
     tables: Tables,
     /// The tables of the providers that are not at work.
     others: HashMap<ProviderId, Tables>,
+    /// Bytes that `out` has taken.
+    written: u64,
     failed: bool,
 }
 
@@ -122,6 +124,7 @@ impl<W: io::Write> Writer<W> {
             provider: ProviderId(0),
             tables: Tables::default(),
             others: HashMap::new(),
+            written: 0,
             failed: false,
         };
         writer.write(Metadata::Magic)?;
@@ -205,6 +208,11 @@ impl<W: io::Write> Writer<W> {
         self.flush_if_due()
     }
 
+    /// The size of the trace so far in bytes, with what is still in the buffer.
+    pub fn bytes_written(&self) -> u64 {
+        self.written + self.buffer.len() as u64
+    }
+
     /// Writes out the buffer.
     pub fn flush(&mut self) -> Result<(), Error> {
         self.write_out()?;
@@ -232,6 +240,7 @@ impl<W: io::Write> Writer<W> {
         self.failed = true;
         self.out.write_all(&self.buffer)?;
         self.failed = false;
+        self.written += self.buffer.len() as u64;
         self.buffer.clear();
         Ok(())
     }

@@ -16,6 +16,7 @@
 //! oldest is rolled out and counted.
 
 mod component;
+mod log_file;
 mod readers;
 mod request;
 mod ring;
@@ -25,10 +26,12 @@ mod storage;
 
 use std::path::{Path, PathBuf};
 
+pub use log_file::LogFile;
 pub use request::{Kind, Mode, Request};
 pub use run::{Service, Stop};
 pub use storage::{AppendFile, Format, Recovered, Storage, Stored};
 
+use crate::Clock;
 use logdef_fuchsia::structured::Profile;
 
 /// A packet that is no record and asks a `log` or `legacy` connection for an answer: these 8 bytes, then
@@ -59,6 +62,8 @@ pub struct Settings {
     pub component_bytes: usize,
     /// Bytes kept in memory in all.
     pub total_bytes: usize,
+    /// The clock that writers take their timestamps from, and the service its own.
+    pub clock: Clock,
     /// Connections of writers at a time.
     pub writers: usize,
     /// Connections of readers at a time.
@@ -67,7 +72,7 @@ pub struct Settings {
 
 impl Settings {
     /// The defaults for sockets in `directory`: compat profile, close on invalid, 1 MiB for each component,
-    /// 64 MiB in all, 512 writers, 32 readers.
+    /// 64 MiB in all, the monotonic clock, 512 writers, 32 readers.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
         Self {
             directory: directory.into(),
@@ -75,6 +80,7 @@ impl Settings {
             on_invalid: OnInvalid::Close,
             component_bytes: 1 << 20,
             total_bytes: 64 << 20,
+            clock: Clock::default(),
             writers: 512,
             readers: 32,
         }

@@ -4,20 +4,20 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;
 
-use logdef_fuchsia::diagnostics::{Batches, LogError, LogsData, MAX_ARRAY_BYTES, Origin};
-use logdef_fuchsia::legacy::Packet;
-use logdef_fuchsia::structured::{Profile, Record, Severity};
+use logdef_fuchsia::diagnostics::{Batches, LogsData, MAX_ARRAY_BYTES};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use super::request::{Filter, Kind, Mode, Request};
 use super::ring::{ComponentId, Entry, Ring};
-use super::storage::Format;
+use super::storage::Stored;
 
 /// The longest request.
 const MAX_REQUEST: usize = 4096;
 /// Records looked at before others get their turn.
 const TURN: usize = 512;
+/// Bytes of JSON made before they have to be taken.
+const TURN_BYTES: usize = 256 << 10;
 /// More components than this are only remembered as long as they are there.
 const MAX_SEEN: usize = 8192;
 
@@ -81,6 +81,11 @@ impl Reader {
         }
     }
 
+    /// Whether it has said what it wants.
+    pub(super) fn has_asked(&self) -> bool {
+        self.answer.is_some()
+    }
+
     /// Takes what the reader sent. `inspect` makes the state of the service, if that is asked for.
     pub(super) fn receive(
         &mut self,
@@ -120,8 +125,9 @@ impl Reader {
         Ok(())
     }
 
-    /// Sends what can be sent now.
+    /// Sends what can be sent now, at most one turn's worth: others wait too.
     pub(super) fn pump(&mut self, ring: &Ring) -> io::Result<Progress> {
+        let mut made = false;
         loop {
             while self.sent < self.output.len() {
                 let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
@@ -145,6 +151,10 @@ impl Reader {
             if logs.end.is_some_and(|end| logs.cursor >= end) {
                 return Ok(Progress::Finished);
             }
+            if made {
+                return Ok(Progress::More);
+            }
+            made = true;
             let items = logs.turn(ring);
             if items.is_empty() {
                 let more = logs.end.is_some() || logs.cursor < ring.next();
@@ -191,12 +201,12 @@ impl Logs {
     fn turn(&mut self, ring: &Ring) -> Vec<String> {
         let mut items = Vec::new();
         let end = self.end.unwrap_or(u64::MAX);
-        let mut looked = 0;
+        let (mut looked, mut bytes) = (0, 0);
         for (number, entry) in ring
             .from(self.cursor)
             .take_while(|(number, _)| *number < end)
         {
-            if looked == TURN {
+            if looked == TURN || bytes >= TURN_BYTES {
                 break;
             }
             looked += 1;
@@ -216,11 +226,13 @@ impl Logs {
                 && let Ok(text) = serde_json::to_string(&data)
             {
                 seen.rolled_out = 0;
+                bytes += text.len();
                 items.push(text);
             }
         }
-        if looked < TURN {
-            self.cursor = self.cursor.max(self.end.unwrap_or(0));
+        if looked < TURN && bytes < TURN_BYTES {
+            // Also past what was rolled out: a reader that waits for it would never rest.
+            self.cursor = self.end.unwrap_or(ring.next());
         }
         if self.seen.len() > MAX_SEEN {
             self.seen.retain(|id, _| ring.kept(*id).is_some());
@@ -231,25 +243,36 @@ impl Logs {
 
 fn data(ring: &Ring, entry: &Entry, rolled_out: u64) -> Option<LogsData> {
     let component = &ring.kept(entry.component)?.component;
-    let origin = Origin {
+    let stored = Stored {
+        format: entry.format,
+        pid: component.pid,
+        dropped: entry.dropped,
         moniker: &component.moniker,
-        component_url: component.url.as_deref(),
-        pid: (component.pid != 0).then_some(component.pid.into()),
-        rolled_out,
+        url: component.url.as_deref(),
+        record: &entry.record,
     };
-    let unreadable = |error: String| {
-        let mut data = LogsData::new(&component.moniker, 0, Severity::WARN);
-        data.metadata.set_error(LogError::ParseRecord(error));
-        data
-    };
-    Some(match entry.format {
-        Format::Structured => match Record::parse(&entry.record, Profile::Compat) {
-            Ok((record, _)) => LogsData::from_record(&record, &origin),
-            Err(error) => unreadable(error.to_string()),
-        },
-        Format::Legacy => match Packet::parse(&entry.record) {
-            Ok(packet) => LogsData::from_packet(&packet, entry.dropped, &origin),
-            Err(error) => unreadable(error.to_string()),
-        },
-    })
+    Some(stored.to_data(rolled_out))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::component::Component;
+    use super::super::storage::Format;
+    use super::*;
+
+    #[test]
+    fn a_reader_rests_when_all_it_waits_for_was_rolled_out() {
+        let mut ring = Ring::new(0, 0);
+        let id = ring.component(&Component::service());
+        ring.push(id, Format::Structured, (0, 0), &[0; 16]);
+        for (request, end) in [
+            (&br#"{"mode":"snapshot_then_subscribe"}"#[..], None),
+            (b"", Some(1)),
+        ] {
+            let mut logs = start(request, &ring).unwrap().unwrap();
+            assert_eq!((logs.cursor, logs.end), (0, end));
+            assert!(logs.turn(&ring).is_empty());
+            assert_eq!(logs.cursor, ring.next());
+        }
+    }
 }

@@ -14,7 +14,6 @@ use logdef_fuchsia::legacy::{Packet, RunningDrops};
 use logdef_fuchsia::structured::{Record, RecordWriter, Severity, Value};
 use rustix::event::{Timespec, epoll};
 use rustix::net::SocketType;
-use rustix::time::{ClockId, clock_gettime};
 
 use super::component::Component;
 use super::readers::{Progress, Reader};
@@ -250,9 +249,9 @@ impl<S: Storage> Service<S> {
             Some(Socket::Reader(reader)) => {
                 reader.blocked = false;
                 let (ring, connections) = (&self.ring, self.connections);
-                let not_stored = self.not_stored;
+                let (not_stored, clock) = (self.not_stored, self.settings.clock);
                 let state = || {
-                    let data = inspect(ring, connections, not_stored, now());
+                    let data = inspect(ring, connections, not_stored, clock);
                     serde_json::to_string(&[data]).unwrap_or_default() + "\n"
                 };
                 let broken = flags.intersects(epoll::EventFlags::HUP | epoll::EventFlags::ERR);
@@ -327,6 +326,14 @@ impl<S: Storage> Service<S> {
     fn welcome_reader(&mut self, socket: OwnedFd) {
         if self.admitted(&socket).is_none() {
             return;
+        }
+        if self.readers >= self.settings.readers {
+            let silent = self.sockets.iter().find(
+                |(_, socket)| matches!(socket, Socket::Reader(reader) if !reader.has_asked()),
+            );
+            if let Some(token) = silent.map(|(token, _)| *token) {
+                self.close(token);
+            }
         }
         if self.readers >= self.settings.readers {
             self.connections.refused += 1;
@@ -479,7 +486,9 @@ impl<S: Storage> Service<S> {
         };
         let (moniker, pid) = (kept.component.moniker.clone(), kept.component.pid);
         let mut buffer = [0; 1024];
-        let Ok(mut record) = RecordWriter::new(&mut buffer, now(), Severity::WARN) else {
+        let Ok(mut record) =
+            RecordWriter::new(&mut buffer, self.settings.clock.now(), Severity::WARN)
+        else {
             return;
         };
         // A name that is too long is left out; the rest fits.
@@ -630,10 +639,4 @@ fn own_directory(directory: &Path) -> io::Result<()> {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
     }
     Ok(())
-}
-
-/// Nanoseconds on the monotonic clock.
-fn now() -> i64 {
-    let time = clock_gettime(ClockId::Monotonic);
-    time.tv_sec * 1_000_000_000 + time.tv_nsec
 }

@@ -3,6 +3,7 @@
 use logdef_fuchsia::diagnostics::{InspectData, Node, Property};
 
 use super::ring::{Counts, Ring};
+use crate::Clock;
 
 /// Connections, counted.
 #[derive(Clone, Copy, Debug, Default)]
@@ -17,9 +18,11 @@ pub(super) fn inspect(
     ring: &Ring,
     connections: Connections,
     not_stored: u64,
-    now: i64,
+    clock: Clock,
 ) -> InspectData {
     let mut root = Node::default();
+    let name = Property::Text(clock.name().to_owned());
+    root.properties.push(("clock".to_owned(), name));
     let mut totals = node(&ring.totals());
     put(&mut totals, "not_stored", not_stored);
     root.children.push(("totals".to_owned(), totals));
@@ -34,7 +37,7 @@ pub(super) fn inspect(
         components.children.push((name, node(&kept.counts)));
     }
     root.children.push(("components".to_owned(), components));
-    InspectData::new("logdef-serve", now, root)
+    InspectData::new("logdef-serve", clock.now(), root)
 }
 
 fn node(counts: &Counts) -> Node {

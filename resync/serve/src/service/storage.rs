@@ -4,7 +4,9 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use logdef_fuchsia::structured::MAX_DATAGRAM_BYTES;
+use logdef_fuchsia::diagnostics::{LogError, LogsData, Origin};
+use logdef_fuchsia::legacy::Packet;
+use logdef_fuchsia::structured::{MAX_DATAGRAM_BYTES, Profile, Record, Severity};
 
 /// How the bytes of a record are encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +34,34 @@ pub struct Stored<'a> {
     pub record: &'a [u8],
 }
 
+impl Stored<'_> {
+    /// The record as diagnostics data, after `rolled_out` records that were not kept. A record that cannot
+    /// be read is one that says so.
+    pub fn to_data(&self, rolled_out: u64) -> LogsData {
+        let origin = Origin {
+            moniker: self.moniker,
+            component_url: self.url,
+            pid: (self.pid != 0).then_some(self.pid.into()),
+            rolled_out,
+        };
+        let unreadable = |error: String| {
+            let mut data = LogsData::new(self.moniker, 0, Severity::WARN);
+            data.metadata.set_error(LogError::ParseRecord(error));
+            data
+        };
+        match self.format {
+            Format::Structured => match Record::parse(self.record, Profile::Compat) {
+                Ok((record, _)) => LogsData::from_record(&record, &origin),
+                Err(error) => unreadable(error.to_string()),
+            },
+            Format::Legacy => match Packet::parse(self.record) {
+                Ok(packet) => LogsData::from_packet(&packet, self.dropped, &origin),
+                Err(error) => unreadable(error.to_string()),
+            },
+        }
+    }
+}
+
 /// Keeps records.
 pub trait Storage {
     /// Takes a record.
@@ -45,6 +75,19 @@ pub trait Storage {
     /// # Errors
     /// If it cannot; nothing since the last success is acknowledged then.
     fn commit(&mut self) -> io::Result<()>;
+}
+
+/// Both: the first must succeed for the second to be tried.
+impl<A: Storage, B: Storage> Storage for (A, B) {
+    fn append(&mut self, stored: &Stored<'_>) -> io::Result<()> {
+        self.0.append(stored)?;
+        self.1.append(stored)
+    }
+
+    fn commit(&mut self) -> io::Result<()> {
+        self.0.commit()?;
+        self.1.commit()
+    }
 }
 
 /// Storage in a file, and in one older file that it replaces when it is full.

@@ -19,6 +19,7 @@ use rustix::event::{EventfdFlags, epoll, eventfd};
 use rustix::net::SocketType;
 use rustix::thread::futex;
 
+use crate::Clock;
 use crate::memory::WritableMemory;
 use crate::socket::{accept, bind_unix, receive_packet, send_packet, would_block};
 
@@ -39,8 +40,8 @@ pub struct StreamSettings {
     pub deadline: Option<Duration>,
     /// How long a write may wait for a buffer before its record is dropped.
     pub wait: Duration,
-    /// The clock of the timestamps, as `clock_gettime` numbers clocks.
-    pub clock: u32,
+    /// The clock of the timestamps, which the buffers name.
+    pub clock: Clock,
     /// How many retrievers may be connected.
     pub retrievers: usize,
 }
@@ -53,7 +54,7 @@ impl Default for StreamSettings {
             capacity: 1 << 20,
             deadline: Some(Duration::from_secs(1)),
             wait: Duration::ZERO,
-            clock: 1,
+            clock: Clock::default(),
             retrievers: 64,
         }
     }
@@ -126,7 +127,7 @@ impl StreamSource {
         let koid = |index: usize| Koid(u64::from(std::process::id()) << 32 | index as u64);
         let mut memory = Vec::new();
         for index in 0..settings.buffers.max(2) {
-            memory.push(new_buffer(koid(index), capacity, settings.clock)?);
+            memory.push(new_buffer(koid(index), capacity, settings.clock.id())?);
         }
         let source = Source::new((0..memory.len()).map(koid), capacity, settings.deadline);
         let listener = bind_unix(&path, SocketType::SEQPACKET)?;

@@ -1,0 +1,83 @@
+//! What the tests of the logger share: walking a log's frames with the wire
+//! format's own decoder.
+
+#![allow(dead_code, reason = "each test uses some of it")]
+
+use logdef_wire::record::Data;
+use logdef_wire::{Level, Record, Value, frame};
+use std::collections::HashSet;
+use std::path::Path;
+
+/// Calls `each` with every record of an undamaged log, zeros between frames
+/// passed over; panics at anything else.
+pub fn records(bytes: &[u8], mut each: impl FnMut(Record<'_>)) {
+    let mut at = 0;
+    while at < bytes.len() {
+        if bytes[at] == 0 {
+            at += 1;
+            continue;
+        }
+        let found =
+            frame::decode(&bytes[at..]).unwrap_or_else(|error| panic!("{error} at {at:#x}"));
+        each(Record::decode(found.body).unwrap());
+        at += found.len;
+    }
+}
+
+/// Calls `each` with every data record.
+pub fn data(bytes: &[u8], mut each: impl FnMut(&Data<'_>)) {
+    records(bytes, |record| {
+        if let Record::Data(data) = record {
+            each(&data);
+        }
+    });
+}
+
+/// The numbers that INFO and WARN records carry as their first argument, each
+/// once, over all files of a log. Every record is found to have a sequence of
+/// its own, and what it refers to before it in its chunk.
+pub fn numbers(directory: &Path) -> (HashSet<u64>, HashSet<u64>) {
+    let (mut infos, mut warnings) = (HashSet::new(), HashSet::new());
+    let mut sequences = HashSet::new();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_symlink() {
+            continue;
+        }
+        let (mut strings, mut addresses) = (HashSet::new(), HashSet::new());
+        records(&std::fs::read(&path).unwrap(), |record| match record {
+            Record::Preamble(preamble) if preamble.chunk.is_some() => {
+                strings.clear();
+                addresses.clear();
+            }
+            Record::StringLogdef(logdef) => {
+                strings.insert(logdef.address.unwrap());
+            }
+            Record::BacktraceLogdef(logdef) => {
+                addresses.insert(logdef.address.unwrap().0);
+            }
+            Record::Data(data) => {
+                assert!(strings.contains(&data.format.unwrap()));
+                assert!(strings.contains(&data.file.unwrap()));
+                for address in data.backtrace.into_iter().flatten() {
+                    let Value::Uint(address) = address else {
+                        panic!("an address is no integer");
+                    };
+                    assert!(addresses.contains(&address));
+                }
+                assert!(sequences.insert(data.sequence.unwrap()), "a sequence twice");
+                let first = data.args.unwrap().iter().next();
+                let Some(Value::Uint(number)) = first else {
+                    panic!("no number");
+                };
+                match data.level.unwrap() {
+                    Level::INFO => assert!(infos.insert(number), "{number} twice"),
+                    Level::WARN => assert!(warnings.insert(number), "{number} twice"),
+                    _ => {}
+                }
+            }
+            _ => {}
+        });
+    }
+    (infos, warnings)
+}

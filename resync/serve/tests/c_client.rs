@@ -1,0 +1,98 @@
+//! The C header, compiled as C11 and as C++17, against a service that accepts only strict records.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use logdef_fuchsia::diagnostics::{LogError, LogsData, Property};
+use logdef_fuchsia::structured::Profile;
+use logdef_serve::client::ask;
+use logdef_serve::service::{AppendFile, Request, Service, Settings};
+
+fn records_of_client_compiled_with(flags: &[&str]) -> Vec<LogsData> {
+    let directory = tempfile::tempdir().unwrap();
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let program = directory.path().join("c_client");
+    let compiled = Command::new("cc")
+        .args(flags)
+        .args(["-Wall", "-Wextra", "-Werror", "-pedantic", "-I"])
+        .arg(here.join("include"))
+        .arg(here.join("tests/c_client.c"))
+        .arg("-o")
+        .arg(&program)
+        .status()
+        .unwrap();
+    assert!(compiled.success());
+
+    let mut settings = Settings::new(directory.path());
+    settings.profile = Profile::Strict;
+    let records = directory.path().join("records");
+    let service = Service::bind(settings, |each| {
+        AppendFile::open(records, 1 << 20, each).map(|(file, _)| file)
+    })
+    .unwrap();
+    let stop = service.stop_handle();
+    let thread = std::thread::spawn(move || service.run());
+    assert!(
+        Command::new(&program)
+            .arg(directory.path())
+            .status()
+            .unwrap()
+            .success()
+    );
+    let start = Instant::now();
+    let data = loop {
+        let answer = ask(directory.path(), &Request::default()).unwrap();
+        let arrays = serde_json::Deserializer::from_reader(answer).into_iter::<Vec<LogsData>>();
+        let data: Vec<_> = arrays.flat_map(Result::unwrap).collect();
+        if data.len() == 3 {
+            break data;
+        }
+        assert!(start.elapsed() < Duration::from_secs(20), "{data:?}");
+        std::thread::sleep(Duration::from_millis(2));
+    };
+    stop.stop();
+    thread.join().unwrap().unwrap();
+    data
+}
+
+fn assert_as_sent(data: &[LogsData]) {
+    let keys = |index: usize| data[index].payload.as_ref().unwrap().keys.clone();
+    let text = |text: &str| Property::Text(text.to_owned());
+    assert_eq!(
+        keys(0),
+        [
+            ("empty", text("")),
+            ("floating", Property::Double(2.5)),
+            ("latin1", text("gr??")),
+            ("no", Property::Boolean(false)),
+            ("signed", Property::SignedInt(-5)),
+            ("surrogate", text("???")),
+            ("text", text("gr\u{fc}\u{df}")),
+            ("unsigned", Property::UnsignedInt(u64::MAX)),
+            ("yes", Property::Boolean(true)),
+        ]
+        .map(|(name, value)| (name.to_owned(), value))
+    );
+    assert_eq!(keys(1).len(), 1);
+    assert_eq!(data[1].metadata.raw_severity, Some(0x2e));
+    assert_eq!(
+        data[2].metadata.errors,
+        [LogError::DroppedLogs { count: 3 }]
+    );
+}
+
+#[test]
+fn the_header_works_in_c11() {
+    assert_as_sent(&records_of_client_compiled_with(&["-std=c11"]));
+}
+
+#[test]
+fn the_header_works_in_cpp17() {
+    assert_as_sent(&records_of_client_compiled_with(&[
+        "-x",
+        "c++",
+        "-std=c++17",
+        "-lstdc++",
+    ]));
+}

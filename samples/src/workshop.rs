@@ -1,0 +1,123 @@
+//! The workshop: builds the library, the command and the programs that the
+//! samples are, and runs them. Cargo has no stable way to depend on another
+//! package's C library or command, so it is called once more from here; what
+//! is built already costs nothing.
+
+use std::env;
+use std::ffi::OsStr;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+/// Where things were built, and with what.
+#[derive(Debug)]
+pub struct Workshop {
+    /// The folder with the commands and with `liblogdef.so` and `.a`.
+    pub built: PathBuf,
+}
+
+impl Workshop {
+    /// The workshop, with everything of ours built in the profile of the
+    /// program that asks.
+    ///
+    /// # Panics
+    ///
+    /// If something cannot be built.
+    pub fn open() -> &'static Workshop {
+        static WORKSHOP: OnceLock<Workshop> = OnceLock::new();
+        WORKSHOP.get_or_init(|| {
+            let mut built = env::current_exe().expect("this program has a path");
+            built.pop();
+            if built.ends_with("deps") {
+                built.pop();
+            }
+            let profile = match built.file_name().and_then(OsStr::to_str) {
+                Some("debug") | None => "dev",
+                Some(profile) => profile,
+            };
+            let cargo = env::var_os("CARGO").unwrap_or_else(|| env!("CARGO").into());
+            let mut command = Command::new(cargo);
+            command.current_dir(env!("CARGO_MANIFEST_DIR"));
+            command.args(["build", "--quiet", "--profile", profile, "--target-dir"]);
+            command.arg(built.parent().expect("a target folder"));
+            for package in ["logdef-capi", "logdef-cli", "logdef-samples"] {
+                command.args(["--package", package]);
+            }
+            run(&mut command);
+            // The name that programs look for, which installing it would make.
+            let _ = symlink("liblogdef.so", built.join("liblogdef.so.0"));
+            Workshop { built }
+        })
+    }
+
+    /// A command that was built: `logdef`, or a sample in Rust.
+    pub fn command(&self, name: &str) -> Command {
+        Command::new(self.built.join(name))
+    }
+
+    /// Compiles a program in C (`.c`) or C++ (`.cpp`) that logs, from sources
+    /// named from the project's folder, into `out`; `more` goes to the compiler
+    /// as it is.
+    ///
+    /// # Panics
+    ///
+    /// If the compiler finds anything to say.
+    pub fn compile(&self, sources: &[&str], out: &Path, more: &[&str]) {
+        let cpp = sources.iter().any(|source| source.ends_with(".cpp"));
+        let (variable, default, standard) = match cpp {
+            true => ("CXX", "c++", "-std=c++17"),
+            false => ("CC", "cc", "-std=c11"),
+        };
+        let compiler = env::var_os(variable).unwrap_or_else(|| default.into());
+        let mut command = Command::new(compiler);
+        // The logs will name the files as they are named here.
+        command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
+        command.args([standard, "-g", "-Og", "-pthread"]);
+        command.args(["-Wall", "-Wextra", "-Wformat=2", "-Wconversion", "-Werror"]);
+        command.arg("-Ilogger/capi/include").args(sources);
+        command.arg("-o").arg(out);
+        command.args(more);
+        command.arg("-L").arg(&self.built).arg("-llogdef");
+        command.arg(format!("-Wl,-rpath,{}", self.built.display()));
+        run(&mut command);
+    }
+
+    /// Compiles the sample server and its shared library into `folder`.
+    pub fn compile_server(&self, folder: &Path) -> PathBuf {
+        let server = folder.join("server");
+        let folder = folder.to_str().expect("a path in UTF-8");
+        let library = format!("{folder}/libcompress.so");
+        self.compile(
+            &["samples/c/compress.c"],
+            Path::new(&library),
+            &["-shared", "-fPIC"],
+        );
+        let rpath = format!("-Wl,-rpath,{folder}");
+        self.compile(
+            &["samples/c/server.c"],
+            &server,
+            &["-L", folder, "-lcompress", &rpath],
+        );
+        server
+    }
+}
+
+/// Runs a command to its end.
+///
+/// # Panics
+///
+/// If it cannot be run or does not succeed; with what it said.
+pub fn run(command: &mut Command) -> Output {
+    let output = command
+        .output()
+        .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(
+        output.status.success(),
+        "{command:?}: {}\n{}{}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    output
+}

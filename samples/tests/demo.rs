@@ -1,0 +1,26 @@
+//! The main job: the demo of the README does what it says.
+
+use logdef_samples::workshop::{Workshop, run};
+
+#[test]
+fn the_demo_shows_records_backtraces_and_damage() {
+    let output = run(&mut Workshop::open().command("demo"));
+    let text = String::from_utf8(output.stdout).unwrap();
+    for part in [
+        "signal: 9 (SIGKILL)",
+        // Records of the C program, its library and the Rust program.
+        "samples/c/server.c:",
+        "samples/c/compress.c:",
+        "samples/src/bin/orders.rs:",
+        // The backtrace of an error, named.
+        "open_file at ",
+        "samples/c/server.c:47",
+        // What was lost, and where.
+        "one bit flipped",
+        "): damage: ",
+        " lost of ",
+        "The reader found every one.",
+    ] {
+        assert!(text.contains(part), "no {part:?} in:\n{text}");
+    }
+}

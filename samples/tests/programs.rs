@@ -1,0 +1,76 @@
+//! The sample programs run to their end, and their logs say what they did.
+
+use logdef_samples::workshop::{Workshop, run};
+use std::path::Path;
+use std::process::Command;
+
+/// What `view` prints for a log.
+fn view(workshop: &Workshop, log: &Path) -> String {
+    let output = run(workshop.command("logdef").arg("view").arg(log));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn line<'t>(text: &'t str, part: &str) -> &'t str {
+    let line = text.lines().find(|line| line.contains(part));
+    line.unwrap_or_else(|| panic!("no line has {part:?}:\n{text}"))
+}
+
+#[test]
+fn the_server_and_its_library_log_in_c() {
+    let workshop = Workshop::open();
+    let folder = tempfile::tempdir().unwrap();
+    let server = workshop.compile_server(folder.path());
+    let log = folder.path().join("server.log");
+    run(Command::new(server).arg(&log).args(["0", "40"]));
+
+    let text = view(workshop, &log);
+    assert!(line(&text, "serving with 4 workers").contains("server.c"));
+    assert!(line(&text, "worker-2 is ready").contains("worker-2"));
+    assert_eq!(text.matches("served 40 requests").count(), 1);
+    assert_eq!(
+        text.matches("may not read /etc/passwd: Permission denied")
+            .count(),
+        8
+    );
+    assert_eq!(text.matches(" failed after ").count(), 8);
+    // From the shared library, with its own strings.
+    assert!(line(&text, " bytes, ratio ").contains("compress.c"));
+    // The backtrace of an error, from the place of the call outwards.
+    for function in ["open_file", "answer", "serve", "worker"] {
+        line(&text, function);
+    }
+}
+
+#[test]
+fn the_inventory_logs_in_cpp() {
+    let workshop = Workshop::open();
+    let folder = tempfile::tempdir().unwrap();
+    let inventory = folder.path().join("inventory");
+    workshop.compile(&["samples/cpp/inventory.cpp"], &inventory, &[]);
+    let log = folder.path().join("inventory.log");
+    run(Command::new(inventory).arg(&log));
+
+    let text = view(workshop, &log);
+    line(&text, "bolts: M8 is now 42.0");
+    line(&text, "liquids: oil is now 2.5");
+    line(&text, "100.0% of a shift done, flag 1, at 0x");
+    line(&text, "bolts: 100.0 of M8 wanted, 42.0 there");
+    line(&text, "Shelf<int>::take");
+    line(&text, "order refused: M8 (out of range)");
+}
+
+#[test]
+fn the_shop_logs_in_rust() {
+    let workshop = Workshop::open();
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("orders.log");
+    run(workshop.command("orders").arg(&log).args(["0", "24"]));
+
+    let text = view(workshop, &log);
+    assert!(line(&text, "3 clerks open the shop").contains("orders.rs"));
+    assert_eq!(text.matches(" asks for no ").count(), 2);
+    assert_eq!(text.matches(" turned down: empty order").count(), 2);
+    assert_eq!(text.matches(" EUR, by ").count(), 22);
+    line(&text, "orders::pack");
+    line(&text, "the shop closes");
+}

@@ -40,6 +40,8 @@ pub enum Verb {
     View(Box<View>),
     /// Account for every byte, and say what was lost
     Check(Check),
+    /// Count records by level, call site, run and thread, and over time
+    Stats(Box<Stats>),
     /// Write what survives to a clean file, with lost logdefs rebuilt
     Recover(Rewrite),
     /// Join logs into one, by time
@@ -50,10 +52,20 @@ pub enum Verb {
     Export(Export),
     /// Look into traces in the Fuchsia trace format, whoever wrote them
     Fxt(Fxt),
+    /// Put names to addresses in text: Fuchsia's symbolizer markup
+    Symbolize(Symbolize),
+    /// Print completions for a shell
+    Completions {
+        /// The shell
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page
+    Man,
 }
 
 /// What every verb reads.
-#[derive(Debug, ClapArgs)]
+#[derive(Clone, Debug, ClapArgs)]
 pub struct Source {
     /// Log files, directories of them (names in *.log, *.logdef, and those with .gz or
     /// .zst behind) and patterns; `-`, or nothing, is standard input
@@ -242,6 +254,34 @@ pub struct Check {
     /// Draw the files, a cell for each slice; as SVG to a file, if one is named
     #[arg(long, value_name = "OUT.svg", num_args = 0..=1)]
     pub map: Option<Option<PathBuf>>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct Stats {
+    #[command(flatten)]
+    pub source: Source,
+    #[command(flatten)]
+    pub images: Images,
+    #[command(flatten)]
+    pub filters: Filters,
+    /// Call sites to show
+    #[arg(long, default_value_t = 20, value_name = "N")]
+    pub top: usize,
+    /// As JSON, with all call sites
+    #[arg(long)]
+    pub json: bool,
+    /// Draw the rates over time to a file
+    #[arg(long, value_name = "OUT.svg")]
+    pub svg: Option<PathBuf>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct Symbolize {
+    /// Text files; `-`, or nothing, is standard input
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub images: Images,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -4,19 +4,39 @@ use crate::args::Check;
 use crate::failure::{DAMAGED, Failure};
 use crate::log::Log;
 use crate::output::Output;
-use crate::{escape, json, losses};
+use crate::{destination, escape, json, losses, map};
 use logdef_resync::{Account, GapKind, Recovery, Tally};
 use std::io::Write;
 use std::process::ExitCode;
 
 pub fn run(args: &Check) -> Result<ExitCode, Failure> {
-    let log = Log::open(&args.source)?;
+    let mut source = args.source.clone();
+    let picture = match &args.map {
+        // `--map app.log`: what is no picture is a log.
+        Some(Some(path)) if path.extension().is_none_or(|end| end != "svg") => {
+            source.files.insert(0, path.clone());
+            None
+        }
+        Some(picture) => picture.as_ref(),
+        None => None,
+    };
+    let log = Log::open(&source)?;
     log.must_hold_records()?;
     let clean = log.recovery.is_clean();
     let mut output = Output::new();
     match args.json {
         true => json::check(&log.recovery, &mut output.buffer),
         false => print(&log.recovery, &mut output.buffer),
+    }
+    if let Some(path) = picture {
+        let picture = map::svg(&log)?;
+        destination::write(path, |out| {
+            out.write_all(picture.as_bytes())
+                .map_err(|error| Failure::output(path, error))
+        })?;
+    } else if args.map.is_some() && !args.json {
+        let color = output.has_color();
+        map::text(&log, color, &mut output.buffer)?;
     }
     output.flush()?;
     Ok(match clean {

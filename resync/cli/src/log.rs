@@ -117,10 +117,15 @@ pub fn note(line: &str) {
 
 /// Images where the log says they are, and where the user says.
 pub fn images(images: &Images) -> LocatedImages {
-    LocatedImages::new(Locator::new(logdef_symbolizer::Options {
+    LocatedImages::new(locator(images))
+}
+
+/// Looks where the user says.
+pub fn locator(images: &Images) -> Locator {
+    Locator::new(logdef_symbolizer::Options {
         use_logged_paths: !images.no_logged_paths,
         image_dirs: images.image_dir.clone(),
         debug_dirs: images.debug_dir.clone(),
         ..logdef_symbolizer::Options::default()
-    }))
+    })
 }

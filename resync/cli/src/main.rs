@@ -10,6 +10,7 @@ mod check;
 mod clock;
 mod condition;
 mod destination;
+mod draw;
 mod dump;
 mod escape;
 mod export;
@@ -20,11 +21,15 @@ mod fxt;
 mod json;
 mod log;
 mod losses;
+mod manual;
+mod map;
 mod output;
 mod paths;
 mod printer;
 mod progress;
 mod recover;
+mod stats;
+mod symbolize;
 mod tabular;
 mod text;
 mod view;
@@ -57,6 +62,10 @@ fn run(args: Args) -> Result<ExitCode, Failure> {
         Verb::Merge(rewrite) => recover::merge(&rewrite),
         Verb::Dump(dump) => dump::run(&dump),
         Verb::Export(export) => export::run(&export),
+        Verb::Stats(stats) => stats::run(&stats),
+        Verb::Symbolize(symbolize) => symbolize::run(&symbolize),
+        Verb::Completions { shell } => manual::completions(shell),
+        Verb::Man => manual::page(),
         Verb::Fxt(fxt) => fxt::run(&fxt),
     }
 }

@@ -5,6 +5,6 @@ mod object;
 mod record;
 
 pub use check::check;
-pub use object::push_number;
+pub use object::{Object, list, push_number};
 
 pub use record::Writer;

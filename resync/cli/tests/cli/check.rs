@@ -103,3 +103,58 @@ fn records_that_stand_nowhere_are_told() {
         done.out
     );
 }
+
+/// A hundred zeros, then the example with one frame damaged and its end cut.
+fn spoilt() -> Log {
+    let mut log = Log {
+        bytes: vec![0; 100],
+        ..Log::default()
+    };
+    let example = example();
+    log.bytes.extend_from_slice(&example.bytes);
+    log.bytes[100 + example.frames[11].start + 20] ^= 1;
+    log.bytes.truncate(log.bytes.len() - 7);
+    log
+}
+
+#[test]
+fn a_map_has_a_cell_for_each_slice() {
+    let log = spoilt();
+    let done = on(&log, "check --map {}");
+    assert_eq!(done.status, 3);
+    let cells: String = done
+        .lines()
+        .iter()
+        .filter_map(|line| line.strip_prefix("  0x"))
+        .filter_map(|line| line.split_once(' '))
+        .map(|(_, cells)| cells)
+        .collect();
+    // Cells of two bytes.
+    assert_eq!(cells.chars().count(), log.bytes.len().div_ceil(2));
+    assert!(cells.starts_with(&"·".repeat(50)));
+    assert_eq!(cells.chars().nth(50), Some('█'));
+    let damage = 100 + example().frames[11].start;
+    assert_eq!(cells.chars().nth(damage / 2 + 1), Some('X'));
+    assert!(cells.ends_with('▒'));
+}
+
+#[test]
+fn a_map_can_be_a_picture() {
+    let files = Files::new();
+    let path = files.put("app.log", &spoilt().bytes);
+    let picture = files.path().join("out.svg");
+    let done = logdef(&format!("check --map {} {{}}", picture.display()), &path);
+    assert_eq!(done.status, 3, "{}", done.err);
+    let text = std::fs::read_to_string(&picture).unwrap();
+    assert!(text.starts_with("<svg ") && text.ends_with("</svg>\n"));
+    assert_eq!(
+        text.matches("<rect").count(),
+        1 + spoilt().bytes.len().div_ceil(2) + 4
+    );
+    assert!(text.contains(": damage</title>"));
+    // Never over a file that is there.
+    assert_eq!(
+        logdef(&format!("check --map {} {{}}", picture.display()), &path).status,
+        2
+    );
+}

@@ -8,5 +8,7 @@ mod fixture;
 mod follow;
 mod forms;
 mod inputs;
+mod manual;
 mod rewrite;
+mod stats;
 mod view;

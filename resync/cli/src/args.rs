@@ -1,6 +1,11 @@
 //! The command line.
 
+use crate::condition::Condition;
+use crate::filter::Site;
+use crate::when::{self, Moment};
 use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand, ValueEnum};
+use logdef_wire::Level;
+use regex::bytes::Regex;
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -31,22 +36,39 @@ read.";
 
 #[derive(Debug, Subcommand)]
 pub enum Verb {
-    /// Show records as text or JSON
-    View(View),
+    /// Show records, by time
+    View(Box<View>),
     /// Account for every byte, and say what was lost
     Check(Check),
+    /// Count records by level, call site, run and thread, and over time
+    Stats(Box<Stats>),
     /// Write what survives to a clean file, with lost logdefs rebuilt
     Recover(Rewrite),
     /// Join logs into one, by time
     Merge(Rewrite),
     /// Show frames and fields as they stand
     Dump(Dump),
+    /// Write records in a form that other tools read
+    Export(Export),
+    /// Look into traces in the Fuchsia trace format, whoever wrote them
+    Fxt(Fxt),
+    /// Put names to addresses in text: Fuchsia's symbolizer markup
+    Symbolize(Symbolize),
+    /// Print completions for a shell
+    Completions {
+        /// The shell
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page
+    Man,
 }
 
 /// What every verb reads.
-#[derive(Debug, ClapArgs)]
+#[derive(Clone, Debug, ClapArgs)]
 pub struct Source {
-    /// Log files; `-` is standard input
+    /// Log files, directories of them (names in *.log, *.logdef, and those with .gz or
+    /// .zst behind) and patterns; `-`, or nothing, is standard input
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Exit with status 3 if damage was found
@@ -76,17 +98,150 @@ pub struct View {
     pub source: Source,
     #[command(flatten)]
     pub images: Images,
+    #[command(flatten)]
+    pub filters: Filters,
     /// How records look
-    #[arg(short, long, value_enum, default_value = "short", value_name = "FORM")]
+    #[arg(
+        short,
+        long,
+        value_enum,
+        default_value = "short",
+        value_name = "FORM",
+        env = "LOGDEF_OUTPUT"
+    )]
     pub output: Form,
+    /// How times look in text for people
+    #[arg(
+        long,
+        value_enum,
+        default_value = "local",
+        value_name = "FORM",
+        env = "LOGDEF_TIME"
+    )]
+    pub time: TimeForm,
+    /// How backtraces look in text for people
+    #[arg(
+        long,
+        value_enum,
+        default_value = "short",
+        value_name = "FORM",
+        env = "LOGDEF_BACKTRACE"
+    )]
+    pub backtrace: Backtrace,
+    /// Say where formats and file names come from, where it is not the log
+    #[arg(long)]
+    pub provenance: bool,
+    /// Show neighbours from the same call site as one
+    #[arg(long)]
+    pub fold: bool,
+    /// Show so many records after each that was searched for
+    #[arg(short = 'A', long, value_name = "N", help_heading = "Context")]
+    pub after: Option<usize>,
+    /// Show so many records before each
+    #[arg(short = 'B', long, value_name = "N", help_heading = "Context")]
+    pub before: Option<usize>,
+    /// Show so many records before and after each
+    #[arg(short = 'C', long, value_name = "N", help_heading = "Context")]
+    pub context: Option<usize>,
+    /// Stop after so many records that match
+    #[arg(short = 'n', long, value_name = "N", help_heading = "Context")]
+    pub head: Option<u64>,
+    /// Show the last so many lines of records only; with --follow, begin with
+    /// them (10 unless told)
+    #[arg(
+        long,
+        value_name = "N",
+        conflicts_with = "head",
+        help_heading = "Context"
+    )]
+    pub tail: Option<usize>,
+    /// Go on as the logs grow and are rotated
+    #[arg(short, long, conflicts_with = "fold")]
+    pub follow: bool,
+}
+
+/// Which records. Run, process, thread and time choose the log that is looked
+/// at; the others search in it.
+#[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "Which records")]
+pub struct Filters {
+    /// At this level or above: trace, debug, info, warn, error, fatal or a number
+    #[arg(short, long, value_parser = level, value_name = "LEVEL")]
+    pub level: Option<Level>,
+    /// Not before: 2026-05-01T10:30:00Z, 10:30, yesterday, -15m
+    #[arg(long, value_parser = when::parse, allow_hyphen_values = true, value_name = "TIME")]
+    pub since: Option<Moment>,
+    /// Not after
+    #[arg(long, value_parser = when::parse, allow_hyphen_values = true, value_name = "TIME")]
+    pub until: Option<Moment>,
+    /// Whose message matches a regular expression
+    #[arg(short, long, value_name = "REGEX")]
+    pub grep: Option<Regex>,
+    /// From a place in the source: wal.c:120, db/wal.c
+    #[arg(long, value_parser = Site::parse, value_name = "FILE[:LINE]")]
+    pub site: Vec<Site>,
+    /// Logged by this program or library: its path, or the last parts of it
+    #[arg(long, value_name = "PATH")]
+    pub module: Vec<String>,
+    /// Of a thread: its number within the run, its tid, or its name
+    #[arg(long, value_name = "THREAD")]
+    pub thread: Vec<String>,
+    /// Of a process
+    #[arg(long, value_name = "PID")]
+    pub pid: Vec<u64>,
+    /// Of a run: 0 for the latest, -1 for the one before, 1 for the first, or its
+    /// 16 digits
+    #[arg(long, allow_hyphen_values = true, value_name = "RUN")]
+    pub run: Vec<String>,
+    /// With an argument that compares so, counted from 0, or a key: '0>5', '2=foo',
+    /// '1~part', 'user!=root'
+    #[arg(short = 'w', long = "where", value_parser = Condition::parse, value_name = "CONDITION")]
+    pub conditions: Vec<Condition>,
+}
+
+fn level(text: &str) -> Result<Level, String> {
+    Level::parse(text).ok_or_else(|| {
+        let names = Level::NAMED.map(|(_, name)| name.to_lowercase());
+        format!("try {}, or a number", names.join(", "))
+    })
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub enum TimeForm {
+    /// In the zone of this machine, or of TZ
+    Local,
+    /// In UTC
+    Utc,
+    /// Since the record before
+    Delta,
+    /// Of the machine's monotonic clock, as the kernel's messages have it
+    Mono,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub enum Backtrace {
+    /// With images and what lies below main
+    Full,
+    /// Functions and lines down to main; one that comes again is not repeated
+    Short,
+    /// Not at all
+    None,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub enum Form {
     /// A line each, for people
     Short,
+    /// Everything that is known, a line for each
+    Full,
     /// A JSON object each
     Json,
+    /// key=value pairs
+    Logfmt,
+    /// Comma-separated values, with a line that names them
+    Csv,
+    /// Messages alone, byte for byte: they can drive a terminal
+    Raw,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -96,6 +251,37 @@ pub struct Check {
     /// As JSON
     #[arg(long)]
     pub json: bool,
+    /// Draw the files, a cell for each slice; as SVG to a file, if one is named
+    #[arg(long, value_name = "OUT.svg", num_args = 0..=1)]
+    pub map: Option<Option<PathBuf>>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct Stats {
+    #[command(flatten)]
+    pub source: Source,
+    #[command(flatten)]
+    pub images: Images,
+    #[command(flatten)]
+    pub filters: Filters,
+    /// Call sites to show
+    #[arg(long, default_value_t = 20, value_name = "N")]
+    pub top: usize,
+    /// As JSON, with all call sites
+    #[arg(long)]
+    pub json: bool,
+    /// Draw the rates over time to a file
+    #[arg(long, value_name = "OUT.svg")]
+    pub svg: Option<PathBuf>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct Symbolize {
+    /// Text files; `-`, or nothing, is standard input
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub images: Images,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -113,6 +299,69 @@ pub struct Rewrite {
 pub struct Dump {
     #[command(flatten)]
     pub source: Source,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct Export {
+    #[command(flatten)]
+    pub source: Source,
+    #[command(flatten)]
+    pub images: Images,
+    /// The form
+    #[arg(long, value_enum, value_name = "FORM")]
+    pub to: Target,
+    /// fxt: what each record becomes
+    #[arg(long = "as", value_enum, default_value = "all", value_name = "FORM")]
+    pub form: FxtForm,
+    /// fxt: make times on one thread differ by at least a nanosecond, as some
+    /// viewers want
+    #[arg(long)]
+    pub break_ties: bool,
+    /// Where to write; `-` is standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Target {
+    /// The Fuchsia trace format: for Perfetto (ui.perfetto.dev) and Fuchsia's tools
+    Fxt,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum FxtForm {
+    /// Log records: Fuchsia's tools show them, Perfetto drops them
+    Log,
+    /// Instant events: marks on the threads' tracks, arguments in the details
+    Instant,
+    /// Both: every line shows in every reader
+    All,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct Fxt {
+    #[command(subcommand)]
+    pub verb: FxtVerb,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum FxtVerb {
+    /// Show every record, a line each
+    Dump(FxtSource),
+    /// Count records, warnings and gaps
+    Stat(FxtSource),
+    /// Say what is wrong; exit with status 3 if anything is
+    Check(FxtSource),
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct FxtSource {
+    /// Traces; `-`, or nothing, is standard input
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// As JSON, an object a line
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

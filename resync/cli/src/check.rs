@@ -4,20 +4,52 @@ use crate::args::Check;
 use crate::failure::{DAMAGED, Failure};
 use crate::log::Log;
 use crate::output::Output;
-use crate::text;
-use logdef_resync::{Account, GapKind, Tally};
+use crate::{destination, escape, json, losses, map};
+use logdef_resync::{Account, GapKind, Recovery, Tally};
 use std::io::Write;
 use std::process::ExitCode;
 
 pub fn run(args: &Check) -> Result<ExitCode, Failure> {
-    let log = Log::open(&args.source)?;
+    let mut source = args.source.clone();
+    let picture = match &args.map {
+        // `--map app.log`: what is no picture is a log.
+        Some(Some(path)) if path.extension().is_none_or(|end| end != "svg") => {
+            source.files.insert(0, path.clone());
+            None
+        }
+        Some(picture) => picture.as_ref(),
+        None => None,
+    };
+    let log = Log::open(&source)?;
     log.must_hold_records()?;
+    let clean = log.recovery.is_clean();
     let mut output = Output::new();
-    for account in log.recovery.accounts() {
-        print(account, &mut output.buffer);
+    match args.json {
+        true => json::check(&log.recovery, &mut output.buffer),
+        false => print(&log.recovery, &mut output.buffer),
     }
-    let out = &mut output.buffer;
-    for thread in log.recovery.threads() {
+    if let Some(path) = picture {
+        let picture = map::svg(&log)?;
+        destination::write(path, |out| {
+            out.write_all(picture.as_bytes())
+                .map_err(|error| Failure::output(path, error))
+        })?;
+    } else if args.map.is_some() && !args.json {
+        let color = output.has_color();
+        map::text(&log, color, &mut output.buffer)?;
+    }
+    output.flush()?;
+    Ok(match clean {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::from(DAMAGED),
+    })
+}
+
+fn print(recovery: &Recovery, out: &mut Vec<u8>) {
+    for account in recovery.accounts() {
+        print_account(account, out);
+    }
+    for thread in recovery.threads() {
         if thread.lost + thread.dropped + thread.before_first > 0 {
             let _ = writeln!(
                 out,
@@ -31,25 +63,26 @@ pub fn run(args: &Check) -> Result<ExitCode, Failure> {
             );
         }
     }
-    for conflict in log.recovery.tables().conflicts() {
-        let _ = writeln!(out, "{}", text::conflict(conflict));
+    for conflict in recovery.tables().conflicts() {
+        push_line(&losses::conflict(conflict), out);
     }
-    let clean = log.recovery.is_clean();
-    let verdict = if clean { "clean" } else { "damaged" };
-    let _ = writeln!(out, "{verdict}: {} records lost", log.recovery.lost());
-    output.flush()?;
-    Ok(if clean {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::from(DAMAGED)
-    })
+    let verdict = match recovery.is_clean() {
+        true => "clean",
+        false => "damaged",
+    };
+    let lost = losses::count(recovery.lost(), "record");
+    let _ = writeln!(out, "{verdict}: {lost} lost");
 }
 
-fn print(account: &Account, out: &mut Vec<u8>) {
-    let _ = writeln!(
+fn print_account(account: &Account, out: &mut Vec<u8>) {
+    push_line(
+        &format!(
+            "{}: {}, {}",
+            account.name,
+            losses::count(account.bytes, "byte"),
+            losses::count(account.data(), "record")
+        ),
         out,
-        "{}: {} bytes, {} records",
-        account.name, account.bytes, account.records[127]
     );
     let share = |tally: &Tally| match account.bytes {
         0 => 0.0,
@@ -71,13 +104,19 @@ fn print(account: &Account, out: &mut Vec<u8>) {
     }
     for report in &account.gaps {
         if report.gap.kind != GapKind::Padding {
-            let _ = writeln!(out, "  {}", text::gap(&account.name, report));
+            push_line(&format!("  {}", losses::gap(&account.name, report)), out);
         }
     }
     if account.gaps_unlisted > 0 {
         let _ = writeln!(out, "  and {} more gaps", account.gaps_unlisted);
     }
-    for line in text::losses(account) {
-        let _ = writeln!(out, "  {line}");
+    for line in losses::of(account) {
+        push_line(&format!("  {line}"), out);
     }
+}
+
+/// A line that quotes names.
+fn push_line(line: &str, out: &mut Vec<u8>) {
+    escape::push(line.as_bytes(), out);
+    out.push(b'\n');
 }

@@ -33,7 +33,7 @@ fn push_char(c: char, out: &mut Vec<u8>) {
 }
 
 /// Separators that end lines, and marks that turn text around.
-fn is_unruly(c: char) -> bool {
+pub fn is_unruly(c: char) -> bool {
     matches!(
         c,
         '\u{2028}' | '\u{2029}' | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}'

@@ -3,8 +3,11 @@
 
 use std::fmt;
 use std::io;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+/// The command line makes no sense; clap's own.
+const USAGE: u8 = 2;
 /// Damage was found.
 pub const DAMAGED: u8 = 3;
 /// Nothing could be read.
@@ -17,16 +20,41 @@ pub enum Failure {
     Unreadable(String),
     /// The output could not be written.
     Output(String, io::Error),
+    /// The output is there already.
+    Exists(PathBuf),
+    /// What was asked for makes no sense with this log.
+    Usage(String),
     /// Whoever read the output has gone.
     OutputClosed,
 }
 
 impl Failure {
+    /// Writing to `path` failed.
+    pub fn output(path: &Path, error: io::Error) -> Failure {
+        match path == Path::new("-") {
+            true => error.into(),
+            false => Failure::Output(path.display().to_string(), error),
+        }
+    }
+
+    /// Reading the inputs, or writing `path` from them, failed.
+    pub fn rewriting(path: &Path, error: logdef_resync::Error) -> Failure {
+        if error.name() != "output" {
+            return error.into();
+        }
+        let cause = match error.cause().raw_os_error() {
+            Some(number) => io::Error::from_raw_os_error(number),
+            None => error.cause().kind().into(),
+        };
+        Failure::output(path, cause)
+    }
+
     /// The exit status.
     pub fn status(&self) -> ExitCode {
         match self {
             Failure::Unreadable(_) => ExitCode::from(UNREADABLE),
             Failure::Output(..) => ExitCode::FAILURE,
+            Failure::Exists(_) | Failure::Usage(_) => ExitCode::from(USAGE),
             Failure::OutputClosed => ExitCode::SUCCESS,
         }
     }
@@ -37,6 +65,12 @@ impl fmt::Display for Failure {
         match self {
             Failure::Unreadable(why) => f.write_str(why),
             Failure::Output(name, error) => write!(f, "cannot write {name}: {error}"),
+            Failure::Exists(path) => write!(
+                f,
+                "{} is there already: name another file, or remove it",
+                path.display()
+            ),
+            Failure::Usage(why) => f.write_str(why),
             Failure::OutputClosed => f.write_str("output closed"),
         }
     }

@@ -2,9 +2,11 @@
 
 use crate::args::{Images, Source};
 use crate::failure::{DAMAGED, Failure};
+use crate::progress::Progress;
+use crate::{escape, losses, paths};
 use logdef_resync::{Input, LocatedImages, Recovery};
 use logdef_symbolizer::Locator;
-use std::path::{Path, PathBuf};
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 /// The logs that a verb works on.
@@ -18,7 +20,10 @@ impl Log {
     /// them could not be read.
     pub fn open(source: &Source) -> Result<Log, Failure> {
         let inputs = inputs(source)?;
-        let recovery = Recovery::of(&inputs)?;
+        let total = inputs.iter().map(Input::len).sum();
+        let mut progress = Progress::new(total);
+        let options = logdef_resync::Options::default();
+        let recovery = Recovery::with(&inputs, &options, |done| progress.reached(done))?;
         Ok(Log { inputs, recovery })
     }
 
@@ -32,9 +37,25 @@ impl Log {
         }
         let names: Vec<_> = accounts.iter().map(|account| &*account.name).collect();
         Err(Failure::Unreadable(format!(
-            "no log record in {}: is it a log of logdef?",
+            "{}: no frame in {bytes} bytes: is it a log of logdef? `logdef dump` shows what stands there",
             names.join(", ")
         )))
+    }
+
+    /// Says what was lost, in a few lines on standard error.
+    pub fn report(&self) {
+        for account in self.recovery.accounts() {
+            for line in losses::of(account) {
+                note(&line);
+            }
+        }
+        for conflict in self.recovery.tables().conflicts() {
+            note(&losses::conflict(conflict));
+        }
+        let lost = self.recovery.lost();
+        if lost > 0 {
+            note(&format!("{} lost in all", losses::count(lost, "record")));
+        }
     }
 
     /// The exit status of a verb that did its work.
@@ -49,34 +70,62 @@ impl Log {
 /// Opens the inputs; those that cannot be opened are named, and only if none
 /// is left it is a failure.
 pub fn inputs(source: &Source) -> Result<Vec<Input>, Failure> {
-    let dash = [PathBuf::from("-")];
-    let files = match &source.files[..] {
-        [] => &dash[..],
-        files => files,
-    };
     let mut inputs = Vec::new();
     let mut problems = Vec::new();
-    for path in files {
-        match Input::open(Path::new(path)) {
+    for path in paths::of(&source.files) {
+        let input = path.and_then(|path| match Input::open(&path) {
+            Ok(input) => Ok(input),
+            Err(error) => Err(unreadable(&error)),
+        });
+        match input {
             Ok(input) => inputs.push(input),
-            Err(error) => problems.push(error.to_string()),
+            Err(problem) => problems.push(problem),
         }
     }
     if inputs.is_empty() {
         return Err(Failure::Unreadable(problems.join("; ")));
     }
     for problem in problems {
-        anstream::eprintln!("logdef: {problem}");
+        say(&problem);
     }
     Ok(inputs)
 }
 
+fn unreadable(error: &logdef_resync::Error) -> String {
+    let cause = match error.cause().kind() {
+        io::ErrorKind::NotFound => "there is no such file".into(),
+        io::ErrorKind::PermissionDenied => "no permission to read it".into(),
+        _ => error.cause().to_string(),
+    };
+    format!("cannot read {}: {cause}", error.name())
+}
+
+/// A line on standard error that is about the command.
+pub fn say(line: &str) {
+    note(&format!("logdef: {line}"));
+}
+
+/// A line on standard error that is about a log. Names of files, of programs
+/// and what decoders quote can hold anything.
+pub fn note(line: &str) {
+    let mut out = Vec::new();
+    escape::push(line.as_bytes(), &mut out);
+    out.push(b'\n');
+    // Nobody is left to hear that standard error is closed.
+    let _ = anstream::stderr().write_all(&out);
+}
+
 /// Images where the log says they are, and where the user says.
 pub fn images(images: &Images) -> LocatedImages {
-    LocatedImages::new(Locator::new(logdef_symbolizer::Options {
+    LocatedImages::new(locator(images))
+}
+
+/// Looks where the user says.
+pub fn locator(images: &Images) -> Locator {
+    Locator::new(logdef_symbolizer::Options {
         use_logged_paths: !images.no_logged_paths,
         image_dirs: images.image_dir.clone(),
         debug_dirs: images.debug_dir.clone(),
         ..logdef_symbolizer::Options::default()
-    }))
+    })
 }

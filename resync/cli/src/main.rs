@@ -7,15 +7,34 @@
 
 mod args;
 mod check;
+mod clock;
+mod condition;
+mod destination;
+mod draw;
 mod dump;
 mod escape;
+mod export;
 mod failure;
+mod filter;
+mod follow;
+mod fxt;
 mod json;
 mod log;
+mod losses;
+mod manual;
+mod map;
 mod output;
+mod paths;
+mod printer;
+mod progress;
 mod recover;
+mod stats;
+mod symbolize;
+mod tabular;
 mod text;
 mod view;
+mod viewer;
+mod when;
 
 use args::{Args, Verb};
 use failure::Failure;
@@ -28,7 +47,7 @@ fn main() -> ExitCode {
         // Whoever reads our output had enough: `logdef … | head`.
         Err(Failure::OutputClosed) => ExitCode::SUCCESS,
         Err(failure) => {
-            anstream::eprintln!("logdef: {failure}");
+            log::say(&failure.to_string());
             failure.status()
         }
     }
@@ -42,5 +61,11 @@ fn run(args: Args) -> Result<ExitCode, Failure> {
         Verb::Recover(rewrite) => recover::recover(&rewrite),
         Verb::Merge(rewrite) => recover::merge(&rewrite),
         Verb::Dump(dump) => dump::run(&dump),
+        Verb::Export(export) => export::run(&export),
+        Verb::Stats(stats) => stats::run(&stats),
+        Verb::Symbolize(symbolize) => symbolize::run(&symbolize),
+        Verb::Completions { shell } => manual::completions(shell),
+        Verb::Man => manual::page(),
+        Verb::Fxt(fxt) => fxt::run(&fxt),
     }
 }

@@ -1,32 +1,48 @@
 //! Records as lines for people.
 
+use crate::args::{Backtrace, TimeForm};
+use crate::clock::{self, Clock};
 use crate::escape;
+use crate::json::push_number;
 use anstyle::{AnsiColor, Style};
-use jiff::Timestamp;
-use jiff::tz::TimeZone;
-use logdef_resync::{Account, Conflict, Function, GapReport, Provenance, Resolved, StackEntry};
+use logdef_resync::{Function, Provenance, Resolved, StackEntry, Text};
 use logdef_wire::record::Note;
-use logdef_wire::{Level, Run, ThreadNumber};
+use logdef_wire::{Level, Value};
 use std::io::Write;
+
+/// What lies below these functions is how every program, or every thread of a
+/// Rust program, begins.
+const BOTTOMS: [&str; 3] = [
+    "main",
+    "std::sys::backtrace::__rust_begin_short_backtrace",
+    "std::backtrace::__rust_begin_short_backtrace",
+];
+
+/// How records look.
+#[derive(Clone, Copy, Debug)]
+pub struct Look {
+    pub color: bool,
+    pub time: TimeForm,
+    pub backtrace: Backtrace,
+    pub provenance: bool,
+}
 
 /// Writes records, and remembers what the next is likely to share.
 pub struct Writer {
-    color: bool,
-    zone: TimeZone,
-    /// The last second that was written, and its text.
-    second: Option<i64>,
-    second_text: Vec<u8>,
+    look: Look,
+    clock: Clock,
     message: Vec<u8>,
+    /// The stack that was written last, to say when it comes again.
+    stack: Vec<u64>,
 }
 
 impl Writer {
-    pub fn new(color: bool) -> Writer {
+    pub fn new(look: Look) -> Writer {
         Writer {
-            color,
-            zone: TimeZone::system(),
-            second: None,
-            second_text: Vec::new(),
+            look,
+            clock: Clock::new(look.time),
             message: Vec::new(),
+            stack: Vec::new(),
         }
     }
 
@@ -34,7 +50,7 @@ impl Writer {
     /// frame of its backtrace.
     pub fn record(&mut self, record: &Resolved<'_>, stack: &[StackEntry], out: &mut Vec<u8>) {
         let data = &record.data;
-        self.time(data.time, out);
+        self.clock.push(data.time, record.run, out);
         out.push(b' ');
         self.level(data.level, out);
         out.extend_from_slice(b" [");
@@ -43,11 +59,109 @@ impl Writer {
             _ => out.extend_from_slice(b"thread"),
         }
         if let Some(sequence) = data.sequence {
-            let _ = write!(out, "/{}", sequence.number().0);
+            out.push(b'/');
+            push_number(sequence.number().0, out);
         }
         out.extend_from_slice(b"] ");
-        self.place(record, out);
+        place(record, out);
         out.extend_from_slice(b": ");
+        self.rest(record, out);
+        self.stack(stack, out);
+    }
+
+    /// Everything that is known, a line for each.
+    pub fn full(&mut self, record: &Resolved<'_>, stack: &[StackEntry], out: &mut Vec<u8>) {
+        let data = &record.data;
+        self.clock.push(data.time, record.run, out);
+        out.push(b' ');
+        self.level(data.level, out);
+        out.push(b' ');
+        self.rest(record, out);
+        let mut line = |name: &str, value: &[u8]| {
+            let _ = write!(out, "    {name:9} ");
+            escape::push(value, out);
+            out.push(b'\n');
+        };
+        let mut text = Vec::new();
+        place(record, &mut text);
+        line("at", &text);
+        if let Some(time) = data.time {
+            text.clear();
+            clock::push_rfc3339(time, &mut text);
+            line("time", &text);
+        }
+        if let Some(format) = record.format.bytes {
+            line("format", format);
+        }
+        if let Some(args) = data.args.filter(|args| !args.is_empty()) {
+            text.clear();
+            for (number, arg) in args.iter().enumerate() {
+                if number > 0 {
+                    text.extend_from_slice(b", ");
+                }
+                logdef_resync::push_value(arg, &mut text);
+            }
+            line("arguments", &text);
+        }
+        if let Some(sequence) = data.sequence {
+            let mut about = format!("{}", sequence.number().0);
+            if let Some(tid) = record.thread.and_then(|thread| thread.tid) {
+                about += &format!(", tid {tid}");
+            }
+            about += &format!(", record {}", sequence.count());
+            line("thread", about.as_bytes());
+        }
+        if let Some(run) = data.run {
+            let pid = record.run.and_then(|run| run.pid);
+            let pid = pid.map_or(String::new(), |pid| format!(", pid {pid}"));
+            line("run", format!("{run:016x}{pid}").as_bytes());
+        }
+        if let Some(image) = record.image {
+            line("image", &image.path);
+        }
+        let stands = format!(
+            "input {}, byte {:#x}",
+            record.place.input, record.place.offset
+        );
+        line("stands", stands.as_bytes());
+        self.stack(stack, out);
+    }
+
+    /// What the log says about itself.
+    pub fn note(&mut self, note: &Note<'_>, stack: &[StackEntry], out: &mut Vec<u8>) {
+        self.clock.push(note.time, None, out);
+        out.extend_from_slice(b" -- ");
+        let kind = note.kind.and_then(|kind| kind.name()).unwrap_or("note");
+        out.extend_from_slice(kind.as_bytes());
+        if let Some(signal) = note.signal {
+            let _ = write!(out, " {signal}");
+        }
+        if let Some(address) = note.address {
+            let _ = write!(out, " at {address:#x}", address = address.0);
+        }
+        if let Some(text) = note.text {
+            out.extend_from_slice(b": ");
+            escape::push(text, out);
+        }
+        out.push(b'\n');
+        self.stack(stack, out);
+    }
+
+    /// So many more records came from the call site of the one before, the last
+    /// at this time.
+    pub fn folded(&mut self, more: u64, last: Option<u64>, out: &mut Vec<u8>) {
+        let _ = write!(out, "    … {more} more from there, the last ");
+        match last {
+            // A distance would be one from the first.
+            Some(time) => clock::push_rfc3339(time, out),
+            None => out.extend_from_slice(b"without a time"),
+        }
+        out.push(b'\n');
+    }
+
+    /// Message, keys, and where the strings come from.
+    fn rest(&mut self, record: &Resolved<'_>, out: &mut Vec<u8>) {
+        let data = &record.data;
         if let Some(dropped) = data.dropped {
             let _ = write!(out, "({dropped} dropped before) ");
         }
@@ -64,88 +178,55 @@ impl Writer {
                 escape::push(&self.message, out);
             }
         }
-        out.push(b'\n');
-        for (number, entry) in stack.iter().enumerate() {
-            self.stack_entry(number, entry, out);
-        }
-    }
-
-    /// What the log says about itself.
-    pub fn note(&mut self, note: &Note<'_>, out: &mut Vec<u8>) {
-        self.time(note.time, out);
-        out.extend_from_slice(b" -- ");
-        let kind = note.kind.and_then(|kind| kind.name()).unwrap_or("note");
-        out.extend_from_slice(kind.as_bytes());
-        if let Some(signal) = note.signal {
-            let _ = write!(out, " {signal}");
-        }
-        if let Some(address) = note.address {
-            let _ = write!(out, " at {address:#x}", address = address.0);
-        }
-        if let Some(text) = note.text {
-            out.extend_from_slice(b": ");
-            escape::push(text, out);
+        if self.look.provenance {
+            push_provenance("format", &record.format, out);
+            push_provenance("file", &record.file, out);
         }
         out.push(b'\n');
-    }
-
-    fn time(&mut self, time: Option<u64>, out: &mut Vec<u8>) {
-        let Some(time) = time else {
-            out.extend_from_slice(b"                  no time  ");
-            return;
-        };
-        let (second, nanos) = ((time / 1_000_000_000) as i64, time % 1_000_000_000);
-        if self.second != Some(second) {
-            self.second = Some(second);
-            self.second_text.clear();
-            let _ = match Timestamp::from_second(second) {
-                Ok(time) => {
-                    let civil = time.to_zoned(self.zone.clone());
-                    write!(self.second_text, "{}", civil.strftime("%Y-%m-%d %H:%M:%S"))
-                }
-                // A number no calendar reaches is shown as it stands.
-                Err(_) => write!(self.second_text, "@{second}"),
-            };
-        }
-        out.extend_from_slice(&self.second_text);
-        let mut digits = *b".000000";
-        let mut micros = nanos / 1000;
-        for digit in digits[1..].iter_mut().rev() {
-            *digit = b'0' + (micros % 10) as u8;
-            micros /= 10;
-        }
-        out.extend_from_slice(&digits);
     }
 
     fn level(&self, level: Option<Level>, out: &mut Vec<u8>) {
         let style = match level {
-            _ if !self.color => Style::new(),
+            _ if !self.look.color => Style::new(),
             Some(level) if level >= Level::ERROR => AnsiColor::Red.on_default().bold(),
             Some(level) if level >= Level::WARN => AnsiColor::Yellow.on_default(),
             Some(level) if level >= Level::INFO => AnsiColor::Green.on_default(),
             _ => Style::new().dimmed(),
         };
-        let _ = match level {
-            Some(level) => match level.name() {
-                Some(name) => write!(out, "{style}{name:5}{style:#}"),
-                None => write!(out, "{style}{level}{style:#}"),
-            },
-            None => write!(out, "-----"),
-        };
+        if style != Style::new() {
+            let _ = write!(out, "{style}");
+        }
+        match level.map(|level| (level, level.name())) {
+            Some((_, Some(name))) => {
+                out.extend_from_slice(name.as_bytes());
+                out.extend_from_slice(&b"     "[name.len().min(5)..]);
+            }
+            Some((level, None)) => drop(write!(out, "{level}")),
+            None => out.extend_from_slice(b"-----"),
+        }
+        if style != Style::new() {
+            let _ = write!(out, "{style:#}");
+        }
     }
 
-    /// `file:line`, as far as they are known.
-    fn place(&self, record: &Resolved<'_>, out: &mut Vec<u8>) {
-        match (record.file.bytes, record.data.file) {
-            (Some(file), _) => escape::push(file, out),
-            (None, Some(address)) => drop(write!(out, "?{:#x}", address.0)),
-            (None, None) => out.push(b'?'),
+    fn stack(&mut self, stack: &[StackEntry], out: &mut Vec<u8>) {
+        if stack.is_empty() || self.look.backtrace == Backtrace::None {
+            return;
         }
-        if let Some(line) = record.data.line {
-            let _ = write!(out, ":{line}");
+        if self.look.backtrace == Backtrace::Short {
+            let addresses = stack.iter().map(|entry| entry.address.0);
+            if addresses.clone().eq(self.stack.iter().copied()) {
+                out.extend_from_slice(b"    (the same backtrace)\n");
+                return;
+            }
+            self.stack.clear();
+            self.stack.extend(addresses);
         }
-        if record.file.provenance == Provenance::Reconstructed && record.file.bytes.is_none() {
-            out.push(b'?');
+        for (number, entry) in stack.iter().enumerate() {
+            self.stack_entry(number, entry, out);
+            if self.look.backtrace == Backtrace::Short && is_bottom(entry) {
+                break;
+            }
         }
     }
 
@@ -156,7 +237,7 @@ impl Writer {
             push_function(function, out);
             if function.inlined {
                 out.extend_from_slice(b" (inlined)");
-            } else {
+            } else if self.look.backtrace == Backtrace::Full {
                 push_image(entry, out);
             }
             out.push(b'\n');
@@ -177,6 +258,43 @@ impl Writer {
         push_image(entry, out);
         out.push(b'\n');
     }
+}
+
+/// `file:line`, as far as they are known.
+fn place(record: &Resolved<'_>, out: &mut Vec<u8>) {
+    match (record.file.bytes, record.data.file) {
+        (Some(file), _) => escape::push(file, out),
+        (None, Some(address)) => drop(write!(out, "?{:#x}", address.0)),
+        (None, None) => out.push(b'?'),
+    }
+    if let Some(line) = record.data.line {
+        out.push(b':');
+        push_number(line, out);
+    }
+}
+
+fn push_provenance(what: &str, text: &Text<'_>, out: &mut Vec<u8>) {
+    let from = match text.provenance {
+        Provenance::Logged => return,
+        Provenance::Reconstructed => "from the image",
+        Provenance::Missing => "missing",
+    };
+    let _ = write!(out, " ({what} {from})");
+}
+
+fn is_bottom(entry: &StackEntry) -> bool {
+    let name = entry.functions.last().and_then(|f| f.function.as_deref());
+    name.is_some_and(|name| {
+        BOTTOMS.iter().any(|bottom| {
+            name.starts_with(bottom) && {
+                let rest = &name[bottom.len()..];
+                rest.is_empty()
+                    || rest.starts_with("::h")
+                    || rest.starts_with('(')
+                    || rest.starts_with('<')
+            }
+        })
+    })
 }
 
 fn push_function(function: &Function, out: &mut Vec<u8>) {
@@ -211,91 +329,9 @@ fn push_image(entry: &StackEntry, out: &mut Vec<u8>) {
 }
 
 /// A value without quotes.
-fn push_bare(value: logdef_wire::Value<'_>, out: &mut Vec<u8>) {
+pub fn push_bare(value: Value<'_>, out: &mut Vec<u8>) {
     match value {
-        logdef_wire::Value::Raw(bytes) => out.extend_from_slice(bytes),
+        Value::Raw(bytes) => out.extend_from_slice(bytes),
         value => logdef_resync::push_value(value, out),
     }
-}
-
-/// A gap as a line: where, what, and what it cost.
-pub fn gap(name: &str, report: &GapReport) -> String {
-    let gap = &report.gap;
-    let mut line = format!(
-        "{name}: bytes {:#x}..{:#x} ({}): {}",
-        gap.offset,
-        gap.end(),
-        gap.len,
-        gap.kind
-    );
-    if report.lost > 0 || gap.is_damage() {
-        let about = if report.exact { "" } else { "at least " };
-        line += &format!(", {about}{} records lost", report.lost);
-        if report.lost > 0 && !report.threads.is_empty() {
-            line += &format!(" of {}", threads(&report.threads));
-        }
-    }
-    line
-}
-
-fn threads(threads: &[(Run, ThreadNumber)]) -> String {
-    let names = threads
-        .iter()
-        .take(4)
-        .map(|(run, number)| format!("{run:016x}/{}", number.0));
-    let mut list = names.collect::<Vec<_>>().join(", ");
-    if threads.len() > 4 {
-        list += &format!(" and {} more threads", threads.len() - 4);
-    }
-    list
-}
-
-/// What an input lost beyond its gaps, a line each.
-pub fn losses(account: &Account) -> Vec<String> {
-    let name = &account.name;
-    let mut lines = Vec::new();
-    for hole in &account.holes {
-        lines.push(format!(
-            "{name}: thread {:016x}/{}: records {} to {} are missing where no byte is",
-            hole.run,
-            hole.number.0,
-            hole.from,
-            hole.from + hole.lost - 1
-        ));
-    }
-    for malformed in &account.malformed_list {
-        lines.push(format!(
-            "{name}: frame at {:#x}: malformed record: {}",
-            malformed.offset, malformed.error
-        ));
-    }
-    if account.suspect > 0 {
-        lines.push(format!(
-            "{name}: {} suspect frames left out: found in damage, and of a run that nothing vouches for",
-            account.suspect
-        ));
-    }
-    if account.repeated > 0 {
-        lines.push(format!(
-            "{name}: {} records are here more than once",
-            account.repeated
-        ));
-    }
-    lines
-}
-
-/// Two logdefs that disagree.
-pub fn conflict(conflict: &Conflict) -> String {
-    let show = |text: &[u8]| {
-        let mut out = Vec::new();
-        escape::push(text, &mut out);
-        String::from_utf8_lossy(&out).into_owned()
-    };
-    format!(
-        "logdef {:016x}:{:#x} is both \"{}\" and \"{}\"; each run keeps its own",
-        conflict.magic,
-        conflict.address.0,
-        show(&conflict.first),
-        show(&conflict.second)
-    )
 }

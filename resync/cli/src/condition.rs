@@ -1,0 +1,204 @@
+//! Conditions on the typed arguments of records: `0>5`, `2=foo`, `user!=root`.
+
+use logdef_wire::Value;
+use logdef_wire::record::Data;
+use std::cmp::Ordering;
+
+/// One comparison of an argument with a constant.
+#[derive(Clone, Debug)]
+pub struct Condition {
+    argument: Argument,
+    operator: Operator,
+    text: Vec<u8>,
+    number: Option<Number>,
+}
+
+#[derive(Clone, Debug)]
+enum Argument {
+    /// By its place, from 0.
+    Place(usize),
+    /// A structured key.
+    Key(Vec<u8>),
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Operator {
+    Equal,
+    NotEqual,
+    Less,
+    AtMost,
+    Greater,
+    AtLeast,
+    /// The text occurs in the argument.
+    Contains,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Number {
+    Integer(i128),
+    Double(f64),
+}
+
+/// Longer ones first: `<=` is no `<`.
+const OPERATORS: [(&str, Operator); 8] = [
+    ("!=", Operator::NotEqual),
+    ("<=", Operator::AtMost),
+    (">=", Operator::AtLeast),
+    ("==", Operator::Equal),
+    ("=", Operator::Equal),
+    ("<", Operator::Less),
+    (">", Operator::Greater),
+    ("~", Operator::Contains),
+];
+
+impl Condition {
+    /// Parses `argument operator constant`.
+    pub fn parse(text: &str) -> Result<Condition, String> {
+        let wrong =
+            || format!("{text:?} is no condition: try 0>5, 2=foo, 1~part (arguments count from 0)");
+        let at = text.find(['!', '<', '>', '=', '~']).ok_or_else(wrong)?;
+        let (argument, rest) = text.split_at(at);
+        let argument = argument.trim();
+        let (sign, operator) = OPERATORS
+            .into_iter()
+            .find(|(sign, _)| rest.starts_with(sign))
+            .ok_or_else(wrong)?;
+        let constant = rest[sign.len()..].trim();
+        let argument = match argument.parse() {
+            Ok(place) => Argument::Place(place),
+            Err(_) if argument.is_empty() => return Err(wrong()),
+            Err(_) => Argument::Key(argument.as_bytes().to_vec()),
+        };
+        Ok(Condition {
+            argument,
+            operator,
+            text: constant.as_bytes().to_vec(),
+            number: Number::parse(constant),
+        })
+    }
+
+    /// Whether a record has the argument and it compares so.
+    pub fn holds(&self, data: &Data<'_>) -> bool {
+        let found = match &self.argument {
+            Argument::Place(place) => data.args.and_then(|args| args.iter().nth(*place)),
+            Argument::Key(wanted) => data.keys.and_then(|keys| {
+                let mut pairs = keys.iter();
+                let is_wanted = |key: Value<'_>| key.as_raw() == Some(wanted);
+                pairs.find_map(|(key, value)| is_wanted(key).then_some(value))
+            }),
+        };
+        found.is_some_and(|value| self.compares(value))
+    }
+
+    fn compares(&self, value: Value<'_>) -> bool {
+        let order = match value {
+            Value::Raw(bytes) if self.operator == Operator::Contains => {
+                return contains(bytes, &self.text);
+            }
+            // Text is neither more nor less than a number.
+            Value::Raw(_) if self.number.is_some() && self.operator.is_order() => None,
+            Value::Raw(bytes) => Some(bytes.cmp(&self.text)),
+            Value::Bool(value) => Some(value.to_string().as_bytes().cmp(&self.text)),
+            Value::Nil => match &self.text[..] {
+                b"nil" | b"null" => Some(Ordering::Equal),
+                _ => None,
+            },
+            Value::Uint(value) => self.compare(Number::Integer(value.into())),
+            Value::Int(value) => self.compare(Number::Integer(value.into())),
+            Value::Float(value) => self.compare(Number::Double(value)),
+            _ => None,
+        };
+        match self.operator {
+            Operator::Equal => order == Some(Ordering::Equal),
+            Operator::NotEqual => order != Some(Ordering::Equal),
+            Operator::Less => order == Some(Ordering::Less),
+            Operator::AtMost => order.is_some_and(Ordering::is_le),
+            Operator::Greater => order == Some(Ordering::Greater),
+            Operator::AtLeast => order.is_some_and(Ordering::is_ge),
+            Operator::Contains => false,
+        }
+    }
+
+    fn compare(&self, value: Number) -> Option<Ordering> {
+        match (value, self.number?) {
+            (Number::Integer(value), Number::Integer(constant)) => Some(value.cmp(&constant)),
+            (value, constant) => value.as_f64().partial_cmp(&constant.as_f64()),
+        }
+    }
+}
+
+impl Operator {
+    fn is_order(self) -> bool {
+        !matches!(
+            self,
+            Operator::Equal | Operator::NotEqual | Operator::Contains
+        )
+    }
+}
+
+impl Number {
+    /// Decimal, hexadecimal as `%p` prints it, or with a point or an exponent.
+    fn parse(text: &str) -> Option<Number> {
+        if let Some(digits) = text.strip_prefix("0x") {
+            return i128::from_str_radix(digits, 16).ok().map(Number::Integer);
+        }
+        match text.parse() {
+            Ok(integer) => Some(Number::Integer(integer)),
+            Err(_) => text.parse().ok().map(Number::Double),
+        }
+    }
+
+    fn as_f64(self) -> f64 {
+        match self {
+            Number::Integer(value) => value as f64,
+            Number::Double(value) => value,
+        }
+    }
+}
+
+fn contains(bytes: &[u8], part: &[u8]) -> bool {
+    part.is_empty() || bytes.windows(part.len()).any(|window| window == part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn holds(condition: &str, value: Value<'_>) -> bool {
+        Condition::parse(condition).unwrap().compares(value)
+    }
+
+    #[test]
+    fn numbers_compare_by_value_whatever_their_types() {
+        assert!(holds("0>5", Value::Uint(6)));
+        assert!(!holds("0>5", Value::Uint(5)));
+        assert!(holds("0>=5", Value::Float(5.0)));
+        assert!(holds("0<-1.5", Value::Int(-2)));
+        assert!(holds("0 = 18446744073709551615", Value::Uint(u64::MAX)));
+        assert!(!holds("0=18446744073709551614", Value::Uint(u64::MAX)));
+        assert!(holds("0=0xff", Value::Uint(255)));
+        assert!(holds("0!=3", Value::Uint(4)));
+        assert!(!holds("0<1", Value::Float(f64::NAN)));
+    }
+
+    #[test]
+    fn text_compares_as_text() {
+        assert!(holds("2=foo", Value::Raw(b"foo")));
+        assert!(!holds("2=foo", Value::Raw(b"food")));
+        assert!(holds("2~oo", Value::Raw(b"food")));
+        assert!(holds("2!=foo", Value::Raw(b"bar")));
+        assert!(holds("2=", Value::Raw(b"")));
+        assert!(!holds("2=foo", Value::Uint(1)));
+        assert!(holds("2>b", Value::Raw(b"c")));
+        assert!(!holds("2>5", Value::Raw(b"6")));
+        assert!(holds("2=5", Value::Raw(b"5")));
+        assert!(holds("2=true", Value::Bool(true)));
+    }
+
+    #[test]
+    fn what_is_no_condition_is_refused() {
+        for text in ["", "5", ">5", "0", "!", "x!y"] {
+            assert!(Condition::parse(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! `fxt`: traces in the Fuchsia trace format, whoever wrote them.
+
+use crate::args::{Fxt, FxtSource, FxtVerb};
+use crate::failure::{DAMAGED, Failure};
+use crate::log;
+use logdef_fuchsia::fxt::{self, Format};
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+pub fn run(args: &Fxt) -> Result<ExitCode, Failure> {
+    let (FxtVerb::Dump(source) | FxtVerb::Stat(source) | FxtVerb::Check(source)) = &args.verb;
+    let format = match source.json {
+        true => Format::Json,
+        false => Format::Text,
+    };
+    let mut status = ExitCode::SUCCESS;
+    for (path, trace) in traces(source)? {
+        // The library's errors do not tell its input from its output.
+        let mut out = Guarded {
+            out: BufWriter::new(io::stdout().lock()),
+            error: None,
+        };
+        let done = match &args.verb {
+            FxtVerb::Dump(_) => fxt::dump(trace, &mut out, format).map(|_| true),
+            FxtVerb::Stat(_) => fxt::stat(trace, &mut out, format).map(|_| true),
+            FxtVerb::Check(_) => {
+                fxt::check(trace, &mut out, format).map(|checked| checked.is_clean())
+            }
+        };
+        if let Some(error) = out.error.take() {
+            return Err(error.into());
+        }
+        let is_clean =
+            done.map_err(|error| Failure::Unreadable(format!("{}: {error}", path.display())))?;
+        out.flush()?;
+        if !is_clean {
+            status = ExitCode::from(DAMAGED);
+        }
+    }
+    Ok(status)
+}
+
+type Trace<'p> = (&'p Path, Box<dyn Read>);
+
+fn traces(source: &FxtSource) -> Result<Vec<Trace<'_>>, Failure> {
+    let dash = Path::new("-");
+    let paths: Vec<&Path> = match &source.files[..] {
+        [] => vec![dash],
+        files => files.iter().map(|path| &**path).collect(),
+    };
+    let mut traces: Vec<Trace<'_>> = Vec::new();
+    let mut problems = Vec::new();
+    for path in paths {
+        if path == dash {
+            traces.push((path, Box::new(io::stdin().lock())));
+            continue;
+        }
+        match File::open(path) {
+            Ok(file) => traces.push((path, Box::new(file))),
+            Err(error) => problems.push(format!("cannot read {}: {error}", path.display())),
+        }
+    }
+    if traces.is_empty() {
+        return Err(Failure::Unreadable(problems.join("; ")));
+    }
+    for problem in problems {
+        log::say(&problem);
+    }
+    Ok(traces)
+}
+
+/// An output that remembers that it failed.
+struct Guarded<W> {
+    out: W,
+    error: Option<io::Error>,
+}
+
+impl<W: Write> Write for Guarded<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let result = self.out.write(bytes);
+        self.keep(result)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let result = self.out.flush();
+        self.keep(result)
+    }
+}
+
+impl<W> Guarded<W> {
+    fn keep<T>(&mut self, result: io::Result<T>) -> io::Result<T> {
+        result.map_err(|error| {
+            let kind = error.kind();
+            self.error = Some(error);
+            kind.into()
+        })
+    }
+}

@@ -1,0 +1,10 @@
+//! What verbs say to machines. JSON.md lists the keys.
+
+mod check;
+mod object;
+mod record;
+
+pub use check::check;
+pub use object::{Object, list, push_number};
+
+pub use record::Writer;

@@ -1,0 +1,165 @@
+//! Objects and values as JSON.
+//!
+//! Numbers stand as numbers, 64-bit integers in full. JSON has no infinities
+//! and no NaN: those stand as the strings `"inf"`, `"-inf"` and `"nan"`. Text
+//! that is not UTF-8 has U+FFFD where its bytes are none.
+
+use crate::escape;
+use logdef_wire::Value;
+use std::io::Write;
+
+/// An object under construction.
+pub struct Object<'o> {
+    out: &'o mut Vec<u8>,
+    is_first: bool,
+}
+
+impl<'o> Object<'o> {
+    pub fn begin(out: &'o mut Vec<u8>) -> Self {
+        out.push(b'{');
+        Object {
+            out,
+            is_first: true,
+        }
+    }
+
+    pub fn key(&mut self, key: &str) -> &mut Vec<u8> {
+        if !std::mem::take(&mut self.is_first) {
+            self.out.push(b',');
+        }
+        self.out.push(b'"');
+        self.out.extend_from_slice(key.as_bytes());
+        self.out.extend_from_slice(b"\":");
+        self.out
+    }
+
+    pub fn number(&mut self, key: &str, value: Option<u64>) {
+        if let Some(value) = value {
+            push_number(value, self.key(key));
+        }
+    }
+
+    pub fn bool(&mut self, key: &str, value: bool) {
+        let _ = write!(self.key(key), "{value}");
+    }
+
+    pub fn string(&mut self, key: &str, value: &[u8]) {
+        push_string(value, self.key(key));
+    }
+
+    pub fn text(&mut self, key: &str, value: Option<&[u8]>) {
+        if let Some(value) = value {
+            self.string(key, value);
+        }
+    }
+
+    pub fn end(self) {
+        self.out.push(b'}');
+    }
+}
+
+pub fn list<T>(out: &mut Vec<u8>, items: impl Iterator<Item = T>, push: impl Fn(T, &mut Vec<u8>)) {
+    out.push(b'[');
+    for (index, item) in items.enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        push(item, out);
+    }
+    out.push(b']');
+}
+
+pub fn push_value(value: Value<'_>, out: &mut Vec<u8>) {
+    let _ = match value {
+        Value::Nil => write!(out, "null"),
+        Value::Bool(value) => write!(out, "{value}"),
+        Value::Uint(value) => {
+            push_number(value, out);
+            Ok(())
+        }
+        Value::Int(value) => write!(out, "{value}"),
+        Value::Float(value) if value.is_finite() => write!(out, "{value:?}"),
+        Value::Float(value) if value.is_nan() => write!(out, "\"nan\""),
+        Value::Float(value) => write!(out, "\"{value}\""),
+        Value::Raw(bytes) => {
+            push_string(bytes, out);
+            Ok(())
+        }
+        Value::Array(array) => {
+            list(out, array.iter(), push_value);
+            Ok(())
+        }
+        Value::Map(_) | Value::Ext(..) => write!(out, "null"),
+    };
+}
+
+/// Appends a number, without the machinery of formats.
+pub fn push_number(mut value: u64, out: &mut Vec<u8>) {
+    let mut digits = [0; 20];
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (value % 10) as u8;
+        value /= 10;
+        if value == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[at..]);
+}
+
+/// Appends a string in quotes.
+pub fn push_string(bytes: &[u8], out: &mut Vec<u8>) {
+    out.push(b'"');
+    let is_plain = |byte: &u8| matches!(byte, 0x20..=0x7e) && !matches!(byte, b'"' | b'\\');
+    match bytes.iter().all(is_plain) {
+        true => out.extend_from_slice(bytes),
+        false => push_escaped(bytes, out),
+    }
+    out.push(b'"');
+}
+
+fn push_escaped(bytes: &[u8], out: &mut Vec<u8>) {
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            let _ = match c {
+                '"' => write!(out, "\\\""),
+                '\\' => write!(out, "\\\\"),
+                '\n' => write!(out, "\\n"),
+                '\t' => write!(out, "\\t"),
+                // C1, DEL and marks of direction are legal in JSON, and still
+                // drive terminals.
+                c if c.is_control() || escape::is_unruly(c) => {
+                    write!(out, "\\u{:04x}", c as u32)
+                }
+                c => write!(out, "{c}"),
+            };
+        }
+        if !chunk.invalid().is_empty() {
+            out.extend_from_slice("\u{fffd}".as_bytes());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(value: Value<'_>) -> String {
+        let mut out = Vec::new();
+        push_value(value, &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn values_keep_their_types() {
+        assert_eq!(value(Value::Uint(u64::MAX)), "18446744073709551615");
+        assert_eq!(value(Value::Float(1.0)), "1.0");
+        assert_eq!(value(Value::Float(f64::NEG_INFINITY)), "\"-inf\"");
+        assert_eq!(value(Value::Float(f64::NAN)), "\"nan\"");
+        assert_eq!(
+            value(Value::Raw(b"a\"\x1b\\\xff")),
+            "\"a\\\"\\u001b\\\\\u{fffd}\""
+        );
+    }
+}

@@ -1,0 +1,97 @@
+//! A record as an object on a line. JSON.md says what the keys mean; absent
+//! means unknown.
+
+use super::object::{Object, list, push_number, push_string, push_value};
+use logdef_resync::{Resolved, StackEntry};
+use logdef_wire::{Level, Run};
+
+/// Writes records, and keeps the room that each of them needs.
+#[derive(Default)]
+pub struct Writer {
+    message: Vec<u8>,
+    /// The last run, and its text.
+    run: Option<Run>,
+    run_text: Vec<u8>,
+}
+
+impl Writer {
+    /// Appends a record.
+    pub fn record(&mut self, record: &Resolved<'_>, stack: &[StackEntry], out: &mut Vec<u8>) {
+        let data = &record.data;
+        let mut object = Object::begin(out);
+        object.number("time_ns", data.time);
+        if let Some(level) = data.level {
+            push_level(level, object.key("level"));
+        }
+        if let Some(run) = data.run {
+            if self.run != Some(run) {
+                self.run = Some(run);
+                self.run_text = format!("{run:016x}").into_bytes();
+            }
+            object.string("run", &self.run_text);
+        }
+        object.number("pid", record.run.and_then(|run| run.pid));
+        object.number("thread", data.thread);
+        object.number("thread_number", data.sequence.map(|s| s.number().0));
+        let thread = record.thread;
+        object.text(
+            "thread_name",
+            thread.and_then(|thread| thread.name.as_deref()),
+        );
+        object.number("tid", thread.and_then(|thread| thread.tid));
+        object.number("sequence", data.sequence.map(|s| s.count()));
+        object.text("image", record.image.map(|image| &image.path[..]));
+        object.text("file", record.file.bytes);
+        object.number("line", data.line);
+        object.text("format", record.format.bytes);
+        if let Some(args) = data.args {
+            list(object.key("args"), args.iter(), push_value);
+        }
+        self.message.clear();
+        record.message(&mut self.message);
+        object.string("message", &self.message);
+        if !stack.is_empty() {
+            list(object.key("backtrace"), stack.iter(), stack_entry);
+        }
+        object.end();
+        out.push(b'\n');
+    }
+}
+
+fn push_level(level: Level, out: &mut Vec<u8>) {
+    match level.name() {
+        Some(name) => {
+            out.push(b'"');
+            out.extend_from_slice(name.as_bytes());
+            out.push(b'"');
+        }
+        None => push_string(level.to_string().as_bytes(), out),
+    }
+}
+
+fn stack_entry(entry: &StackEntry, out: &mut Vec<u8>) {
+    let logged = entry.logged.as_ref();
+    let mut object = Object::begin(out);
+    push_number(entry.address.0, object.key("address"));
+    let path = entry.image.as_ref().map(|(image, _)| &image.path[..]);
+    object.text(
+        "image",
+        path.or(logged.and_then(|logged| logged.fname.as_deref())),
+    );
+    object.number("svma", entry.image.as_ref().map(|(_, address)| address.0));
+    object.text("symbol", logged.and_then(|logged| logged.sname.as_deref()));
+    if !entry.functions.is_empty() {
+        list(
+            object.key("functions"),
+            entry.functions.iter(),
+            |function, out| {
+                let mut object = Object::begin(out);
+                object.text("function", function.function.as_deref().map(str::as_bytes));
+                object.text("file", function.file.as_deref().map(str::as_bytes));
+                object.number("line", function.line.map(u64::from));
+                object.end();
+            },
+        );
+    }
+    object.end();
+}

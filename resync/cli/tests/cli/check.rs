@@ -1,0 +1,160 @@
+//! `check`: what became of every byte.
+
+use crate::fixture::*;
+use serde_json::{Value, json};
+
+fn json(log: &Log) -> (i32, Value) {
+    let done = on(log, "check --json {}");
+    (done.status, serde_json::from_str(&done.out).unwrap())
+}
+
+#[test]
+fn a_clean_log_is_clean() {
+    let done = on(&example(), "check {}");
+    assert_eq!(done.status, 0);
+    assert!(
+        done.out.ends_with("clean: 0 records lost\n"),
+        "{}",
+        done.out
+    );
+}
+
+#[test]
+fn a_torn_end_is_clean() {
+    let mut log = example();
+    log.bytes.truncate(log.bytes.len() - 7);
+    let done = on(&log, "check {}");
+    assert_eq!(done.status, 0, "{}", done.out);
+    assert!(done.out.contains("torn: the file was cut inside a frame"));
+    assert_eq!(on(&log, "view --strict {}").status, 0);
+}
+
+#[test]
+fn damage_is_status_3_with_bytes_and_records() {
+    let mut log = example();
+    let frame = log.frames[11].clone();
+    log.bytes[frame.start + 20] ^= 1;
+    let done = on(&log, "check {}");
+    assert_eq!(done.status, 3);
+    let bytes = format!("bytes {:#x}..{:#x}", frame.start, frame.end);
+    assert!(done.out.contains(&bytes), "{}", done.out);
+    assert!(
+        done.out.ends_with("damaged: 1 record lost\n"),
+        "{}",
+        done.out
+    );
+}
+
+#[test]
+fn as_json_every_byte_has_a_state() {
+    let mut log = example();
+    let frame = log.frames[11].clone();
+    log.bytes[frame.start + 20] ^= 1;
+    let torn = log.bytes.len() - 5;
+    log.bytes.truncate(torn);
+    let (status, found) = json(&log);
+    assert_eq!(status, 3);
+    assert_eq!(found["clean"], false);
+    assert_eq!(found["lost"], 1);
+    let file = &found["files"][0];
+    let states = ["frames", "padding", "torn", "damage"];
+    let sum: u64 = states
+        .iter()
+        .map(|state| file[state]["bytes"].as_u64().unwrap())
+        .sum();
+    assert_eq!(sum, log.bytes.len() as u64);
+    assert_eq!(file["records"]["data"], 8);
+    let gap = &file["gaps"][0];
+    assert_eq!(gap["offset"], frame.start);
+    assert_eq!(gap["bytes"], frame.len());
+    assert_eq!(gap["state"], "damage");
+    assert_eq!(gap["lost"], 1);
+    assert_eq!(gap["exact"], true);
+    assert_eq!(
+        gap["threads"],
+        json!([{ "run": "000000000000abcd", "number": 0 }])
+    );
+    assert_eq!(file["gaps"][1]["state"], "torn");
+}
+
+#[test]
+fn a_clean_log_is_clean_as_json() {
+    let (status, found) = json(&example());
+    assert_eq!((status, &found["clean"]), (0, &Value::Bool(true)));
+    assert_eq!(found["threads"].as_array().unwrap().len(), 2);
+    assert_eq!(found["threads"][0]["records"], 5);
+}
+
+#[test]
+fn records_that_stand_nowhere_are_told() {
+    let log = example();
+    let mut holey = Log::default();
+    for (index, frame) in log.frames.iter().enumerate() {
+        if index != 11 {
+            holey.bytes.extend_from_slice(&log.bytes[frame.clone()]);
+        }
+    }
+    let done = on(&holey, "check {}");
+    // No byte is damaged: these records are elsewhere.
+    assert_eq!(done.status, 0, "{}", done.out);
+    assert!(
+        done.out.contains("record 1 is missing where no byte is"),
+        "{}",
+        done.out
+    );
+}
+
+/// A hundred zeros, then the example with one frame damaged and its end cut.
+fn spoilt() -> Log {
+    let mut log = Log {
+        bytes: vec![0; 100],
+        ..Log::default()
+    };
+    let example = example();
+    log.bytes.extend_from_slice(&example.bytes);
+    log.bytes[100 + example.frames[11].start + 20] ^= 1;
+    log.bytes.truncate(log.bytes.len() - 7);
+    log
+}
+
+#[test]
+fn a_map_has_a_cell_for_each_slice() {
+    let log = spoilt();
+    let done = on(&log, "check --map {}");
+    assert_eq!(done.status, 3);
+    let cells: String = done
+        .lines()
+        .iter()
+        .filter_map(|line| line.strip_prefix("  0x"))
+        .filter_map(|line| line.split_once(' '))
+        .map(|(_, cells)| cells)
+        .collect();
+    // Cells of two bytes.
+    assert_eq!(cells.chars().count(), log.bytes.len().div_ceil(2));
+    assert!(cells.starts_with(&"·".repeat(50)));
+    assert_eq!(cells.chars().nth(50), Some('█'));
+    let damage = 100 + example().frames[11].start;
+    assert_eq!(cells.chars().nth(damage / 2 + 1), Some('X'));
+    assert!(cells.ends_with('▒'));
+}
+
+#[test]
+fn a_map_can_be_a_picture() {
+    let files = Files::new();
+    let path = files.put("app.log", &spoilt().bytes);
+    let picture = files.path().join("out.svg");
+    let done = logdef(&format!("check --map {} {{}}", picture.display()), &path);
+    assert_eq!(done.status, 3, "{}", done.err);
+    let text = std::fs::read_to_string(&picture).unwrap();
+    assert!(text.starts_with("<svg ") && text.ends_with("</svg>\n"));
+    assert_eq!(
+        text.matches("<rect").count(),
+        1 + spoilt().bytes.len().div_ceil(2) + 4
+    );
+    assert!(text.contains(": damage</title>"));
+    // Never over a file that is there.
+    assert_eq!(
+        logdef(&format!("check --map {} {{}}", picture.display()), &path).status,
+        2
+    );
+}

@@ -1,0 +1,82 @@
+//! `view --follow`: logs that grow.
+
+use crate::fixture::*;
+use std::fs::OpenOptions;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdout, Stdio};
+
+/// A command that follows, and its lines.
+struct Following {
+    child: Child,
+    lines: std::io::Lines<BufReader<ChildStdout>>,
+}
+
+impl Following {
+    fn new(words: &str, path: &std::path::Path) -> Following {
+        let mut child = command()
+            .args(["view", "-o", "raw", "--follow"])
+            .args(words.split_whitespace())
+            .arg(path)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        Following { child, lines }
+    }
+
+    fn line(&mut self) -> String {
+        self.lines.next().unwrap().unwrap()
+    }
+}
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn what_is_appended_comes_whole_and_with_its_strings() {
+    let log = example();
+    let files = Files::new();
+    let half = log.frames[12].start + 10;
+    let path = files.put("app.log", &log.bytes[..half]);
+    let mut following = Following::new("--tail 1", &path);
+    assert_eq!(following.line(), "accepted alpha:2");
+    let mut file = OpenOptions::new().append(true).open(&path).unwrap();
+    file.write_all(&log.bytes[half..]).unwrap();
+    assert_eq!(following.line(), "took 1.500 ms");
+    assert_eq!(following.line(), "accepted alpha:4");
+}
+
+#[test]
+fn a_file_that_is_not_there_yet_is_waited_for() {
+    let files = Files::new();
+    let path = files.path().join("app.log");
+    let mut following = Following::new("--head 1 --grep took", &path);
+    std::fs::write(&path, example().bytes).unwrap();
+    assert_eq!(following.line(), "took 0.500 ms");
+    assert!(following.lines.next().is_none(), "it ends at the head");
+    assert_eq!(following.child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn rotation_is_followed() {
+    let files = Files::new();
+    let path = files.put("app.log", &example().bytes);
+    let mut following = Following::new("--tail 1", &path);
+    assert_eq!(following.line(), "accepted beta:9");
+    std::fs::rename(&path, files.path().join("app.log.1")).unwrap();
+    let next = example_of(logdef_wire::Run(9), 9, EPOCH + 100 * SECOND);
+    std::fs::write(&path, next.bytes).unwrap();
+    assert_eq!(following.line(), "accepted alpha:0");
+}
+
+#[test]
+fn standard_input_cannot_be_followed() {
+    let done = run(command().args(["view", "--follow", "-"]), b"");
+    assert_eq!(done.status, 2);
+    assert!(done.err.contains("--follow needs files"));
+}

@@ -1,0 +1,126 @@
+//! What the command reads: files, standard input, directories, patterns,
+//! compressed ones; and what it says of those it cannot read.
+
+use crate::fixture::*;
+use logdef_wire::Run;
+
+#[test]
+fn standard_input_is_read_for_a_dash_and_for_nothing() {
+    let bytes = example().bytes;
+    let dash = run(command().arg("-"), &bytes);
+    let nothing = run(&mut command(), &bytes);
+    assert_eq!(dash.lines().len(), 10);
+    assert_eq!(dash.out, nothing.out);
+    assert_eq!(nothing.status, 0);
+}
+
+#[test]
+fn a_concatenation_shows_as_the_sum_of_its_parts() {
+    let first = example_of(Run(1), 11, EPOCH);
+    let second = example_of(Run(2), 22, EPOCH + 100 * SECOND);
+    let mut both = first.bytes.clone();
+    both.extend_from_slice(&second.bytes);
+    let files = Files::new();
+    let path = files.put("both.log", &both);
+    let sum = on(&first, "{}").out + &on(&second, "{}").out;
+    assert_eq!(logdef("{}", &path).out, sum);
+
+    let one = files.put("1.log", &first.bytes);
+    let two = files.put("2.log", &second.bytes);
+    assert_eq!(run(command().arg(&two).arg(&one), b"").out, sum);
+}
+
+#[test]
+fn directories_and_patterns_name_logs() {
+    let files = Files::new();
+    files.put("a.log", &example_of(Run(1), 11, EPOCH).bytes);
+    files.put("b.log.1", &example_of(Run(2), 22, EPOCH).bytes);
+    files.put("notes.txt", b"no log");
+    assert_eq!(logdef("{}", files.path()).lines().len(), 20);
+    assert_eq!(logdef("{}/*.log*", files.path()).lines().len(), 20);
+    assert_eq!(logdef("{}/a*", files.path()).lines().len(), 10);
+    let done = logdef("{}/*.none", files.path());
+    assert_eq!(done.status, 4);
+    assert!(done.err.starts_with("logdef: no file matches "));
+}
+
+#[test]
+fn a_missing_file_is_one_clear_line_and_status_4() {
+    let files = Files::new();
+    let done = logdef("{}/missing.log", files.path());
+    assert_eq!((done.status, &*done.out), (4, ""));
+    let path = files.path().display();
+    assert_eq!(
+        done.err,
+        format!("logdef: cannot read {path}/missing.log: there is no such file\n")
+    );
+}
+
+#[test]
+fn an_empty_directory_is_one_clear_line_and_status_4() {
+    let files = Files::new();
+    let done = logdef("{}", files.path());
+    assert_eq!(done.status, 4);
+    assert_eq!(done.err.lines().count(), 1, "{}", done.err);
+    assert!(done.err.contains("no log in directory"));
+}
+
+#[test]
+fn one_missing_file_of_two_does_not_hide_the_other() {
+    let files = Files::new();
+    let path = files.put("app.log", &example().bytes);
+    let done = run(command().arg("missing.log").arg(&path), b"");
+    assert_eq!(done.lines().len(), 10);
+    assert!(done.err.contains("missing.log"));
+}
+
+#[test]
+fn bytes_that_are_no_log_are_status_4() {
+    let files = Files::new();
+    let path = files.put("noise", &b"just some text\n".repeat(1000));
+    for verb in [
+        "",
+        "check",
+        "recover -o out.log",
+        "export --to fxt -o out.fxt",
+    ] {
+        let done = logdef(&format!("{verb} {{}}"), &path);
+        assert_eq!((done.status, &*done.out), (4, ""), "{verb}");
+        assert!(done.err.contains("no frame in 15000 bytes"), "{}", done.err);
+    }
+}
+
+#[test]
+fn an_empty_file_is_a_log_of_nothing() {
+    let files = Files::new();
+    let path = files.put("empty.log", b"");
+    let done = logdef("{}", &path);
+    assert_eq!((done.status, &*done.out, &*done.err), (0, "", ""));
+}
+
+#[test]
+fn a_wrong_command_line_is_status_2() {
+    let files = Files::new();
+    let path = files.put("app.log", &example().bytes);
+    for words in [
+        "--nonsense {}",
+        "view --level loud {}",
+        "view --since someday {}",
+        "view --grep ( {}",
+        "view --where nonsense {}",
+        "recover {}",
+    ] {
+        let done = logdef(words, &path);
+        assert_eq!((done.status, &*done.out), (2, ""), "{words}");
+        assert!(done.err.starts_with("error: "), "{}", done.err);
+    }
+}
+
+#[test]
+fn names_of_files_cannot_drive_the_terminal() {
+    let files = Files::new();
+    let path = files.path().join("a\x1b[2Jb.log");
+    let done = run(command().arg(&path), b"");
+    assert_eq!(done.status, 4);
+    assert!(!done.err.contains('\x1b'), "{:?}", done.err);
+}

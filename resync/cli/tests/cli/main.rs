@@ -1,0 +1,14 @@
+//! The command as its users drive it: logs made with the encoders of
+//! `logdef-wire`, the real binary, its streams and its exit status.
+
+mod check;
+mod export;
+mod filter;
+mod fixture;
+mod follow;
+mod forms;
+mod inputs;
+mod manual;
+mod rewrite;
+mod stats;
+mod view;

@@ -45,7 +45,9 @@ fn a_handler_needs_little_stack_to_walk_and_less_when_rules_are_known() {
     let (cold, warm) = (uses[0], uses[1]);
     eprintln!("cold {cold}, warm {warm}, the signal's own {base}");
     let (most_cold, most_warm) = if cfg!(debug_assertions) {
-        (16 << 10, 8 << 10)
+        // Dependencies are optimized in these builds too, which inlines what would
+        // be calls and gives each of them the stack of all.
+        (20 << 10, 8 << 10)
     } else {
         (7 << 10, 2 << 10)
     };

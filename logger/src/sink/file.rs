@@ -153,12 +153,16 @@ impl LogFile {
     /// file was last, in case a daemon closed our descriptor.
     pub fn claim(&self, arena: &Arena, units: u64, path: &CStr) -> Result<Claim, Refusal> {
         let capacity = self.capacity.load(Ordering::Relaxed);
-        let at = self.claimed.fetch_add(units, Ordering::AcqRel);
-        if at + units > capacity {
-            // Nobody needs the number; keep it from creeping towards overflow.
-            self.claimed.fetch_sub(units, Ordering::AcqRel);
-            return Err(Refusal::Full);
-        }
+        // A multiple of its own size, because the page cache can use large folios
+        // only where they are aligned; what is passed over stays a hole.
+        let aligned = |claimed: u64| claimed.next_multiple_of(units);
+        let claimed = self
+            .claimed
+            .fetch_update(Ordering::AcqRel, Ordering::Relaxed, |claimed| {
+                let end = aligned(claimed) + units;
+                (end <= capacity).then_some(end)
+            });
+        let at = aligned(claimed.map_err(|_| Refusal::Full)?);
         let unit = self.first.load(Ordering::Relaxed) + at;
         match self.supply(arena, at, units, path) {
             Ok(()) => Ok(Claim { unit, units }),

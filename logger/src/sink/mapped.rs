@@ -104,8 +104,8 @@ impl Mapped {
             arena: Arena::new(),
             files: [const { LogFile::new() }; FILES],
             current: AtomicU64::new(0),
-            // 0 is no chunk.
-            next_unit: AtomicU64::new(1),
+            // 0 is no chunk, and a file is aligned like its largest chunks.
+            next_unit: AtomicU64::new(CHUNKS[CHUNKS.len() - 1] / UNIT),
             file_units: AtomicU64::new(0),
             names: Names::new(),
             no_space_until: AtomicU64::new(0),
@@ -148,7 +148,8 @@ impl Mapped {
     fn place_for(&self, units: u64) -> Option<u64> {
         let all = self.arena.units();
         for _ in 0..64 {
-            let first = self.next_unit.fetch_add(units, Ordering::Relaxed);
+            let step = units.next_multiple_of(CHUNKS[CHUNKS.len() - 1] / UNIT);
+            let first = self.next_unit.fetch_add(step, Ordering::Relaxed);
             let (from, to) = (first % all, first % all + units);
             let wraps = to > all;
             let wide = first + units > u32::MAX as u64;

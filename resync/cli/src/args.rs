@@ -49,7 +49,7 @@ pub enum Verb {
     /// Show frames and fields as they stand
     Dump(Dump),
     /// Write records in a form that other tools read
-    Export(Export),
+    Export(Box<Export>),
     /// Look into traces in the Fuchsia trace format, whoever wrote them
     Fxt(Fxt),
     /// Put names to addresses in text: Fuchsia's symbolizer markup
@@ -307,6 +307,8 @@ pub struct Export {
     pub source: Source,
     #[command(flatten)]
     pub images: Images,
+    #[command(flatten)]
+    pub filters: Filters,
     /// The form
     #[arg(long, value_enum, value_name = "FORM")]
     pub to: Target,
@@ -326,6 +328,9 @@ pub struct Export {
 pub enum Target {
     /// The Fuchsia trace format: for Perfetto (ui.perfetto.dev) and Fuchsia's tools
     Fxt,
+    /// Folded stacks, a line for each backtrace and call site with its count: for
+    /// flame graphs
+    Folded,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

@@ -1,13 +1,11 @@
 //! `export`: records in the forms that other tools read.
 
 use crate::args::{Export, FxtForm, Target};
-use crate::destination;
 use crate::failure::Failure;
+use crate::folded::Folded;
 use crate::log::{self, Log};
-use crate::losses;
+use crate::{chosen, destination, losses};
 use logdef_resync::export::fxt::{Exporter, Form, Options};
-use logdef_resync::{Event, Merge, MergeOptions, Resolver};
-use logdef_wire::Record;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -19,6 +17,7 @@ pub fn run(args: &Export) -> Result<ExitCode, Failure> {
     log.must_hold_records()?;
     let records = destination::write(&args.output, |out| match args.to {
         Target::Fxt => fxt(args, &log, out),
+        Target::Folded => folded(args, &log, out),
     })?;
     log.report();
     log::note(&format!(
@@ -26,7 +25,7 @@ pub fn run(args: &Export) -> Result<ExitCode, Failure> {
         args.output.display(),
         losses::count(records, "record")
     ));
-    if records > MANY {
+    if records > MANY && matches!(args.to, Target::Fxt) {
         log::say(&format!("trace viewers are slow beyond {MANY} records"));
     }
     Ok(log.status(&args.source))
@@ -42,21 +41,26 @@ fn fxt(args: &Export, log: &Log, out: &mut dyn Write) -> Result<u64, Failure> {
     };
     let failed = |error| Failure::output(&args.output, error);
     let mut exporter = Exporter::new(out, options).map_err(failed)?;
-    let mut resolver = Resolver::new(log.recovery.tables(), log::images(&args.images));
-    let mut merge = Merge::new(&log.inputs, &log.recovery, MergeOptions::default());
-    while let Some(event) = merge.next()? {
-        let Event::Frame(frame) = event else { continue };
-        let Some(Record::Data(data)) = frame.record() else {
-            continue;
-        };
-        let stack = resolver.backtrace(&data, frame.place);
-        let resolved = resolver.resolve(&data, frame.place);
-        exporter.record(&resolved, &stack).map_err(failed)?;
-    }
+    chosen::for_each(log, &args.filters, &args.images, |data, place, resolver| {
+        let stack = resolver.backtrace(data, place);
+        let record = resolver.resolve(data, place);
+        exporter.record(&record, &stack).map_err(failed)
+    })?;
     let records = exporter.records();
     exporter.finish().map_err(failed)?;
-    for complaint in resolver.complaints() {
-        log::say(&complaint);
-    }
+    Ok(records)
+}
+
+fn folded(args: &Export, log: &Log, out: &mut dyn Write) -> Result<u64, Failure> {
+    let mut folded = Folded::default();
+    let mut records = 0;
+    chosen::for_each(log, &args.filters, &args.images, |data, place, resolver| {
+        let stack = resolver.backtrace(data, place);
+        folded.add(&resolver.resolve(data, place), &stack);
+        records += 1;
+        Ok(())
+    })?;
+    let written = folded.write(out);
+    written.map_err(|error| Failure::output(&args.output, error))?;
     Ok(records)
 }

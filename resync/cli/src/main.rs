@@ -7,6 +7,7 @@
 
 mod args;
 mod check;
+mod chosen;
 mod clock;
 mod condition;
 mod destination;
@@ -16,6 +17,7 @@ mod escape;
 mod export;
 mod failure;
 mod filter;
+mod folded;
 mod follow;
 mod fxt;
 mod json;

@@ -185,3 +185,22 @@ fn head(account: &Account, map: &Map) -> String {
     let bytes = losses::count(bytes, "byte");
     format!("{}: {bytes}, a cell is {slice}", account.name)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_shows_the_worst_of_its_slice() {
+        let mut map = Map {
+            slice: 10,
+            cells: vec![State::default(); 3],
+        };
+        map.mark(0, 15, State::Damage);
+        map.mark(15, 20, State::Frames);
+        map.mark(20, 29, State::Frames);
+        map.mark(29, 30, State::Torn);
+        assert_eq!(map.cells, [State::Damage, State::Damage, State::Torn]);
+        map.mark(30, 30, State::Damage);
+    }
+}

@@ -3,13 +3,13 @@
 use crate::args::Stats;
 use crate::draw::{Svg, sparkline};
 use crate::failure::Failure;
-use crate::filter::Filter;
 use crate::json::{Object, list};
-use crate::log::{self, Log};
+use crate::log::Log;
 use crate::output::Output;
-use crate::{clock, destination, escape, losses};
-use logdef_resync::{Event, Glance, Merge, MergeOptions, Place, Recovery, Resolved, Resolver};
-use logdef_wire::{Level, Magic, Record, Run, Svma, Tag, ThreadNumber};
+use crate::{chosen, clock, destination, escape, losses};
+use logdef_resync::{Place, Recovery, Resolved, Resolver};
+use logdef_wire::record::Data;
+use logdef_wire::{Level, Magic, Run, Svma, ThreadNumber};
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 use std::ops::Range;
@@ -82,66 +82,24 @@ pub fn run(args: &Stats) -> Result<ExitCode, Failure> {
 }
 
 fn count(args: &Stats, log: &Log) -> Result<Counts, Failure> {
-    let tables = log.recovery.tables();
-    let filter = Filter::new(&args.filters, tables)?;
-    let mut resolver = Resolver::new(tables, log::images(&args.images));
-    let mut options = MergeOptions::default();
-    options.gaps = false;
-    let mut merge = Merge::new(&log.inputs, &log.recovery, options);
     let mut counts = Counts::default();
-    let mut message = Vec::new();
-    while let Some(event) = merge.next()? {
-        let Event::Frame(frame) = event else { continue };
-        if frame.tag() != Tag::DATA {
-            continue;
-        }
-        let glance = Glance::of(frame.body).unwrap_or_default();
-        let place = frame.place;
-        if !filter.is_in_scope(&glance, place, tables) || !filter.may_match(&glance) {
-            continue;
-        }
-        if filter.is_search() {
-            let Some(Record::Data(data)) = frame.record() else {
-                continue;
-            };
-            let resolved = resolver.resolve(&data, place);
-            if !filter.holds(&data) || !filter.matches(&resolved, &mut message) {
-                continue;
-            }
-        }
-        counts.add(&glance, place, frame.record(), &mut resolver);
-    }
-    for complaint in resolver.complaints() {
-        log::say(&complaint);
-    }
+    chosen::for_each(log, &args.filters, &args.images, |data, place, resolver| {
+        counts.add(data, place, resolver);
+        Ok(())
+    })?;
     Ok(counts)
 }
 
 impl Counts {
-    fn add(
-        &mut self,
-        glance: &Glance,
-        place: Place,
-        record: Option<Record<'_>>,
-        resolver: &mut Resolver<'_>,
-    ) {
-        let Some(Record::Data(data)) = record else {
-            return;
-        };
+    fn add(&mut self, data: &Data<'_>, place: Place, resolver: &mut Resolver<'_>) {
         self.records += 1;
-        *self.levels.entry(glance.level).or_default() += 1;
-        if let Some(time) = glance.time {
+        *self.levels.entry(data.level).or_default() += 1;
+        if let Some(time) = data.time {
             self.rates.add(time);
         }
-        let key = (
-            glance.magic,
-            glance.format,
-            glance.file,
-            glance.line,
-            glance.level,
-        );
+        let key = (data.magic, data.format, data.file, data.line, data.level);
         let site = self.sites.entry(key).or_insert_with(|| {
-            let resolved = resolver.resolve(&data, place);
+            let resolved = resolver.resolve(data, place);
             Site {
                 records: 0,
                 place: source(&resolved),
@@ -149,12 +107,9 @@ impl Counts {
             }
         });
         site.records += 1;
-        let key = (
-            glance.run,
-            glance.sequence.map(|sequence| sequence.number()),
-        );
+        let key = (data.run, data.sequence.map(|sequence| sequence.number()));
         let thread = self.threads.entry(key).or_insert_with(|| {
-            let resolved = resolver.resolve(&data, place);
+            let resolved = resolver.resolve(data, place);
             let name = resolved.thread.and_then(|thread| thread.name.as_deref());
             Thread {
                 records: 0,

@@ -23,6 +23,25 @@ impl<'o> Object<'o> {
         }
     }
 
+    /// Members alone, to be put into an object later.
+    pub fn members_of(out: &'o mut Vec<u8>) -> Self {
+        Object {
+            out,
+            is_first: true,
+        }
+    }
+
+    /// Adds members that were made before.
+    pub fn members(&mut self, members: &[u8]) {
+        if members.is_empty() {
+            return;
+        }
+        if !std::mem::take(&mut self.is_first) {
+            self.out.push(b',');
+        }
+        self.out.extend_from_slice(members);
+    }
+
     pub fn key(&mut self, key: &str) -> &mut Vec<u8> {
         if !std::mem::take(&mut self.is_first) {
             self.out.push(b',');

@@ -3,7 +3,7 @@
 
 use super::object::{Object, list, push_number, push_string, push_value};
 use logdef_resync::{Resolved, StackEntry};
-use logdef_wire::{Level, Run};
+use logdef_wire::{Level, Magic, Run, Svma};
 
 /// Writes records, and keeps the room that each of them needs.
 #[derive(Default)]
@@ -12,7 +12,21 @@ pub struct Writer {
     /// The last run, and its text.
     run: Option<Run>,
     run_text: Vec<u8>,
+    /// What records of one call site share, at the place that its key hashes to.
+    sites: Vec<Option<(SiteKey, Vec<u8>)>>,
 }
+
+/// Call sites whose text is kept: a power of two.
+const SITES: usize = 512;
+
+/// Image, file, line and format in a run: their texts are always the same.
+type SiteKey = (
+    Option<Magic>,
+    Option<Svma>,
+    Option<u64>,
+    Option<Svma>,
+    Option<Run>,
+);
 
 impl Writer {
     /// Appends a record.
@@ -40,10 +54,7 @@ impl Writer {
         );
         object.number("tid", thread.and_then(|thread| thread.tid));
         object.number("sequence", data.sequence.map(|s| s.count()));
-        object.text("image", record.image.map(|image| &image.path[..]));
-        object.text("file", record.file.bytes);
-        object.number("line", data.line);
-        object.text("format", record.format.bytes);
+        self.site(record, &mut object);
         if let Some(args) = data.args {
             list(object.key("args"), args.iter(), push_value);
         }
@@ -56,6 +67,40 @@ impl Writer {
         object.end();
         out.push(b'\n');
     }
+
+    /// Adds image, file, line and format.
+    fn site(&mut self, record: &Resolved<'_>, object: &mut Object<'_>) {
+        let data = &record.data;
+        if data.format_text.is_some() || data.file_text.is_some() {
+            // Texts that the record brings along are its own.
+            return push_site(record, object);
+        }
+        if self.sites.is_empty() {
+            self.sites.resize(SITES, None);
+        }
+        let key = (data.magic, data.file, data.line, data.format, data.run);
+        let spread = data.format.map_or(0, |format| format.0)
+            ^ data.line.unwrap_or(0).rotate_left(32)
+            ^ data.magic.map_or(0, |magic| magic.0)
+            ^ data.run.map_or(0, |run| run.0);
+        let slot = (spread.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize % SITES;
+        match &self.sites[slot] {
+            Some((known, text)) if *known == key => object.members(text),
+            _ => {
+                let mut text = Vec::new();
+                push_site(record, &mut Object::members_of(&mut text));
+                object.members(&text);
+                self.sites[slot] = Some((key, text));
+            }
+        }
+    }
+}
+
+fn push_site(record: &Resolved<'_>, object: &mut Object<'_>) {
+    object.text("image", record.image.map(|image| &image.path[..]));
+    object.text("file", record.file.bytes);
+    object.number("line", record.data.line);
+    object.text("format", record.format.bytes);
 }
 
 fn push_level(level: Level, out: &mut Vec<u8>) {

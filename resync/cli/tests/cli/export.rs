@@ -46,3 +46,29 @@ fn a_broken_trace_is_status_3_and_a_missing_one_4() {
     assert_eq!(done.status, 4);
     assert_eq!(done.err.lines().count(), 1);
 }
+
+#[test]
+fn a_slice_of_a_log_can_be_exported() {
+    let files = Files::new();
+    let log = files.put("app.log", &example().bytes);
+    let trace = files.path().join("slice.fxt");
+    let words = format!(
+        "export --to fxt --thread main --grep alpha -o {} {{}}",
+        trace.display()
+    );
+    assert!(logdef(&words, &log).err.ends_with("slice.fxt: 4 records\n"));
+}
+
+#[test]
+fn folded_stacks_count_records_by_backtrace_and_site() {
+    let log = example();
+    let done = on(&log, "export --to folded -o - {}");
+    assert_eq!(
+        done.lines(),
+        [
+            "DEBUG src/net.c:20 4",
+            "ERROR db/wal.c:30 1",
+            "INFO src/net.c:10 5",
+        ]
+    );
+}

@@ -1,9 +1,9 @@
 //! `view`: text and JSON.
 
 use crate::fixture::*;
-use logdef_wire::Record;
 use logdef_wire::msgpack::Array;
 use logdef_wire::record::Data;
+use logdef_wire::{Record, Run};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
@@ -264,4 +264,32 @@ fn notes_of_the_log_about_itself_are_shown() {
     let done = on(&log, "{}");
     assert_eq!(done.lines().len(), 11);
     assert!(done.out.contains(" -- panic: it is over\n"));
+}
+
+#[test]
+fn what_call_sites_share_is_never_taken_from_another() {
+    let mut log = Log::default();
+    for (run, text) in [(Run(1), "one %d"), (Run(2), "two %d")] {
+        log.counts.clear();
+        let own = Log::of(run, 10 + run.0, EPOCH);
+        log.bytes.extend_from_slice(&own.bytes);
+        log.site(run, 0, &format!("{text}.c"), text.as_bytes());
+        for line in 0..2000 {
+            let site = Site { line, ..ACCEPTED };
+            let time = EPOCH + (run.0 * 2000 + line) * SECOND;
+            log.data(run, 0, time, &site, |args| {
+                args.uint(line).unwrap();
+                1
+            });
+        }
+    }
+    let objects = objects(&on(&log, "view -o json {}"));
+    assert_eq!(objects.len(), 4000);
+    for (number, object) in objects.iter().enumerate() {
+        let text = ["one %d", "two %d"][number / 2000];
+        assert_eq!(object["format"], text);
+        assert_eq!(object["file"], format!("{text}.c"));
+        assert_eq!(object["line"], number % 2000);
+        assert_eq!(object["args"], json!([number % 2000]));
+    }
 }

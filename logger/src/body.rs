@@ -442,7 +442,10 @@ fn by_pointer(
             (_, ArgKind::BYTES) => match (*(word as *const Bytes)).as_slice() {
                 None => out.bytes([0xc0]),
                 Some(bytes) => {
-                    let bytes = &bytes[..bytes.len().min(limit())];
+                    let bytes = match plan.class {
+                        Class::WideStr => whole_characters(bytes, limit()),
+                        _ => &bytes[..bytes.len().min(limit())],
+                    };
                     return out.raw(bytes, bound, then);
                 }
             },
@@ -472,6 +475,17 @@ fn star(call: &Call<'_>, at: u16) -> Option<usize> {
     let plan = call.plan.get(at as usize)?;
     let (_, word) = call.words.get(plan.caller_arg)?;
     usize::try_from(word as i32).ok()
+}
+
+/// At most `limit` bytes of UTF-8, without the beginning of a character that does
+/// not fit: what the precision of a wide string means.
+fn whole_characters(bytes: &[u8], limit: usize) -> &[u8] {
+    let mut len = bytes.len().min(limit);
+    let starts = |at: usize| bytes.get(at).is_none_or(|byte| byte & 0xc0 != 0x80);
+    if let Some(start) = (len.saturating_sub(3)..=len).rev().find(|at| starts(*at)) {
+        len = start;
+    }
+    &bytes[..len]
 }
 
 /// A wide string as UTF-8, of at most `limit` bytes of whole characters.

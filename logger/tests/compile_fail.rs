@@ -1,0 +1,164 @@
+//! What `logdef!` refuses, and in which words: a package with one program for each
+//! mistake is checked once, by `cargo check`, which sees them all.
+
+use std::path::Path;
+use std::process::Command;
+
+/// Programs: their names, their calls, and what the compiler must say of each. None
+/// of it: the program must pass.
+const PROGRAMS: &[(&str, &str, &[&str])] = &[
+    (
+        "right",
+        r#"logdef!(Info, "%d %s %f %p %c %m", 1, "two", 3.0, &raw const x, 'c');"#,
+        &[],
+    ),
+    (
+        "float_for_integer",
+        r#"logdef!(Info, "%d", 1.5);"#,
+        &[
+            "`{float}` does not fit",
+            "conversion of the class 'd'",
+            "%d %i %u",
+        ],
+    ),
+    (
+        "text_for_integer",
+        r#"logdef!(Info, "%s is %lu", "x", "two");"#,
+        &["`str` does not fit", "conversion of the class 'd'"],
+    ),
+    (
+        "integer_for_float",
+        r#"logdef!(Info, "%.3f", 7i64);"#,
+        &["`i64` does not fit", "conversion of the class 'f'"],
+    ),
+    (
+        "integer_for_text",
+        r#"logdef!(Info, "%s", 7u8);"#,
+        &["`u8` does not fit", "conversion of the class 's'"],
+    ),
+    (
+        "own_type_for_text",
+        r#"struct Own; logdef!(Info, "%d %s", 1, Own);"#,
+        &["`Own` does not fit", "conversion of the class 's'"],
+    ),
+    (
+        "text_for_pointer",
+        r#"logdef!(Info, "%p", "text");"#,
+        &["`str` does not fit", "conversion of the class 'p'"],
+    ),
+    (
+        "long_for_width",
+        r#"logdef!(Info, "%*d", 5u64, 1);"#,
+        &["`u64` does not fit", "conversion of the class '*'"],
+    ),
+    (
+        "bool_for_character",
+        r#"logdef!(Info, "%c", true);"#,
+        &["`bool` does not fit", "conversion of the class 'c'"],
+    ),
+    (
+        "numbered",
+        r#"logdef!(Info, "%2$s %1$d", "one", "two");"#,
+        &["`str` does not fit", "conversion of the class 'd'"],
+    ),
+    (
+        "too_few",
+        r#"logdef!(Info, "%d %d", 1);"#,
+        &["the format takes more arguments than are passed"],
+    ),
+    (
+        "too_many",
+        r#"logdef!(Info, "%d", 1, 2);"#,
+        &["more arguments are passed than the format takes"],
+    ),
+    (
+        "unknown",
+        r#"logdef!(Info, "%y", 1);"#,
+        &["format has an unknown conversion"],
+    ),
+    (
+        "lone_percent",
+        r#"logdef!(Info, "100%");"#,
+        &["a lone % is written %%"],
+    ),
+    (
+        "nul",
+        r#"logdef!(Info, "a\0b");"#,
+        &["format has a NUL inside"],
+    ),
+    (
+        "length",
+        r#"logdef!(Info, "%hs", "x");"#,
+        &["format has a length modifier that its conversion does not take"],
+    ),
+    (
+        "mixed",
+        r#"logdef!(Info, "%1$d %d", 1, 2);"#,
+        &["format mixes numbered (%1$d) and unnumbered (%d) arguments"],
+    ),
+    (
+        "not_a_literal",
+        r#"let format = "x"; logdef!(Info, format);"#,
+        &["no rules expected `format`", "$format:literal"],
+    ),
+    (
+        "level",
+        r#"logdef!(Loud, "x");"#,
+        &["cannot find value `Loud`"],
+    ),
+];
+
+#[test]
+fn mistakes_are_refused_by_cargo_check_in_readable_words() {
+    let package = Path::new(env!("CARGO_TARGET_TMPDIR")).join("compile_fail");
+    let programs = package.join("src/bin");
+    let _ = std::fs::remove_dir_all(&programs);
+    std::fs::create_dir_all(&programs).unwrap();
+    let manifest = format!(
+        "[package]\nname = \"mistakes\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\
+         [dependencies]\nlogdef.path = {:?}\n[workspace]\n",
+        env!("CARGO_MANIFEST_DIR")
+    );
+    std::fs::write(package.join("Cargo.toml"), manifest).unwrap();
+    let lock = Path::new(env!("CARGO_MANIFEST_DIR")).join("../Cargo.lock");
+    std::fs::copy(lock, package.join("Cargo.lock")).unwrap();
+    for (name, calls, _) in PROGRAMS {
+        let source = format!(
+            "use logdef::logdef;\n#[allow(unused)]\nfn main() {{\n    let x = 1u8;\n    {calls}\n}}\n"
+        );
+        std::fs::write(programs.join(format!("{name}.rs")), source).unwrap();
+    }
+    let output = Command::new(env!("CARGO"))
+        .args([
+            "check",
+            "--quiet",
+            "--offline",
+            "--keep-going",
+            "--target-dir",
+        ])
+        .arg(package.join("target"))
+        .env("CARGO_TERM_COLOR", "never")
+        .env_remove("CARGO_BUILD_TARGET")
+        .current_dir(&package)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success(), "{said}");
+    for (name, calls, words) in PROGRAMS {
+        let refused = said.contains(&format!("could not compile `mistakes` (bin \"{name}\")"));
+        assert_eq!(refused, !words.is_empty(), "{name}: {calls}\n{said}");
+        // What the compiler says starts anew with each error and each warning.
+        let place = format!("src/bin/{name}.rs:");
+        let about: Vec<_> = said
+            .split("\n\n")
+            .filter(|error| error.contains(&place))
+            .collect();
+        for word in *words {
+            assert!(
+                about.iter().any(|error| error.contains(word)),
+                "{name}: {calls}: no \"{word}\" in\n{}",
+                about.join("\n\n")
+            );
+        }
+    }
+}

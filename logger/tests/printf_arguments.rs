@@ -67,7 +67,7 @@ fn every_type_becomes_what_it_is_in_c() {
         5e-324 => Value::Float(5e-324), 2.5 => Value::Float(2.5));
     let mut place = 7u32;
     let null = std::ptr::null::<u8>();
-    log!("%p %p %p %n", null => uint(0), 8 as *mut String => uint(8),
+    log!("%p %p %p %n", null => uint(0), 0x1000 as *mut String => uint(0x1000),
         usize::MAX => uint(u64::MAX), &raw mut place => Value::Nil);
     assert_eq!(place, 7);
 

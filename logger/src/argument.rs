@@ -17,40 +17,96 @@ use std::sync::Arc;
 /// integer, `'*'` for a width or precision, `'c'` for a character, `'f'` for a
 /// floating point number, `'s'` for a string, `'p'` for a pointer and `'n'` for
 /// the place that `%n` would write to, were it not inert.
+pub trait Argument<const CONVERSION: char> {
+    /// What is passed on for it.
+    fn capture(&self) -> Passed;
+}
+
+/// [`Argument`] at its place in a call: for argument `NUMBER`, counted from 1,
+/// and its conversion as it is written. There only to say both when it fails.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` does not fit the printf conversion of the class {CONVERSION}",
-    label = "an argument here is a `{Self}`, its conversion is of the class {CONVERSION}",
+    message = "argument {NUMBER} is a `{Self}`, which does not fit its conversion {LETTER}",
+    label = "argument {NUMBER} of this call is a `{Self}`",
     note = "integers, `bool` and `char` fit %d %i %u %x %X %o %b %B; integers and `char` fit %c; `f32` and `f64` fit %f %e %g %a",
     note = "`&str`, `String`, `&[u8]`, `&CStr`, `&OsStr`, `&Path` and `Option` of them fit %s; pointers fit %p; a * takes an `i32` or less"
 )]
-pub trait Argument<const CONVERSION: char> {
-    /// What kind of word it becomes.
-    const KIND: ArgKind;
-    /// What the word needs to be kept until the call is over.
-    type Captured<'a>: Captured
-    where
-        Self: 'a;
-    /// Makes it.
-    fn capture(&self) -> Self::Captured<'_>;
+pub trait Fits<const CLASS: char, const LETTER: char, const NUMBER: usize> {
+    /// See [`Argument::capture`].
+    fn pass(&self) -> Passed;
 }
 
-/// What a word is made of.
-pub trait Captured {
-    /// The word; valid while `self` is borrowed.
-    fn word(&self) -> u64;
-}
-
-impl Captured for u64 {
+#[diagnostic::do_not_recommend]
+impl<T, const CLASS: char, const LETTER: char, const NUMBER: usize> Fits<CLASS, LETTER, NUMBER>
+    for T
+where
+    T: Argument<CLASS> + ?Sized,
+{
     #[inline(always)]
-    fn word(&self) -> u64 {
-        *self
+    fn pass(&self) -> Passed {
+        self.capture()
     }
 }
 
-impl Captured for Bytes {
+/// An argument on its way: what the caller must keep until the call is over.
+#[derive(Clone, Copy, Debug)]
+pub struct Passed {
+    kind: ArgKind,
+    word: u64,
+    /// What the word points to, for [`ArgKind::BYTES`].
+    bytes: Bytes,
+}
+
+impl Passed {
     #[inline(always)]
-    fn word(&self) -> u64 {
-        core::ptr::from_ref(self) as u64
+    fn word(kind: ArgKind, word: u64) -> Passed {
+        Passed {
+            kind,
+            word,
+            bytes: Bytes::new(None),
+        }
+    }
+
+    #[inline(always)]
+    fn bytes(bytes: Option<&[u8]>) -> Passed {
+        Passed {
+            kind: ArgKind::BYTES,
+            word: 0,
+            bytes: Bytes::new(bytes),
+        }
+    }
+}
+
+/// Kinds and words of a call's arguments.
+#[derive(Debug)]
+pub struct Lowered<const N: usize> {
+    kinds: [u8; N],
+    words: [u64; N],
+}
+
+impl<const N: usize> Lowered<N> {
+    /// Of arguments that stay where they are meanwhile: words may point to them.
+    #[inline(always)]
+    pub fn of(passed: &[Passed; N]) -> Lowered<N> {
+        let word = |passed: &Passed| match passed.kind {
+            ArgKind::BYTES => core::ptr::from_ref(&passed.bytes) as u64,
+            _ => passed.word,
+        };
+        Lowered {
+            kinds: passed.each_ref().map(|passed| passed.kind.0),
+            words: passed.each_ref().map(word),
+        }
+    }
+
+    /// Where the kinds stand.
+    #[inline(always)]
+    pub fn kinds(&self) -> *const u8 {
+        self.kinds.as_ptr()
+    }
+
+    /// Where the words stand.
+    #[inline(always)]
+    pub fn words(&self) -> *const u64 {
+        self.words.as_ptr()
     }
 }
 
@@ -68,6 +124,15 @@ pub const fn class_letter(format: &str, index: usize) -> char {
             Class::Written => 'n',
             _ => '*',
         },
+    }
+}
+
+/// The conversion of an argument as the format has it, `'*'` for a width or
+/// precision.
+pub const fn letter(format: &str, index: usize) -> char {
+    match caller_arg(bytes_of(format), index) {
+        None => '*',
+        Some(used) => used.conversion.0 as char,
     }
 }
 
@@ -104,11 +169,9 @@ pub const fn bytes_of(format: &str) -> &[u8] {
 macro_rules! integers {
     ($conversion:literal, $kind:ident: $($type:ty),*) => {$(
         impl Argument<$conversion> for $type {
-            const KIND: ArgKind = ArgKind::$kind;
-            type Captured<'a> = u64;
             #[inline(always)]
-            fn capture(&self) -> u64 {
-                *self as u64
+            fn capture(&self) -> Passed {
+                Passed::word(ArgKind::$kind, *self as u64)
             }
         }
     )*};
@@ -126,11 +189,9 @@ integers!('p', UINT: usize);
 macro_rules! floats {
     ($($type:ty),*) => {$(
         impl Argument<'f'> for $type {
-            const KIND: ArgKind = ArgKind::DOUBLE;
-            type Captured<'a> = u64;
             #[inline(always)]
-            fn capture(&self) -> u64 {
-                f64::from(*self).to_bits()
+            fn capture(&self) -> Passed {
+                Passed::word(ArgKind::DOUBLE, f64::from(*self).to_bits())
             }
         }
     )*};
@@ -154,11 +215,9 @@ macro_rules! strings {
             }
         }
         impl Argument<'s'> for $type {
-            const KIND: ArgKind = ArgKind::BYTES;
-            type Captured<'a> = Bytes;
             #[inline(always)]
-            fn capture(&self) -> Bytes {
-                Bytes::new(self.text())
+            fn capture(&self) -> Passed {
+                Passed::bytes(self.text())
             }
         }
     )*};
@@ -178,11 +237,9 @@ strings! {
 }
 
 impl<const N: usize> Argument<'s'> for [u8; N] {
-    const KIND: ArgKind = ArgKind::BYTES;
-    type Captured<'a> = Bytes;
     #[inline(always)]
-    fn capture(&self) -> Bytes {
-        Bytes::new(Some(self))
+    fn capture(&self) -> Passed {
+        Passed::bytes(Some(self))
     }
 }
 
@@ -201,36 +258,25 @@ impl<T: Text + ToOwned + ?Sized> Text for Cow<'_, T> {
 }
 
 impl<T: Text> Argument<'s'> for Option<T> {
-    const KIND: ArgKind = ArgKind::BYTES;
-    type Captured<'a>
-        = Bytes
-    where
-        Self: 'a;
     #[inline(always)]
-    fn capture(&self) -> Bytes {
-        Bytes::new(self.as_ref().and_then(T::text))
+    fn capture(&self) -> Passed {
+        Passed::bytes(self.as_ref().and_then(T::text))
     }
 }
 
 impl<T: Text + ToOwned + ?Sized> Argument<'s'> for Cow<'_, T> {
-    const KIND: ArgKind = ArgKind::BYTES;
-    type Captured<'a>
-        = Bytes
-    where
-        Self: 'a;
     #[inline(always)]
-    fn capture(&self) -> Bytes {
-        Bytes::new(self.text())
+    fn capture(&self) -> Passed {
+        Passed::bytes(self.text())
     }
 }
 
 macro_rules! through {
     ($($pointer:ty),*) => {$(
+        #[diagnostic::do_not_recommend]
         impl<T: Argument<C> + ?Sized, const C: char> Argument<C> for $pointer {
-            const KIND: ArgKind = T::KIND;
-            type Captured<'a> = T::Captured<'a> where Self: 'a;
             #[inline(always)]
-            fn capture(&self) -> Self::Captured<'_> {
+            fn capture(&self) -> Passed {
                 (**self).capture()
             }
         }
@@ -242,11 +288,9 @@ through!(&T, &mut T, Box<T>, Rc<T>, Arc<T>);
 macro_rules! pointers {
     ($conversion:literal: $($pointer:ty),*) => {$(
         impl<T> Argument<$conversion> for $pointer {
-            const KIND: ArgKind = ArgKind::POINTER;
-            type Captured<'a> = u64 where Self: 'a;
             #[inline(always)]
-            fn capture(&self) -> u64 {
-                self.cast::<u8>().addr() as u64
+            fn capture(&self) -> Passed {
+                Passed::word(ArgKind::POINTER, self.cast::<u8>().addr() as u64)
             }
         }
     )*};
@@ -255,82 +299,11 @@ macro_rules! pointers {
 pointers!('p': *const T, *mut T);
 pointers!('n': *const T, *mut T);
 
-/// Captures one argument.
+/// Captures argument `NUMBER`, counted from 1.
 #[inline(always)]
-pub fn capture<const CONVERSION: char, T: Argument<CONVERSION>>(
-    arg: &T,
-) -> Passed<T::Captured<'_>> {
-    Passed {
-        captured: arg.capture(),
-        kind: T::KIND,
-    }
+pub fn capture<const CLASS: char, const LETTER: char, const NUMBER: usize, T>(arg: &T) -> Passed
+where
+    T: Fits<CLASS, LETTER, NUMBER>,
+{
+    arg.pass()
 }
-
-/// An argument on its way.
-pub struct Passed<C> {
-    captured: C,
-    kind: ArgKind,
-}
-
-/// A call's arguments on their way: a tuple of [`Passed`].
-pub trait Arguments {
-    /// The same, as kinds and words.
-    type Lowered: Lower;
-    /// Lowers them; the result points into `self`.
-    fn lower(&self) -> Self::Lowered;
-}
-
-/// Kinds and words of a call's arguments.
-pub trait Lower {
-    /// Where the kinds stand.
-    fn kinds(&self) -> *const u8;
-    /// Where the words stand.
-    fn words(&self) -> *const u64;
-}
-
-/// [`Lower`] for `N` arguments.
-pub struct Lowered<const N: usize> {
-    kinds: [u8; N],
-    words: [u64; N],
-}
-
-impl<const N: usize> Lower for Lowered<N> {
-    #[inline(always)]
-    fn kinds(&self) -> *const u8 {
-        self.kinds.as_ptr()
-    }
-
-    #[inline(always)]
-    fn words(&self) -> *const u64 {
-        self.words.as_ptr()
-    }
-}
-
-macro_rules! tuples {
-    ($($name:ident)*) => { tuples!(@ [] $($name)*); };
-    (@ [$($done:ident)*]) => { tuples!(@impl $($done)*); };
-    (@ [$($done:ident)*] $next:ident $($rest:ident)*) => {
-        tuples!(@impl $($done)*);
-        tuples!(@ [$($done)* $next] $($rest)*);
-    };
-    (@impl $($name:ident)*) => {
-        impl<$($name: Captured),*> Arguments for ($(Passed<$name>,)*) {
-            type Lowered = Lowered<{ crate::__private::count(&[$(stringify!($name)),*]) }>;
-
-            #[inline(always)]
-            #[allow(non_snake_case, reason = "the types' names serve for their values")]
-            fn lower(&self) -> Self::Lowered {
-                let ($($name,)*) = self;
-                Lowered {
-                    kinds: [$($name.kind.0),*],
-                    words: [$($name.captured.word()),*],
-                }
-            }
-        }
-    };
-}
-
-tuples!(
-    A00 A01 A02 A03 A04 A05 A06 A07 A08 A09 A10 A11 A12 A13 A14 A15
-    A16 A17 A18 A19 A20 A21 A22 A23 A24 A25 A26 A27 A28 A29 A30 A31
-);

@@ -81,7 +81,7 @@ macro_rules! __site {
 #[macro_export]
 macro_rules! __args {
     ($format:ident, $index:expr, [$($passed:tt)*],) => {
-        match ($($passed)*) {
+        match [$($passed)*] {
             passed => $crate::__private::log(&SITE, &passed),
         }
     };
@@ -93,6 +93,8 @@ macro_rules! __args {
                 $($passed)*
                 $crate::__private::capture::<
                     { $crate::__private::class_letter($format, $index) },
+                    { $crate::__private::letter($format, $index) },
+                    { $index + 1 },
                     _,
                 >(&$arg),
             ],

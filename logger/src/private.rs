@@ -1,11 +1,11 @@
 //! What the macros need. Not for use by hand, and no part of the stable
 //! interface.
 
-use crate::argument::{Arguments, Lower};
+use crate::argument::{Lowered, Passed};
 use crate::process::process;
 use core::sync::atomic::Ordering;
 
-pub use crate::argument::{assert_fits, capture, class_letter};
+pub use crate::argument::{assert_fits, capture, class_letter, letter};
 pub use crate::site::{Site, SiteState};
 pub use logdef_wire::printf::ArgPlan;
 pub use logdef_wire::site::flags;
@@ -52,8 +52,8 @@ pub fn is_on(site: &Site, state: &SiteState) -> bool {
 
 /// Logs a call.
 #[inline(always)]
-pub fn log(site: &'static Site, arguments: &impl Arguments) {
-    let lowered = arguments.lower();
+pub fn log<const N: usize>(site: &'static Site, passed: &[Passed; N]) {
+    let lowered = Lowered::of(passed);
     // SAFETY: the macro made the site and the arguments from one format, and
     // both `lowered` and what it points into live until `emit` returns.
     unsafe { crate::emit::emit(site, lowered.kinds(), lowered.words()) }

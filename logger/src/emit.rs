@@ -41,7 +41,7 @@ const STACK_FRAME: usize = 1024;
 /// `words` holds as many words as the site has arguments, and one more if it
 /// is limited ([`flags::LIMITED`]), and `kinds` (or, if
 /// that is null, the site's own) tells what each of them is, as
-/// [`Words::new`](body::Words::new) demands.
+/// `Words::new` demands.
 #[inline(never)]
 pub unsafe extern "C" fn emit(site: &Site, kinds: *const u8, words: *const u64) {
     let process = process();

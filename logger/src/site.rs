@@ -166,7 +166,7 @@ pub struct Image {
 #[repr(C)]
 pub struct SiteState {
     /// Even and equal to the process's gate: off. One more: on. Anything else:
-    /// to be decided again. See [`crate::filter`].
+    /// to be decided again.
     pub gate: AtomicU32,
     /// 0, [`RESOLVING`], or the site's number plus [`FIRST_ID`].
     id: AtomicU32,

@@ -253,6 +253,16 @@ impl<'i> Items<'i> {
     fn cross_gap(&mut self) -> io::Result<()> {
         let start = self.at;
         let zeros_end = self.scanner.zeros_end(start, self.limit)?;
+        // A whole frame first: the bytes of its checksum can look like the length
+        // of one that was never finished and starts among the zeros.
+        if zeros_end > start && zeros_end < self.limit {
+            let keep = start.max(zeros_end.saturating_sub(frame::RESERVED_OFFSET as u64));
+            self.frame = self.scanner.frame_at_keeping(keep, zeros_end)?;
+            if self.frame.is_some() {
+                self.gap = Some(padding(start, zeros_end));
+                return Ok(());
+            }
+        }
         if let Some(torn) = self.unpublished(start, zeros_end)? {
             self.gap = Some(if torn.offset > start {
                 padding(start, torn.offset)
@@ -267,16 +277,11 @@ impl<'i> Items<'i> {
             return Ok(());
         }
         if zeros_end > start {
-            self.frame = self.scanner.frame_at(zeros_end)?;
             // Zeros before a header that is damaged, or up to the end of the
             // chunk, are padding still.
             let here = self.scanner.window.from(zeros_end);
             let cut = here == [0xc1] && self.scanner.window.end() == Some(zeros_end + 1);
-            if self.frame.is_some()
-                || zeros_end == self.chunk_end
-                || here.starts_with(&[0xc1, 0xce])
-                || cut
-            {
+            if zeros_end == self.chunk_end || here.starts_with(&[0xc1, 0xce]) || cut {
                 self.gap = Some(padding(start, zeros_end));
                 return Ok(());
             }

@@ -586,3 +586,49 @@ fn a_backtrace_is_named_by_what_the_process_knew() {
     assert_eq!(logged.fname.as_deref(), Some(&b"/lib/libexample.so"[..]));
     assert!(stack[1].logged.is_none());
 }
+
+/// Seen once in some thousand killed programs: behind the zeros at a chunk's end
+/// stood a frame whose checksum held `c1 da`, which was read as the length of a
+/// frame that was never finished. It swallowed the records behind it.
+#[test]
+fn a_checksum_that_looks_like_a_length_swallows_nothing() {
+    for at in 0..3 {
+        let mut log = Log::new();
+        log.record(&data(0));
+        log.zeros(300);
+        // One checksum in 65,536 has the two bytes where they are wanted.
+        let frame = (0u64..)
+            .map(|salt| {
+                let mut frame = Log::new();
+                frame.record(&Record::StringLogdef(StringLogdef {
+                    magic: Some(Magic(salt)),
+                    ..StringLogdef::default()
+                }));
+                frame.bytes
+            })
+            .find(|frame| frame[2 + at..4 + at] == [0xc1, 0xda])
+            .unwrap();
+        log.raw(&frame);
+        for count in 1..20 {
+            log.record(&data(count));
+        }
+        log.zeros(70_000);
+        let recovery = recover(&log);
+        assert!(recovery.is_clean());
+        assert_eq!(recovery.accounts()[0].data(), 20, "at {at}");
+        assert_eq!(recovery.accounts()[0].torn.count, 0, "at {at}");
+    }
+}
+
+/// Call `count` of the only thread.
+fn data(count: u64) -> Record<'static> {
+    Record::Data(Data {
+        run: Some(Run(1)),
+        sequence: Some(logdef_wire::Sequence::new(
+            logdef_wire::ThreadNumber(0),
+            count,
+        )),
+        time: Some(EPOCH + count),
+        ..Data::default()
+    })
+}

@@ -381,6 +381,10 @@ impl<'i> Items<'i> {
                 Some(_) if self.scanner.frame_at_keeping(first, end)?.is_some() => end,
                 Some(_) => continue,
             };
+            // The writer lets no frame stand inside another: one that is whole was
+            // put there by whoever cut this one off.
+            let inner = self.scanner.find(offset + 1, end)?;
+            let end = inner.frame.map_or(end, |inner| inner.offset);
             return Ok(Some(Gap {
                 offset,
                 len: end - offset,

@@ -71,6 +71,7 @@ fn the_shop_logs_in_rust() {
     assert_eq!(text.matches(" asks for no ").count(), 2);
     assert_eq!(text.matches(" turned down: empty order").count(), 2);
     assert_eq!(text.matches(" EUR, by ").count(), 22);
-    line(&text, "orders::pack");
+    // Optimized builds keep lines and plain names only.
+    line(&text, "pack at ");
     line(&text, "the shop closes");
 }

@@ -3,7 +3,9 @@
 //! them, and nowhere else. Takes no lock, allocates nothing, and knows neither
 //! frames nor sinks.
 
+use crate::crc::Front;
 use crate::site::{PREFIX_ROOM, Template};
+use crate::thread::Fields;
 use core::ffi::c_char;
 use core::slice;
 use logdef_wire::msgpack::OutOfRoom;
@@ -56,17 +58,28 @@ impl Words {
     }
 }
 
-/// The parts of a record that differ from call to call.
-pub(crate) struct Call<'c> {
-    pub template: &'c Template,
+/// What a call passes: how to fetch the arguments, and where from.
+#[derive(Clone, Copy)]
+pub(crate) struct Arguments<'c> {
     pub plan: &'c [ArgPlan],
     pub words: Words,
     pub errno: i32,
-    /// The fields run and thread, encoded, and how many bytes they take.
-    pub thread: [u64; THREAD_FIELDS / 8],
-    pub thread_len: usize,
+    /// Strings that are longer are cut.
+    pub bound: usize,
+}
+
+/// The fields of every record that are no arguments.
+#[derive(Clone, Copy)]
+pub(crate) struct Head<'c> {
+    pub template: &'c Template,
+    pub thread: Fields,
     pub sequence: u64,
     pub time: u64,
+}
+
+/// The fields that most records do not have.
+#[derive(Clone, Copy)]
+pub(crate) struct Rarer<'c> {
     pub dropped: u64,
     pub kind: u8,
     /// Calls that the site's limit skipped.
@@ -95,6 +108,12 @@ impl<'b> Out<'b> {
             end: range.end,
             buffer: core::marker::PhantomData,
         }
+    }
+
+    /// What is not written yet, as its own.
+    #[inline(always)]
+    fn rest(&mut self) -> Out<'_> {
+        Out { ..*self }
     }
 
     /// Bytes written.
@@ -148,18 +167,6 @@ impl<'b> Out<'b> {
             core::ptr::copy_nonoverlapping(bytes.as_ptr(), self.at, bytes.len());
             self.at = self.at.add(bytes.len());
         }
-    }
-
-    /// The field tag and a 64-bit integer in nine bytes.
-    ///
-    /// # Safety
-    ///
-    /// Ten bytes were asked for and are left.
-    #[inline(always)]
-    unsafe fn field64(&mut self, tag: u8, value: u64) {
-        let [a, b, c, d, e, f, g, h] = value.to_be_bytes();
-        // SAFETY: by the caller.
-        unsafe { self.bytes([tag, 0xcf, a, b, c, d, e, f, g, h]) }
     }
 
     /// # Safety
@@ -276,72 +283,104 @@ fn negative_form(value: i64) -> (u8, u8) {
     }
 }
 
-/// Bytes of a body before its arguments, at most: the prefix, run and thread,
-/// sequence, time, the head of the arguments.
-const FRONT: usize = PREFIX_ROOM + THREAD_FIELDS + 10 + 10 + 1 + HEAD;
-/// Room for the fields run and thread.
-pub(crate) const THREAD_FIELDS: usize = 24;
+/// Bytes of the fields sequence and time, and of the head of the arguments, at
+/// most.
+const TIMES: usize = 24;
+/// Bytes of a body before its arguments, at most.
+const FRONT: usize = PREFIX_ROOM + Fields::ROOM + TIMES;
 
-/// Encodes a record's body into `buffer` and returns its length. Strings
-/// longer than `bound` bytes are cut.
+/// Encodes a record's body into `buffer` and returns its length, and how it
+/// begins.
 #[inline(always)]
-pub(crate) fn encode(buffer: &mut [u8], call: &Call<'_>, bound: usize) -> Result<usize, OutOfRoom> {
-    let prefix = &call.template.prefix;
+pub(crate) fn encode(
+    buffer: &mut [u8],
+    head: &Head<'_>,
+    arguments: &Arguments<'_>,
+) -> Result<(usize, Front), OutOfRoom> {
+    let Template {
+        prefix, meta, crc, ..
+    } = head.template;
     let mut out = Out::new(buffer);
     // Each argument is a scalar at least; a string asks for itself and leaves
     // room for the scalars behind it.
-    let mut scalars = SCALAR * call.plan.len();
+    let mut scalars = SCALAR * arguments.plan.len();
     out.need(FRONT + scalars)?;
-    // The constant fields, and run, thread, sequence, time, args.
-    let mut fields = prefix[0].to_le_bytes()[1] & 0xf;
-    fields += 5;
+    let (times, times_len) = times(head.sequence, head.time, arguments.plan.len());
     // SAFETY: all of this was asked for: `FRONT` is the sum of it.
     unsafe {
-        let prefix: [u8; PREFIX_ROOM] = core::mem::transmute(prefix.map(u64::to_le));
-        out.put(prefix, call.template.meta.prefix_len as usize);
-        let thread: [u8; THREAD_FIELDS] = core::mem::transmute(call.thread);
-        out.put(thread, call.thread_len);
-        out.field64(7, call.sequence);
-        out.field64(8, call.time);
-        out.bytes([9]);
-        out.head(0x90, 0xf, 0xdc, call.plan.len());
+        out.put(*prefix, meta.prefix_len as usize);
+        let thread: [u8; Fields::ROOM] = core::mem::transmute(head.thread.words);
+        out.put(thread, head.thread.len);
+        let times: [u8; TIMES] = core::mem::transmute(times.map(u64::to_le));
+        out.put(times, times_len);
     }
-    for plan in call.plan {
+    for plan in arguments.plan {
         scalars -= SCALAR;
-        argument(&mut out, plan, call, bound, scalars)?;
+        argument(&mut out, plan, arguments, scalars)?;
     }
-    let plain = call.backtrace.is_empty()
-        && call.format_text.is_none()
-        && call.file_text.is_none()
-        && call.dropped | call.kind as u64 | call.skipped == 0;
-    if !plain {
-        fields += rarer_fields(&mut out, call, bound)?;
-    }
-    let len = out.len();
-    // Of the constant fields, format and file stand here only where their texts
-    // do not: at most 5 + 5 + 4 fields, a fixmap.
-    buffer[1] = 0x80 | fields;
-    Ok(len)
+    let front = Front {
+        first: (meta.prefix_len as usize, *crc),
+        second: (head.thread.len, head.thread.crc),
+        third: times,
+        third_len: times_len,
+        holds_c1: meta.holds_c1 | head.thread.holds_c1,
+    };
+    Ok((out.len(), front))
 }
 
-/// The fields that most records do not have; returns how many there are.
+/// The fields sequence and time, and the head of `args` arguments, first byte the
+/// lowest; and how many bytes they are.
+#[inline(always)]
+fn times(sequence: u64, time: u64, args: usize) -> ([u64; 3], usize) {
+    let (sequence, time) = (sequence.swap_bytes(), time.swap_bytes());
+    let (head, len) = match args {
+        0..16 => (0x90 | args as u64, 22),
+        _ => (
+            0xdc | (args as u64 >> 8) << 8 | (args as u64 & 0xff) << 16,
+            24,
+        ),
+    };
+    let words = [
+        0xcf07 | sequence << 16,
+        sequence >> 48 | 0xcf08 << 16 | time << 32,
+        time >> 32 | 9 << 32 | head << 40,
+    ];
+    (words, len)
+}
+
+/// Adds fields to a body of `len` bytes and returns its length.
 #[cold]
 #[inline(never)]
-fn rarer_fields(out: &mut Out<'_>, call: &Call<'_>, bound: usize) -> Result<u8, OutOfRoom> {
+pub(crate) fn add_rarer(
+    buffer: &mut [u8],
+    len: usize,
+    rarer: &Rarer<'_>,
+    bound: usize,
+) -> Result<usize, OutOfRoom> {
+    let (body, rest) = buffer.split_at_mut(len);
+    let mut out = Out::new(rest);
+    // Of the constant fields, format and file stand here only where their texts
+    // do not: at most 5 + 5 + 4 fields, a fixmap.
+    body[1] += rarer_fields(&mut out, rarer, bound)?;
+    Ok(len + out.len())
+}
+
+/// Writes those of the fields that the record has and returns how many.
+fn rarer_fields(out: &mut Out<'_>, rarer: &Rarer<'_>, bound: usize) -> Result<u8, OutOfRoom> {
     let mut fields = 0;
-    if !call.backtrace.is_empty() {
+    if !rarer.backtrace.is_empty() {
         fields += 1;
-        out.need(1 + HEAD + SCALAR * call.backtrace.len())?;
+        out.need(1 + HEAD + SCALAR * rarer.backtrace.len())?;
         // SAFETY: just asked for.
         unsafe {
             out.bytes([10]);
-            out.head(0x90, 0xf, 0xdc, call.backtrace.len());
-            for address in call.backtrace {
+            out.head(0x90, 0xf, 0xdc, rarer.backtrace.len());
+            for address in rarer.backtrace {
                 out.uint(*address as u64);
             }
         }
     }
-    for (tag, text) in [(11, call.format_text), (12, call.file_text)] {
+    for (tag, text) in [(11, rarer.format_text), (12, rarer.file_text)] {
         if let Some(text) = text {
             fields += 1;
             out.need(1)?;
@@ -353,20 +392,20 @@ fn rarer_fields(out: &mut Out<'_>, call: &Call<'_>, bound: usize) -> Result<u8, 
     out.need(2 * (1 + SCALAR) + 2 + flags::SKIPPED.len() + 1 + SCALAR)?;
     // SAFETY: just asked for.
     unsafe {
-        if call.dropped > 0 {
+        if rarer.dropped > 0 {
             fields += 1;
             out.bytes([13]);
-            out.uint(call.dropped);
+            out.uint(rarer.dropped);
         }
-        if call.kind > 0 {
+        if rarer.kind > 0 {
             fields += 1;
-            out.bytes([14, call.kind]);
+            out.bytes([14, rarer.kind]);
         }
-        if call.skipped > 0 {
+        if rarer.skipped > 0 {
             fields += 1;
             out.bytes([15, 0x81, 0xa0 | flags::SKIPPED.len() as u8]);
             out.slice(flags::SKIPPED.as_bytes());
-            out.uint(call.skipped);
+            out.uint(rarer.skipped);
         }
     }
     Ok(fields)
@@ -377,45 +416,62 @@ fn rarer_fields(out: &mut Out<'_>, call: &Call<'_>, bound: usize) -> Result<u8, 
 fn argument(
     out: &mut Out<'_>,
     plan: &ArgPlan,
-    call: &Call<'_>,
-    bound: usize,
+    call: &Arguments<'_>,
     then: usize,
 ) -> Result<(), OutOfRoom> {
     // SAFETY: each argument finds `SCALAR` bytes and `then` more, by `encode` and
     // by each argument before it.
     unsafe {
-        if plan.class == Class::Errno {
-            out.int(call.errno as i64);
-            return Ok(());
-        }
-        let Some((kind, word)) = call.words.get(plan.caller_arg) else {
-            // Fewer arguments than the format has, which the compiler warned of.
-            out.bytes([0xc0]);
-            return Ok(());
-        };
-        match kind {
-            _ if plan.class == Class::Written => out.bytes([0xc0]),
-            ArgKind::INT => out.int(word as i64),
-            ArgKind::UINT => out.uint(word),
-            ArgKind::DOUBLE => {
+        match call.words.get(plan.caller_arg) {
+            Some((ArgKind::INT, word)) if plan.class != Class::Written => out.int(word as i64),
+            Some((ArgKind::UINT, word)) if plan.class != Class::Written => out.uint(word),
+            Some((ArgKind::DOUBLE, word)) if plan.class != Class::Written => {
                 let [a, b, c, d, e, f, g, h] = word.to_be_bytes();
                 out.bytes([0xcb, a, b, c, d, e, f, g, h]);
             }
-            _ => return by_pointer(out, plan, kind, word, call, bound, then),
+            passed => {
+                // A copy, so that `out` itself stays in registers.
+                let mut copy = out.rest();
+                other_argument(&mut copy, plan, passed, call, then)?;
+                out.at = copy.at;
+            }
         }
     }
     Ok(())
 }
 
+/// [`argument`] for what is no number of the caller's.
+#[inline(never)]
+fn other_argument(
+    out: &mut Out<'_>,
+    plan: &ArgPlan,
+    passed: Option<(ArgKind, u64)>,
+    call: &Arguments<'_>,
+    then: usize,
+) -> Result<(), OutOfRoom> {
+    // SAFETY: as in `argument`.
+    unsafe {
+        match (plan.class, passed) {
+            (Class::Errno, _) => out.int(call.errno as i64),
+            // Fewer arguments than the format has, which the compiler warned of;
+            // or the place that `%n` would write to.
+            (_, None) | (Class::Written, _) => out.bytes([0xc0]),
+            (_, Some((kind, word))) => return by_pointer(out, plan, kind, word, call, then),
+        }
+    }
+    Ok(())
+}
+
+#[inline(always)]
 fn by_pointer(
     out: &mut Out<'_>,
     plan: &ArgPlan,
     kind: ArgKind,
     word: u64,
-    call: &Call<'_>,
-    bound: usize,
+    call: &Arguments<'_>,
     then: usize,
 ) -> Result<(), OutOfRoom> {
+    let bound = call.bound;
     let limit = || match plan.precision() {
         Precision::None => usize::MAX,
         Precision::Fixed(n) => n as usize,
@@ -471,7 +527,7 @@ fn by_pointer(
 const LONG_DOUBLE_LEN: usize = if cfg!(target_arch = "x86_64") { 10 } else { 16 };
 
 /// The value of a `*` precision; `None` if it is negative, which means none.
-fn star(call: &Call<'_>, at: u16) -> Option<usize> {
+fn star(call: &Arguments<'_>, at: u16) -> Option<usize> {
     let plan = call.plan.get(at as usize)?;
     let (_, word) = call.words.get(plan.caller_arg)?;
     usize::try_from(word as i32).ok()

@@ -9,7 +9,7 @@
 //! 3. What the chunk does not define yet is put before it ([`crate::logdefs`]).
 //! 4. The sink takes all of it ([`crate::sink`]).
 
-use crate::body::{self, Call, Words};
+use crate::body::{self, Arguments, Head, Rarer, Words};
 use crate::crc;
 use crate::filter;
 use crate::logdefs::{self, Subject};
@@ -45,24 +45,138 @@ const STACK_FRAME: usize = 1024;
 #[inline(never)]
 pub unsafe extern "C" fn emit(site: &Site, kinds: *const u8, words: *const u64) {
     let process = process();
-    let state = site.state();
     let kinds = if kinds.is_null() { site.kinds() } else { kinds };
     // SAFETY: by the caller.
     let words = unsafe { Words::new(kinds, words, site.args()) };
+    match Quick::of(process, site, words) {
+        Some(call) => {
+            let counted = Counted::begin(call.thread);
+            let mut written = call.write(counted.sequence);
+            if written.is_err() {
+                written = in_full(process, site, words, Some(&counted));
+            }
+            counted.end(written);
+        }
+        // What went wrong was counted.
+        None => drop(in_full(process, site, words, None)),
+    }
+}
+
+/// A call that finds everything as the call before it left it, which is nearly
+/// every one: its site is resolved, its thread attached, and its chunk defines
+/// both. It makes no system call and touches errno not at all.
+struct Quick<'c> {
+    process: &'static Process,
+    thread: &'static Thread,
+    chunk: u32,
+    template: &'c Template,
+    arguments: Arguments<'c>,
+}
+
+impl<'c> Quick<'c> {
+    #[inline(always)]
+    fn of(process: &'static Process, site: &'c Site, words: Words) -> Option<Quick<'c>> {
+        let template = site.state().template()?;
+        let thread = attached(process)?;
+        let chunk = process.sink.mapped_chunk(thread)?;
+        let has_backtrace =
+            site.level() >= process.backtrace_level() && site.flags() & flags::NO_BACKTRACE == 0;
+        let is_quick = template.meta.plain
+            && !has_backtrace
+            && thread.has_site(template.id, chunk)
+            && thread.has_thread(chunk)
+            && thread.dropped.load(Ordering::Relaxed) == 0
+            && process.missed.load(Ordering::Relaxed) == 0;
+        if !is_quick {
+            return None;
+        }
+        Some(Quick {
+            process,
+            thread,
+            chunk,
+            template,
+            arguments: Arguments {
+                // SAFETY: a published template's plan is static or in the site's
+                // state, and as long as it says.
+                plan: unsafe {
+                    core::slice::from_raw_parts(template.plan, template.meta.wire_args as usize)
+                },
+                words,
+                errno: match template.meta.takes_errno {
+                    true => Errno::last().0,
+                    false => 0,
+                },
+                bound: process.max_string(),
+            },
+        })
+    }
+
+    #[inline(always)]
+    fn write(&self, sequence: Sequence) -> Result<(), Dropped> {
+        let mut buffer = [core::mem::MaybeUninit::uninit(); STACK_FRAME];
+        let buffer = writable(&mut buffer);
+        let head = head(self.process, self.thread, self.template, sequence);
+        let room = &mut buffer[HEADER_LEN..];
+        let (len, front) = body::encode(room, &head, &self.arguments).map_err(|_| Dropped)?;
+        let check = crc::check_after(&front, &room[..len]);
+        if check.holds_c1 && !record::masked::is_clean(&room[..len]) {
+            return Err(Dropped);
+        }
+        write_header(buffer, len, check.crc);
+        let frame = &buffer[..HEADER_LEN + len];
+        match self.process.sink.put_mapped(self.thread, frame, self.chunk) {
+            Put::Done(_) => Ok(()),
+            _ => Err(Dropped),
+        }
+    }
+}
+
+/// Logs a call whatever has to be done for it; it may be counted already.
+#[cold]
+#[inline(never)]
+fn in_full(
+    process: &'static Process,
+    site: &Site,
+    words: Words,
+    counted: Option<&Counted<'_>>,
+) -> Result<(), Dropped> {
     let errno = Errno::last();
-    if let Some(template) = state.template() {
+    let resolved;
+    let (template, plan) = match site.state().template() {
         // SAFETY: a published template's plan is static or in the site's state,
         // and as long as it says.
-        let plan =
-            unsafe { core::slice::from_raw_parts(template.plan, template.meta.wire_args as usize) };
-        let call = Parts::of_site(site, &template, plan, words, errno);
-        call.log(process);
-    } else {
-        let resolved = resolve(process, site);
-        let call = Parts::of_site(site, &resolved.template, resolved.plan(), words, errno);
-        call.log(process);
-    }
+        Some(template) => (template, unsafe {
+            core::slice::from_raw_parts(template.plan, template.meta.wire_args as usize)
+        }),
+        None => {
+            resolved = resolve(process, site);
+            (&resolved.template, resolved.plan())
+        }
+    };
+    let call = Parts {
+        template,
+        plan,
+        words,
+        errno,
+        level: site.level(),
+        flags: site.flags(),
+        skipped: match site.flags() & flags::LIMITED {
+            0 => 0,
+            // SAFETY: a limited site's words are one more than its arguments, by
+            // the caller of `emit`.
+            _ => unsafe { words.after() },
+        },
+        strings: Strings::Site(site),
+    };
+    let logged = match counted {
+        Some(counted) => call.write(process, counted.thread, counted.sequence),
+        None => {
+            call.log(process);
+            Ok(())
+        }
+    };
     errno.restore();
+    logged
 }
 
 /// Logs a call that has no site of its own: a wrapper's.
@@ -144,52 +258,16 @@ impl<'c> Strings<'c> {
     }
 }
 
-impl<'c> Parts<'c> {
-    #[inline(always)]
-    fn of_site(
-        site: &'c Site,
-        template: &'c Template,
-        plan: &'c [ArgPlan],
-        words: Words,
-        errno: Errno,
-    ) -> Self {
-        Parts {
-            template,
-            plan,
-            words,
-            errno,
-            level: site.level(),
-            flags: site.flags(),
-            skipped: if site.flags() & flags::LIMITED == 0 {
-                0
-            } else {
-                // SAFETY: a limited site's words are one more than its
-                // arguments, by the caller of `emit`.
-                unsafe { words.after() }
-            },
-            strings: Strings::Site(site),
-        }
-    }
-
+impl Parts<'_> {
     #[inline(always)]
     fn log(&self, process: &'static Process) {
         let Some(thread) = current(process) else {
             process.missed.fetch_add(1, Ordering::Relaxed);
             return;
         };
-        let depth = thread.depth.load(Ordering::Relaxed);
-        thread.depth.store(depth + 1, Ordering::Relaxed);
-        let sequence = thread.count();
-        if self.write(process, thread, sequence).is_err() {
-            own_add(&thread.dropped, 1);
-        }
-        thread.depth.store(depth, Ordering::Relaxed);
-        if depth == 0 {
-            // All calls that this one interrupted or was interrupted by are
-            // over.
-            let next = thread.next.load(Ordering::Relaxed);
-            thread.returned.store(next, Ordering::Release);
-        }
+        let counted = Counted::begin(thread);
+        let written = self.write(process, thread, counted.sequence);
+        counted.end(written);
     }
 
     #[inline(always)]
@@ -227,8 +305,12 @@ impl<'c> Parts<'c> {
     ) -> Result<(), Dropped> {
         let mut addresses = [0; MAX_BACKTRACE];
         let depth = process.backtrace_depth().min(MAX_BACKTRACE);
-        // This function and `emit` are the innermost two.
-        let len = logdef_unwind::capture(&mut addresses[..depth], 2);
+        // This function is the innermost, then `in_full` and `emit`, or `emit_text`.
+        let ours = match self.strings {
+            Strings::Site(_) => 3,
+            Strings::Text { .. } => 2,
+        };
+        let len = logdef_unwind::capture(&mut addresses[..depth], ours);
         let dropped = self.dropped(process, thread);
         self.write_large(process, thread, sequence, dropped, &addresses[..len])
     }
@@ -278,8 +360,10 @@ impl<'c> Parts<'c> {
     }
 
     /// Encodes the frame into `buffer` and returns its length.
-    #[inline(always)]
-    #[expect(clippy::too_many_arguments, reason = "all of it lives in registers")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one for each thing that is tried anew"
+    )]
     fn frame(
         &self,
         process: &Process,
@@ -291,19 +375,14 @@ impl<'c> Parts<'c> {
         bound: usize,
     ) -> Result<usize, OutOfRoom> {
         let meta = self.template.meta;
-        let call = Call {
-            template: self.template,
+        let head = head(process, thread, self.template, sequence);
+        let arguments = Arguments {
             plan: self.plan,
             words: self.words,
             errno: self.errno.0,
-            thread: thread
-                .fields
-                .each_ref()
-                .map(|word| word.load(Ordering::Relaxed)),
-            thread_len: (thread.fields_len.load(Ordering::Relaxed) as usize)
-                .min(body::THREAD_FIELDS),
-            sequence: sequence.0,
-            time: thread.clock.now(&process.clock),
+            bound,
+        };
+        let rarer = Rarer {
             dropped,
             skipped: self.skipped,
             kind: (self.flags & flags::KIND) >> flags::KIND_SHIFT,
@@ -312,32 +391,21 @@ impl<'c> Parts<'c> {
             file_text: meta.file_text.then(|| self.strings.file().to_bytes()),
         };
         let room = buffer.get_mut(HEADER_LEN..).ok_or(OutOfRoom)?;
-        let mut len = body::encode(room, &call, bound)?;
-        if crc::holds_c1(&room[..len]) && !record::masked::is_clean(&room[..len]) {
+        let (len, _) = body::encode(room, &head, &arguments)?;
+        let mut len = body::add_rarer(room, len, &rarer, bound)?;
+        let mut check = crc::check(&room[..len]);
+        if check.holds_c1 && !record::masked::is_clean(&room[..len]) {
             len = record::masked::mask_in_place(room, len)?;
+            check = crc::check(&room[..len]);
         }
         if len > MAX_SHORT_BODY {
             return Err(OutOfRoom);
         }
-        let [c0, c1, c2, c3] = crc::checksum(&room[..len]).to_be_bytes();
-        let header = [
-            0xc1,
-            0xce,
-            c0,
-            c1,
-            c2,
-            c3,
-            0xc1,
-            0xda,
-            (len >> 8) as u8,
-            len as u8,
-        ];
-        buffer[..HEADER_LEN].copy_from_slice(&header);
+        write_header(buffer, len, check.crc);
         Ok(HEADER_LEN + len)
     }
 
     /// Puts the frame into the log, behind what the log does not define yet.
-    #[inline(always)]
     fn put(
         &self,
         process: &Process,
@@ -381,19 +449,80 @@ impl<'c> Parts<'c> {
 /// The record could not be written.
 pub(crate) struct Dropped;
 
-/// The calling thread's memory.
-#[inline(always)]
-pub(crate) fn current(process: &'static Process) -> Option<&'static Thread> {
-    let thread: *const Thread = tls::get();
-    // SAFETY: null, or set by `attach` to memory that is never given back.
-    if let Some(thread) = unsafe { thread.as_ref() } {
-        let fresh = thread.run.load(Ordering::Relaxed) == process.run().0;
-        let next = Sequence(thread.next.load(Ordering::Relaxed)).count();
-        if fresh && next < (1 << Sequence::COUNT_BITS) - SEQUENCE_MARGIN && process.is_open() {
-            return Some(thread);
+/// A call that has its sequence.
+struct Counted<'t> {
+    thread: &'t Thread,
+    sequence: Sequence,
+    /// How many calls it interrupted.
+    depth: u32,
+}
+
+impl<'t> Counted<'t> {
+    #[inline(always)]
+    fn begin(thread: &'t Thread) -> Counted<'t> {
+        let depth = thread.depth.load(Ordering::Relaxed);
+        thread.depth.store(depth + 1, Ordering::Relaxed);
+        Counted {
+            thread,
+            sequence: thread.count(),
+            depth,
         }
     }
-    process.attach()
+
+    #[inline(always)]
+    fn end(self, written: Result<(), Dropped>) {
+        let thread = self.thread;
+        if written.is_err() {
+            own_add(&thread.dropped, 1);
+        }
+        thread.depth.store(self.depth, Ordering::Relaxed);
+        if self.depth == 0 {
+            // All calls that this one interrupted or was interrupted by are
+            // over.
+            let next = thread.next.load(Ordering::Relaxed);
+            thread.returned.store(next, Ordering::Release);
+        }
+    }
+}
+
+#[inline(always)]
+fn head<'c>(
+    process: &Process,
+    thread: &Thread,
+    template: &'c Template,
+    sequence: Sequence,
+) -> Head<'c> {
+    Head {
+        template,
+        thread: thread.fields(),
+        sequence: sequence.0,
+        time: thread.clock.now(&process.clock),
+    }
+}
+
+/// Writes the header of a frame whose body of `len` bytes is in place.
+#[inline(always)]
+fn write_header(frame: &mut [u8], len: usize, crc: u32) {
+    let start = 0xdac1_0000_0000_cec1 | (crc.swap_bytes() as u64) << 16;
+    frame[..8].copy_from_slice(&start.to_le_bytes());
+    frame[8..HEADER_LEN].copy_from_slice(&(len as u16).to_be_bytes());
+}
+
+/// The calling thread's memory, if it has any and it can be used.
+#[inline(always)]
+fn attached(process: &'static Process) -> Option<&'static Thread> {
+    let thread: *const Thread = tls::get();
+    // SAFETY: null, or set by `attach` to memory that is never given back.
+    let thread = unsafe { thread.as_ref() }?;
+    let fresh = thread.run.load(Ordering::Relaxed) == process.run().0;
+    let next = Sequence(thread.next.load(Ordering::Relaxed)).count();
+    let usable = fresh && next < (1 << Sequence::COUNT_BITS) - SEQUENCE_MARGIN && process.is_open();
+    usable.then_some(thread)
+}
+
+/// The calling thread's memory.
+pub(crate) fn current(process: &'static Process) -> Option<&'static Thread> {
+    attached(process).or_else(|| process.attach())
 }
 
 /// Lends the thread's scratch memory; a handler that interrupted its use gets

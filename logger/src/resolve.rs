@@ -2,13 +2,15 @@
 //! constant part of its records. Done once for a site; knows neither threads
 //! nor sinks.
 
+use crate::crc;
 use crate::image::Image;
 use crate::process::Process;
 use crate::site::{Meta, PREFIX_ROOM, Site, Template};
 use core::ffi::CStr;
 use core::ptr;
 use logdef_wire::msgpack::{Encoder, OutOfRoom};
-use logdef_wire::printf::{ArgPlan, plan_into};
+use logdef_wire::printf::{ArgPlan, Class, plan_into};
+use logdef_wire::site::flags;
 use logdef_wire::{Level, Svma, Tag};
 
 use crate::body::MAX_WIRE_ARGS;
@@ -39,6 +41,10 @@ pub(crate) fn resolve(process: &Process, site: &Site) -> Resolved {
         site.format(),
     );
     resolved.template.plan = site.plan();
+    let meta = &mut resolved.template.meta;
+    let texts = meta.format_text || meta.file_text;
+    let rarer = flags::BACKTRACE | flags::KIND | flags::LIMITED;
+    meta.plain = !texts && site.flags() & rarer == 0;
     // Numbers are given out freely: a thread that loses the race to publish
     // leaves a gap.
     let id = process.next_site();
@@ -83,17 +89,20 @@ pub(crate) fn resolve_strings(
         file: file_number.unwrap_or(Meta::NO_FILE),
         format_text: format_at.is_none(),
         file_text: file_at.is_none(),
+        plain: false,
+        takes_errno: plan[..wire_args]
+            .iter()
+            .any(|plan| plan.class == Class::Errno),
+        holds_c1: prefix.contains(&0xc1),
     };
-    let mut words = [0; PREFIX_ROOM / 8];
-    for (word, bytes) in words.iter_mut().zip(prefix.chunks_exact(8)) {
-        *word = bytes.first_chunk().copied().map_or(0, u64::from_le_bytes);
-    }
-    let template = Template {
-        prefix: words,
+    let mut template = Template {
+        prefix,
         meta,
         id: 0,
         plan: ptr::null(),
+        crc: 0,
     };
+    template.crc = crc::state_after(crc::START, template.prefix());
     Resolved { template, plan }
 }
 
@@ -114,5 +123,9 @@ fn encode_prefix(
     fields.uint(3, Some(level.0 as u64))?;
     fields.uint(4, format.map(|at| at.0))?;
     fields.finish()?;
-    Ok(encoder.position())
+    let len = encoder.position();
+    // The fields run, thread, sequence, time and args follow in every record: at
+    // most ten in all, a fixmap.
+    prefix[1] += 5;
+    Ok(len)
 }

@@ -74,7 +74,6 @@ impl Sink {
     }
 
     /// The chunk that the thread's next frames go to, if it has one.
-    #[inline(always)]
     pub fn chunk(&self, thread: &Thread) -> Option<u32> {
         match self.is_mapped() {
             true => self.mapped.chunk(thread),
@@ -82,9 +81,21 @@ impl Sink {
         }
     }
 
+    /// The chunk that the thread's next frame goes to, if it has one of a mapped
+    /// log.
+    #[inline(always)]
+    pub fn mapped_chunk(&self, thread: &Thread) -> Option<u32> {
+        self.is_mapped().then(|| self.mapped.chunk(thread))?
+    }
+
+    /// [`Sink::put`] of one frame into a [`Sink::mapped_chunk`].
+    #[inline(always)]
+    pub fn put_mapped(&self, thread: &Thread, frame: &[u8], chunk: u32) -> Put {
+        self.mapped.put_frame(thread, frame, chunk)
+    }
+
     /// Puts the frames of one call where the thread writes; only into `chunk`, if
     /// one is given.
-    #[inline(always)]
     pub fn put(&self, thread: &Thread, frames: &[u8], chunk: Option<u32>) -> Put {
         match self.is_mapped() {
             true => self.mapped.put(thread, frames, chunk),

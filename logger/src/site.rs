@@ -9,10 +9,11 @@
 //! publish the template in the site's state; a thread (or a signal handler)
 //! that comes meanwhile uses a template of its own and waits for nobody.
 
+use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char};
-use core::mem::offset_of;
+use core::mem::{MaybeUninit, offset_of};
 use core::ptr;
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use logdef_wire::Level;
 use logdef_wire::printf::ArgPlan;
 use logdef_wire::site as layout;
@@ -171,19 +172,21 @@ pub struct SiteState {
     /// 0, [`RESOLVING`], or the site's number plus [`FIRST_ID`].
     id: AtomicU32,
     image: *const Image,
-    words: [AtomicU64; STATE_WORDS],
+    template: UnsafeCell<MaybeUninit<Template>>,
+    plan: UnsafeCell<[MaybeUninit<ArgPlan>; INLINE_PLAN]>,
 }
 
 const RESOLVING: u32 = 1;
 /// Numbers of sites start here, so that they cannot be taken for a state.
 pub const FIRST_ID: u32 = 2;
-const STATE_WORDS: usize = 22;
-const INLINE_PLAN: usize = 13;
+const INLINE_PLAN: usize = 12;
 
 const _: () = assert!(size_of::<SiteState>() == 192);
 
-// SAFETY: all but `image` is atomic, and `image` points to a static of the
-// same image, which is made of atomics.
+// SAFETY: `gate` and `id` are atomic; `image` points to a static of the same
+// image, which is made of atomics; `template` and `plan` are written by the one
+// thread that changed `id` from 0, and read by those that found its number there
+// afterwards.
 unsafe impl Sync for SiteState {}
 
 impl SiteState {
@@ -193,7 +196,8 @@ impl SiteState {
             gate: AtomicU32::new(0),
             id: AtomicU32::new(0),
             image: ptr::null(),
-            words: [const { AtomicU64::new(0) }; STATE_WORDS],
+            template: UnsafeCell::new(MaybeUninit::uninit()),
+            plan: UnsafeCell::new([MaybeUninit::uninit(); INLINE_PLAN]),
         }
     }
 
@@ -208,25 +212,17 @@ impl SiteState {
     }
 
     /// The template, if one was published.
-    #[inline]
-    pub(crate) fn template(&self) -> Option<Template> {
-        let id = self.id.load(Ordering::Acquire);
-        if id < FIRST_ID {
+    #[inline(always)]
+    pub(crate) fn template(&self) -> Option<&Template> {
+        if self.id.load(Ordering::Acquire) < FIRST_ID {
             return None;
         }
-        let word = |at: usize| self.words[at].load(Ordering::Relaxed);
-        let meta = Meta::unpack(word(6));
-        let plan = word(7) as *const ArgPlan;
-        Some(Template {
-            prefix: [word(0), word(1), word(2), word(3), word(4), word(5)],
-            meta,
-            id,
-            plan,
-        })
+        // SAFETY: written before the number that was just seen, and never again.
+        Some(unsafe { (*self.template.get()).assume_init_ref() })
     }
 
-    /// Publishes a template, unless another thread is about to or has. Plans
-    /// that are not static go into the state if they fit.
+    /// Publishes a template under a number, unless another thread is about to or
+    /// has. Plans that are not static go into the state if they fit.
     pub(crate) fn publish(&self, template: &Template, plan: &[ArgPlan], id: u32) -> bool {
         let claimed = self
             .id
@@ -234,22 +230,22 @@ impl SiteState {
         if claimed.is_err() {
             return false;
         }
-        let mut plan_at = template.plan;
-        if plan_at.is_null() {
+        let mut template = Template { id, ..*template };
+        if template.plan.is_null() {
             if plan.len() > INLINE_PLAN {
                 // The state stays as it is: this site is resolved at each call.
                 return false;
             }
-            for (word, plan) in self.words[STATE_WORDS - INLINE_PLAN..].iter().zip(plan) {
-                word.store(plan_word(plan), Ordering::Relaxed);
+            // SAFETY: this thread changed `id` from 0, so that nobody else
+            // writes, and nobody reads before the store below.
+            let inline = unsafe { &mut *self.plan.get() };
+            for (entry, plan) in inline.iter_mut().zip(plan) {
+                entry.write(*plan);
             }
-            plan_at = self.words[STATE_WORDS - INLINE_PLAN..].as_ptr().cast();
+            template.plan = inline.as_ptr().cast();
         }
-        for (word, value) in self.words.iter().zip(template.prefix) {
-            word.store(value, Ordering::Relaxed);
-        }
-        self.words[6].store(template.meta.pack(), Ordering::Relaxed);
-        self.words[7].store(plan_at as u64, Ordering::Relaxed);
+        // SAFETY: as above.
+        unsafe { (*self.template.get()).write(template) };
         self.id.store(id, Ordering::Release);
         true
     }
@@ -261,29 +257,33 @@ impl Default for SiteState {
     }
 }
 
-fn plan_word(plan: &ArgPlan) -> u64 {
-    const { assert!(size_of::<ArgPlan>() == 8) };
-    // SAFETY: `ArgPlan` is eight bytes without padding (asserted where it is
-    // declared and above).
-    unsafe { core::mem::transmute_copy(plan) }
-}
-
 /// Bytes of a template's prefix; the longest that can occur takes fewer.
 pub const PREFIX_ROOM: usize = 48;
 
-/// The constant part of a site's records, encoded: the tag, the map head and
-/// the fields magic, file, line, level and format, as far as they apply.
+/// The constant part of a site's records, encoded: the tag, the map head for a
+/// record with no rarer field, and the fields magic, file, line, level and
+/// format, as far as they apply.
 #[derive(Clone, Copy, Debug)]
+#[repr(C)]
 pub(crate) struct Template {
-    pub prefix: [u64; PREFIX_ROOM / 8],
+    pub prefix: [u8; PREFIX_ROOM],
     pub meta: Meta,
-    /// The site's number; 0 while it has none.
-    pub id: u32,
     /// Null while the plan is nowhere but on its maker's stack.
     pub plan: *const ArgPlan,
+    /// The site's number; 0 while it has none.
+    pub id: u32,
+    /// The state of the checksum after the prefix.
+    pub crc: u32,
 }
 
-/// What else is known of a site's records. Packs into one word.
+impl Template {
+    /// The prefix, as far as it is in use.
+    pub fn prefix(&self) -> &[u8] {
+        &self.prefix[..self.meta.prefix_len as usize]
+    }
+}
+
+/// What else is known of a site's records.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Meta {
     /// Bytes of the prefix in use.
@@ -300,6 +300,12 @@ pub(crate) struct Meta {
     pub format_text: bool,
     /// The file name goes into the record itself.
     pub file_text: bool,
+    /// No rarer field is the site's own.
+    pub plain: bool,
+    /// An errno is among the arguments.
+    pub takes_errno: bool,
+    /// The byte `c1` is in the prefix.
+    pub holds_c1: bool,
 }
 
 impl Meta {
@@ -307,27 +313,6 @@ impl Meta {
     pub const NO_FILE: u16 = u16::MAX;
     /// An image without a number, or none.
     pub const NO_IMAGE: u8 = u8::MAX;
-
-    fn pack(self) -> u64 {
-        let flags = self.format_text as u64 | (self.file_text as u64) << 1;
-        self.prefix_len as u64
-            | (self.wire_args as u64) << 8
-            | (self.image as u64) << 16
-            | (self.file as u64) << 24
-            | flags << 40
-    }
-
-    #[inline]
-    fn unpack(word: u64) -> Meta {
-        Meta {
-            prefix_len: word as u8,
-            wire_args: (word >> 8) as u8,
-            image: (word >> 16) as u8,
-            file: (word >> 24) as u16,
-            format_text: word >> 40 & 1 != 0,
-            file_text: word >> 41 & 1 != 0,
-        }
-    }
 }
 
 #[cfg(test)]
@@ -335,25 +320,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn meta_survives_its_word() {
-        let meta = Meta {
-            prefix_len: 41,
-            wire_args: 64,
-            image: 255,
-            file: 0xfffe,
-            format_text: true,
-            file_text: false,
-        };
-        assert_eq!(Meta::unpack(meta.pack()), meta);
-    }
-
-    #[test]
     fn a_template_is_published_once() {
         let state = SiteState::new();
         assert!(state.template().is_none());
         let plan = logdef_wire::printf::plan::<2>(b"%d %s");
         let template = Template {
-            prefix: [1, 2, 3, 4, 5, 6],
+            prefix: [7; PREFIX_ROOM],
             meta: Meta {
                 prefix_len: 48,
                 wire_args: 2,
@@ -361,13 +333,14 @@ mod tests {
             },
             id: 0,
             plan: ptr::null(),
+            crc: 9,
         };
         assert!(state.publish(&template, &plan, FIRST_ID));
         assert!(!state.publish(&template, &plan, FIRST_ID + 1));
         let published = state.template().unwrap();
         assert_eq!(published.prefix, template.prefix);
         assert_eq!(published.meta, template.meta);
-        assert_eq!(published.id, FIRST_ID);
+        assert_eq!((published.id, published.crc), (FIRST_ID, 9));
         // SAFETY: the plan of two entries was copied into the state.
         let copied = unsafe { core::slice::from_raw_parts(published.plan, 2) };
         assert_eq!(copied, plan);

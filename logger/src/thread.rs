@@ -10,6 +10,7 @@
 //! finds that it has to start anew at the price of a comparison that is made
 //! anyway.
 
+use crate::crc;
 use crate::process::Process;
 use crate::sys;
 use core::num::NonZeroUsize;
@@ -45,8 +46,10 @@ pub(crate) struct Thread {
     pub depth: AtomicU32,
     scratch_taken: AtomicU32,
     /// The fields run and thread, encoded.
-    pub fields: [AtomicU64; 3],
-    pub fields_len: AtomicU64,
+    fields: [AtomicU64; 3],
+    /// How many bytes they take, and above that what the checksum has to know of
+    /// them.
+    fields_about: AtomicU64,
     /// Not 0 while a living thread owns this memory.
     owner: AtomicU32,
     tid: AtomicU32,
@@ -67,6 +70,24 @@ pub(crate) struct Thread {
 // given to the kernel, for the same thread.
 unsafe impl Sync for Thread {}
 
+/// The fields run and thread of a thread's records, encoded.
+#[derive(Clone, Copy)]
+pub(crate) struct Fields {
+    pub words: [u64; Fields::ROOM / 8],
+    /// Bytes in use.
+    pub len: usize,
+    /// Whether the byte `c1` is among them.
+    pub holds_c1: bool,
+    /// The state of the checksum after them, had it been zero before.
+    pub crc: u32,
+}
+
+impl Fields {
+    /// Bytes at most.
+    pub const ROOM: usize = 24;
+    const HOLDS_C1: u64 = 1 << 8;
+}
+
 struct AddressMark {
     chunk: AtomicU32,
     address: AtomicU64,
@@ -83,6 +104,21 @@ impl Thread {
     /// The thread's number in its run.
     pub fn number(&self) -> ThreadNumber {
         Sequence(self.next.load(Ordering::Relaxed)).number()
+    }
+
+    /// The fields run and thread of the thread's records.
+    #[inline(always)]
+    pub fn fields(&self) -> Fields {
+        let about = self.fields_about.load(Ordering::Relaxed);
+        Fields {
+            words: self
+                .fields
+                .each_ref()
+                .map(|word| word.load(Ordering::Relaxed)),
+            len: (about as u8 as usize).min(Fields::ROOM),
+            holds_c1: about & Fields::HOLDS_C1 != 0,
+            crc: (about >> 32) as u32,
+        }
     }
 
     /// The kernel's id of the thread.
@@ -353,7 +389,7 @@ impl Thread {
             sys::set_signal_stack(self.signal_stack.get().cast(), SIGNAL_STACK);
         }
         self.refresh_name();
-        let mut fields = [0; 24];
+        let mut fields = [0; Fields::ROOM];
         let mut encoder = logdef_wire::msgpack::Encoder::new(&mut fields);
         // Two field tags and two integers: at most twenty bytes.
         let encoded = encoder
@@ -366,7 +402,13 @@ impl Thread {
         for (to, from) in self.fields.iter().zip(fields.chunks(8)) {
             to.store(word(from), Ordering::Relaxed);
         }
-        self.fields_len.store(len as u64, Ordering::Relaxed);
+        let holds_c1 = match fields.contains(&0xc1) {
+            true => Fields::HOLDS_C1,
+            false => 0,
+        };
+        let crc = crc::state_after(0, &fields[..len]) as u64;
+        self.fields_about
+            .store(crc << 32 | holds_c1 | len as u64, Ordering::Relaxed);
         self.run.store(run.0, Ordering::Release);
     }
 

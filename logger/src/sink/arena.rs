@@ -8,7 +8,8 @@
 use crate::sys::Errno;
 use core::ffi::c_int;
 use core::ptr;
-use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU64, Ordering, compiler_fence};
+use logdef_wire::frame::{HEADER_LEN, RESERVED_OFFSET};
 
 /// Bytes of the smallest chunk.
 pub(crate) const UNIT: u64 = 16 << 10;
@@ -139,11 +140,7 @@ impl Arena {
 ///
 /// `at` is valid for writes of `frames.len()` bytes that nobody else writes,
 /// and `frames` is a sequence of whole frames with short headers.
-#[inline(always)]
 pub(crate) unsafe fn publish(at: *mut u8, frames: &[u8]) {
-    use core::sync::atomic::{AtomicU8, compiler_fence};
-    use logdef_wire::frame::{HEADER_LEN, RESERVED_OFFSET};
-
     let frame_len = |offset: usize| {
         let len = [frames[offset + 8], frames[offset + 9]];
         HEADER_LEN + u16::from_be_bytes(len) as usize
@@ -162,15 +159,44 @@ pub(crate) unsafe fn publish(at: *mut u8, frames: &[u8]) {
     let mut offset = 0;
     while offset < frames.len() {
         let len = frame_len(offset);
-        // SAFETY: a whole frame within `frames`; its first byte is stored on
-        // its own, a byte is always aligned.
-        unsafe {
-            let from = frames.as_ptr().add(offset + 1);
-            ptr::copy_nonoverlapping(from, at.add(offset + 1), len - 1);
-            AtomicU8::from_ptr(at.add(offset)).store(frames[offset], Ordering::Release);
-        }
+        // SAFETY: a whole frame within `frames`.
+        unsafe { publish_frame(at.add(offset), &frames[offset..offset + len]) };
         offset += len;
+    }
+}
+
+/// [`publish`] of one frame, of the length that `frame` has.
+///
+/// # Safety
+///
+/// As for [`publish`].
+#[inline(always)]
+pub(crate) unsafe fn publish_frame(at: *mut u8, frame: &[u8]) {
+    debug_assert!(frame.len() > PIECE);
+    let from = frame.as_ptr();
+    // SAFETY: all of it lies within the frame, which is longer than a piece: a
+    // header and the start of a map. The first byte is stored on its own, a byte
+    // is always aligned.
+    unsafe {
+        let piece = |offset: usize| {
+            let bytes = from.add(offset).cast::<[u8; PIECE]>().read_unaligned();
+            at.add(offset).cast::<[u8; PIECE]>().write_unaligned(bytes);
+        };
+        ptr::copy_nonoverlapping(from.add(RESERVED_OFFSET), at.add(RESERVED_OFFSET), 4);
+        compiler_fence(Ordering::SeqCst);
+        let last = frame.len() - PIECE;
+        let mut offset = 1;
+        while offset < last {
+            piece(offset);
+            offset += PIECE;
+        }
+        piece(last);
+        AtomicU8::from_ptr(at).store(*from, Ordering::Release);
     }
     // The call must not return before the last store is made.
     compiler_fence(Ordering::SeqCst);
 }
+
+/// Frames are copied in pieces of so many bytes: a call of `memcpy` would cost
+/// more than the copying.
+const PIECE: usize = 16;

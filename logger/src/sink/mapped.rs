@@ -190,23 +190,46 @@ impl Mapped {
     }
 
     /// Puts frames where the thread writes; only into `chunk`, if one is given.
-    #[inline(always)]
     pub fn put(&self, thread: &Thread, frames: &[u8], chunk: Option<u32>) -> Put {
-        let len = frames.len() as u64;
+        match self.take(thread, frames.len() as u64, chunk) {
+            Ok((at, chunk)) => {
+                // SAFETY: taken for these frames.
+                unsafe { arena::publish(at, frames) };
+                Put::Done(chunk)
+            }
+            Err(refusal) => refusal,
+        }
+    }
+
+    /// Puts one frame into chunk `chunk`, if the thread still writes there.
+    #[inline(always)]
+    pub fn put_frame(&self, thread: &Thread, frame: &[u8], chunk: u32) -> Put {
+        match self.take(thread, frame.len() as u64, Some(chunk)) {
+            Ok((at, chunk)) => {
+                // SAFETY: taken for this frame.
+                unsafe { arena::publish_frame(at, frame) };
+                Put::Done(chunk)
+            }
+            Err(refusal) => refusal,
+        }
+    }
+
+    /// Reserves memory for `len` bytes of frames, the caller's alone, in a chunk of
+    /// this thread, which has pages (`LogFile::claim`).
+    #[inline(always)]
+    fn take(&self, thread: &Thread, len: u64, chunk: Option<u32>) -> Result<(*mut u8, u32), Put> {
         let place = Place(own_add(&thread.place, len));
         if place.used() + len > place.size() {
-            return Put::Full;
+            return Err(Put::Full);
         }
         if chunk.is_some_and(|chunk| chunk != place.chunk()) {
             // A signal handler logged since the caller looked: what this chunk
             // defines is another matter now. The reservation stays zeros.
-            return Put::Moved;
+            return Err(Put::Moved);
         }
         let at = self.arena.address(place.chunk() as u64);
-        // SAFETY: the reservation is this call's alone, and lies within a chunk
-        // of this thread, which has pages (`LogFile::claim`).
-        unsafe { arena::publish(at.add(place.used() as usize), frames) };
-        Put::Done(place.chunk())
+        // SAFETY: the reservation lies within the chunk.
+        Ok((unsafe { at.add(place.used() as usize) }, place.chunk()))
     }
 
     /// Lets the thread write to a chunk that it claimed, behind the frames that

@@ -50,6 +50,11 @@ impl Error {
         }
     }
 
+    /// What `cause` happened to is what we write.
+    pub(crate) fn output(cause: io::Error) -> Error {
+        Error::new("output", cause)
+    }
+
     /// The name of the input.
     pub fn name(&self) -> &str {
         &self.name
@@ -191,6 +196,11 @@ impl Input {
         }
     }
 
+    /// Reads it from its first byte on.
+    pub fn reader(&self) -> impl Read {
+        Reading { input: self, at: 0 }
+    }
+
     /// The bytes themselves, if they are in memory.
     pub(crate) fn in_memory(&self) -> Option<&[u8]> {
         match &self.store {
@@ -209,6 +219,20 @@ impl Input {
                 Ok(Some(((metadata.dev(), metadata.ino()), metadata.len())))
             }
         }
+    }
+}
+
+/// An input as a stream of bytes.
+struct Reading<'i> {
+    input: &'i Input,
+    at: u64,
+}
+
+impl Read for Reading<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let got = self.input.read_at(buffer, self.at)?;
+        self.at += got as u64;
+        Ok(got)
     }
 }
 

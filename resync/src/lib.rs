@@ -19,7 +19,7 @@
 //!   logdef is lost, from the executable ([`Images`]).
 //! - [`rewrite`] writes clean or joined logs, [`split`] cuts inputs for parallel
 //!   readers, [`Follow`] reads a log that is being written, [`export`] feeds other
-//!   tools, [`render`] is `printf`.
+//!   tools, [`import`] makes logs of what others wrote, [`render`] is `printf`.
 //!
 //! Nothing here panics on, hangs on, or takes memory out of proportion to a hostile
 //! file. Texts come out as they are: whoever prints them escapes control characters.
@@ -64,9 +64,11 @@ mod account;
 mod crc;
 pub mod export;
 mod follow;
+mod framing;
 mod gap;
 mod glance;
 mod images;
+pub mod import;
 mod input;
 mod item;
 mod lane;

@@ -1,6 +1,7 @@
 //! Writing logs: `recover` copies what survived into a clean file, `merge` joins
 //! files into one. Frames are copied byte for byte; what is added is frames too.
 
+use crate::framing;
 use crate::glance::Glance;
 use crate::images::Images;
 use crate::input::{Error, Input};
@@ -12,10 +13,10 @@ use crate::tables::StringLookup;
 use crate::unmask;
 use logdef_wire::msgpack::{Encoder, OutOfRoom};
 use logdef_wire::record::{Note, NoteKind, Preamble, StringLogdef};
-use logdef_wire::{Magic, Record, Run, Svma, Tag, frame};
+use logdef_wire::{Magic, Record, Run, Svma, Tag};
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::{self, Write};
+use std::io::Write;
 
 /// Keys of logdefs that are remembered as written; more are written again.
 const REMEMBERED: usize = 1 << 20;
@@ -171,14 +172,14 @@ impl<'w, W: Write> Output<'w, W> {
         Output {
             out,
             written: Rewritten::default(),
-            buffer: vec![0; 256],
+            buffer: Vec::new(),
         }
     }
 
     fn frame(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.written.frames += 1;
         self.written.bytes += bytes.len() as u64;
-        self.out.write_all(bytes).map_err(Self::error)
+        self.out.write_all(bytes).map_err(Error::output)
     }
 
     /// Writes a frame around a record of our own.
@@ -186,28 +187,15 @@ impl<'w, W: Write> Output<'w, W> {
         &mut self,
         body: impl Fn(&mut Encoder<'_>) -> Result<(), OutOfRoom>,
     ) -> Result<(), Error> {
-        let len = loop {
-            match frame::encode(&mut self.buffer, &body) {
-                Ok(len) => break len,
-                Err(OutOfRoom) if self.buffer.len() < frame::MAX_BODY => {
-                    let longer = self.buffer.len() * 2;
-                    self.buffer.resize(longer, 0);
-                }
-                Err(OutOfRoom) => return Err(Self::error(io::ErrorKind::FileTooLarge.into())),
-            }
-        };
+        let len = framing::encode(&mut self.buffer, body)?;
         let buffer = std::mem::take(&mut self.buffer);
         let result = self.frame(&buffer[..len]);
         self.buffer = buffer;
         result
     }
 
-    fn error(cause: io::Error) -> Error {
-        Error::new("output", cause)
-    }
-
     fn finish(self) -> Result<Rewritten, Error> {
-        self.out.flush().map_err(Self::error)?;
+        self.out.flush().map_err(Error::output)?;
         Ok(self.written)
     }
 }

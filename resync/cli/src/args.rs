@@ -50,6 +50,8 @@ pub enum Verb {
     Dump(Dump),
     /// Write records in a form that other tools read
     Export(Box<Export>),
+    /// Make a log of what other programs wrote, so that all verbs serve it
+    Import(Import),
     /// Look into traces in the Fuchsia trace format, whoever wrote them
     Fxt(Fxt),
     /// Put names to addresses in text: Fuchsia's symbolizer markup
@@ -341,6 +343,29 @@ pub enum FxtForm {
     Instant,
     /// Both: every line shows in every reader
     All,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct Import {
+    /// The file, plain or packed by gzip or zstd; `-`, or nothing, is standard input
+    #[arg(value_name = "FILE", default_value = "-", hide_default_value = true)]
+    pub file: PathBuf,
+    /// Its form
+    #[arg(long, value_enum, value_name = "FORM")]
+    pub from: ImportFrom,
+    /// Exit with status 3 if anything could not be read
+    #[arg(long)]
+    pub strict: bool,
+    /// Where to write; `-` is standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum ImportFrom {
+    /// The Fuchsia trace format: log records, instants, spans and counters. Times are
+    /// the trace's: since boot in traces of Fuchsia
+    Fxt,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -60,10 +60,15 @@ impl Log {
 
     /// The exit status of a verb that did its work.
     pub fn status(&self, source: &Source) -> ExitCode {
-        if source.strict && !self.recovery.is_clean() {
-            return ExitCode::from(DAMAGED);
-        }
-        ExitCode::SUCCESS
+        status(source.strict, self.recovery.is_clean())
+    }
+}
+
+/// The exit status of a verb that did its work.
+pub fn status(strict: bool, is_clean: bool) -> ExitCode {
+    match strict && !is_clean {
+        true => ExitCode::from(DAMAGED),
+        false => ExitCode::SUCCESS,
     }
 }
 
@@ -75,7 +80,7 @@ pub fn inputs(source: &Source) -> Result<Vec<Input>, Failure> {
     for path in paths::of(&source.files) {
         let input = path.and_then(|path| match Input::open(&path) {
             Ok(input) => Ok(input),
-            Err(error) => Err(unreadable(&error)),
+            Err(error) => Err(unreadable(&error).to_string()),
         });
         match input {
             Ok(input) => inputs.push(input),
@@ -91,13 +96,14 @@ pub fn inputs(source: &Source) -> Result<Vec<Input>, Failure> {
     Ok(inputs)
 }
 
-fn unreadable(error: &logdef_resync::Error) -> String {
+/// Why an input could not be opened.
+pub fn unreadable(error: &logdef_resync::Error) -> Failure {
     let cause = match error.cause().kind() {
         io::ErrorKind::NotFound => "there is no such file".into(),
         io::ErrorKind::PermissionDenied => "no permission to read it".into(),
         _ => error.cause().to_string(),
     };
-    format!("cannot read {}: {cause}", error.name())
+    Failure::Unreadable(format!("cannot read {}: {cause}", error.name()))
 }
 
 /// A line on standard error that is about the command.

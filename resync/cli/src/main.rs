@@ -20,6 +20,7 @@ mod filter;
 mod folded;
 mod follow;
 mod fxt;
+mod import;
 mod json;
 mod log;
 mod losses;
@@ -64,6 +65,7 @@ fn run(args: Args) -> Result<ExitCode, Failure> {
         Verb::Merge(rewrite) => recover::merge(&rewrite),
         Verb::Dump(dump) => dump::run(&dump),
         Verb::Export(export) => export::run(&export),
+        Verb::Import(import) => import::run(&import),
         Verb::Stats(stats) => stats::run(&stats),
         Verb::Symbolize(symbolize) => symbolize::run(&symbolize),
         Verb::Completions { shell } => manual::completions(shell),

@@ -32,7 +32,7 @@ const MESSAGE: usize = 8 << 10;
 const BACKTRACE: usize = 8 << 10;
 const TEXT: usize = 900;
 /// Put where text was cut.
-const CUT: &str = "…";
+pub(crate) const CUT: &str = "…";
 
 /// What each record becomes.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]

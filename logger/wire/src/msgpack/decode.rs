@@ -387,6 +387,14 @@ pub struct Map<'a> {
 }
 
 impl<'a> Map<'a> {
+    /// The map whose head was taken off, if `objects` holds exactly `len` pairs.
+    pub fn from_objects(len: u32, objects: &'a [u8]) -> Result<Self, DecodeError> {
+        let mut decoder = Decoder::new(objects);
+        decoder.objects(2 * len as u64)?;
+        decoder.finish()?;
+        Ok(Map { len, objects })
+    }
+
     /// How many pairs it holds.
     pub fn len(&self) -> u32 {
         self.len

@@ -7,6 +7,7 @@ mod filter;
 mod fixture;
 mod follow;
 mod forms;
+mod import;
 mod inputs;
 mod manual;
 mod rewrite;

@@ -1,6 +1,7 @@
 //! How long does a line of text take, and how long does the C library's `snprintf`
 //! take for the same one?
 
+use std::ffi::CStr;
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
@@ -22,7 +23,7 @@ fn ours(c: &mut Criterion, name: &str, format: &[u8], args: &[Value<'_>]) {
 macro_rules! libc {
     ($c:expr, $name:expr, $format:expr, $($arg:expr),+) => {
         let mut out = vec![0u8; 1 << 16];
-        $c.bench_function(concat!($name, "/snprintf"), |b| {
+        $c.bench_function(&format!("{}/snprintf", $name), |b| {
             b.iter(|| {
                 // SAFETY: the buffer is as long as told, the format and the strings
                 // are terminated, and the arguments are of the types it names.
@@ -37,6 +38,15 @@ macro_rules! libc {
             });
         });
     };
+}
+
+fn two_ints_and_a_string(c: &mut Criterion, string: &CStr) {
+    let format = c"Logging int: %d, int: %d, string: %s";
+    let bytes = string.to_bytes();
+    let args = [Value::Uint(42), Value::Int(-123_456), Value::Raw(bytes)];
+    let name = format!("two_ints_and_{}_bytes", bytes.len());
+    ours(c, &name, format.to_bytes(), &args);
+    libc!(c, name, format, 42, -123_456, string.as_ptr());
 }
 
 fn render(c: &mut Criterion) {
@@ -56,21 +66,9 @@ fn render(c: &mut Criterion) {
         1_234.567_89
     );
 
-    let format = c"Logging int: %d, int: %d, string: %s";
-    let args = [
-        Value::Uint(42),
-        Value::Int(-123_456),
-        Value::Raw(b"a short string"),
-    ];
-    ours(c, "two_ints_and_a_string", format.to_bytes(), &args);
-    libc!(
-        c,
-        "two_ints_and_a_string",
-        format,
-        42,
-        -123_456,
-        c"a short string".as_ptr()
-    );
+    two_ints_and_a_string(c, c"a short string");
+    two_ints_and_a_string(c, c"a string of 24 character");
+    two_ints_and_a_string(c, c"a string that is as long as many paths are");
 
     let format = c"%08x %-12s|%10.3e|%g";
     let args = [

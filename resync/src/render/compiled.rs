@@ -8,13 +8,13 @@ use logdef_wire::printf::{
 };
 use logdef_wire::{Array, Value};
 
-use super::decimal::{Word, push_decimal};
+use super::decimal::push_decimal;
 use super::errno::{errno_name, errno_text};
 use super::float::{Magnitude, push_float};
 use super::integer::{Bits, push_pointer, push_signed, push_unsigned};
 use super::long_double::LongDouble;
 use super::padding::Layout;
-use super::shortcut::{Line, ROOM, Shortcut};
+use super::shortcut::{Step, push_steps};
 use super::text::{push_bytes, push_char, push_null, push_utf8};
 use super::{MAX_COUNT, MAX_TEXT, MAX_USES};
 
@@ -35,6 +35,8 @@ pub struct CompiledFormat {
     /// All the text between directives, end to end.
     literals: Vec<u8>,
     pieces: Vec<Piece>,
+    /// The short way for each piece.
+    steps: Vec<Step>,
     /// Where in `literals` the text after the last piece begins.
     tail: usize,
     args: usize,
@@ -60,6 +62,7 @@ impl CompiledFormat {
             tail: compiler.text_start(),
             literals: compiler.literals,
             pieces: compiler.pieces,
+            steps: compiler.steps,
             args: wire_args(format),
         }
     }
@@ -74,11 +77,13 @@ impl CompiledFormat {
     /// Arguments beyond those that the format takes are left out, as `printf` does.
     pub fn render(&self, args: &[Value<'_>], out: &mut Vec<u8>) {
         let start = out.len();
-        let mut done = 0;
+        let mut done = push_steps(&self.steps, args, out);
         let mut charged = 0;
         while done < self.pieces.len() {
-            done = self.render_quickly(done, args, out);
-            if let Some(piece) = self.pieces.get(done) {
+            let taken = push_steps(&self.steps[done..], args, out);
+            done += taken;
+            if taken == 0 {
+                let piece = &self.pieces[done];
                 out.extend_from_slice(&self.literals[piece.text.clone()]);
                 piece.render(args, out);
                 charged += piece.charge(args);
@@ -111,32 +116,6 @@ impl CompiledFormat {
         }
     }
 
-    /// Renders from piece `done` on as long as that goes the short way, and returns
-    /// the piece that does not.
-    fn render_quickly(&self, mut done: usize, args: &[Value<'_>], out: &mut Vec<u8>) -> usize {
-        const MOST: usize = 1024;
-        let pieces = &self.pieces[done..];
-        let start = out.len();
-        let room = self.literals.len() + ROOM * pieces.len();
-        out.resize(start + room.min(MOST), 0);
-        let mut line = Line::new(out, start);
-        let mut end = start;
-        for piece in pieces {
-            let Some(arg) = args.get(piece.arg) else {
-                break;
-            };
-            if piece.text.len() > Word::SIZE && !line.push_slice(&self.literals[piece.text.clone()])
-                || !line.push(piece.lead, piece.shortcut, arg)
-            {
-                break;
-            }
-            end = line.len();
-            done += 1;
-        }
-        out.truncate(end);
-        done
-    }
-
     fn most_text(&self, args: &[Value<'_>]) -> usize {
         let strings = args.iter().filter_map(|arg| arg.as_raw());
         strings.fold(MAX_TEXT + self.literals.len(), |sum, bytes| {
@@ -155,12 +134,8 @@ const CUT: &[u8] = b"%!(cut)";
 struct Piece {
     /// Its text in `literals`.
     text: Range<usize>,
-    /// The text once more, if it is short; else nothing.
-    lead: Word,
     /// Which argument on the wire holds the value.
     arg: usize,
-    /// How to print it if nothing is unusual.
-    shortcut: Shortcut,
     conversion: Conversion,
     /// None for an unknown conversion.
     class: Option<Class>,
@@ -375,6 +350,7 @@ fn push_any(out: &mut Vec<u8>, arg: &Value<'_>) {
 struct Compiler {
     literals: Vec<u8>,
     pieces: Vec<Piece>,
+    steps: Vec<Step>,
     positional: bool,
     caller_args: usize,
     /// How many arguments on the wire the directives so far have taken.
@@ -388,6 +364,7 @@ impl Compiler {
         Self {
             literals: Vec::with_capacity(format.len()),
             pieces: Vec::new(),
+            steps: Vec::new(),
             positional: directives.is_positional(),
             caller_args: caller_args(format),
             taken: 0,
@@ -414,14 +391,11 @@ impl Compiler {
         if directive.fault.is_none() && directive.conversion == Conversion::PERCENT {
             return self.text(b"%");
         }
+        let lead = &self.literals[self.text_start()..];
+        self.steps.push(Step::of(directive, lead, arg));
         self.pieces.push(Piece {
-            lead: match &self.literals[self.text_start()..] {
-                text if text.len() <= Word::SIZE => Word::of(text),
-                _ => Word::default(),
-            },
             text: self.text_start()..self.literals.len(),
             arg,
-            shortcut: Shortcut::of(directive),
             conversion: directive.conversion,
             class,
             bits: Bits::of(directive.length),

@@ -50,6 +50,13 @@ impl Word {
         Some(Self::short((value / BLOCK) as u32).then(digits, 8))
     }
 
+    /// A number below zero in decimal; none if it has more than 15 digits.
+    #[inline(always)]
+    pub fn negative(value: i64) -> Option<Self> {
+        debug_assert!(value < 0);
+        Some(Self::decimal(value.unsigned_abs())?.signed(true))
+    }
+
     /// A number with six digits after the point; none if it has more than 8 before.
     #[inline(always)]
     pub fn fixed(whole: u64, millionths: u32) -> Option<Self> {

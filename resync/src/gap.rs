@@ -62,6 +62,8 @@ pub enum Damage {
     NoHeader,
     /// Zeros, and the thread whose records should stand here went on counting.
     LostBlock,
+    /// The medium did not give these bytes (`EIO`).
+    Unreadable,
 }
 
 impl Damage {
@@ -72,6 +74,7 @@ impl Damage {
             Damage::Length => "length",
             Damage::NoHeader => "no header",
             Damage::LostBlock => "lost block",
+            Damage::Unreadable => "unreadable",
         }
     }
 }
@@ -86,6 +89,7 @@ impl fmt::Display for GapKind {
             GapKind::Damage(Damage::Length) => "damage: frame length runs past the end",
             GapKind::Damage(Damage::NoHeader) => "damage: no frame header",
             GapKind::Damage(Damage::LostBlock) => "damage: zeros where records stood",
+            GapKind::Damage(Damage::Unreadable) => "damage: the medium does not give these bytes",
         })
     }
 }

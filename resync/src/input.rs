@@ -6,12 +6,16 @@
 use std::fmt;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, Write};
+use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// Streams are kept in memory up to this many bytes, beyond that in a temporary
 /// file without a name.
 const IN_MEMORY: usize = 8 << 20;
+/// What is given up of an input where one read fails: the smallest piece that the
+/// page cache asks a device for.
+const SECTOR: u64 = 4096;
 
 /// One source of log bytes, readable at any offset.
 ///
@@ -32,6 +36,25 @@ pub struct Input {
 enum Store {
     Memory(Vec<u8>),
     File(File),
+    Source(Box<dyn Source>),
+}
+
+/// Bytes that are neither a file nor in memory and can be read at any offset.
+pub trait Source: fmt::Debug + Send + Sync {
+    /// Reads some bytes from `offset` on, none only at the end.
+    ///
+    /// # Errors
+    ///
+    /// `EIO` where the medium does not give the bytes: they become a
+    /// [gap](crate::Damage::Unreadable) and reading goes on behind them. Any other
+    /// error ends the reading.
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
+}
+
+impl Source for File {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        FileExt::read_at(self, buffer, offset)
+    }
 }
 
 /// An input that could not be opened or read.
@@ -101,6 +124,16 @@ impl Input {
         }
     }
 
+    /// The `len` bytes of a source, as they are: nothing is decompressed.
+    pub fn from_source(name: impl Into<String>, source: impl Source + 'static, len: u64) -> Input {
+        Input {
+            name: name.into(),
+            path: None,
+            len,
+            store: Store::Source(Box::new(source)),
+        }
+    }
+
     /// A stream, read to its end and decompressed if its first bytes ask for it.
     pub fn from_reader(name: impl Into<String>, reader: impl Read) -> io::Result<Input> {
         let mut reader = BufReader::with_capacity(64 << 10, reader);
@@ -112,6 +145,7 @@ impl Input {
         let len = match &store {
             Store::Memory(bytes) => bytes.len() as u64,
             Store::File(file) => file.metadata()?.len(),
+            Store::Source(_) => unreachable!("a stream is kept in memory or a file"),
         };
         Ok(Input {
             name: name.into(),
@@ -130,7 +164,7 @@ impl Input {
         let mut head = [0; 4];
         let seekable = metadata.is_file();
         let compressed = seekable && {
-            let got = file.read_at(&mut head, 0)?;
+            let got = read_all(&file, &mut head, 0).unwrap_or(0);
             Compression::of(&head[..got]) != Compression::None
         };
         let mut input = if seekable && !compressed {
@@ -181,19 +215,44 @@ impl Input {
                 buffer[..len].copy_from_slice(&rest[..len]);
                 Ok(len)
             }
-            Store::File(file) => {
-                let mut got = 0;
-                while got < buffer.len() {
-                    match file.read_at(&mut buffer[got..], offset + got as u64) {
-                        Ok(0) => break,
-                        Ok(n) => got += n,
-                        Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                        Err(error) => return Err(error),
+            Store::File(file) => read_all(file, buffer, offset),
+            Store::Source(source) => read_all(&**source, buffer, offset),
+        }
+    }
+
+    /// Likewise, where the medium may fail: sectors that it does not give become
+    /// zeros, and their ranges are appended to `unreadable`.
+    pub(crate) fn read_around(
+        &self,
+        buffer: &mut [u8],
+        offset: u64,
+        unreadable: &mut Vec<Range<u64>>,
+    ) -> io::Result<usize> {
+        match self.read_at(buffer, offset) {
+            Err(error) if is_of_the_medium(&error) => {}
+            read => return read,
+        }
+        let mut got = 0;
+        while got < buffer.len() {
+            let at = offset + got as u64;
+            let rest = buffer.len() - got;
+            let piece = &mut buffer[got..][..rest.min((SECTOR - at % SECTOR) as usize)];
+            match self.read_at(piece, at) {
+                Ok(0) => break,
+                Ok(read) => got += read,
+                Err(error) if is_of_the_medium(&error) && at < self.len => {
+                    let len = piece.len().min((self.len - at) as usize);
+                    piece[..len].fill(0);
+                    got += len;
+                    match unreadable.last_mut() {
+                        Some(last) if last.end == at => last.end += len as u64,
+                        _ => unreadable.push(at..at + len as u64),
                     }
                 }
-                Ok(got)
+                Err(error) => return Err(error),
             }
         }
+        Ok(got)
     }
 
     /// Reads it from its first byte on.
@@ -205,7 +264,7 @@ impl Input {
     pub(crate) fn in_memory(&self) -> Option<&[u8]> {
         match &self.store {
             Store::Memory(bytes) => Some(bytes),
-            Store::File(_) => None,
+            Store::File(_) | Store::Source(_) => None,
         }
     }
 
@@ -213,7 +272,7 @@ impl Input {
     /// its name; and its length now.
     pub(crate) fn file_identity(&self) -> io::Result<Option<((u64, u64), u64)>> {
         match &self.store {
-            Store::Memory(_) => Ok(None),
+            Store::Memory(_) | Store::Source(_) => Ok(None),
             Store::File(file) => {
                 let metadata = file.metadata()?;
                 Ok(Some(((metadata.dev(), metadata.ino()), metadata.len())))
@@ -234,6 +293,26 @@ impl Read for Reading<'_> {
         self.at += got as u64;
         Ok(got)
     }
+}
+
+fn read_all(source: &(impl Source + ?Sized), buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    let mut got = 0;
+    while got < buffer.len() {
+        match source.read_at(&mut buffer[got..], offset + got as u64) {
+            Ok(0) => break,
+            Ok(n) => got += n,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(got)
+}
+
+/// Whether the bytes could not be had from where they lie: `EIO`, the same on every
+/// architecture of Linux.
+fn is_of_the_medium(error: &io::Error) -> bool {
+    const EIO: i32 = 5;
+    error.raw_os_error() == Some(EIO)
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -204,6 +204,7 @@ impl<'i> Items<'i> {
             }
         }
         if let Some(gap) = self.gap.take().or_else(|| self.tail.take()) {
+            let gap = self.cut_at_unreadable(gap);
             self.at = gap.end();
             return Ok(Some(Step::Gap(gap)));
         }
@@ -238,6 +239,38 @@ impl<'i> Items<'i> {
             }
         }
         None
+    }
+
+    /// A gap up to where it could not be read, or could be again; the rest of it is
+    /// the next one.
+    fn cut_at_unreadable(&mut self, gap: Gap) -> Gap {
+        let Some(unreadable) = self.scanner.window.unreadable_from(gap.offset) else {
+            return gap;
+        };
+        let is_readable = gap.offset < unreadable.start;
+        let end = match is_readable {
+            true => unreadable.start.min(gap.end()),
+            false => unreadable.end.min(gap.end()),
+        };
+        if end < gap.end() {
+            self.gap = Some(Gap {
+                offset: end,
+                len: gap.end() - end,
+                // What is left of a frame has no header any more.
+                kind: match gap.kind {
+                    GapKind::Padding => GapKind::Padding,
+                    _ => GapKind::Damage(Damage::NoHeader),
+                },
+            });
+        }
+        Gap {
+            len: end - gap.offset,
+            kind: match is_readable {
+                true => gap.kind,
+                false => GapKind::Damage(Damage::Unreadable),
+            },
+            ..gap
+        }
     }
 
     fn enter_chunk(&mut self, frame: Span) {

@@ -90,7 +90,7 @@ pub use follow::{Follow, News};
 pub use gap::{Damage, Gap, GapKind, Torn};
 pub use glance::Glance;
 pub use images::{Function, Images, LocatedImages, NoImages};
-pub use input::{Error, Input};
+pub use input::{Error, Input, Source};
 pub use item::{FrameItem, Item, Items};
 pub use merge::{Event, Merge, MergeOptions, MergedFrame};
 pub use recover::{Options, Recovery};

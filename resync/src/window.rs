@@ -6,6 +6,7 @@
 use crate::crc;
 use crate::input::Input;
 use std::io;
+use std::ops::Range;
 
 /// Bytes asked of a file at a time: they stay in a core's cache while they are
 /// looked at.
@@ -20,6 +21,8 @@ pub(crate) struct Window<'i> {
     bytes: Bytes<'i>,
     /// Where the input ends, once that was seen.
     end: Option<u64>,
+    /// What could not be read and looks like zeros, in order.
+    unreadable: Vec<Range<u64>>,
 }
 
 #[derive(Debug)]
@@ -48,6 +51,7 @@ impl<'i> Window<'i> {
                     step: step.unwrap_or(STEP),
                 },
                 end: None,
+                unreadable: Vec::new(),
             },
         }
     }
@@ -57,6 +61,7 @@ impl<'i> Window<'i> {
         Window {
             end: Some(bytes.len() as u64),
             bytes: Bytes::Whole(bytes),
+            unreadable: Vec::new(),
         }
     }
 
@@ -80,6 +85,18 @@ impl<'i> Window<'i> {
     #[inline]
     pub(crate) fn end(&self) -> Option<u64> {
         self.end
+    }
+
+    /// The first of the ranges that end behind `at` and could not be read. Those
+    /// before it are forgotten.
+    #[inline]
+    pub(crate) fn unreadable_from(&mut self, at: u64) -> Option<Range<u64>> {
+        if self.unreadable.is_empty() {
+            return None;
+        }
+        let gone = self.unreadable.partition_point(|range| range.end <= at);
+        self.unreadable.drain(..gone);
+        self.unreadable.first().cloned()
     }
 
     /// The bytes from `at` to the last that was read; none if `at` is beyond.
@@ -137,7 +154,8 @@ impl<'i> Window<'i> {
             let len = (wanted - old).max(*step).max(old / 8).min(64 * STEP);
             buffer.reserve_exact(len);
             buffer.resize(old + len, 0);
-            let got = input.read_at(&mut buffer[old..], *start + old as u64);
+            let at = *start + old as u64;
+            let got = input.read_around(&mut buffer[old..], at, &mut self.unreadable);
             buffer.truncate(old + *got.as_ref().unwrap_or(&0));
             if got? == 0 {
                 self.end = Some(*start + buffer.len() as u64);

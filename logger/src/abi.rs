@@ -3,4 +3,5 @@
 
 pub use crate::emit::{emit, emit_text};
 pub use crate::filter::{decide, is_possible};
+pub use crate::limit::Limit;
 pub use crate::site::{Image, Site, SiteState};

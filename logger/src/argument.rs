@@ -103,6 +103,12 @@ impl<const N: usize> Lowered<N> {
         self.kinds.as_ptr()
     }
 
+    /// The words themselves.
+    #[inline(always)]
+    pub fn to_words(&self) -> [u64; N] {
+        self.words
+    }
+
     /// Where the words stand.
     #[inline(always)]
     pub fn words(&self) -> *const u64 {

@@ -35,7 +35,11 @@
 //! `LOGDEF=info,net=debug,db/wal.c:120=trace` in the environment, read by
 //! [`open`], and [`set_filter`] choose what is logged, by module, file or
 //! single line. A call that is off costs a comparison, and its arguments are
-//! not evaluated.
+//! not evaluated. The features `min_level_*` of this package leave calls out when
+//! the program is compiled.
+//!
+//! [`logdef_once!`], [`logdef_first_n!`], [`logdef_every_n!`] and
+//! [`logdef_at_most_every!`] limit how often a call is logged.
 
 mod argument;
 mod body;
@@ -44,6 +48,7 @@ mod crc;
 mod emit;
 mod filter;
 mod image;
+mod limit;
 mod logdefs;
 mod macros;
 mod note;

@@ -28,11 +28,14 @@
 /// logdef::logdef!(Info, "%y", 1);
 /// ```
 ///
-/// Arguments are evaluated only if the call is on.
+/// Arguments are evaluated only if the call is on. The features `min_level_debug`
+/// to `min_level_off` of this package, and the same with `release_` before them,
+/// compile calls below a level to nothing (without optimization: to a site that is
+/// never used). They are checked all the same.
 #[macro_export]
 macro_rules! logdef {
     ($level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
-        $crate::__site!(0, $level, $format, $($arg),*)
+        $crate::__site!([], 0, $level, $format, $($arg),*)
     };
 }
 
@@ -41,7 +44,77 @@ macro_rules! logdef {
 macro_rules! logdef_backtrace {
     ($level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
         $crate::__site!(
-            $crate::__private::flags::BACKTRACE, $level, $format, $($arg),*
+            [], $crate::__private::flags::BACKTRACE, $level, $format, $($arg),*
+        )
+    };
+}
+
+/// Logs the first call only.
+///
+/// Each call site counts for itself, over all threads; calls that a filter holds
+/// back are not counted. What a limit skips costs an addition, and its arguments
+/// are not evaluated.
+///
+/// ```
+/// # use logdef::logdef_once;
+/// # let old = "verbose";
+/// logdef_once!(Warn, "the option %s is obsolete", old);
+/// ```
+#[macro_export]
+macro_rules! logdef_once {
+    ($level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
+        $crate::logdef_first_n!(1, $level, $format $(, $arg)*)
+    };
+}
+
+/// Logs the first `n` calls, as [`logdef_once!`] does one. No record is left to
+/// tell how many there were after them.
+#[macro_export]
+macro_rules! logdef_first_n {
+    ($n:expr, $level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
+        $crate::__site!(
+            [first_n($n)], $crate::__private::flags::LIMITED, $level, $format, $($arg),*
+        )
+    };
+}
+
+/// Logs call 1, n + 1, 2 n + 1 and so on, else as [`logdef_once!`]. A record tells
+/// in a field of its own, `skipped`, how many calls were skipped since the site's
+/// last record.
+///
+/// ```
+/// # use logdef::logdef_every_n;
+/// # let packets = 0..5;
+/// for packet in packets {
+///     logdef_every_n!(1000, Debug, "packet %u", packet);
+/// }
+/// ```
+#[macro_export]
+macro_rules! logdef_every_n {
+    ($n:expr, $level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
+        $crate::__site!(
+            [every_n($n)], $crate::__private::flags::LIMITED, $level, $format, $($arg),*
+        )
+    };
+}
+
+/// Logs a call if a [`Duration`](core::time::Duration) has passed since the last
+/// one that was logged, by a clock that ticks every few milliseconds; else as
+/// [`logdef_every_n!`].
+///
+/// ```
+/// # use logdef::logdef_at_most_every;
+/// # let used = 99;
+/// use std::time::Duration;
+///
+/// logdef_at_most_every!(Duration::from_secs(10), Warn, "disk %d%% full", used);
+/// ```
+#[macro_export]
+macro_rules! logdef_at_most_every {
+    ($period:expr, $level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
+        $crate::__site!(
+            [at_most_every($period)],
+            $crate::__private::flags::LIMITED, $level, $format, $($arg),*
         )
     };
 }
@@ -49,7 +122,7 @@ macro_rules! logdef_backtrace {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __site {
-    ($flags:expr, $level:ident, $format:literal, $($arg:expr),*) => {{
+    ([$($limit:tt)*], $flags:expr, $level:ident, $format:literal, $($arg:expr),*) => {{
         const FORMAT: &str = ::core::concat!($format, "\0");
         const _: () = $crate::__private::assert_fits(
             FORMAT,
@@ -70,8 +143,26 @@ macro_rules! __site {
             &STATE,
             $flags,
         );
-        if $crate::__private::is_on(&SITE, &STATE) {
-            $crate::__args!(FORMAT, 0, [], $($arg,)*)
+        // The level first: a call below the least level is compiled to nothing.
+        if const { $crate::__private::is_compiled($crate::__private::Level::$level) }
+            && $crate::__private::is_on(&SITE, &STATE)
+        {
+            $crate::__due!([$($limit)*], FORMAT, $($arg,)*)
+        }
+    }};
+}
+
+/// Goes on if the limit, should there be one, lets the call through.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __due {
+    ([], $format:ident, $($arg:expr,)*) => {
+        $crate::__args!([], $format, 0, [], $($arg,)*)
+    };
+    ([$limit:ident($by:expr)], $format:ident, $($arg:expr,)*) => {{
+        static LIMIT: $crate::__private::Limit = $crate::__private::Limit::new();
+        if let ::core::option::Option::Some(skipped) = LIMIT.$limit($by) {
+            $crate::__args!([skipped], $format, 0, [], $($arg,)*)
         }
     }};
 }
@@ -80,13 +171,19 @@ macro_rules! __site {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __args {
-    ($format:ident, $index:expr, [$($passed:tt)*],) => {
+    ([], $format:ident, $index:expr, [$($passed:tt)*],) => {
         match [$($passed)*] {
             passed => $crate::__private::log(&SITE, &passed),
         }
     };
-    ($format:ident, $index:expr, [$($passed:tt)*], $arg:expr, $($rest:tt)*) => {
+    ([$skipped:ident], $format:ident, $index:expr, [$($passed:tt)*],) => {
+        match [$($passed)*] {
+            passed => $crate::__private::log_limited(&SITE, &passed, $skipped),
+        }
+    };
+    ([$($skipped:ident)?], $format:ident, $index:expr, [$($passed:tt)*], $arg:expr, $($rest:tt)*) => {
         $crate::__args!(
+            [$($skipped)?],
             $format,
             $index + 1,
             [

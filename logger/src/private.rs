@@ -6,6 +6,7 @@ use crate::process::process;
 use core::sync::atomic::Ordering;
 
 pub use crate::argument::{assert_fits, capture, class_letter, letter};
+pub use crate::limit::Limit;
 pub use crate::site::{Site, SiteState};
 pub use logdef_wire::printf::ArgPlan;
 pub use logdef_wire::site::flags;
@@ -42,6 +43,37 @@ pub const fn plan<const N: usize>(format: &str) -> [ArgPlan; N] {
     logdef_wire::printf::plan(crate::argument::bytes_of(format))
 }
 
+/// The level below which calls are compiled to nothing, from the features of this
+/// package: the stricter of those for all builds and those for builds without
+/// debug assertions.
+pub const MIN_LEVEL: u8 = {
+    let always = match () {
+        () if cfg!(feature = "min_level_off") => 0xff,
+        () if cfg!(feature = "min_level_fatal") => 0x60,
+        () if cfg!(feature = "min_level_error") => 0x50,
+        () if cfg!(feature = "min_level_warn") => 0x40,
+        () if cfg!(feature = "min_level_info") => 0x30,
+        () if cfg!(feature = "min_level_debug") => 0x20,
+        () => 0,
+    };
+    let release = match () {
+        () if cfg!(debug_assertions) => 0,
+        () if cfg!(feature = "release_min_level_off") => 0xff,
+        () if cfg!(feature = "release_min_level_fatal") => 0x60,
+        () if cfg!(feature = "release_min_level_error") => 0x50,
+        () if cfg!(feature = "release_min_level_warn") => 0x40,
+        () if cfg!(feature = "release_min_level_info") => 0x30,
+        () if cfg!(feature = "release_min_level_debug") => 0x20,
+        () => 0,
+    };
+    if always > release { always } else { release }
+};
+
+/// Whether calls of a level are compiled at all.
+pub const fn is_compiled(level: logdef_wire::Level) -> bool {
+    level.0 >= MIN_LEVEL
+}
+
 /// Whether a site is on.
 #[inline(always)]
 pub fn is_on(site: &Site, state: &SiteState) -> bool {
@@ -57,4 +89,22 @@ pub fn log<const N: usize>(site: &'static Site, passed: &[Passed; N]) {
     // SAFETY: the macro made the site and the arguments from one format, and
     // both `lowered` and what it points into live until `emit` returns.
     unsafe { crate::emit::emit(site, lowered.kinds(), lowered.words()) }
+}
+
+/// Logs a call whose limit skipped others before it.
+#[inline(always)]
+pub fn log_limited<const N: usize>(site: &'static Site, passed: &[Passed; N], skipped: u64) {
+    /// What a limited site's words are.
+    #[repr(C)]
+    struct Words<const N: usize> {
+        of_arguments: [u64; N],
+        skipped: u64,
+    }
+    let lowered = Lowered::of(passed);
+    let words = Words {
+        of_arguments: lowered.to_words(),
+        skipped,
+    };
+    // SAFETY: as in `log`, and the word after the arguments' is there.
+    unsafe { crate::emit::emit(site, lowered.kinds(), (&raw const words).cast()) }
 }

@@ -10,7 +10,7 @@ use core::ffi::c_char;
 use core::slice;
 use logdef_wire::msgpack::OutOfRoom;
 use logdef_wire::printf::{ArgPlan, Class, Precision};
-use logdef_wire::site::{ArgKind, flags};
+use logdef_wire::site::ArgKind;
 
 /// Arguments on the wire beyond these are left out.
 pub(crate) const MAX_WIRE_ARGS: usize = 64;
@@ -82,8 +82,8 @@ pub(crate) struct Head<'c> {
 pub(crate) struct Rarer<'c> {
     pub dropped: u64,
     pub kind: u8,
-    /// Calls that the site's limit skipped.
-    pub skipped: u64,
+    /// The key that the word after the arguments is logged as.
+    pub key: Option<(&'static str, u64)>,
     pub backtrace: &'c [usize],
     pub format_text: Option<&'c [u8]>,
     pub file_text: Option<&'c [u8]>,
@@ -389,7 +389,9 @@ fn rarer_fields(out: &mut Out<'_>, rarer: &Rarer<'_>, bound: usize) -> Result<u8
             out.raw(text, bound, 0)?;
         }
     }
-    out.need(2 * (1 + SCALAR) + 2 + flags::SKIPPED.len() + 1 + SCALAR)?;
+    let key = rarer.key.map_or("", |(key, _)| key);
+    debug_assert!(key.len() < 0x20, "a fixraw");
+    out.need(2 * (1 + SCALAR) + 2 + key.len() + 1 + SCALAR)?;
     // SAFETY: just asked for.
     unsafe {
         if rarer.dropped > 0 {
@@ -401,11 +403,11 @@ fn rarer_fields(out: &mut Out<'_>, rarer: &Rarer<'_>, bound: usize) -> Result<u8
             fields += 1;
             out.bytes([14, rarer.kind]);
         }
-        if rarer.skipped > 0 {
+        if let Some((key, value)) = rarer.key {
             fields += 1;
-            out.bytes([15, 0x81, 0xa0 | flags::SKIPPED.len() as u8]);
-            out.slice(flags::SKIPPED.as_bytes());
-            out.uint(rarer.skipped);
+            out.bytes([15, 0x81, 0xa0 | key.len() as u8]);
+            out.slice(key.as_bytes());
+            out.uint(value);
         }
     }
     Ok(fields)

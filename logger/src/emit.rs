@@ -39,7 +39,7 @@ const STACK_FRAME: usize = 1024;
 /// # Safety
 ///
 /// `words` holds as many words as the site has arguments, and one more if it
-/// is limited ([`flags::LIMITED`]), and `kinds` (or, if
+/// is limited ([`flags::LIMITED`]) or names a span ([`flags::SPAN`]), and `kinds` (or, if
 /// that is null, the site's own) tells what each of them is, as
 /// `Words::new` demands.
 #[inline(never)]
@@ -160,12 +160,8 @@ fn in_full(
         errno,
         level: site.level(),
         flags: site.flags(),
-        skipped: match site.flags() & flags::LIMITED {
-            0 => 0,
-            // SAFETY: a limited site's words are one more than its arguments, by
-            // the caller of `emit`.
-            _ => unsafe { words.after() },
-        },
+        // SAFETY: by the caller of `emit`.
+        key: unsafe { key_of(site, words) },
         strings: Strings::Site(site),
     };
     let logged = match counted {
@@ -177,6 +173,28 @@ fn in_full(
     };
     errno.restore();
     logged
+}
+
+/// The key that a site's records have, from the word after its arguments.
+///
+/// # Safety
+///
+/// As for [`emit`].
+unsafe fn key_of(site: &Site, words: Words) -> Option<(&'static str, u64)> {
+    let (limited, span) = (
+        site.flags() & flags::LIMITED != 0,
+        site.flags() & flags::SPAN != 0,
+    );
+    if !limited && !span {
+        return None;
+    }
+    // SAFETY: such a site's words are one more than its arguments, by the caller.
+    let word = unsafe { words.after() };
+    match span {
+        true => Some((flags::SPAN_ID, word)),
+        // A limit that skipped nothing says nothing.
+        false => (word > 0).then_some((flags::SKIPPED, word)),
+    }
 }
 
 /// Logs a call that has no site of its own: a wrapper's.
@@ -216,7 +234,7 @@ pub unsafe fn emit_text(
         errno,
         level,
         flags: 0,
-        skipped: 0,
+        key: None,
         strings: Strings::Text { file, format },
     };
     call.log(process);
@@ -231,7 +249,7 @@ struct Parts<'c> {
     errno: Errno,
     level: Level,
     flags: u8,
-    skipped: u64,
+    key: Option<(&'static str, u64)>,
     strings: Strings<'c>,
 }
 
@@ -384,7 +402,7 @@ impl Parts<'_> {
         };
         let rarer = Rarer {
             dropped,
-            skipped: self.skipped,
+            key: self.key,
             kind: (self.flags & flags::KIND) >> flags::KIND_SHIFT,
             backtrace,
             format_text: meta.format_text.then(|| self.strings.format().to_bytes()),

@@ -30,6 +30,14 @@
 //! lost. Calls before [`open`] and after [`close`] are counted, and the count
 //! is written down with the first record after the next open.
 //!
+//! # Spans and counters
+//!
+//! [`logdef_span!`], or [`logdef_begin!`] and [`logdef_end!`], say how long
+//! something took, [`logdef_async_begin!`] and [`logdef_async_end!`] also where it
+//! ends on another thread, and [`logdef_counter!`] how much there is of something.
+//! The reader shows them as lines, and `logdef export --to fxt` as what trace viewers
+//! draw.
+//!
 //! # Levels
 //!
 //! `LOGDEF=info,net=debug,db/wal.c:120=trace` in the environment, read by
@@ -57,6 +65,7 @@ mod process;
 mod resolve;
 mod sink;
 mod site;
+mod span;
 mod sys;
 mod thread;
 mod tls;
@@ -75,3 +84,4 @@ pub use options::{
     Log, Options, Sink, close, open, options, set_backtrace_depth, set_backtrace_level, set_filter,
     set_level, sync,
 };
+pub use span::Span;

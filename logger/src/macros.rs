@@ -119,6 +119,116 @@ macro_rules! logdef_at_most_every {
     };
 }
 
+/// Logs that a span of time begins on this thread. It ends with the thread's next
+/// [`logdef_end!`] that ends no other: spans nest. Readers show how long it took,
+/// and trace viewers draw it.
+///
+/// ```
+/// # use logdef::{logdef_begin, logdef_end};
+/// # let (path, rows) = ("a.csv", 7);
+/// logdef_begin!(Info, "load %s", path);
+/// // …
+/// logdef_end!(Info, "%d rows", rows);
+/// ```
+///
+/// [`logdef_span!`] cannot forget the end; [`logdef_async_begin!`] is for spans that
+/// end on another thread.
+#[macro_export]
+macro_rules! logdef_begin {
+    ($level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
+        $crate::__site!([], $crate::__private::flags::BEGIN, $level, $format, $($arg),*)
+    };
+}
+
+/// Logs that the span ends which [`logdef_begin!`] began last on this thread. The
+/// message, if there is one, says how it went.
+#[macro_export]
+macro_rules! logdef_end {
+    ($level:ident $(,)?) => {
+        $crate::logdef_end!($level, "")
+    };
+    ($level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
+        $crate::__site!([], $crate::__private::flags::END, $level, $format, $($arg),*)
+    };
+}
+
+/// Logs a span of time that lasts until the value of this expression, a
+/// [`Span`](crate::Span), is dropped.
+///
+/// ```
+/// # use logdef::logdef_span;
+/// fn load(path: &str) {
+///     let _span = logdef_span!(Info, "load %s", path);
+///     // …
+/// } // ends here
+/// ```
+///
+/// Give it a name: `let _ =` would drop it at once. If the beginning is not logged,
+/// since a filter holds it back, the end is not.
+#[macro_export]
+macro_rules! logdef_span {
+    ($level:ident, $format:literal $(, $arg:expr)* $(,)?) => {{
+        let mut began = false;
+        $crate::__site!(
+            [tells(began)], $crate::__private::flags::BEGIN, $level, $format, $($arg),*
+        );
+        $crate::__private::span(began, || $crate::logdef_end!($level))
+    }};
+}
+
+/// Logs that a span of time begins which may end on another thread: begin and end
+/// belong together by a number, unique among the spans that are open in the process.
+///
+/// ```
+/// # use logdef::{logdef_async_begin, logdef_async_end};
+/// # let (request, url, status) = (7, "/", 200);
+/// logdef_async_begin!(request, Info, "GET %s", url);
+/// // …, on any thread:
+/// logdef_async_end!(request, Info, "status %d", status);
+/// ```
+#[macro_export]
+macro_rules! logdef_async_begin {
+    ($id:expr, $level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
+        $crate::__site!(
+            [span($id)],
+            $crate::__private::flags::BEGIN | $crate::__private::flags::SPAN,
+            $level, $format, $($arg),*
+        )
+    };
+}
+
+/// Logs that the span of this number ends: see [`logdef_async_begin!`].
+#[macro_export]
+macro_rules! logdef_async_end {
+    ($id:expr, $level:ident $(,)?) => {
+        $crate::logdef_async_end!($id, $level, "")
+    };
+    ($id:expr, $level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
+        $crate::__site!(
+            [span($id)],
+            $crate::__private::flags::END | $crate::__private::flags::SPAN,
+            $level, $format, $($arg),*
+        )
+    };
+}
+
+/// Logs the values of counters, which trace viewers draw as curves: each argument is
+/// a value, and the text before its conversion is its name. Text up to a colon names
+/// them all.
+///
+/// ```
+/// # use logdef::logdef_counter;
+/// # let (depth, read, written) = (3, 4096, 512);
+/// logdef_counter!(Debug, "queue depth %d", depth);
+/// logdef_counter!(Debug, "disk: read %d, written %d", read, written);
+/// ```
+#[macro_export]
+macro_rules! logdef_counter {
+    ($level:ident, $format:literal $(, $arg:expr)+ $(,)?) => {
+        $crate::__site!([], $crate::__private::flags::COUNTER, $level, $format, $($arg),*)
+    };
+}
+
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __site {
@@ -152,13 +262,22 @@ macro_rules! __site {
     }};
 }
 
-/// Goes on if the limit, should there be one, lets the call through.
+/// Goes on if the limit, should there be one, lets the call through. A span's number
+/// is evaluated, and one that tells whether it began does so.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __due {
     ([], $format:ident, $($arg:expr,)*) => {
         $crate::__args!([], $format, 0, [], $($arg,)*)
     };
+    ([tells($began:ident)], $format:ident, $($arg:expr,)*) => {{
+        $began = true;
+        $crate::__args!([], $format, 0, [], $($arg,)*)
+    }};
+    ([span($id:expr)], $format:ident, $($arg:expr,)*) => {{
+        let id: u64 = $id;
+        $crate::__args!([id], $format, 0, [], $($arg,)*)
+    }};
     ([$limit:ident($by:expr)], $format:ident, $($arg:expr,)*) => {{
         static LIMIT: $crate::__private::Limit = $crate::__private::Limit::new();
         if let ::core::option::Option::Some(skipped) = LIMIT.$limit($by) {
@@ -176,14 +295,14 @@ macro_rules! __args {
             passed => $crate::__private::log(&SITE, &passed),
         }
     };
-    ([$skipped:ident], $format:ident, $index:expr, [$($passed:tt)*],) => {
+    ([$word:ident], $format:ident, $index:expr, [$($passed:tt)*],) => {
         match [$($passed)*] {
-            passed => $crate::__private::log_limited(&SITE, &passed, $skipped),
+            passed => $crate::__private::log_with(&SITE, &passed, $word),
         }
     };
-    ([$($skipped:ident)?], $format:ident, $index:expr, [$($passed:tt)*], $arg:expr, $($rest:tt)*) => {
+    ([$($word:ident)?], $format:ident, $index:expr, [$($passed:tt)*], $arg:expr, $($rest:tt)*) => {
         $crate::__args!(
-            [$($skipped)?],
+            [$($word)?],
             $format,
             $index + 1,
             [

@@ -91,20 +91,26 @@ pub fn log<const N: usize>(site: &'static Site, passed: &[Passed; N]) {
     unsafe { crate::emit::emit(site, lowered.kinds(), lowered.words()) }
 }
 
-/// Logs a call whose limit skipped others before it.
+/// Logs a call of a site that is limited or names a span: with the word that it
+/// takes after the arguments'.
 #[inline(always)]
-pub fn log_limited<const N: usize>(site: &'static Site, passed: &[Passed; N], skipped: u64) {
-    /// What a limited site's words are.
+pub fn log_with<const N: usize>(site: &'static Site, passed: &[Passed; N], word: u64) {
+    /// What such a site's words are.
     #[repr(C)]
     struct Words<const N: usize> {
         of_arguments: [u64; N],
-        skipped: u64,
+        after: u64,
     }
     let lowered = Lowered::of(passed);
     let words = Words {
         of_arguments: lowered.to_words(),
-        skipped,
+        after: word,
     };
     // SAFETY: as in `log`, and the word after the arguments' is there.
     unsafe { crate::emit::emit(site, lowered.kinds(), (&raw const words).cast()) }
+}
+
+/// A span that ends by a call of `end`, if it began.
+pub fn span(began: bool, end: fn()) -> crate::Span {
+    crate::Span::new(began.then_some(end))
 }

@@ -43,7 +43,7 @@ pub(crate) fn resolve(process: &Process, site: &Site) -> Resolved {
     resolved.template.plan = site.plan();
     let meta = &mut resolved.template.meta;
     let texts = meta.format_text || meta.file_text;
-    let rarer = flags::BACKTRACE | flags::KIND | flags::LIMITED;
+    let rarer = flags::BACKTRACE | flags::KIND | flags::LIMITED | flags::SPAN;
     meta.plain = !texts && site.flags() & rarer == 0;
     // Numbers are given out freely: a thread that loses the race to publish
     // leaves a gap.

@@ -129,6 +129,47 @@ extern "C++" { /* for those who include this within extern "C" */
     LOGDEF_LIMITED_(logdef_at_most_every, ms_,                                                \
                     LOGDEF_PICK_(LOGDEF_LEVEL_OF_##level_, level_, 0), __VA_ARGS__)
 
+/*
+ * Spans of time. A span begins and ends on one thread, and spans nest: an end ends
+ * the one that began last. Readers show how long it took, and trace viewers draw it.
+ *
+ *     LOGDEF_BEGIN(INFO, "load %s", path);
+ *     LOGDEF_END(INFO, "%d rows", rows);
+ */
+#define LOGDEF_BEGIN(level_, ...)                                                             \
+    LOGDEF_PLAIN_(LOGDEF_PICK_(LOGDEF_LEVEL_OF_##level_, level_, 0), LOGDEF_SITE_BEGIN,       \
+                  __VA_ARGS__)
+#define LOGDEF_END(level_, ...)                                                               \
+    LOGDEF_PLAIN_(LOGDEF_PICK_(LOGDEF_LEVEL_OF_##level_, level_, 0), LOGDEF_SITE_END,         \
+                  __VA_ARGS__)
+
+/* C++: a declaration; the span lasts to the end of the block. If its beginning is not
+ * written, since a filter holds it back, its end is not. */
+#ifdef __cplusplus
+#define LOGDEF_SPAN(level_, ...)                                                              \
+    LOGDEF_SPAN_(LOGDEF_PICK_(LOGDEF_LEVEL_OF_##level_, level_, 0), __LINE__, __VA_ARGS__)
+#endif
+
+/* Spans that may end on another thread: begin and end belong together by a number,
+ * unique among the spans that are open in the process. */
+#define LOGDEF_ASYNC_BEGIN(id_, level_, ...)                                                  \
+    LOGDEF_ASYNC_(id_, LOGDEF_SITE_BEGIN | LOGDEF_SITE_SPAN,                                  \
+                  LOGDEF_PICK_(LOGDEF_LEVEL_OF_##level_, level_, 0), __VA_ARGS__)
+#define LOGDEF_ASYNC_END(id_, level_, ...)                                                    \
+    LOGDEF_ASYNC_(id_, LOGDEF_SITE_END | LOGDEF_SITE_SPAN,                                    \
+                  LOGDEF_PICK_(LOGDEF_LEVEL_OF_##level_, level_, 0), __VA_ARGS__)
+
+/*
+ * Values of counters, which trace viewers draw as curves: each argument is a value,
+ * and the text before its conversion is its name. Text up to a colon names them all.
+ *
+ *     LOGDEF_COUNTER(DEBUG, "queue depth %d", depth);
+ *     LOGDEF_COUNTER(DEBUG, "disk: read %zu, written %zu", read, written);
+ */
+#define LOGDEF_COUNTER(level_, ...)                                                           \
+    LOGDEF_PLAIN_(LOGDEF_PICK_(LOGDEF_LEVEL_OF_##level_, level_, 0), LOGDEF_SITE_COUNTER,     \
+                  __VA_ARGS__)
+
 #ifdef __cplusplus
 extern "C" {
 #define LOGDEF_NOTHROW_ noexcept
@@ -222,8 +263,13 @@ enum {
 enum {
     LOGDEF_SITE_VERSION = 1,
     LOGDEF_SITE_BACKTRACE = 1, /* flags: records carry a backtrace */
-    LOGDEF_SITE_LIMITED = 16   /* flags: after the arguments' words stands one
+    LOGDEF_SITE_BEGIN = 4,     /* flags: a span of time begins */
+    LOGDEF_SITE_END = 8,       /* flags: one ends */
+    LOGDEF_SITE_COUNTER = 12,  /* flags: the arguments are values of counters */
+    LOGDEF_SITE_LIMITED = 16,  /* flags: after the arguments' words stands one
                                   that counts the calls skipped before */
+    LOGDEF_SITE_SPAN = 32      /* flags: after the arguments' words stands one
+                                  that names the span */
 };
 
 struct logdef_image;
@@ -536,6 +582,18 @@ _Static_assert(sizeof(struct logdef_image) == 64, "logdef: the layout of an imag
             logdef_check_(__VA_ARGS__);                                                       \
     } while (0)
 
+#define LOGDEF_ASYNC_(id_, flags_, level_, ...)                                               \
+    do {                                                                                      \
+        LOGDEF_DECLARE_(LOGDEF_COUNT_(__VA_ARGS__), level_, flags_, __VA_ARGS__);             \
+        if (LOGDEF_IS_ON_(level_)) {                                                          \
+            LOGDEF_WORDS_(LOGDEF_COUNT_(__VA_ARGS__), __VA_ARGS__)                            \
+            logdef_words_[LOGDEF_COUNT_(__VA_ARGS__)] = (uint64_t)(id_);                      \
+            logdef_emit(&logdef_site_, logdef_words_);                                        \
+        }                                                                                     \
+        if (0)                                                                                \
+            logdef_check_(__VA_ARGS__);                                                       \
+    } while (0)
+
 #define LOGDEF_DECLARE_(count_, level_, flags_, ...)                                          \
     _Static_assert((level_) > 0 && (level_) < 256, "logdef: a level is from 1 to 255");       \
     static struct logdef_site_state logdef_state_ = {0, 0, &logdef_image, {0}};               \
@@ -548,7 +606,8 @@ _Static_assert(sizeof(struct logdef_image) == 64, "logdef: the layout of an imag
 #define LOGDEF_IS_ON_(level_)                                                                 \
     ((level_) >= LOGDEF_MIN_LEVEL_() && logdef_is_on_(&logdef_site_, &logdef_state_))
 
-/* The last word is for the limited; nothing is stored there for the plain. */
+/* The last word is for the limited and for async spans; nothing is stored there for
+ * the plain. */
 #define LOGDEF_WORDS_(count_, ...)                                                            \
     long double logdef_long_doubles_[(count_) + 1];                                           \
     uint64_t logdef_words_[(count_) + 1];                                                     \
@@ -697,15 +756,44 @@ static_assert(sizeof(logdef_image) == 64, "logdef: the layout of an image");
 
 #define LOGDEF_PLAIN_(level_, flags_, ...)                                                    \
     do {                                                                                      \
-        LOGDEF_HERE_(level_, flags_, __VA_ARGS__);                                            \
-        if ((level_) >= LOGDEF_MIN_LEVEL_()) {                                                \
-            LOGDEF_LOCATE_(level_, flags_, __VA_ARGS__);                                      \
-            if (LOGDEF_IS_ON_())                                                              \
-                ::logdef_cpp::emit(logdef_site_, __VA_ARGS__);                                \
-        }                                                                                     \
+        LOGDEF_EMIT_(level_, flags_, (void)0, emit(logdef_site_, __VA_ARGS__), __VA_ARGS__);  \
         if (false)                                                                            \
             logdef_check_(__VA_ARGS__);                                                       \
     } while (0)
+
+#define LOGDEF_ASYNC_(id_, flags_, level_, ...)                                               \
+    do {                                                                                      \
+        LOGDEF_EMIT_(level_, flags_, (void)0,                                                 \
+                     emit_with(logdef_site_, static_cast< ::std::uint64_t>(id_), __VA_ARGS__), \
+                     __VA_ARGS__);                                                            \
+        if (false)                                                                            \
+            logdef_check_(__VA_ARGS__);                                                       \
+    } while (0)
+
+/* Not the plain call for the end: compilers warn of an empty format. */
+#define LOGDEF_SPAN_(level_, line_, ...) LOGDEF_SPAN_AT_(level_, line_, __VA_ARGS__)
+#define LOGDEF_SPAN_AT_(level_, line_, ...)                                                   \
+    bool logdef_began_##line_ = false;                                                        \
+    do {                                                                                      \
+        LOGDEF_EMIT_(level_, LOGDEF_SITE_BEGIN, logdef_began_##line_ = true,                  \
+                     emit(logdef_site_, __VA_ARGS__), __VA_ARGS__);                           \
+        if (false)                                                                            \
+            logdef_check_(__VA_ARGS__);                                                       \
+    } while (0);                                                                              \
+    const auto logdef_span_##line_ = ::logdef_cpp::span_of(logdef_began_##line_, [] {         \
+        LOGDEF_EMIT_(level_, LOGDEF_SITE_END, (void)0, emit(logdef_site_, ""), "");           \
+    })
+
+#define LOGDEF_EMIT_(level_, flags_, first_, call_, ...)                                      \
+    LOGDEF_HERE_(level_, flags_, __VA_ARGS__);                                                \
+    if ((level_) >= LOGDEF_MIN_LEVEL_()) {                                                    \
+        LOGDEF_LOCATE_(level_, flags_, __VA_ARGS__);                                          \
+        if (LOGDEF_IS_ON_()) {                                                                \
+            first_;                                                                           \
+            ::logdef_cpp::call_;                                                              \
+        }                                                                                     \
+    }                                                                                         \
+    (void)0
 
 #define LOGDEF_LIMITED_(take_, limit_, level_, ...)                                           \
     do {                                                                                      \
@@ -717,7 +805,9 @@ static_assert(sizeof(logdef_image) == 64, "logdef: the layout of an image");
                     take_(&::logdef_cpp::statics<logdef_here_>::limit,                        \
                           static_cast< ::std::uint64_t>(limit_));                             \
                 if (logdef_skipped_ >= 0)                                                     \
-                    ::logdef_cpp::emit_limited(logdef_site_, logdef_skipped_, __VA_ARGS__);   \
+                    ::logdef_cpp::emit_with(                                                  \
+                        logdef_site_, static_cast< ::std::uint64_t>(logdef_skipped_),         \
+                        __VA_ARGS__);                                                         \
             }                                                                                 \
         }                                                                                     \
         if (false)                                                                            \
@@ -955,12 +1045,33 @@ LOGDEF_INLINE_ void emit(const logdef_site *site, const char *, Args... args)
 }
 
 template <class... Args>
-LOGDEF_INLINE_ void emit_limited(const logdef_site *site, std::int64_t skipped, const char *,
-                                 Args... args)
+LOGDEF_INLINE_ void emit_with(const logdef_site *site, std::uint64_t after, const char *,
+                              Args... args)
 {
-    const std::uint64_t words[] = {word(args, kind_tag<kind<Args>()>())...,
-                                   static_cast<std::uint64_t>(skipped)};
+    const std::uint64_t words[] = {word(args, kind_tag<kind<Args>()>())..., after};
     logdef_emit(site, words);
+}
+
+/* Ends a span, if it began. */
+template <class End>
+struct span {
+    span(bool began_, End end_) : began(began_), end(end_) {}
+    span(span &&other) : began(other.began), end(other.end) { other.began = false; }
+    span(const span &) = delete;
+    span &operator=(const span &) = delete;
+    ~span()
+    {
+        if (began)
+            end();
+    }
+    bool began;
+    End end;
+};
+
+template <class End>
+span<End> span_of(bool began, End end)
+{
+    return span<End>(began, end);
 }
 
 } /* namespace */

@@ -71,6 +71,18 @@ pub mod flags {
     pub const LIMITED: u8 = 16;
     /// See [`LIMITED`].
     pub const SKIPPED: &str = "skipped";
+    /// The site begins or ends a span that may end on another thread: one word
+    /// follows the arguments, which begin and end share. It is logged as the key
+    /// [`SPAN_ID`].
+    pub const SPAN: u8 = 32;
+    /// See [`SPAN`].
+    pub const SPAN_ID: &str = "span";
+    /// Flags of sites where a span of time begins.
+    pub const BEGIN: u8 = 1 << KIND_SHIFT;
+    /// Flags of sites where one ends.
+    pub const END: u8 = 2 << KIND_SHIFT;
+    /// Flags of sites that log the values of counters.
+    pub const COUNTER: u8 = 3 << KIND_SHIFT;
 }
 
 /// How a caller passes one argument: the type of the word, from which, with

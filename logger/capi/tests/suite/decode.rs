@@ -174,6 +174,7 @@ pub struct Message {
     pub args: Vec<Value>,
     pub backtrace: usize,
     pub dropped: i128,
+    pub kind: i128,
     pub keys: Vec<(Value, Value)>,
 }
 
@@ -208,6 +209,7 @@ pub fn messages(log: &Path) -> Vec<Message> {
                 Some(Value::Array(addresses)) => addresses.len(),
                 _ => 0,
             },
+            kind: record.field(14).map_or(0, Value::int),
             dropped: record.field(13).map_or(0, Value::int),
             keys: match record.field(15) {
                 Some(Value::Map(keys)) => keys.clone(),

@@ -3,7 +3,7 @@
 use crate::compilers::{Language, source, toolchains};
 use crate::decode::{DATA, Message, PREAMBLE, Value, messages, records};
 use crate::installed::{build, log_by, log_of};
-use logdef_wire::site::flags::SKIPPED;
+use logdef_wire::site::flags::{SKIPPED, SPAN_ID};
 use std::collections::HashSet;
 
 /// The line of a source on which a text stands.
@@ -152,6 +152,64 @@ fn check_places(logged: &[Message]) {
         };
         assert_eq!(message.line, line_of("program.c", text), "{message:?}");
     }
+}
+
+#[test]
+fn spans_and_counters_are_marked_as_such() {
+    const KINDS: [(i128, &str, i128); 7] = [
+        (1, "load %s", -1),
+        (3, "queue depth %d", -1),
+        (2, "%d rows", -1),
+        (1, "GET %s", 0xfeed_face_cafe),
+        (2, "status %d", 0xfeed_face_cafe),
+        (1, "number nought", 0),
+        (3, "disk: read %d, written %.1f", -1),
+    ];
+    const SCOPES: [(i128, &str, i128); 6] = [
+        (1, "level %d", -1),
+        (1, "level %d", -1),
+        (2, "", -1),
+        (2, "", -1),
+        (1, "generic %d", -1),
+        (2, "", -1),
+    ];
+    let directory = tempfile::tempdir().unwrap();
+    let program = directory.path().join("spans");
+    for toolchain in toolchains() {
+        for (language, flags, scopes) in [
+            (Language::C, ["-std=c11", "-O0", "-xc"], &[][..]),
+            (Language::C, ["-std=c17", "-O2", "-xc"], &[]),
+            (Language::Cpp, ["-std=c++11", "-O0", "-xc++"], &SCOPES),
+            (Language::Cpp, ["-std=c++20", "-O2", "-xc++"], &SCOPES),
+        ] {
+            let flags = [&flags[..], &["-pthread"]].concat();
+            build(
+                toolchain.compiler(language),
+                &flags,
+                &[source("spans.c")],
+                &program,
+            );
+            for sink in [MAPPED, APPEND] {
+                let logged = messages(&log_by(&program, &[sink]));
+                let found: Vec<_> = logged.iter().map(kind).collect();
+                let expected = [&KINDS[..], scopes].concat();
+                let mut sorted = [found.clone(), expected.clone()];
+                // The other thread's record stands in a chunk of its own.
+                sorted.iter_mut().for_each(|list| list.sort());
+                assert_eq!(sorted[0], sorted[1], "{toolchain} {flags:?} {sink}");
+            }
+        }
+    }
+}
+
+/// Kind, format, and the span's number, -1 if it has none.
+fn kind(message: &Message) -> (i128, &str, i128) {
+    let span = match &message.keys[..] {
+        [] => -1,
+        [(key, id)] if *key == Value::text(SPAN_ID) => id.int(),
+        other => panic!("{other:?}"),
+    };
+    (message.kind, &message.format, span)
 }
 
 #[test]

@@ -93,8 +93,10 @@ impl Images for LocatedImages {
             self.strings.insert(image.clone(), found);
         }
         let found = self.strings.get(image)?.as_ref()?;
-        let address = Svma(address.0);
-        found.string_at(address, LONGEST).map(<[u8]>::to_vec)
+        // What a call site logs is known for sure; wrappers may log other constants.
+        let string = found.call_sites().literal_at(address);
+        let string = string.or_else(|| found.string_at(address, LONGEST));
+        string.map(<[u8]>::to_vec)
     }
 
     fn functions(&mut self, image: &Image, address: Svma, exact: bool) -> Arc<[Function]> {

@@ -133,6 +133,27 @@ impl Elf {
         EndianSlice::new(bytes, self.endian).read_address(size).ok()
     }
 
+    /// The string at `address`, without its NUL, if it is at most `longest` bytes and stands where
+    /// the program cannot write.
+    pub fn string_at(&self, address: Svma, longest: usize) -> Option<&[u8]> {
+        let bytes = self.constants_from(address)?;
+        let window = &bytes[..bytes.len().min(longest.saturating_add(1))];
+        let end = window.iter().position(|&byte| byte == 0)?;
+        Some(&window[..end])
+    }
+
+    /// The number of four bytes that the file holds at `address`, in any segment.
+    pub fn u32_at(&self, address: Svma) -> Option<u32> {
+        EndianSlice::new(self.bytes_at(address, 4)?, self.endian)
+            .read_u32()
+            .ok()
+    }
+
+    /// The bytes that the file holds from `address` on, `size` of them, in any segment.
+    pub fn bytes_at(&self, address: Svma, size: usize) -> Option<&[u8]> {
+        self.bytes_from(address, |_| true)?.get(..size)
+    }
+
     fn bytes_from(&self, address: Svma, accept: impl Fn(&Segment) -> bool) -> Option<&[u8]> {
         let (segment, offset) = self
             .segments
@@ -143,6 +164,11 @@ impl Elf {
         }
         let in_file = self.bytes.get(segment.file.clone())?;
         in_file.get(usize::try_from(offset).ok()?..)
+    }
+
+    /// Bytes of the whole file.
+    pub fn size(&self) -> usize {
+        self.bytes.len()
     }
 
     /// The contents of section `name`, unpacked if need be. `budget` is what the compressed
@@ -186,6 +212,17 @@ impl Elf {
         let whole: Arc<[u8]> = unpacked.into_owned().into();
         let range = 0..whole.len();
         Ok(Some(Bytes { whole, range }))
+    }
+
+    /// Where section `name` is once the image is loaded, and its size in bytes.
+    pub fn loaded_section(&self, name: &str) -> Option<(Svma, u64)> {
+        let file = self.object().ok()?;
+        let section = file.section_by_name(name)?;
+        let SectionFlags::Elf { sh_flags, .. } = section.flags() else {
+            return None;
+        };
+        let is_loaded = sh_flags.contains(elf::SHF_ALLOC);
+        is_loaded.then(|| (Svma(section.address()), section.size()))
     }
 
     /// Whether section `name` exists and has bytes in this file.

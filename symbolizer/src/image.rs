@@ -1,4 +1,4 @@
-//! One executable image: the strings in it and the names of its code.
+//! One executable image: its call sites, the strings in it, and the names of its code.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use logdef_wire::Svma;
 
 use crate::address::AddressKind;
+use crate::call_site::{CallSite, CallSites};
 use crate::debug_files;
 use crate::demangle::demangle;
 use crate::dwarf::{Complaints, Dwarf, Wanted};
@@ -25,6 +26,7 @@ pub struct Image {
     locator: Locator,
     names: Mutex<Option<Names>>,
     pointers: OnceLock<Pointers>,
+    call_sites: OnceLock<CallSites>,
 }
 
 /// What is known about a file that was accepted for an image.
@@ -48,6 +50,7 @@ impl Image {
             locator,
             names: Mutex::new(None),
             pointers: OnceLock::new(),
+            call_sites: OnceLock::new(),
         }
     }
 
@@ -75,18 +78,41 @@ impl Image {
     /// that is loaded where the program cannot write, or if there is no NUL within `longest` bytes
     /// of it and the segment's end.
     pub fn string_at(&self, address: Svma, longest: usize) -> Option<&[u8]> {
-        let bytes = self.elf.constants_from(address)?;
-        let window = &bytes[..bytes.len().min(longest.saturating_add(1))];
-        let end = window.iter().position(|&byte| byte == 0)?;
-        Some(&window[..end])
+        self.elf.string_at(address, longest)
+    }
+
+    /// The log calls in the image, also those that were never reached. Empty if there are none, and
+    /// for a debug file, from which they were taken out.
+    pub fn call_sites(&self) -> &CallSites {
+        self.call_sites
+            .get_or_init(|| CallSites::read(&self.elf, self.pointers()))
+    }
+
+    /// The function that a call site is in: as its record has it, else by the name that the symbol
+    /// table has for the record. The latter is Rust's way, and lost by `strip`.
+    pub fn function_of(&self, site: &CallSite) -> Option<String> {
+        if let Some(function) = &site.function {
+            return Some(String::from_utf8_lossy(function).into_owned());
+        }
+        let (name, _) = self.variable_at(site.address)?;
+        let function = name.strip_suffix("::SITE")?;
+        Some(function.to_owned())
+    }
+
+    /// Whether the file holds debug information only, without code and strings.
+    pub fn is_debug_file(&self) -> bool {
+        self.elf.only_debug
     }
 
     /// Where the pointer stored at `address` points once the image is loaded, as an SVMA. For tables
     /// of pointers to strings: [`string_at`](Image::string_at) then has the string. `None` for null,
     /// for pointers into other images and where the file has no bytes.
     pub fn pointer_at(&self, address: Svma) -> Option<Svma> {
-        let pointers = self.pointers.get_or_init(|| Pointers::load(&self.elf));
-        pointers.at(&self.elf, address)
+        self.pointers().at(&self.elf, address)
+    }
+
+    fn pointers(&self) -> &Pointers {
+        self.pointers.get_or_init(|| Pointers::load(&self.elf))
     }
 
     /// The functions at `address`, and the lines they were in. Never fails: what cannot be found is

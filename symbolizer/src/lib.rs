@@ -5,8 +5,8 @@
 //!
 //! - [`Locator`] finds a file. What the log says about an image is a [`Fingerprint`]; a file is
 //!   accepted only if its size and digest, or its build ID, are the ones wanted.
-//! - [`Image`] answers questions about one image: the string at a link-time address, the chain of
-//!   (inlined) functions at a code address.
+//! - [`Image`] answers questions about one image: its log calls, the string at a link-time address,
+//!   the chain of (inlined) functions at a code address.
 //! - [`MarkupFilter`] and [`name_addresses`] do so for text of other origin: Fuchsia's symbolizer
 //!   markup, and lines with raw addresses.
 //!
@@ -38,6 +38,7 @@
 #![forbid(unsafe_code)]
 
 mod address;
+mod call_site;
 mod contain;
 mod debug_files;
 #[cfg(feature = "debuginfod")]
@@ -62,6 +63,7 @@ mod symbols;
 mod text;
 
 pub use address::AddressKind;
+pub use call_site::{CallSite, CallSites, Literal};
 #[cfg(feature = "debuginfod")]
 pub use debuginfod::Debuginfod;
 pub use demangle::demangle;

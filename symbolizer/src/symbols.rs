@@ -63,7 +63,8 @@ impl Symbols {
                 })
             }));
         }
-        entries.sort_unstable_by_key(|it| (it.address, it.rank, it.index.0));
+        // Linkers put marks without a size, such as `__TMC_END__`, where something else begins.
+        entries.sort_unstable_by_key(|it| (it.address, it.size == 0, it.rank, it.index.0));
         entries.dedup_by_key(|it| it.address);
         Symbols { entries, table }
     }

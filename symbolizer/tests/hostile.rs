@@ -70,6 +70,10 @@ fn interrogate(path: &Path, addresses: &[Svma]) -> usize {
         image.string_at(address, 1 << 16);
     }
     image.build_id();
+    for site in image.call_sites() {
+        assert!(site.kinds.len() <= 255 && site.format.bytes.len() <= 1 << 16);
+        image.function_of(site);
+    }
     assert!(image.complaints().len() <= 64);
     frames
 }
@@ -91,6 +95,7 @@ fn mutated_images_are_answered_for() {
         ("gcc", "-O1 -gdwarf-5 -gz=zlib", "chain.c"),
         ("gcc", "-O1 -gdwarf-5 -gsplit-dwarf", "chain.c"),
         ("g++", "-O2 -gdwarf-5", "shapes.cpp"),
+        ("gcc", "-O1 -gdwarf-5", "records.c"),
     ]
     .into_iter()
     .map(|(compiler, flags, source)| {

@@ -114,4 +114,19 @@ impl ArgKind {
     /// A Unicode scalar value: with `%c` an integer if it is ASCII, else a raw of
     /// its UTF-8.
     pub const CHAR: ArgKind = ArgKind(9);
+
+    /// The name of a kind that is described here, for people.
+    pub const fn name(self) -> Option<&'static str> {
+        match self {
+            ArgKind::INT => Some("int"),
+            ArgKind::UINT => Some("unsigned"),
+            ArgKind::DOUBLE => Some("double"),
+            ArgKind::LONG_DOUBLE => Some("long double"),
+            ArgKind::CSTR | ArgKind::BYTES => Some("string"),
+            ArgKind::WSTR => Some("wide string"),
+            ArgKind::POINTER => Some("pointer"),
+            ArgKind::CHAR => Some("char"),
+            _ => None,
+        }
+    }
 }

@@ -54,6 +54,8 @@ pub enum Verb {
     Import(Import),
     /// Look into traces in the Fuchsia trace format, whoever wrote them
     Fxt(Fxt),
+    /// List the log calls in a program or library, also those never reached
+    Sites(Sites),
     /// Put names to addresses in text: Fuchsia's symbolizer markup
     Symbolize(Symbolize),
     /// Print completions for a shell
@@ -275,6 +277,26 @@ pub struct Stats {
     /// Draw the rates over time to a file
     #[arg(long, value_name = "OUT.svg")]
     pub svg: Option<PathBuf>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct Sites {
+    /// Programs and libraries
+    #[arg(value_name = "IMAGE", required = true)]
+    pub files: Vec<PathBuf>,
+    /// How a call looks
+    #[arg(short, long, value_enum, default_value = "text", value_name = "FORM")]
+    pub output: Listing,
+    #[command(flatten)]
+    pub images: Images,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub enum Listing {
+    /// A line each, for people
+    Text,
+    /// A JSON object each
+    Json,
 }
 
 #[derive(Debug, ClapArgs)]

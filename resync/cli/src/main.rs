@@ -31,6 +31,7 @@ mod paths;
 mod printer;
 mod progress;
 mod recover;
+mod sites;
 mod stats;
 mod symbolize;
 mod tabular;
@@ -67,6 +68,7 @@ fn run(args: Args) -> Result<ExitCode, Failure> {
         Verb::Export(export) => export::run(&export),
         Verb::Import(import) => import::run(&import),
         Verb::Stats(stats) => stats::run(&stats),
+        Verb::Sites(sites) => sites::run(&sites),
         Verb::Symbolize(symbolize) => symbolize::run(&symbolize),
         Verb::Completions { shell } => manual::completions(shell),
         Verb::Man => manual::page(),

@@ -5,6 +5,5 @@ mod object;
 mod record;
 
 pub use check::check;
-pub use object::{Object, list, push_number};
-
+pub use object::{Object, list, push_number, push_string};
 pub use record::Writer;

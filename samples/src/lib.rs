@@ -9,4 +9,5 @@ pub mod corpus;
 pub mod frames;
 pub mod smash;
 pub mod story;
+pub mod witness;
 pub mod workshop;

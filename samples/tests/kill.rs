@@ -1,20 +1,18 @@
-//! Victims are killed at random moments: what they were told is written must
-//! be in the file, byte for byte, once, and nothing else. The reader here is
-//! the samples' own, which shares no code with the writer.
+//! Victims are killed at random moments, or die of their own hand while other
+//! threads log: what they were told is written must be in the file, byte for
+//! byte, once, and nothing else. The reader here is the samples' own, which
+//! shares no code with the writer.
 
 use logdef_resync::{Input, Recovery};
-use logdef_samples::frames::{self, Frame, Value};
 use logdef_samples::smash::Random;
-use logdef_samples::story;
+use logdef_samples::witness::Witness;
 use logdef_samples::workshop::Workshop;
-use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
-
-const THREADS: u64 = 4;
 
 #[test]
 fn a_killed_c_program_has_lost_nothing_that_it_was_told_is_written() {
@@ -22,192 +20,301 @@ fn a_killed_c_program_has_lost_nothing_that_it_was_told_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let victim = folder.path().join("victim");
     workshop.compile(&["samples/c/victim.c"], &victim, &[]);
-    campaign(&victim, 1);
+    campaign(&victim, 1, true);
 }
 
 #[test]
 fn a_killed_rust_program_has_lost_nothing_that_it_was_told_is_written() {
-    campaign(&Workshop::open().built.join("victim"), 2);
+    campaign(&Workshop::open().built.join("victim"), 2, false);
 }
 
-/// Two hundred kills of each program, six hundred if there is time, or as many
-/// as `LOGDEF_KILLS` says.
-fn kills() -> u64 {
-    match (
-        std::env::var("LOGDEF_KILLS"),
-        std::env::var_os("LOGDEF_SLOW"),
-    ) {
-        (Ok(kills), _) => kills.parse().expect("a number of kills"),
-        (Err(_), Some(_)) => 600,
-        (Err(_), None) => 200,
+/// A group of processes that may have little memory; the kernel kills the one
+/// that wants more. Needs the right to make one.
+#[test]
+fn a_program_that_eats_all_memory_has_lost_nothing_either() {
+    let victim = Workshop::open().built.join("victim");
+    for seed in 0..3 {
+        let Some(group) = MemoryGroup::new(24 << 20) else {
+            println!("skipped: no memory group can be made here");
+            return;
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let plan = Plan {
+            threads: 4,
+            end: Some(("eat", 2_000)),
+            ..Plan::default()
+        };
+        let run = Run::new(folder.path(), seed, plan);
+        let shell = format!(r#"echo $$ > {} && exec "$0" "$@""#, group.procs().display());
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(shell).arg(&victim);
+        let status = run.arguments(&mut command).status().unwrap();
+        assert_eq!(status.signal(), Some(9), "seed {seed}: {status}");
+        let returned = run.check();
+        assert!(returned >= 2_000, "seed {seed}: {returned} calls returned");
     }
 }
 
-fn campaign(victim: &Path, seed: u64) {
+/// How long a campaign lasts: so many kills of each program, or seconds.
+enum Length {
+    Kills(u64),
+    Seconds(u64),
+}
+
+impl Length {
+    /// A hundred kills, or what `LOGDEF_KILLS` or `LOGDEF_KILL_SECONDS` say.
+    fn wanted() -> Length {
+        let number = |name| {
+            let text = std::env::var(name).ok()?;
+            Some(text.parse().expect("a number"))
+        };
+        match (number("LOGDEF_KILLS"), number("LOGDEF_KILL_SECONDS")) {
+            (Some(kills), _) => Length::Kills(kills),
+            (None, Some(seconds)) => Length::Seconds(seconds),
+            (None, None) => Length::Kills(100),
+        }
+    }
+}
+
+/// How a victim lives and dies.
+#[derive(Clone, Copy, Debug, Default)]
+struct Plan {
+    threads: u64,
+    rotate: Option<u64>,
+    many_sites: bool,
+    /// What a thread does after so many calls; without it, the victim is
+    /// killed.
+    end: Option<(&'static str, u64)>,
+}
+
+impl Plan {
+    /// One of all kinds of life and death; three in four are killed.
+    fn random(random: &mut Random, in_c: bool) -> Plan {
+        let ends = ["abort", "segv", "exit", "exec"];
+        let after = 1 << random.below(14);
+        Plan {
+            threads: [1, 4, 16][random.below(3) as usize],
+            // The smallest files that there are: a new one every few hundred calls.
+            rotate: (random.below(2) == 0).then_some(128 << 10),
+            many_sites: in_c && random.below(2) == 0,
+            end: ends
+                .get(random.below(16) as usize)
+                .map(|end| (*end, 1 + random.below(after))),
+        }
+    }
+}
+
+fn campaign(victim: &Path, seed: u64, in_c: bool) {
     let folder = tempfile::tempdir().unwrap();
     let mut random = Random(seed);
-    let mut at_work = 0;
-    let mut records = 0;
-    for seed in 0..kills() {
-        let log = folder.path().join(format!("{seed}.log"));
-        let counts = kill(victim, &log, seed, &mut random);
-        let returned: u64 = counts.iter().sum();
-        at_work += u64::from(returned > 0);
-        records += returned;
-        if let Ok(bytes) = fs::read(&log) {
-            check(&bytes, seed, &counts);
-            fs::remove_file(&log).unwrap();
-        } else {
-            assert_eq!(returned, 0, "the log is gone");
+    let (mut kills, mut opening, mut at_work, mut by_itself, mut records) = (0, 0, 0, 0, 0);
+    let length = Length::wanted();
+    let start = Instant::now();
+    let goes_on = |kills| match length {
+        Length::Kills(wanted) => kills < wanted,
+        Length::Seconds(wanted) => start.elapsed() < Duration::from_secs(wanted),
+    };
+    while goes_on(kills) {
+        let plan = Plan::random(&mut random, in_c);
+        let run = Run::new(folder.path(), kills, plan);
+        let command = &mut Command::new(victim);
+        run.arguments(command);
+        match plan.end {
+            Some(_) => run.wait(command),
+            None => run.kill(command, &mut random),
         }
+        let has_begun = !run.files().is_empty();
+        let returned = run.check();
+        kills += 1;
+        opening += u64::from(has_begun && returned == 0);
+        at_work += u64::from(returned > 0);
+        by_itself += u64::from(plan.end.is_some());
+        records += returned;
     }
     println!(
-        "{} kills, {at_work} of them at work, {records} records acknowledged",
-        kills()
+        "{kills} deaths: {opening} between the log's first name and its first record, {at_work} \
+         at work, {by_itself} of these by their own hand; {records} records acknowledged"
     );
-    assert!(at_work * 2 > kills(), "most were killed before they logged");
+    assert!(at_work * 2 > kills, "most were killed before they logged");
 }
 
-/// Runs the victim for a random while, kills it, and returns how many calls of
-/// each thread had returned.
-fn kill(victim: &Path, log: &Path, seed: u64, random: &mut Random) -> Vec<u64> {
-    let counts = log.with_extension("counts");
-    fs::write(&counts, [0; 8 * THREADS as usize]).unwrap();
-    let mut command = Command::new(victim);
-    command
-        .arg(log)
-        .arg(&counts)
-        .arg(THREADS.to_string())
-        .arg(seed.to_string());
-    let mut child = command.spawn().unwrap();
-    if random.below(8) > 0 {
-        // One in eight is killed while it starts, the others at work.
+/// A victim's files.
+struct Run {
+    seed: u64,
+    plan: Plan,
+    folder: PathBuf,
+    log: PathBuf,
+    counts: PathBuf,
+}
+
+impl Run {
+    fn new(folder: &Path, seed: u64, plan: Plan) -> Run {
+        let folder = folder.join(seed.to_string());
+        fs::create_dir(&folder).unwrap();
+        let counts = folder.join("counts");
+        fs::write(&counts, vec![0; 8 * plan.threads as usize]).unwrap();
+        Run {
+            seed,
+            plan,
+            log: folder.join("log"),
+            counts,
+            folder,
+        }
+    }
+
+    fn arguments<'c>(&self, command: &'c mut Command) -> &'c mut Command {
+        command.arg(&self.log).arg(&self.counts);
+        command.arg(self.plan.threads.to_string());
+        command.arg(self.seed.to_string());
+        if let Some(bytes) = self.plan.rotate {
+            command.arg(format!("rotate={bytes}"));
+        }
+        if self.plan.many_sites {
+            command.arg("sites=1");
+        }
+        if let Some((end, count)) = self.plan.end {
+            command.arg(format!("{end}={count}"));
+        }
+        command.stderr(std::process::Stdio::null())
+    }
+
+    /// Runs the victim until it dies by itself.
+    fn wait(&self, command: &mut Command) {
+        let mut child = command.spawn().unwrap();
         let patience = Instant::now() + Duration::from_secs(60);
-        while read_counts(&counts).iter().all(|count| *count == 0) {
-            assert!(
-                child.try_wait().unwrap().is_none(),
-                "the victim died by itself"
-            );
-            assert!(Instant::now() < patience, "the victim does not log");
-        }
-    }
-    // Between a microsecond and a sixteenth of a second, each order of magnitude
-    // alike: the start holds as many surprises as the rest.
-    let scale = random.below(17);
-    thread::sleep(Duration::from_micros(random.below(1 << scale)));
-    child.kill().unwrap();
-    child.wait().unwrap();
-    let returned = read_counts(&counts);
-    fs::remove_file(&counts).unwrap();
-    returned
-}
-
-fn read_counts(path: &Path) -> Vec<u64> {
-    let bytes = fs::read(path).unwrap();
-    let words = bytes.chunks_exact(8);
-    words
-        .map(|word| u64::from_ne_bytes(word.try_into().unwrap()))
-        .collect()
-}
-
-fn check(log: &[u8], seed: u64, counts: &[u64]) {
-    let frames = frames::scan(log);
-    let mut runs = BTreeSet::new();
-    let mut strings = BTreeMap::new();
-    let mut seen: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
-    let mut numbers = BTreeMap::new();
-    for frame in &frames {
-        match frame.tag {
-            0 => drop(runs.insert((frame.int(0), frame.int(5)))),
-            1 => drop(strings.insert((frame.int(0), frame.int(1)), frame.raw(2).unwrap())),
-            127 => {
-                let what = format!("seed {seed}, frame at {}", frame.range.start);
-                assert!(
-                    runs.contains(&(frame.int(0), frame.int(5))),
-                    "{what}: no preamble before it"
-                );
-                let format = strings.get(&(frame.int(0), frame.int(4)));
-                assert_eq!(
-                    format,
-                    Some(&story::FORMAT.as_bytes()),
-                    "{what}: no format before it"
-                );
-                let file = strings.get(&(frame.int(0), frame.int(1)));
-                assert!(file.is_some_and(|file| file.starts_with(b"samples/")));
-                let (thread, count) = told(frame, seed, &what);
-                let sequence = frame.int(7).unwrap();
-                assert_eq!(sequence & 0xff_ffff_ffff, count.into(), "{what}: count");
-                let number = *numbers.entry(thread).or_insert(sequence >> 40);
-                assert_eq!(sequence >> 40, number, "{what}: thread number");
-                assert!(
-                    seen.entry(thread).or_default().insert(count),
-                    "{what}: twice"
-                );
+        let status = loop {
+            if let Some(status) = child.try_wait().unwrap() {
+                break status;
             }
-            _ => {}
+            assert!(Instant::now() < patience, "{:?} does not end", self.plan);
+            thread::sleep(Duration::from_millis(1));
+        };
+        let (end, _) = self.plan.end.unwrap();
+        let as_told = match end {
+            "abort" => status.signal() == Some(6),
+            "segv" => status.signal() == Some(11),
+            "exit" => status.code() == Some(3),
+            _ => status.success(),
+        };
+        assert!(as_told, "seed {}, {end}: {status}", self.seed);
+    }
+
+    /// Runs the victim for a random while and kills it.
+    fn kill(&self, command: &mut Command, random: &mut Random) {
+        let mut child = command.spawn().unwrap();
+        if random.below(8) == 0 {
+            // One in eight is killed while it opens its log, the others at work.
+            let patience = Instant::now() + Duration::from_secs(60);
+            while self.files().is_empty() && Instant::now() < patience {
+                thread::yield_now();
+            }
+            thread::sleep(Duration::from_micros(random.below(500)));
+        } else {
+            let patience = Instant::now() + Duration::from_secs(60);
+            while self.returned().iter().all(|count| *count == 0) {
+                let ended = child.try_wait().unwrap();
+                assert!(ended.is_none(), "the victim died by itself");
+                assert!(Instant::now() < patience, "the victim does not log");
+            }
+            // Between a microsecond and a sixteenth of a second, each order of
+            // magnitude alike: the start holds as many surprises as the rest.
+            let scale = random.below(17);
+            thread::sleep(Duration::from_micros(random.below(1 << scale)));
         }
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
-    for (thread, returned) in (0..).zip(counts) {
-        let seen = seen.remove(&thread).unwrap_or_default();
-        let len = seen.len() as u64;
-        let missing = (0..len).find(|count| !seen.contains(count));
-        assert_eq!(
-            missing, None,
-            "seed {seed}, thread {thread}: of {returned} returned, a record is missing"
-        );
-        assert!(
-            (*returned..=returned + 1).contains(&len),
-            "seed {seed}, thread {thread}: {returned} calls returned, {len} records are there"
-        );
+
+    /// How many calls of each thread have returned.
+    fn returned(&self) -> Vec<u64> {
+        let bytes = fs::read(&self.counts).unwrap();
+        let words = bytes.chunks_exact(8);
+        words
+            .map(|word| u64::from_ne_bytes(word.try_into().unwrap()))
+            .collect()
     }
-    assert!(
-        seen.is_empty(),
-        "seed {seed}: records of threads that were not: {seen:?}"
-    );
-    let records = frames.iter().filter(|frame| frame.is_data()).count();
-    check_verdict(log, seed, records);
+
+    /// The log's files.
+    fn files(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(&self.folder).unwrap();
+        let paths = entries.map(|entry| entry.unwrap().path());
+        paths
+            .filter(|path| *path != self.counts && !path.is_symlink())
+            .collect()
+    }
+
+    /// Checks what is left, removes it, and says how many calls had returned.
+    fn check(self) -> u64 {
+        let returned = self.returned();
+        let files = self.files();
+        let mut witness = Witness::new(self.seed);
+        let mut inputs = Vec::new();
+        for path in &files {
+            let log = fs::read(path).unwrap();
+            witness.hear(&log);
+            inputs.push(Input::from_bytes(path.display().to_string(), log));
+        }
+        self.check_verdict(&inputs, witness.records);
+        witness.swear(&returned);
+        fs::remove_dir_all(&self.folder).unwrap();
+        returned.iter().sum()
+    }
+
+    /// What the other reader says: as many records, and no damage. What a death
+    /// leaves unfinished is torn.
+    fn check_verdict(&self, inputs: &[Input], records: u64) {
+        let recovery = Recovery::of(inputs).unwrap();
+        let (seed, accounts) = (self.seed, recovery.accounts());
+        let sum = |of: fn(&logdef_resync::Account) -> u64| accounts.iter().map(of).sum::<u64>();
+        assert_eq!(sum(|account| account.data()), records, "seed {seed}");
+        assert!(recovery.is_clean(), "seed {seed}: {accounts:#?}");
+        let torn = sum(|account| account.torn.count);
+        assert!(torn <= self.plan.threads, "seed {seed}: {torn} are torn");
+    }
 }
 
-/// What the other reader says: as many records, and no damage. What a kill
-/// leaves unfinished is torn.
-fn check_verdict(log: &[u8], seed: u64, records: usize) {
-    let inputs = [Input::from_bytes("log", log.to_vec())];
-    let recovery = Recovery::of(&inputs).unwrap();
-    let account = &recovery.accounts()[0];
-    assert_eq!(account.data(), records as u64, "seed {seed}");
-    assert!(recovery.is_clean(), "seed {seed}: {account:#?}");
-    assert!(
-        account.torn.count <= THREADS,
-        "seed {seed}: {:?}",
-        account.torn
-    );
+/// See the test of it.
+struct MemoryGroup {
+    path: PathBuf,
 }
 
-/// Thread and count of a record, after its arguments, level and backtrace were
-/// found to be what the story says.
-fn told(frame: &Frame, seed: u64, what: &str) -> (u64, u64) {
-    let args = frame.fields.get(&9).and_then(Value::array).expect(what);
-    let number = |at: usize| u64::try_from(args[at].int().expect(what)).expect(what);
-    let (count, thread) = (number(0), number(1));
-    let expected = [
-        Value::Int(count.into()),
-        Value::Int(thread.into()),
-        Value::Raw(story::text(seed, thread, count)),
-        Value::Float(count as f64 * 0.5),
-        Value::Int(-i128::from(count)),
-    ];
-    assert_eq!(args, expected, "{what}");
-    let is_error = story::is_error(count);
-    assert_eq!(
-        frame.int(3),
-        Some(if is_error { 0x50 } else { 0x30 }),
-        "{what}: level"
-    );
-    let backtrace = frame.fields.get(&10).and_then(Value::array);
-    assert_eq!(
-        backtrace.is_some_and(|stack| !stack.is_empty()),
-        is_error,
-        "{what}: backtrace"
-    );
-    (thread, count)
+impl MemoryGroup {
+    fn new(bytes: u64) -> Option<MemoryGroup> {
+        let name = format!("logdef-kill-{}", std::process::id());
+        for (root, limit, swap) in [
+            ("/sys/fs/cgroup", "memory.max", "memory.swap.max"),
+            (
+                "/sys/fs/cgroup/memory",
+                "memory.limit_in_bytes",
+                "memory.memsw.limit_in_bytes",
+            ),
+        ] {
+            let path = Path::new(root).join(&name);
+            if fs::create_dir(&path).is_err() {
+                continue;
+            }
+            let group = MemoryGroup { path };
+            // A folder of an ordinary file system has no such files.
+            let set = |file, value: &str| {
+                let path = group.path.join(file);
+                path.exists() && fs::write(path, value).is_ok()
+            };
+            if set(limit, &bytes.to_string()) {
+                // Without swap there is none to forbid.
+                set(swap, "0");
+                return Some(group);
+            }
+        }
+        None
+    }
+
+    fn procs(&self) -> PathBuf {
+        self.path.join("cgroup.procs")
+    }
+}
+
+impl Drop for MemoryGroup {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.path);
+    }
 }

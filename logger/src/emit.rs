@@ -79,10 +79,8 @@ impl<'c> Quick<'c> {
         let template = site.state().template()?;
         let thread = attached(process)?;
         let chunk = process.sink.mapped_chunk(thread)?;
-        let has_backtrace =
-            site.level() >= process.backtrace_level() && site.flags() & flags::NO_BACKTRACE == 0;
         let is_quick = template.meta.plain
-            && !has_backtrace
+            && site.level() < process.notable_level()
             && thread.has_site(template.id, chunk)
             && thread.has_thread(chunk)
             && thread.dropped.load(Ordering::Relaxed) == 0
@@ -290,11 +288,8 @@ impl Parts<'_> {
 
     #[inline(always)]
     fn write(&self, process: &Process, thread: &Thread, sequence: Sequence) -> Result<(), Dropped> {
-        let wants_backtrace = self.level >= process.backtrace_level();
-        let backtrace = (wants_backtrace || self.flags & flags::BACKTRACE != 0)
-            && self.flags & flags::NO_BACKTRACE == 0;
-        if backtrace {
-            return self.write_with_backtrace(process, thread, sequence);
+        if self.level >= process.notable_level() || self.flags & flags::BACKTRACE != 0 {
+            return self.write_notable(process, thread, sequence);
         }
         let mut buffer = [core::mem::MaybeUninit::uninit(); STACK_FRAME];
         let buffer = writable(&mut buffer);
@@ -313,16 +308,21 @@ impl Parts<'_> {
         }
     }
 
+    /// With a backtrace, or a line in the mirror, or both.
     #[cold]
     #[inline(never)]
-    fn write_with_backtrace(
+    fn write_notable(
         &self,
         process: &Process,
         thread: &Thread,
         sequence: Sequence,
     ) -> Result<(), Dropped> {
+        let wanted = self.level >= process.backtrace_level() || self.flags & flags::BACKTRACE != 0;
+        let depth = match wanted && self.flags & flags::NO_BACKTRACE == 0 {
+            true => process.backtrace_depth().min(MAX_BACKTRACE),
+            false => 0,
+        };
         let mut addresses = [0; MAX_BACKTRACE];
-        let depth = process.backtrace_depth().min(MAX_BACKTRACE);
         // This function is the innermost, then `in_full` and `emit`, or `emit_text`.
         let ours = match self.strings {
             Strings::Site(_) => 3,
@@ -362,7 +362,9 @@ impl Parts<'_> {
                     )
                 })
                 .map_err(|_| Dropped)?;
-            self.put(process, thread, &mut frame[..len], backtrace, dropped)
+            let put = self.put(process, thread, &mut frame[..len], backtrace, dropped);
+            process.mirror.show(&frame[HEADER_LEN..len], self.strings);
+            put
         })
     }
 

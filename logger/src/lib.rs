@@ -59,6 +59,7 @@ mod image;
 mod limit;
 mod logdefs;
 mod macros;
+mod mirror;
 mod note;
 mod options;
 mod process;

@@ -3,6 +3,7 @@
 
 use crate::clock::ClockSource;
 use crate::filter::{Filter, FilterError};
+use crate::mirror;
 use crate::note::{self, Progress};
 use crate::process::process;
 use crate::sink::{Append, Rotation, file_system};
@@ -71,6 +72,7 @@ pub struct Options {
     backtrace_level: Option<Level>,
     backtrace_depth: Option<usize>,
     max_string: Option<usize>,
+    mirror: Option<Level>,
     panic_notes: bool,
     signal_notes: bool,
 }
@@ -137,6 +139,18 @@ impl Options {
     /// Cuts strings that are longer, visibly; default 16 KiB.
     pub fn max_string(mut self, bytes: usize) -> Self {
         self.max_string = Some(bytes);
+        self
+    }
+
+    /// Shows records of this level and above as lines on standard error too, while
+    /// a program is being developed: in colour on a terminal, unless `NO_COLOR` is
+    /// set. Without this, the variable `LOGDEF_STDERR` of the environment decides: a
+    /// level, or `1` for all.
+    ///
+    /// A line takes a `write(2)` and microseconds, and a reader that is slow makes
+    /// the call wait. Numbers are printed by the C library.
+    pub fn mirror(mut self, level: Level) -> Self {
+        self.mirror = Some(level);
         self
     }
 
@@ -246,6 +260,7 @@ impl Options {
         if let Some(bytes) = self.max_string {
             process.set_max_string(bytes);
         }
+        process.set_mirror_level(self.mirror.or_else(mirror::level_of_environment));
         if let Some(filter) = self.filter.or_else(filter_of_environment) {
             process.set_filter(filter);
         }

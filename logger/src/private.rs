@@ -46,9 +46,9 @@ pub const fn plan<const N: usize>(format: &str) -> [ArgPlan; N] {
 /// The level below which calls are compiled to nothing, from the features of this
 /// package: the stricter of those for all builds and those for builds without
 /// debug assertions.
-pub const MIN_LEVEL: u8 = {
+pub const MIN_LEVEL: u16 = {
     let always = match () {
-        () if cfg!(feature = "min_level_off") => 0xff,
+        () if cfg!(feature = "min_level_off") => 0x100,
         () if cfg!(feature = "min_level_fatal") => 0x60,
         () if cfg!(feature = "min_level_error") => 0x50,
         () if cfg!(feature = "min_level_warn") => 0x40,
@@ -58,7 +58,7 @@ pub const MIN_LEVEL: u8 = {
     };
     let release = match () {
         () if cfg!(debug_assertions) => 0,
-        () if cfg!(feature = "release_min_level_off") => 0xff,
+        () if cfg!(feature = "release_min_level_off") => 0x100,
         () if cfg!(feature = "release_min_level_fatal") => 0x60,
         () if cfg!(feature = "release_min_level_error") => 0x50,
         () if cfg!(feature = "release_min_level_warn") => 0x40,
@@ -70,8 +70,12 @@ pub const MIN_LEVEL: u8 = {
 };
 
 /// Whether calls of a level are compiled at all.
+#[allow(
+    clippy::absurd_extreme_comparisons,
+    reason = "true of any level while no feature sets the least"
+)]
 pub const fn is_compiled(level: logdef_wire::Level) -> bool {
-    level.0 >= MIN_LEVEL
+    level.0 as u16 >= MIN_LEVEL
 }
 
 /// Whether a site is on.

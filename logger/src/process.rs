@@ -9,6 +9,7 @@
 
 use crate::filter::{FIRST_GATE, Filter};
 use crate::image::Images;
+use crate::mirror::{self, Mirror};
 use crate::sink::Sink;
 use crate::sys;
 use crate::thread::{Thread, Threads};
@@ -35,6 +36,7 @@ pub(crate) struct Process {
     pub monotonic: AtomicU64,
     level: AtomicU8,
     backtrace_level: AtomicU8,
+    notable_level: AtomicU8,
     backtrace_depth: AtomicU8,
     max_string: AtomicU32,
     notes_signals: AtomicBool,
@@ -47,6 +49,7 @@ pub(crate) struct Process {
     pub images: Images,
     pub sink: Sink,
     pub clock: crate::clock::Clock,
+    pub mirror: Mirror,
     about: About,
     /// Its destructor runs when a thread that logged ends. -1 before.
     exit_key: AtomicI32,
@@ -84,6 +87,7 @@ impl Process {
             monotonic: AtomicU64::new(0),
             level: AtomicU8::new(Level::TRACE.0),
             backtrace_level: AtomicU8::new(Level::ERROR.0),
+            notable_level: AtomicU8::new(Level::ERROR.0),
             backtrace_depth: AtomicU8::new(32),
             max_string: AtomicU32::new(16 << 10),
             notes_signals: AtomicBool::new(false),
@@ -95,6 +99,7 @@ impl Process {
             images: Images::new(),
             sink: Sink::new(),
             clock: crate::clock::Clock::new(),
+            mirror: Mirror::new(),
             about: About::new(),
             exit_key: AtomicI32::new(-1),
         }
@@ -157,6 +162,24 @@ impl Process {
     /// Sets that level.
     pub fn set_backtrace_level(&self, level: Level) {
         self.backtrace_level.store(level.0, Ordering::Relaxed);
+        self.note_levels();
+    }
+
+    /// Shows records of this level and above in the mirror.
+    pub fn set_mirror_level(&self, level: Option<Level>) {
+        self.mirror.set(level);
+        self.note_levels();
+    }
+
+    /// Records of this level and above need more than to be written.
+    #[inline(always)]
+    pub fn notable_level(&self) -> Level {
+        Level(self.notable_level.load(Ordering::Relaxed))
+    }
+
+    fn note_levels(&self) {
+        let level = mirror::notable_level(self);
+        self.notable_level.store(level.0, Ordering::Relaxed);
     }
 
     /// How many return addresses a backtrace has at most.

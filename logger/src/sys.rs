@@ -457,3 +457,20 @@ pub(crate) fn main_program_address() -> usize {
     // SAFETY: reads what the kernel left for the process.
     unsafe { libc::getauxval(libc::AT_PHDR) as usize }
 }
+
+/// Whether a descriptor leads to a terminal.
+pub(crate) fn is_terminal(fd: c_int) -> bool {
+    // SAFETY: only asks.
+    unsafe { libc::isatty(fd) == 1 }
+}
+
+/// Seconds that local time is ahead of UTC at a time of the Unix epoch. Not for
+/// handlers: it may read files.
+pub(crate) fn local_time_ahead(seconds: u64) -> i32 {
+    // SAFETY: all zeros is a valid `tm`, which the call fills.
+    let mut local: libc::tm = unsafe { core::mem::zeroed() };
+    let time = seconds as libc::time_t;
+    // SAFETY: both are valid.
+    unsafe { libc::localtime_r(&time, &mut local) };
+    local.tm_gmtoff as i32
+}

@@ -206,9 +206,14 @@ typedef struct logdef_options {
     uint64_t file_size;  /* mapped: a new file begins when one has so many bytes */
     uint64_t files;      /* mapped: how many of these are kept; all */
     const char *filter;  /* as for logdef_set_filter; the environment's */
+    int mirror_level;    /* the lowest level that is shown on standard error too, for
+                            development; what the environment variable LOGDEF_STDERR
+                            says: a level, or 1 for all; else none */
+    int fatal_signals;   /* 1: a note and a backtrace at the first SIGSEGV, SIGBUS,
+                            SIGILL, SIGFPE, SIGABRT or SIGTRAP; none */
 } logdef_options;
 
-#define LOGDEF_OPTIONS {sizeof(logdef_options), 0, 0, 0, 0, 0, 0, 0, 0, NULL}
+#define LOGDEF_OPTIONS {sizeof(logdef_options), 0, 0, 0, 0, 0, 0, 0, 0, NULL, 0, 0}
 
 /*
  * Opens the process's log: one for the program and all its libraries. Calls

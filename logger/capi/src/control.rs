@@ -24,10 +24,12 @@ struct OptionsOfC {
     file_size: u64,
     files: u64,
     filter: *const c_char,
+    mirror_level: c_int,
+    fatal_signals: c_int,
 }
 
 /// No padding, which could hold anything.
-const _: () = assert!(size_of::<OptionsOfC>() == 56);
+const _: () = assert!(size_of::<OptionsOfC>() == 64);
 
 impl OptionsOfC {
     const DEFAULT: OptionsOfC = OptionsOfC {
@@ -41,6 +43,8 @@ impl OptionsOfC {
         file_size: 0,
         files: 0,
         filter: core::ptr::null(),
+        mirror_level: 0,
+        fatal_signals: 0,
     };
 }
 
@@ -200,6 +204,12 @@ unsafe fn options_of(from: &OptionsOfC) -> io::Result<Options> {
         let filter = unsafe { CStr::from_ptr(from.filter) };
         options = options.filter(filter_of(filter)?);
     }
+    if let Some(level) = in_range(from.mirror_level, 255)? {
+        options = options.mirror(Level(level as u8));
+    }
+    if in_range(from.fatal_signals, 1)?.is_some() {
+        options = options.note_fatal_signals();
+    }
     Ok(options)
 }
 
@@ -269,9 +279,10 @@ mod tests {
 
     #[test]
     fn options_of_newer_callers_may_only_add_defaults() {
-        let mut newer = with_size(64, &[0; 56]);
+        const SIZE: usize = size_of::<OptionsOfC>();
+        let mut newer = with_size(SIZE + 8, &[0; SIZE]);
         assert!(read(&newer).is_ok());
-        newer[56] = 1;
+        newer[SIZE] = 1;
         assert_eq!(read(&newer).err(), Some(Some(libc::EINVAL)));
     }
 
@@ -310,6 +321,14 @@ mod tests {
             },
             OptionsOfC {
                 filter: c"loud".as_ptr(),
+                ..default
+            },
+            OptionsOfC {
+                mirror_level: 256,
+                ..default
+            },
+            OptionsOfC {
+                fatal_signals: 2,
                 ..default
             },
         ] {

@@ -1,0 +1,150 @@
+//! The mirror: records as lines of text on standard error while a program is being
+//! developed. Off unless asked for; a call that it does not show pays nothing for
+//! it.
+//!
+//! It shows what was written: the record's own body is decoded again. Nothing here
+//! allocates or takes a lock of the logger's; the conversions are the C library's,
+//! whose locale also sets the decimal point. The log itself remains the record of
+//! what happened: lines are cut at 4 KiB, and a full pipe makes the call wait.
+
+mod line;
+mod number;
+mod text;
+
+use crate::clock;
+use crate::emit::Strings;
+use crate::process::Process;
+use crate::sys;
+use core::ffi::c_int;
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, Ordering};
+use line::{Line, Style};
+use logdef_wire::record::{Data, Masked, Record};
+use logdef_wire::{Level, Value};
+
+/// Standard error.
+const STDERR: c_int = 2;
+/// The most bytes of a body that is unmasked to be shown.
+const UNMASKED: usize = 4096;
+
+/// See the module.
+pub(crate) struct Mirror {
+    /// The lowest level that is shown; 0 for none.
+    level: AtomicU8,
+    colored: AtomicBool,
+    /// Seconds that local time is ahead, as it was when the log was opened.
+    ahead: AtomicI32,
+}
+
+impl Mirror {
+    pub const fn new() -> Mirror {
+        Mirror {
+            level: AtomicU8::new(0),
+            colored: AtomicBool::new(false),
+            ahead: AtomicI32::new(0),
+        }
+    }
+
+    /// Shows records of this level and above; none without a level.
+    pub fn set(&self, level: Option<Level>) {
+        let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+            || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let colored = !plain && sys::is_terminal(STDERR);
+        self.colored.store(colored, Ordering::Relaxed);
+        let ahead = sys::local_time_ahead(clock::realtime() / 1_000_000_000);
+        self.ahead.store(ahead, Ordering::Relaxed);
+        let level = level.map_or(0, |level| level.0.max(1));
+        self.level.store(level, Ordering::Relaxed);
+    }
+
+    /// The lowest level that is shown.
+    pub fn level(&self) -> Option<Level> {
+        let level = self.level.load(Ordering::Relaxed);
+        (level > 0).then_some(Level(level))
+    }
+
+    /// Shows a record, if it is of the level.
+    pub fn show(&self, body: &[u8], strings: Strings<'_>) {
+        let mut unmasked = [0; UNMASKED];
+        let data = match Record::decode(body) {
+            Ok(Record::Data(data)) => data,
+            Ok(Record::Masked(masked)) => match decode(&masked, &mut unmasked) {
+                Some(data) => data,
+                None => return,
+            },
+            _ => return,
+        };
+        let shown = self.level().zip(data.level);
+        if shown.is_some_and(|(from, level)| level >= from) {
+            let mut line = Line::new(self.colored.load(Ordering::Relaxed));
+            self.write(&mut line, &data, strings);
+            // Whoever closed standard error wants none of it.
+            let _ = sys::write_without_sigpipe(STDERR, line.finish());
+        }
+    }
+
+    fn write(&self, line: &mut Line, data: &Data<'_>, strings: Strings<'_>) {
+        let level = data.level.unwrap_or(Level::INFO);
+        let thread = data.sequence.map_or(0, |sequence| sequence.number().0);
+        line.styled(Style::Dim, |line| {
+            line.time_of_day(data.time.unwrap_or(0), self.ahead.load(Ordering::Relaxed));
+        });
+        line.bytes(b" ");
+        line.styled(Style::of(level), |line| {
+            line.print(format_args!("{level:<5}"))
+        });
+        line.bytes(b" ");
+        line.styled(Style::Dim, |line| {
+            line.print(format_args!("[{thread}] "));
+            line.text(file_name(strings.file().to_bytes()));
+            line.print(format_args!(":{}: ", data.line.unwrap_or(0)));
+        });
+        let args = data.args.unwrap_or_default();
+        text::write(line, strings.format().to_bytes(), args);
+        let skipped = data.keys.into_iter().flat_map(|keys| keys.iter());
+        for (key, value) in skipped {
+            if let (Value::Raw(key), Value::Uint(value)) = (key, value) {
+                line.styled(Style::Dim, |line| {
+                    line.bytes(b" {");
+                    line.text(key);
+                    line.print(format_args!(": {value}}}"));
+                });
+            }
+        }
+        if let Some(dropped) = data.dropped {
+            line.styled(Style::Warn, |line| {
+                line.print(format_args!(" ({dropped} dropped before)"));
+            });
+        }
+    }
+}
+
+/// The level from which the environment's `LOGDEF_STDERR` shows records: a level,
+/// or `1`, `on` or `all` for every one.
+pub(crate) fn level_of_environment() -> Option<Level> {
+    let text = std::env::var("LOGDEF_STDERR").ok()?;
+    match text.trim() {
+        "" | "0" | "off" => None,
+        "1" | "on" | "all" => Some(Level(1)),
+        level => Level::parse(level),
+    }
+}
+
+fn decode<'u>(masked: &Masked<'_>, into: &'u mut [u8]) -> Option<Data<'u>> {
+    match Record::decode(masked.unmask(into)?) {
+        Ok(Record::Data(data)) => Some(data),
+        _ => None,
+    }
+}
+
+/// The last part of a path.
+fn file_name(path: &[u8]) -> &[u8] {
+    path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
+}
+
+/// The lowest level at which a record needs more than to be written: a backtrace,
+/// or a line in the mirror.
+pub(crate) fn notable_level(process: &Process) -> Level {
+    let backtrace = process.backtrace_level();
+    let mirror = process.mirror.level();
+    mirror.map_or(backtrace, |mirror| mirror.min(backtrace))
+}

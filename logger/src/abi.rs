@@ -4,4 +4,5 @@
 pub use crate::emit::{emit, emit_text};
 pub use crate::filter::{decide, is_possible};
 pub use crate::limit::Limit;
+pub use crate::meeting::{Services, meeting};
 pub use crate::site::{Image, Site, SiteState};

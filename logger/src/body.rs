@@ -47,6 +47,16 @@ impl Words {
         Some(unsafe { (ArgKind(*self.kinds.add(index)), *self.words.add(index)) })
     }
 
+    /// The kinds, as they were given.
+    pub fn kinds(&self) -> *const u8 {
+        self.kinds
+    }
+
+    /// The words, as they were given.
+    pub fn words(&self) -> *const u64 {
+        self.words
+    }
+
     /// The word after the last argument.
     ///
     /// # Safety

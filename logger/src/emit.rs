@@ -13,6 +13,7 @@ use crate::body::{self, Arguments, Head, Rarer, Words};
 use crate::crc;
 use crate::filter;
 use crate::logdefs::{self, Subject};
+use crate::meeting;
 use crate::process::{Process, SEQUENCE_MARGIN, process};
 use crate::resolve::{resolve, resolve_strings};
 use crate::sink::Put;
@@ -138,6 +139,13 @@ fn in_full(
     words: Words,
     counted: Option<&Counted<'_>>,
 ) -> Result<(), Dropped> {
+    if let Some(leader) = meeting::leader() {
+        // A site is resolved where its records are written: what is published in
+        // it means something to one copy of the logger only.
+        // SAFETY: by the caller of `emit`.
+        unsafe { leader.emit(site, words.kinds(), words.words()) };
+        return Ok(());
+    }
     let errno = Errno::last();
     let resolved;
     let (template, plan) = match site.state().template() {
@@ -211,6 +219,10 @@ pub unsafe fn emit_text(
     args: usize,
 ) {
     let process = process();
+    if let Some(leader) = meeting::leader() {
+        // SAFETY: by the caller.
+        return unsafe { leader.emit_text(level, file, line, format, kinds, words, args) };
+    }
     if !filter::is_on(level, file.to_bytes(), line, None) {
         return;
     }

@@ -108,6 +108,35 @@ impl Filter {
     }
 }
 
+/// As directives, which [`Filter::parse`] reads.
+impl fmt::Display for Filter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut comma = "";
+        if let Some(level) = self.default {
+            f.write_str(&spelled(level))?;
+            comma = ",";
+        }
+        for directive in &self.directives {
+            write!(f, "{comma}{}", directive.place)?;
+            if let Some(line) = directive.line {
+                write!(f, ":{line}")?;
+            }
+            write!(f, "={}", spelled(directive.level))?;
+            comma = ",";
+        }
+        Ok(())
+    }
+}
+
+/// A level as `parse` reads it.
+fn spelled(level: Level) -> String {
+    match level.name() {
+        _ if level == OFF => "off".to_string(),
+        Some(name) => name.to_ascii_lowercase(),
+        None => level.0.to_string(),
+    }
+}
+
 impl Directive {
     fn fits(&self, file: &[u8], line: u32, module: Option<&[u8]>) -> bool {
         let place = self.place.as_bytes();
@@ -137,6 +166,9 @@ fn is_below(module: &[u8], place: &[u8]) -> bool {
 #[cold]
 #[inline(never)]
 pub fn decide(site: &Site) -> bool {
+    if let Some(leader) = crate::meeting::leader() {
+        return leader.decide(site);
+    }
     let process = process();
     // Read before the settings: if they change meanwhile, this gate is stale.
     let gate = process.gate.load(Ordering::Acquire);
@@ -163,6 +195,9 @@ pub(crate) fn is_on(level: Level, file: &[u8], line: u32, module: Option<&[u8]>)
 
 /// Whether a call of this level could be on anywhere, and a log is open.
 pub fn is_possible(level: Level) -> bool {
+    if let Some(leader) = crate::meeting::leader() {
+        return leader.is_possible(level);
+    }
     let process = process();
     let lowest = |filter: &Filter| {
         let places = filter.directives.iter().map(|directive| directive.level);
@@ -198,6 +233,14 @@ mod tests {
         assert_eq!(level(filter, "src/db/wal.c", 120, ""), Some(Level::TRACE));
         assert_eq!(level(filter, "src/xdb/wal.c", 120, ""), Some(Level::INFO));
         assert_eq!(level(filter, "src/db/wal.c", 121, ""), Some(Level::INFO));
+    }
+
+    #[test]
+    fn a_filter_is_printed_as_it_is_read() {
+        for text in ["", "info", "off,net=on,a b=48,x/y.c:7=off", "net::tcp=0"] {
+            let filter = Filter::parse(text).unwrap();
+            assert_eq!(Filter::parse(&filter.to_string()).as_ref(), Ok(&filter));
+        }
     }
 
     #[test]

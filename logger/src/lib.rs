@@ -30,6 +30,10 @@
 //! lost. Calls before [`open`] and after [`close`] are counted, and the count
 //! is written down with the first record after the next open.
 //!
+//! A process has one log. If several copies of the logger are in it, the program's
+//! own, `liblogdef.so`, those in plugins, the first to be loaded stays loaded and
+//! writes for all of them.
+//!
 //! # Spans and counters
 //!
 //! [`logdef_span!`], or [`logdef_begin!`] and [`logdef_end!`], say how long
@@ -59,6 +63,7 @@ mod image;
 mod limit;
 mod logdefs;
 mod macros;
+mod meeting;
 mod mirror;
 mod note;
 mod options;

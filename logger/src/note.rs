@@ -4,6 +4,7 @@
 
 use crate::emit::{Dropped, MAX_BACKTRACE, current, with_scratch};
 use crate::logdefs;
+use crate::meeting;
 use crate::process::{Process, process};
 use crate::sink::Put;
 use crate::sys;
@@ -127,12 +128,17 @@ pub(crate) fn install_panic_hook() {
     }
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
-        note_panic(&info.to_string());
+        let text = info.to_string();
+        match meeting::leader() {
+            Some(leader) => leader.note_panic(&text),
+            None => note_panic(&text),
+        }
         before(info);
     }));
 }
 
-fn note_panic(text: &str) {
+/// Leaves a note of a panic of this thread.
+pub(crate) fn note_panic(text: &str) {
     let process = process();
     if !process.is_open() {
         return;

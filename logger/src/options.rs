@@ -3,6 +3,7 @@
 
 use crate::clock::ClockSource;
 use crate::filter::{Filter, FilterError};
+use crate::meeting::{self, Target};
 use crate::mirror;
 use crate::note::{self, Progress};
 use crate::process::process;
@@ -184,6 +185,10 @@ impl Options {
     pub fn open(self, path: impl AsRef<Path>) -> io::Result<Log> {
         let path = path.as_ref();
         let name = CString::new(path.as_os_str().as_bytes())?;
+        if let Some(leader) = meeting::join() {
+            leader.open(&self, Target::Path(name.as_bytes()))?;
+            return self.opened();
+        }
         let mapped = match self.sink {
             Sink::Mapped => true,
             Sink::Append => false,
@@ -208,6 +213,10 @@ impl Options {
     ///
     /// If the process has a log already (`AlreadyExists`).
     pub fn open_fd(self, fd: OwnedFd) -> io::Result<Log> {
+        if let Some(leader) = meeting::join() {
+            leader.open(&self, Target::Descriptor(fd))?;
+            return self.opened();
+        }
         self.open_with(|| {
             process().sink.set_append(Append::to(fd.into_raw_fd())?);
             Ok(())
@@ -215,11 +224,9 @@ impl Options {
     }
 
     fn open_with(self, set_sink: impl FnOnce() -> Result<(), sys::Errno>) -> io::Result<Log> {
-        let (panic_notes, signal_notes) = (self.panic_notes, self.signal_notes);
         let process = process();
         if !process.begin_open() {
-            let error = "the process has a log already";
-            return Err(io::Error::new(io::ErrorKind::AlreadyExists, error));
+            return Err(already_open());
         }
         let opened = set_sink().and_then(|()| {
             self.apply();
@@ -236,16 +243,21 @@ impl Options {
             process.abandon_open();
             return Err(errno.into());
         }
-        if panic_notes {
-            note::install_panic_hook();
-        }
-        if signal_notes {
+        if self.signal_notes {
             note::install_signal_handlers()?;
+        }
+        self.opened()
+    }
+
+    /// What is the affair of each copy of the logger.
+    fn opened(&self) -> io::Result<Log> {
+        if self.panic_notes {
+            note::install_panic_hook();
         }
         Ok(Log(()))
     }
 
-    fn apply(self) {
+    fn apply(&self) {
         let process = process();
         process.clock.set(self.clock);
         if let Some(level) = self.level {
@@ -261,10 +273,104 @@ impl Options {
             process.set_max_string(bytes);
         }
         process.set_mirror_level(self.mirror.or_else(mirror::level_of_environment));
-        if let Some(filter) = self.filter.or_else(filter_of_environment) {
+        if let Some(filter) = self.filter.clone().or_else(filter_of_environment) {
             process.set_filter(filter);
         }
     }
+}
+
+/// [`Options`] in numbers, but for the filter, for another copy of the logger
+/// ([`meeting`]). Zero is the default, and stays the default of what comes later.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[repr(C)]
+pub struct Settings {
+    sink: u32,
+    clock: u32,
+    /// Levels and counts are one more than they say.
+    level: u32,
+    backtrace_level: u32,
+    backtrace_depth: u32,
+    mirror: u32,
+    max_string: u64,
+    file_size: u64,
+    keep: u32,
+    signal_notes: u32,
+    later: [u64; 8],
+}
+
+impl Options {
+    /// All but the filter and what concerns this copy alone.
+    pub(crate) fn settings(&self) -> Settings {
+        let level = |level: Option<Level>| level.map_or(0, |level| level.0 as u32 + 1);
+        Settings {
+            sink: match self.sink {
+                Sink::Auto => 0,
+                Sink::Mapped => 1,
+                Sink::Append => 2,
+            },
+            clock: match self.clock {
+                ClockSource::Auto => 0,
+                ClockSource::Kernel => 1,
+                ClockSource::Coarse => 2,
+            },
+            level: level(self.level),
+            backtrace_level: level(self.backtrace_level),
+            backtrace_depth: self.backtrace_depth.map_or(0, |n| n as u32 + 1),
+            mirror: level(self.mirror),
+            max_string: self.max_string.map_or(0, |n| n as u64 + 1),
+            file_size: self.rotation.file_size.unwrap_or(0),
+            keep: self.rotation.keep.unwrap_or(0),
+            signal_notes: self.signal_notes.into(),
+            later: [0; 8],
+        }
+    }
+
+    /// The filter as directives.
+    pub(crate) fn filter_text(&self) -> Option<String> {
+        self.filter.as_ref().map(Filter::to_string)
+    }
+
+    /// The options that another copy of the logger has.
+    pub(crate) fn of_settings(settings: &Settings, filter: Option<&[u8]>) -> io::Result<Options> {
+        let invalid = || io::Error::from_raw_os_error(libc::EINVAL);
+        let level = |level: u32| level.checked_sub(1).map(|level| Level(level as u8));
+        let filter = filter.map(|text| {
+            let text = core::str::from_utf8(text).map_err(|_| invalid())?;
+            Filter::parse(text).map_err(|_| invalid())
+        });
+        Ok(Options {
+            sink: match settings.sink {
+                0 => Sink::Auto,
+                1 => Sink::Mapped,
+                2 => Sink::Append,
+                _ => return Err(invalid()),
+            },
+            clock: match settings.clock {
+                0 => ClockSource::Auto,
+                1 => ClockSource::Kernel,
+                2 => ClockSource::Coarse,
+                _ => return Err(invalid()),
+            },
+            rotation: Rotation {
+                file_size: (settings.file_size > 0).then_some(settings.file_size),
+                keep: (settings.keep > 0).then_some(settings.keep),
+            },
+            level: level(settings.level),
+            filter: filter.transpose()?,
+            backtrace_level: level(settings.backtrace_level),
+            backtrace_depth: settings.backtrace_depth.checked_sub(1).map(|n| n as usize),
+            max_string: settings.max_string.checked_sub(1).map(|n| n as usize),
+            mirror: level(settings.mirror),
+            panic_notes: false,
+            signal_notes: settings.signal_notes != 0,
+        })
+    }
+}
+
+/// The process has a log.
+pub(crate) fn already_open() -> io::Error {
+    let error = "the process has a log already";
+    io::Error::new(io::ErrorKind::AlreadyExists, error)
 }
 
 /// Whether a new file at `path` may be mapped: what stands there is a file or
@@ -296,7 +402,10 @@ fn filter_of_environment() -> Option<Filter> {
 /// Ends the log. Later calls are counted, and the count is written down after
 /// the next [`open`].
 pub fn close() {
-    process().end();
+    match meeting::leader() {
+        Some(leader) => leader.close(),
+        None => drop(process().end()),
+    }
 }
 
 /// Waits until every record whose call has returned is on stable storage, and
@@ -306,6 +415,9 @@ pub fn close() {
 ///
 /// What the system says; then nothing is promised, and the log says that too.
 pub fn sync() -> io::Result<()> {
+    if let Some(leader) = meeting::leader() {
+        return leader.sync();
+    }
     let process = process();
     if !process.is_open() {
         return Ok(());
@@ -319,7 +431,10 @@ pub fn sync() -> io::Result<()> {
 /// Logs calls of this level and above from now on, where no directive of the
 /// filter says otherwise.
 pub fn set_level(level: Level) {
-    process().set_level(level);
+    match meeting::leader() {
+        Some(leader) => leader.set_level(level),
+        None => process().set_level(level),
+    }
 }
 
 /// Logs what the directives say from now on.
@@ -328,16 +443,58 @@ pub fn set_level(level: Level) {
 ///
 /// If one of them is none; then nothing changes.
 pub fn set_filter(directives: &str) -> Result<(), FilterError> {
-    process().set_filter(Filter::parse(directives)?);
+    let filter = Filter::parse(directives)?;
+    match meeting::leader() {
+        Some(leader) => drop(leader.set_filter(directives)),
+        None => process().set_filter(filter),
+    }
     Ok(())
 }
 
 /// Adds a backtrace to records of this level and above from now on.
 pub fn set_backtrace_level(level: Level) {
-    process().set_backtrace_level(level);
+    match meeting::leader() {
+        Some(leader) => leader.set_backtrace_level(level),
+        None => process().set_backtrace_level(level),
+    }
 }
 
 /// At most so many return addresses in a backtrace from now on.
 pub fn set_backtrace_depth(depth: usize) {
-    process().set_backtrace_depth(depth);
+    match meeting::leader() {
+        Some(leader) => leader.set_backtrace_depth(depth),
+        None => process().set_backtrace_depth(depth),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_reach_another_copy_as_they_are() {
+        let all = options()
+            .sink(Sink::Append)
+            .clock(ClockSource::Coarse)
+            .rotate(1 << 20)
+            .keep(3)
+            .level(Level::TRACE)
+            .filter(Filter::parse("warn,net=off,db/wal.c:120=trace").unwrap())
+            .backtrace_level(Level::FATAL)
+            .backtrace_depth(0)
+            .max_string(0)
+            .mirror(Level(1))
+            .note_fatal_signals();
+        for options in [all, options()] {
+            let (settings, filter) = (options.settings(), options.filter_text());
+            let filter = filter.as_ref().map(String::as_bytes);
+            let arrived = Options::of_settings(&settings, filter).unwrap();
+            assert_eq!(format!("{arrived:?}"), format!("{options:?}"));
+        }
+        let unknown = Settings {
+            sink: 3,
+            ..Settings::default()
+        };
+        assert!(Options::of_settings(&unknown, None).is_err());
+    }
 }

@@ -71,7 +71,7 @@ static PROCESS: Process = Process::new();
 
 /// The process.
 #[inline(always)]
-pub(crate) fn process() -> &'static Process {
+pub(crate) const fn process() -> &'static Process {
     &PROCESS
 }
 
@@ -218,6 +218,12 @@ impl Process {
     /// A number for a call site.
     pub fn next_site(&self) -> u32 {
         self.next_site.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Leaves all to another copy of the logger: a gate that no site has, so that
+    /// each call asks.
+    pub fn follow(&self) {
+        self.gate.store(u32::MAX, Ordering::Release);
     }
 
     /// Takes the right to open a log. `false` if one is open.

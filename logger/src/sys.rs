@@ -474,3 +474,94 @@ pub(crate) fn local_time_ahead(seconds: u64) -> i32 {
     unsafe { libc::localtime_r(&time, &mut local) };
     local.tm_gmtoff as i32
 }
+
+/// Zeroed private memory under a name that stands in `/proc/self/maps`, never given
+/// back.
+pub(crate) fn allocate_named(name: &CStr, len: NonZeroUsize) -> Result<NonNull<u8>, Errno> {
+    // SAFETY: the name ends in a NUL.
+    let fd = unsafe { libc::syscall(libc::SYS_memfd_create, name.as_ptr(), libc::MFD_CLOEXEC) };
+    let fd = checked(fd as isize)? as c_int;
+    // SAFETY: touches none of our memory; a new private mapping harms nobody.
+    let at = unsafe {
+        let sized = libc::ftruncate(fd, len.get() as libc::off_t);
+        match checked(sized as isize) {
+            Ok(_) => libc::mmap(
+                ptr::null_mut(),
+                len.get(),
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE,
+                fd,
+                0,
+            ),
+            Err(_) => libc::MAP_FAILED,
+        }
+    };
+    let errno = Errno::last();
+    close(fd);
+    match NonNull::new(at.cast::<u8>()) {
+        Some(at) if at.as_ptr().addr() != usize::MAX => Ok(at),
+        _ => Err(errno),
+    }
+}
+
+/// Makes memory that was allocated here unwritable.
+pub(crate) fn protect(at: NonNull<u8>, len: NonZeroUsize) {
+    // SAFETY: by the caller, the memory is a mapping of its own.
+    unsafe { libc::mprotect(at.as_ptr().cast(), len.get(), libc::PROT_READ) };
+}
+
+/// The start of the process's mapping of this name.
+pub(crate) fn find_mapping(name: &[u8]) -> Option<*const u8> {
+    let fd = open(c"/proc/self/maps", libc::O_RDONLY, 0).ok()?;
+    // A line is an address and some words, and a name of at most a path.
+    let mut buffer = [0; 8192];
+    let (mut len, mut found) = (0, None);
+    while found.is_none() {
+        match read(fd, &mut buffer[len..]) {
+            Ok(0) | Err(_) => break,
+            Ok(read) => len += read,
+        }
+        let mut from = 0;
+        while let Some(end) = buffer[from..len].iter().position(|byte| *byte == b'\n') {
+            let line = &buffer[from..from + end];
+            if line.ends_with(name) {
+                let digits = line.split(|byte| *byte == b'-').next().unwrap_or_default();
+                let start = core::str::from_utf8(digits).ok();
+                found = start.and_then(|start| usize::from_str_radix(start, 16).ok());
+            }
+            from += end + 1;
+        }
+        buffer.copy_within(from..len, 0);
+        len -= from;
+        if len == buffer.len() {
+            // No line is that long.
+            break;
+        }
+    }
+    close(fd);
+    found.map(ptr::with_exposed_provenance)
+}
+
+/// What a program or a library exports to all under a name.
+pub(crate) fn global_symbol(name: &CStr) -> Option<NonNull<libc::c_void>> {
+    // SAFETY: the name ends in a NUL.
+    NonNull::new(unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) })
+}
+
+/// Keeps the library that holds an address in memory, whoever closes it. Does
+/// nothing for the program itself.
+pub(crate) fn keep_loaded(address: *const ()) {
+    // SAFETY: all zeros is a valid `Dl_info`, which the call fills; the name it
+    // finds is a C string for as long as the image is loaded, which it is while its
+    // own code runs.
+    unsafe {
+        let mut info: libc::Dl_info = core::mem::zeroed();
+        let known = libc::dladdr(address.cast(), &mut info) != 0 && !info.dli_fname.is_null();
+        // The program headers stand in the first page of the program.
+        let behind = main_program_address().wrapping_sub(info.dli_fbase.addr());
+        if known && behind >= 4096 {
+            let flags = libc::RTLD_NOW | libc::RTLD_NOLOAD | libc::RTLD_NODELETE;
+            libc::dlopen(info.dli_fname, flags);
+        }
+    }
+}

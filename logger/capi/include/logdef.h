@@ -216,8 +216,9 @@ typedef struct logdef_options {
 #define LOGDEF_OPTIONS {sizeof(logdef_options), 0, 0, 0, 0, 0, 0, 0, 0, NULL, 0, 0}
 
 /*
- * Opens the process's log: one for the program and all its libraries. Calls
- * before it are counted and not written. 0, or -1 and errno.
+ * Opens the process's log: one for the program and all its libraries, also those
+ * that have a copy of the logger in them. Calls before it are counted and not
+ * written. 0, or -1 and errno: EBUSY if there is a log already.
  */
 int logdef_open(const char *path) LOGDEF_NOTHROW_;
 /* `options` may be null. EINVAL if an option is out of its range. */

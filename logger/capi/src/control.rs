@@ -127,6 +127,13 @@ pub unsafe extern "C" fn logdef_set_filter(filter: *const c_char) -> c_int {
     })
 }
 
+/// Says to other copies of the logger in this process whom this one follows, or
+/// that it leads. No part of the C ABI.
+#[unsafe(no_mangle)]
+pub extern "C" fn logdef_meeting_v1() -> *const logdef::abi::Services {
+    logdef::abi::meeting()
+}
+
 /// The library's version.
 #[unsafe(no_mangle)]
 pub extern "C" fn logdef_version() -> *const c_char {

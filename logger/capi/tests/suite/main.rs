@@ -8,7 +8,8 @@
 //!
 //! The library as programs get it: installed by `install.sh` and found by
 //! `pkg-config` ([`installed`]), exporting what it should ([`symbols`]), and
-//! logging what it is told ([`programs`], [`conversions`]). The logs are decoded by
+//! logging what it is told ([`programs`], [`conversions`]), whoever else in the
+//! process has a copy of it ([`copies`]). The logs are decoded by
 //! rmp-serde, which shares no code with the logger ([`decode`]).
 //!
 //! Compilers that are not installed are named and skipped, but for the system's
@@ -19,6 +20,7 @@ mod behaviour;
 mod clean;
 mod compilers;
 mod conversions;
+mod copies;
 mod decode;
 mod installed;
 mod misuse;

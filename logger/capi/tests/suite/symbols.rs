@@ -23,6 +23,9 @@ const FUNCTIONS: &[&str] = &[
     "logdef_version",
 ];
 
+/// By which copies of the logger in one process find each other.
+const MEETING: &str = "logdef_meeting_v1";
+
 #[test]
 fn the_library_exports_the_functions_of_the_header_and_no_more() {
     let data = std::fs::read(prefix().join("lib/liblogdef.so")).unwrap();
@@ -32,7 +35,8 @@ fn the_library_exports_the_functions_of_the_header_and_no_more() {
         .filter(|symbol| symbol.is_definition() && symbol.is_global())
         .map(|symbol| symbol.name().unwrap())
         .collect();
-    assert_eq!(exported, FUNCTIONS.iter().copied().collect());
+    let expected = FUNCTIONS.iter().chain(&[MEETING]).copied().collect();
+    assert_eq!(exported, expected);
 }
 
 /// The header declares what is exported, in the same number of places.

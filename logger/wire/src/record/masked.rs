@@ -79,7 +79,7 @@ fn contains_pattern(body: &[u8]) -> bool {
     let (words, rest) = body.as_chunks::<8>();
     let found = words.iter().enumerate().any(|(index, word)| {
         // Zero where the byte is, of which the lowest borrows first.
-        let differs = u64::from_le_bytes(*word) ^ LOW * 0xc1;
+        let differs = u64::from_le_bytes(*word) ^ (LOW * 0xc1);
         let holds = differs.wrapping_sub(LOW) & !differs & HIGH != 0;
         holds && starts_in(8 * index, 8 * index + 8)
     });

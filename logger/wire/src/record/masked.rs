@@ -75,15 +75,21 @@ pub fn is_clean(body: &[u8]) -> bool {
 fn contains_pattern(body: &[u8]) -> bool {
     const LOW: u64 = u64::MAX / 0xff;
     const HIGH: u64 = LOW << 7;
-    let starts_in = |from: usize, to: usize| (from..to).any(|at| starts_with_pattern(&body[at..]));
+    let starts_at = |at: usize| starts_with_pattern(&body[at..]);
     let (words, rest) = body.as_chunks::<8>();
-    let found = words.iter().enumerate().any(|(index, word)| {
-        // Zero where the byte is, of which the lowest borrows first.
+    for (index, word) in words.iter().enumerate() {
+        // Zero where the byte is. The lowest of them borrows first, so that none
+        // is missed; what comes of the borrow above it is looked at in vain.
         let differs = u64::from_le_bytes(*word) ^ (LOW * 0xc1);
-        let holds = differs.wrapping_sub(LOW) & !differs & HIGH != 0;
-        holds && starts_in(8 * index, 8 * index + 8)
-    });
-    found || starts_in(body.len() - rest.len(), body.len())
+        let mut found = differs.wrapping_sub(LOW) & !differs & HIGH;
+        while found != 0 {
+            if starts_at(8 * index + found.trailing_zeros() as usize / 8) {
+                return true;
+            }
+            found &= found - 1;
+        }
+    }
+    (body.len() - rest.len()..body.len()).any(starts_at)
 }
 
 /// Replaces the body in the front of `buffer` by a masked record that holds it

@@ -7,6 +7,7 @@
 
 pub mod corpus;
 pub mod frames;
+pub mod sights;
 pub mod smash;
 pub mod story;
 pub mod witness;

@@ -52,18 +52,19 @@ impl Glance {
 }
 
 /// A glance, and what else a pass over a log must know of a data record.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Peek {
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Peek<'b> {
     pub(crate) glance: Glance,
     pub(crate) dropped: u64,
+    pub(crate) backtrace: Option<Array<'b>>,
 }
 
-impl Peek {
+impl<'b> Peek<'b> {
     /// Looks at the whole body of a data record that stands as writers write it:
     /// its fields in order, nothing but integers in the first nine. `None` where
     /// it is anything else: then the decoder has to look.
     #[inline]
-    pub(crate) fn of(body: &[u8]) -> Option<Peek> {
+    pub(crate) fn of(body: &'b [u8]) -> Option<Peek<'b>> {
         let Front {
             glance,
             mut fields,
@@ -71,7 +72,7 @@ impl Peek {
             mut next,
             ..
         } = Front::of(body)?;
-        let mut dropped = 0;
+        let (mut dropped, mut backtrace) = (0, None);
         while fields > 0 {
             let key = *body.get(at)?;
             if key < next || key > 0x7f {
@@ -80,12 +81,20 @@ impl Peek {
             if key == 13 {
                 dropped = uint(body, &mut at)?;
             } else {
-                at = skip(body, at + 1)?;
+                let start = at + 1;
+                at = skip(body, start)?;
+                if key == 10 {
+                    backtrace = Some(array(&body[start..at])?);
+                }
             }
             next = key + 1;
             fields -= 1;
         }
-        (at == body.len()).then_some(Peek { glance, dropped })
+        (at == body.len()).then_some(Peek {
+            glance,
+            dropped,
+            backtrace,
+        })
     }
 }
 
@@ -103,16 +112,9 @@ pub(crate) fn data(body: &[u8]) -> Option<Data<'_>> {
             10 if backtrace.is_none() => &mut backtrace,
             _ => return None,
         };
-        let (len, objects) = match *body.get(at + 1)? {
-            head @ 0x90..=0x9f => ((head & 0xf) as u32, at + 2),
-            0xdc => {
-                let len = u16::from_be_bytes(*body.get(at + 2..)?.first_chunk()?);
-                (len as u32, at + 4)
-            }
-            _ => return None,
-        };
-        at = skip(body, at + 1)?;
-        *field = Some(Array::from_objects(len, &body[objects..at]).ok()?);
+        let start = at + 1;
+        at = skip(body, start)?;
+        *field = Some(array(&body[start..at])?);
     }
     if at != body.len() {
         return None;
@@ -196,13 +198,24 @@ impl Front {
     }
 }
 
-impl From<&Data<'_>> for Peek {
-    fn from(data: &Data<'_>) -> Peek {
+impl<'b> From<&Data<'b>> for Peek<'b> {
+    fn from(data: &Data<'b>) -> Peek<'b> {
         Peek {
             glance: Glance::from(data),
             dropped: data.dropped.unwrap_or(0),
+            backtrace: data.backtrace,
         }
     }
+}
+
+/// The array that `bytes` are, if they are a short one.
+fn array(bytes: &[u8]) -> Option<Array<'_>> {
+    let (len, head) = match *bytes.first()? {
+        head @ 0x90..=0x9f => ((head & 0xf) as u32, 1),
+        0xdc => (u16::from_be_bytes(*bytes[1..].first_chunk()?) as u32, 3),
+        _ => return None,
+    };
+    Array::from_objects(len, &bytes[head..]).ok()
 }
 
 /// The unsigned integer behind the key at `at`, which moves behind it.

@@ -4,12 +4,13 @@
 
 use crate::tables::Image;
 use logdef_symbolizer::{AddressKind, Digest, Fingerprint, Locator};
-use logdef_wire::Svma;
+use logdef_wire::{Magic, Svma};
 use std::collections::HashMap;
 use std::fmt;
+use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
-pub use logdef_symbolizer::StackFrame as Function;
+pub use logdef_symbolizer::{LogCall, StackFrame as Function};
 
 /// The longest string that is read from an image.
 const LONGEST: usize = 1 << 16;
@@ -25,6 +26,25 @@ pub trait Images: fmt::Debug {
     /// The functions at an address of code in an image, innermost first; all but
     /// the last are inlined. Empty if nothing is known.
     fn functions(&mut self, image: &Image, address: Svma, exact: bool) -> Arc<[Function]>;
+
+    /// Whether an address of an image is one of code.
+    fn is_code(&mut self, image: &Image, address: Svma) -> bool {
+        let _ = (image, address);
+        false
+    }
+
+    /// All that tells an image from others, where only its magic is known.
+    fn identify(&mut self, magic: Magic) -> Option<Image> {
+        let _ = magic;
+        None
+    }
+
+    /// Runtime address minus link-time address of an image in a process, from some
+    /// records that the process logged from it.
+    fn load_bias(&mut self, image: &Image, calls: &[LogCall]) -> Option<u64> {
+        let _ = (image, calls);
+        None
+    }
 
     /// What went wrong with images, a line each, since this was asked last.
     fn complaints(&mut self) -> Vec<String> {
@@ -50,7 +70,7 @@ impl Images for NoImages {
 pub struct LocatedImages {
     locator: Locator,
     strings: HashMap<Image, Option<logdef_symbolizer::Image>>,
-    symbols: HashMap<Image, Option<Arc<logdef_symbolizer::Image>>>,
+    symbols: HashMap<Image, Option<logdef_symbolizer::Image>>,
     functions: HashMap<(Image, Svma, bool), Arc<[Function]>>,
     complaints: Vec<String>,
 }
@@ -74,10 +94,9 @@ impl LocatedImages {
             complaints: Vec::new(),
         }
     }
-}
 
-impl Images for LocatedImages {
-    fn string_at(&mut self, image: &Image, address: Svma) -> Option<Vec<u8>> {
+    /// The very image, found once.
+    fn same(&mut self, image: &Image) -> Option<&logdef_symbolizer::Image> {
         if !self.strings.contains_key(image) {
             let found = match image.magic {
                 // No preamble tells of it: what is left is its magic.
@@ -92,7 +111,25 @@ impl Images for LocatedImages {
             };
             self.strings.insert(image.clone(), found);
         }
-        let found = self.strings.get(image)?.as_ref()?;
+        self.strings.get(image)?.as_ref()
+    }
+
+    /// The image or its twin with the same addresses, to name its code.
+    fn named(&mut self, image: &Image) -> Option<&logdef_symbolizer::Image> {
+        if !self.symbols.contains_key(image) {
+            let found = self.locator.for_symbols(&image.path, &fingerprint(image));
+            if let Err(error) = &found {
+                self.complaints.push(error.to_string());
+            }
+            self.symbols.insert(image.clone(), found.ok());
+        }
+        self.symbols.get(image)?.as_ref()
+    }
+}
+
+impl Images for LocatedImages {
+    fn string_at(&mut self, image: &Image, address: Svma) -> Option<Vec<u8>> {
+        let found = self.same(image)?;
         // What a call site logs is known for sure; wrappers may log other constants.
         let string = found.call_sites().literal_at(address);
         let string = string.or_else(|| found.string_at(address, LONGEST));
@@ -104,22 +141,12 @@ impl Images for LocatedImages {
         if let Some(known) = self.functions.get(&key) {
             return known.clone();
         }
-        if !self.symbols.contains_key(image) {
-            let found = self.locator.for_symbols(&image.path, &fingerprint(image));
-            if let Err(error) = &found {
-                self.complaints.push(error.to_string());
-            }
-            self.symbols.insert(image.clone(), found.ok().map(Arc::new));
-        }
         let kind = match exact {
             true => AddressKind::Exact,
             false => AddressKind::ReturnAddress,
         };
-        let functions: Arc<[Function]> = match &self.symbols[image] {
-            Some(found) => {
-                let address = Svma(address.0);
-                found.symbolize(address, kind).frames().into()
-            }
+        let functions: Arc<[Function]> = match self.named(image) {
+            Some(found) => found.symbolize(address, kind).frames().into(),
             None => Arc::default(),
         };
         if self.functions.len() >= REMEMBERED {
@@ -127,6 +154,29 @@ impl Images for LocatedImages {
         }
         self.functions.insert(key, functions.clone());
         functions
+    }
+
+    fn is_code(&mut self, image: &Image, address: Svma) -> bool {
+        let found = self.named(image);
+        found.is_some_and(|found| found.is_code(address))
+    }
+
+    fn identify(&mut self, magic: Magic) -> Option<Image> {
+        let found = self.locator.by_magic(magic)?;
+        let fingerprint = found.fingerprint();
+        let image = Image {
+            magic: Some(magic),
+            path: found.path().as_os_str().as_bytes().to_vec(),
+            size: fingerprint.size,
+            digest: fingerprint.digest.map(|digest| digest.as_bytes().to_vec()),
+            build_id: fingerprint.build_id,
+        };
+        self.strings.insert(image.clone(), Some(found));
+        Some(image)
+    }
+
+    fn load_bias(&mut self, image: &Image, calls: &[LogCall]) -> Option<u64> {
+        self.same(image)?.load_bias_of(calls)
     }
 
     fn complaints(&mut self) -> Vec<String> {

@@ -274,13 +274,16 @@ impl Pass {
     }
 
     #[inline]
-    fn data(&mut self, peek: &Peek, place: Place) {
+    fn data(&mut self, peek: &Peek<'_>, place: Place) {
         let data = &peek.glance;
         if self.is_suspect(place, data.run) {
             return;
         }
         let offset = place.offset;
         self.account().records[Tag::DATA.0 as usize] += 1;
+        if let Some(backtrace) = peek.backtrace {
+            self.tables.add_callers(data, backtrace);
+        }
         let (Some(run), Some(sequence)) = (data.run, data.sequence) else {
             self.lanes.other(offset);
             self.account().without_identity += 1;

@@ -61,6 +61,10 @@ pub struct Resolver<'t> {
     sites: Vec<Option<Site<'t>>>,
     thread: Option<Names<'t>>,
     nothing: Arc<Known>,
+    /// Images of which no preamble tells, as far as they could be found.
+    identified: HashMap<Magic, Image>,
+    /// Load biases, as far as they are known or could be worked out.
+    biases: HashMap<(Run, Magic), Option<u64>>,
 }
 
 /// A text, compiled when it is first used as a format.
@@ -157,6 +161,8 @@ impl<'t> Resolver<'t> {
             sites: vec![None; SITES],
             thread: None,
             nothing: Known::new(b"", Provenance::Missing),
+            identified: HashMap::new(),
+            biases: HashMap::new(),
         }
     }
 
@@ -239,9 +245,10 @@ impl<'t> Resolver<'t> {
         entry
     }
 
-    /// The image that holds an address: by its logdef, else by the modules.
+    /// The image that holds an address: by its logdef, else by the modules, else
+    /// the one of those that log in which it is code.
     fn image_of(
-        &self,
+        &mut self,
         run: Run,
         address: Avma,
         time: Option<u64>,
@@ -258,10 +265,51 @@ impl<'t> Resolver<'t> {
             let image = self.known_image(run, image);
             return Some((image, Svma(address.0.wrapping_sub(bias))));
         }
-        let module = self.tables.module(run, address, time)?;
-        let bias = module.load_bias?;
-        let image = self.known_image(run, module.image.clone());
-        Some((image, Svma(address.0.wrapping_sub(bias))))
+        if let Some(module) = self.tables.module(run, address, time)
+            && let Some(bias) = module.load_bias
+        {
+            let image = self.known_image(run, module.image.clone());
+            return Some((image, Svma(address.0.wrapping_sub(bias))));
+        }
+        self.tables.images_of(run).into_iter().find_map(|magic| {
+            let bias = self.load_bias(run, magic)?;
+            let image = self.image(magic);
+            let svma = Svma(address.0.wrapping_sub(bias));
+            let is_code = self.images.is_code(&image, svma);
+            is_code.then_some((image, svma))
+        })
+    }
+
+    /// The image of a magic: as a preamble describes it, else what is at hand.
+    fn image(&mut self, magic: Magic) -> Image {
+        if let Some(known) = self.tables.image(magic) {
+            return known.clone();
+        }
+        let images = &mut self.images;
+        let found = self.identified.entry(magic).or_insert_with(|| {
+            let found = images.identify(magic);
+            found.unwrap_or_else(|| Image::of_magic(magic))
+        });
+        found.clone()
+    }
+
+    /// The load bias of an image that logged: from a preamble of the run, else from
+    /// where its records were logged.
+    fn load_bias(&mut self, run: Run, magic: Magic) -> Option<u64> {
+        if let Some(bias) = self.tables.load_bias(run, magic) {
+            return Some(bias);
+        }
+        if let Some(known) = self.biases.get(&(run, magic)) {
+            return *known;
+        }
+        let image = self.image(magic);
+        let calls = self.tables.callers(run, magic);
+        let bias = self.images.load_bias(&image, calls);
+        if self.biases.len() >= REMEMBERED {
+            self.biases.clear();
+        }
+        self.biases.insert((run, magic), bias);
+        bias
     }
 
     /// The same image as a preamble of the run describes it, which knows size and
@@ -364,7 +412,7 @@ impl<'t> Resolver<'t> {
         if self.found.len() >= REMEMBERED {
             self.found.clear();
         }
-        let image = self.tables.image_or_magic(magic);
+        let image = self.image(magic);
         let string = self.images.string_at(&image, address);
         let known = string.map(|string| Known::new(&string, Provenance::Reconstructed));
         self.found.insert(key, known.clone());

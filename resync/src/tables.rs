@@ -2,8 +2,10 @@
 //! images, modules, runs. Filled from logdefs wherever they stand, asked by key.
 //! A logdef is never applied to a run that it contradicts; memory has a bound.
 
+use crate::glance::Glance;
+use crate::images::LogCall;
 use logdef_wire::record::{BacktraceLogdef, Module, Preamble, StringLogdef, ThreadLogdef};
-use logdef_wire::{Avma, Magic, Record, Run, Svma, ThreadNumber};
+use logdef_wire::{Array, Avma, Magic, Record, Run, Svma, ThreadNumber, Value};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -17,6 +19,12 @@ const RUNS: usize = 64;
 /// hostile file, and would make look-ups slow.
 const VARIANTS: usize = 16;
 const MODULES: usize = 1 << 14;
+/// Images of one run, and callers of one image, that are remembered: more would
+/// tell no more.
+const IMAGES: usize = 256;
+const CALLERS: usize = 64;
+/// Addresses of a backtrace among which the one in the code that logged is.
+const INNERMOST: usize = 3;
 
 /// Where a frame stands: which input, and the offset in it.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -189,6 +197,7 @@ pub struct Tables {
     biases: HashMap<(Run, Magic), u64>,
     runs: HashMap<Run, RunInfo>,
     modules: HashMap<Run, Vec<ModuleEntry>>,
+    callers: HashMap<Run, Vec<(Magic, Vec<LogCall>)>>,
     conflicts: Vec<Conflict>,
     memory: usize,
     used: usize,
@@ -295,6 +304,25 @@ impl Tables {
         self.biases.get(&(run, magic)).copied()
     }
 
+    /// The images that are known to have logged in a run.
+    pub fn images_of(&self, run: Run) -> Vec<Magic> {
+        let mut images = self.run(run).map_or(Vec::new(), |run| run.images.clone());
+        for (magic, _) in self.callers.get(&run).into_iter().flatten() {
+            if !images.contains(magic) {
+                images.push(*magic);
+            }
+        }
+        images
+    }
+
+    /// Some records of an image in a run of which no preamble tells the load bias,
+    /// and where they were logged from.
+    pub fn callers(&self, run: Run, magic: Magic) -> &[LogCall] {
+        let mut images = self.callers.get(&run).into_iter().flatten();
+        let found = images.find(|(other, _)| *other == magic);
+        found.map_or(&[], |(_, calls)| calls)
+    }
+
     /// What is known about a run.
     pub fn run(&self, run: Run) -> Option<&RunInfo> {
         self.runs.get(&run)
@@ -333,6 +361,44 @@ impl Tables {
         let id = StringId(self.texts.len() as u32);
         self.texts.push(string.into());
         id
+    }
+
+    /// A record of an image has a backtrace, of an image whose load bias may be needed
+    /// if no preamble tells it.
+    #[cold]
+    pub(crate) fn add_callers(&mut self, data: &Glance, backtrace: Array<'_>) {
+        let (Some(run), Some(magic)) = (data.run, data.magic) else {
+            return;
+        };
+        let (Some(format), Some(file), Some(line)) = (data.format, data.file, data.line) else {
+            return;
+        };
+        if self.biases.contains_key(&(run, magic)) {
+            return;
+        }
+        // The innermost may be the logger's own.
+        for returns_to in backtrace.iter().take(INNERMOST).filter_map(Value::as_uint) {
+            let call = LogCall {
+                format,
+                file,
+                line,
+                returns_to: Avma(returns_to),
+            };
+            let images = self.callers.get(&run);
+            let known = images.and_then(|images| images.iter().find(|(other, _)| *other == magic));
+            let is_enough = match known {
+                Some((_, calls)) => calls.len() >= CALLERS || calls.contains(&call),
+                None => images.is_some_and(|images| images.len() >= IMAGES),
+            };
+            if is_enough || !self.room(0) {
+                continue;
+            }
+            let images = self.callers.entry(run).or_default();
+            match images.iter_mut().find(|(other, _)| *other == magic) {
+                Some((_, calls)) => calls.push(call),
+                None => images.push((magic, vec![call])),
+            }
+        }
     }
 
     /// Whether there is room for an entry of so many bytes; if so it is taken.

@@ -2,7 +2,7 @@
 //! survives `strip`. The record's layout is [`logdef_wire::site`]'s. Its pointers are read as the
 //! loader would leave them, so a position-independent image answers like any other.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use logdef_wire::printf::{Class, caller_arg, caller_args};
@@ -54,8 +54,10 @@ pub struct CallSites {
     sites: Vec<CallSite>,
     records: usize,
     unread: usize,
-    /// Every string that a site may log by its address, in order of address.
-    literals: BTreeMap<Svma, Arc<[u8]>>,
+    /// Every string that a site may log by its address.
+    literals: HashMap<Svma, Arc<[u8]>>,
+    /// Where the records are, copies included, by format, file and line.
+    places: HashMap<(Svma, Svma, u64), Vec<Svma>>,
 }
 
 /// Records beyond these are not looked at: no program has a million log calls.
@@ -90,6 +92,13 @@ impl CallSites {
         self.literals.get(&address).map(|bytes| &**bytes)
     }
 
+    /// Where the records of a site are that logs these: several if the compiler made copies, or
+    /// if one line has several calls.
+    pub(crate) fn records_of(&self, format: Svma, file: Svma, line: u64) -> &[Svma] {
+        let known = self.places.get(&(format, file, line));
+        known.map_or(&[], |places| places)
+    }
+
     /// What the section of `elf` holds.
     pub(crate) fn read(elf: &Elf, pointers: &Pointers) -> CallSites {
         let mut sites = CallSites::default();
@@ -114,7 +123,11 @@ impl CallSites {
             };
             sites.records += 1;
             match site(elf, pointers, &mut strings, address, record) {
-                Some(site) => drop(by_state.entry(site.state).or_insert(site)),
+                Some(site) => {
+                    let key = (site.format.address, site.file.address, site.line.into());
+                    sites.places.entry(key).or_default().push(address);
+                    by_state.entry(site.state).or_insert(site);
+                }
                 None => sites.unread += 1,
             }
         }

@@ -7,11 +7,12 @@ use std::sync::Arc;
 
 use gimli::{EndianSlice, Reader as _};
 use logdef_wire::Svma;
-use object::elf::{self, FileHeader32, FileHeader64};
+use object::elf::{self, FileHeader32, FileHeader64, Machine};
 use object::read::elf::{ElfFile, FileHeader, ProgramHeader, SectionHeader};
 use object::{CompressionFormat, Endianness, Object, ObjectSection, ObjectSegment, SectionFlags};
 
 use crate::error::Refusal;
+use crate::fingerprint::{Digest, Fingerprint};
 
 /// A part of an image that the loader maps: one `PT_LOAD` program header.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -45,6 +46,9 @@ pub(crate) struct Elf {
     pub build_id: Option<Vec<u8>>,
     pub endian: gimli::RunTimeEndian,
     pub is_64: bool,
+    pub machine: Machine,
+    /// The loader may choose where the image goes: its load bias need not be zero.
+    pub is_movable: bool,
     /// The file holds debug information only: what it says of segments is true of another file.
     pub only_debug: bool,
 }
@@ -86,6 +90,11 @@ impl Elf {
             Endianness::Big => gimli::RunTimeEndian::Big,
         };
         let is_64 = file.is_64();
+        let (kind, machine) = match &file {
+            object::File::Elf32(file) => kind_and_machine(file),
+            object::File::Elf64(file) => kind_and_machine(file),
+            _ => (elf::ET_NONE, elf::EM_NONE),
+        };
         let only_debug = file.sections().any(|section| {
             let SectionFlags::Elf { sh_type, sh_flags } = section.flags() else {
                 return false;
@@ -99,6 +108,8 @@ impl Elf {
             build_id,
             endian,
             is_64,
+            machine,
+            is_movable: kind != elf::ET_EXEC,
             only_debug,
         })
     }
@@ -154,6 +165,19 @@ impl Elf {
         self.bytes_from(address, |_| true)?.get(..size)
     }
 
+    /// Up to `most` bytes of code that end at `address`, and where they begin.
+    pub fn code_before(&self, address: Svma, most: usize) -> Option<(Svma, &[u8])> {
+        let before = Svma(address.0.checked_sub(1)?);
+        let holds = |it: &&Segment| it.executable && it.offset_of(before).is_some();
+        let segment = self.segments.iter().find(holds)?;
+        let end = usize::try_from(segment.offset_of(before)?)
+            .ok()?
+            .checked_add(1)?;
+        let code = self.bytes.get(segment.file.clone())?.get(..end)?;
+        let code = &code[end.saturating_sub(most)..];
+        Some((Svma(address.0 - code.len() as u64), code))
+    }
+
     fn bytes_from(&self, address: Svma, accept: impl Fn(&Segment) -> bool) -> Option<&[u8]> {
         let (segment, offset) = self
             .segments
@@ -164,6 +188,15 @@ impl Elf {
         }
         let in_file = self.bytes.get(segment.file.clone())?;
         in_file.get(usize::try_from(offset).ok()?..)
+    }
+
+    /// What tells the file from others.
+    pub fn fingerprint(&self) -> Fingerprint {
+        Fingerprint {
+            size: Some(self.bytes.len() as u64),
+            digest: Some(Digest::sha1(&self.bytes)),
+            build_id: self.build_id.clone(),
+        }
     }
 
     /// Bytes of the whole file.
@@ -241,6 +274,13 @@ impl Bytes {
     pub fn as_slice(&self) -> &[u8] {
         &self.whole[self.range.clone()]
     }
+}
+
+fn kind_and_machine<H: FileHeader<Endian = Endianness>>(
+    file: &ElfFile<'_, H>,
+) -> (elf::FileType, Machine) {
+    let (header, endian) = (file.elf_header(), file.endian());
+    (header.e_type(endian), header.e_machine(endian))
 }
 
 fn clip(offset: u64, length: usize) -> usize {

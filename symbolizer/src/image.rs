@@ -13,9 +13,11 @@ use crate::demangle::demangle;
 use crate::dwarf::{Complaints, Dwarf, Wanted};
 use crate::elf::{Elf, Segment};
 use crate::error::Shown;
+use crate::fingerprint::Fingerprint;
 use crate::locator::Locator;
 use crate::mini_debug_info;
 use crate::names::{Names, Symbolized};
+use crate::placement::{self, LogCall};
 use crate::pointers::Pointers;
 
 /// An executable, a shared library or the debug file of one, in memory. Can be shared by threads.
@@ -86,6 +88,18 @@ impl Image {
     pub fn call_sites(&self) -> &CallSites {
         self.call_sites
             .get_or_init(|| CallSites::read(&self.elf, self.pointers()))
+    }
+
+    /// Runtime address minus link-time address of the image in one process, worked out from records
+    /// that the process logged from it and whose backtraces are known. Zero if the image cannot be
+    /// moved. `None` if the calls do not agree, and on machines other than x86_64 and aarch64.
+    pub fn load_bias_of(&self, calls: &[LogCall]) -> Option<u64> {
+        placement::load_bias(&self.elf, self.call_sites(), calls)
+    }
+
+    /// Size, digest and build ID of the file.
+    pub fn fingerprint(&self) -> Fingerprint {
+        self.elf.fingerprint()
     }
 
     /// The function that a call site is in: as its record has it, else by the name that the symbol

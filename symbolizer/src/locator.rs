@@ -111,12 +111,15 @@ impl Locator {
     pub fn by_magic(&self, magic: Magic) -> Option<Image> {
         let path = self.magics().get(&magic)?;
         let bytes = open::read_regular(path, self.options().limits.file_size).ok()?;
-        // The file may be another since its magic was taken.
-        if magic_of(&bytes) != Some(magic) {
-            return None;
-        }
+        // The file may be another since its magics were taken.
+        let is_same = magic_of(&bytes) == Some(magic);
         let elf = Elf::parse(bytes).ok()?;
-        Some(Image::new(elf, path.clone(), Proof::Digest, self.clone()))
+        let proof = match is_same {
+            true => Proof::Digest,
+            false if magic_of_build_id(&elf) == Some(magic) => Proof::BuildId,
+            false => return None,
+        };
+        Some(Image::new(elf, path.clone(), proof, self.clone()))
     }
 
     fn magics(&self) -> &HashMap<Magic, PathBuf> {
@@ -124,10 +127,19 @@ impl Locator {
             let limit = self.options().limits.file_size;
             let files = self.files().iter().map(|(path, _)| path);
             let executables = files.filter(|path| open::starts_with(path, b"\x7fELF"));
-            let magic = |path: &PathBuf| magic_of(&open::read_regular(path, limit).ok()?);
-            executables
-                .filter_map(|path| Some((magic(path)?, path.clone())))
-                .collect()
+            let mut magics = HashMap::new();
+            for path in executables {
+                let Ok(bytes) = open::read_regular(path, limit) else {
+                    continue;
+                };
+                let of_content = magic_of(&bytes);
+                let elf = Elf::parse(bytes).ok().filter(|elf| !elf.only_debug);
+                let of_build_id = elf.as_ref().and_then(magic_of_build_id);
+                for magic in of_content.into_iter().chain(of_build_id) {
+                    magics.entry(magic).or_insert_with(|| path.clone());
+                }
+            }
+            magics
         })
     }
 
@@ -314,6 +326,12 @@ fn magic_of(bytes: &[u8]) -> Option<Magic> {
     Magic::of_digest(bytes.len() as u64, Digest::sha1(bytes).as_bytes())
 }
 
+/// The magic of an image whose file could not be read in the process.
+fn magic_of_build_id(elf: &Elf) -> Option<Magic> {
+    let digest = Digest::sha1(elf.build_id.as_deref()?);
+    Magic::of_digest(0, digest.as_bytes())
+}
+
 /// Compares a file with what is wanted, before anything parses it.
 fn compare(
     bytes: Arc<[u8]>,
@@ -397,6 +415,12 @@ fn list_files(dirs: &[PathBuf], most: usize) -> Vec<(PathBuf, u64)> {
     let mut files = Vec::new();
     let mut entries_left = most;
     let mut pending: Vec<PathBuf> = dirs.to_vec();
+    for file in dirs.iter().filter(|it| it.is_file()) {
+        files.extend(
+            file.metadata()
+                .map(|metadata| (file.clone(), metadata.len())),
+        );
+    }
     while let Some(dir) = pending.pop() {
         let Ok(entries) = fs::read_dir(&dir) else {
             continue;

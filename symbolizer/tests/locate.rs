@@ -316,3 +316,22 @@ fn an_image_is_found_by_its_magic_alone() {
     fs::write(&at, "\x7fELF").unwrap();
     assert!(locator.by_magic(magic).is_none());
 }
+
+#[test]
+fn an_image_that_could_not_be_read_when_it_logged_is_found_by_its_build_id() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = compile(dir.path(), "gcc", "", "chain.c", "program");
+    let build_id = support::open(&path).build_id().unwrap().to_vec();
+    let digest = Digest::sha1(&build_id);
+    let magic = Magic::of_digest(0, digest.as_bytes()).unwrap();
+    // The directory, or the file itself.
+    for place in [dir.path(), &path] {
+        let locator = Locator::new(Options {
+            image_dirs: vec![place.to_owned()],
+            ..Options::default()
+        });
+        let image = locator.by_magic(magic).unwrap();
+        assert_eq!((image.path(), image.proof()), (&*path, Proof::BuildId));
+        assert!(locator.by_magic(Magic(magic.0 ^ 1)).is_none());
+    }
+}

@@ -58,7 +58,7 @@ pub fn generation() -> u64 {
 /// [`Module::exported_symbol`].
 ///
 /// Takes the loader's lock for as long as it works, so that no module is
-/// unloaded meanwhile, and allocates: for start-up or a background thread.
+/// unloaded meanwhile: for start-up or a background thread.
 pub fn index_exports() {
     loader::for_each_object(|object, _| {
         Module { object: *object }.index_exports();

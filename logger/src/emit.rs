@@ -10,6 +10,7 @@
 //! 4. The sink takes all of it ([`crate::sink`]).
 
 use crate::body::{self, Arguments, Head, Rarer, Words};
+use crate::code::Epoch;
 use crate::crc;
 use crate::filter;
 use crate::logdefs::{self, Subject};
@@ -340,7 +341,15 @@ impl Parts<'_> {
             Strings::Site(_) => 3,
             Strings::Text { .. } => 2,
         };
-        let len = logdef_unwind::capture(&mut addresses[..depth], ours);
+        let mut len = logdef_unwind::capture(&mut addresses[..depth], ours);
+        let now = || thread.clock.now(&process.clock);
+        for _ in 0..2 {
+            let walked = &addresses[..len];
+            if process.code.is_settled(&process.images, walked, now) {
+                break;
+            }
+            len = logdef_unwind::capture(&mut addresses[..depth], ours);
+        }
         let dropped = self.dropped(process, thread);
         self.write_large(process, thread, sequence, dropped, &addresses[..len])
     }
@@ -450,6 +459,10 @@ impl Parts<'_> {
             template: self.template,
             strings: self.strings,
             backtrace,
+            epoch: match backtrace {
+                [] => Epoch::default(),
+                _ => process.code.epoch(),
+            },
         };
         for attempt in 0..8 {
             let put = match process.sink.chunk(thread) {

@@ -1,12 +1,14 @@
-//! The images that log: the program and its shared libraries, each with the
-//! fingerprint that names its logdef table. Found when the first call site of
-//! an image is resolved, without lock or allocation, so that it may happen in
-//! a signal handler. Knows nothing of threads and sinks.
+//! The images of the process: the program and its shared libraries, whether
+//! they log or only have their code in backtraces. Found without lock or
+//! allocation, so that it may happen in a signal handler. Knows nothing of
+//! threads and sinks.
 
-use crate::sys::{self, Errno};
-use core::ffi::{CStr, c_int};
+use crate::digest::{self, Fingerprint};
+use crate::sys;
+use core::ffi::CStr;
 use core::num::NonZeroUsize;
-use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use core::ptr;
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use logdef_unwind::{Module, modules};
 use logdef_wire::{Magic, Svma};
 use sha1::{Digest, Sha1};
@@ -16,17 +18,40 @@ pub(crate) struct Image {
     start: usize,
     end: usize,
     load_bias: usize,
-    pub magic: Magic,
-    /// Size and SHA-1 of the image file, where the file found is the one that
-    /// is mapped.
-    pub fingerprint: Option<(u64, [u8; 20])>,
+    is_main_program: bool,
     path: [u8; libc::PATH_MAX as usize],
     path_len: u16,
     build_id: [u8; 64],
     build_id_len: u8,
+    /// Where the build ID is mapped, if that is in the first page.
+    build_id_at: usize,
+    identity: AtomicPtr<Identity>,
+    /// Since when the image is known to be mapped; 0 if another one took its
+    /// place.
+    since: AtomicU64,
+    /// When another one was found in its place.
+    gone: AtomicU64,
+    has_exports: AtomicBool,
+}
+
+/// What names the table of an image's logdefs. Decided once.
+pub(crate) struct Identity {
+    pub magic: Magic,
+    /// Where the file found is the one that is mapped.
+    pub fingerprint: Option<Fingerprint>,
 }
 
 impl Image {
+    /// First address.
+    pub fn start(&self) -> usize {
+        self.start
+    }
+
+    /// Bytes from the first address to the last.
+    pub fn size(&self) -> usize {
+        self.end - self.start
+    }
+
     /// Full path of the image file.
     pub fn path(&self) -> &[u8] {
         &self.path[..self.path_len as usize]
@@ -51,17 +76,95 @@ impl Image {
         (read_only && self.is(&module)).then(|| Svma(at.wrapping_sub(self.load_bias) as u64))
     }
 
+    /// The image's magic, if anybody has asked for its identity.
+    pub fn known_magic(&self) -> Option<Magic> {
+        // SAFETY: null, or published below and never given back.
+        let identity = unsafe { self.identity.load(Ordering::Acquire).as_ref() };
+        identity.map(|identity| identity.magic)
+    }
+
+    /// What names the image's table. The first to ask has the file's digest
+    /// taken, unless that is in a signal handler: it can take as long as the file
+    /// takes to read. Then, and where there is no file, the build ID must do.
+    pub fn identity(&self) -> Option<&Identity> {
+        let mut found = self.identity.load(Ordering::Acquire);
+        if found.is_null() {
+            let new = Identity::of(self).place()?;
+            found = match self.identity.compare_exchange(
+                ptr::null_mut(),
+                new,
+                Ordering::AcqRel,
+                Ordering::Acquire,
+            ) {
+                Ok(_) => new,
+                Err(other) => other,
+            };
+        }
+        // SAFETY: published above, here or by another thread, and never given
+        // back.
+        unsafe { found.as_ref() }
+    }
+
+    /// Since when the image is known to be where it is; `None` if it was not
+    /// yet seen in a backtrace, or another was seen in its place.
+    pub fn since(&self) -> Option<u64> {
+        let since = self.since.load(Ordering::Acquire);
+        (since > 0).then_some(since)
+    }
+
+    /// When another image was seen in its place.
+    pub fn gone(&self) -> Option<u64> {
+        let gone = self.gone.load(Ordering::Acquire);
+        (gone > 0 && self.since().is_none()).then_some(gone)
+    }
+
+    /// It is where it is since `now`.
+    pub fn arrive(&self, now: u64) {
+        self.since.store(now.max(1), Ordering::Release);
+    }
+
+    /// Another is in its place since `now`.
+    pub fn depart(&self, now: u64) {
+        self.gone.store(now.max(1), Ordering::Release);
+        self.since.store(0, Ordering::Release);
+    }
+
+    /// Whether two images cannot be mapped at the same time.
+    pub fn overlaps(&self, other: &Image) -> bool {
+        self.start < other.end && other.start < self.end
+    }
+
+    /// Whether an index of the exported symbols was tried to build.
+    pub fn has_exports(&self) -> &AtomicBool {
+        &self.has_exports
+    }
+
     /// Whether `module` is this image, and not another that was mapped in its
     /// place after it was unloaded.
     fn is(&self, module: &Module) -> bool {
         self.start == module.start()
             && self.end == module.end()
             && self.load_bias == module.load_bias()
-            && self.build_id() == module.build_id().map(|id| &id[..id.len().min(64)])
-            && (self.build_id_len > 0 || module.is_main_program() || {
+            && self.has_build_id_of(module)
+            && (self.is_main_program || {
                 let name = module.name().to_bytes();
                 self.path() == &name[..name.len().min(self.path.len())]
             })
+    }
+
+    fn has_build_id_of(&self, module: &Module) -> bool {
+        // Looking for the notes takes long. Where they were, they are, or
+        // something else is: in either case in the page of the module's own
+        // header.
+        if self.build_id_at != 0 {
+            let at = ptr::with_exposed_provenance(self.build_id_at);
+            // SAFETY: within the first page of a loaded module, where `describe`
+            // found the ID; that page is readable, since the loader's own tables
+            // are read there to describe a module.
+            let bytes = unsafe { core::slice::from_raw_parts(at, self.build_id_len as usize) };
+            return self.build_id() == Some(bytes);
+        }
+        self.build_id() == module.build_id().map(|id| &id[..id.len().min(64)])
     }
 
     /// Writes down what `module` is into zeroed memory.
@@ -69,148 +172,65 @@ impl Image {
         self.start = module.start();
         self.end = module.end();
         self.load_bias = module.load_bias();
+        self.is_main_program = module.is_main_program();
         if let Some(id) = module.build_id() {
             let len = id.len().min(self.build_id.len());
             self.build_id[..len].copy_from_slice(&id[..len]);
             self.build_id_len = len as u8;
-        }
-        if module.is_main_program() {
-            if let Ok(path) = sys::read_link(c"/proc/self/exe", &mut self.path) {
-                self.path_len = path.len() as u16;
+            let at = id.as_ptr().expose_provenance();
+            if self.start <= at && at + len <= self.start + PAGE {
+                self.build_id_at = at;
             }
-        } else {
-            let name = module.name().to_bytes();
-            let len = name.len().min(self.path.len());
-            self.path[..len].copy_from_slice(&name[..len]);
-            self.path_len = len as u16;
         }
-        self.fingerprint = fingerprint(module).ok().flatten();
-        self.magic = match (self.fingerprint, self.build_id()) {
-            (Some((size, digest)), _) => Magic::of_digest(size, &digest).unwrap_or_default(),
-            (None, Some(id)) => Magic::of_digest(0, &Sha1::digest(id)).unwrap_or_default(),
-            (None, None) => Magic(sys::random()),
+        let len = match self.is_main_program {
+            true => sys::read_link(c"/proc/self/exe", &mut self.path).map_or(0, <[u8]>::len),
+            false => {
+                let name = module.name().to_bytes();
+                let len = name.len().min(self.path.len());
+                self.path[..len].copy_from_slice(&name[..len]);
+                len
+            }
         };
+        self.path_len = len as u16;
+    }
+
+    /// The module as it is mapped now, if it still is.
+    fn module(&self) -> Option<Module> {
+        modules::find(self.start).filter(|module| self.is(module))
     }
 }
 
-/// Size and SHA-1 of a module's file, if the file found is the one mapped.
-fn fingerprint(module: &Module) -> Result<Option<(u64, [u8; 20])>, Errno> {
-    let fd = if module.is_main_program() {
-        // The link leads to the running file even when its name does not.
-        sys::open(c"/proc/self/exe", libc::O_RDONLY, 0)?
-    } else {
-        sys::open(module.name(), libc::O_RDONLY | libc::O_NONBLOCK, 0)?
-    };
-    let fingerprint = fingerprint_of(fd, module);
-    sys::close(fd);
-    fingerprint
-}
-
-fn fingerprint_of(fd: c_int, module: &Module) -> Result<Option<(u64, [u8; 20])>, Errno> {
-    let stat = sys::stat(fd)?;
-    if stat.st_mode & libc::S_IFMT != libc::S_IFREG {
-        return Ok(None);
-    }
-    if !module.is_main_program() && mapped_inode(module.start())? != Some(identity(&stat)) {
-        return Ok(None);
-    }
-    let len = const { NonZeroUsize::new(256 << 10).unwrap() };
-    let mut buffer = sys::Temporary::new(len)?;
-    let mut sha1 = Sha1::new();
-    let mut size = 0;
-    loop {
-        match sys::read(fd, buffer.bytes()) {
-            Ok(0) => break,
-            Ok(len) => {
-                sha1.update(&buffer.bytes()[..len]);
-                size += len as u64;
-            }
-            Err(Errno(libc::EINTR)) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(Some((size, sha1.finalize().into())))
-}
-
-/// Device and inode.
-type Identity = (u32, u32, u64);
-
-fn identity(stat: &libc::stat) -> Identity {
-    (
-        libc::major(stat.st_dev),
-        libc::minor(stat.st_dev),
-        stat.st_ino,
-    )
-}
-
-/// Device and inode of the file mapped at `address`, by the kernel's list of
-/// mappings; lines `start-end perms offset major:minor inode path`.
-fn mapped_inode(address: usize) -> Result<Option<Identity>, Errno> {
-    let fd = sys::open(c"/proc/self/maps", libc::O_RDONLY, 0)?;
-    let found = find_mapping(fd, address);
-    sys::close(fd);
-    found
-}
-
-fn find_mapping(fd: c_int, address: usize) -> Result<Option<Identity>, Errno> {
-    let mut buffer = [0; 1024];
-    let mut line = MapsLine::default();
-    loop {
-        let len = match sys::read(fd, &mut buffer) {
-            Ok(0) => return Ok(None),
-            Ok(len) => len,
-            Err(Errno(libc::EINTR)) => continue,
-            Err(error) => return Err(error),
+impl Identity {
+    fn of(image: &Image) -> Identity {
+        let module = match crate::handler::is_running() {
+            true => None,
+            false => image.module(),
         };
-        for byte in &buffer[..len] {
-            if *byte != b'\n' {
-                line.push(*byte);
-                continue;
-            }
-            if (line.number(0)..line.number(1)).contains(&(address as u64)) {
-                let device = (line.number(4) as u32, line.number(5) as u32);
-                return Ok(Some((device.0, device.1, line.inode)));
-            }
-            line = MapsLine::default();
+        let fingerprint =
+            module.and_then(|module| digest::of(&module, image.build_id()).ok().flatten());
+        let magic = match (fingerprint, image.build_id()) {
+            (Some(Fingerprint { size, digest }), _) => Magic::of_digest(size, &digest),
+            (None, Some(id)) => Magic::of_digest(0, &Sha1::digest(id)),
+            (None, None) => Some(Magic(sys::random())),
+        };
+        Identity {
+            magic: magic.unwrap_or_default(),
+            fingerprint,
         }
     }
-}
 
-/// One line of the list of mappings, read byte by byte without a buffer: the
-/// numbers at its front, in order start, end, (perms), offset, major, minor,
-/// inode.
-#[derive(Default)]
-struct MapsLine {
-    /// start, end, unused, offset, major, minor.
-    numbers: [u64; 6],
-    inode: u64,
-    field: usize,
-}
-
-impl MapsLine {
-    fn number(&self, at: usize) -> u64 {
-        self.numbers[at]
-    }
-
-    fn push(&mut self, byte: u8) {
-        match byte {
-            b'-' if self.field == 0 => self.field = 1,
-            b':' if self.field == 4 => self.field = 5,
-            b' ' if self.field < 7 => self.field += 1,
-            // The inode is decimal, all else hexadecimal; 2 is the permissions.
-            b'0'..=b'9' if self.field == 6 => {
-                self.inode = self.inode * 10 + (byte - b'0') as u64;
-            }
-            _ if self.field < 6 && self.field != 2 => {
-                if let Some(digit) = (byte as char).to_digit(16) {
-                    let number = &mut self.numbers[self.field];
-                    *number = *number << 4 | digit as u64;
-                }
-            }
-            _ => {}
-        }
+    fn place(self) -> Option<*mut Identity> {
+        let len = const { NonZeroUsize::new(size_of::<Identity>()).unwrap() };
+        let at = sys::allocate(len).ok()?.cast::<Identity>().as_ptr();
+        // SAFETY: fresh memory of the right size, page aligned; nobody else
+        // knows of it yet.
+        unsafe { at.write(self) };
+        Some(at)
     }
 }
+
+/// The smallest page there is.
+const PAGE: usize = 4096;
 
 /// The images of a process, and the file names of their call sites.
 pub(crate) struct Images {
@@ -226,7 +246,7 @@ impl Images {
 
     pub const fn new() -> Images {
         Images {
-            images: [const { AtomicPtr::new(core::ptr::null_mut()) }; Images::MAX],
+            images: [const { AtomicPtr::new(ptr::null_mut()) }; Images::MAX],
             files: [const { AtomicU64::new(0) }; Images::MAX_FILES],
         }
     }
@@ -238,21 +258,31 @@ impl Images {
         unsafe { image.as_ref() }
     }
 
+    /// The images found so far, and their indexes.
+    pub fn iter(&self) -> impl Iterator<Item = (u8, &Image)> {
+        let images = (0..Images::MAX as u8).map(|index| (index, self.get(index)));
+        images.map_while(|(index, image)| Some((index, image?)))
+    }
+
     /// The image that holds `address`, and its index.
     pub fn of(&self, address: usize) -> Option<(u8, &Image)> {
-        let module = modules::find(address)?;
+        self.of_module(&modules::find(address)?)
+    }
+
+    /// The image that a module is, and its index.
+    pub fn of_module(&self, module: &Module) -> Option<(u8, &Image)> {
         let mut described = None;
         for (index, slot) in self.images.iter().enumerate() {
             let mut found = slot.load(Ordering::Acquire);
             if found.is_null() {
                 let new = match described {
                     Some(new) => new,
-                    None => *described.insert(describe(&module)?),
+                    None => *described.insert(describe(module)?),
                 };
                 // Another thread may have come first, with another image; then
                 // it is looked at, and the search goes on with the next slot.
                 match slot.compare_exchange(
-                    core::ptr::null_mut(),
+                    ptr::null_mut(),
                     new,
                     Ordering::AcqRel,
                     Ordering::Acquire,
@@ -264,11 +294,27 @@ impl Images {
             // SAFETY: published above, here or by another thread, and never
             // given back.
             let image = unsafe { &*found };
-            if image.is(&module) {
+            if image.is(module) {
                 return Some((index as u8, image));
             }
         }
-        None
+        self.take_over(module)
+    }
+
+    /// Gives a module the place of one that is gone and never logged. A program
+    /// that loads and unloads libraries for ever would fill the table otherwise.
+    #[cold]
+    fn take_over(&self, module: &Module) -> Option<(u8, &Image)> {
+        let mut old = self.iter();
+        let (index, old) =
+            old.find(|(_, old)| old.gone().is_some() && old.known_magic().is_none())?;
+        let new = describe(module)?;
+        let old = ptr::from_ref(old).cast_mut();
+        let slot = &self.images[index as usize];
+        slot.compare_exchange(old, new, Ordering::AcqRel, Ordering::Acquire)
+            .ok()?;
+        // SAFETY: just published, and never given back.
+        Some((index, unsafe { &*new }))
     }
 
     /// A number for the file name at `address` of an image.
@@ -313,13 +359,14 @@ mod tests {
         assert_eq!(image.path(), exe.as_os_str().as_encoded_bytes());
         let bytes = std::fs::read(&exe).unwrap();
         let digest: [u8; 20] = Sha1::digest(&bytes).into();
-        assert_eq!(image.fingerprint, Some((bytes.len() as u64, digest)));
-        assert_eq!(
-            Magic::of_digest(bytes.len() as u64, &digest),
-            Some(image.magic)
-        );
+        let size = bytes.len() as u64;
+        assert_eq!(image.known_magic(), None);
+        let identity = image.identity().unwrap();
+        assert_eq!(identity.fingerprint, Some(Fingerprint { size, digest }));
+        assert_eq!(Magic::of_digest(size, &digest), Some(identity.magic));
         assert_eq!(images.of(here.addr()).unwrap().0, index);
-        assert_eq!(images.get(index).unwrap().magic, image.magic);
+        let again = images.get(index).unwrap();
+        assert_eq!(again.known_magic(), Some(identity.magic));
         assert!(images.get(index + 1).is_none());
     }
 
@@ -331,7 +378,8 @@ mod tests {
         let path = std::str::from_utf8(image.path()).unwrap();
         assert!(path.contains("libc"), "{path}");
         let size = std::fs::metadata(path).unwrap().len();
-        assert_eq!(image.fingerprint.unwrap().0, size);
+        let identity = image.identity().unwrap();
+        assert_eq!(identity.fingerprint.unwrap().size, size);
         assert_ne!(images.of((&raw const HERE).addr()).unwrap().0, 0);
     }
 

@@ -56,9 +56,13 @@
 mod argument;
 mod body;
 mod clock;
+mod code;
 mod crc;
+mod digest;
+mod digest_cache;
 mod emit;
 mod filter;
+mod handler;
 mod image;
 mod limit;
 mod logdefs;

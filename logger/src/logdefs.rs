@@ -3,8 +3,9 @@
 //! record that needs them first, in the same breath, and marked only after
 //! they are in the log: then no surviving record lacks them.
 
+use crate::code::{self, Epoch};
 use crate::emit::{Strings, with_scratch};
-use crate::image::Image;
+use crate::image::{Image, Images};
 use crate::process::Process;
 use crate::sink::Put;
 use crate::site::{Meta, Template};
@@ -15,14 +16,16 @@ use core::sync::atomic::Ordering;
 use logdef_unwind::modules;
 use logdef_wire::frame;
 use logdef_wire::msgpack::{Encoder, OutOfRoom};
-use logdef_wire::record::{BacktraceLogdef, Preamble, StringLogdef, ThreadLogdef};
-use logdef_wire::{Avma, Svma};
+use logdef_wire::record::{BacktraceLogdef, Module, Preamble, StringLogdef, ThreadLogdef};
+use logdef_wire::{Avma, Magic, Svma};
 
 /// What a record refers to.
 pub(crate) struct Subject<'s> {
     pub template: &'s Template,
     pub strings: Strings<'s>,
     pub backtrace: &'s [usize],
+    /// Of the backtrace.
+    pub epoch: Epoch,
 }
 
 impl Subject<'_> {
@@ -34,7 +37,7 @@ impl Subject<'_> {
             && self
                 .backtrace
                 .iter()
-                .all(|address| thread.has_address(*address as u64, chunk))
+                .all(|address| thread.has_address(address_mark(self.epoch, *address), chunk))
     }
 }
 
@@ -60,20 +63,20 @@ pub(crate) fn put(
     };
     // The scratch memory may hold the record itself; then this gets another.
     let put = with_scratch(thread, |scratch| {
-        let missing = Missing::of(process, thread, subject, known);
+        let mut missing = Missing::of(process, thread, subject, known);
         let mut out = Frames {
             buffer: scratch,
             len: 0,
         };
         // Definitions that do not fit are left out: the record is worth more.
-        let _ = missing.write(process, thread, subject, known, &mut out);
+        let complete = missing.write(process, thread, subject, known, &mut out);
         let Some(room) = out.buffer.get_mut(out.len..out.len + record.len()) else {
             return Ok(process.sink.put(thread, record, wanted));
         };
         room.copy_from_slice(record);
         let frames = &out.buffer[..out.len + record.len()];
         let put = process.sink.put(thread, frames, wanted);
-        if let Put::Done(chunk) = put {
+        if let (Put::Done(chunk), Ok(())) = (put, complete) {
             missing.mark(thread, subject, chunk);
         }
         Ok(put)
@@ -111,29 +114,36 @@ pub(crate) fn next_chunk(process: &Process, thread: &Thread, need: usize) -> boo
     true
 }
 
-/// Puts the logdef of a code address into the thread's chunk, if it is not
-/// there.
-pub(crate) fn put_address(process: &Process, thread: &Thread, address: usize) {
+/// Puts the logdefs of code addresses into the thread's chunk, as far as they
+/// are not there.
+pub(crate) fn put_addresses(process: &Process, thread: &Thread, addresses: &[usize]) {
+    let now = || thread.clock.now(&process.clock);
+    process.code.is_settled(&process.images, addresses, now);
     let Some(chunk) = process.sink.chunk(thread) else {
         return;
     };
-    if thread.has_address(address as u64, chunk) {
-        return;
-    }
+    let mut addresses = Addresses {
+        addresses,
+        epoch: process.code.epoch(),
+        modules: Set::default(),
+    };
     let put = with_scratch(thread, |scratch| {
         let mut out = Frames {
             buffer: scratch,
             len: 0,
         };
-        let found = process.images.of(sys::main_program_address());
-        let image = found.map(|(_, image)| image);
-        let _ = write_address(process, image, address, &mut out);
-        Ok(process
-            .sink
-            .put(thread, &out.buffer[..out.len], Some(chunk)))
+        let program = process.images.of(sys::main_program_address());
+        let magic = program.and_then(|(_, program)| program.known_magic());
+        // What does not fit is found by the module, or not at all.
+        let _ = addresses.write(process, thread, magic, chunk, &mut out);
+        let frames = &out.buffer[..out.len];
+        Ok(match frames.is_empty() {
+            true => Put::Dropped,
+            false => process.sink.put(thread, frames, Some(chunk)),
+        })
     });
     if let Ok(Put::Done(chunk)) = put {
-        thread.mark_address(address as u64, chunk);
+        addresses.mark(thread, chunk);
     }
 }
 
@@ -144,16 +154,31 @@ struct Missing<'p> {
     thread: bool,
     format: Option<Svma>,
     file: Option<Svma>,
+    addresses: Addresses<'p>,
 }
 
-/// A string's name among code addresses, for calls without a site. Code is
-/// never that high.
+/// The highest bits of a mark among code addresses tell what it stands for.
+const STRING: u64 = 1 << 63;
+const MODULE: u64 = 1 << 62;
+const ADDRESS_BITS: u32 = 48;
+
+/// A code address in an epoch.
+fn address_mark(epoch: Epoch, address: usize) -> u64 {
+    (epoch.0 as u64) << ADDRESS_BITS & (MODULE - 1) | address as u64 & ((1 << ADDRESS_BITS) - 1)
+}
+
+/// A module in an epoch.
+fn module_mark(epoch: Epoch, image: u8) -> u64 {
+    MODULE | address_mark(epoch, image as usize)
+}
+
+/// A string of an image, for calls without a site.
 fn string_mark(image: u8, at: Svma) -> u64 {
-    (image as u64 + 1) << 56 | at.0
+    STRING | (image as u64) << ADDRESS_BITS | at.0
 }
 
 impl<'p> Missing<'p> {
-    fn of(process: &'p Process, thread: &Thread, subject: &Subject<'_>, chunk: u32) -> Self {
+    fn of(process: &'p Process, thread: &Thread, subject: &Subject<'p>, chunk: u32) -> Self {
         let Meta {
             image: index, file, ..
         } = subject.template.meta;
@@ -174,6 +199,11 @@ impl<'p> Missing<'p> {
             file: (!file_known)
                 .then(|| address(subject.strings.file()))
                 .flatten(),
+            addresses: Addresses {
+                addresses: subject.backtrace,
+                epoch: subject.epoch,
+                modules: Set::default(),
+            },
         }
     }
 
@@ -193,20 +223,18 @@ impl<'p> Missing<'p> {
         if self.file.is_some() {
             thread.mark_file(file, chunk);
         }
-        for address in subject.backtrace {
-            thread.mark_address(*address as u64, chunk);
-        }
+        self.addresses.mark(thread, chunk);
     }
 
     fn write(
-        &self,
+        &mut self,
         process: &Process,
         thread: &Thread,
         subject: &Subject<'_>,
         chunk: u32,
         out: &mut Frames<'_>,
     ) -> Result<(), OutOfRoom> {
-        let magic = self.image.map(|image| image.magic);
+        let magic = self.image.and_then(Image::known_magic);
         let run = Some(process.run());
         if self.preamble {
             write_preamble(process, self.image, None, out)?;
@@ -238,15 +266,99 @@ impl<'p> Missing<'p> {
             // A string too long to define is found in the image, or not at all.
             let _ = out.frame(|e| logdef.encode(e));
         }
-        for (index, address) in subject.backtrace.iter().enumerate() {
-            let known = thread.has_address(*address as u64, chunk)
-                || subject.backtrace[..index].contains(address);
-            if !known {
-                write_address(process, self.image, *address, out)?;
+        self.addresses.write(process, thread, magic, chunk, out)
+    }
+}
+
+/// The code addresses of a backtrace, and the modules they belong to.
+struct Addresses<'a> {
+    addresses: &'a [usize],
+    epoch: Epoch,
+    /// Modules whose records were written.
+    modules: Set,
+}
+
+impl Addresses<'_> {
+    fn write(
+        &mut self,
+        process: &Process,
+        thread: &Thread,
+        magic: Option<Magic>,
+        chunk: u32,
+        out: &mut Frames<'_>,
+    ) -> Result<(), OutOfRoom> {
+        for (index, address) in self.addresses.iter().enumerate() {
+            let known = thread.has_address(address_mark(self.epoch, *address), chunk)
+                || self.addresses[..index].contains(address);
+            if known {
+                continue;
             }
+            let module = modules::find(code::before(*address));
+            let image = module.and_then(|module| process.images.of_module(&module));
+            if let Some((number, image)) = image
+                && self.modules.insert(number)
+                && !thread.has_address(module_mark(self.epoch, number), chunk)
+            {
+                write_module(process, image, out)?;
+            }
+            write_address(process, magic, *address, module, out)?;
         }
         Ok(())
     }
+
+    fn mark(&self, thread: &Thread, chunk: u32) {
+        for address in self.addresses {
+            thread.mark_address(address_mark(self.epoch, *address), chunk);
+        }
+        for image in self.modules.iter() {
+            thread.mark_address(module_mark(self.epoch, image), chunk);
+        }
+    }
+}
+
+/// A set of images.
+#[derive(Default)]
+struct Set([u64; Images::MAX.div_ceil(64)]);
+
+impl Set {
+    /// Whether it is new.
+    fn insert(&mut self, image: u8) -> bool {
+        let word = &mut self.0[image as usize / 64];
+        let before = *word;
+        *word |= 1 << (image % 64);
+        *word != before
+    }
+
+    fn iter(&self) -> impl Iterator<Item = u8> {
+        (0..Images::MAX as u8).filter(|image| self.0[*image as usize / 64] >> (image % 64) & 1 != 0)
+    }
+}
+
+/// A module's record, behind those of the modules whose place it took.
+fn write_module(process: &Process, image: &Image, out: &mut Frames<'_>) -> Result<(), OutOfRoom> {
+    let since = image.since();
+    let mut write = |image: &Image, unloaded: Option<bool>| {
+        out.frame(|e| {
+            Module {
+                run: Some(process.run()),
+                load_bias: Some(image.load_bias() as u64),
+                start: Some(Avma(image.start() as u64)),
+                size: Some(image.size() as u64),
+                path: Some(image.path()),
+                build_id: image.build_id(),
+                magic: image.known_magic(),
+                time: since,
+                unloaded,
+            }
+            .encode(e)
+        })
+    };
+    for (_, other) in process.images.iter() {
+        if other.overlaps(image) && other.gone().is_some() && other.gone() == since {
+            write(other, Some(true))?;
+        }
+    }
+    write(image, None)
 }
 
 fn write_preamble(
@@ -255,16 +367,17 @@ fn write_preamble(
     size: Option<u32>,
     out: &mut Frames<'_>,
 ) -> Result<(), OutOfRoom> {
-    let fingerprint = image.and_then(|image| image.fingerprint.as_ref());
+    let identity = image.and_then(Image::identity);
+    let fingerprint = identity.and_then(|identity| identity.fingerprint.as_ref());
     let about = process.about();
     let (mut host, mut boot_id) = ([0; 64], [0; 64]);
     let (host, boot_id) = (about.host(&mut host), about.boot_id(&mut boot_id));
     out.frame(|e| {
         Preamble {
-            magic: image.map(|image| image.magic),
+            magic: identity.map(|identity| identity.magic),
             path: image.map(Image::path),
-            size: fingerprint.map(|(size, _)| *size),
-            digest: fingerprint.map(|(_, digest)| &digest[..]),
+            size: fingerprint.map(|fingerprint| fingerprint.size),
+            digest: fingerprint.map(|fingerprint| &fingerprint.digest[..]),
             version: Some(1),
             run: Some(process.run()),
             pid: Some(process.pid.load(Ordering::Relaxed) as u64),
@@ -284,24 +397,21 @@ fn write_preamble(
 
 fn write_address(
     process: &Process,
-    image: Option<&Image>,
+    magic: Option<Magic>,
     address: usize,
+    module: Option<logdef_unwind::Module>,
     out: &mut Frames<'_>,
 ) -> Result<(), OutOfRoom> {
-    // A return address can be one past the end of its function.
-    let module = modules::find(address.wrapping_sub(1));
-    let symbol = module
-        .as_ref()
-        .and_then(|module| module.exported_symbol(address.wrapping_sub(1)));
-    let of = module.and_then(|module| process.images.of(module.start()));
-    let path = match (of, &module) {
+    let symbol = module.and_then(|module| module.exported_symbol(code::before(address)));
+    let image = module.and_then(|module| process.images.of_module(&module));
+    let path = match (image, &module) {
         (Some((_, image)), _) => Some(image.path()),
         (None, Some(module)) => Some(module.name().to_bytes()),
         (None, None) => None,
     };
     out.frame(|e| {
         BacktraceLogdef {
-            magic: image.map(|image| image.magic),
+            magic,
             address: Some(Avma(address as u64)),
             fname: path,
             fbase: module.map(|module| Avma(module.start() as u64)),

@@ -165,9 +165,7 @@ pub(crate) fn note_panic(text: &str) {
 /// Puts the logdefs of addresses that the thread's chunk does not have.
 fn define(process: &'static Process, addresses: &[usize]) {
     if let Some(thread) = current(process) {
-        for address in addresses {
-            logdefs::put_address(process, thread, *address);
-        }
+        logdefs::put_addresses(process, thread, addresses);
     }
 }
 

@@ -2,6 +2,7 @@
 //! called in a signal handler.
 
 use crate::clock::ClockSource;
+use crate::digest_cache;
 use crate::filter::{Filter, FilterError};
 use crate::meeting::{self, Target};
 use crate::mirror;
@@ -233,10 +234,10 @@ impl Options {
             logdef_unwind::modules::refresh();
             logdef_unwind::warm_up();
             logdef_unwind::register_thread();
-            // The program's own symbols only: those of large libraries would take
-            // longer than a start-up should, and the reader finds them too.
-            let program = logdef_unwind::modules::find(sys::main_program_address());
-            program.map(|program| program.index_exports());
+            logdef_unwind::modules::index_exports();
+            digest_cache::find_place();
+            let program = process.images.of(sys::main_program_address());
+            program.map(|(_, program)| program.identity());
             process.finish_open()
         });
         if let Err(errno) = opened {

@@ -117,7 +117,8 @@ fn encode_prefix(
     let mut encoder = Encoder::new(prefix);
     encoder.uint(Tag::DATA.0 as u64)?;
     let mut fields = encoder.fields()?;
-    fields.uint64(0, image.map(|image| image.magic.0))?;
+    let identity = image.and_then(Image::identity);
+    fields.uint64(0, identity.map(|identity| identity.magic.0))?;
     fields.uint(1, file.map(|at| at.0))?;
     fields.uint(2, Some(line as u64))?;
     fields.uint(3, Some(level.0 as u64))?;

@@ -340,6 +340,18 @@ pub(crate) fn write_zeros(fd: c_int, offset: u64, len: u64) -> Result<(), Errno>
     Ok(())
 }
 
+/// Makes a directory.
+pub(crate) fn make_directory(path: &CStr, mode: libc::mode_t) -> Result<(), Errno> {
+    // SAFETY: the path ends in a NUL.
+    checked(unsafe { libc::mkdir(path.as_ptr(), mode) } as isize).map(drop)
+}
+
+/// The user by whose rights the process acts.
+pub(crate) fn effective_user() -> libc::uid_t {
+    // SAFETY: cannot fail.
+    unsafe { libc::geteuid() }
+}
+
 /// Removes a name.
 pub(crate) fn unlink(path: &CStr) -> Result<(), Errno> {
     // SAFETY: the path ends in a NUL.
@@ -429,6 +441,16 @@ pub(crate) fn set_signal_stack(at: *mut u8, len: usize) {
             };
             libc::sigaltstack(&stack, ptr::null_mut());
         }
+    }
+}
+
+/// Whether this thread is on its alternate signal stack.
+pub(crate) fn is_on_signal_stack() -> bool {
+    // SAFETY: zeros are a valid answer buffer, which the call fills.
+    unsafe {
+        let mut now: libc::stack_t = core::mem::zeroed();
+        let asked = libc::sigaltstack(ptr::null(), &mut now);
+        asked == 0 && now.ss_flags & libc::SS_ONSTACK != 0
     }
 }
 

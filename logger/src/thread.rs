@@ -19,7 +19,7 @@ use logdef_wire::{Sequence, ThreadNumber};
 
 /// Sites with numbers beyond this are defined again at each call.
 pub(crate) const MAX_SITES: usize = 16 << 10;
-const ADDRESS_SETS: usize = 256;
+const ADDRESS_SETS: usize = 2048;
 const ADDRESS_WAYS: usize = 2;
 /// The stack on which a fatal signal is noted: the unwinder alone takes more than
 /// the stacks that runtimes lay aside for such handlers.
@@ -239,7 +239,7 @@ fn address_set(
     sets: &[[AddressMark; ADDRESS_WAYS]; ADDRESS_SETS],
     address: u64,
 ) -> &[AddressMark; ADDRESS_WAYS] {
-    let hash = address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56;
+    let hash = address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - ADDRESS_SETS.ilog2());
     &sets[hash as usize % ADDRESS_SETS]
 }
 

@@ -6,7 +6,7 @@ use crate::glance::Glance;
 use crate::images::LogCall;
 use logdef_wire::record::{BacktraceLogdef, Module, Preamble, StringLogdef, ThreadLogdef};
 use logdef_wire::{Array, Avma, Magic, Record, Run, Svma, ThreadNumber, Value};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// Bytes of memory that tables take at most, unless told otherwise.
@@ -196,8 +196,9 @@ pub struct Tables {
     images: HashMap<Magic, Image>,
     biases: HashMap<(Run, Magic), u64>,
     runs: HashMap<Run, RunInfo>,
-    modules: HashMap<Run, Vec<ModuleEntry>>,
     callers: HashMap<Run, Vec<(Magic, Vec<LogCall>)>>,
+    /// By start, time, and whether it went: chunks repeat them.
+    modules: HashMap<Run, BTreeMap<(Avma, u64, bool), ModuleEntry>>,
     conflicts: Vec<Conflict>,
     memory: usize,
     used: usize,
@@ -335,15 +336,22 @@ impl Tables {
         runs
     }
 
-    /// The module that held an address of a run at a time.
+    /// The module that held an address of a run at a time: the one that was
+    /// noticed last before it; or first after, since the clocks of threads differ
+    /// a little. Whatever is mapped over a module ends it.
     pub fn module(&self, run: Run, address: Avma, time: Option<u64>) -> Option<&ModuleEntry> {
         let time = time.unwrap_or(u64::MAX);
-        let modules = self.modules.get(&run)?.iter();
-        let holds = |module: &&ModuleEntry| address.0.wrapping_sub(module.start.0) < module.size;
-        let before = modules.filter(holds).filter(|module| module.time <= time);
-        before
-            .max_by_key(|module| module.time)
-            .filter(|module| !module.unloaded)
+        let modules = self.modules.get(&run)?;
+        let holding = || modules.values().filter(|module| module.holds(address));
+        let before = holding().filter(|module| module.time <= time);
+        let Some(module) = before.max_by_key(|module| (module.time, !module.unloaded)) else {
+            let after = holding().filter(|module| !module.unloaded);
+            return after.min_by_key(|module| module.time);
+        };
+        let replaced = modules
+            .values()
+            .any(|other| (module.time + 1..=time).contains(&other.time) && other.overlaps(module));
+        (!module.unloaded && !replaced).then_some(module)
     }
 
     /// Logdefs that contradict an earlier one of the same key.
@@ -572,16 +580,27 @@ impl Tables {
             time: module.time.unwrap_or(0),
             unloaded: module.unloaded.unwrap_or(false),
         };
+        let key = (start, entry.time, entry.unloaded);
         let known = self.modules.get(&run);
-        if known.and_then(|known| known.last()) == Some(&entry) {
+        if known.is_some_and(|known| known.contains_key(&key)) {
             return;
         }
         let full = known.is_some_and(|known| known.len() >= MODULES);
         if full {
             self.refused += 1;
         } else if self.room(entry.image.path.len()) {
-            self.modules.entry(run).or_default().push(entry);
+            self.modules.entry(run).or_default().insert(key, entry);
         }
+    }
+}
+
+impl ModuleEntry {
+    fn holds(&self, address: Avma) -> bool {
+        address.0.wrapping_sub(self.start.0) < self.size
+    }
+
+    fn overlaps(&self, other: &ModuleEntry) -> bool {
+        self.holds(other.start) || other.holds(self.start)
     }
 }
 
@@ -685,22 +704,49 @@ mod tests {
         assert_eq!(found(&tables, 1), Some(&[b'x'; 200][..]));
     }
 
+    fn module(start: u64, path: &'static [u8], time: u64, unloaded: bool) -> Record<'static> {
+        Record::Module(Module {
+            run: Some(Run(1)),
+            start: Some(Avma(start)),
+            size: Some(0x100),
+            path: Some(path),
+            time: Some(time),
+            unloaded: unloaded.then_some(true),
+            ..Module::default()
+        })
+    }
+
     #[test]
     fn an_unloaded_module_holds_no_address() {
         let mut tables = Tables::new(DEFAULT_MEMORY);
-        for (time, unloaded) in [(10, false), (20, true)] {
-            let module = Module {
-                run: Some(Run(1)),
-                start: Some(Avma(0x1000)),
-                size: Some(0x100),
-                path: Some(b"/lib/a.so"),
-                time: Some(time),
-                unloaded: Some(unloaded),
-                ..Module::default()
-            };
-            tables.add(&Record::Module(module), at(time));
-        }
+        tables.add(&module(0x1000, b"/a", 10, false), at(10));
+        tables.add(&module(0x1000, b"/a", 20, true), at(20));
         let held = |time| tables.module(Run(1), Avma(0x1080), Some(time)).is_some();
-        assert_eq!([held(5), held(15), held(25)], [false, true, false]);
+        assert_eq!([held(15), held(25)], [true, false]);
+    }
+
+    #[test]
+    fn a_module_lasts_until_another_is_mapped_over_it() {
+        let mut tables = Tables::new(DEFAULT_MEMORY);
+        tables.add(&module(0x1080, b"/b", 20, false), at(10));
+        tables.add(&module(0x1000, b"/a", 20, true), at(20));
+        tables.add(&module(0x1000, b"/a", 10, false), at(30));
+        let path = |address, time| {
+            let module = tables.module(Run(1), Avma(address), Some(time))?;
+            Some(&module.image.path[..])
+        };
+        // Noticed by another thread a moment later than the record was made.
+        assert_eq!(path(0x1001, 9), Some(&b"/a"[..]));
+        assert_eq!(path(0x1090, 15), Some(&b"/a"[..]));
+        assert_eq!(path(0x1090, 25), Some(&b"/b"[..]));
+        assert_eq!(path(0x1001, 25), None);
+        assert_eq!(path(0x1180, 9), None);
+
+        // Without the word that it went, too.
+        let mut tables = Tables::new(DEFAULT_MEMORY);
+        tables.add(&module(0x1000, b"/a", 10, false), at(10));
+        tables.add(&module(0x1080, b"/b", 20, false), at(20));
+        assert!(tables.module(Run(1), Avma(0x1001), Some(15)).is_some());
+        assert!(tables.module(Run(1), Avma(0x1001), Some(25)).is_none());
     }
 }

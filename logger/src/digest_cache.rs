@@ -1,0 +1,436 @@
+//! Digests of image files that were read before, so that starting a large
+//! program again does not read all of it again. One small text file in the
+//! user's cache directory, of one line for each image:
+//!
+//! ```text
+//! <SHA-1> <device> <inode> <size> <mtime> <ctime> <build ID>
+//! ```
+//!
+//! Whatever cannot be read, written or trusted is as if it were not there: the
+//! digest is computed. The file is replaced as a whole by renaming, so that a
+//! reader never sees half of it; of two writers at the same moment the later
+//! wins, and one line is lost until the next start. Nothing is allocated.
+
+use crate::sys;
+use core::ffi::{CStr, c_int};
+use core::num::NonZeroUsize;
+use std::ffi::CString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+/// The file with its directory; set once, at the first opening of a log.
+static PLACE: OnceLock<Option<Place>> = OnceLock::new();
+
+struct Place {
+    directory: CString,
+    file: CString,
+}
+
+/// Room for the file: the newest hundred lines or more.
+const ROOM: usize = 32 << 10;
+const HEX: usize = 40;
+/// A file that was changed less than so many seconds ago may be changed again
+/// without a new time stamp.
+const SETTLED: i64 = 2;
+
+/// What tells one state of a file from another: the part of a line behind the
+/// digest.
+#[derive(Clone, Copy)]
+pub(crate) struct Key {
+    text: [u8; 320],
+    len: usize,
+}
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Key) -> bool {
+        self.text() == other.text()
+    }
+}
+
+impl Key {
+    /// The key of a file in its present state.
+    pub fn of(stat: &libc::stat, build_id: Option<&[u8]>) -> Key {
+        let mut key = Key {
+            text: [0; 320],
+            len: 0,
+        };
+        for number in [stat.st_dev, stat.st_ino, stat.st_size as u64] {
+            key.push(b" ");
+            key.push_decimal(number);
+        }
+        for (seconds, nanoseconds) in [
+            (stat.st_mtime, stat.st_mtime_nsec),
+            (stat.st_ctime, stat.st_ctime_nsec),
+        ] {
+            key.push(b" ");
+            key.push_decimal(seconds as u64);
+            key.push(b".");
+            key.push_decimal(nanoseconds as u64);
+        }
+        key.push(b" ");
+        for byte in build_id.unwrap_or_default() {
+            key.push(&hex(*byte));
+        }
+        key
+    }
+
+    fn text(&self) -> &[u8] {
+        &self.text[..self.len]
+    }
+
+    fn push_decimal(&mut self, number: u64) {
+        let mut digits = [0; 20];
+        let mut at = digits.len();
+        let mut rest = number;
+        loop {
+            at -= 1;
+            digits[at] = b'0' + (rest % 10) as u8;
+            rest /= 10;
+            if rest == 0 {
+                break;
+            }
+        }
+        self.push(&digits[at..]);
+    }
+
+    /// Seven numbers and a build ID of 64 bytes fit.
+    fn push(&mut self, text: &[u8]) {
+        if let Some(room) = self.text.get_mut(self.len..self.len + text.len()) {
+            room.copy_from_slice(text);
+            self.len += text.len();
+        }
+    }
+}
+
+/// Finds the user's cache directory, by the environment. Not for handlers.
+pub(crate) fn find_place() {
+    PLACE.get_or_init(|| {
+        // SAFETY: has no preconditions.
+        let is_privileged = unsafe { libc::getauxval(libc::AT_SECURE) } != 0;
+        let variable = |name| {
+            let value = std::env::var_os(name).map(PathBuf::from);
+            value.filter(|path: &PathBuf| !is_privileged && path.is_absolute())
+        };
+        let cache = match variable("XDG_CACHE_HOME") {
+            Some(cache) => cache,
+            None => variable("HOME")?.join(".cache"),
+        };
+        let directory = cache.join("logdef");
+        let file = directory.join("digests");
+        let [directory, file] =
+            [directory, file].map(|path| CString::new(path.as_os_str().as_bytes()));
+        Some(Place {
+            directory: directory.ok()?,
+            file: file.ok()?,
+        })
+    });
+}
+
+fn place() -> Option<&'static Place> {
+    PLACE.get()?.as_ref()
+}
+
+/// The digest of a file, if it was taken in this state.
+pub(crate) fn look_up(key: &Key) -> Option<[u8; 20]> {
+    let mut buffer = sys::Temporary::new(const { NonZeroUsize::new(ROOM).unwrap() }).ok()?;
+    let len = load(place()?, buffer.bytes())?;
+    find(&buffer.bytes()[..len], key)
+}
+
+/// Writes a digest down for later. `stat` says when the file was last changed.
+pub(crate) fn remember(key: &Key, stat: &libc::stat, digest: &[u8; 20]) {
+    let now = (crate::clock::realtime() / 1_000_000_000) as i64;
+    if let Some(place) = place()
+        && stat.st_ctime + SETTLED <= now
+        && stat.st_mtime + SETTLED <= now
+    {
+        // What could not be remembered is computed again.
+        let _ = add(place, key, digest);
+    }
+}
+
+/// Reads the file, if nobody but the user can have written it, and returns how
+/// many bytes it has.
+fn load(place: &Place, into: &mut [u8]) -> Option<usize> {
+    let directory = open_own(&place.directory, libc::O_DIRECTORY)?;
+    sys::close(directory);
+    let fd = open_own(&place.file, libc::O_NONBLOCK)?;
+    let mut len = 0;
+    while len < into.len() {
+        match sys::read(fd, &mut into[len..]) {
+            Ok(0) => break,
+            Ok(more) => len += more,
+            Err(_) => {
+                len = 0;
+                break;
+            }
+        }
+    }
+    sys::close(fd);
+    Some(len)
+}
+
+/// Opens what is the user's own, and writable by nobody else.
+fn open_own(path: &CStr, flags: c_int) -> Option<c_int> {
+    let flags = flags | libc::O_RDONLY | libc::O_NOFOLLOW | libc::O_NOCTTY;
+    let fd = sys::open(path, flags, 0).ok()?;
+    let own = sys::stat(fd).is_ok_and(|stat| {
+        let kind = match flags & libc::O_DIRECTORY {
+            0 => libc::S_IFREG,
+            _ => libc::S_IFDIR,
+        };
+        stat.st_uid == sys::effective_user()
+            && stat.st_mode & libc::S_IFMT == kind
+            && stat.st_mode & 0o022 == 0
+    });
+    if !own {
+        sys::close(fd);
+    }
+    own.then_some(fd)
+}
+
+/// The digest on the line that ends in the key.
+fn find(text: &[u8], key: &Key) -> Option<[u8; 20]> {
+    let mut lines = text.split(|byte| *byte == b'\n');
+    let line = lines.find(|line| line.get(HEX..) == Some(key.text()))?;
+    let mut digest = [0; 20];
+    for (byte, digits) in digest.iter_mut().zip(line[..HEX].chunks_exact(2)) {
+        *byte = digit(digits[0])? << 4 | digit(digits[1])?;
+    }
+    Some(digest)
+}
+
+/// Writes the file anew: this line, and of the others what fits.
+fn add(place: &Place, key: &Key, digest: &[u8; 20]) -> Option<()> {
+    let mut buffer = sys::Temporary::new(const { NonZeroUsize::new(2 * ROOM).unwrap() }).ok()?;
+    let (new, old) = buffer.bytes().split_at_mut(ROOM);
+    let _ = sys::make_directory(&place.directory, 0o700);
+    let directory = open_own(&place.directory, libc::O_DIRECTORY)?;
+    sys::close(directory);
+    let old_len = load(place, old).unwrap_or(0);
+    let mut len = 0;
+    let mut push = |text: &[u8]| {
+        let room = new.get_mut(len..len + text.len());
+        room.map(|room| {
+            room.copy_from_slice(text);
+            len += text.len();
+        })
+    };
+    for byte in digest {
+        push(&hex(*byte))?;
+    }
+    push(key.text())?;
+    push(b"\n")?;
+    let lines = old[..old_len].split_inclusive(|byte| *byte == b'\n');
+    let whole = lines.filter(|line| line.len() > HEX && line.ends_with(b"\n"));
+    // A file that was rebuilt in its place leaves a line that nobody asks for.
+    let others = whole.filter(|line| !is_of_same_file(&line[HEX..], key.text()));
+    for line in others {
+        if push(line).is_none() {
+            break;
+        }
+    }
+    replace(place, &new[..len])
+}
+
+/// Whether two keys begin with the same device and inode.
+fn is_of_same_file(one: &[u8], other: &[u8]) -> bool {
+    let names = |key| -> [_; 3] {
+        let mut words = <[u8]>::split(key, |byte| *byte == b' ');
+        [(); 3].map(|()| words.next())
+    };
+    names(one) == names(other)
+}
+
+fn replace(place: &Place, bytes: &[u8]) -> Option<()> {
+    let mut name = [0; libc::PATH_MAX as usize];
+    let directory = place.file.to_bytes();
+    let mut suffix = *b".................";
+    for (two, byte) in suffix[1..]
+        .chunks_exact_mut(2)
+        .zip(sys::random().to_be_bytes())
+    {
+        two.copy_from_slice(&hex(byte));
+    }
+    name.get_mut(..directory.len())?.copy_from_slice(directory);
+    name.get_mut(directory.len()..directory.len() + suffix.len())?
+        .copy_from_slice(&suffix);
+    let name = CStr::from_bytes_until_nul(&name).ok()?;
+    let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW;
+    let fd = sys::open(name, flags, 0o600).ok()?;
+    let written = sys::write(fd, bytes) == Ok(bytes.len());
+    sys::close(fd);
+    if !written || sys::rename(name, &place.file).is_err() {
+        let _ = sys::unlink(name);
+        return None;
+    }
+    Some(())
+}
+
+fn hex(byte: u8) -> [u8; 2] {
+    const DIGITS: [u8; 16] = *b"0123456789abcdef";
+    [byte >> 4, byte & 15].map(|digit| DIGITS[digit as usize])
+}
+
+fn digit(digit: u8) -> Option<u8> {
+    (digit as char).to_digit(16).map(|digit| digit as u8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    use std::path::Path;
+
+    fn place_in(directory: &Path) -> Place {
+        let path = |path: PathBuf| CString::new(path.as_os_str().as_bytes()).unwrap();
+        Place {
+            directory: path(directory.join("logdef")),
+            file: path(directory.join("logdef/digests")),
+        }
+    }
+
+    fn key(inode: u64, mtime: i64) -> Key {
+        // SAFETY: zeros are a valid `stat`.
+        let mut stat: libc::stat = unsafe { core::mem::zeroed() };
+        stat.st_ino = inode;
+        stat.st_mtime = mtime;
+        Key::of(&stat, Some(&[0xab, 1]))
+    }
+
+    fn look_up_in(place: &Place, key: &Key) -> Option<[u8; 20]> {
+        let mut bytes = vec![0; ROOM];
+        let len = load(place, &mut bytes)?;
+        find(&bytes[..len], key)
+    }
+
+    #[test]
+    fn a_key_says_everything_that_changes_with_a_file() {
+        assert_eq!(key(7, 9).text(), b" 0 7 0 9.0 0.0 ab01");
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let fd = std::os::fd::AsRawFd::as_raw_fd(file.as_file());
+        let of = |build_id| Key::of(&sys::stat(fd).unwrap(), build_id);
+        let before = of(None);
+        assert!(before == of(None));
+        assert!(before != of(Some(&[1])));
+        fs::write(file.path(), "more").unwrap();
+        assert!(before != of(None));
+        let longest = Key::of(&sys::stat(fd).unwrap(), Some(&[0xff; 64]));
+        assert!(longest.text().ends_with(&[b'f'; 128]));
+    }
+
+    #[test]
+    fn what_was_added_is_found_and_an_older_state_of_the_file_is_not() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = place_in(directory.path());
+        assert_eq!(look_up_in(&place, &key(1, 1)), None);
+        for inode in 1..=3 {
+            add(&place, &key(inode, 1), &[inode as u8; 20]).unwrap();
+        }
+        for inode in 1..=3 {
+            assert_eq!(look_up_in(&place, &key(inode, 1)), Some([inode as u8; 20]));
+        }
+        add(&place, &key(2, 5), &[9; 20]).unwrap();
+        assert_eq!(look_up_in(&place, &key(2, 5)), Some([9; 20]));
+        assert_eq!(look_up_in(&place, &key(2, 1)), None);
+        assert_eq!(look_up_in(&place, &key(3, 1)), Some([3; 20]));
+        let path = directory.path().join("logdef/digests");
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
+        assert_eq!(fs::read_to_string(path).unwrap().lines().count(), 3);
+        // No temporary file stays behind.
+        assert_eq!(
+            fs::read_dir(directory.path().join("logdef"))
+                .unwrap()
+                .count(),
+            1
+        );
+    }
+
+    #[test]
+    fn the_newest_stay_when_there_is_no_room_for_all() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = place_in(directory.path());
+        for inode in 1..=1000 {
+            add(&place, &key(inode, 1), &[inode as u8; 20]).unwrap();
+        }
+        assert_eq!(look_up_in(&place, &key(1, 1)), None);
+        for inode in 900..=1000 {
+            assert_eq!(look_up_in(&place, &key(inode, 1)), Some([inode as u8; 20]));
+        }
+        let size = fs::metadata(directory.path().join("logdef/digests"))
+            .unwrap()
+            .len();
+        assert!(size as usize <= ROOM);
+    }
+
+    #[test]
+    fn what_others_can_write_or_is_no_file_is_not_believed() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = place_in(directory.path());
+        add(&place, &key(1, 1), &[1; 20]).unwrap();
+        let file = directory.path().join("logdef/digests");
+        let mode = |path: &Path, mode| {
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        };
+        mode(&file, 0o620);
+        assert_eq!(look_up_in(&place, &key(1, 1)), None);
+        mode(&file, 0o600);
+        mode(&directory.path().join("logdef"), 0o777);
+        assert_eq!(look_up_in(&place, &key(1, 1)), None);
+        assert_eq!(add(&place, &key(2, 1), &[1; 20]), None);
+        mode(&directory.path().join("logdef"), 0o700);
+        assert_eq!(look_up_in(&place, &key(1, 1)), Some([1; 20]));
+
+        let elsewhere = directory.path().join("elsewhere");
+        fs::rename(&file, &elsewhere).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, &file).unwrap();
+        assert_eq!(look_up_in(&place, &key(1, 1)), None);
+        fs::remove_file(&file).unwrap();
+        fs::create_dir(&file).unwrap();
+        assert_eq!(look_up_in(&place, &key(1, 1)), None);
+        assert_eq!(add(&place, &key(1, 1), &[1; 20]), None);
+        fs::remove_dir(&file).unwrap();
+        let fifo = CString::new(file.as_os_str().as_bytes()).unwrap();
+        // SAFETY: the path ends in a NUL.
+        assert_eq!(unsafe { libc::mkfifo(fifo.as_ptr(), 0o600) }, 0);
+        assert_eq!(look_up_in(&place, &key(1, 1)), None);
+    }
+
+    #[test]
+    fn hostile_contents_are_passed_over() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = place_in(directory.path());
+        let good = key(1, 1);
+        add(&place, &good, &[0x5a; 20]).unwrap();
+        let file = directory.path().join("logdef/digests");
+        let text = fs::read(&file).unwrap();
+        for at in 0..text.len() {
+            for flip in [0x01, 0x20, 0x80, 0xff] {
+                let mut bytes = text.clone();
+                bytes[at] ^= flip;
+                fs::write(&file, &bytes).unwrap();
+                // A digest of other digits cannot be told from a right one; all
+                // else is no digest.
+                if at >= HEX && at < text.len() - 1 {
+                    assert_eq!(look_up_in(&place, &good), None, "{at} {flip}");
+                } else {
+                    look_up_in(&place, &good);
+                }
+            }
+            fs::write(&file, &text[..at]).unwrap();
+            look_up_in(&place, &good);
+        }
+        for bytes in [
+            vec![b'\n'; 1 << 20],
+            vec![0xff; 1 << 20],
+            b"\n\n 0 1".to_vec(),
+        ] {
+            fs::write(&file, bytes).unwrap();
+            assert_eq!(look_up_in(&place, &good), None);
+            add(&place, &good, &[1; 20]).unwrap();
+            assert_eq!(look_up_in(&place, &good), Some([1; 20]));
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! The digest of the program's file is taken once, and found in the user's
+//! cache directory from then on. Each run of this test program is a process of
+//! its own.
+
+use logdef_wire::{Record, frame};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, SystemTime};
+
+const CHILD: &str = "LOGDEF_TEST_LOG";
+
+/// The digest in the first preamble of a run with this cache directory.
+fn digest_of_a_run(log: &Path, cache: &Path) -> [u8; 20] {
+    let ran = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "a_child_logs"])
+        .env(CHILD, log)
+        .env("XDG_CACHE_HOME", cache)
+        .output()
+        .unwrap();
+    assert!(ran.status.success(), "{ran:?}");
+    let bytes = fs::read(log).unwrap();
+    fs::remove_file(log).unwrap();
+    let first = frame::decode(&bytes).unwrap();
+    let Record::Preamble(preamble) = Record::decode(first.body).unwrap() else {
+        panic!("no preamble");
+    };
+    preamble.digest.unwrap().try_into().unwrap()
+}
+
+#[test]
+fn a_child_logs() {
+    if let Some(log) = std::env::var_os(CHILD) {
+        let options = logdef::options().sink(logdef::Sink::Append);
+        options.open(log).unwrap();
+        logdef::logdef!(Info, "hello");
+    }
+}
+
+#[test]
+fn a_digest_is_remembered_as_long_as_the_file_is_the_same() {
+    let program = std::env::current_exe().unwrap();
+    // A file that was written just now might be written again without notice.
+    while fs::metadata(&program).unwrap().modified().unwrap() + Duration::from_secs(4)
+        > SystemTime::now()
+    {
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let (log, cache) = (directory.path().join("log"), directory.path().join("cache"));
+
+    // No cache directory: none is made.
+    let right = digest_of_a_run(&log, &cache);
+    assert!(!cache.exists());
+    fs::create_dir(&cache).unwrap();
+    assert_eq!(digest_of_a_run(&log, &cache), right);
+    let file = cache.join("logdef/digests");
+    let text = fs::read_to_string(&file).unwrap();
+    assert_eq!(digest_of_a_run(&log, &cache), right);
+    assert_eq!(fs::read_to_string(&file).unwrap(), text);
+
+    // What is remembered is believed: that is what it is for.
+    let hex: String = right.iter().map(|byte| format!("{byte:02x}")).collect();
+    assert!(text.starts_with(&hex));
+    let other = text.replacen(&hex, &"5a".repeat(20), 1);
+    fs::write(&file, other).unwrap();
+    assert_eq!(digest_of_a_run(&log, &cache), [0x5a; 20]);
+
+    // Nonsense is not, and neither is a line about another state of the file.
+    fs::write(&file, "nonsense").unwrap();
+    assert_eq!(digest_of_a_run(&log, &cache), right);
+    assert!(fs::read_to_string(&file).unwrap().starts_with(&hex));
+    let stale = text
+        .replacen(&hex, &"5a".repeat(20), 1)
+        .replacen('.', ".1", 1);
+    fs::write(&file, stale).unwrap();
+    assert_eq!(digest_of_a_run(&log, &cache), right);
+}

@@ -37,7 +37,7 @@ impl Glance {
         }
         match Front::of(body) {
             // Writers keep the order of the fields: what follows is not ours.
-            Some(front) if front.ends_glance => Some(front.glance),
+            Some(front) if front.ends_glance(body) => Some(front.glance),
             _ => Glance::of_any_order(body),
         }
     }
@@ -145,8 +145,6 @@ struct Front {
     at: usize,
     /// The lowest key that it may have.
     next: u8,
-    /// Whether what is left, if fields are in order, says no more of a glance.
-    ends_glance: bool,
 }
 
 impl Front {
@@ -185,16 +183,32 @@ impl Front {
             next = key + 1;
             fields -= 1;
         }
-        // All nine were there; what comes next is not among them.
-        let beyond = body.get(at).is_some_and(|key| (9..0x80).contains(key));
-        let ends_glance = fields == 0 || next == 9 && beyond;
         Some(Front {
             glance,
             fields,
             at,
             next,
-            ends_glance,
         })
+    }
+
+    /// Whether what is left says no more of a glance: all nine fields were there, and
+    /// no key of one of them comes again, which would count instead. Of most records
+    /// one field is left, whose value need not be looked at.
+    #[inline]
+    fn ends_glance(&self, body: &[u8]) -> bool {
+        let mut at = self.at;
+        for left in (1..=self.fields).rev() {
+            if self.next < 9 || !body.get(at).is_some_and(|key| (9..0x80).contains(key)) {
+                return false;
+            }
+            if left > 1 {
+                let Some(end) = skip(body, at + 1) else {
+                    return false;
+                };
+                at = end;
+            }
+        }
+        true
     }
 }
 
@@ -316,10 +330,13 @@ mod tests {
         let ordered: &[u8] = &[0x7f, 0x84, 2, 42, 3, 0x30, 8, 0xcd, 1, 0, 9, 0x91, 1];
         let shuffled: &[u8] = &[0x7f, 0x84, 9, 0x91, 1, 8, 0xcd, 1, 0, 3, 0x30, 2, 42];
         let twice: &[u8] = &[0x7f, 0x83, 8, 1, 2, 3, 2, 4];
+        let late: &[u8] = &[
+            0x7f, 0x8b, 0, 1, 1, 1, 2, 1, 3, 1, 4, 1, 5, 1, 6, 1, 7, 1, 8, 1, 9, 0x91, 1, 2, 42,
+        ];
         let nil: &[u8] = &[0x7f, 0x82, 2, 0xc0, 8, 1];
         let missing: &[u8] = &[0x7f, 0x83, 2, 42, 9, 0x91, 1, 10, 0x91, 2];
         let odd_key: &[u8] = &[0x7f, 0x82, 0xa1, b'k', 1, 8, 5];
-        for body in [ordered, shuffled, twice, nil, missing, odd_key] {
+        for body in [ordered, shuffled, twice, late, nil, missing, odd_key] {
             let Ok(Record::Data(data)) = Record::decode(body) else {
                 panic!("{body:02x?}");
             };

@@ -1,406 +1,59 @@
-//! A campaign of damaged logs against an oracle. The oracle knows of each byte
-//! which byte of which original it is; so it knows which frames are whole, and
-//! what a reader may say.
+//! A campaign of damaged logs against the oracle of [`mutant`]. Always the same ones:
+//! `LOGDEF_MUTANTS` says how many, and `LOGDEF_MUTANTS=70000..80000` which.
 
+mod mutant;
 mod synth;
 
-use logdef_resync::{
-    Event, GapKind, Input, Item, Items, Merge, MergeOptions, NoImages, Recovery, Torn, rewrite,
-};
-use logdef_wire::{Record, Run, Sequence, ThreadNumber};
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use mutant::Originals;
 use std::ops::Range;
-use synth::{Log, Random};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use synth::Random;
 
-/// A byte of an original, or none.
-const NOWHERE: u32 = u32::MAX;
-
-/// Bytes, each with the place in the originals that it comes from.
-#[derive(Clone, Debug, Default)]
-struct Mutant {
-    bytes: Vec<u8>,
-    origins: Vec<u32>,
-}
-
-impl Mutant {
-    fn of(originals: &[u8], range: Range<usize>) -> Mutant {
-        Mutant {
-            bytes: originals[range.clone()].to_vec(),
-            origins: range.map(|at| at as u32).collect(),
-        }
-    }
-
-    fn len(&self) -> usize {
-        self.bytes.len()
-    }
-
-    /// Whether nothing stands twice or was moved.
-    fn in_order(&self) -> bool {
-        let known = self.origins.iter().filter(|origin| **origin != NOWHERE);
-        known.is_sorted()
-    }
-
-    fn range(&self, random: &mut Random, most: usize) -> Range<usize> {
-        let start = random.below(self.len());
-        start..self.len().min(start + 1 + random.below(most))
-    }
-
-    fn part(&self, range: Range<usize>) -> Mutant {
-        Mutant {
-            bytes: self.bytes[range.clone()].to_vec(),
-            origins: self.origins[range].to_vec(),
-        }
-    }
-
-    fn overwrite(&mut self, at: usize, bytes: &[u8]) {
-        for (offset, byte) in bytes.iter().enumerate() {
-            if let Some(old) = self.bytes.get_mut(at + offset)
-                && *old != *byte
-            {
-                *old = *byte;
-                self.origins[at + offset] = NOWHERE;
-            }
-        }
-    }
-
-    fn replace(&mut self, range: Range<usize>, other: Mutant) {
-        self.bytes.splice(range.clone(), other.bytes);
-        self.origins.splice(range, other.origins);
-    }
-
-    /// One of the accidents that happen to files.
-    fn damage(&mut self, random: &mut Random, other: &Mutant) {
-        if self.len() < 2 {
-            return;
-        }
-        match random.below(12) {
-            0 | 1 => {
-                for _ in 0..=random.below(4) {
-                    let at = random.below(self.len());
-                    let flipped = self.bytes[at] ^ 1 << random.below(8);
-                    self.overwrite(at, &[flipped]);
-                }
-            }
-            2 => {
-                let size = [64, 512, 4096][random.below(3)].min(self.len());
-                let at = random.below(self.len()) / size * size;
-                self.overwrite(at, &vec![0; size]);
-            }
-            3 => {
-                let range = self.range(random, 600);
-                self.overwrite(range.start, &vec![0; range.len()]);
-            }
-            4 => {
-                // A sector of something else, old or foreign.
-                let source = if random.below(2) == 0 { &*self } else { other };
-                let stale = source.part(source.range(random, 512));
-                let at = random.below(self.len()) & !63;
-                let end = self.len().min(at + stale.len());
-                let stale = stale.part(0..end - at);
-                self.replace(at..end, stale);
-            }
-            5 => {
-                let noise = random.bytes(16);
-                self.overwrite(random.below(self.bytes.len()), &noise);
-            }
-            6 => {
-                let len = random.below(self.len());
-                *self = self.part(0..len);
-            }
-            7 => {
-                let range = self.range(random, 900);
-                self.replace(range, Mutant::default());
-            }
-            8 => {
-                let copy = self.part(self.range(random, 2000));
-                let at = random.below(self.len());
-                self.replace(at..at, copy);
-            }
-            9 => {
-                // The front of one, the rest of another.
-                let at = random.below(self.len());
-                let from = random.below(other.len());
-                self.replace(at..self.len(), other.part(from..other.len()));
-            }
-            10 => {
-                let size = [64, 512][random.below(2)];
-                let mut woven = Mutant::default();
-                let (mut mine, mut theirs) = (0, 0);
-                while mine < self.len() {
-                    let end = self.len().min(mine + size);
-                    woven.replace(woven.len()..woven.len(), self.part(mine..end));
-                    mine = end;
-                    let end = other.len().min(theirs + size);
-                    woven.replace(woven.len()..woven.len(), other.part(theirs..end));
-                    theirs = end;
-                }
-                *self = woven;
-            }
-            _ => {
-                let (a, b) = (self.range(random, 512), self.range(random, 512));
-                if a.end <= b.start {
-                    let (first, second) = (self.part(a.clone()), self.part(b.clone()));
-                    self.replace(b, first);
-                    self.replace(a, second);
-                }
-            }
-        }
-    }
-}
-
-/// The originals, end to end, and their frames.
-struct Originals {
-    log: Log,
-    parts: Vec<Range<usize>>,
-    known: HashSet<Vec<u8>>,
-    by_start: HashMap<usize, usize>,
-}
-
-impl Originals {
-    fn new() -> Originals {
-        let parts = [
-            synth::appended(Run(7), 3, 40, 11),
-            synth::chunked(Run(8), 3, 40, 2048, 12),
-            synth::appended(Run(9), 1, 15, 13),
-        ];
-        let mut log = Log::new();
-        let mut ranges = Vec::new();
-        for part in &parts {
-            let start = log.bytes.len();
-            log.append(part);
-            ranges.push(start..log.bytes.len());
-        }
-        let known = log
-            .frames
-            .iter()
-            .map(|frame| log.bytes[frame.clone()].to_vec());
-        Originals {
-            known: known.collect(),
-            by_start: log
-                .frames
-                .iter()
-                .map(|frame| (frame.start, frame.end))
-                .collect(),
-            log,
-            parts: ranges,
-        }
-    }
-
-    fn mutant(&self, seed: u64) -> Mutant {
-        let mut random = Random::new(seed);
-        let part = |random: &mut Random| {
-            let part = self.parts[random.below(self.parts.len())].clone();
-            Mutant::of(&self.log.bytes, part)
-        };
-        let mut mutant = part(&mut random);
-        let other = part(&mut random);
-        for _ in 0..=random.below(3) {
-            mutant.damage(&mut random, &other);
-        }
-        mutant
-    }
-
-    /// Where frames of the originals stand whole.
-    fn intact(&self, mutant: &Mutant) -> Vec<Range<usize>> {
-        let mut intact = Vec::new();
-        for (at, origin) in mutant.origins.iter().enumerate() {
-            let Some(end) = self.by_start.get(&(*origin as usize)) else {
-                continue;
-            };
-            let len = end - *origin as usize;
-            let Some(origins) = mutant.origins.get(at..at + len) else {
-                continue;
-            };
-            if origins
-                .iter()
-                .zip(*origin..)
-                .all(|(found, wanted)| *found == wanted)
-            {
-                intact.push(at..at + len);
-            }
-        }
-        intact
-    }
-
-    fn check(&self, mutant: Mutant) {
-        let intact = self.intact(&mutant);
-        let frames = self.check_items(&mutant, &intact);
-        self.check_records(&mutant, &frames);
-    }
-
-    /// Each byte in one item; each whole frame given; nothing invented.
-    fn check_items(&self, mutant: &Mutant, intact: &[Range<usize>]) -> Vec<Range<usize>> {
-        let mut items = Items::of_bytes(&mutant.bytes);
-        let mut frames = BTreeSet::new();
-        let mut at = 0;
-        while let Some(item) = items.next().unwrap() {
-            let (start, end) = match item {
-                Item::Frame(frame) => {
-                    assert!(self.known.contains(frame.bytes), "a frame nobody wrote");
-                    assert_eq!(frame.bytes, &mutant.bytes[at..frame.end() as usize]);
-                    frames.insert((frame.offset as usize, frame.end() as usize));
-                    (frame.offset as usize, frame.end() as usize)
-                }
-                Item::Gap(gap) => (gap.offset as usize, gap.end() as usize),
-            };
-            assert_eq!(start, at);
-            let bytes = &mutant.bytes[start..end];
-            if let Item::Gap(gap) = item {
-                match gap.kind {
-                    GapKind::Padding => assert!(bytes.iter().all(|byte| *byte == 0)),
-                    GapKind::Torn(Torn::Cut) => assert_eq!(bytes[0], 0xc1),
-                    GapKind::Torn(_) => assert_eq!(bytes[0], 0),
-                    _ => assert!(bytes.iter().any(|byte| *byte != 0)),
-                }
-            }
-            at = end;
-        }
-        assert_eq!(at, mutant.len());
-        for frame in intact {
-            // A frame whose last bytes were deleted can be whole again by the first
-            // bytes of the next, if those are the same: then it came first, and
-            // the next has lost them.
-            let robbed = frames
-                .range(..(frame.start, 0))
-                .next_back()
-                .is_some_and(|(_, end)| *end > frame.start);
-            assert!(
-                robbed || frames.contains(&(frame.start, frame.end)),
-                "{frame:?} was missed"
-            );
-        }
-        frames.into_iter().map(|(start, end)| start..end).collect()
-    }
-
-    /// Records once each, in their threads' order, counted right; a clean file of
-    /// them that stays as it is.
-    fn check_records(&self, mutant: &Mutant, frames: &[Range<usize>]) {
-        let inputs = [Input::from_bytes("mutant", mutant.bytes.clone())];
-        let recovery = Recovery::of(&inputs).unwrap();
-        let account = &recovery.accounts()[0];
-        let tallies = [
-            account.frames,
-            account.padding,
-            account.torn,
-            account.damage,
-        ];
-        let bytes: u64 = tallies.iter().map(|tally| tally.bytes).sum();
-        assert_eq!(bytes, mutant.len() as u64);
-
-        let mut expected: BTreeMap<(Run, Sequence), &[u8]> = BTreeMap::new();
-        for range in frames {
-            let bytes = &mutant.bytes[range.clone()];
-            let frame = logdef_wire::frame::decode(bytes).unwrap();
-            let mut scratch = Vec::new();
-            let record = logdef_resync::decode(frame.body, &mut scratch).unwrap();
-            if let Some(identity) = synth::identity(&record) {
-                expected.insert(identity, bytes);
-            }
-        }
-        let merged = merged(&inputs, &recovery);
-        if account.suspect == 0 {
-            let found: BTreeSet<_> = merged.iter().map(|(identity, _)| *identity).collect();
-            assert!(
-                found.iter().eq(expected.keys()),
-                "other records than are whole"
-            );
-        }
-        assert_eq!(
-            merged.len(),
-            merged
-                .iter()
-                .map(|(it, _)| it)
-                .collect::<BTreeSet<_>>()
-                .len()
-        );
-        let mut last: HashMap<(Run, ThreadNumber), u64> = HashMap::new();
-        for ((run, sequence), bytes) in &merged {
-            assert_eq!(expected.get(&(*run, *sequence)), Some(&&bytes[..]));
-            let before = last.insert((*run, sequence.number()), sequence.count());
-            if mutant.in_order() {
-                assert!(before.is_none_or(|before| before < sequence.count()));
-            }
-        }
-        check_losses(&recovery, &merged);
-
-        let mut clean = Vec::new();
-        rewrite::recover(&inputs, &recovery, &mut NoImages, &mut clean).unwrap();
-        let inputs = [Input::from_bytes("clean", clean.clone())];
-        let recovery = Recovery::of(&inputs).unwrap();
-        let mut merged: Vec<_> = merged.iter().map(|(identity, _)| *identity).collect();
-        let mut again: Vec<_> = merged_identities(&inputs, &recovery).collect();
-        if !mutant.in_order() {
-            // What stood twice or in disorder had lanes of its own.
-            merged.sort_unstable();
-            again.sort_unstable();
-        }
-        assert_eq!(merged, again);
-        assert_eq!(recovery.accounts()[0].frames.bytes, clean.len() as u64);
-        let mut same = Vec::new();
-        rewrite::recover(&inputs, &recovery, &mut NoImages, &mut same).unwrap();
-        assert_eq!(same, clean);
-    }
-}
-
-type Merged = Vec<((Run, Sequence), Vec<u8>)>;
-
-fn merged(inputs: &[Input], recovery: &Recovery) -> Merged {
-    let mut merge = Merge::new(inputs, recovery, MergeOptions::default());
-    let mut merged = Vec::new();
-    while let Some(event) = merge.next().unwrap() {
-        let Event::Frame(frame) = event else {
-            continue;
-        };
-        let Some(Record::Data(data)) = frame.record() else {
-            panic!("only data was asked for");
-        };
-        let identity = data.run.zip(data.sequence).unwrap();
-        merged.push((identity, frame.bytes.to_vec()));
-    }
-    merged
-}
-
-fn merged_identities(
-    inputs: &[Input],
-    recovery: &Recovery,
-) -> impl Iterator<Item = (Run, Sequence)> + use<> {
-    merged(inputs, recovery)
-        .into_iter()
-        .map(|(identity, _)| identity)
-}
-
-/// The losses of each thread are what is missing between its records.
-fn check_losses(recovery: &Recovery, merged: &Merged) {
-    let mut counts: BTreeMap<(Run, ThreadNumber), BTreeSet<u64>> = BTreeMap::new();
-    for ((run, sequence), _) in merged {
-        let thread = counts.entry((*run, sequence.number())).or_default();
-        thread.insert(sequence.count());
-    }
-    let mut lost = 0;
-    for thread in recovery.threads() {
-        let Some(counts) = counts.get(&(thread.run, thread.number)) else {
-            continue;
-        };
-        let (first, last) = (*counts.first().unwrap(), *counts.last().unwrap());
-        assert_eq!((thread.first, thread.last), (first, last));
-        assert_eq!(thread.lost, last - first + 1 - counts.len() as u64);
-        lost += thread.lost;
-    }
-    assert_eq!(recovery.lost(), lost);
-    assert!(recovery.accounts()[0].lost() <= lost);
-}
+/// Damaged logs of one set of originals.
+const SERIES: u64 = 4096;
 
 #[test]
 fn no_accident_costs_more_than_it_touched() {
-    let originals = Originals::new();
-    let count = match std::env::var("LOGDEF_MUTANTS") {
-        Ok(count) => count.parse().unwrap(),
-        Err(_) if synth::slow() => 72_000,
-        Err(_) => 500,
+    let seeds = seeds();
+    let next = AtomicU64::new(seeds.start / SERIES);
+    let failed = Mutex::new(Vec::new());
+    let work = || {
+        loop {
+            let series = next.fetch_add(1, Ordering::Relaxed);
+            if series * SERIES >= seeds.end {
+                return;
+            }
+            let originals = Originals::new(series);
+            let first = (series * SERIES).max(seeds.start);
+            for seed in first..seeds.end.min((series + 1) * SERIES) {
+                let mutant = originals.mutant(&mut Random::new(seed));
+                if catch_unwind(AssertUnwindSafe(|| originals.check(mutant))).is_err() {
+                    failed.lock().unwrap().push(seed);
+                }
+            }
+        }
     };
-    for seed in 0..count {
-        let mutant = originals.mutant(seed);
-        let result = std::panic::catch_unwind(|| originals.check(mutant));
-        assert!(result.is_ok(), "seed {seed}");
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..cores {
+            scope.spawn(work);
+        }
+    });
+    let mut failed = failed.into_inner().unwrap();
+    failed.sort_unstable();
+    assert!(failed.is_empty(), "seeds {failed:?}");
+}
+
+fn seeds() -> Range<u64> {
+    let number = |text: &str| text.parse().expect("a number of damaged logs");
+    match std::env::var("LOGDEF_MUTANTS") {
+        Ok(seeds) => match seeds.split_once("..") {
+            Some((start, end)) => number(start)..number(end),
+            None => 0..number(&seeds),
+        },
+        Err(_) if synth::slow() => 0..72_000,
+        Err(_) => 0..500,
     }
 }

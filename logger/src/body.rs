@@ -435,16 +435,16 @@ fn argument(
     // by each argument before it.
     unsafe {
         match call.words.get(plan.caller_arg) {
-            Some((ArgKind::INT, word)) if plan.class != Class::Written => out.int(word as i64),
-            Some((ArgKind::UINT, word)) if plan.class != Class::Written => out.uint(word),
-            Some((ArgKind::DOUBLE, word)) if plan.class != Class::Written => {
+            Some((ArgKind::INT, word)) => out.int(word as i64),
+            Some((ArgKind::UINT, word)) => out.uint(word),
+            Some((ArgKind::DOUBLE, word)) => {
                 let [a, b, c, d, e, f, g, h] = word.to_be_bytes();
                 out.bytes([0xcb, a, b, c, d, e, f, g, h]);
             }
-            passed => {
+            _ => {
                 // A copy, so that `out` itself stays in registers.
                 let mut copy = out.rest();
-                other_argument(&mut copy, plan, passed, call, then)?;
+                other_argument(&mut copy, plan, call, then)?;
                 out.at = copy.at;
             }
         }
@@ -457,13 +457,12 @@ fn argument(
 fn other_argument(
     out: &mut Out<'_>,
     plan: &ArgPlan,
-    passed: Option<(ArgKind, u64)>,
     call: &Arguments<'_>,
     then: usize,
 ) -> Result<(), OutOfRoom> {
     // SAFETY: as in `argument`.
     unsafe {
-        match (plan.class, passed) {
+        match (plan.class, call.words.get(plan.caller_arg)) {
             (Class::Errno, _) => out.int(call.errno as i64),
             // Fewer arguments than the format has, which the compiler warned of;
             // or the place that `%n` would write to.

@@ -48,19 +48,19 @@ const STACK_FRAME: usize = 1024;
 pub unsafe extern "C" fn emit(site: &Site, kinds: *const u8, words: *const u64) {
     let process = process();
     let kinds = if kinds.is_null() { site.kinds() } else { kinds };
-    // SAFETY: by the caller.
-    let words = unsafe { Words::new(kinds, words, site.args()) };
-    match Quick::of(process, site, words) {
+    // SAFETY: by the caller. Made where it is used: it is to stay in registers.
+    let arguments = || unsafe { Words::new(kinds, words, site.args()) };
+    match Quick::of(process, site, arguments()) {
         Some(call) => {
             let counted = Counted::begin(call.thread);
             let mut written = call.write(counted.sequence);
             if written.is_err() {
-                written = in_full(process, site, words, Some(&counted));
+                written = in_full(process, site, arguments(), Some(&counted));
             }
             counted.end(written);
         }
         // What went wrong was counted.
-        None => drop(in_full(process, site, words, None)),
+        None => drop(in_full(process, site, arguments(), None)),
     }
 }
 
@@ -116,15 +116,14 @@ impl<'c> Quick<'c> {
         let mut buffer = [core::mem::MaybeUninit::uninit(); STACK_FRAME];
         let buffer = writable(&mut buffer);
         let head = head(self.process, self.thread, self.template, sequence);
-        let room = &mut buffer[HEADER_LEN..];
-        let (len, front) = body::encode(room, &head, &self.arguments).map_err(|_| Dropped)?;
-        let check = crc::check_after(&front, &room[..len]);
-        if check.holds_c1 && !record::masked::is_clean(&room[..len]) {
+        let (len, front) = body::encode(buffer, &head, &self.arguments).map_err(|_| Dropped)?;
+        let body = &buffer[..len];
+        let check = crc::check_after(&front, body);
+        if check.holds_c1 && !record::masked::is_clean(body) {
             return Err(Dropped);
         }
-        write_header(buffer, len, check.crc);
-        let frame = &buffer[..HEADER_LEN + len];
-        match self.process.sink.put_mapped(self.thread, frame, self.chunk) {
+        let sink = &self.process.sink;
+        match sink.put_mapped(self.thread, check.crc, body, self.chunk) {
             Put::Done(_) => Ok(()),
             _ => Err(Dropped),
         }

@@ -88,10 +88,10 @@ impl Sink {
         self.is_mapped().then(|| self.mapped.chunk(thread))?
     }
 
-    /// [`Sink::put`] of one frame into a [`Sink::mapped_chunk`].
+    /// [`Sink::put`] of one frame with this body into a [`Sink::mapped_chunk`].
     #[inline(always)]
-    pub fn put_mapped(&self, thread: &Thread, frame: &[u8], chunk: u32) -> Put {
-        self.mapped.put_frame(thread, frame, chunk)
+    pub fn put_mapped(&self, thread: &Thread, checksum: u32, body: &[u8], chunk: u32) -> Put {
+        self.mapped.put_frame(thread, checksum, body, chunk)
     }
 
     /// Puts the frames of one call where the thread writes; only into `chunk`, if

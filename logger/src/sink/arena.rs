@@ -130,73 +130,105 @@ impl Arena {
 }
 
 /// Stores the frames of one call into reserved memory, each so that it is
-/// whole or not there.
-///
-/// The lengths come first: a reader that meets a frame which was never
-/// finished knows where it ends. A frame's first byte comes last, with release
-/// order: whoever sees it sees all of the frame.
+/// whole or not there ([`publish_frame`]).
 ///
 /// # Safety
 ///
 /// `at` is valid for writes of `frames.len()` bytes that nobody else writes,
 /// and `frames` is a sequence of whole frames with short headers.
 pub(crate) unsafe fn publish(at: *mut u8, frames: &[u8]) {
-    let frame_len = |offset: usize| {
-        let len = [frames[offset + 8], frames[offset + 9]];
-        HEADER_LEN + u16::from_be_bytes(len) as usize
-    };
     let mut offset = 0;
-    while offset < frames.len() {
-        // SAFETY: bytes 6 to 9 of a whole frame within `frames`.
-        unsafe {
-            let from = frames.as_ptr().add(offset + RESERVED_OFFSET);
-            ptr::copy_nonoverlapping(from, at.add(offset + RESERVED_OFFSET), 4);
-        }
-        offset += frame_len(offset);
+    // All lengths before everything else: no frame is lost between two that a
+    // reader finds.
+    while let Some((_, body)) = split(&frames[offset..]) {
+        // SAFETY: a whole frame within `frames`.
+        unsafe { claim(at.add(offset), body.len()) };
+        offset += HEADER_LEN + body.len();
     }
-    // A signal handler, or the kill, must find the lengths before the rest.
     compiler_fence(Ordering::SeqCst);
     let mut offset = 0;
-    while offset < frames.len() {
-        let len = frame_len(offset);
-        // SAFETY: a whole frame within `frames`.
-        unsafe { publish_frame(at.add(offset), &frames[offset..offset + len]) };
-        offset += len;
+    while let Some((checksum, body)) = split(&frames[offset..]) {
+        // SAFETY: as above.
+        unsafe { publish_frame(at.add(offset), checksum, body) };
+        offset += HEADER_LEN + body.len();
     }
 }
 
-/// [`publish`] of one frame, of the length that `frame` has.
+/// The checksum and the body of the first of some frames.
+fn split(frames: &[u8]) -> Option<(u32, &[u8])> {
+    let (&[_, _, a, b, c, d, _, _, hi, lo], rest) = frames.split_first_chunk::<HEADER_LEN>()?;
+    let len = u16::from_be_bytes([hi, lo]) as usize;
+    Some((u32::from_be_bytes([a, b, c, d]), rest.get(..len)?))
+}
+
+/// Stores a frame into reserved memory.
+///
+/// Its length comes first: a reader that meets a frame which was never finished
+/// knows where it ends. Its first byte comes last, with release order: whoever
+/// sees it sees all of the frame.
 ///
 /// # Safety
 ///
-/// As for [`publish`].
+/// `at` is valid for writes of a frame with this body, which fits a short
+/// header, and nobody else writes there.
 #[inline(always)]
-pub(crate) unsafe fn publish_frame(at: *mut u8, frame: &[u8]) {
-    debug_assert!(frame.len() > PIECE);
-    let from = frame.as_ptr();
-    // SAFETY: all of it lies within the frame, which is longer than a piece: a
-    // header and the start of a map. The first byte is stored on its own, a byte
-    // is always aligned.
+pub(crate) unsafe fn publish_frame(at: *mut u8, checksum: u32, body: &[u8]) {
+    let [hi, _] = (body.len() as u16).to_be_bytes();
+    let [a, b, c, d] = checksum.to_be_bytes();
+    // SAFETY: all of it lies within the frame. The first byte is stored on its
+    // own, a byte is always aligned.
     unsafe {
-        let piece = |offset: usize| {
-            let bytes = from.add(offset).cast::<[u8; PIECE]>().read_unaligned();
-            at.add(offset).cast::<[u8; PIECE]>().write_unaligned(bytes);
-        };
-        ptr::copy_nonoverlapping(from.add(RESERVED_OFFSET), at.add(RESERVED_OFFSET), 4);
+        claim(at, body.len());
+        // A signal handler, or the kill, must find the length before the rest.
         compiler_fence(Ordering::SeqCst);
-        let last = frame.len() - PIECE;
-        let mut offset = 1;
-        while offset < last {
-            piece(offset);
-            offset += PIECE;
-        }
-        piece(last);
-        AtomicU8::from_ptr(at).store(*from, Ordering::Release);
+        copy(body, at.add(HEADER_LEN));
+        let header = [0xce, a, b, c, d, 0xc1, 0xda, hi];
+        at.add(1).cast::<[u8; 8]>().write_unaligned(header);
+        AtomicU8::from_ptr(at).store(0xc1, Ordering::Release);
     }
     // The call must not return before the last store is made.
     compiler_fence(Ordering::SeqCst);
 }
 
-/// Frames are copied in pieces of so many bytes: a call of `memcpy` would cost
-/// more than the copying.
-const PIECE: usize = 16;
+/// Stores the part of a frame's header from which its length is known.
+///
+/// # Safety
+///
+/// As for [`publish_frame`].
+#[inline(always)]
+unsafe fn claim(at: *mut u8, body_len: usize) {
+    let [hi, lo] = (body_len as u16).to_be_bytes();
+    // SAFETY: within the frame.
+    unsafe {
+        let at = at.add(RESERVED_OFFSET).cast::<[u8; 4]>();
+        at.write_unaligned([0xc1, 0xda, hi, lo]);
+    }
+}
+
+/// Copies in pieces of sixteen bytes, the last of which overlaps the one before:
+/// for the hundred bytes of a record a call of `memcpy` would cost more than the
+/// copying.
+///
+/// # Safety
+///
+/// `to` is valid for writes of as many bytes and overlaps nothing.
+#[inline(always)]
+unsafe fn copy(bytes: &[u8], to: *mut u8) {
+    const PIECE: usize = 16;
+    let from = bytes.as_ptr();
+    let Some(last) = bytes.len().checked_sub(PIECE) else {
+        // SAFETY: by the caller.
+        return unsafe { ptr::copy_nonoverlapping(from, to, bytes.len()) };
+    };
+    // SAFETY: each piece lies within the bytes.
+    let piece = |offset: usize| unsafe {
+        let piece = from.add(offset).cast::<[u8; PIECE]>().read_unaligned();
+        to.add(offset).cast::<[u8; PIECE]>().write_unaligned(piece);
+    };
+    let mut offset = 0;
+    while offset < last {
+        piece(offset);
+        offset += PIECE;
+    }
+    piece(last);
+}

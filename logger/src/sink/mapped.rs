@@ -25,6 +25,7 @@ use crate::sys::{self, Errno};
 use crate::thread::{Thread, own_add};
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use logdef_wire::frame::HEADER_LEN;
 
 const USED_BITS: u32 = 28;
 const SIZE_BITS: u32 = 4;
@@ -203,11 +204,11 @@ impl Mapped {
 
     /// Puts one frame into chunk `chunk`, if the thread still writes there.
     #[inline(always)]
-    pub fn put_frame(&self, thread: &Thread, frame: &[u8], chunk: u32) -> Put {
-        match self.take(thread, frame.len() as u64, Some(chunk)) {
+    pub fn put_frame(&self, thread: &Thread, checksum: u32, body: &[u8], chunk: u32) -> Put {
+        match self.take(thread, (HEADER_LEN + body.len()) as u64, Some(chunk)) {
             Ok((at, chunk)) => {
                 // SAFETY: taken for this frame.
-                unsafe { arena::publish_frame(at, frame) };
+                unsafe { arena::publish_frame(at, checksum, body) };
                 Put::Done(chunk)
             }
             Err(refusal) => refusal,

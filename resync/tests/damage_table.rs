@@ -56,8 +56,8 @@ fn accidents(log: &Log) -> Vec<Accident> {
         noise[at..at + 16].copy_from_slice(&random.bytes(16));
         noisy.push(at..at + 16);
     }
-    let half = len / 2 | 1;
-    let head = len / 3 | 1;
+    let half = (len / 2) | 1;
+    let head = (len / 3) | 1;
     let page = len / 2 / 4096 * 4096;
     let mut zeros = bytes.clone();
     zeros[page..page + 4096].fill(0);
@@ -66,12 +66,16 @@ fn accidents(log: &Log) -> Vec<Accident> {
     vec![
         ("intact", bytes.clone(), vec![]),
         ("noise", noise, noisy),
-        ("half", bytes[..half].to_vec(), vec![half..len]),
-        ("head missing", bytes[head..].to_vec(), vec![0..head]),
+        ("half", bytes[..half].to_vec(), one(half..len)),
+        ("head missing", bytes[head..].to_vec(), one(0..head)),
         ("twice", bytes.repeat(2), vec![]),
-        ("zeros", zeros, vec![page..page + 4096]),
-        ("deleted", deleted, vec![hole]),
+        ("zeros", zeros, one(page..page + 4096)),
+        ("deleted", deleted, one(hole)),
     ]
+}
+
+fn one(range: Range<usize>) -> Vec<Range<usize>> {
+    std::iter::once(range).collect()
 }
 
 /// What is read of a log, and what is said of the rest.
@@ -157,7 +161,11 @@ fn each_damage_costs_what_it_touched_as_the_readme_says() {
         assert_eq!(said, (lost, before, repeated), "{name}");
         assert_eq!(reading.gaps, gaps, "{name}");
         // Only the head had the format, which the program's image has too.
-        let without_text = if name == "head missing" { whole.len() } else { 0 };
+        let without_text = if name == "head missing" {
+            whole.len()
+        } else {
+            0
+        };
         assert_eq!(reading.without_text, without_text, "{name}");
         read_row += &format!(" {} |", grouped(whole.len() as u64));
         lost_row += &match name {

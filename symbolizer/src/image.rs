@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use logdef_wire::Svma;
+use logdef_wire::{Avma, Svma};
 
 use crate::address::AddressKind;
 use crate::call_site::{CallSite, CallSites};
@@ -15,10 +15,14 @@ use crate::elf::{Elf, Segment};
 use crate::error::Shown;
 use crate::fingerprint::Fingerprint;
 use crate::locator::Locator;
+use crate::maps::MappedCode;
 use crate::mini_debug_info;
 use crate::names::{Names, Symbolized};
 use crate::placement::{self, LogCall};
 use crate::pointers::Pointers;
+
+/// What loaders map files by.
+const PAGE: u64 = 4096;
 
 /// An executable, a shared library or the debug file of one, in memory. Can be shared by threads.
 pub struct Image {
@@ -145,6 +149,39 @@ impl Image {
         let found = self.with_names(|names| names.variable_at(address))?;
         let name = String::from_utf8_lossy(&found.name).into_owned();
         Some((demangle(&name).into_owned(), address.0 - found.address.0))
+    }
+
+    /// Where a function begins, by the name that linkers know it by.
+    pub fn symbol(&self, name: &str) -> Option<Svma> {
+        self.with_names(|names| names.address_of(name))
+    }
+
+    /// Whether the loader may choose where the image goes. If not, its load bias is zero.
+    pub fn is_movable(&self) -> bool {
+        self.elf.is_movable
+    }
+
+    /// The load bias if the image's first page was mapped at `start`, as debuggers and `/proc/PID/maps`
+    /// have it.
+    pub fn load_bias_from(&self, start: Avma) -> u64 {
+        let first = self
+            .elf
+            .segments
+            .iter()
+            .map(|segment| segment.address.0)
+            .min();
+        start.0.wrapping_sub(first.unwrap_or(0) & !(PAGE - 1))
+    }
+
+    /// The load bias if this was mapped of the image. `None` if no code stands there in the file.
+    pub fn load_bias_mapped(&self, mapped: &MappedCode) -> Option<u64> {
+        let segment = self.elf.segments.iter().find(|segment| {
+            let first = segment.file.start as u64 & !(PAGE - 1);
+            segment.executable && (first..segment.file.end as u64).contains(&mapped.file_offset)
+        })?;
+        let into = mapped.file_offset.wrapping_sub(segment.file.start as u64);
+        let svma = segment.address.0.wrapping_add(into);
+        Some(mapped.start.0.wrapping_sub(svma))
     }
 
     /// Whether `address` is in a segment of code.

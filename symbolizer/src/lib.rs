@@ -7,7 +7,7 @@
 //!   accepted only if its size and digest, or its build ID, are the ones wanted.
 //! - [`Image`] answers questions about one image: its log calls, the string at a link-time address,
 //!   the chain of (inlined) functions at a code address.
-//! - [`MarkupFilter`] and [`name_addresses`] do so for text of other origin: Fuchsia's symbolizer
+//! - [`MarkupFilter`] and [`TextFilter`] do so for text of other origin: Fuchsia's symbolizer
 //!   markup, and lines with raw addresses.
 //!
 //! Addresses are *SVMAs* throughout: stated virtual memory addresses, as the linker wrote them into
@@ -52,6 +52,7 @@ mod fingerprint;
 mod image;
 mod limits;
 mod locator;
+mod maps;
 mod markup;
 mod meter;
 mod mini_debug_info;
@@ -76,7 +77,8 @@ pub use image::{Image, Proof};
 pub use limits::Limits;
 pub use locator::{Locator, Options};
 pub use logdef_wire::Svma;
+pub use maps::MappedCode;
 pub use markup::MarkupFilter;
 pub use names::{Source, StackFrame, Symbolized};
 pub use placement::LogCall;
-pub use text::{Loaded, name_addresses};
+pub use text::{FindImage, Loaded, TextFilter};

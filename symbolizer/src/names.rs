@@ -183,6 +183,15 @@ impl Names {
             .find_map(|(elf, symbols)| symbols.find(elf, probe))
     }
 
+    /// Where the function with this linkage name begins.
+    pub fn address_of(&self, name: &str) -> Option<Svma> {
+        let named = |table| {
+            let mut files = self.symbol_files.iter();
+            files.find_map(|elf| Symbols::address_of(elf, table, name))
+        };
+        named(Table::Dynamic).or_else(|| named(Table::Full))
+    }
+
     /// The variable around `address`.
     pub fn variable_at(&self, address: Svma) -> Option<Symbol> {
         let variables = self

@@ -69,6 +69,21 @@ impl Symbols {
         Symbols { entries, table }
     }
 
+    /// Where the function of this name begins.
+    pub fn address_of(elf: &Elf, table: Table, name: &str) -> Option<Svma> {
+        let file = elf.object().ok()?;
+        let mut symbols = match table {
+            Table::Full => file.symbols(),
+            Table::Dynamic => file.dynamic_symbols(),
+        };
+        let is_it = |symbol: &object::Symbol<'_, '_>| {
+            !symbol.is_undefined()
+                && rank(symbol.flags(), Kind::Function).is_some()
+                && symbol.name_bytes() == Ok(name.as_bytes())
+        };
+        symbols.find(is_it).map(|symbol| Svma(symbol.address()))
+    }
+
     /// The symbol around `probe`.
     pub fn find(&self, elf: &Elf, probe: Svma) -> Option<Symbol> {
         /// Functions may contain other symbols; how many of those to look behind.

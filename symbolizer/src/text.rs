@@ -1,7 +1,13 @@
-//! Plain text with raw addresses, as crash handlers print them, and the images they lie in, as the
-//! user names them. Each address that belongs to an image is followed by what is there.
+//! Plain text with addresses, as crash handlers print them. Each address that belongs to an image is
+//! followed by what is there. Two forms are understood:
+//!
+//! - hexadecimal numbers after `0x` that lie in code of an image whose place is known;
+//! - what glibc's `backtrace_symbols` prints: `path(+0x1234) [0x55…]`, `path(symbol+0x12) [0x55…]`,
+//!   and for programs that are not position-independent `path() [0x401234]` and `path[0x401234]`.
+//!   These name the image themselves, so its place need not be known.
 
-use std::fmt::Write;
+use std::collections::HashMap;
+use std::fmt::{self, Write};
 use std::sync::Arc;
 
 use logdef_wire::Svma;
@@ -20,42 +26,170 @@ pub struct Loaded {
     pub load_bias: u64,
 }
 
-/// `line` with names after the addresses in it. An address is a hexadecimal number after `0x` that
-/// lies in code of one of `images`; `kind` says what such addresses are taken for.
-pub fn name_addresses(line: &str, images: &[Loaded], kind: AddressKind) -> String {
-    let mut named = String::with_capacity(line.len());
-    let mut rest = line;
-    while let Some((before, digits, after)) = next_address(rest) {
-        named.push_str(before);
-        named.push_str("0x");
-        named.push_str(digits);
-        if let Some(names) = u64::from_str_radix(digits, 16)
-            .ok()
-            .and_then(|address| names(address, images, kind))
-        {
-            named.push_str(&names);
-        }
-        rest = after;
-    }
-    named.push_str(rest);
-    named
+/// Finds the image that a text calls by this path.
+pub type FindImage<'a> = Box<dyn FnMut(&str) -> Option<Arc<Image>> + 'a>;
+
+/// Names the addresses in lines of text.
+pub struct TextFilter<'a> {
+    images: Vec<Loaded>,
+    kind: AddressKind,
+    find: FindImage<'a>,
+    found: HashMap<String, Option<Arc<Image>>>,
 }
 
-/// What is at `address`, in angle brackets, innermost first.
-fn names(address: u64, images: &[Loaded], kind: AddressKind) -> Option<String> {
-    images.iter().find_map(|loaded| {
-        let svma = Svma(address.wrapping_sub(loaded.load_bias));
-        if !loaded.image.is_code(kind.probe(svma)) {
+/// Most paths in a text to look for.
+const PATHS: usize = 4096;
+
+impl<'a> TextFilter<'a> {
+    /// A filter that knows where `images` are, and takes addresses for what `kind` says.
+    pub fn new(images: Vec<Loaded>, kind: AddressKind) -> TextFilter<'a> {
+        TextFilter {
+            images,
+            kind,
+            find: Box::new(|_| None),
+            found: HashMap::new(),
+        }
+    }
+
+    /// Lets the filter look for images that a text names. Paths in a text are whatever its writer
+    /// wants: `find` decides which may be opened.
+    pub fn with_images(mut self, find: FindImage<'a>) -> TextFilter<'a> {
+        self.find = find;
+        self
+    }
+
+    /// `line` with names after the addresses in it.
+    pub fn line(&mut self, line: &str) -> String {
+        let mut named = String::with_capacity(line.len());
+        let mut rest = line;
+        while let Some((before, digits, after)) = next_address(rest) {
+            named.push_str(before);
+            named.push_str("0x");
+            named.push_str(digits);
+            rest = after;
+            let Ok(address) = u64::from_str_radix(digits, 16) else {
+                continue;
+            };
+            if let Some(place) = Place::around(before, after)
+                && let Some(names) = self.names_at(&place, address)
+            {
+                named.push_str(&rest[..place.ends]);
+                rest = &rest[place.ends..];
+                named.push_str(&names);
+            } else if let Some(names) = self.names_of(address) {
+                named.push_str(&names);
+            }
+        }
+        named.push_str(rest);
+        named
+    }
+
+    /// What is at an address of the process.
+    fn names_of(&self, address: u64) -> Option<String> {
+        self.images.iter().find_map(|loaded| {
+            let svma = Svma(address.wrapping_sub(loaded.load_bias));
+            names(&loaded.image, svma, self.kind)
+        })
+    }
+
+    /// What is at a place in an image that the text names.
+    fn names_at(&mut self, place: &Place<'_>, number: u64) -> Option<String> {
+        let image = self.image(place.path)?;
+        let svma = match place.from {
+            From::Start => Svma(number),
+            From::Symbol(name) => Svma(image.symbol(name)?.0.wrapping_add(number)),
+            From::Nowhere if image.is_movable() => return None,
+            From::Nowhere => Svma(number),
+        };
+        names(&image, svma, self.kind)
+    }
+
+    fn image(&mut self, path: &str) -> Option<Arc<Image>> {
+        if let Some(found) = self.found.get(path) {
+            return found.clone();
+        }
+        if self.found.len() >= PATHS {
             return None;
         }
-        let found = loaded.image.symbolize(svma, kind);
-        let mut names = String::new();
-        for (index, frame) in found.frames().iter().enumerate() {
-            let before = if index == 0 { " <" } else { ", inlined into " };
-            write!(names, "{before}{}", Shown(frame)).ok()?;
+        let found = (self.find)(path);
+        self.found.insert(path.to_owned(), found.clone());
+        found
+    }
+}
+
+impl fmt::Debug for TextFilter<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TextFilter")
+            .field("images", &self.images)
+            .field("kind", &self.kind)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What stands around a number in the lines of `backtrace_symbols`.
+#[derive(Debug, PartialEq, Eq)]
+struct Place<'t> {
+    path: &'t str,
+    from: From<'t>,
+    /// Where the place ends, in bytes after the number.
+    ends: usize,
+}
+
+/// What the number counts from.
+#[derive(Debug, PartialEq, Eq)]
+enum From<'t> {
+    /// Where the image is loaded.
+    Start,
+    /// A symbol.
+    Symbol(&'t str),
+    /// Nothing: it is an address in the process.
+    Nowhere,
+}
+
+impl<'t> Place<'t> {
+    fn around(before: &'t str, after: &'t str) -> Option<Place<'t>> {
+        if let Some(before) = before.strip_suffix('+')
+            && let Some(behind) = after.strip_prefix(')')
+        {
+            let (path, symbol) = before.rsplit_once('(')?;
+            let from = match symbol {
+                "" => From::Start,
+                symbol => From::Symbol(symbol),
+            };
+            // The address in brackets says the same again.
+            let again = behind.strip_prefix(' ').unwrap_or(behind);
+            let again = again.strip_prefix("[0x").and_then(|it| it.split_once(']'));
+            let ends = after.len() - again.map_or(behind, |(_, rest)| rest).len();
+            let path = last_word(path)?;
+            return Some(Place { path, from, ends });
         }
-        (!names.is_empty()).then(|| names + ">")
-    })
+        let path = before.strip_suffix('[')?;
+        let path = path.strip_suffix("() ").unwrap_or(path);
+        after.starts_with(']').then_some(Place {
+            path: last_word(path)?,
+            from: From::Nowhere,
+            ends: 1,
+        })
+    }
+}
+
+fn last_word(text: &str) -> Option<&str> {
+    let mut words = text.rsplit(char::is_whitespace);
+    words.next().filter(|word| !word.is_empty())
+}
+
+/// What is at an address of an image, in angle brackets, innermost first.
+fn names(image: &Image, svma: Svma, kind: AddressKind) -> Option<String> {
+    if !image.is_code(kind.probe(svma)) {
+        return None;
+    }
+    let found = image.symbolize(svma, kind);
+    let mut names = String::new();
+    for (index, frame) in found.frames().iter().enumerate() {
+        let before = if index == 0 { " <" } else { ", inlined into " };
+        write!(names, "{before}{}", Shown(frame)).ok()?;
+    }
+    (!names.is_empty()).then(|| names + ">")
 }
 
 /// Splits `text` around the digits of its first hexadecimal number, from the `0x` on. What
@@ -97,6 +231,35 @@ mod tests {
     #[test]
     fn without_images_a_line_stays_as_it_is() {
         let line = "crash at 0x1234 (0xffffffffffffffff)";
-        assert_eq!(name_addresses(line, &[], AddressKind::Exact), line);
+        assert_eq!(
+            TextFilter::new(Vec::new(), AddressKind::Exact).line(line),
+            line
+        );
+    }
+
+    #[test]
+    fn the_lines_of_backtrace_symbols_are_taken_apart() {
+        let place = |line| {
+            let (before, _, after) = next_address(line).unwrap();
+            Place::around(before, after)
+        };
+        let found = |path, from, ends| Some(Place { path, from, ends });
+        assert_eq!(
+            place("#1 ./prog(+0x1234) [0x5555] x"),
+            found("./prog", From::Start, ") [0x5555]".len())
+        );
+        assert_eq!(
+            place("/lib/c.so(qsort_r+0x12)"),
+            found("/lib/c.so", From::Symbol("qsort_r"), 1)
+        );
+        assert_eq!(
+            place("prog(main+0x1)[0x5555]"),
+            found("prog", From::Symbol("main"), ")[0x5555]".len())
+        );
+        assert_eq!(place("prog() [0x401]"), found("prog", From::Nowhere, 1));
+        assert_eq!(place("x prog[0x401]"), found("prog", From::Nowhere, 1));
+        assert_eq!(place("(+0x1)"), None);
+        assert_eq!(place("prog [0x401]"), None);
+        assert_eq!(place("at 0x401"), None);
     }
 }

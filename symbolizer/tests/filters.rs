@@ -5,8 +5,9 @@ mod support;
 use std::sync::Arc;
 
 use logdef_symbolizer::{
-    AddressKind, Loaded, Locator, MarkupFilter, Options, Svma, name_addresses,
+    AddressKind, Loaded, Locator, MappedCode, MarkupFilter, Options, Svma, TextFilter,
 };
+use logdef_wire::Avma;
 use support::{address_of, chain, compile, symbol};
 
 #[test]
@@ -77,7 +78,7 @@ fn raw_addresses_in_text_are_followed_by_names() {
     let (outer, _) = symbol(&path, "outer");
     let text = address_of(&path, &image, "first entry");
     let bias = 0x7f00_0000_0000_u64;
-    let loaded = [Loaded {
+    let loaded = vec![Loaded {
         image: Arc::new(image),
         load_bias: bias,
     }];
@@ -86,9 +87,83 @@ fn raw_addresses_in_text_are_followed_by_names() {
         bias + outer.0,
         bias + text.0
     );
-    let named = name_addresses(&line, &loaded, AddressKind::Exact);
+    let named = TextFilter::new(loaded, AddressKind::Exact).line(&line);
     let (before, after) = named.split_once(" <outer ").unwrap();
     assert_eq!(before, format!("pc {:#x}", bias + outer.0));
     assert!(after.contains("chain.c:17"), "{named}");
     assert!(after.ends_with(&format!(">, string {:#x}, elsewhere 0x10", bias + text.0)));
+}
+
+/// What glibc itself prints, for a program that moves and one that does not.
+#[test]
+fn what_backtrace_symbols_prints_is_followed_by_names() {
+    let dir = tempfile::tempdir().unwrap();
+    for flags in [
+        "-O0 -g -pie -fPIE",
+        "-O0 -g -pie -fPIE -rdynamic",
+        "-O0 -g -no-pie -fno-pie",
+    ] {
+        let path = compile(dir.path(), "gcc", flags, "crash.c", "crash");
+        let printed = support::run(dir.path(), "./crash", &[]);
+        let image = Arc::new(support::open(&path));
+        let mut filter = TextFilter::new(Vec::new(), AddressKind::ReturnAddress)
+            .with_images(Box::new(|path| (path == "./crash").then(|| image.clone())));
+        let named: Vec<String> = printed.lines().map(|line| filter.line(line)).collect();
+        for (line, place) in [
+            (0, "innermost DIR/crash.c:8"),
+            (1, "outer DIR/crash.c:16"),
+            (2, "main DIR/crash.c:20"),
+        ] {
+            let place = place.replace("DIR", support::program("").to_str().unwrap());
+            let place = place.replace("//", "/");
+            assert!(
+                named[line].contains(&format!(" <{place}")),
+                "{flags}: {named:#?}"
+            );
+            assert!(named[line].starts_with(printed.lines().nth(line).unwrap()));
+        }
+    }
+}
+
+/// The same program's own list of mappings says where its images are.
+#[test]
+fn raw_addresses_are_named_by_the_mappings_of_the_process() {
+    let dir = tempfile::tempdir().unwrap();
+    for flags in [
+        "-O0 -g -pie -fPIE",
+        "-O0 -g -no-pie -fno-pie",
+        "-O0 -g -pie -fPIE -fuse-ld=lld",
+    ] {
+        if flags.ends_with("lld") && !support::have("ld.lld") {
+            continue;
+        }
+        let path = compile(dir.path(), "gcc", flags, "crash.c", "crash");
+        let printed = support::run(dir.path(), "./crash", &["maps"]);
+        let path = path.canonicalize().unwrap();
+        let image = Arc::new(support::open(&path));
+        let (raw, maps) = printed.split_once("\n\n").unwrap();
+        let first = maps.lines().find(|line| line.ends_with("/crash")).unwrap();
+        let first = u64::from_str_radix(first.split('-').next().unwrap(), 16).unwrap();
+        let mapped = MappedCode::list(maps);
+        let ours = mapped
+            .iter()
+            .find(|code| code.path == path.to_str().unwrap());
+        let load_bias = image.load_bias_mapped(ours.unwrap()).unwrap();
+        assert_eq!(load_bias, image.load_bias_from(Avma(first)), "{flags}");
+        assert_eq!(load_bias == 0, flags.contains("-no-pie"));
+        let mut filter = TextFilter::new(
+            vec![Loaded { image, load_bias }],
+            AddressKind::ReturnAddress,
+        );
+        let named = filter.line(raw);
+        for place in [
+            " <innermost ",
+            "crash.c:8:",
+            " <outer ",
+            "crash.c:16:",
+            " <main ",
+        ] {
+            assert!(named.contains(place), "{flags}: no {place} in {named}");
+        }
+    }
 }

@@ -4,7 +4,7 @@ use crate::condition::Condition;
 use crate::filter::Site;
 use crate::when::{self, Moment};
 use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand, ValueEnum};
-use logdef_wire::Level;
+use logdef_wire::{Avma, Level};
 use regex::bytes::Regex;
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -56,7 +56,7 @@ pub enum Verb {
     Fxt(Fxt),
     /// List the log calls in a program or library, also those never reached
     Sites(Sites),
-    /// Put names to addresses in text: Fuchsia's symbolizer markup
+    /// Put names to the addresses in a log, in text or in Fuchsia's symbolizer markup
     Symbolize(Symbolize),
     /// Print completions for a shell
     Completions {
@@ -135,6 +135,9 @@ pub struct View {
     /// Say where formats and file names come from, where it is not the log
     #[arg(long)]
     pub provenance: bool,
+    /// In text for people, make source lines links that terminals follow
+    #[arg(long)]
+    pub hyperlinks: bool,
     /// Show neighbours from the same call site as one
     #[arg(long)]
     pub fold: bool,
@@ -300,12 +303,59 @@ pub enum Listing {
 }
 
 #[derive(Debug, ClapArgs)]
+#[command(after_help = SYMBOLIZE)]
 pub struct Symbolize {
-    /// Text files; `-`, or nothing, is standard input
+    /// Logs or text files; `-`, or nothing, is standard input
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
     #[command(flatten)]
     pub images: Images,
+    /// Text: a program or library, and where its first byte was mapped (without
+    /// it, addresses are those of the file)
+    #[arg(long, value_parser = ImageAt::parse, value_name = "PATH[@BASE]")]
+    pub image: Vec<ImageAt>,
+    /// Text: where images were mapped, a copy of /proc/PID/maps
+    #[arg(long, value_name = "FILE")]
+    pub maps: Option<PathBuf>,
+    /// Text: where images are mapped in a process that runs
+    #[arg(long, value_name = "PID")]
+    pub pid: Option<u32>,
+    /// Text: addresses are those of instructions, not the ones calls return to
+    #[arg(long)]
+    pub exact: bool,
+    /// Log: make source lines links that terminals follow
+    #[arg(long)]
+    pub hyperlinks: bool,
+}
+
+const SYMBOLIZE: &str = "\
+Of a log, the records with backtraces are shown, with all names. In text, names follow
+hexadecimal numbers (0x…) that lie in code of an image whose place is known by --image,
+--maps or --pid, and what glibc's backtrace_symbols prints: path(+0x12) [0x…]. Paths in a
+text are looked for in the directories of --image-dir, then as they stand.";
+
+/// An image and where it was mapped.
+#[derive(Clone, Debug)]
+pub struct ImageAt {
+    pub path: PathBuf,
+    pub base: Option<Avma>,
+}
+
+impl ImageAt {
+    fn parse(text: &str) -> Result<ImageAt, String> {
+        let Some((path, base)) = text.rsplit_once('@') else {
+            let path = text.into();
+            return Ok(ImageAt { path, base: None });
+        };
+        let digits = base.trim_start_matches("0x");
+        match u64::from_str_radix(digits, 16) {
+            Ok(base) => Ok(ImageAt {
+                path: path.into(),
+                base: Some(Avma(base)),
+            }),
+            Err(_) => Err(format!("{base} is no address: try {path}@0x7f0012340000")),
+        }
+    }
 }
 
 #[derive(Debug, ClapArgs)]
@@ -494,6 +544,16 @@ mod tests {
         assert_eq!(verb_at(&["logdef"]), Some(1));
         assert_eq!(verb_at(&["logdef", "check", "app.log"]), None);
         assert_eq!(verb_at(&["logdef", "--help"]), None);
+    }
+
+    #[test]
+    fn an_image_may_come_with_its_place() {
+        let parse = |text| ImageAt::parse(text).map(|image| (image.path, image.base));
+        let place = |path: &str, base| Ok((PathBuf::from(path), base));
+        assert_eq!(parse("a/prog"), place("a/prog", None));
+        assert_eq!(parse("p@0x7f00"), place("p", Some(Avma(0x7f00))));
+        assert_eq!(parse("a@b@7f00"), place("a@b", Some(Avma(0x7f00))));
+        assert!(parse("prog@here").is_err());
     }
 
     #[test]

@@ -20,6 +20,7 @@ mod filter;
 mod folded;
 mod follow;
 mod fxt;
+mod hyperlink;
 mod import;
 mod json;
 mod log;

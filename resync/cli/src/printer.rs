@@ -43,6 +43,7 @@ impl Printer {
                 time: args.time,
                 backtrace: args.backtrace,
                 provenance: args.provenance,
+                hyperlinks: args.hyperlinks,
             }),
             json: json::Writer::default(),
             tabular: tabular::Writer::default(),

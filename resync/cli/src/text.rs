@@ -3,6 +3,7 @@
 use crate::args::{Backtrace, TimeForm};
 use crate::clock::{self, Clock};
 use crate::escape;
+use crate::hyperlink;
 use crate::json::push_number;
 use anstyle::{AnsiColor, Style};
 use logdef_resync::{Function, Provenance, Resolved, StackEntry, Text};
@@ -25,6 +26,7 @@ pub struct Look {
     pub time: TimeForm,
     pub backtrace: Backtrace,
     pub provenance: bool,
+    pub hyperlinks: bool,
 }
 
 /// Writes records, and remembers what the next is likely to share.
@@ -63,7 +65,12 @@ impl Writer {
             push_number(sequence.number().0, out);
         }
         out.extend_from_slice(b"] ");
-        place(record, out);
+        match record.file.bytes {
+            Some(file) if self.look.hyperlinks => {
+                hyperlink::push(file, data.line, out, |out| place(record, out));
+            }
+            _ => place(record, out),
+        }
         out.extend_from_slice(b": ");
         self.rest(record, out);
         self.stack(stack, out);
@@ -230,11 +237,28 @@ impl Writer {
         }
     }
 
+    fn push_function(&self, function: &Function, out: &mut Vec<u8>) {
+        let name = function.function.as_deref().unwrap_or("?");
+        escape::push(name.as_bytes(), out);
+        let Some(file) = &function.file else { return };
+        out.extend_from_slice(b" at ");
+        let place = |out: &mut Vec<u8>| {
+            escape::push(file.as_bytes(), out);
+            if let Some(line) = function.line {
+                let _ = write!(out, ":{line}");
+            }
+        };
+        match self.look.hyperlinks {
+            true => hyperlink::push(file.as_bytes(), function.line.map(u64::from), out, place),
+            false => place(out),
+        }
+    }
+
     /// One address: a line for each function, inlined ones first.
     fn stack_entry(&self, number: usize, entry: &StackEntry, out: &mut Vec<u8>) {
         for function in &*entry.functions {
             let _ = write!(out, "    #{number:<2} ");
-            push_function(function, out);
+            self.push_function(function, out);
             if function.inlined {
                 out.extend_from_slice(b" (inlined)");
             } else if self.look.backtrace == Backtrace::Full {
@@ -295,18 +319,6 @@ fn is_bottom(entry: &StackEntry) -> bool {
             }
         })
     })
-}
-
-fn push_function(function: &Function, out: &mut Vec<u8>) {
-    let name = function.function.as_deref().unwrap_or("?");
-    escape::push(name.as_bytes(), out);
-    if let Some(file) = &function.file {
-        out.extend_from_slice(b" at ");
-        escape::push(file.as_bytes(), out);
-        if let Some(line) = function.line {
-            let _ = write!(out, ":{line}");
-        }
-    }
 }
 
 fn push_image(entry: &StackEntry, out: &mut Vec<u8>) {

@@ -79,6 +79,7 @@ mod resolve;
 pub mod rewrite;
 mod scan;
 mod sequences;
+mod spans;
 pub mod split;
 mod suspect;
 mod tables;
@@ -96,6 +97,7 @@ pub use merge::{Event, Merge, MergeOptions, MergedFrame};
 pub use recover::{Options, Recovery};
 pub use resolve::{Resolved, Resolver, StackEntry, Text, push_value};
 pub use scan::Work;
+pub use spans::{OpenSpan, Spans, span_id};
 pub use tables::{
     BacktraceEntry, Conflict, Image, ModuleEntry, Place, Provenance, RunInfo, StringId,
     StringLookup, Tables, Thread,

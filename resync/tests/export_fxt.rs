@@ -2,10 +2,17 @@
 
 mod synth;
 
-use logdef_fuchsia::fxt::{Item, Record as FxtRecord, Records};
-use logdef_resync::export::fxt::{Exporter, Form, Options};
+use logdef_fuchsia::fxt::{
+    Argument, EventKind, Item, MAX_LOG_LEN, ObjectKind, Record as FxtRecord, Records, Resolved,
+    Tracker, Value as Typed,
+};
+use logdef_resync::export::fxt::{Exporter, Forms, Options};
+use logdef_resync::{BacktraceEntry, Place, StackEntry, Tables};
 use logdef_resync::{Event, Input, Merge, MergeOptions, Recovery, Resolver};
-use logdef_wire::{Record, Run};
+use logdef_wire::msgpack::{Array, Encoder, Map};
+use logdef_wire::record::{Data, Kind};
+use logdef_wire::{Avma, Level, Record, Run, Sequence, ThreadNumber};
+use std::borrow::Cow;
 
 fn export(log: Vec<u8>, options: Options) -> Vec<u8> {
     let inputs = [Input::from_bytes("log", log)];
@@ -26,31 +33,299 @@ fn export(log: Vec<u8>, options: Options) -> Vec<u8> {
     exporter.finish().unwrap()
 }
 
-#[test]
-fn every_record_is_a_log_record_and_an_instant() {
-    let log = synth::chunked(Run(7), 3, 60, 4096, 5);
-    for (form, logs, events) in [
-        (Form::Log, 60, 0),
-        (Form::Instant, 0, 60),
-        (Form::Both, 60, 60),
-    ] {
-        let mut options = Options::default();
-        options.form = form;
-        let trace = export(log.bytes.clone(), options);
-        let (mut found_logs, mut found_events, mut named) = (0, 0, 0);
-        for item in Records::new(&trace) {
-            let Item::Record(located) = item else {
-                panic!("{item:?}");
+fn options(log: bool, instant: bool, perfetto: bool) -> Options {
+    let mut options = Options::default();
+    options.forms = Forms {
+        log,
+        instant,
+        perfetto,
+    };
+    options
+}
+
+/// Each record of a trace, spelled out; nothing may be odd about it.
+fn read(trace: &[u8], mut with: impl FnMut(&FxtRecord<Resolved<'_>>)) {
+    let mut tracker = Tracker::new();
+    for item in Records::new(trace) {
+        let Item::Record(located) = item else {
+            panic!("{item:?}");
+        };
+        assert_eq!(tracker.track(&located), []);
+        with(&tracker.resolve(&located.record));
+    }
+    let mut report = Vec::new();
+    let checked =
+        logdef_fuchsia::fxt::check(trace, &mut report, logdef_fuchsia::fxt::Format::Text).unwrap();
+    assert!(checked.is_clean(), "{}", String::from_utf8_lossy(&report));
+}
+
+/// The trace of single records, given by hand.
+fn export_all(records: &[Data<'_>], options: Options, stack: &[StackEntry]) -> Vec<u8> {
+    let tables = Tables::new(1 << 20);
+    let mut resolver = Resolver::without_images(&tables);
+    let mut exporter = Exporter::new(Vec::new(), options).unwrap();
+    let place = Place {
+        input: 0,
+        offset: 0,
+    };
+    for data in records {
+        let resolved = resolver.resolve(data, place);
+        exporter.record(&resolved, stack).unwrap();
+    }
+    exporter.finish().unwrap()
+}
+
+fn data<'a>(text: &'a [u8], time: u64) -> Data<'a> {
+    Data {
+        format_text: Some(text),
+        file_text: Some(b"src/a.c"),
+        line: Some(7),
+        level: Some(Level::WARN),
+        run: Some(Run(9)),
+        sequence: Some(Sequence::new(ThreadNumber(0), time)),
+        time: Some(time),
+        ..Data::default()
+    }
+}
+
+/// Name, kind, and arguments as text.
+type Told = (String, EventKind<u64>, Vec<(String, String)>);
+
+fn events(trace: &[u8]) -> Vec<Told> {
+    let mut events = Vec::new();
+    read(trace, |record| {
+        if let FxtRecord::Event(event) = record {
+            let text = |arg: &Argument<'_, Cow<'_, str>>| {
+                let value = match &arg.value {
+                    Typed::Text(text) => text.to_string(),
+                    other => format!("{other:?}"),
+                };
+                (arg.name.to_string(), value)
             };
-            match located.record {
-                FxtRecord::Log(_) => found_logs += 1,
-                FxtRecord::Event(_) => found_events += 1,
-                FxtRecord::KernelObject(_) => named += 1,
-                _ => {}
-            }
+            let kind = event.kind.map_time(|time| time.ticks.0);
+            let args = event.args.iter().map(text).collect();
+            events.push((event.name.to_string(), kind, args));
         }
+    });
+    events
+}
+
+#[test]
+fn every_record_has_the_forms_that_were_asked_for() {
+    let log = synth::chunked(Run(7), 3, 60, 4096, 5);
+    for (log_form, instant, perfetto) in [
+        (true, false, false),
+        (false, true, false),
+        (true, true, false),
+        (false, false, true),
+        (true, true, true),
+    ] {
+        let trace = export(log.bytes.clone(), options(log_form, instant, perfetto));
+        let (mut logs, mut events, mut named, mut blobs) = (0, 0, 0, 0);
+        read(&trace, |record| match record {
+            FxtRecord::Log(_) => logs += 1,
+            FxtRecord::Event(_) => events += 1,
+            FxtRecord::KernelObject(_) => named += 1,
+            FxtRecord::Blob(_) => blobs += 1,
+            _ => {}
+        });
         assert!(trace.windows(14).any(|text| text == b"record 0 says "));
-        assert_eq!((found_logs, found_events), (logs, events));
+        let if_asked = |form| if form { 60 } else { 0 };
+        assert_eq!((logs, events), (if_asked(log_form), if_asked(instant)));
+        assert_eq!(blobs > 0, perfetto);
         assert_eq!(named, 4, "one process and three threads");
+    }
+}
+
+#[test]
+fn processes_threads_and_providers_have_their_names() {
+    let log = synth::chunked(Run(7), 2, 10, 4096, 5);
+    let trace = export(log.bytes, Options::default());
+    let (mut providers, mut objects) = (Vec::new(), Vec::new());
+    read(&trace, |record| match record {
+        FxtRecord::Metadata(logdef_fuchsia::fxt::Metadata::ProviderInfo { name, .. }) => {
+            providers.push(name.to_string());
+        }
+        FxtRecord::KernelObject(object) => {
+            let is_process = object.kind == ObjectKind::PROCESS;
+            objects.push((is_process, object.koid.0, object.name.to_string()));
+        }
+        FxtRecord::Initialization(init) => assert_eq!(init.ticks_per_second, 1_000_000_000),
+        _ => {}
+    });
+    assert_eq!(providers, ["example"]);
+    objects.sort();
+    assert_eq!(objects.len(), 3);
+    assert_eq!(objects[0].1, 1000, "{objects:?}");
+    assert_eq!((objects[2].0, objects[2].1), (true, 7));
+    assert_eq!(objects[2].2, "example");
+}
+
+#[test]
+fn an_instant_says_all_that_the_record_does() {
+    let mut args = [0; 64];
+    let mut encoder = Encoder::new(&mut args);
+    encoder.uint(5).unwrap();
+    encoder.int(-3).unwrap();
+    encoder.float(0.5).unwrap();
+    encoder.raw(b"text").unwrap();
+    encoder.nil().unwrap();
+    let args = encoder.written();
+    let keys = [0xa4, b'u', b's', b'e', b'r', 0xa1, b'x', 0xa1, b'n', 0x07];
+    let record = Data {
+        args: Array::from_objects(5, args).ok(),
+        keys: Map::from_objects(2, &keys).ok(),
+        dropped: Some(2),
+        ..data(b"%d %d %f %s %s", 100)
+    };
+    let stack = [StackEntry {
+        address: Avma(0x1139),
+        logged: Some(BacktraceEntry {
+            sname: Some(b"serve".as_slice().into()),
+            ..BacktraceEntry::default()
+        }),
+        ..StackEntry::default()
+    }];
+    let trace = export_all(&[record], options(false, true, false), &stack);
+    let expected = [
+        ("severity", "WARN"),
+        ("file", "src/a.c"),
+        ("line", "U32(7)"),
+        ("dropped", "U32(2)"),
+        ("backtrace", "0x1139 serve\n"),
+        ("1", "U64(5)"),
+        ("2", "I64(-3)"),
+        ("3", "F64(0.5)"),
+        ("4", "text"),
+        ("5", "Null"),
+        ("user", "x"),
+        ("n", "U64(7)"),
+    ];
+    let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let found = events(&trace);
+    assert_eq!(found[0].0, "5 -3 0.500000 text (null)");
+    assert_eq!(found[0].2, expected);
+}
+
+#[test]
+fn what_is_too_many_shares_the_last_argument() {
+    let objects: Vec<u8> = (0..30).collect();
+    let record = Data {
+        args: Array::from_objects(30, &objects).ok(),
+        ..data(b"x", 100)
+    };
+    let trace = export_all(&[record], options(false, true, false), &[]);
+    let args = events(&trace).remove(0).2;
+    assert_eq!(args.len(), 15);
+    let rest: Vec<String> = (11..30).map(|number| number.to_string()).collect();
+    assert_eq!(args[14], ("more".to_owned(), rest.join(", ")));
+    assert_eq!(args[13], ("11".to_owned(), "U64(10)".to_owned()));
+}
+
+#[test]
+fn a_long_message_goes_on_in_further_log_records() {
+    // Three bytes each, so that no limit falls between characters.
+    let text = "\u{20ac}".repeat(30_000);
+    let trace = export_all(&[data(text.as_bytes(), 5)], options(true, true, true), &[]);
+    let mut parts = Vec::new();
+    read(&trace, |record| {
+        if let FxtRecord::Log(log) = record {
+            assert_eq!(log.time.ticks.0, 5);
+            parts.push(log.message.to_string());
+        }
+    });
+    assert_eq!(parts.len(), text.len().div_ceil(MAX_LOG_LEN));
+    assert_eq!(parts.concat(), text);
+    let (name, _, args) = events(&trace).remove(0);
+    let message = &args.iter().find(|(name, _)| name == "message").unwrap().1;
+    // What is cut ends with a mark.
+    for cut in [&name, message] {
+        assert!(text.starts_with(cut.strip_suffix('…').unwrap()));
+    }
+}
+
+#[test]
+fn spans_and_counters_are_events_of_their_own_kind() {
+    let named = [0xa4, b's', b'p', b'a', b'n', 0x2a];
+    let keys = Map::from_objects(1, &named).ok();
+    let values = [0x03, 0x04];
+    let kind = |kind, record| Data {
+        kind: Some(kind),
+        ..record
+    };
+    let on = |thread, record: Data<'static>| Data {
+        sequence: Some(Sequence::new(ThreadNumber(thread), record.time.unwrap())),
+        ..record
+    };
+    let records = [
+        kind(Kind::BEGIN, data(b"load", 1)),
+        kind(
+            Kind::BEGIN,
+            Data {
+                keys,
+                ..data(b"request", 2)
+            },
+        ),
+        Data {
+            args: Array::from_objects(2, &values).ok(),
+            ..kind(Kind::COUNTER, data(b"disk: read %d, written %d", 3))
+        },
+        kind(
+            Kind::END,
+            Data {
+                keys,
+                ..on(1, data(b"answered", 4))
+            },
+        ),
+        kind(Kind::END, data(b"", 5)),
+        kind(Kind::END, data(b"an end too many", 6)),
+        kind(Kind::COUNTER, data(b"no number", 7)),
+    ];
+    let expected = [
+        ("load", EventKind::DurationBegin),
+        ("request", EventKind::AsyncBegin { id: 42 }),
+        ("disk", EventKind::Counter { id: 0 }),
+        ("request", EventKind::AsyncEnd { id: 42 }),
+        ("load", EventKind::DurationEnd),
+        ("an end too many", EventKind::Instant),
+        ("no number", EventKind::Instant),
+    ];
+    let trace = export_all(&records, options(true, true, false), &[]);
+    let found = events(&trace);
+    let kinds: Vec<_> = found
+        .iter()
+        .map(|(name, kind, _)| (&**name, *kind))
+        .collect();
+    assert_eq!(kinds, expected);
+    let text = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    let counted = [text("read", "U64(3)"), text("written", "U64(4)")];
+    assert_eq!(found[2].2, counted);
+    assert!(found[3].2.contains(&text("message", "answered")));
+    // Perfetto knows these events, and gets packets of the messages only.
+    let trace = export_all(&records, options(false, false, true), &[]);
+    assert_eq!(events(&trace).len(), 5);
+}
+
+#[test]
+fn equal_times_on_a_thread_are_told_apart_where_asked() {
+    let records: Vec<_> = (0..600).map(|_| data(b"same", 50)).collect();
+    for break_ties in [false, true] {
+        let mut options = options(false, true, false);
+        options.break_ties = break_ties;
+        let trace = export_all(&records, options, &[]);
+        let mut times = Vec::new();
+        read(&trace, |record| {
+            if let FxtRecord::Event(event) = record {
+                times.push(event.time.ticks.0);
+            }
+        });
+        assert_eq!(times.len(), 600);
+        let expected = |at: u64| if break_ties { 50 + at } else { 50 };
+        assert!(
+            times
+                .iter()
+                .zip(0..)
+                .all(|(time, at)| *time == expected(at))
+        );
     }
 }

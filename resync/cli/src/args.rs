@@ -386,9 +386,16 @@ pub struct Export {
     /// The form
     #[arg(long, value_enum, value_name = "FORM")]
     pub to: Target,
-    /// fxt: what each record becomes
-    #[arg(long = "as", value_enum, default_value = "all", value_name = "FORM")]
-    pub form: FxtForm,
+    /// fxt: what each record becomes, one form or more. Spans and counters are durations,
+    /// async events and counters in all but `log`
+    #[arg(
+        long = "as",
+        value_enum,
+        value_delimiter = ',',
+        default_values = ["log", "instant"],
+        value_name = "FORM"
+    )]
+    pub forms: Vec<FxtForm>,
     /// fxt: make times on one thread differ by at least a nanosecond, as some
     /// viewers want
     #[arg(long)]
@@ -407,13 +414,19 @@ pub enum Target {
     Folded,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub enum FxtForm {
-    /// Log records: Fuchsia's tools show them, Perfetto drops them
+    /// Log records, of text alone: Fuchsia's tools show them, trace2json makes global
+    /// marks of them, Perfetto drops them without a word
     Log,
-    /// Instant events: marks on the threads' tracks, arguments in the details
+    /// Instant events: marks on the threads' tracks in Perfetto, in trace2json, and
+    /// events in Fuchsia's tools, with level, place, arguments and backtrace in the
+    /// details. Perfetto's log table stays empty
     Instant,
-    /// Both: every line shows in every reader
+    /// Perfetto's own packets: marks, and rows in its log table with priority, place
+    /// and call stack. Other tools see nothing but spans and counters
+    Perfetto,
+    /// All of these: Perfetto shows two marks for each record
     All,
 }
 

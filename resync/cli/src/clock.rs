@@ -109,6 +109,18 @@ fn push_micros(nanos: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(&digits);
 }
 
+/// A length of time in a unit that suits it, with three decimals.
+pub fn push_duration(nanos: u64, out: &mut Vec<u8>) {
+    let (unit, name) = match nanos {
+        0..1_000 => return drop(write!(out, "{nanos} ns")),
+        1_000..1_000_000 => (1_000, "µs"),
+        1_000_000..1_000_000_000 => (1_000_000, "ms"),
+        _ => (1_000_000_000, "s"),
+    };
+    let (whole, rest) = (nanos / unit, nanos % unit / (unit / 1000));
+    let _ = write!(out, "{whole}.{rest:03} {name}");
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

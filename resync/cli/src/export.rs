@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::folded::Folded;
 use crate::log::{self, Log};
 use crate::{chosen, destination, losses};
-use logdef_resync::export::fxt::{Exporter, Form, Options};
+use logdef_resync::export::fxt::{Exporter, Forms, Options};
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -34,10 +34,11 @@ pub fn run(args: &Export) -> Result<ExitCode, Failure> {
 fn fxt(args: &Export, log: &Log, out: &mut dyn Write) -> Result<u64, Failure> {
     let mut options = Options::default();
     options.break_ties = args.break_ties;
-    options.form = match args.form {
-        FxtForm::Log => Form::Log,
-        FxtForm::Instant => Form::Instant,
-        FxtForm::All => Form::Both,
+    let wants = |form| args.forms.contains(&form) || args.forms.contains(&FxtForm::All);
+    options.forms = Forms {
+        log: wants(FxtForm::Log),
+        instant: wants(FxtForm::Instant),
+        perfetto: wants(FxtForm::Perfetto),
     };
     let failed = |error| Failure::output(&args.output, error);
     let mut exporter = Exporter::new(out, options).map_err(failed)?;

@@ -6,8 +6,8 @@ use crate::escape;
 use crate::hyperlink;
 use crate::json::push_number;
 use anstyle::{AnsiColor, Style};
-use logdef_resync::{Function, Provenance, Resolved, StackEntry, Text};
-use logdef_wire::record::Note;
+use logdef_resync::{Function, Provenance, Resolved, Spans, StackEntry, Text};
+use logdef_wire::record::{Data, Kind, Note};
 use logdef_wire::{Level, Value};
 use std::io::Write;
 
@@ -36,6 +36,7 @@ pub struct Writer {
     message: Vec<u8>,
     /// The stack that was written last, to say when it comes again.
     stack: Vec<u64>,
+    spans: Spans,
 }
 
 impl Writer {
@@ -45,6 +46,7 @@ impl Writer {
             clock: Clock::new(look.time),
             message: Vec::new(),
             stack: Vec::new(),
+            spans: Spans::default(),
         }
     }
 
@@ -174,6 +176,9 @@ impl Writer {
         }
         self.message.clear();
         record.message(&mut self.message);
+        if data.kind.is_some() {
+            self.span(data, out);
+        }
         escape::push(&self.message, out);
         if let Some(keys) = data.keys {
             for (key, value) in keys.iter() {
@@ -190,6 +195,29 @@ impl Writer {
             push_provenance("file", &record.file, out);
         }
         out.push(b'\n');
+    }
+
+    /// What stands before the message of a record where a span begins or ends.
+    fn span(&mut self, data: &Data<'_>, out: &mut Vec<u8>) {
+        let ended = self.spans.follow(data, &self.message);
+        match data.kind {
+            Some(Kind::BEGIN) => out.extend_from_slice(b"begin: "),
+            Some(Kind::END) => {
+                out.extend_from_slice(b"end");
+                if let Some(span) = ended {
+                    out.extend_from_slice(b" of ");
+                    escape::push(&span.message, out);
+                    if let Some(nanos) = span.lasted(data) {
+                        out.extend_from_slice(b" after ");
+                        clock::push_duration(nanos, out);
+                    }
+                }
+                if !self.message.is_empty() {
+                    out.extend_from_slice(b": ");
+                }
+            }
+            _ => {}
+        }
     }
 
     fn level(&self, level: Option<Level>, out: &mut Vec<u8>) {

@@ -4,18 +4,24 @@
 //!
 //! | form | Fuchsia's tools | Perfetto | Chrome, through `trace2json` |
 //! |---|---|---|---|
-//! | [`Form::Log`] | log records | nothing | global marks named `log` |
-//! | [`Form::Instant`] | events | marks on the thread's track, arguments in the details | marks |
-//! | [`Form::Both`] | both | as for instants | each line twice |
+//! | log records | log records | nothing | global marks named `log` |
+//! | instants | events | marks on the thread's track, arguments in the details | marks |
+//! | Perfetto packets | bytes that it knows nothing of | likewise, and rows of the log table with priority, place and call stack | nothing |
 //!
-//! A log record has room for text only; an instant carries level, file, line,
-//! the printf arguments with their types, and the backtrace.
+//! A log record has room for text only; an instant carries level, file, line, the
+//! printf arguments with their types, keys, and the backtrace. Spans and counters are
+//! durations, async events and counter events, whichever of the last two forms is
+//! wanted, and log records besides.
 
+use super::perfetto::Packets;
+use super::series::Series;
+use super::text::{boundary, cut, lossy, whole};
 use crate::images::Function;
 use crate::resolve::{Resolved, StackEntry, push_value};
+use crate::spans::{OpenSpan, Spans, span_id};
 use logdef_fuchsia::fxt::{
-    Argument, Event, EventKind, MAX_ARGUMENTS, MAX_LOG_LEN, ProviderId, Thread, TickRate, Value,
-    Writer,
+    Argument, BlobKind, Event, EventKind, MAX_ARGUMENTS, MAX_LOG_LEN, ProviderId, Thread, TickRate,
+    Value, Writer,
 };
 use logdef_wire::record::Kind;
 use logdef_wire::{Level, Magic, Run, ThreadNumber, Value as Arg};
@@ -31,19 +37,31 @@ const NAME: usize = 256;
 const MESSAGE: usize = 8 << 10;
 const BACKTRACE: usize = 8 << 10;
 const TEXT: usize = 900;
-/// Put where text was cut.
-pub(crate) const CUT: &str = "…";
+/// The longest name of an argument.
+const KEY: usize = 64;
+/// Bytes of packets that are put into one blob record.
+const BLOB: usize = 30 << 10;
 
-/// What each record becomes.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum Form {
+/// What each record becomes: any of these. By default a log record and an instant,
+/// which every reader has something to show of.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Forms {
     /// A log record.
-    Log,
-    /// An instant event; spans and counters as events of their own kind.
-    Instant,
-    /// Both: every line shows in every reader.
-    #[default]
-    Both,
+    pub log: bool,
+    /// An instant event.
+    pub instant: bool,
+    /// A Perfetto packet, in a blob record.
+    pub perfetto: bool,
+}
+
+impl Default for Forms {
+    fn default() -> Forms {
+        Forms {
+            log: true,
+            instant: true,
+            perfetto: false,
+        }
+    }
 }
 
 /// How records are exported.
@@ -51,7 +69,7 @@ pub enum Form {
 #[non_exhaustive]
 pub struct Options {
     /// What each record becomes.
-    pub form: Form,
+    pub forms: Forms,
     /// Make times on one thread differ by at least a nanosecond: viewers nest
     /// marks of equal time, and drop them beyond some depth.
     pub break_ties: bool,
@@ -78,12 +96,23 @@ pub struct Options {
 pub struct Exporter<W: io::Write> {
     writer: Writer<W>,
     options: Options,
-    providers: HashMap<(Option<Run>, Option<Magic>), ProviderId>,
+    providers: HashMap<ImageOfRun, usize>,
+    /// Their names, in order of their ids, which count from 1.
+    names: Vec<String>,
+    /// The last one, and the last thread: mostly the next record has them too.
+    provider: Option<(ImageOfRun, usize)>,
+    thread: Option<(ThreadOfRun, usize)>,
     processes: HashSet<u64>,
-    threads: HashMap<(Option<Run>, ThreadNumber), KnownThread>,
+    threads: HashMap<ThreadOfRun, usize>,
+    known: Vec<KnownThread>,
+    spans: Spans,
+    packets: Packets,
     message: Vec<u8>,
     records: u64,
 }
+
+type ImageOfRun = (Option<Run>, Option<Magic>);
+type ThreadOfRun = (Option<Run>, ThreadNumber);
 
 #[derive(Clone, Debug)]
 struct KnownThread {
@@ -99,8 +128,14 @@ impl<W: io::Write> Exporter<W> {
             writer: Writer::new(out)?,
             options,
             providers: HashMap::new(),
+            names: Vec::new(),
+            provider: None,
+            thread: None,
             processes: HashSet::new(),
             threads: HashMap::new(),
+            known: Vec::new(),
+            spans: Spans::default(),
+            packets: Packets::default(),
             message: Vec::new(),
             records: 0,
         })
@@ -109,17 +144,28 @@ impl<W: io::Write> Exporter<W> {
     /// Adds a record with the stack entries of its backtrace, if it has one.
     pub fn record(&mut self, record: &Resolved<'_>, stack: &[StackEntry]) -> io::Result<()> {
         self.records += 1;
-        self.select_provider(record)?;
+        let provider = self.select_provider(record)?;
         let (thread, time) = self.thread(record)?;
         let mut message = std::mem::take(&mut self.message);
         message.clear();
         record.message(&mut message);
-        let text = String::from_utf8_lossy(&message);
-        if self.options.form != Form::Instant {
+        let text = lossy(&message);
+        let Forms {
+            log,
+            instant,
+            perfetto,
+        } = self.options.forms;
+        if log {
             self.log(time, thread, &text)?;
         }
-        if self.options.form != Form::Log {
-            self.event(record, stack, time, thread, &text)?;
+        if instant || perfetto {
+            let ended = self.spans.follow(&record.data, &message);
+            let at = At {
+                time,
+                thread,
+                provider,
+            };
+            self.event(record, stack, at, &text, ended)?;
         }
         drop(text);
         self.message = message;
@@ -132,22 +178,36 @@ impl<W: io::Write> Exporter<W> {
     }
 
     /// Ends the trace and gives the output back.
-    pub fn finish(self) -> io::Result<W> {
+    pub fn finish(mut self) -> io::Result<W> {
+        self.write_packets(0)?;
         Ok(self.writer.finish()?)
     }
 
-    fn select_provider(&mut self, record: &Resolved<'_>) -> io::Result<()> {
+    /// Goes on with the provider of a record, and returns the index of its name.
+    fn select_provider(&mut self, record: &Resolved<'_>) -> io::Result<usize> {
         let key = (record.data.run, record.data.magic);
-        if let Some(provider) = self.providers.get(&key) {
-            return Ok(self.writer.select(*provider)?);
+        if let Some((last, provider)) = self.provider
+            && last == key
+        {
+            return Ok(provider);
         }
-        let number = self.providers.len() as u32 + 1;
-        let provider = ProviderId(number);
-        let name = cut(&image_name(record), 200).into_owned();
-        self.writer
-            .provider(provider, &name, TickRate::NANOSECONDS)?;
-        self.providers.insert(key, provider);
-        Ok(())
+        let provider = match self.providers.get(&key) {
+            Some(provider) => {
+                self.writer.select(id(*provider))?;
+                *provider
+            }
+            None => {
+                let provider = self.names.len();
+                let name = image_name(record);
+                let rate = TickRate::NANOSECONDS;
+                self.writer.provider(id(provider), &cut(&name, 200), rate)?;
+                self.names.push(cut(&name, NAME).into_owned());
+                self.providers.insert(key, provider);
+                provider
+            }
+        };
+        self.provider = Some((key, provider));
+        Ok(provider)
     }
 
     /// The record's thread and time, after the names that were not written yet.
@@ -156,9 +216,16 @@ impl<W: io::Write> Exporter<W> {
         let number = data
             .sequence
             .map_or(ThreadNumber(0), |sequence| sequence.number());
+        let key = (data.run, number);
         let name = record.thread.and_then(|thread| thread.name.as_deref());
         let mut time = data.time.unwrap_or(0);
-        if let Some(known) = self.threads.get_mut(&(data.run, number)) {
+        let index = match self.thread {
+            Some((last, index)) if last == key => Some(index),
+            _ => self.threads.get(&key).copied(),
+        };
+        if let Some(index) = index {
+            self.thread = Some((key, index));
+            let known = &mut self.known[index];
             if self.options.break_ties {
                 time = time.max(known.last_time + 1);
             }
@@ -170,14 +237,14 @@ impl<W: io::Write> Exporter<W> {
         let run = data.run.map_or(0, |run| run.0 & 0x7fff_ffff);
         let pid = record.run.and_then(|run| run.pid).unwrap_or(run);
         let tid = record.thread.and_then(|thread| thread.tid);
-        let thread = Thread::new(pid, tid.unwrap_or(pid + 1 + number.0));
+        let thread = Thread::new(pid, tid.unwrap_or(pid.saturating_add(1 + number.0)));
         if self.processes.insert(pid) {
             let name = image_name(record);
             self.writer
                 .process_name(thread.process, cut(&name, TEXT).as_ref())?;
         }
         let text = match name {
-            Some(name) => String::from_utf8_lossy(name).into_owned(),
+            Some(name) => lossy(name).into_owned(),
             None => format!("thread {}", number.0),
         };
         self.writer.thread_name(thread, cut(&text, TEXT).as_ref())?;
@@ -186,7 +253,13 @@ impl<W: io::Write> Exporter<W> {
             name: name.unwrap_or_default().to_vec(),
             last_time: time,
         };
-        self.threads.insert((data.run, number), known);
+        match index {
+            Some(index) => self.known[index] = known,
+            None => {
+                self.threads.insert(key, self.known.len());
+                self.known.push(known);
+            }
+        }
         Ok((thread, time))
     }
 
@@ -207,62 +280,219 @@ impl<W: io::Write> Exporter<W> {
         &mut self,
         record: &Resolved<'_>,
         stack: &[StackEntry],
-        time: u64,
-        thread: Thread,
+        at: At,
         text: &str,
+        ended: Option<OpenSpan>,
     ) -> io::Result<()> {
         let data = &record.data;
-        let level = data.level.map(level_name);
-        let file = record.file.bytes.map(String::from_utf8_lossy);
-        let image = image_name(record);
-        let backtrace = describe(stack);
-        let name = cut(text, NAME);
-        let whole = cut(text, MESSAGE);
-        let texts: Vec<Cow<'_, str>> = data.args.into_iter().flatten().map(arg_text).collect();
-
-        let mut args: Vec<Argument<'_, &str>> = Vec::with_capacity(MAX_ARGUMENTS);
-        if let Some(level) = &level {
-            args.push(Argument::new("severity", &**level));
+        if data.kind == Some(Kind::COUNTER) && self.counter(record, at)? {
+            return Ok(());
         }
-        let file = file.as_deref().map(|file| cut(file, TEXT));
-        if let Some(file) = &file {
-            args.push(Argument::new("file", &**file));
-        }
-        if let Some(line) = data.line {
-            args.push(Argument::new("line", Value::U64(line)));
-        }
-        if name.len() < text.len() {
-            args.push(Argument::new("message", &*whole));
-        }
-        if !stack.is_empty() {
-            args.push(Argument::new("backtrace", &*backtrace));
-        }
-        let room = MAX_ARGUMENTS - args.len();
-        let count = texts.len();
-        let single = if count <= room { count } else { room - 1 };
-        let mut more = String::new();
-        for (index, (arg, text)) in data.args.into_iter().flatten().zip(&texts).enumerate() {
-            if index < single {
-                args.push(Argument::new(POSITIONS[index], typed(arg, text)));
-                continue;
-            }
-            let separator = if more.is_empty() { "" } else { ", " };
-            let mut value = Vec::new();
-            push_value(arg, &mut value);
-            let _ = write!(more, "{separator}{}", String::from_utf8_lossy(&value));
-        }
-        let more = cut(&more, TEXT);
-        if single < count {
-            args.push(Argument::new("more", &*more));
-        }
-        let kind = match data.kind {
-            Some(Kind::BEGIN) => EventKind::DurationBegin,
-            Some(Kind::END) => EventKind::DurationEnd,
-            Some(Kind::COUNTER) => EventKind::Counter { id: 0 },
+        let id = span_id(data);
+        let kind = match (data.kind, id, &ended) {
+            (Some(Kind::BEGIN), None, _) => EventKind::DurationBegin,
+            (Some(Kind::BEGIN), Some(id), _) => EventKind::AsyncBegin { id },
+            (Some(Kind::END), None, Some(_)) => EventKind::DurationEnd,
+            (Some(Kind::END), Some(id), Some(_)) => EventKind::AsyncEnd { id },
+            // Viewers have no use for the end of what did not begin.
             _ => EventKind::Instant,
         };
-        let event = Event::new(kind, time, thread, &image, &name).args(&args);
-        Ok(self.writer.write(event)?)
+        // An end goes by the name of its beginning: viewers match them so.
+        let span = ended.map(|span| lossy(&span.message).into_owned());
+        let name = cut(span.as_deref().unwrap_or(text), NAME);
+        let more = (*name != *text && !text.is_empty()).then_some(text);
+        let is_packet = self.options.forms.perfetto && kind == EventKind::Instant;
+        let mut line = Details::new(record, more);
+        if !is_packet || self.options.forms.instant {
+            line.stack = describe(stack);
+        }
+        line.with(|args| {
+            let category = &*self.names[at.provider];
+            if self.options.forms.instant || kind != EventKind::Instant {
+                let event = Event::new(kind, at.time, at.thread, category, &name);
+                self.writer.write(event.args(args))?;
+            }
+            if is_packet {
+                let (time, thread) = (at.time, at.thread);
+                let packet = self.packets.begin(time, thread, record.thread);
+                packet.message(record, category, &name, text, args, stack);
+            }
+            Ok::<(), io::Error>(())
+        })?;
+        self.write_packets(BLOB)
+    }
+
+    /// Whether the record has values that a counter event can show; it was written
+    /// then.
+    fn counter(&mut self, record: &Resolved<'_>, at: At) -> io::Result<bool> {
+        let Some(series) = Series::of(record) else {
+            return Ok(false);
+        };
+        let args: Vec<Argument<'_, &str>> = series
+            .values
+            .iter()
+            .map(|(name, value)| Argument::new(&**name, typed(*value, "")))
+            .collect();
+        let (category, kind) = (&self.names[at.provider], EventKind::Counter { id: 0 });
+        let event = Event::new(kind, at.time, at.thread, category, &series.name);
+        self.writer.write(event.args(&args))?;
+        Ok(true)
+    }
+
+    /// Writes out packets if there are more than so many bytes of them.
+    fn write_packets(&mut self, most: usize) -> io::Result<()> {
+        if self.packets.bytes().len() <= most {
+            return Ok(());
+        }
+        for bytes in self.packets.bytes().chunks(BLOB) {
+            self.writer.blob("perfetto", BlobKind::PERFETTO, bytes)?;
+        }
+        self.packets.clear();
+        Ok(())
+    }
+}
+
+/// Where an event stands.
+#[derive(Clone, Copy)]
+struct At {
+    time: u64,
+    thread: Thread,
+    provider: usize,
+}
+
+/// What the arguments of an event are made of.
+struct Details<'r> {
+    record: &'r Resolved<'r>,
+    more: Option<&'r str>,
+    stack: String,
+}
+
+impl<'r> Details<'r> {
+    fn new(record: &'r Resolved<'r>, more: Option<&'r str>) -> Details<'r> {
+        Details {
+            record,
+            more,
+            stack: String::new(),
+        }
+    }
+
+    /// Gives `then` the arguments: level and place, then what the call passed. What
+    /// finds no place of its own shares the last one.
+    fn with<T>(&self, then: impl FnOnce(&[Argument<'_, &str>]) -> T) -> T {
+        let data = &self.record.data;
+        let level = data.level.map(level_name);
+        let file = self.record.file.bytes.map(lossy);
+        let file = file.as_deref().map(|file| cut(file, TEXT));
+        let more = self.more.map(|more| cut(more, MESSAGE));
+        let mut args = Few::default();
+        if let Some(level) = &level {
+            args.push("severity", Value::Text(level));
+        }
+        if let Some(file) = &file {
+            args.push("file", Value::Text(file));
+        }
+        if let Some(line) = data.line {
+            args.push("line", line.into());
+        }
+        if let Some(more) = &more {
+            args.push("message", Value::Text(more));
+        }
+        if let Some(dropped) = data.dropped {
+            args.push("dropped", dropped.into());
+        }
+        if !self.stack.is_empty() {
+            args.push("backtrace", Value::Text(&self.stack));
+        }
+        let passed = data.args.map_or(0, |args| args.len() as usize);
+        let keys = data.keys.map_or(0, |keys| keys.len() as usize);
+        let room = MAX_ARGUMENTS - args.len;
+        let single = match passed + keys <= room {
+            true => passed + keys,
+            false => room - 1,
+        };
+        let mut names = [const { Cow::Borrowed("") }; MAX_ARGUMENTS];
+        let mut texts = [const { Cow::Borrowed("") }; MAX_ARGUMENTS];
+        let mut values = [Arg::Nil; MAX_ARGUMENTS];
+        let mut rest = String::new();
+        for (index, (name, value)) in self.passed().enumerate() {
+            if index < single {
+                texts[index] = arg_text(value);
+                (names[index], values[index]) = (name, value);
+                continue;
+            }
+            let separator = if rest.is_empty() { "" } else { ", " };
+            let mut bytes = Vec::new();
+            push_value(value, &mut bytes);
+            let value = String::from_utf8_lossy(&bytes);
+            let _ = match name.parse::<usize>() {
+                Ok(_) => write!(rest, "{separator}{value}"),
+                Err(_) => write!(rest, "{separator}{name}={value}"),
+            };
+        }
+        let rest = cut(&rest, TEXT);
+        for index in 0..single {
+            args.push(&names[index], typed(values[index], &texts[index]));
+        }
+        if single < passed + keys {
+            args.push("more", Value::Text(&rest));
+        }
+        then(args.as_slice())
+    }
+
+    /// The printf arguments, by their positions, and the keys.
+    fn passed(&self) -> impl Iterator<Item = (Cow<'r, str>, Arg<'r>)> {
+        let position = |index: usize| match POSITIONS.get(index) {
+            Some(name) => Cow::Borrowed(*name),
+            None => Cow::Owned((index + 1).to_string()),
+        };
+        let data = &self.record.data;
+        let args = data.args.into_iter().flatten().enumerate();
+        let args = args.map(move |(index, arg)| (position(index), arg));
+        let keys = data.keys.into_iter().flat_map(|keys| keys.iter());
+        let keys = keys.map(|(key, value)| {
+            let name = match key {
+                Arg::Raw(key) => whole(lossy(key), KEY),
+                key => {
+                    let mut text = Vec::new();
+                    push_value(key, &mut text);
+                    Cow::Owned(cut(&String::from_utf8_lossy(&text), KEY).into_owned())
+                }
+            };
+            (name, value)
+        });
+        args.chain(keys)
+    }
+}
+
+/// The arguments of one event.
+struct Few<'a> {
+    args: [Argument<'a, &'a str>; MAX_ARGUMENTS],
+    len: usize,
+}
+
+impl Default for Few<'_> {
+    fn default() -> Self {
+        const NONE: Argument<'_, &str> = Argument {
+            name: "",
+            value: Value::Null,
+            extra: &[],
+        };
+        Few {
+            args: [NONE; MAX_ARGUMENTS],
+            len: 0,
+        }
+    }
+}
+
+impl<'a> Few<'a> {
+    fn push(&mut self, name: &'a str, value: Value<'a, &'a str>) {
+        let (args, extra) = (&mut self.args, &[]);
+        args[self.len] = Argument { name, value, extra };
+        self.len += 1;
+    }
+
+    fn as_slice(&self) -> &[Argument<'a, &'a str>] {
+        &self.args[..self.len]
     }
 }
 
@@ -270,6 +500,10 @@ impl<W: io::Write> Exporter<W> {
 const POSITIONS: [&str; MAX_ARGUMENTS] = [
     "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15",
 ];
+
+fn id(provider: usize) -> ProviderId {
+    ProviderId(provider as u32 + 1)
+}
 
 fn level_name(level: Level) -> Cow<'static, str> {
     level
@@ -287,16 +521,11 @@ fn image_name<'a>(record: &Resolved<'a>) -> Cow<'a, str> {
     }
 }
 
+/// The text of a value that the format has no number for.
 fn arg_text(arg: Arg<'_>) -> Cow<'_, str> {
     match arg {
-        Arg::Raw(bytes) => {
-            let text = &bytes[..bytes.len().min(TEXT)];
-            match String::from_utf8_lossy(text) {
-                text if bytes.len() <= TEXT => text,
-                text => Cow::Owned(text.into_owned() + CUT),
-            }
-        }
-        Arg::Uint(_) | Arg::Int(_) | Arg::Float(_) | Arg::Bool(_) => Cow::Borrowed(""),
+        Arg::Raw(bytes) => whole(lossy(bytes), TEXT),
+        Arg::Nil | Arg::Uint(_) | Arg::Int(_) | Arg::Float(_) | Arg::Bool(_) => Cow::Borrowed(""),
         other => {
             let mut text = Vec::new();
             push_value(other, &mut text);
@@ -314,22 +543,6 @@ fn typed<'a>(arg: Arg<'_>, text: &'a str) -> Value<'a, &'a str> {
         Arg::Float(value) => Value::F64(value),
         _ => Value::Text(text),
     }
-}
-
-/// At most `most` bytes of a text, whole characters, with a mark if it was cut.
-fn cut(text: &str, most: usize) -> Cow<'_, str> {
-    if text.len() <= most {
-        return Cow::Borrowed(text);
-    }
-    let end = boundary(text, most - CUT.len());
-    Cow::Owned([&text[..end], CUT].concat())
-}
-
-/// The last place at or before `most` where a character starts.
-fn boundary(text: &str, most: usize) -> usize {
-    let most = most.min(text.len());
-    let starts = (0..=most).rev().find(|at| text.is_char_boundary(*at));
-    starts.unwrap_or(0)
 }
 
 /// A stack, a line for each function.

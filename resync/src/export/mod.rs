@@ -2,3 +2,6 @@
 //! resolved records and knowing nothing of frames.
 
 pub mod fxt;
+mod perfetto;
+mod series;
+pub(crate) mod text;

@@ -183,7 +183,13 @@ impl<W: Write> Importer<W> {
             }
             Record::Event(event) => {
                 let mut entry = self.entry(&event.time, event.thread, tracker);
-                entry.describe(&event.category, &event.name, &event.args);
+                let is_end = matches!(
+                    event.kind,
+                    EventKind::DurationEnd | EventKind::AsyncEnd { .. }
+                );
+                // The end of a span need not say again what it is.
+                let name = if is_end { "" } else { &*event.name };
+                entry.describe(&event.category, name, &event.args);
                 let key = |entry: &mut Owned, key: &[u8], id| {
                     entry.keys.push((key.to_vec(), OwnedValue::Uint(id)));
                 };
@@ -204,6 +210,7 @@ impl<W: Write> Importer<W> {
                     EventKind::DurationComplete { end } => {
                         let mut ended = entry.clone();
                         ended.keys.clear();
+                        ended.format.clear();
                         ended.time = nanos(&end);
                         ended.kind = Some(Kind::END);
                         entry.kind = Some(Kind::BEGIN);
@@ -295,7 +302,9 @@ impl Owned {
                     self.file = Some(file.as_bytes().to_vec());
                 }
                 ("line", value) if self.line.is_none() => self.line = number(value),
-                ("message", Typed::Text(text)) if says_the_same(&name, text.as_bytes()) => {
+                ("message", Typed::Text(text))
+                    if name.is_empty() || says_the_same(&name, text.as_bytes()) =>
+                {
                     name = Cow::Owned(text.to_string());
                 }
                 (key, value) => self.keys.push((key.as_bytes().to_vec(), value.into())),
@@ -421,7 +430,7 @@ fn nanos(time: &Time) -> u64 {
 
 /// Whether an event's name is a message, or its beginning where it was cut.
 fn says_the_same(name: &str, message: &[u8]) -> bool {
-    match name.strip_suffix(crate::export::fxt::CUT) {
+    match name.strip_suffix(crate::export::text::CUT) {
         Some(start) if message.starts_with(start.as_bytes()) => true,
         _ => name.as_bytes() == message,
     }

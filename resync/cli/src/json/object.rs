@@ -52,6 +52,16 @@ impl<'o> Object<'o> {
         self.out
     }
 
+    /// A key that can hold anything.
+    pub fn any_key(&mut self, key: &[u8]) -> &mut Vec<u8> {
+        if !std::mem::take(&mut self.is_first) {
+            self.out.push(b',');
+        }
+        push_string(key, self.out);
+        self.out.push(b':');
+        self.out
+    }
+
     pub fn number(&mut self, key: &str, value: Option<u64>) {
         if let Some(value) = value {
             push_number(value, self.key(key));

@@ -3,7 +3,8 @@
 
 use super::object::{Object, list, push_number, push_string, push_value};
 use logdef_resync::{Resolved, StackEntry};
-use logdef_wire::{Level, Magic, Run, Svma};
+use logdef_wire::record::Kind;
+use logdef_wire::{Level, Magic, Run, Svma, Value};
 
 /// Writes records, and keeps the room that each of them needs.
 #[derive(Default)]
@@ -61,6 +62,18 @@ impl Writer {
         self.message.clear();
         record.message(&mut self.message);
         object.string("message", &self.message);
+        if let Some(kind) = data.kind {
+            push_kind(kind, object.key("kind"));
+        }
+        if let Some(keys) = data.keys {
+            let mut pairs = Object::begin(object.key("keys"));
+            for (key, value) in keys.iter() {
+                if let Value::Raw(key) = key {
+                    push_value(value, pairs.any_key(key));
+                }
+            }
+            pairs.end();
+        }
         if !stack.is_empty() {
             list(object.key("backtrace"), stack.iter(), stack_entry);
         }
@@ -101,6 +114,16 @@ fn push_site(record: &Resolved<'_>, object: &mut Object<'_>) {
     object.text("file", record.file.bytes);
     object.number("line", record.data.line);
     object.text("format", record.format.bytes);
+}
+
+fn push_kind(kind: Kind, out: &mut Vec<u8>) {
+    match kind {
+        Kind::MESSAGE => push_string(b"message", out),
+        Kind::BEGIN => push_string(b"begin", out),
+        Kind::END => push_string(b"end", out),
+        Kind::COUNTER => push_string(b"counter", out),
+        Kind(other) => push_number(other, out),
+    }
 }
 
 fn push_level(level: Level, out: &mut Vec<u8>) {

@@ -11,5 +11,6 @@ mod import;
 mod inputs;
 mod manual;
 mod rewrite;
+mod spans;
 mod stats;
 mod view;

@@ -225,6 +225,11 @@ enum Source<'a> {
         bytes: &'a [u8],
         count: u8,
     },
+    /// Likewise, and as the writer would write them.
+    Encoded {
+        bytes: &'a [u8],
+        count: u8,
+    },
     Slice(&'a [RawArgument<'a>]),
 }
 
@@ -244,13 +249,13 @@ impl<'a> Arguments<'a> {
 
     /// `count` arguments that [`Argument::write`] put into `bytes`.
     pub(crate) fn encoded(bytes: &'a [u8], count: u8) -> Arguments<'a> {
-        Arguments(Source::Bytes { bytes, count })
+        Arguments(Source::Encoded { bytes, count })
     }
 
     /// How many there are.
     pub fn len(&self) -> usize {
         match self.0 {
-            Source::Bytes { count, .. } => usize::from(count),
+            Source::Bytes { count, .. } | Source::Encoded { count, .. } => usize::from(count),
             Source::Slice(slice) => slice.len(),
         }
     }
@@ -263,7 +268,7 @@ impl<'a> Arguments<'a> {
     /// The arguments in order.
     pub fn iter(&self) -> ArgumentIter<'a> {
         ArgumentIter(match self.0 {
-            Source::Bytes { bytes, count } => Left::Bytes {
+            Source::Bytes { bytes, count } | Source::Encoded { bytes, count } => Left::Bytes {
                 cursor: Cursor::new(bytes, 0),
                 count,
             },
@@ -278,7 +283,10 @@ impl<'a> Arguments<'a> {
 
     /// Adds the arguments to a record.
     pub(crate) fn write(&self, words: &mut Words<'_, impl Buffer>) -> Result<(), WriteError> {
-        self.iter().try_for_each(|argument| argument.write(words))
+        match self.0 {
+            Source::Encoded { bytes, .. } => words.raw(bytes),
+            _ => self.iter().try_for_each(|argument| argument.write(words)),
+        }
     }
 }
 

@@ -14,6 +14,7 @@
 
 use core::fmt;
 use core::hash::BuildHasher;
+use foldhash::fast::RandomState;
 use std::collections::HashMap;
 use std::io;
 
@@ -447,8 +448,8 @@ impl<W: io::Write> Writer<W> {
 /// What one provider has registered.
 #[derive(Debug, Default)]
 struct Tables {
-    strings: HashMap<Box<str>, StringIndex>,
-    threads: HashMap<Thread, ThreadIndex>,
+    strings: HashMap<Box<str>, StringIndex, RandomState>,
+    threads: HashMap<Thread, ThreadIndex, RandomState>,
     seen: Seen,
 }
 

@@ -110,6 +110,17 @@ impl Clock {
     }
 }
 
+/// Whether the wall clock was set since this was last asked; if so, the log will say
+/// it.
+pub(crate) fn was_set() -> bool {
+    let process = crate::process::process();
+    let set = process.trouble.compare_clocks(realtime(), monotonic());
+    if set {
+        process.note_levels();
+    }
+    set
+}
+
 /// Counter and wall clock at one instant.
 fn reading() -> (u64, u64) {
     let mut best = (0, 0);
@@ -256,7 +267,11 @@ impl Anchor {
     fn judge(&self, clock: &Clock, old: (u64, u64), new: (u64, u64)) {
         let ticks = new.0.wrapping_sub(old.0);
         let lifetime = clock.lifetime.load(Ordering::Relaxed);
-        if old.1 == 0 || lifetime == 0 || ticks > lifetime * 1000 {
+        if old.1 == 0 || lifetime == 0 {
+            return;
+        }
+        if ticks > lifetime * 1000 {
+            was_set();
             return;
         }
         let tick = clock.tick.load(Ordering::Relaxed) as u128;
@@ -265,6 +280,8 @@ impl Anchor {
             if ticks > lifetime * 10 {
                 clock.refine(old, new);
             }
+        } else if was_set() {
+            // The counter is right, and the kernel's clock too.
         } else if clock.strikes.fetch_add(1, Ordering::Relaxed) >= STRIKES {
             clock.source.store(KERNEL, Ordering::Relaxed);
         }

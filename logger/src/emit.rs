@@ -15,6 +15,7 @@ use crate::crc;
 use crate::filter;
 use crate::logdefs::{self, Subject};
 use crate::meeting;
+use crate::note;
 use crate::process::{Process, SEQUENCE_MARGIN, process};
 use crate::resolve::{resolve, resolve_strings};
 use crate::sink::Put;
@@ -299,7 +300,12 @@ impl Parts<'_> {
     }
 
     #[inline(always)]
-    fn write(&self, process: &Process, thread: &Thread, sequence: Sequence) -> Result<(), Dropped> {
+    fn write(
+        &self,
+        process: &'static Process,
+        thread: &Thread,
+        sequence: Sequence,
+    ) -> Result<(), Dropped> {
         if self.level >= process.notable_level() || self.flags & flags::BACKTRACE != 0 {
             return self.write_notable(process, thread, sequence);
         }
@@ -320,12 +326,12 @@ impl Parts<'_> {
         }
     }
 
-    /// With a backtrace, or a line in the mirror, or both.
+    /// With a backtrace, a line in the mirror, a report of the log's own.
     #[cold]
     #[inline(never)]
     fn write_notable(
         &self,
-        process: &Process,
+        process: &'static Process,
         thread: &Thread,
         sequence: Sequence,
     ) -> Result<(), Dropped> {
@@ -350,7 +356,11 @@ impl Parts<'_> {
             len = logdef_unwind::capture(&mut addresses[..depth], ours);
         }
         let dropped = self.dropped(process, thread);
-        self.write_large(process, thread, sequence, dropped, &addresses[..len])
+        let written = self.write_large(process, thread, sequence, dropped, &addresses[..len]);
+        if written.is_ok() && process.trouble.is_due() {
+            note::report(process);
+        }
+        written
     }
 
     /// Builds the record where there is more room than on the stack.

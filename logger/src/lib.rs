@@ -34,6 +34,39 @@
 //! own, `liblogdef.so`, those in plugins, the first to be loaded stays loaded and
 //! writes for all of them.
 //!
+//! # When the file fails
+//!
+//! No space, a quota, the limit of a file's size: records are dropped, without a
+//! signal and without waiting, and counted; once a second the log is tried again, in
+//! ever smaller pieces, and when there is space the next record tells the count and a
+//! note the reason. A file that was removed, or that [`sync`] could not write, is
+//! given up: the log goes on in another one, under the next number, and a note says
+//! why. One that somebody else cuts short raises SIGBUS, as any mapped file does,
+//! unless [`Options::guard_against_truncation`] was asked for. Rotate a log by
+//! renaming it or by [`Options::rotate`].
+//!
+//! A note also tells when the wall clock was set.
+//!
+//! # System calls
+//!
+//! For programs that are confined when they have started. A call that is denied with
+//! an error costs no more than what it was for.
+//!
+//! | when | in the mapped log |
+//! |---|---|
+//! | loading | `openat`, `read`, `close` of `/proc/self/maps`, `memfd_create`, `ftruncate`, `mmap`, `mprotect` |
+//! | [`open`] | files in `/proc`, `/sys` and the log's directory; `mmap`, `madvise`, `fstatfs`, `getrandom`, `uname` |
+//! | a call | none |
+//! | an image's first call | `openat`, `fstat`, `mmap`, `munmap`, `read`, `readlink`, `close`: its digest |
+//! | a thread's first call | `gettid`, `prctl(PR_GET_NAME)`, now and then `mmap` and `madvise`; a chunk |
+//! | another chunk | `fstat`, `prlimit64`, `fallocate`, `madvise`, `pwritev`, `fstatfs`, `prctl(PR_GET_NAME)`; after [`reserve`] only `madvise`, `fstatfs`, `prctl` |
+//! | another file | `openat`, `fstat`, `fstatfs`, `mmap`, `madvise`, `readlink`, `link`, `symlink`, `rename`, `unlink`, `fdatasync` of old ones |
+//! | [`sync`] | `fstat`, `fdatasync` |
+//! | a forked child's first call | `getpid`, `getrandom`, `mmap`, `madvise`; another file |
+//!
+//! The times come from the vDSO where there is one. In the appended log a call is
+//! `getrlimit` and `write`.
+//!
 //! # Spans and counters
 //!
 //! [`logdef_span!`], or [`logdef_begin!`] and [`logdef_end!`], say how long
@@ -62,6 +95,7 @@ mod digest;
 mod digest_cache;
 mod emit;
 mod filter;
+mod guard;
 mod handler;
 mod image;
 mod limit;
@@ -79,6 +113,7 @@ mod span;
 mod sys;
 mod thread;
 mod tls;
+mod trouble;
 
 #[doc(hidden)]
 #[path = "private.rs"]
@@ -91,7 +126,7 @@ pub use clock::ClockSource;
 pub use filter::{Filter, FilterError};
 pub use logdef_wire::Level;
 pub use options::{
-    Log, Options, Sink, close, open, options, set_backtrace_depth, set_backtrace_level, set_filter,
-    set_level, sync,
+    Log, Options, Sink, close, open, options, reserve, set_backtrace_depth, set_backtrace_level,
+    set_filter, set_level, sync,
 };
 pub use span::Span;

@@ -120,7 +120,7 @@ macro_rules! logdef_at_most_every {
 }
 
 /// Logs that a span of time begins on this thread. It ends with the thread's next
-/// [`logdef_end!`] that ends no other: spans nest. Readers show how long it took,
+/// [`logdef_end!`](crate::logdef_end) that ends no other: spans nest. Readers show how long it took,
 /// and trace viewers draw it.
 ///
 /// ```
@@ -131,7 +131,7 @@ macro_rules! logdef_at_most_every {
 /// logdef_end!(Info, "%d rows", rows);
 /// ```
 ///
-/// [`logdef_span!`] cannot forget the end; [`logdef_async_begin!`] is for spans that
+/// [`logdef_span!`](crate::logdef_span) cannot forget the end; [`logdef_async_begin!`](crate::logdef_async_begin) is for spans that
 /// end on another thread.
 #[macro_export]
 macro_rules! logdef_begin {
@@ -197,7 +197,7 @@ macro_rules! logdef_async_begin {
     };
 }
 
-/// Logs that the span of this number ends: see [`logdef_async_begin!`].
+/// Logs that the span of this number ends: see [`logdef_async_begin!`](crate::logdef_async_begin).
 #[macro_export]
 macro_rules! logdef_async_end {
     ($id:expr, $level:ident $(,)?) => {

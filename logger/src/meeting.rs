@@ -65,6 +65,7 @@ pub struct Services {
     set_backtrace_level: extern "C" fn(u8),
     set_backtrace_depth: extern "C" fn(usize),
     note_panic: unsafe extern "C" fn(Text),
+    reserve: extern "C" fn(u64) -> c_int,
 }
 
 // SAFETY: constant, and made of functions and the address of a static atomic.
@@ -87,6 +88,7 @@ static SERVICES: Services = Services {
     set_backtrace_level: serve_set_backtrace_level,
     set_backtrace_depth: serve_set_backtrace_depth,
     note_panic: serve_note_panic,
+    reserve: serve_reserve,
 };
 
 /// Whom this copy follows, or itself; null before the meeting.
@@ -298,6 +300,13 @@ impl Services {
         }
     }
 
+    pub(crate) fn reserve(&self, bytes: u64) -> std::io::Result<()> {
+        match (self.reserve)(bytes) {
+            0 => Ok(()),
+            errno => Err(std::io::Error::from_raw_os_error(errno)),
+        }
+    }
+
     pub(crate) fn set_level(&self, level: Level) {
         (self.set_level)(level.0);
     }
@@ -379,6 +388,11 @@ unsafe extern "C" fn serve_open(request: &OpenRequest) -> c_int {
 
 extern "C" fn serve_sync() -> c_int {
     options::sync().map_or_else(|error| error.raw_os_error().unwrap_or(libc::EIO), |()| 0)
+}
+
+extern "C" fn serve_reserve(bytes: u64) -> c_int {
+    let reserved = options::reserve(bytes);
+    reserved.map_or_else(|error| error.raw_os_error().unwrap_or(libc::EIO), |()| 0)
 }
 
 extern "C" fn serve_set_level(level: u8) {

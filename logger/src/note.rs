@@ -9,7 +9,9 @@ use crate::process::{Process, process};
 use crate::sink::Put;
 use crate::sys;
 use crate::thread::Thread;
+use crate::trouble::in_words;
 use core::ffi::c_int;
+use core::fmt::Write;
 use core::sync::atomic::{AtomicBool, Ordering};
 use logdef_wire::frame;
 use logdef_wire::msgpack::{Array, Decoder, Encoder, OutOfRoom, Value};
@@ -25,9 +27,9 @@ pub(crate) struct Progress {
 impl Progress {
     /// Looks at every thread that has logged. Allocates.
     pub fn of(process: &Process) -> Progress {
-        let run = process.run().0;
+        let run = process.run();
         let threads = process.threads.iter();
-        let fresh = threads.filter(|thread| thread.run.load(Ordering::Acquire) == run);
+        let fresh = threads.filter(|thread| thread.is_of(run));
         let returned: Vec<_> = fresh
             .map(|thread| Sequence(thread.returned.load(Ordering::Acquire)))
             .filter(|next| next.count() > 0)
@@ -88,6 +90,81 @@ fn put(
         }
         Err(Dropped)
     })
+}
+
+/// Writes down what is due ([`crate::trouble`]). May be called in a signal handler.
+#[cold]
+pub(crate) fn report(process: &'static Process) {
+    let due = process.trouble.take();
+    process.note_levels();
+    let now = crate::clock::realtime();
+    let mut written = true;
+    let mut note = |kind, text: &[u8], realtime, monotonic| {
+        written &= write(process, |encoder| {
+            Note {
+                run: Some(process.run()),
+                kind: Some(kind),
+                time: Some(now),
+                text: Some(text).filter(|text| !text.is_empty()),
+                realtime,
+                monotonic,
+                ..Note::default()
+            }
+            .encode(encoder)
+        });
+    };
+    if due.suspect() {
+        let text = match process.trouble.why_suspect() {
+            Some(errno) => in_words(errno),
+            None => "cut short or replaced by another process",
+        };
+        note(NoteKind::SUSPECT, text.as_bytes(), None, None);
+    }
+    if due.space_returned() {
+        let (errno, since) = process.trouble.no_space();
+        let mut text = Text::new();
+        let millis = now.saturating_sub(since) / 1_000_000;
+        let _ = write!(text, "{} (errno {})", in_words(errno), errno.0);
+        let _ = write!(text, " for {}.{:03} s", millis / 1000, millis % 1000);
+        note(NoteKind::SPACE_RETURNED, text.bytes(), None, None);
+    }
+    if due.clock_set() {
+        let monotonic = Some(crate::clock::monotonic());
+        note(NoteKind::CLOCK_SET, b"", Some(now), monotonic);
+    }
+    if !written {
+        process.trouble.give_back(due);
+        process.note_levels();
+    }
+}
+
+/// A short text, put together without allocation.
+struct Text {
+    bytes: [u8; 96],
+    len: usize,
+}
+
+impl Text {
+    fn new() -> Text {
+        Text {
+            bytes: [0; 96],
+            len: 0,
+        }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+}
+
+impl Write for Text {
+    fn write_str(&mut self, text: &str) -> core::fmt::Result {
+        let end = self.len + text.len();
+        let room = self.bytes.get_mut(self.len..end).ok_or(core::fmt::Error)?;
+        room.copy_from_slice(text.as_bytes());
+        self.len = end;
+        Ok(())
+    }
 }
 
 /// Return addresses as the objects of an array.

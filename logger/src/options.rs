@@ -4,6 +4,7 @@
 use crate::clock::ClockSource;
 use crate::digest_cache;
 use crate::filter::{Filter, FilterError};
+use crate::guard;
 use crate::meeting::{self, Target};
 use crate::mirror;
 use crate::note::{self, Progress};
@@ -77,6 +78,7 @@ pub struct Options {
     mirror: Option<Level>,
     panic_notes: bool,
     signal_notes: bool,
+    guard: bool,
 }
 
 impl Options {
@@ -172,6 +174,15 @@ impl Options {
         self
     }
 
+    /// Survives that somebody else cuts the file of a mapped log short or punches a
+    /// hole into it on a full disk; default off, and then touching what is gone
+    /// raises SIGBUS. With it, the log goes on in another file, and says so. It
+    /// handles SIGBUS for the log's own memory and passes every other one on.
+    pub fn guard_against_truncation(mut self) -> Self {
+        self.guard = true;
+        self
+    }
+
     /// Opens the log at `path`.
     ///
     /// A mapped log is a new file of mode 0600; a file of that name from an
@@ -247,6 +258,10 @@ impl Options {
         if self.signal_notes {
             note::install_signal_handlers()?;
         }
+        // After it, so that it is asked first.
+        if self.guard {
+            guard::install()?;
+        }
         self.opened()
     }
 
@@ -296,7 +311,8 @@ pub struct Settings {
     file_size: u64,
     keep: u32,
     signal_notes: u32,
-    later: [u64; 8],
+    guard: u32,
+    later: [u32; 15],
 }
 
 impl Options {
@@ -322,7 +338,8 @@ impl Options {
             file_size: self.rotation.file_size.unwrap_or(0),
             keep: self.rotation.keep.unwrap_or(0),
             signal_notes: self.signal_notes.into(),
-            later: [0; 8],
+            guard: self.guard.into(),
+            later: [0; 15],
         }
     }
 
@@ -364,6 +381,7 @@ impl Options {
             mirror: level(settings.mirror),
             panic_notes: false,
             signal_notes: settings.signal_notes != 0,
+            guard: settings.guard != 0,
         })
     }
 }
@@ -414,7 +432,9 @@ pub fn close() {
 ///
 /// # Errors
 ///
-/// What the system says; then nothing is promised, and the log says that too.
+/// What the system says; then nothing is promised, and the log says that too. It goes
+/// on in another file: the kernel tells of a failed write once, and a later success
+/// would say nothing of the bytes before it.
 pub fn sync() -> io::Result<()> {
     if let Some(leader) = meeting::leader() {
         return leader.sync();
@@ -427,6 +447,29 @@ pub fn sync() -> io::Result<()> {
     let synced = process.sink.sync();
     progress.note(process, synced);
     Ok(synced?)
+}
+
+/// Gives the log's file room for the next `bytes` bytes, and the room pages: for
+/// programs that drop privileges, change their root or give up system calls when
+/// they have started. Until they are used up, a thread that needs another chunk
+/// finds one without opening, growing or mapping anything.
+///
+/// An appended log has nothing to reserve.
+///
+/// # Errors
+///
+/// What the system says: no space, a quota; `FileTooLarge` if the file that is
+/// written to may not have so many more bytes ([`Options::rotate`], the limit of the
+/// process).
+pub fn reserve(bytes: u64) -> io::Result<()> {
+    if let Some(leader) = meeting::leader() {
+        return leader.reserve(bytes);
+    }
+    let process = process();
+    match process.is_open() {
+        true => Ok(process.sink.prepare(bytes)?),
+        false => Err(io::Error::from_raw_os_error(libc::ENOTCONN)),
+    }
 }
 
 /// Logs calls of this level and above from now on, where no directive of the
@@ -485,7 +528,8 @@ mod tests {
             .backtrace_depth(0)
             .max_string(0)
             .mirror(Level(1))
-            .note_fatal_signals();
+            .note_fatal_signals()
+            .guard_against_truncation();
         for options in [all, options()] {
             let (settings, filter) = (options.settings(), options.filter_text());
             let filter = filter.as_ref().map(String::as_bytes);

@@ -14,6 +14,7 @@ use crate::sink::Sink;
 use crate::sys;
 use crate::thread::{Thread, Threads};
 use crate::tls;
+use crate::trouble::Trouble;
 use core::num::NonZeroUsize;
 use core::sync::atomic::{
     AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering,
@@ -51,6 +52,7 @@ pub(crate) struct Process {
     pub sink: Sink,
     pub clock: crate::clock::Clock,
     pub mirror: Mirror,
+    pub trouble: Trouble,
     about: About,
     /// Its destructor runs when a thread that logged ends. -1 before.
     exit_key: AtomicI32,
@@ -102,6 +104,7 @@ impl Process {
             sink: Sink::new(),
             clock: crate::clock::Clock::new(),
             mirror: Mirror::new(),
+            trouble: Trouble::new(),
             about: About::new(),
             exit_key: AtomicI32::new(-1),
         }
@@ -179,9 +182,14 @@ impl Process {
         Level(self.notable_level.load(Ordering::Relaxed))
     }
 
-    fn note_levels(&self) {
-        let level = mirror::notable_level(self);
-        self.notable_level.store(level.0, Ordering::Relaxed);
+    /// Looks anew which records need more than to be written: all while the log has
+    /// something to say about itself.
+    pub fn note_levels(&self) {
+        let level = match self.trouble.is_due() {
+            true => 0,
+            false => mirror::notable_level(self).0,
+        };
+        self.notable_level.store(level, Ordering::Relaxed);
     }
 
     /// How many return addresses a backtrace has at most.
@@ -273,10 +281,11 @@ impl Process {
     fn begin_run(&self) {
         self.next_thread.store(0, Ordering::Relaxed);
         self.pid.store(sys::process_id(), Ordering::Relaxed);
-        self.realtime
-            .store(crate::clock::realtime(), Ordering::Relaxed);
-        self.monotonic
-            .store(crate::clock::monotonic(), Ordering::Relaxed);
+        let (realtime, monotonic) = (crate::clock::realtime(), crate::clock::monotonic());
+        self.realtime.store(realtime, Ordering::Relaxed);
+        self.monotonic.store(monotonic, Ordering::Relaxed);
+        self.trouble.begin(realtime, monotonic);
+        self.note_levels();
         let run = sys::random();
         self.run.store(run, Ordering::Release);
         // SAFETY: set in `finish_open` before any run begins, never given back.
@@ -303,6 +312,13 @@ impl Process {
         if self.is_orphan() && !self.become_child() {
             return None;
         }
+        let mine: *mut Thread = tls::get();
+        // SAFETY: null, or set below to memory that is never given back.
+        if let Some(mine) = unsafe { mine.as_ref() }
+            && mine.come_back(self.run())
+        {
+            return Some(mine);
+        }
         let number = self.next_thread.fetch_add(1, Ordering::Relaxed);
         if number >= MAX_THREADS {
             // The thread numbers are used up: this process goes on as another
@@ -313,7 +329,6 @@ impl Process {
             }
             return None;
         }
-        let mine: *mut Thread = tls::get();
         // SAFETY: set below, to memory that is never given back.
         let thread = match unsafe { mine.as_ref() } {
             Some(mine) => mine,

@@ -13,6 +13,7 @@ pub(crate) use append::Append;
 pub(crate) use file::Claim;
 pub(crate) use mapped::Rotation;
 
+use crate::process::process;
 use crate::sys::Errno;
 use crate::thread::Thread;
 use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
@@ -100,8 +101,16 @@ impl Sink {
         match self.is_mapped() {
             true => self.mapped.put(thread, frames, chunk),
             false => match self.append.put(frames) {
-                true => Put::Done(self.appended.load(Ordering::Relaxed)),
-                false => Put::Dropped,
+                Ok(()) => {
+                    if process().trouble.accept() {
+                        process().note_levels();
+                    }
+                    Put::Done(self.appended.load(Ordering::Relaxed))
+                }
+                Err(errno) => {
+                    process().trouble.refuse(errno);
+                    Put::Dropped
+                }
             },
         }
     }
@@ -116,6 +125,19 @@ impl Sink {
     /// open it.
     pub fn enter(&self, thread: &Thread, claim: Claim, opening: &[u8]) {
         self.mapped.enter(thread, claim, opening);
+    }
+
+    /// Makes the next `bytes` bytes of the log ready to be written.
+    pub fn prepare(&self, bytes: u64) -> Result<(), Errno> {
+        match self.is_mapped() {
+            true => self.mapped.prepare(bytes),
+            false => Ok(()),
+        }
+    }
+
+    /// See [`Mapped::replace_page`].
+    pub fn replace_page(&self, address: usize) -> bool {
+        self.is_mapped() && self.mapped.replace_page(address)
     }
 
     /// The process is a forked child now.

@@ -254,26 +254,40 @@ const KERNEL_SIGSET: usize = 8;
 /// Writes once to a pipe. If nobody reads it, the SIGPIPE that this raises is
 /// taken away before it is delivered.
 pub(crate) fn write_without_sigpipe(fd: c_int, bytes: &[u8]) -> Result<usize, Errno> {
+    write_without(libc::SIGPIPE, libc::EPIPE, fd, bytes)
+}
+
+/// Writes once to a file. If that would make it larger than files may be, the
+/// SIGXFSZ that this raises is taken away before it is delivered.
+pub(crate) fn write_without_sigxfsz(fd: c_int, bytes: &[u8]) -> Result<usize, Errno> {
+    match file_size_limit() {
+        Some(_) => write_without(libc::SIGXFSZ, libc::EFBIG, fd, bytes),
+        None => write(fd, bytes),
+    }
+}
+
+/// Writes once, without the signal that goes with an error.
+fn write_without(signal: c_int, error: c_int, fd: c_int, bytes: &[u8]) -> Result<usize, Errno> {
     // SAFETY: the sets are valid, and filled before they are used; the mask is
     // put back as it was.
     unsafe {
-        let mut pipe: libc::sigset_t = core::mem::zeroed();
+        let mut set: libc::sigset_t = core::mem::zeroed();
         let mut before: libc::sigset_t = core::mem::zeroed();
         let mut pending: libc::sigset_t = core::mem::zeroed();
-        libc::sigemptyset(&mut pipe);
-        libc::sigaddset(&mut pipe, libc::SIGPIPE);
+        libc::sigemptyset(&mut set);
+        libc::sigaddset(&mut set, signal);
         libc::sigpending(&mut pending);
-        let was_pending = libc::sigismember(&pending, libc::SIGPIPE) == 1;
-        libc::pthread_sigmask(libc::SIG_BLOCK, &pipe, &mut before);
+        let was_pending = libc::sigismember(&pending, signal) == 1;
+        libc::pthread_sigmask(libc::SIG_BLOCK, &set, &mut before);
         let written = write(fd, bytes);
-        if written == Err(Errno(libc::EPIPE)) && !was_pending {
+        if written == Err(Errno(error)) && !was_pending {
             let now = libc::timespec {
                 tv_sec: 0,
                 tv_nsec: 0,
             };
             libc::syscall(
                 libc::SYS_rt_sigtimedwait,
-                &pipe,
+                &set,
                 ptr::null_mut::<u8>(),
                 &now,
                 KERNEL_SIGSET,

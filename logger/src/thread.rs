@@ -15,7 +15,7 @@ use crate::process::Process;
 use crate::sys;
 use core::num::NonZeroUsize;
 use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering, compiler_fence};
-use logdef_wire::{Sequence, ThreadNumber};
+use logdef_wire::{Run, Sequence, ThreadNumber};
 
 /// Sites with numbers beyond this are defined again at each call.
 pub(crate) const MAX_SITES: usize = 16 << 10;
@@ -34,6 +34,8 @@ pub(crate) struct Thread {
     pub run: AtomicU64,
     /// Where the thread writes; the sink's business.
     pub place: AtomicU64,
+    /// A run in which the thread is to leave its chunk before its next call.
+    sent_away: AtomicU64,
     /// How many chunks the thread has had.
     pub chunks: AtomicU32,
     /// The sequence of the next call.
@@ -372,7 +374,8 @@ impl Thread {
     /// thread before it could not write, it takes with it.
     pub fn adopt(&self, process: &Process, number: ThreadNumber) {
         let run = process.run();
-        if self.run.load(Ordering::Relaxed) != run.0 {
+        let sent_away = self.sent_away.swap(0, Ordering::Relaxed) != 0;
+        if sent_away || self.run.load(Ordering::Relaxed) != run.0 {
             // Of an earlier run: its chunk is in another file.
             self.place.store(0, Ordering::Relaxed);
         }
@@ -410,6 +413,33 @@ impl Thread {
         self.fields_about
             .store(crc << 32 | holds_c1 | len as u64, Ordering::Relaxed);
         self.run.store(run.0, Ordering::Release);
+    }
+
+    /// Makes the thread leave its chunk before its next call: the file is given up.
+    /// By any thread, and in a signal handler.
+    pub fn send_away(&self) {
+        let run = self.run.load(Ordering::Acquire);
+        if run != 0 {
+            self.sent_away.store(run, Ordering::Release);
+            // To find that it has no run brings the thread to `come_back`.
+            self.run.store(0, Ordering::Release);
+        }
+    }
+
+    /// Goes on without a chunk, if the thread was sent away in this run and may take
+    /// more sequences. `false` for any other thread.
+    pub fn come_back(&self, run: Run) -> bool {
+        let sent = self.sent_away.swap(0, Ordering::AcqRel) == run.0 && run.0 != 0;
+        if sent {
+            self.place.store(0, Ordering::Relaxed);
+            self.run.store(run.0, Ordering::Release);
+        }
+        sent
+    }
+
+    /// Whether the thread has logged in a run.
+    pub fn is_of(&self, run: Run) -> bool {
+        self.run.load(Ordering::Acquire) == run.0 || self.sent_away.load(Ordering::Acquire) == run.0
     }
 
     /// Leaves the memory to the next thread.

@@ -211,9 +211,15 @@ typedef struct logdef_options {
                             says: a level, or 1 for all; else none */
     int fatal_signals;   /* 1: a note and a backtrace at the first SIGSEGV, SIGBUS,
                             SIGILL, SIGFPE, SIGABRT or SIGTRAP; none */
+    uint64_t flight_recorder; /* mapped: keeps about the newest so many bytes, in eight
+                            files; all */
+    int guard;           /* 1: goes on in another file if somebody cuts this one short.
+                            Handles SIGBUS for the log's own memory; without it that
+                            ends the program */
+    int unused;          /* 0 */
 } logdef_options;
 
-#define LOGDEF_OPTIONS {sizeof(logdef_options), 0, 0, 0, 0, 0, 0, 0, 0, NULL, 0, 0}
+#define LOGDEF_OPTIONS {sizeof(logdef_options), 0, 0, 0, 0, 0, 0, 0, 0, NULL, 0, 0, 0, 0, 0}
 
 /*
  * Opens the process's log: one for the program and all its libraries, also those
@@ -227,6 +233,11 @@ int logdef_open_with(const char *path, const logdef_options *options) LOGDEF_NOT
 /* Ends the log. Nothing is lost without it: a record is in the file when its
  * call returns. */
 void logdef_close(void) LOGDEF_NOTHROW_;
+
+/* Gives the log room for the next so many bytes, for programs that drop privileges,
+ * change their root or give up system calls once they have started. 0, or -1 and
+ * errno. */
+int logdef_reserve(uint64_t bytes) LOGDEF_NOTHROW_;
 
 /* Returns when everything logged so far survives a power cut. 0, or -1 and errno. */
 int logdef_sync(void) LOGDEF_NOTHROW_;

@@ -26,10 +26,13 @@ struct OptionsOfC {
     filter: *const c_char,
     mirror_level: c_int,
     fatal_signals: c_int,
+    flight_recorder: u64,
+    guard: c_int,
+    unused: c_int,
 }
 
 /// No padding, which could hold anything.
-const _: () = assert!(size_of::<OptionsOfC>() == 64);
+const _: () = assert!(size_of::<OptionsOfC>() == 80);
 
 impl OptionsOfC {
     const DEFAULT: OptionsOfC = OptionsOfC {
@@ -45,6 +48,9 @@ impl OptionsOfC {
         filter: core::ptr::null(),
         mirror_level: 0,
         fatal_signals: 0,
+        flight_recorder: 0,
+        guard: 0,
+        unused: 0,
     };
 }
 
@@ -95,6 +101,12 @@ pub extern "C" fn logdef_close() {
 #[unsafe(no_mangle)]
 pub extern "C" fn logdef_sync() -> c_int {
     guard(logdef::sync)
+}
+
+/// Gives the log room for the next bytes.
+#[unsafe(no_mangle)]
+pub extern "C" fn logdef_reserve(bytes: u64) -> c_int {
+    guard(|| logdef::reserve(bytes))
 }
 
 /// Sets the level from which records are written.
@@ -217,6 +229,13 @@ unsafe fn options_of(from: &OptionsOfC) -> io::Result<Options> {
     if in_range(from.fatal_signals, 1)?.is_some() {
         options = options.note_fatal_signals();
     }
+    if from.flight_recorder > 0 {
+        options = options.flight_recorder(from.flight_recorder);
+    }
+    if in_range(from.guard, 1)?.is_some() {
+        options = options.guard_against_truncation();
+    }
+    in_range(from.unused, 0)?;
     Ok(options)
 }
 
@@ -336,6 +355,14 @@ mod tests {
             },
             OptionsOfC {
                 fatal_signals: 2,
+                ..default
+            },
+            OptionsOfC {
+                guard: 2,
+                ..default
+            },
+            OptionsOfC {
+                unused: 1,
                 ..default
             },
         ] {

@@ -50,22 +50,23 @@ impl Append {
     }
 
     /// Writes the frames in one go. What a full disk cuts short is torn, and
-    /// the call's records count as dropped: `false`.
-    pub fn put(&self, frames: &[u8]) -> bool {
+    /// the call's records count as dropped.
+    pub fn put(&self, frames: &[u8]) -> Result<(), Errno> {
         let fd = self.fd.load(Ordering::Relaxed);
         for _ in 0..8 {
             let written = match self.kind.load(Ordering::Relaxed) {
                 SOCKET => sys::send(fd, frames),
                 PIPE => sys::write_without_sigpipe(fd, frames),
-                _ => sys::write(fd, frames),
+                _ => sys::write_without_sigxfsz(fd, frames),
             };
             match written {
-                Ok(len) if len == frames.len() => return true,
+                Ok(len) if len == frames.len() => return Ok(()),
                 Err(Errno(libc::EINTR)) => {}
-                Ok(_) | Err(_) => return false,
+                Ok(_) => return Err(Errno(libc::ENOSPC)),
+                Err(errno) => return Err(errno),
             }
         }
-        false
+        Err(Errno(libc::EINTR))
     }
 
     /// The name of the file system, for a file on one that is known.

@@ -81,6 +81,35 @@ impl Arena {
         unsafe { self.base.load(Ordering::Relaxed).add(offset as usize) }
     }
 
+    /// The unit that holds an address, counted from the start of the reservation.
+    pub fn unit_of(&self, address: usize) -> Option<u64> {
+        let base = self.base.load(Ordering::Relaxed).addr();
+        let offset = address.checked_sub(base)? as u64;
+        (base != 0 && offset / UNIT < self.units()).then_some(offset / UNIT)
+    }
+
+    /// Puts memory of the process's own in place of the page at an address of the
+    /// reservation. One system call; for signal handlers.
+    pub fn replace_page(&self, address: usize) -> bool {
+        const PAGE: usize = 4096;
+        let at = self
+            .base
+            .load(Ordering::Relaxed)
+            .with_addr(address & !(PAGE - 1));
+        // SAFETY: a page of the reservation, whose content is lost.
+        let mapped = unsafe {
+            libc::mmap(
+                at.cast(),
+                PAGE,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED,
+                -1,
+                0,
+            )
+        };
+        mapped != libc::MAP_FAILED
+    }
+
     /// Maps a file from its start at a unit, in place of what was there. The
     /// memory may be touched as far as the file has blocks.
     pub fn map(&self, unit: u64, units: u64, fd: c_int) -> Result<(), Errno> {

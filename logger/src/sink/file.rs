@@ -23,6 +23,10 @@ pub(crate) struct LogFile {
     claimed: AtomicU64,
     /// Whether the file has had bytes.
     supplied: AtomicBool,
+    /// No more chunks are to be had: somebody cut the file short, or it failed.
+    given_up: AtomicBool,
+    /// Units that were made ready beyond those that were claimed.
+    ready: AtomicU64,
     /// Bytes are first written as zeros, because that fills the page cache in
     /// large folios.
     by_write: AtomicBool,
@@ -67,6 +71,8 @@ impl LogFile {
             capacity: AtomicU64::new(0),
             claimed: AtomicU64::new(0),
             supplied: AtomicBool::new(false),
+            given_up: AtomicBool::new(false),
+            ready: AtomicU64::new(0),
             by_write: AtomicBool::new(false),
         }
     }
@@ -115,6 +121,8 @@ impl LogFile {
         self.capacity.store(capacity, Ordering::Relaxed);
         self.claimed.store(0, Ordering::Relaxed);
         self.supplied.store(false, Ordering::Relaxed);
+        self.given_up.store(false, Ordering::Relaxed);
+        self.ready.store(0, Ordering::Relaxed);
         self.by_write.store(
             super::file_system::likes_writes(file_system),
             Ordering::Relaxed,
@@ -152,6 +160,9 @@ impl LogFile {
     /// Claims a chunk and makes it ready to be written. `path` is where the
     /// file was last, in case a daemon closed our descriptor.
     pub fn claim(&self, arena: &Arena, units: u64, path: &CStr) -> Result<Claim, Refusal> {
+        if self.is_given_up() {
+            return Err(Refusal::Lost);
+        }
         let capacity = self.capacity.load(Ordering::Relaxed);
         // A multiple of its own size, because the page cache can use large folios
         // only where they are aligned; what is passed over stays a hole.
@@ -179,43 +190,93 @@ impl LogFile {
         }
     }
 
+    /// Makes the next `bytes` bytes of the file ready, so that claims of them call
+    /// the system for nothing.
+    pub fn prepare(&self, arena: &Arena, bytes: u64, path: &CStr) -> Result<(), Refusal> {
+        let claimed = self.claimed.load(Ordering::Relaxed);
+        let units = bytes.div_ceil(UNIT);
+        if claimed + units > self.capacity() {
+            return Err(Refusal::No(Errno(libc::EFBIG)));
+        }
+        let (fd, _) = self.opened(path).ok_or(Refusal::Lost)?;
+        // Threads may claim of it meanwhile, and write: nothing here may touch a
+        // byte.
+        self.reserve(fd, claimed, units)?;
+        self.populate(arena, claimed, units)?;
+        self.ready.fetch_max(claimed + units, Ordering::AcqRel);
+        Ok(())
+    }
+
+    /// A descriptor of the file and what is known of it. `None` if it is gone.
+    pub fn opened(&self, path: &CStr) -> Option<(c_int, libc::stat)> {
+        let fd = self.fd();
+        if let Ok(stat) = sys::stat(fd)
+            && self.is(&stat)
+        {
+            return Some((fd, stat));
+        }
+        // Closed, and perhaps the number of another file by now.
+        let fd = sys::open(path, libc::O_RDWR | libc::O_NOFOLLOW, 0).ok()?;
+        match sys::stat(fd) {
+            Ok(stat) if self.is(&stat) => {
+                self.fd.store(fd, Ordering::Release);
+                Some((fd, stat))
+            }
+            _ => {
+                sys::close(fd);
+                None
+            }
+        }
+    }
+
+    /// Gives no more chunks of this file out.
+    pub fn give_up(&self) {
+        self.given_up.store(true, Ordering::Release);
+    }
+
+    /// See [`LogFile::give_up`].
+    pub fn is_given_up(&self) -> bool {
+        self.given_up.load(Ordering::Acquire)
+    }
+
     /// Gives a range of the file blocks and pages. After this, storing to it
     /// raises no signal on the file systems that are mapped at all.
     fn supply(&self, arena: &Arena, at: u64, units: u64, path: &CStr) -> Result<(), Refusal> {
+        if at + units <= self.ready.load(Ordering::Acquire) {
+            return Ok(());
+        }
         let (offset, len) = (at * UNIT, units * UNIT);
-        let mut fd = self.fd();
         // Asked before the size: a file that is empty after this was cut.
         let supplied = self.supplied.load(Ordering::Acquire);
-        let stat = match sys::stat(fd) {
-            Ok(stat) if self.is(&stat) => stat,
-            // Closed, and perhaps the number of another file by now.
-            _ => {
-                fd = sys::open(path, libc::O_RDWR | libc::O_NOFOLLOW, 0)
-                    .map_err(|_| Refusal::Lost)?;
-                match sys::stat(fd) {
-                    Ok(stat) if self.is(&stat) => {
-                        self.fd.store(fd, Ordering::Release);
-                        stat
-                    }
-                    _ => {
-                        sys::close(fd);
-                        return Err(Refusal::Lost);
-                    }
-                }
-            }
-        };
+        let (fd, stat) = self.opened(path).ok_or(Refusal::Lost)?;
         let size = stat.st_size as u64;
+        if stat.st_nlink == 0 {
+            // Removed: what goes there is gone.
+            return Err(Refusal::Lost);
+        }
         if size < offset && (supplied && size == 0 || self.is_far_behind(size)) {
             return Err(Refusal::Lost);
         }
+        self.reserve(fd, at, units)?;
+        if self.by_write.load(Ordering::Relaxed) && len >= 1 << 20 {
+            return sys::write_zeros(fd, offset, len).map_err(Refusal::No);
+        }
+        self.populate(arena, at, units)
+    }
+
+    /// Gives a range of the file blocks.
+    fn reserve(&self, fd: c_int, at: u64, units: u64) -> Result<(), Refusal> {
+        let (offset, len) = (at * UNIT, units * UNIT);
         if sys::file_size_limit().is_some_and(|limit| offset + len > limit) {
             return Err(Refusal::No(Errno(libc::EFBIG)));
         }
         sys::reserve_blocks(fd, offset, len).map_err(Refusal::No)?;
         self.supplied.store(true, Ordering::Release);
-        if self.by_write.load(Ordering::Relaxed) && len >= 1 << 20 {
-            return sys::write_zeros(fd, offset, len).map_err(Refusal::No);
-        }
+        Ok(())
+    }
+
+    /// Gives a range of the file pages.
+    fn populate(&self, arena: &Arena, at: u64, units: u64) -> Result<(), Refusal> {
         let unit = self.first.load(Ordering::Relaxed) + at;
         match arena.populate(unit, units) {
             // A kernel without this: the pages come by faults, and the blocks

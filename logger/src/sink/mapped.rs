@@ -21,10 +21,11 @@ use super::Put;
 use super::arena::{self, Arena, UNIT};
 use super::file::{Claim, LogFile, Refusal};
 use super::names::{Names, UNNUMBERED};
+use crate::process::process;
 use crate::sys::{self, Errno};
 use crate::thread::{Thread, own_add};
 use core::ffi::c_int;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU64, Ordering};
 use logdef_wire::frame::HEADER_LEN;
 
 const USED_BITS: u32 = 28;
@@ -87,7 +88,6 @@ pub(crate) struct Mapped {
     names: Names,
     /// Until then (coarse monotonic time) there is no space.
     no_space_until: AtomicU64,
-    last_errno: AtomicU32,
 }
 
 /// How the log is cut into files.
@@ -110,7 +110,6 @@ impl Mapped {
             file_units: AtomicU64::new(0),
             names: Names::new(),
             no_space_until: AtomicU64::new(0),
-            last_errno: AtomicU32::new(0),
         }
     }
 
@@ -173,7 +172,7 @@ impl Mapped {
         if current.fd() >= 0 && offset < to && from < offset + current.capacity() {
             return true;
         }
-        crate::process::process().threads.iter().any(|thread| {
+        process().threads.iter().any(|thread| {
             let place = Place(thread.place.load(Ordering::Relaxed));
             let at = place.chunk() as u64 % all;
             // A call that was interrupted may be in a chunk that its thread has
@@ -273,8 +272,8 @@ impl Mapped {
         if now < self.no_space_until.load(Ordering::Relaxed) {
             return None;
         }
-        let nth = thread.chunks.load(Ordering::Relaxed);
-        for _ in 0..4 {
+        let mut nth = thread.chunks.load(Ordering::Relaxed);
+        for _ in 0..5 {
             let current = self.current.load(Ordering::Acquire);
             let file = self.file(current);
             let wanted = CHUNKS[(nth as usize).min(CHUNKS.len() - 1)];
@@ -293,13 +292,21 @@ impl Mapped {
                     thread
                         .chunks
                         .store(nth.saturating_add(1), Ordering::Relaxed);
+                    self.accept();
                     return Some(claim);
                 }
-                Err(Refusal::Full | Refusal::Lost) => {
+                Err(refusal @ (Refusal::Full | Refusal::Lost)) => {
+                    if refusal == Refusal::Lost && !file.is_given_up() {
+                        self.give_up(file, None);
+                    }
                     if let Err(errno) = self.rotate(current) {
                         self.refuse(now, errno);
                         return None;
                     }
+                }
+                // What is left of the disk is filled with small chunks.
+                Err(Refusal::No(Errno(libc::ENOSPC | libc::EDQUOT | libc::EFBIG))) if nth > 0 => {
+                    nth = 0;
                 }
                 Err(Refusal::No(errno)) => {
                     self.refuse(now, errno);
@@ -311,9 +318,72 @@ impl Mapped {
     }
 
     fn refuse(&self, now: u64, errno: Errno) {
-        self.last_errno.store(errno.0 as u32, Ordering::Relaxed);
+        process().trouble.refuse(errno);
         self.no_space_until
             .store(now + RETRY_AFTER, Ordering::Relaxed);
+    }
+
+    fn accept(&self) {
+        if process().trouble.accept() {
+            process().note_levels();
+        }
+        crate::clock::was_set();
+    }
+
+    /// A file is not to be relied on: no thread stays in it, and the log will say
+    /// why. May be called in a signal handler.
+    fn give_up(&self, file: &LogFile, errno: Option<Errno>) {
+        file.give_up();
+        self.send_writers_away(|other| core::ptr::eq(other, file));
+        process().trouble.suspect(errno);
+        process().note_levels();
+    }
+
+    /// Makes the threads that have their places in some files leave them before
+    /// their next calls.
+    fn send_writers_away(&self, of: impl Fn(&LogFile) -> bool) {
+        for file in self.files.iter().filter(|file| file.fd() >= 0 && of(file)) {
+            let range = file.range();
+            for thread in process().threads.iter() {
+                let place = Place(thread.place.load(Ordering::Acquire));
+                if place.size() > 0 && range.contains(&(place.chunk() as u64)) {
+                    thread.send_away();
+                }
+            }
+        }
+    }
+
+    /// Makes the next `bytes` bytes of the log ready to be written.
+    pub fn prepare(&self, bytes: u64) -> Result<(), Errno> {
+        let file = self.file(self.current.load(Ordering::Acquire));
+        let prepared = self
+            .names
+            .with(file.number(), |path| file.prepare(&self.arena, bytes, path))?;
+        prepared.map_err(|refusal| match refusal {
+            Refusal::No(errno) => errno,
+            Refusal::Full => Errno(libc::EFBIG),
+            Refusal::Lost => Errno(libc::ESTALE),
+        })
+    }
+
+    /// Puts memory of the process's own in place of a page of the log that cannot be
+    /// had: somebody cut the file short. `false` if the address is none of the log's.
+    /// For the handler of SIGBUS.
+    pub fn replace_page(&self, address: usize) -> bool {
+        let Some(unit) = self.arena.unit_of(address) else {
+            return false;
+        };
+        let all = self.arena.units();
+        let file = self.files.iter().find(|file| {
+            let first = file.range().start % all;
+            file.fd() >= 0 && (first..first + file.capacity()).contains(&unit)
+        });
+        if let Some(file) = file
+            && !file.is_given_up()
+        {
+            self.give_up(file, None);
+        }
+        self.arena.replace_page(address)
     }
 
     /// Starts another file after file `full`, unless another thread has. It
@@ -329,6 +399,11 @@ impl Mapped {
         match self.offer(full, fd, number) {
             Ok(true) => {
                 self.settle_old_files();
+                // What a thread that logs little writes next is to be found.
+                let oldest = self.names.oldest_kept(number);
+                self.send_writers_away(|file| {
+                    file.number() < oldest && file.number() != UNNUMBERED
+                });
                 // A file without the link to it is a file all the same.
                 let _ = self.names.point_to(number);
                 let newest = self.file(self.current.load(Ordering::Acquire)).number();
@@ -379,12 +454,14 @@ impl Mapped {
         &self.files[current as usize & ((1 << SLOT_BITS) - 1)]
     }
 
-    /// Whether a thread has its place in a file.
+    /// Whether a thread has its place in a file, and was not sent away.
     fn has_writer(&self, file: &LogFile) -> bool {
         let range = file.range();
-        crate::process::process().threads.iter().any(|thread| {
+        let run = process().run().0;
+        process().threads.iter().any(|thread| {
             let place = Place(thread.place.load(Ordering::Acquire));
-            place.size() > 0 && range.contains(&(place.chunk() as u64))
+            let stays = thread.run.load(Ordering::Relaxed) == run;
+            stays && place.size() > 0 && range.contains(&(place.chunk() as u64))
         })
     }
 
@@ -394,8 +471,9 @@ impl Mapped {
         for file in &self.files {
             let fd = file.fd();
             let old = (file.number() as u64) + UNSYNCED < newest as u64;
-            if fd >= 0 && old && !self.has_writer(file) {
-                let _ = sys::sync_data(fd);
+            if fd >= 0 && old {
+                self.send_writers_away(|other| core::ptr::eq(other, file));
+                let _ = self.sync_file(file);
                 file.leave();
             }
         }
@@ -435,14 +513,37 @@ impl Mapped {
                 // call that was interrupted and has moved on meanwhile writes at
                 // most the one record that it reserved.)
                 let wanted = self.has_writer(file);
-                let synced = sys::sync_data(fd);
+                let synced = self.sync_file(file);
                 let is_current = core::ptr::eq(file, self.file(current));
-                if synced.is_ok() && !is_current && !wanted {
-                    file.leave();
+                match synced {
+                    Ok(()) if !is_current && !wanted => file.leave(),
+                    Ok(()) => {}
+                    Err(errno) if !file.is_given_up() => {
+                        // The kernel tells of a failed write once, and forgets it: a
+                        // later sync of this file would promise what is not true.
+                        self.give_up(file, Some(errno));
+                        result = result.and(Err(errno));
+                        if !is_current {
+                            file.leave();
+                        }
+                    }
+                    // Told before.
+                    Err(_) => {}
                 }
-                result = result.and(synced);
             }
         }
         result
+    }
+
+    fn sync_file(&self, file: &LogFile) -> Result<(), Errno> {
+        let synced = self.names.with(file.number(), |path| {
+            // A daemon may have closed the descriptor; its number may be that of
+            // another file now.
+            match file.opened(path) {
+                Some((fd, _)) => sys::sync_data(fd),
+                None => Err(Errno(libc::ESTALE)),
+            }
+        });
+        synced.unwrap_or_else(Err)
     }
 }

@@ -49,9 +49,10 @@ impl Names {
         let full = std::path::absolute(std::ffi::OsStr::from_bytes(path))
             .map_err(|error| Errno(error.raw_os_error().unwrap_or(libc::EINVAL)))?;
         absolute.push(full.as_os_str().as_bytes())?;
-        let last = last_number(&full);
+        let (first, last) = numbers_in_use(&full);
         self.number.store(last, Ordering::Relaxed);
-        self.pruned.store(0, Ordering::Relaxed);
+        self.pruned
+            .store(first.saturating_sub(1), Ordering::Relaxed);
         self.keep.store(keep.unwrap_or(0), Ordering::Relaxed);
         self.set_base(&absolute)
     }
@@ -168,12 +169,19 @@ impl Names {
         }
     }
 
+    /// The lowest number of a file that stays when file `newest` is the newest.
+    pub fn oldest_kept(&self, newest: u32) -> u32 {
+        match self.keep.load(Ordering::Relaxed) {
+            0 => 0,
+            keep => (newest + 1).saturating_sub(keep),
+        }
+    }
+
     fn prune(&self, newest: u32) {
-        let keep = self.keep.load(Ordering::Relaxed);
-        if keep == 0 || newest <= keep {
+        let upto = self.oldest_kept(newest).saturating_sub(1);
+        if upto == 0 {
             return;
         }
-        let upto = newest - keep;
         let from = self.pruned.fetch_max(upto, Ordering::Relaxed);
         for number in from + 1..=upto {
             let _ = self.with(number, sys::unlink);
@@ -200,23 +208,27 @@ fn create(path: &CStr) -> Result<c_int, Errno> {
     sys::open(path, flags, 0o600)
 }
 
-/// The highest number after `path` in its directory.
-fn last_number(path: &Path) -> u32 {
+/// The lowest and the highest number after `path` in its directory.
+fn numbers_in_use(path: &Path) -> (u32, u32) {
     let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
-        return 0;
+        return (0, 0);
     };
     let Ok(entries) = std::fs::read_dir(directory) else {
-        return 0;
+        return (0, 0);
     };
-    let numbers = entries.flatten().filter_map(|entry| {
-        let entry = entry.file_name();
-        let rest = entry.as_bytes().strip_prefix(name.as_bytes())?;
-        std::str::from_utf8(rest.strip_prefix(b".")?)
-            .ok()?
-            .parse()
-            .ok()
-    });
-    numbers.max().unwrap_or(0)
+    let numbers: Vec<u32> = entries
+        .flatten()
+        .filter_map(|entry| {
+            let entry = entry.file_name();
+            let rest = entry.as_bytes().strip_prefix(name.as_bytes())?;
+            std::str::from_utf8(rest.strip_prefix(b".")?)
+                .ok()?
+                .parse()
+                .ok()
+        })
+        .collect();
+    let range = numbers.iter().min().zip(numbers.iter().max());
+    range.map_or((0, 0), |(first, last)| (*first, *last))
 }
 
 /// A path under construction.

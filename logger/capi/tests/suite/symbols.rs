@@ -16,6 +16,7 @@ const FUNCTIONS: &[&str] = &[
     "logdef_kinds",
     "logdef_open",
     "logdef_open_with",
+    "logdef_reserve",
     "logdef_set_backtrace_level",
     "logdef_set_filter",
     "logdef_set_level",

@@ -1,0 +1,211 @@
+//! What the log has to say about itself as soon as it can: that there was no space
+//! for a while, that a file is suspect, that the wall clock was set. May be used in
+//! a signal handler; knows no frames.
+//!
+//! Nobody waits for such a report. While one is due, each record is one that needs
+//! more than to be written ([`crate::process::Process::notable_level`]), so that the
+//! next one takes it along, and calls pay nothing when none is.
+
+use crate::clock;
+use crate::sys::Errno;
+use core::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
+
+/// See the module.
+pub(crate) struct Trouble {
+    due: AtomicU32,
+    /// Why records are dropped now; 0 if they are not.
+    refused: AtomicU32,
+    /// Since when, in nanoseconds of the wall clock.
+    refused_since: AtomicU64,
+    /// What the reports due say: errors, and a time.
+    no_space_errno: AtomicU32,
+    no_space_since: AtomicU64,
+    suspect_errno: AtomicU32,
+    /// What the wall clock is ahead of the monotonic one.
+    ahead: AtomicI64,
+}
+
+/// Reports that are due.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Due(u32);
+
+impl Due {
+    const SPACE_RETURNED: Due = Due(1);
+    const SUSPECT: Due = Due(2);
+    const CLOCK_SET: Due = Due(4);
+
+    /// There was no space, and there is again.
+    pub fn space_returned(self) -> bool {
+        self.0 & Due::SPACE_RETURNED.0 != 0
+    }
+
+    /// The file before the current one cannot be relied on.
+    pub fn suspect(self) -> bool {
+        self.0 & Due::SUSPECT.0 != 0
+    }
+
+    /// The wall clock was set.
+    pub fn clock_set(self) -> bool {
+        self.0 & Due::CLOCK_SET.0 != 0
+    }
+}
+
+/// The wall clock was set if it is off by more nanoseconds: what the two readings
+/// can be apart, and then some.
+const STEP: u64 = 5_000_000;
+
+impl Trouble {
+    pub const fn new() -> Trouble {
+        Trouble {
+            due: AtomicU32::new(0),
+            refused: AtomicU32::new(0),
+            refused_since: AtomicU64::new(0),
+            no_space_errno: AtomicU32::new(0),
+            no_space_since: AtomicU64::new(0),
+            suspect_errno: AtomicU32::new(0),
+            ahead: AtomicI64::new(0),
+        }
+    }
+
+    /// A run begins at these readings.
+    pub fn begin(&self, realtime: u64, monotonic: u64) {
+        self.due.store(0, Ordering::Relaxed);
+        self.refused.store(0, Ordering::Relaxed);
+        let ahead = realtime.wrapping_sub(monotonic) as i64;
+        self.ahead.store(ahead, Ordering::Relaxed);
+    }
+
+    /// Whether something is to be reported.
+    pub fn is_due(&self) -> bool {
+        self.due.load(Ordering::Relaxed) != 0
+    }
+
+    /// Takes what is to be reported.
+    pub fn take(&self) -> Due {
+        Due(self.due.swap(0, Ordering::AcqRel))
+    }
+
+    /// It could not be reported.
+    pub fn give_back(&self, due: Due) {
+        self.due.fetch_or(due.0, Ordering::Release);
+    }
+
+    /// The log has no room for a record.
+    pub fn refuse(&self, errno: Errno) {
+        if self.refused.swap(errno.0 as u32, Ordering::Relaxed) == 0 {
+            let now = clock::realtime();
+            self.refused_since.store(now, Ordering::Relaxed);
+        }
+    }
+
+    /// The log has room. `true` if it had none before, which is now to be reported.
+    pub fn accept(&self) -> bool {
+        if self.refused.load(Ordering::Relaxed) == 0 {
+            return false;
+        }
+        let errno = self.refused.swap(0, Ordering::Relaxed);
+        if errno == 0 {
+            return false;
+        }
+        let since = self.refused_since.load(Ordering::Relaxed);
+        self.no_space_errno.store(errno, Ordering::Relaxed);
+        self.no_space_since.store(since, Ordering::Relaxed);
+        self.give_back(Due::SPACE_RETURNED);
+        true
+    }
+
+    /// Why there was no space, and since when.
+    pub fn no_space(&self) -> (Errno, u64) {
+        let errno = self.no_space_errno.load(Ordering::Relaxed);
+        let since = self.no_space_since.load(Ordering::Relaxed);
+        (Errno(errno as i32), since)
+    }
+
+    /// A file cannot be relied on, which is to be reported. No error: somebody else
+    /// cut it short or took its place.
+    pub fn suspect(&self, errno: Option<Errno>) {
+        let errno = errno.map_or(0, |errno| errno.0 as u32);
+        self.suspect_errno.store(errno, Ordering::Relaxed);
+        self.give_back(Due::SUSPECT);
+    }
+
+    /// Why a file cannot be relied on.
+    pub fn why_suspect(&self) -> Option<Errno> {
+        match self.suspect_errno.load(Ordering::Relaxed) {
+            0 => None,
+            errno => Some(Errno(errno as i32)),
+        }
+    }
+
+    /// Compares two readings of one instant with those that were last reported.
+    /// `true` if the wall clock was set meanwhile, which is now to be reported.
+    pub fn compare_clocks(&self, realtime: u64, monotonic: u64) -> bool {
+        let ahead = realtime.wrapping_sub(monotonic) as i64;
+        let before = self.ahead.load(Ordering::Relaxed);
+        if ahead.wrapping_sub(before).unsigned_abs() < STEP {
+            return false;
+        }
+        let first =
+            self.ahead
+                .compare_exchange(before, ahead, Ordering::Relaxed, Ordering::Relaxed);
+        if first.is_ok() {
+            self.give_back(Due::CLOCK_SET);
+        }
+        first.is_ok()
+    }
+}
+
+/// An error in words that fit a note.
+pub(crate) fn in_words(errno: Errno) -> &'static str {
+    match errno.0 {
+        libc::ENOSPC => "no space left on device",
+        libc::EDQUOT => "disk quota exceeded",
+        libc::EFBIG => "file size limit reached",
+        libc::EROFS => "read-only file system",
+        libc::EIO => "input/output error",
+        libc::EACCES | libc::EPERM => "permission denied",
+        libc::ENOENT => "directory is gone",
+        libc::EMFILE | libc::ENFILE => "too many open files",
+        libc::ENOMEM => "no memory",
+        libc::EPIPE => "nobody reads the pipe",
+        libc::EAGAIN => "the reader is behind",
+        _ => "error",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn space_that_returns_is_reported_once() {
+        let trouble = Trouble::new();
+        assert!(!trouble.accept() && !trouble.is_due());
+        trouble.refuse(Errno(libc::ENOSPC));
+        trouble.refuse(Errno(libc::EDQUOT));
+        assert!(!trouble.is_due(), "there is none yet");
+        assert!(trouble.accept() && !trouble.accept());
+        let due = trouble.take();
+        assert!(due.space_returned() && !due.suspect());
+        assert_eq!(trouble.no_space().0, Errno(libc::EDQUOT));
+        assert!(!trouble.is_due());
+        trouble.give_back(due);
+        assert!(trouble.take().space_returned());
+    }
+
+    #[test]
+    fn only_a_clock_that_was_set_is_reported() {
+        let trouble = Trouble::new();
+        trouble.begin(1_700_000_000_000_000_000, 5_000_000_000);
+        // Time goes by; the readings are a little apart.
+        assert!(!trouble.compare_clocks(1_700_000_100_000_900_000, 105_000_000_000));
+        for (realtime, monotonic) in [
+            (1_700_000_099_000_000_000, 105_000_000_000),
+            (1_700_000_200_000_000_000, 106_000_000_000),
+        ] {
+            assert!(trouble.compare_clocks(realtime, monotonic));
+            assert!(!trouble.compare_clocks(realtime + 1_000_000_000, monotonic + 1_000_000_000));
+            assert!(trouble.take().clock_set());
+        }
+    }
+}

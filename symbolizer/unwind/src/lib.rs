@@ -37,8 +37,9 @@
 //! - [`register_thread`] once per thread, outside of handlers. A walk on another
 //!   stack is as correct, and costs one system call per page.
 //! - [`modules::refresh`] now and then, outside of handlers, and after `dlclose`
-//!   if it can be caught: an unloaded library's rules would be applied to another one
-//!   that is mapped at its place.
+//!   if it can be caught, or [`forget`] when another library is found at a
+//!   place: an unloaded library's rules would be applied to the one that is mapped
+//!   there now.
 //! - Whoever calls `dlclose` vouches that nobody still uses the library: its
 //!   code, its constants, or a [`Module`] that describes them.
 //!

@@ -3,7 +3,7 @@
 
 use core::ffi::{CStr, c_char};
 use core::slice;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::loader::{self, Object, ProgramHeader};
 use crate::{cache, note, snapshot};
@@ -15,12 +15,28 @@ use crate::{cache, note, snapshot};
 /// from the last [`refresh`].
 #[inline]
 pub fn find(address: usize) -> Option<Module> {
-    let object = if loader::has_find_object() {
+    let object = if asks_loader() {
         loader::find_object(address)
     } else {
         snapshot::find(address)
     }?;
     Some(Module { object })
+}
+
+/// Never asks the loader from now on, but the list that [`refresh`] takes: what
+/// an older C library leaves. For tests.
+#[doc(hidden)]
+pub fn use_list() {
+    USES_LIST.store(true, Ordering::Relaxed);
+    snapshot::refresh();
+    cache::start_epoch();
+}
+
+static USES_LIST: AtomicBool = AtomicBool::new(false);
+
+#[inline]
+fn asks_loader() -> bool {
+    loader::has_find_object() && !USES_LIST.load(Ordering::Relaxed)
 }
 
 /// Takes notice of modules loaded and unloaded since the last call: forgets
@@ -34,7 +50,7 @@ pub fn refresh() -> bool {
     let generation = generation();
     let is_new = SEEN.swap(generation, Ordering::Relaxed) != generation;
     if is_new {
-        if !loader::has_find_object() {
+        if !asks_loader() {
             snapshot::refresh();
         }
         cache::start_epoch();

@@ -10,17 +10,17 @@
 #![cfg(target_arch = "x86_64")]
 
 mod compiled;
-mod oracle;
+#[path = "oracle/interrupted.rs"]
+mod interrupted;
 
 use std::ffi::c_void;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use compiled::Library;
-use logdef_unwind::{FrameKind, StackFrame};
+use interrupted::{Verdict, Views};
 
 const TRAP_FLAG: i64 = 0x100;
-const MAX_DEPTH: usize = 128;
 
 /// Whether to go on stepping.
 static STEPPING: AtomicBool = AtomicBool::new(false);
@@ -28,10 +28,7 @@ static STEPPING: AtomicBool = AtomicBool::new(false);
 static ONE_IN: AtomicU64 = AtomicU64::new(1);
 static STEPS: AtomicUsize = AtomicUsize::new(0);
 static COMPARED: AtomicUsize = AtomicUsize::new(0);
-/// Points where libgcc stopped for want of call frame information, and we
-/// guessed.
 static GUESSED: AtomicUsize = AtomicUsize::new(0);
-/// Points inside libgcc's unwinder, which it cannot look at itself.
 static IN_LIBGCC: AtomicUsize = AtomicUsize::new(0);
 static RANDOM: AtomicU64 = AtomicU64::new(0x2545_F491_4F6C_DD1D);
 
@@ -55,125 +52,29 @@ extern "C" fn on_trap(_: i32, _: *mut libc::siginfo_t, context: *mut c_void) {
     }
     *flags |= TRAP_FLAG;
     STEPS.fetch_add(1, Ordering::Relaxed);
-    if random().is_multiple_of(ONE_IN.load(Ordering::Relaxed)) && !compare(context) {
-        STEPPING.store(false, Ordering::Relaxed);
-    }
-}
-
-#[inline(never)]
-fn compare(context: &libc::ucontext_t) -> bool {
-    let mut from_here = [StackFrame::default(); MAX_DEPTH];
-    let len = logdef_unwind::capture_frames(&mut from_here, 1);
-    let from_here = &from_here[..len];
-    let mut interrupted = [StackFrame::default(); MAX_DEPTH];
-    let len = logdef_unwind::capture_interrupted(context, &mut interrupted);
-    let interrupted = &interrupted[..len];
-    if interrupted
-        .iter()
-        .take(4)
-        .any(|frame| is_in_libgcc(frame.address))
-    {
-        // About to jump into a handler, libgcc overwrites the saved registers of
-        // its own stack frames, and would follow them into the void.
-        IN_LIBGCC.fetch_add(1, Ordering::Relaxed);
-        return true;
-    }
-    COMPARED.fetch_add(1, Ordering::Relaxed);
-    let mut theirs = [0; MAX_DEPTH];
-    let mut their_len = 0;
-    // SAFETY: nothing but addresses is asked for.
-    unsafe {
-        backtrace::trace_unsynchronized(|frame| {
-            if !frame.ip().is_null() {
-                theirs[their_len] = frame.ip() as usize;
-                their_len += 1;
+    if random().is_multiple_of(ONE_IN.load(Ordering::Relaxed)) {
+        let (verdict, views) = interrupted::compare(context);
+        let count = match verdict {
+            Verdict::Same => &COMPARED,
+            Verdict::SameUntilGuessed => {
+                GUESSED.fetch_add(1, Ordering::Relaxed);
+                &COMPARED
             }
-            their_len < MAX_DEPTH
-        });
-    }
-    let theirs = &theirs[..their_len];
-
-    let sure = |frames: &[StackFrame]| {
-        let guess = frames
-            .iter()
-            .position(|frame| frame.kind == FrameKind::Guessed);
-        guess.unwrap_or(frames.len())
-    };
-    if sure(from_here) < from_here.len() {
-        GUESSED.fetch_add(1, Ordering::Relaxed);
-    }
-    let ours = &from_here[..sure(from_here)];
-    let Some(exact) = ours.iter().position(|frame| frame.kind == FrameKind::Exact) else {
-        return report("no interrupted frame", ours, theirs);
-    };
-    // What comes before the handler is libgcc's own way into it.
-    let theirs_from_handler = theirs
-        .iter()
-        .position(|address| *address == ours[0].address)
-        .map_or(&theirs[..0], |handler| &theirs[handler..]);
-    if !ours
-        .iter()
-        .map(|frame| frame.address)
-        .eq(theirs_from_handler.iter().copied())
-    {
-        return report("not as libgcc", ours, theirs);
-    }
-    if ours[exact..] != interrupted[..sure(interrupted)] {
-        return report("not as from the context", interrupted, theirs);
-    }
-    true
-}
-
-/// What went wrong, told after the handler is done: it may have interrupted
-/// the allocator.
-struct Failure {
-    problem: &'static str,
-    ours: [StackFrame; MAX_DEPTH],
-    theirs: [usize; MAX_DEPTH],
-}
-
-static FAILURE: Mutex<Option<Failure>> = Mutex::new(None);
-
-#[cold]
-fn report(problem: &'static str, our_frames: &[StackFrame], their_addresses: &[usize]) -> bool {
-    let mut ours = [StackFrame::default(); MAX_DEPTH];
-    ours[..our_frames.len()].copy_from_slice(our_frames);
-    let mut theirs = [0; MAX_DEPTH];
-    theirs[..their_addresses.len()].copy_from_slice(their_addresses);
-    if let Ok(mut failure) = FAILURE.try_lock() {
-        *failure = Some(Failure {
-            problem,
-            ours,
-            theirs,
-        });
-    }
-    false
-}
-
-impl Failure {
-    fn tell(&self) -> ! {
-        for frame in self.ours.iter().take_while(|frame| frame.address != 0) {
-            eprintln!("ours {frame:x?} {}", describe(frame.address));
-        }
-        for address in self.theirs.iter().take_while(|address| **address != 0) {
-            eprintln!("theirs {address:#x} {}", describe(*address));
-        }
-        panic!("{} at step {STEPS:?}", self.problem);
+            Verdict::InLibgcc => &IN_LIBGCC,
+            Verdict::Different(problem) => {
+                STEPPING.store(false, Ordering::Relaxed);
+                // Told after the handler is done.
+                if let Ok(mut failure) = FAILURE.try_lock() {
+                    *failure = Some((problem, views));
+                }
+                return;
+            }
+        };
+        count.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-fn is_in_libgcc(address: usize) -> bool {
-    logdef_unwind::modules::find(address).is_some_and(|module| {
-        let name = module.name().to_bytes();
-        name.windows(8).any(|part| part == b"libgcc_s")
-    })
-}
-
-fn describe(address: usize) -> String {
-    logdef_unwind::modules::find(address).map_or_else(String::new, |module| {
-        format!("{:?} {:#x}", module.name(), address - module.load_bias())
-    })
-}
+static FAILURE: Mutex<Option<(&'static str, Views)>> = Mutex::new(None);
 
 extern "C" fn visit() {}
 
@@ -207,9 +108,10 @@ fn stepped(work: &impl Fn()) {
     unsafe { libc::raise(libc::SIGTRAP) };
     work();
     STEPPING.store(false, Ordering::Relaxed);
-    if let Some(failure) = FAILURE.lock().unwrap().take() {
+    if let Some((problem, views)) = FAILURE.lock().unwrap().take() {
         _ = std::panic::take_hook();
-        failure.tell();
+        views.tell();
+        panic!("{problem} at step {STEPS:?}");
     }
 }
 

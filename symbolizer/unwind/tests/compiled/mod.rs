@@ -57,6 +57,8 @@ impl Library {
         // SAFETY: the library is one of ours, whose constructors do nothing.
         let handle = unsafe { libc::dlopen(name.as_ptr(), flags | libc::RTLD_LOCAL) };
         assert!(!handle.is_null(), "cannot load {}", path.display());
+        // Only where the loader cannot be asked.
+        logdef_unwind::modules::refresh();
         Self { handle }
     }
 

@@ -106,6 +106,36 @@ const CHARS: [i32; 8] = [0, 1, 10, 65, 127, 128, 255, -1];
 const WIDE_CHARS: [u32; 6] = [0, 65, 0xe9, 0x20ac, 0x1f600, 0x10_ffff];
 const POINTERS: [u64; 5] = [0, 1, 0xc1ce_0000, 0x7fff_ffff_f000, u64::MAX];
 
+/// As many numbers again as there are edges, of any size: SplitMix64, the same ones
+/// for the same `seed`.
+fn more(count: usize, seed: u64) -> impl Iterator<Item = u64> {
+    (1..=count as u64).map(move |n| {
+        let mut z = seed.wrapping_add(n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    })
+}
+
+fn ints() -> Vec<i32> {
+    let more = more(INTS.len(), 1).map(|bits| bits as i32 >> (bits >> 32) % 32);
+    INTS.into_iter().chain(more).collect()
+}
+
+fn int64s() -> Vec<i64> {
+    let more = more(INT64S.len(), 2).map(|bits| bits as i64 >> (bits % 64));
+    INT64S.into_iter().chain(more).collect()
+}
+
+fn long_doubles() -> Vec<(u64, u16)> {
+    // Normal ones: a leading one, and an exponent that is no end of the range.
+    let more = more(LONG_DOUBLES.len(), 3).map(|bits| {
+        let near = 0x3fff - 100 + bits % 200;
+        (bits | 1 << 63, near as u16 | (bits >> 48) as u16 & 0x8000)
+    });
+    LONG_DOUBLES.into_iter().chain(more).collect()
+}
+
 fn doubles() -> Vec<f64> {
     let mut doubles = vec![
         0.0,
@@ -127,6 +157,10 @@ fn doubles() -> Vec<f64> {
         f64::from_bits(0xc1ce_0102_0304_c1a5),
     ];
     doubles.extend(doubles.clone().into_iter().map(|d| -d));
+    // Half of any size, half of a size that people log.
+    let count = doubles.len() / 2;
+    doubles.extend(more(count, 4).map(f64::from_bits));
+    doubles.extend(more(count, 5).map(|bits| (bits >> (bits % 64)) as f64 / 1000.0));
     doubles
 }
 
@@ -206,25 +240,16 @@ impl Kind {
     pub fn c_values(self) -> Vec<String> {
         let hex = |bits: u64| format!("0x{bits:x}u");
         match self {
-            Kind::Ints => INTS
-                .map(|n| format!("(int){}", hex(n as u32 as u64)))
-                .into(),
-            Kind::Uints => INTS.map(|n| hex(n as u32 as u64)).into(),
-            Kind::Int64s => INT64S.map(|n| format!("(long){}", hex(n as u64))).into(),
-            Kind::Uint64s => INT64S.map(|n| hex(n as u64)).into(),
+            Kind::Ints => each(ints(), |n| format!("(int){}", hex(n as u32 as u64))),
+            Kind::Uints => each(ints(), |n| hex(n as u32 as u64)),
+            Kind::Int64s => each(int64s(), |n| format!("(long){}", hex(n as u64))),
+            Kind::Uint64s => each(int64s(), |n| hex(n as u64)),
             Kind::Chars => CHARS.map(|n| n.to_string()).into(),
             Kind::WideChars => WIDE_CHARS.map(|n| n.to_string()).into(),
-            Kind::Doubles => {
-                let doubles = doubles().into_iter();
-                doubles
-                    .map(|d| format!("of_bits({})", hex(d.to_bits())))
-                    .collect()
-            }
-            Kind::LongDoubles => {
-                let bits = LONG_DOUBLES.map(|(mantissa, head)| (hex(mantissa), head));
-                bits.map(|(mantissa, head)| format!("x87({mantissa}, {head})"))
-                    .into()
-            }
+            Kind::Doubles => each(doubles(), |d| format!("of_bits({})", hex(d.to_bits()))),
+            Kind::LongDoubles => each(long_doubles(), |(mantissa, head)| {
+                format!("x87({}, {head})", hex(mantissa))
+            }),
             Kind::Strings => STRINGS
                 .map(|string| match string {
                     None => "NULL".to_owned(),
@@ -239,16 +264,11 @@ impl Kind {
 
     pub fn rust_values(self) -> Vec<String> {
         match self {
-            Kind::Ints => INTS.map(|n| n.to_string()).into(),
-            Kind::Uints => INTS.map(|n| (n as u32).to_string()).into(),
-            Kind::Int64s => INT64S.map(|n| n.to_string()).into(),
-            Kind::Uint64s => INT64S.map(|n| (n as u64).to_string()).into(),
-            Kind::Doubles => {
-                let doubles = doubles().into_iter();
-                doubles
-                    .map(|d| format!("f64::from_bits({})", d.to_bits()))
-                    .collect()
-            }
+            Kind::Ints => each(ints(), |n| n.to_string()),
+            Kind::Uints => each(ints(), |n| (n as u32).to_string()),
+            Kind::Int64s => each(int64s(), |n| n.to_string()),
+            Kind::Uint64s => each(int64s(), |n| (n as u64).to_string()),
+            Kind::Doubles => each(doubles(), |d| format!("f64::from_bits({})", d.to_bits())),
             Kind::LongDoubles => Vec::new(),
             Kind::Strings => STRINGS
                 .map(|string| match string {
@@ -292,6 +312,10 @@ impl Kind {
             _ => return None,
         })
     }
+}
+
+fn each<T>(values: Vec<T>, text: impl Fn(T) -> String) -> Vec<String> {
+    values.into_iter().map(text).collect()
 }
 
 fn c_string(bytes: &[u8]) -> String {

@@ -7,7 +7,8 @@
 //! `snprintf` makes of it; C and C++ log it a second time through a `va_list`. Then
 //! the log is recovered, merged and resolved ([`log`]). All texts must equal
 //! `snprintf`'s, and the arguments must be the same bytes on the wire, whoever logged
-//! them. `LOGDEF_SLOW=1` makes it many more formats.
+//! them. `LOGDEF_SLOW=1` makes it three times as many
+//! formats, more than 100,000 calls in each language.
 //!
 //! What is left out, with its reason:
 //!
@@ -57,7 +58,8 @@ fn a_logged_message_reads_as_printf_prints_it() {
         assert_eq!(c[0], rust[0], "{what} in C and Rust");
     }
     println!("cases: C {}, Rust {}", c.len(), rust.len());
-    assert!(c.len() > 20_000 && rust.len() > 20_000);
+    let least = if slow { 100_000 } else { 40_000 };
+    assert!(c.len() > least && rust.len() > least);
 
     for compiler in &OTHERS {
         if compiler.name.starts_with("clang") && !compiler.is_installed() {

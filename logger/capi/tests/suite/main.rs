@@ -9,8 +9,8 @@
 //! The library as programs get it: installed by `install.sh` and found by
 //! `pkg-config` ([`installed`]), exporting what it should ([`symbols`]), and
 //! logging what it is told ([`programs`], [`conversions`]), whoever else in the
-//! process has a copy of it ([`copies`]). The logs are decoded by
-//! rmp-serde, which shares no code with the logger ([`decode`]).
+//! process has a copy of it ([`copies`]), as filters say ([`filters`]). The logs are
+//! decoded by rmp-serde, which shares no code with the logger ([`decode`]).
 //!
 //! Compilers that are not installed are named and skipped, but for the system's
 //! own. `LOGDEF_SLOW=1` tries every combination in place of a few.
@@ -22,6 +22,7 @@ mod compilers;
 mod conversions;
 mod copies;
 mod decode;
+mod filters;
 mod installed;
 mod misuse;
 mod programs;

@@ -59,13 +59,13 @@
 //! | a call | none |
 //! | an image's first call | `openat`, `fstat`, `mmap`, `munmap`, `read`, `readlink`, `close`: its digest |
 //! | a thread's first call | `gettid`, `prctl(PR_GET_NAME)`, now and then `mmap` and `madvise`; a chunk |
-//! | another chunk | `fstat`, `prlimit64`, `fallocate`, `madvise`, `pwritev`, `fstatfs`, `prctl(PR_GET_NAME)`; after [`reserve`] only `madvise`, `fstatfs`, `prctl` |
+//! | another chunk | `fstat`, `prlimit64`, `fallocate`, `madvise`, `pwritev`, `fstatfs`, `prctl(PR_GET_NAME)`; after [`reserve`] only `madvise`, `fstatfs`, `prctl`; `mprotect` of the full one |
 //! | another file | `openat`, `fstat`, `fstatfs`, `mmap`, `madvise`, `readlink`, `link`, `symlink`, `rename`, `unlink`, `fdatasync` of old ones |
-//! | [`sync`] | `fstat`, `fdatasync` |
+//! | [`sync`] | `fstat`, `fdatasync`; of a new file also `openat`, `fsync`, `close` of its directory |
 //! | a forked child's first call | `getpid`, `getrandom`, `mmap`, `madvise`; another file |
 //!
 //! The times come from the vDSO where there is one. In the appended log a call is
-//! `getrlimit` and `write`.
+//! `fstat`, `prlimit64` and `write`.
 //!
 //! # Spans and counters
 //!

@@ -15,7 +15,7 @@ use logdef_wire::Level;
 use std::ffi::CString;
 use std::io;
 use std::os::fd::{IntoRawFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
 /// Opens the log of the process at `path` with the [default options](Options).
@@ -212,8 +212,11 @@ impl Options {
             if mapped {
                 return sink.set_mapped(name.as_bytes(), rotation);
             }
-            let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_APPEND | libc::O_NOCTTY;
-            sink.set_append(Append::to(sys::open(&name, flags, 0o600)?)?);
+            let error = |error: io::Error| sys::Errno(error.raw_os_error().unwrap_or(libc::EINVAL));
+            let full = std::path::absolute(path).map_err(error)?;
+            let full = CString::new(full.into_os_string().into_vec());
+            let full = full.map_err(|_| sys::Errno(libc::EINVAL))?;
+            sink.set_append(Append::open(&full)?);
             Ok(())
         })
     }

@@ -115,6 +115,15 @@ pub(crate) fn sync_data(fd: c_int) -> Result<(), Errno> {
     checked(unsafe { libc::fdatasync(fd) } as isize).map(drop)
 }
 
+/// Waits until the names in a directory are on stable storage.
+pub(crate) fn sync_directory(path: &CStr) -> Result<(), Errno> {
+    let fd = open(path, libc::O_RDONLY | libc::O_DIRECTORY, 0)?;
+    // SAFETY: touches none of our memory.
+    let synced = checked(unsafe { libc::fsync(fd) } as isize);
+    close(fd);
+    synced.map(drop)
+}
+
 /// Reads a symbolic link into `into`; what is longer is cut.
 pub(crate) fn read_link<'b>(path: &CStr, into: &'b mut [u8]) -> Result<&'b [u8], Errno> {
     // SAFETY: the path ends in a NUL, the buffer is valid for its length.
@@ -140,8 +149,14 @@ pub(crate) fn clock(clock: libc::clockid_t) -> u64 {
 pub(crate) fn random() -> u64 {
     let mut bytes = [0u8; 8];
     // SAFETY: the buffer is valid for its length; eight bytes come whole.
-    let got =
-        unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), libc::GRND_NONBLOCK) };
+    let got = unsafe {
+        libc::syscall(
+            libc::SYS_getrandom,
+            bytes.as_mut_ptr(),
+            bytes.len(),
+            libc::GRND_NONBLOCK,
+        )
+    };
     let number = u64::from_ne_bytes(bytes);
     if got == 8 && number != 0 {
         return number;

@@ -3,14 +3,23 @@
 //! is tested against, and what serves where files cannot be mapped.
 
 use crate::sys::{self, Errno};
-use core::ffi::c_int;
-use core::sync::atomic::{AtomicI32, AtomicU8, Ordering};
+use core::ffi::{CStr, c_int};
+use core::num::NonZeroUsize;
+use core::ptr;
+use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU8, AtomicU64, Ordering};
 
 /// Where the bytes go.
 pub(crate) struct Append {
     fd: AtomicI32,
     kind: AtomicU8,
+    device: AtomicU64,
+    inode: AtomicU64,
+    /// A path that ends in a NUL, in memory that is never given back; null for a
+    /// descriptor that came without.
+    path: AtomicPtr<u8>,
 }
+
+const FLAGS: c_int = libc::O_WRONLY | libc::O_APPEND | libc::O_NOCTTY;
 
 /// A file or a character device.
 const FILE: u8 = 0;
@@ -24,12 +33,28 @@ impl Append {
         Append {
             fd: AtomicI32::new(-1),
             kind: AtomicU8::new(FILE),
+            device: AtomicU64::new(0),
+            inode: AtomicU64::new(0),
+            path: AtomicPtr::new(ptr::null_mut()),
         }
+    }
+
+    /// Opens a path, which should start at the root, to be added to.
+    pub fn open(path: &CStr) -> Result<Append, Errno> {
+        let append = Append::to(sys::open(path, FLAGS | libc::O_CREAT, 0o600)?)?;
+        let bytes = path.to_bytes_with_nul();
+        let len = NonZeroUsize::new(bytes.len()).ok_or(Errno(libc::EINVAL))?;
+        let memory = sys::allocate(len)?;
+        // SAFETY: fresh memory of this size.
+        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), memory.as_ptr(), bytes.len()) };
+        append.path.store(memory.as_ptr(), Ordering::Relaxed);
+        Ok(append)
     }
 
     /// Takes over a descriptor.
     pub fn to(fd: c_int) -> Result<Append, Errno> {
-        let kind = match sys::stat(fd)?.st_mode & libc::S_IFMT {
+        let stat = sys::stat(fd)?;
+        let kind = match stat.st_mode & libc::S_IFMT {
             libc::S_IFIFO => PIPE,
             libc::S_IFSOCK => SOCKET,
             _ => FILE,
@@ -37,22 +62,31 @@ impl Append {
         Ok(Append {
             fd: AtomicI32::new(fd),
             kind: AtomicU8::new(kind),
+            device: AtomicU64::new(stat.st_dev),
+            inode: AtomicU64::new(stat.st_ino),
+            path: AtomicPtr::new(ptr::null_mut()),
         })
     }
 
     /// Takes over another's descriptor.
     pub fn set(&self, other: Append) {
-        let old = self.fd.swap(other.fd.into_inner(), Ordering::AcqRel);
-        self.kind.store(other.kind.into_inner(), Ordering::Release);
-        if old >= 0 {
+        // A daemon may have closed it, and the number be another file's.
+        if let Some(old) = self.own_fd() {
             sys::close(old);
         }
+        let device = other.device.into_inner();
+        self.device.store(device, Ordering::Relaxed);
+        self.inode
+            .store(other.inode.into_inner(), Ordering::Relaxed);
+        self.path.store(other.path.into_inner(), Ordering::Relaxed);
+        self.kind.store(other.kind.into_inner(), Ordering::Relaxed);
+        self.fd.store(other.fd.into_inner(), Ordering::Release);
     }
 
     /// Writes the frames in one go. What a full disk cuts short is torn, and
     /// the call's records count as dropped.
     pub fn put(&self, frames: &[u8]) -> Result<(), Errno> {
-        let fd = self.fd.load(Ordering::Relaxed);
+        let fd = self.opened()?;
         for _ in 0..8 {
             let written = match self.kind.load(Ordering::Relaxed) {
                 SOCKET => sys::send(fd, frames),
@@ -74,7 +108,7 @@ impl Append {
         if self.kind.load(Ordering::Relaxed) != FILE {
             return None;
         }
-        let magic = sys::file_system(self.fd.load(Ordering::Relaxed)).ok()?;
+        let magic = sys::file_system(self.opened().ok()?).ok()?;
         super::file_system::name(magic)
     }
 
@@ -83,6 +117,41 @@ impl Append {
         if self.kind.load(Ordering::Relaxed) != FILE {
             return Ok(());
         }
-        sys::sync_data(self.fd.load(Ordering::Relaxed))
+        sys::sync_data(self.opened()?)
+    }
+
+    /// The descriptor, opened anew if a daemon closed it: its number may be that of
+    /// another file by now, which must not get a log's bytes.
+    fn opened(&self) -> Result<c_int, Errno> {
+        if let Some(fd) = self.own_fd() {
+            return Ok(fd);
+        }
+        let path = self.path.load(Ordering::Acquire);
+        // To open a pipe would wait for its reader.
+        if path.is_null() || self.kind.load(Ordering::Relaxed) != FILE {
+            return Err(Errno(libc::EBADF));
+        }
+        // SAFETY: set in `open` to a path that ends in a NUL and stays.
+        let path = unsafe { CStr::from_ptr(path.cast()) };
+        let fd = sys::open(path, FLAGS, 0)?;
+        if !self.is(fd) {
+            sys::close(fd);
+            return Err(Errno(libc::ESTALE));
+        }
+        self.fd.store(fd, Ordering::Release);
+        Ok(fd)
+    }
+
+    /// The descriptor, if it still leads where it did.
+    fn own_fd(&self) -> Option<c_int> {
+        let fd = self.fd.load(Ordering::Acquire);
+        (fd >= 0 && self.is(fd)).then_some(fd)
+    }
+
+    fn is(&self, fd: c_int) -> bool {
+        sys::stat(fd).is_ok_and(|stat| {
+            stat.st_dev == self.device.load(Ordering::Relaxed)
+                && stat.st_ino == self.inode.load(Ordering::Relaxed)
+        })
     }
 }

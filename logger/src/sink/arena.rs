@@ -137,6 +137,14 @@ impl Arena {
         Ok(())
     }
 
+    /// Lets nobody write to units any more: a stray pointer finds no record to
+    /// spoil. Not while a call that was interrupted may still store there.
+    pub fn seal(&self, unit: u64, units: u64) {
+        let len = (units * UNIT) as usize;
+        // SAFETY: within the reservation; nobody stores there, by the caller.
+        unsafe { libc::mprotect(self.address(unit).cast(), len, libc::PROT_READ) };
+    }
+
     /// Gives the memory of units back to the kernel; their bytes stay in the
     /// file.
     pub fn release(&self, unit: u64, units: u64) {

@@ -25,6 +25,8 @@ pub(crate) struct LogFile {
     supplied: AtomicBool,
     /// No more chunks are to be had: somebody cut the file short, or it failed.
     given_up: AtomicBool,
+    /// Whether its name may not be on stable storage yet.
+    new: AtomicBool,
     /// Units that were made ready beyond those that were claimed.
     ready: AtomicU64,
     /// Bytes are first written as zeros, because that fills the page cache in
@@ -72,6 +74,7 @@ impl LogFile {
             claimed: AtomicU64::new(0),
             supplied: AtomicBool::new(false),
             given_up: AtomicBool::new(false),
+            new: AtomicBool::new(false),
             ready: AtomicU64::new(0),
             by_write: AtomicBool::new(false),
         }
@@ -122,6 +125,7 @@ impl LogFile {
         self.claimed.store(0, Ordering::Relaxed);
         self.supplied.store(false, Ordering::Relaxed);
         self.given_up.store(false, Ordering::Relaxed);
+        self.new.store(true, Ordering::Relaxed);
         self.ready.store(0, Ordering::Relaxed);
         self.by_write.store(
             super::file_system::likes_writes(file_system),
@@ -227,6 +231,16 @@ impl LogFile {
                 None
             }
         }
+    }
+
+    /// Whether the file's name may not be on stable storage yet.
+    pub fn is_new(&self) -> bool {
+        self.new.load(Ordering::Acquire)
+    }
+
+    /// The file's name is on stable storage.
+    pub fn settle(&self) {
+        self.new.store(false, Ordering::Release);
     }
 
     /// Gives no more chunks of this file out.

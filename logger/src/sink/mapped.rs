@@ -251,6 +251,10 @@ impl Mapped {
         if old.size() > 0 {
             // Its bytes are the kernel's to write back; ours to forget.
             self.arena.release(old.chunk() as u64, old.size() / UNIT);
+            if thread.depth.load(Ordering::Relaxed) <= 1 {
+                // No call of this thread was interrupted in the middle of a record.
+                self.arena.seal(old.chunk() as u64, old.size() / UNIT);
+            }
         }
         thread.refresh_name();
     }
@@ -544,6 +548,15 @@ impl Mapped {
                 None => Err(Errno(libc::ESTALE)),
             }
         });
-        synced.unwrap_or_else(Err)
+        synced.unwrap_or_else(Err)?;
+        if file.is_new() {
+            match self.names.with_directory(sys::sync_directory)? {
+                // Out of reach since the program confined itself: then the file
+                // system's word for the file has to do.
+                Ok(()) | Err(Errno(libc::EACCES | libc::EPERM | libc::ENOENT)) => file.settle(),
+                Err(errno) => return Err(errno),
+            }
+        }
+        Ok(())
     }
 }

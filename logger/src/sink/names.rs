@@ -85,6 +85,19 @@ impl Names {
         Ok(with(path.as_c_str()))
     }
 
+    /// Calls `with` with the directory of the files.
+    pub fn with_directory<T>(&self, with: impl FnOnce(&CStr) -> T) -> Result<T, Errno> {
+        let base = self.base();
+        let len = base.iter().rposition(|byte| *byte == b'/');
+        let mut path = PathBuffer::new();
+        path.push(match len {
+            Some(0) => b"/",
+            Some(len) => &base[..len],
+            None => b".",
+        })?;
+        Ok(with(path.as_c_str()))
+    }
+
     /// Creates the file that a run begins with, under the path itself. What
     /// stands there is moved aside.
     pub fn create_unnumbered(&self) -> Result<c_int, Errno> {

@@ -17,7 +17,7 @@ fail() {
     exit 1
 }
 
-profile=release
+profile=capi
 if [ "${1-}" = --debug ]; then
     profile=debug
     shift
@@ -33,8 +33,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 cargo=${CARGO:-cargo}
 cd "$here"
 
-if [ $profile = release ]; then
-    "$cargo" build --package logdef-capi --release
+if [ $profile = capi ]; then
+    "$cargo" build --package logdef-capi --profile capi
 else
     "$cargo" build --package logdef-capi
 fi

@@ -249,16 +249,22 @@ impl Temporary {
         allocate(len).map(|at| Temporary { at, len })
     }
 
+    /// The memory, to be read.
+    pub fn as_slice(&self) -> &[u8] {
+        // SAFETY: the mapping is ours alone, of this length, and zeroed.
+        unsafe { core::slice::from_raw_parts(self.at.as_ptr(), self.len.get()) }
+    }
+
     /// The memory.
     pub fn bytes(&mut self) -> &mut [u8] {
-        // SAFETY: the mapping is ours alone, of this length, and zeroed.
+        // SAFETY: as in `as_slice`.
         unsafe { core::slice::from_raw_parts_mut(self.at.as_ptr(), self.len.get()) }
     }
 }
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        // SAFETY: made in `new`, and `bytes` borrows from `self`.
+        // SAFETY: made in `new`, and `as_slice` and `bytes` borrow from `self`.
         unsafe { libc::munmap(self.at.as_ptr().cast(), self.len.get()) };
     }
 }

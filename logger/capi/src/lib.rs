@@ -3,7 +3,9 @@
 //! nothing of records and files.
 //!
 //! No panic leaves it: [`calls`] has none, and [`control`] stops those of the
-//! logger.
+//! logger. The library that is installed is of the profile `capi`, in which a panic
+//! ends the process: there no function has a handler of exceptions, so that a thread
+//! which is cancelled at any instruction is unwound through them.
 //!
 //! Functions are only ever added, and structs that callers fill tell their size.
 

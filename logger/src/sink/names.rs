@@ -9,7 +9,7 @@
 //! All but [`Names::set`] works without allocation, since a rotation may
 //! happen in a signal handler.
 
-use crate::sys::{self, Errno};
+use crate::sys::{self, Errno, Temporary};
 use core::ffi::{CStr, c_int};
 use core::num::NonZeroUsize;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
@@ -45,7 +45,7 @@ impl Names {
 
     /// Names files after `path`, behind those that are there already.
     pub fn set(&self, path: &[u8], keep: Option<u32>) -> Result<(), Errno> {
-        let mut absolute = PathBuffer::new();
+        let mut absolute = PathBuffer::new()?;
         let full = std::path::absolute(std::ffi::OsStr::from_bytes(path))
             .map_err(|error| Errno(error.raw_os_error().unwrap_or(libc::EINVAL)))?;
         absolute.push(full.as_os_str().as_bytes())?;
@@ -61,7 +61,12 @@ impl Names {
         let len = const { NonZeroUsize::new(size_of::<PathBytes>()).unwrap() };
         let memory = sys::allocate(len)?.cast::<PathBytes>();
         // SAFETY: fresh memory of this size; nobody else knows of it yet.
-        unsafe { *memory.as_ptr() = path.bytes };
+        unsafe {
+            memory
+                .as_ptr()
+                .cast::<u8>()
+                .copy_from(path.memory.as_slice().as_ptr(), len.get())
+        };
         self.base.store(memory.as_ptr(), Ordering::Release);
         Ok(())
     }
@@ -76,7 +81,7 @@ impl Names {
 
     /// Calls `with` with the name of file `number`.
     pub fn with<T>(&self, number: u32, with: impl FnOnce(&CStr) -> T) -> Result<T, Errno> {
-        let mut path = PathBuffer::new();
+        let mut path = PathBuffer::new()?;
         path.push(self.base())?;
         if number != UNNUMBERED {
             path.push(b".")?;
@@ -89,7 +94,7 @@ impl Names {
     pub fn with_directory<T>(&self, with: impl FnOnce(&CStr) -> T) -> Result<T, Errno> {
         let base = self.base();
         let len = base.iter().rposition(|byte| *byte == b'/');
-        let mut path = PathBuffer::new();
+        let mut path = PathBuffer::new()?;
         path.push(match len {
             Some(0) => b"/",
             Some(len) => &base[..len],
@@ -151,13 +156,13 @@ impl Names {
         if !is_link {
             self.keep_plain_file()?;
         }
-        let mut target = PathBuffer::new();
+        let mut target = PathBuffer::new()?;
         let base = self.base();
         let name = base.rsplit(|byte| *byte == b'/').next().unwrap_or(base);
         target.push(name)?;
         target.push(b".")?;
         target.push_number(number)?;
-        let mut link = PathBuffer::new();
+        let mut link = PathBuffer::new()?;
         link.push(base)?;
         link.push(b".")?;
         link.push_number(number)?;
@@ -204,7 +209,7 @@ impl Names {
     /// The process is a forked child: its files carry its pid and something
     /// that no other process has.
     pub fn become_child(&self) -> Result<(), Errno> {
-        let mut path = PathBuffer::new();
+        let mut path = PathBuffer::new()?;
         path.push(self.base())?;
         path.push(b".")?;
         path.push_number(sys::process_id())?;
@@ -244,27 +249,30 @@ fn numbers_in_use(path: &Path) -> (u32, u32) {
     range.map_or((0, 0), |(first, last)| (*first, *last))
 }
 
-/// A path under construction.
+/// A path under construction. In memory of its own: stacks of signal handlers are
+/// small.
 struct PathBuffer {
-    bytes: PathBytes,
+    memory: Temporary,
     len: usize,
 }
 
 impl PathBuffer {
-    fn new() -> PathBuffer {
-        PathBuffer {
-            bytes: [0; libc::PATH_MAX as usize],
+    fn new() -> Result<PathBuffer, Errno> {
+        let len = const { NonZeroUsize::new(size_of::<PathBytes>()).unwrap() };
+        Ok(PathBuffer {
+            memory: Temporary::new(len)?,
             len: 0,
-        }
+        })
     }
 
     fn push(&mut self, bytes: &[u8]) -> Result<(), Errno> {
         let end = self.len + bytes.len();
         // One byte stays for the NUL.
-        if end >= self.bytes.len() {
+        let memory = self.memory.bytes();
+        if end >= memory.len() {
             return Err(Errno(libc::ENAMETOOLONG));
         }
-        self.bytes[self.len..end].copy_from_slice(bytes);
+        memory[self.len..end].copy_from_slice(bytes);
         self.len = end;
         Ok(())
     }
@@ -282,7 +290,7 @@ impl PathBuffer {
     }
 
     fn as_c_str(&self) -> &CStr {
-        CStr::from_bytes_until_nul(&self.bytes).unwrap_or_default()
+        CStr::from_bytes_until_nul(self.memory.as_slice()).unwrap_or_default()
     }
 }
 

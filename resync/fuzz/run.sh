@@ -12,7 +12,7 @@ cd "$(dirname "$0")"
 seconds=${1:-30}
 [ $# -gt 0 ] && shift
 targets=("$@")
-[ ${#targets[@]} -gt 0 ] || targets=(scan record render merge recover)
+[ ${#targets[@]} -gt 0 ] || targets=(scan record render merge recover fxt_read import)
 
 host=$(rustc -vV | sed -n 's/^host: //p')
 coverage="-C passes=sancov-module -C codegen-units=1 -C llvm-args=-sanitizer-coverage-level=4"

@@ -137,6 +137,57 @@ fn every_record_has_the_forms_that_were_asked_for() {
     }
 }
 
+/// Time, thread and text of each record, as the trace has to tell them.
+fn told(log: &[u8]) -> Vec<(u64, u64, String)> {
+    let inputs = [Input::from_bytes("log", log.to_vec())];
+    let recovery = Recovery::of(&inputs).unwrap();
+    let mut resolver = Resolver::without_images(recovery.tables());
+    let mut merge = Merge::new(&inputs, &recovery, MergeOptions::default());
+    let mut told = Vec::new();
+    while let Some(event) = merge.next().unwrap() {
+        let Event::Frame(frame) = event else { continue };
+        let Some(Record::Data(data)) = frame.record() else {
+            continue;
+        };
+        let resolved = resolver.resolve(&data, frame.place);
+        let mut message = Vec::new();
+        resolved.message(&mut message);
+        let tid = resolved.thread.unwrap().tid.unwrap();
+        let text = String::from_utf8_lossy(&message).into_owned();
+        told.push((data.time.unwrap(), tid, text));
+    }
+    told
+}
+
+/// 20 000 records; a million with `LOGDEF_SLOW=1`.
+#[test]
+fn a_trace_reads_back_equal_to_its_log() {
+    let records = if synth::slow() { 1_000_000 } else { 20_000 };
+    let log = synth::chunked(Run(7), 4, records, 1 << 20, 6).bytes;
+    let expected = told(&log);
+    assert_eq!(expected.len() as u64, records);
+    let trace = export(log, options(true, true, false));
+    let (mut logs, mut instants) = (Vec::new(), Vec::new());
+    read(&trace, |record| match record {
+        FxtRecord::Log(log) => {
+            let text = log.message.to_string();
+            logs.push((log.time.ticks.0, log.thread.thread.0, text));
+        }
+        FxtRecord::Event(event) => {
+            let mut args = event.args.iter();
+            let text = match args.find(|arg| arg.name == "message").map(|arg| &arg.value) {
+                // The name is the beginning of it.
+                Some(Typed::Text(text)) => text.to_string(),
+                _ => event.name.to_string(),
+            };
+            instants.push((event.time.ticks.0, event.thread.thread.0, text));
+        }
+        _ => {}
+    });
+    assert!(logs == expected, "log records");
+    assert!(instants == expected, "instants");
+}
+
 #[test]
 fn processes_threads_and_providers_have_their_names() {
     let log = synth::chunked(Run(7), 2, 10, 4096, 5);

@@ -45,3 +45,8 @@ fn the_corpus_of_recover_holds() {
     replay("fuzz/corpus/recover", exercise::recover::exercise);
     replay("../samples/corpus", exercise::recover::exercise);
 }
+
+#[test]
+fn the_corpus_of_import_holds() {
+    replay("fuzz/corpus/import", exercise::import::exercise);
+}

@@ -2,7 +2,7 @@
 //! damaged traces beyond it.
 
 mod common;
-#[path = "../fuzz/exercise.rs"]
+#[path = "../../fuzz/exercise/fxt_read.rs"]
 mod exercise;
 
 use exercise::exercise;
@@ -60,7 +60,7 @@ fn damage(bytes: &mut Vec<u8>, starts: &[usize], random: &mut Random) {
 
 #[test]
 fn the_corpus_holds() {
-    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/corpus/fxt_read");
+    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus/fxt_read");
     let mut files = 0;
     for entry in std::fs::read_dir(corpus).unwrap() {
         let path = entry.unwrap().path();

@@ -2,6 +2,7 @@
 //! is that one. Knows files, not what they are logged for.
 
 use crate::digest_cache::{self, Key};
+use crate::maps;
 use crate::sys::{self, Errno};
 use core::ffi::c_int;
 use core::num::NonZeroUsize;
@@ -40,8 +41,11 @@ fn of_file(
     if stat.st_mode & libc::S_IFMT != libc::S_IFREG {
         return Ok(None);
     }
-    if !module.is_main_program() && mapped_inode(module.start())? != Some(identity(&stat)) {
-        return Ok(None);
+    if !module.is_main_program() {
+        let mapped = maps::file_at(module.start(), &mut [])?;
+        if mapped.map(|file| file.identity) != Some(maps::identity(&stat)) {
+            return Ok(None);
+        }
     }
     let key = Key::of(&stat, build_id);
     if let Some(digest) = digest_cache::look_up(&key) {
@@ -74,84 +78,4 @@ fn read(fd: c_int) -> Result<Fingerprint, Errno> {
     }
     let digest = sha1.finalize().into();
     Ok(Fingerprint { size, digest })
-}
-
-/// Device and inode.
-type Identity = (u32, u32, u64);
-
-fn identity(stat: &libc::stat) -> Identity {
-    (
-        libc::major(stat.st_dev),
-        libc::minor(stat.st_dev),
-        stat.st_ino,
-    )
-}
-
-/// Device and inode of the file mapped at `address`, by the kernel's list of
-/// mappings; lines `start-end perms offset major:minor inode path`.
-fn mapped_inode(address: usize) -> Result<Option<Identity>, Errno> {
-    let fd = sys::open(c"/proc/self/maps", libc::O_RDONLY, 0)?;
-    let found = find_mapping(fd, address);
-    sys::close(fd);
-    found
-}
-
-fn find_mapping(fd: c_int, address: usize) -> Result<Option<Identity>, Errno> {
-    let mut buffer = [0; 1024];
-    let mut line = MapsLine::default();
-    loop {
-        let len = match sys::read(fd, &mut buffer) {
-            Ok(0) => return Ok(None),
-            Ok(len) => len,
-            Err(Errno(libc::EINTR)) => continue,
-            Err(error) => return Err(error),
-        };
-        for byte in &buffer[..len] {
-            if *byte != b'\n' {
-                line.push(*byte);
-                continue;
-            }
-            if (line.number(0)..line.number(1)).contains(&(address as u64)) {
-                let device = (line.number(4) as u32, line.number(5) as u32);
-                return Ok(Some((device.0, device.1, line.inode)));
-            }
-            line = MapsLine::default();
-        }
-    }
-}
-
-/// One line of the list of mappings, read byte by byte without a buffer: the
-/// numbers at its front, in order start, end, (perms), offset, major, minor,
-/// inode.
-#[derive(Default)]
-struct MapsLine {
-    /// start, end, unused, offset, major, minor.
-    numbers: [u64; 6],
-    inode: u64,
-    field: usize,
-}
-
-impl MapsLine {
-    fn number(&self, at: usize) -> u64 {
-        self.numbers[at]
-    }
-
-    fn push(&mut self, byte: u8) {
-        match byte {
-            b'-' if self.field == 0 => self.field = 1,
-            b':' if self.field == 4 => self.field = 5,
-            b' ' if self.field < 7 => self.field += 1,
-            // The inode is decimal, all else hexadecimal; 2 is the permissions.
-            b'0'..=b'9' if self.field == 6 => {
-                self.inode = self.inode * 10 + (byte - b'0') as u64;
-            }
-            _ if self.field < 6 && self.field != 2 => {
-                if let Some(digit) = (byte as char).to_digit(16) {
-                    let number = &mut self.numbers[self.field];
-                    *number = *number << 4 | digit as u64;
-                }
-            }
-            _ => {}
-        }
-    }
 }

@@ -10,7 +10,7 @@
 //! 4. The sink takes all of it ([`crate::sink`]).
 
 use crate::body::{self, Arguments, Head, Rarer, Words};
-use crate::code::Epoch;
+use crate::code::{self, Epoch};
 use crate::crc;
 use crate::filter;
 use crate::logdefs::{self, Subject};
@@ -25,6 +25,7 @@ use crate::thread::{SCRATCH, Thread, own_add};
 use crate::tls;
 use core::ffi::CStr;
 use core::sync::atomic::Ordering;
+use logdef_unwind::modules;
 use logdef_wire::frame::{HEADER_LEN, MAX_SHORT_BODY};
 use logdef_wire::msgpack::OutOfRoom;
 use logdef_wire::printf::ArgPlan;
@@ -33,6 +34,9 @@ use logdef_wire::{Level, Sequence, record};
 
 /// Return addresses of a backtrace beyond these are left out.
 pub const MAX_BACKTRACE: usize = 64;
+
+/// Functions of the C interface between the caller and `emit`, at most.
+const ENTRY: usize = 4;
 
 /// Frames up to this length are built on the stack.
 const STACK_FRAME: usize = 1024;
@@ -233,9 +237,7 @@ pub unsafe fn emit_text(
     let image = [format, file]
         .map(|string| string.as_ptr().addr())
         .into_iter()
-        .find(|at| {
-            logdef_unwind::modules::find(*at).is_some_and(|module| module.is_read_only(*at, 1))
-        });
+        .find(|at| modules::find(*at).is_some_and(|module| module.is_read_only(*at, 1)));
     let image = image.unwrap_or(crate::sys::main_program_address());
     let resolved = resolve_strings(process, image, level, line, file, format);
     let call = Parts {
@@ -340,27 +342,52 @@ impl Parts<'_> {
             true => process.backtrace_depth().min(MAX_BACKTRACE),
             false => 0,
         };
-        let mut addresses = [0; MAX_BACKTRACE];
+        let mut addresses = [0; MAX_BACKTRACE + ENTRY];
+        let addresses = match depth {
+            0 => &mut [],
+            _ => &mut addresses[..depth + ENTRY],
+        };
         // This function is the innermost, then `in_full` and `emit`, or `emit_text`.
         let ours = match self.strings {
             Strings::Site(_) => 3,
             Strings::Text { .. } => 2,
         };
-        let mut len = logdef_unwind::capture(&mut addresses[..depth], ours);
+        let mut len = logdef_unwind::capture(addresses, ours);
         let now = || thread.clock.now(&process.clock);
         for _ in 0..2 {
             let walked = &addresses[..len];
             if process.code.is_settled(&process.images, walked, now) {
                 break;
             }
-            len = logdef_unwind::capture(&mut addresses[..depth], ours);
+            len = logdef_unwind::capture(addresses, ours);
         }
+        let backtrace = self.callers(process, &addresses[..len]);
+        let backtrace = &backtrace[..backtrace.len().min(depth)];
         let dropped = self.dropped(process, thread);
-        let written = self.write_large(process, thread, sequence, dropped, &addresses[..len]);
+        let written = self.write_large(process, thread, sequence, dropped, backtrace);
         if written.is_ok() && process.trouble.is_due() {
             note::report(process);
         }
         written
+    }
+
+    /// Leaves out the logger's own code where it is a library of its own: it is
+    /// the compiler's choice how many of its functions the call came through.
+    fn callers<'b>(&self, process: &Process, addresses: &'b [usize]) -> &'b [usize] {
+        let logger = emit as *const () as usize;
+        let first = addresses.first().map(|first| code::before(*first));
+        let module = first.and_then(modules::find);
+        let Some(module) = module.filter(|module| module.contains(logger)) else {
+            return addresses;
+        };
+        let site = process.images.get(self.template.meta.image);
+        if site.is_some_and(|image| image.contains(logger)) {
+            return addresses;
+        }
+        let caller = addresses
+            .iter()
+            .position(|address| !module.contains(code::before(*address)));
+        &addresses[caller.unwrap_or(0)..]
     }
 
     /// Builds the record where there is more room than on the stack.

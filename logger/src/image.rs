@@ -4,6 +4,7 @@
 //! threads and sinks.
 
 use crate::digest::{self, Fingerprint};
+use crate::maps;
 use crate::sys;
 use core::ffi::CStr;
 use core::num::NonZeroUsize;
@@ -19,6 +20,8 @@ pub(crate) struct Image {
     end: usize,
     load_bias: usize,
     is_main_program: bool,
+    /// Of the name by which the loader knows it.
+    name_hash: u64,
     path: [u8; libc::PATH_MAX as usize],
     path_len: u16,
     build_id: [u8; 64],
@@ -65,6 +68,11 @@ impl Image {
     /// Runtime address minus link-time address.
     pub fn load_bias(&self) -> usize {
         self.load_bias
+    }
+
+    /// Whether `address` lies between the image's ends.
+    pub fn contains(&self, address: usize) -> bool {
+        (self.start..self.end).contains(&address)
     }
 
     /// The link-time address of a string of the image that nobody can write
@@ -146,10 +154,7 @@ impl Image {
             && self.end == module.end()
             && self.load_bias == module.load_bias()
             && self.has_build_id_of(module)
-            && (self.is_main_program || {
-                let name = module.name().to_bytes();
-                self.path() == &name[..name.len().min(self.path.len())]
-            })
+            && (self.is_main_program || self.name_hash == hash(module.name().to_bytes()))
     }
 
     fn has_build_id_of(&self, module: &Module) -> bool {
@@ -182,16 +187,24 @@ impl Image {
                 self.build_id_at = at;
             }
         }
-        let len = match self.is_main_program {
-            true => sys::read_link(c"/proc/self/exe", &mut self.path).map_or(0, <[u8]>::len),
-            false => {
-                let name = module.name().to_bytes();
-                let len = name.len().min(self.path.len());
-                self.path[..len].copy_from_slice(&name[..len]);
-                len
-            }
+        let name = module.name().to_bytes();
+        self.name_hash = hash(name);
+        let len = if self.is_main_program {
+            sys::read_link(c"/proc/self/exe", &mut self.path).map_or(0, <[u8]>::len)
+        } else if name.contains(&b'/') && !name.starts_with(b"/") {
+            // Relative to a directory that was the current one some time. The
+            // kernel knows better.
+            let file = maps::file_at(self.start, &mut self.path).ok().flatten();
+            file.map_or(0, |file| file.path_len)
+        } else {
+            0
         };
         self.path_len = len as u16;
+        if len == 0 {
+            let len = name.len().min(self.path.len());
+            self.path[..len].copy_from_slice(&name[..len]);
+            self.path_len = len as u16;
+        }
     }
 
     /// The module as it is mapped now, if it still is.
@@ -227,6 +240,13 @@ impl Identity {
         unsafe { at.write(self) };
         Some(at)
     }
+}
+
+/// FNV-1a.
+fn hash(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ *byte as u64).wrapping_mul(0x0100_0000_01b3)
+    })
 }
 
 /// The smallest page there is.

@@ -101,6 +101,7 @@ mod image;
 mod limit;
 mod logdefs;
 mod macros;
+mod maps;
 mod meeting;
 mod mirror;
 mod note;
@@ -126,7 +127,7 @@ pub use clock::ClockSource;
 pub use filter::{Filter, FilterError};
 pub use logdef_wire::Level;
 pub use options::{
-    Log, Options, Sink, close, open, options, reserve, set_backtrace_depth, set_backtrace_level,
-    set_filter, set_level, sync,
+    Log, Options, Sink, close, modules_changed, open, options, reserve, set_backtrace_depth,
+    set_backtrace_level, set_filter, set_level, sync,
 };
 pub use span::Span;

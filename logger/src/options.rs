@@ -506,6 +506,19 @@ pub fn set_backtrace_level(level: Level) {
     }
 }
 
+/// Takes notice of libraries that were loaded or unloaded since the log was
+/// opened, or since the last call. A program may call this after `dlopen` and
+/// `dlclose`, outside of signal handlers and of forked children.
+///
+/// With glibc 2.35 or newer it only makes sure that their exported functions
+/// have names in backtraces of signal handlers too; the rest is found out when
+/// a backtrace needs it. With older C libraries, code of a library loaded
+/// later has no name and no module in the log until this was called.
+pub fn modules_changed() {
+    logdef_unwind::modules::refresh();
+    logdef_unwind::modules::index_exports();
+}
+
 /// At most so many return addresses in a backtrace from now on.
 pub fn set_backtrace_depth(depth: usize) {
     match meeting::leader() {

@@ -254,6 +254,15 @@ int logdef_set_filter(const char *filter) LOGDEF_NOTHROW_;
 /* From now on records of this level and above carry backtraces. */
 void logdef_set_backtrace_level(int level) LOGDEF_NOTHROW_;
 
+/* From now on a backtrace has so many return addresses at most; up to 64. */
+void logdef_set_backtrace_depth(int depth) LOGDEF_NOTHROW_;
+
+/* Takes notice of libraries loaded and unloaded since the last call, if the
+ * program wants their exported functions to have names even in backtraces of
+ * signal handlers. With a glibc before 2.35, and musl, their code has neither
+ * name nor module in the log until then. Not for signal handlers. */
+void logdef_modules_changed(void) LOGDEF_NOTHROW_;
+
 /* Whether a record of this level can be written at all at present: worth asking
  * before costly preparations. */
 int logdef_enabled(int level) LOGDEF_NOTHROW_;

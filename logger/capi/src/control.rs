@@ -121,6 +121,18 @@ pub extern "C" fn logdef_set_backtrace_level(level: c_int) {
     logdef::set_backtrace_level(level_of(level));
 }
 
+/// Sets how many return addresses a backtrace has at most.
+#[unsafe(no_mangle)]
+pub extern "C" fn logdef_set_backtrace_depth(depth: c_int) {
+    logdef::set_backtrace_depth(usize::try_from(depth).unwrap_or(0));
+}
+
+/// Takes notice of libraries that were loaded or unloaded.
+#[unsafe(no_mangle)]
+pub extern "C" fn logdef_modules_changed() {
+    logdef::modules_changed();
+}
+
 /// Sets what is written.
 ///
 /// # Safety

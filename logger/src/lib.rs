@@ -75,6 +75,24 @@
 //! The reader shows them as lines, and `logdef export --to fxt` as what trace viewers
 //! draw.
 //!
+//! # Start-up
+//!
+//! [`open`] takes the SHA-1 of the program's file, which proves later that a
+//! file at hand is the one that logged, and lists exported functions, so that
+//! backtraces have names. The digest is kept in `$XDG_CACHE_HOME/logdef/digests`
+//! (else `~/.cache/logdef/digests`, if there is a `~/.cache`), for as long as the
+//! file stays the same, and costs nothing from the second start on. A library's
+//! is taken with its first log call; none is in a signal handler, and an image
+//! that logs there first is named by its build ID.
+//!
+//! # Backtraces
+//!
+//! Records of [`Level::ERROR`] and above carry one, or of another level
+//! ([`set_backtrace_level`]), and those of [`logdef_backtrace!`]. It is a list of
+//! addresses, which takes some nanoseconds each; what is known about an address
+//! is written once. Libraries may come and go: an address is always explained by
+//! what was mapped there at the time.
+//!
 //! # Levels
 //!
 //! `LOGDEF=info,net=debug,db/wal.c:120=trace` in the environment, read by

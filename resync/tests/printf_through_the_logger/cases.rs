@@ -118,12 +118,12 @@ fn more(count: usize, seed: u64) -> impl Iterator<Item = u64> {
 }
 
 fn ints() -> Vec<i32> {
-    let more = more(INTS.len(), 1).map(|bits| bits as i32 >> (bits >> 32) % 32);
+    let more = more(INTS.len(), 1).map(|bits| (bits as i32) >> ((bits >> 32) % 32));
     INTS.into_iter().chain(more).collect()
 }
 
 fn int64s() -> Vec<i64> {
-    let more = more(INT64S.len(), 2).map(|bits| bits as i64 >> (bits % 64));
+    let more = more(INT64S.len(), 2).map(|bits| (bits as i64) >> (bits % 64));
     INT64S.into_iter().chain(more).collect()
 }
 

@@ -24,6 +24,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 /// Bytes that a lane holds of its input; fewer when many lanes are open.
 const BATCH: usize = 64 << 10;
 const SMALL_BATCH: usize = 8 << 10;
+/// Bytes that very many lanes share, as far as none has less than the smallest.
+const SMALL_BATCHES: usize = 16 << 20;
+const SMALLEST_BATCH: usize = 512;
 const LARGE_BATCH: usize = 4 << 20;
 const MANY_LANES: usize = 64;
 /// Frames that a lane of several threads looks ahead to put them in order.
@@ -115,6 +118,8 @@ pub struct Merge<'i> {
     /// Lanes that were not opened yet, the earliest last.
     waiting: Vec<u32>,
     open: Vec<Option<OpenLane<'i>>>,
+    /// Places in `open` that are empty.
+    free: Vec<usize>,
     heads: BinaryHeap<Reverse<Head>>,
     /// The lane whose head was given last and must move on.
     given: Option<usize>,
@@ -145,6 +150,7 @@ impl<'i> Merge<'i> {
             options,
             waiting,
             open: Vec::new(),
+            free: Vec::new(),
             heads: BinaryHeap::new(),
             given: None,
             repeats: Repeats::default(),
@@ -204,6 +210,7 @@ impl<'i> Merge<'i> {
             None => {
                 PeekMut::pop(top);
                 self.open[slot] = None;
+                self.free.push(slot);
             }
         }
         Ok(())
@@ -221,18 +228,16 @@ impl<'i> Merge<'i> {
                 break;
             }
             self.waiting.pop();
-            let small = self.heads.len() > MANY_LANES;
             let input = &self.inputs[lane.input as usize];
             let gaps = &self.recovery.accounts()[lane.input as usize].gaps;
-            let mut open = OpenLane::new(input, index, lane, gaps, small);
+            let mut open = OpenLane::new(input, index, lane, gaps, self.heads.len());
             let Some((key, identity)) = open.advance(self.recovery, self.options)? else {
                 continue;
             };
-            let free = self.open.iter().position(Option::is_none);
-            let slot = free.unwrap_or(self.open.len());
-            if slot == self.open.len() {
+            let slot = self.free.pop().unwrap_or_else(|| {
                 self.open.push(None);
-            }
+                self.open.len() - 1
+            });
             self.open[slot] = Some(open);
             self.heads.push(Reverse(Head {
                 key,
@@ -295,8 +300,22 @@ impl Floors {
 }
 
 impl<'i> OpenLane<'i> {
-    fn new(input: &'i Input, index: u32, lane: &Lane, gaps: &'i [GapReport], small: bool) -> Self {
-        let batch = if small { SMALL_BATCH } else { BATCH };
+    /// A lane beside `others` that are open.
+    fn new(
+        input: &'i Input,
+        index: u32,
+        lane: &Lane,
+        gaps: &'i [GapReport],
+        others: usize,
+    ) -> Self {
+        let batch = match others {
+            ..=MANY_LANES => BATCH,
+            many => (SMALL_BATCHES / many).clamp(SMALLEST_BATCH, SMALL_BATCH),
+        };
+        // No more is read ahead than the lane has.
+        let batch = batch
+            .min((lane.end - lane.start) as usize)
+            .max(SMALLEST_BATCH);
         let floors = match &lane.threads[..] {
             [only] => Floors::One(only.key, only.floor),
             many => Floors::Many(many.iter().map(|part| (part.key, part.floor)).collect()),
@@ -343,6 +362,8 @@ impl<'i> OpenLane<'i> {
         while self.frames.len() < count && self.bytes.len() < most {
             let Some(item) = self.items.next()? else {
                 self.ended = true;
+                // What it read ahead is of no more use.
+                self.items = Items::of_bytes(&[]);
                 break;
             };
             let start = self.bytes.len() as u32;

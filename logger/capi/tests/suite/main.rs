@@ -9,7 +9,8 @@
 //! The library as programs get it: installed by `install.sh` and found by
 //! `pkg-config` ([`installed`]), exporting what it should ([`symbols`]), and
 //! logging what it is told ([`programs`], [`conversions`]), whoever else in the
-//! process has a copy of it ([`copies`]), as filters say ([`filters`]). The logs are
+//! process has a copy of it ([`copies`]), as filters say ([`filters`]), also
+//! when the wall clock is set ([`clock`]). The logs are
 //! decoded by rmp-serde, which shares no code with the logger ([`decode`]).
 //!
 //! Compilers that are not installed are named and skipped, but for the system's
@@ -18,6 +19,7 @@
 mod abi;
 mod behaviour;
 mod clean;
+mod clock;
 mod compilers;
 mod conversions;
 mod copies;

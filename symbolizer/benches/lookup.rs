@@ -1,9 +1,12 @@
 //! What a name costs: 2,000 addresses of this program itself, looked up for the first time and
-//! again, here and with `addr2line`'s own loader, which trusts its input and maps it.
+//! again, here, with `addr2line`'s own loader, which trusts its input and maps it, and with
+//! blazesym.
 
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
 
+use blazesym::symbolize::source::{Elf, Source};
+use blazesym::symbolize::{Input, Symbolized, Symbolizer};
 use criterion::{Criterion, criterion_group, criterion_main};
 use logdef_symbolizer::{AddressKind, Image, Locator, Options, Svma};
 use object::{Object, ObjectSymbol, SymbolKind};
@@ -53,6 +56,13 @@ fn all_theirs(loader: &addr2line::Loader, addresses: &[u64]) -> usize {
     count
 }
 
+fn all_blazesym(symbolizer: &Symbolizer, path: &Path, addresses: &[u64]) -> usize {
+    let source = Source::Elf(Elf::new(path));
+    let found = symbolizer.symbolize(&source, Input::VirtOffset(addresses));
+    let frames = |found: &Symbolized<'_>| found.as_sym().map_or(0, |it| 1 + it.inlined.len());
+    found.unwrap().iter().map(frames).sum()
+}
+
 fn lookups(criterion: &mut Criterion) {
     let (path, addresses) = (this_program(), addresses());
     eprintln!("{} addresses", addresses.len());
@@ -65,6 +75,9 @@ fn lookups(criterion: &mut Criterion) {
     group.bench_function("addr2line", |bench| {
         bench.iter(|| all_theirs(&addr2line::Loader::new(&path).unwrap(), &addresses[..1]));
     });
+    group.bench_function("blazesym", |bench| {
+        bench.iter(|| all_blazesym(&Symbolizer::new(), &path, &addresses[..1]));
+    });
     group.finish();
 
     let mut group = criterion.benchmark_group("open_and_all_addresses_once");
@@ -74,6 +87,9 @@ fn lookups(criterion: &mut Criterion) {
     });
     group.bench_function("addr2line", |bench| {
         bench.iter(|| all_theirs(&addr2line::Loader::new(&path).unwrap(), &addresses));
+    });
+    group.bench_function("blazesym", |bench| {
+        bench.iter(|| all_blazesym(&Symbolizer::new(), &path, &addresses));
     });
     group.finish();
 
@@ -88,6 +104,11 @@ fn lookups(criterion: &mut Criterion) {
     all_theirs(&loader, &addresses);
     group.bench_function("addr2line", |bench| {
         bench.iter(|| all_theirs(&loader, &addresses));
+    });
+    let symbolizer = Symbolizer::new();
+    all_blazesym(&symbolizer, &path, &addresses);
+    group.bench_function("blazesym", |bench| {
+        bench.iter(|| all_blazesym(&symbolizer, &path, &addresses));
     });
     group.finish();
 }

@@ -153,6 +153,17 @@ impl Locator {
             })
     }
 
+    /// The image that some bytes are, which the caller has from `path` or elsewhere; nothing is
+    /// compared.
+    pub fn parse(&self, path: &Path, bytes: Vec<u8>) -> Result<Image, Error> {
+        Elf::parse(bytes.into())
+            .map(|elf| Image::new(elf, path.to_owned(), Proof::Named, self.clone()))
+            .map_err(|refusal| Error {
+                wanted: path.to_owned(),
+                refused: vec![(path.to_owned(), refusal)],
+            })
+    }
+
     fn find(
         &self,
         logged_path: &[u8],

@@ -259,6 +259,7 @@ fn a_symbol_table_packed_into_a_stripped_image_names_static_functions() {
 #[test]
 fn what_several_debug_files_share_is_found() {
     if !have("dwz") {
+        // The test below does without.
         return;
     }
     let case = Case::new("-O1 -g");
@@ -277,4 +278,50 @@ fn what_several_debug_files_share_is_found() {
     let image = support::open(&case.path("program"));
     chain(&image, case.answers[0].0);
     assert!(image.complaints()[0].contains("has build ID"));
+}
+
+#[test]
+fn a_supplementary_file_is_linked_in_gnus_way_and_in_that_of_dwarf_5() {
+    for standard in ["", " -DSTANDARD"] {
+        let dir = tempfile::tempdir().unwrap();
+        let build = |flags: &str, name: &str| {
+            let flags = format!("{flags}{standard}");
+            compile(dir.path(), "gcc", &flags, "shared_names.S", name)
+        };
+        let program = build("-no-pie -nostartfiles -Wl,-e,main", "program");
+        let (main, _) = symbol(&program, "main");
+        let middle = Svma(main.0 + 1);
+        let locator = Locator::new(Options {
+            debug_dirs: vec![dir.path().join("lib/debug")],
+            ..Options::default()
+        });
+        let ask = || {
+            let image = locator.open(&program).unwrap();
+            (chain(&image, middle), image.complaints())
+        };
+        // The symbol table still has a name.
+        let (names, _) = ask();
+        assert_eq!(names, ["main ?:0"]);
+
+        let common = build("-c -DCOMMON", "common.debug");
+        let named = (vec!["name_of_the_common_file ?:0".to_owned()], vec![]);
+        assert_eq!(ask(), named, "beside it{standard}");
+        let elsewhere = dir.path().join("lib/debug/.dwz/common.debug");
+        fs::create_dir_all(elsewhere.parent().unwrap()).unwrap();
+        fs::rename(&common, &elsewhere).unwrap();
+        assert_eq!(ask(), named, "in .dwz{standard}");
+
+        // The right name, another file: one byte of its ID differs.
+        let mut bytes = fs::read(&elsewhere).unwrap();
+        let id = [0xde, 0xad, 0xbe, 0xef];
+        let at = bytes.windows(4).position(|window| window == id).unwrap();
+        bytes[at] ^= 1;
+        fs::write(&elsewhere, bytes).unwrap();
+        let (names, complaints) = ask();
+        assert_eq!(names, ["main ?:0"]);
+        assert!(
+            complaints[0].contains("common.debug has build ID dfadbeef"),
+            "{complaints:?}"
+        );
+    }
 }

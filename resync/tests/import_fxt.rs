@@ -1,0 +1,267 @@
+//! Traces as logs: what each record of a trace becomes.
+
+use logdef_fuchsia::fxt::{
+    Argument, Event, EventKind, Koid, MAX_LOG_LEN, Metadata, ProviderEvent, ProviderId, Scheduling,
+    Thread, TickRate, Ticks, Value as Typed, Writer,
+};
+use logdef_resync::import::fxt;
+use logdef_resync::{Event as Merged, Input, Merge, MergeOptions, Recovery, Resolver};
+use logdef_wire::record::Kind;
+use logdef_wire::{Level, Record, Value};
+
+const THREAD: Thread = Thread {
+    process: Koid(100),
+    thread: Koid(101),
+};
+
+/// A record of the log, as far as the tests ask.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Line {
+    time: u64,
+    message: String,
+    level: Option<Level>,
+    file: String,
+    line: Option<u64>,
+    kind: Option<u64>,
+    keys: String,
+    image: String,
+    pid: u64,
+    thread: String,
+}
+
+fn new() -> Writer<Vec<u8>> {
+    let mut trace = Writer::new(Vec::new()).unwrap();
+    trace
+        .provider(ProviderId(1), "netstack", TickRate::NANOSECONDS)
+        .unwrap();
+    trace
+}
+
+/// The log of a trace, in order; and how many records found no place in it.
+fn lines(trace: Writer<Vec<u8>>) -> (Vec<Line>, u64) {
+    let trace = Input::from_bytes("trace", trace.finish().unwrap());
+    let mut log = Vec::new();
+    let imported = fxt::import(&trace, &mut log).unwrap();
+    assert_eq!(imported.gaps, 0);
+    let inputs = [Input::from_bytes("log", log)];
+    let recovery = Recovery::of(&inputs).unwrap();
+    assert!(recovery.is_clean());
+    let mut resolver = Resolver::without_images(recovery.tables());
+    let mut merge = Merge::new(&inputs, &recovery, MergeOptions::default());
+    let mut lines = Vec::new();
+    while let Some(event) = merge.next().unwrap() {
+        let Merged::Frame(frame) = event else {
+            continue;
+        };
+        let Some(Record::Data(data)) = frame.record() else {
+            continue;
+        };
+        let resolved = resolver.resolve(&data, frame.place);
+        let mut message = Vec::new();
+        resolved.message(&mut message);
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let pairs = data.keys.into_iter().flat_map(|keys| keys.iter());
+        let keys: Vec<_> = pairs
+            .map(|(key, value)| {
+                let mut out = Vec::new();
+                logdef_resync::push_value(value, &mut out);
+                let Value::Raw(key) = key else { panic!() };
+                format!("{}={}", text(key), text(&out))
+            })
+            .collect();
+        let thread = resolved.thread.unwrap();
+        lines.push(Line {
+            time: data.time.unwrap(),
+            message: text(&message),
+            level: data.level,
+            file: text(resolved.file.bytes.unwrap_or_default()),
+            line: data.line,
+            kind: data.kind.map(|kind| kind.0),
+            keys: keys.join(" "),
+            image: text(&resolved.image.unwrap().path),
+            pid: resolved.run.unwrap().pid.unwrap(),
+            thread: text(thread.name.as_deref().unwrap_or_default()),
+        });
+    }
+    assert_eq!(lines.len() as u64, imported.written.records);
+    (lines, imported.left_out)
+}
+
+fn told(trace: Writer<Vec<u8>>) -> Vec<(u64, Option<u64>, String, String)> {
+    let line = |line: Line| (line.time, line.kind, line.message, line.keys);
+    lines(trace).0.into_iter().map(line).collect()
+}
+
+fn row(
+    time: u64,
+    kind: Option<Kind>,
+    message: &str,
+    keys: &str,
+) -> (u64, Option<u64>, String, String) {
+    (time, kind.map(|kind| kind.0), message.into(), keys.into())
+}
+
+#[test]
+fn a_line_has_process_thread_level_and_place() {
+    let mut trace = new();
+    let args = [
+        Argument::new("severity", "WARN"),
+        Argument::new("file", "src/dns.cc"),
+        Argument::new("line", 42_u32),
+        Argument::new("tries", 3_u32),
+        Argument::new("peer", Typed::Text("10.0.0.1")),
+        Argument::new("where", Typed::Pointer(16)),
+        Argument::new("none", Typed::Null),
+    ];
+    let event = Event::instant(2_000, THREAD, "net", "50% lost");
+    trace.write(event.args(&args)).unwrap();
+    trace.log(3_000, THREAD, "plain %s text").unwrap();
+    // Names count wherever they stand.
+    trace.process_name(THREAD.process, "netstack.cm").unwrap();
+    trace.thread_name(THREAD, "dispatcher").unwrap();
+    let common = Line {
+        image: "netstack".into(),
+        pid: 100,
+        thread: "dispatcher".into(),
+        ..Line::default()
+    };
+    let expected = [
+        Line {
+            time: 2_000,
+            message: "50% lost".into(),
+            level: Some(Level::WARN),
+            file: "src/dns.cc".into(),
+            line: Some(42),
+            keys: "tries=3 peer=\"10.0.0.1\" where=16 none=nil".into(),
+            ..common.clone()
+        },
+        Line {
+            time: 3_000,
+            message: "plain %s text".into(),
+            ..common
+        },
+    ];
+    assert_eq!(lines(trace), (expected.to_vec(), 0));
+}
+
+#[test]
+fn the_category_is_the_place_where_nothing_else_tells_one() {
+    let mut trace = new();
+    trace.write(Event::instant(1, THREAD, "net", "x")).unwrap();
+    assert_eq!(lines(trace).0[0].file, "net");
+}
+
+#[test]
+fn spans_flows_and_counters_keep_their_kinds() {
+    let mut trace = new();
+    let mut write = |kind, time: u64, name| {
+        trace
+            .write(Event::new(kind, time, THREAD, "c", name))
+            .unwrap();
+    };
+    write(EventKind::DurationBegin, 10, "outer");
+    write(EventKind::AsyncBegin { id: 7 }, 11, "request");
+    write(EventKind::AsyncInstant { id: 7 }, 12, "halfway");
+    write(EventKind::FlowBegin { id: 8 }, 13, "arrow");
+    write(EventKind::AsyncEnd { id: 7 }, 14, "request");
+    write(EventKind::DurationEnd, 15, "outer");
+    // Written when it ends, as tracers do.
+    write(EventKind::DurationComplete { end: Ticks(9) }, 5, "done");
+    let values = [
+        Argument::new("read", 3_u32),
+        Argument::new("rate", 0.5),
+        Argument::new("unit", "bytes"),
+    ];
+    let counter = Event::new(EventKind::Counter { id: 4 }, 16, THREAD, "c", "disk 100%");
+    trace.write(counter.args(&values)).unwrap();
+    let (begin, end) = (Some(Kind::BEGIN), Some(Kind::END));
+    let expected = [
+        row(5, begin, "done", ""),
+        row(9, end, "", ""),
+        row(10, begin, "outer", ""),
+        row(11, begin, "request", "span=7"),
+        row(12, None, "halfway", "span=7"),
+        row(13, None, "arrow", "flow=8"),
+        row(14, end, "", "span=7"),
+        row(15, end, "", ""),
+        row(
+            16,
+            Some(Kind::COUNTER),
+            "disk 100%: read 3, rate 0.5",
+            "unit=\"bytes\" id=4",
+        ),
+    ];
+    assert_eq!(told(trace), expected);
+}
+
+#[test]
+fn a_log_record_and_its_instant_are_one_line_and_its_pieces_are_joined() {
+    let mut trace = new();
+    let long = "x".repeat(MAX_LOG_LEN) + "y";
+    trace.log(5, THREAD, &long[..MAX_LOG_LEN]).unwrap();
+    trace.log(5, THREAD, &long[MAX_LOG_LEN..]).unwrap();
+    trace.log(6, THREAD, "said twice").unwrap();
+    trace
+        .write(Event::instant(6, THREAD, "c", "said twice"))
+        .unwrap();
+    trace.log(6, THREAD, "one").unwrap();
+    trace
+        .write(Event::instant(6, THREAD, "c", "another"))
+        .unwrap();
+    // Not the same: another time, another text, another thread.
+    trace.log(7, THREAD, "a").unwrap();
+    trace.write(Event::instant(8, THREAD, "c", "a")).unwrap();
+    trace.write(Event::instant(8, THREAD, "c", "b")).unwrap();
+    trace.log(9, THREAD, "c").unwrap();
+    trace
+        .write(Event::instant(9, Thread::new(100, 102), "c", "c"))
+        .unwrap();
+    let messages: Vec<_> = told(trace).into_iter().map(|line| line.2).collect();
+    let expected = [
+        &long,
+        "said twice",
+        "one",
+        "another",
+        "a",
+        "a",
+        "b",
+        "c",
+        "c",
+    ];
+    assert_eq!(messages, expected);
+}
+
+#[test]
+fn times_are_put_in_order_and_made_nanoseconds() {
+    let mut trace = Writer::new(Vec::new()).unwrap();
+    let slow = TickRate::new(1_000).unwrap();
+    trace.provider(ProviderId(1), "slow", slow).unwrap();
+    for ticks in [30, 10, 20] {
+        trace.log(ticks, THREAD, "tick").unwrap();
+    }
+    let times: Vec<_> = told(trace).into_iter().map(|line| line.0).collect();
+    assert_eq!(times, [10_000_000, 20_000_000, 30_000_000]);
+}
+
+#[test]
+fn what_has_no_place_in_a_log_is_counted_and_a_full_buffer_told() {
+    let mut trace = new();
+    trace
+        .write(Scheduling::<logdef_fuchsia::fxt::Plain<'_>>::ThreadWakeup {
+            time: Ticks(1),
+            cpu: 0,
+            thread: THREAD.thread,
+            args: &[],
+        })
+        .unwrap();
+    trace
+        .write(Metadata::ProviderEvent {
+            provider: ProviderId(1),
+            event: ProviderEvent::BUFFER_FULL,
+        })
+        .unwrap();
+    let (lines, left_out) = lines(trace);
+    assert_eq!(left_out, 1);
+    assert_eq!(lines.len(), 1);
+    assert_eq!(lines[0].level, Some(Level::WARN));
+}

@@ -40,10 +40,14 @@ impl Code {
         now: impl Fn() -> u64 + Copy,
     ) -> bool {
         let mut settled = true;
+        // The program itself stays, and has most of the addresses.
+        let program = images.get(0).filter(|image| image.is_main_program());
+        let program = program.filter(|program| program.since().is_some());
+        let program = program.map_or(0..0, Image::range);
         let mut last = 0..0;
         for address in addresses {
             let address = before(*address);
-            if last.contains(&address) {
+            if program.contains(&address) || last.contains(&address) {
                 continue;
             }
             if let Some(module) = modules::find(address) {

@@ -70,9 +70,19 @@ impl Image {
         self.load_bias
     }
 
+    /// Whether it is the program and not a library.
+    pub fn is_main_program(&self) -> bool {
+        self.is_main_program
+    }
+
+    /// From its first address to its last.
+    pub fn range(&self) -> core::ops::Range<usize> {
+        self.start..self.end
+    }
+
     /// Whether `address` lies between the image's ends.
     pub fn contains(&self, address: usize) -> bool {
-        (self.start..self.end).contains(&address)
+        self.range().contains(&address)
     }
 
     /// The link-time address of a string of the image that nobody can write

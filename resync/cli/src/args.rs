@@ -94,6 +94,11 @@ pub struct Images {
     /// Look for debug files in this directory too
     #[arg(long, value_name = "DIR")]
     pub debug_dir: Vec<PathBuf>,
+    /// Ask the servers that DEBUGINFOD_URLS names for what is nowhere else. They
+    /// learn which programs are looked into
+    #[cfg(feature = "debuginfod")]
+    #[arg(long)]
+    pub debuginfod: bool,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -128,10 +128,18 @@ pub fn images(images: &Images) -> LocatedImages {
 
 /// Looks where the user says.
 pub fn locator(images: &Images) -> Locator {
-    Locator::new(logdef_symbolizer::Options {
+    let options = logdef_symbolizer::Options {
         use_logged_paths: !images.no_logged_paths,
         image_dirs: images.image_dir.clone(),
         debug_dirs: images.debug_dir.clone(),
         ..logdef_symbolizer::Options::default()
-    })
+    };
+    #[cfg(feature = "debuginfod")]
+    if images.debuginfod {
+        match logdef_symbolizer::Debuginfod::from_env() {
+            Some(servers) => return Locator::with_fetch(options, Box::new(servers)),
+            None => say("DEBUGINFOD_URLS names no server"),
+        }
+    }
+    Locator::new(options)
 }

@@ -112,7 +112,7 @@ pub(crate) fn file_system(fd: c_int) -> Result<i64, Errno> {
 /// Waits until a file's bytes and size are on stable storage.
 pub(crate) fn sync_data(fd: c_int) -> Result<(), Errno> {
     // SAFETY: touches none of our memory.
-    checked(unsafe { libc::fdatasync(fd) } as isize).map(drop)
+    checked(unsafe { libc::syscall(libc::SYS_fdatasync, fd) } as isize).map(drop)
 }
 
 /// Waits until the names in a directory are on stable storage.

@@ -254,9 +254,7 @@ impl Process {
             }
             self.token.store(page.as_ptr().cast(), Ordering::Release);
         }
-        if WIPE_ON_FORK_MISSING.load(Ordering::Relaxed) {
-            install_fork_handler();
-        }
+        install_fork_handler();
         self.about.look();
         self.begin_run();
         self.phase.store(OPEN, Ordering::Release);
@@ -295,7 +293,7 @@ impl Process {
     }
 
     /// Whether this is a forked child that has not found itself yet.
-    fn is_orphan(&self) -> bool {
+    pub fn is_orphan(&self) -> bool {
         // SAFETY: as in `begin_run`.
         let token = unsafe { self.token.load(Ordering::Acquire).as_ref() };
         token.is_some_and(|token| token.load(Ordering::Acquire) == 0)
@@ -440,18 +438,24 @@ unsafe extern "C" fn thread_exits(thread: *mut libc::c_void) {
     thread.release();
 }
 
-/// Where the kernel cannot wipe memory on fork, a handler does it.
+/// A child whose `fork` stood in a signal handler returns into the call that
+/// was interrupted; there must be memory where that call writes. And where the
+/// kernel cannot wipe memory on fork, the handler does it.
 fn install_fork_handler() {
     static INSTALLED: AtomicBool = AtomicBool::new(false);
     if !INSTALLED.swap(true, Ordering::Relaxed) {
         // SAFETY: the handler is a function of this program that touches
-        // atomics only.
+        // atomics and makes system calls only.
         unsafe { libc::pthread_atfork(None, None, Some(forked)) };
     }
 }
 
 unsafe extern "C" fn forked() {
     let process = process();
+    process.sink.leave_to_parent();
+    if !WIPE_ON_FORK_MISSING.load(Ordering::Relaxed) {
+        return;
+    }
     // SAFETY: as in `begin_run`.
     if let Some(token) = unsafe { process.token.load(Ordering::Relaxed).as_ref() } {
         token.store(0, Ordering::Relaxed);

@@ -140,6 +140,13 @@ impl Sink {
         self.is_mapped() && self.mapped.replace_page(address)
     }
 
+    /// The process is a forked child, which may be in the middle of a call.
+    pub fn leave_to_parent(&self) {
+        if self.is_mapped() {
+            self.mapped.leave_to_parent();
+        }
+    }
+
     /// The process is a forked child now.
     pub fn become_child(&self) {
         match self.is_mapped() {

@@ -8,7 +8,7 @@
 use crate::sys::Errno;
 use core::ffi::c_int;
 use core::ptr;
-use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU64, Ordering, compiler_fence};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU64, Ordering, compiler_fence};
 use logdef_wire::frame::{HEADER_LEN, RESERVED_OFFSET};
 
 /// Bytes of the smallest chunk.
@@ -19,6 +19,8 @@ pub(crate) struct Arena {
     base: AtomicPtr<u8>,
     /// Units minus one; their number is a power of two.
     mask: AtomicU64,
+    /// Set in a forked child that has memory in place of its parent's mappings.
+    covered: AtomicBool,
 }
 
 impl Arena {
@@ -26,6 +28,7 @@ impl Arena {
         Arena {
             base: AtomicPtr::new(ptr::null_mut()),
             mask: AtomicU64::new(0),
+            covered: AtomicBool::new(false),
         }
     }
 
@@ -63,9 +66,36 @@ impl Arena {
         }
     }
 
-    /// The process is a forked child: the reservation stayed with the parent.
-    pub fn forget(&self) {
-        self.base.store(ptr::null_mut(), Ordering::Relaxed);
+    /// The process is a forked child: the mappings stayed with the parent. Puts
+    /// memory of its own in their place.
+    pub fn cover(&self) {
+        let base = self.base.load(Ordering::Relaxed);
+        if base.is_null() {
+            return;
+        }
+        // SAFETY: the range was the parent's reservation, and nothing else in
+        // this process has had time to be mapped there.
+        let at = unsafe {
+            libc::mmap(
+                base.cast(),
+                (self.units() * UNIT) as usize,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED,
+                -1,
+                0,
+            )
+        };
+        self.covered
+            .store(at != libc::MAP_FAILED, Ordering::Relaxed);
+    }
+
+    /// The process is a forked child that is to have a log: what covers its
+    /// parent's reservation is its own; without that, it needs another.
+    pub fn renew(&self) -> Result<(), Errno> {
+        if !self.covered.swap(false, Ordering::Relaxed) {
+            self.base.store(ptr::null_mut(), Ordering::Relaxed);
+        }
+        self.reserve()
     }
 
     /// How many units are reserved.

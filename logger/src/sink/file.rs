@@ -102,6 +102,9 @@ impl LogFile {
     /// The process is a forked child: the file is its parent's.
     pub fn forget(&self) {
         self.leave();
+        // A call that the fork interrupted is not to find it by its path again.
+        self.device.store(0, Ordering::Relaxed);
+        self.inode.store(0, Ordering::Relaxed);
     }
 
     /// Makes the slot that of a file that was just created and is mapped at

@@ -276,7 +276,13 @@ impl Mapped {
         if now < self.no_space_until.load(Ordering::Relaxed) {
             return None;
         }
-        let mut nth = thread.chunks.load(Ordering::Relaxed);
+        // A handler may be in the middle of its thread's claim of a chunk, which
+        // will take the place of this one.
+        let nested = thread.depth.load(Ordering::Relaxed) > 1;
+        let mut nth = match nested {
+            false => thread.chunks.load(Ordering::Relaxed),
+            true => 0,
+        };
         for _ in 0..5 {
             let current = self.current.load(Ordering::Acquire);
             let file = self.file(current);
@@ -293,12 +299,15 @@ impl Mapped {
                 .unwrap_or_else(|errno| Err(Refusal::No(errno)));
             match claimed {
                 Ok(claim) => {
-                    thread
-                        .chunks
-                        .store(nth.saturating_add(1), Ordering::Relaxed);
+                    if !nested {
+                        let chunks = nth.saturating_add(1);
+                        thread.chunks.store(chunks, Ordering::Relaxed);
+                    }
                     self.accept();
                     return Some(claim);
                 }
+                // A call that a fork interrupted: the record is the parent's.
+                Err(_) if process().is_orphan() => return None,
                 Err(refusal @ (Refusal::Full | Refusal::Lost)) => {
                     if refusal == Refusal::Lost && !file.is_given_up() {
                         self.give_up(file, None);
@@ -483,13 +492,22 @@ impl Mapped {
         }
     }
 
+    /// The process is a forked child: what a call that was interrupted by the
+    /// fork still writes goes nowhere.
+    pub fn leave_to_parent(&self) {
+        for file in &self.files {
+            file.forget();
+        }
+        self.arena.cover();
+    }
+
     /// The process is a forked child: it gets a file of its own.
     pub fn become_child(&self) {
         for file in &self.files {
             file.forget();
         }
-        self.arena.forget();
-        let begun = self.arena.reserve().and_then(|()| {
+        self.no_space_until.store(0, Ordering::Relaxed);
+        let begun = self.arena.renew().and_then(|()| {
             self.names.become_child()?;
             self.begin(false)
         });

@@ -119,7 +119,7 @@ pub(crate) fn sync_data(fd: c_int) -> Result<(), Errno> {
 pub(crate) fn sync_directory(path: &CStr) -> Result<(), Errno> {
     let fd = open(path, libc::O_RDONLY | libc::O_DIRECTORY, 0)?;
     // SAFETY: touches none of our memory.
-    let synced = checked(unsafe { libc::fsync(fd) } as isize);
+    let synced = checked(unsafe { libc::syscall(libc::SYS_fsync, fd) } as isize);
     close(fd);
     synced.map(drop)
 }

@@ -102,7 +102,9 @@ impl Options {
         self
     }
 
-    /// Keeps the newest `files` of a rotated log, the one written to included.
+    /// Keeps the newest `files` of a rotated log, the one written to included: with
+    /// [`rotate`](Self::rotate), a bound on the bytes of the whole. A forked child's
+    /// files are counted apart.
     pub fn keep(mut self, files: u32) -> Self {
         self.rotation.keep = Some(files.max(1));
         self

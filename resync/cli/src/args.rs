@@ -405,18 +405,45 @@ pub struct Export {
     /// viewers want
     #[arg(long)]
     pub break_ties: bool,
-    /// Where to write; `-` is standard output
-    #[arg(short, long, value_name = "FILE")]
-    pub output: PathBuf,
+    /// journald: the socket that entries are sent to, if no file is named
+    #[arg(
+        long,
+        value_name = "PATH",
+        default_value = "/run/systemd/journal/socket",
+        conflicts_with = "output"
+    )]
+    pub socket: PathBuf,
+    /// Where to write; `-` is standard output. With journald, the export format
+    #[arg(
+        short,
+        long,
+        value_name = "FILE",
+        required_if_eq_any([
+            ("to", "fxt"),
+            ("to", "folded"),
+            ("to", "fuchsia"),
+            ("to", "diagnostics-json"),
+            ("to", "otlp-json"),
+        ])
+    )]
+    pub output: Option<PathBuf>,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub enum Target {
     /// The Fuchsia trace format: for Perfetto (ui.perfetto.dev) and Fuchsia's tools
     Fxt,
     /// Folded stacks, a line for each backtrace and call site with its count: for
     /// flame graphs
     Folded,
+    /// Structured log records of Fuchsia, one behind the other
+    Fuchsia,
+    /// Log data as Fuchsia's diagnostics services answer, in JSON arrays
+    DiagnosticsJson,
+    /// Entries for systemd's journal: to its socket, or in its export format to a file
+    Journald,
+    /// OpenTelemetry's JSON, for its collector
+    OtlpJson,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
@@ -456,6 +483,10 @@ pub enum ImportFrom {
     /// The Fuchsia trace format: log records, instants, spans and counters. Times are
     /// the trace's: since boot in traces of Fuchsia
     Fxt,
+    /// Structured log records of Fuchsia, one behind the other
+    Fuchsia,
+    /// Log data of Fuchsia's diagnostics services, or of `logdef stream --json`
+    DiagnosticsJson,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -22,6 +22,7 @@ mod follow;
 mod fxt;
 mod hyperlink;
 mod import;
+mod journal;
 mod json;
 mod log;
 mod losses;

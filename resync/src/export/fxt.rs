@@ -512,7 +512,7 @@ fn level_name(level: Level) -> Cow<'static, str> {
 }
 
 /// The file name of the image that logged.
-fn image_name<'a>(record: &Resolved<'a>) -> Cow<'a, str> {
+pub(super) fn image_name<'a>(record: &Resolved<'a>) -> Cow<'a, str> {
     let path = record.image.map_or(&b""[..], |image| &image.path);
     let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
     match name {
@@ -546,7 +546,7 @@ fn typed<'a>(arg: Arg<'_>, text: &'a str) -> Value<'a, &'a str> {
 }
 
 /// A stack, a line for each function.
-fn describe(stack: &[StackEntry]) -> String {
+pub(super) fn describe(stack: &[StackEntry]) -> String {
     let mut text = String::new();
     for entry in stack {
         if entry.functions.is_empty() {

@@ -2,6 +2,7 @@
 //! [`Entry`] after [`Entry`] to a [`LogWriter`], which makes a log of them. Nothing
 //! here reads logs.
 
+pub mod diagnostics;
 pub mod fxt;
 mod log_writer;
 mod order;

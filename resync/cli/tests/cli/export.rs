@@ -1,6 +1,8 @@
 //! `export`, and the traces it makes under `fxt`.
 
 use crate::fixture::*;
+use logdef_fuchsia::diagnostics::LogsData;
+use logdef_fuchsia::structured::{Profile, Record, Severity};
 
 #[test]
 fn a_trace_has_every_record_and_is_strictly_right() {
@@ -71,4 +73,143 @@ fn folded_stacks_count_records_by_backtrace_and_site() {
             "INFO src/net.c:10 5",
         ]
     );
+}
+
+/// What an export of the example writes to standard output.
+fn exported(form: &str) -> Vec<u8> {
+    let files = Files::new();
+    let log = files.put("app.log", &example().bytes);
+    let done = command()
+        .args(["export", "--to", form, "-o", "-"])
+        .arg(&log)
+        .output()
+        .unwrap();
+    assert!(done.status.success());
+    done.stdout
+}
+
+#[test]
+fn structured_records_are_strictly_right_and_say_what_the_log_says() {
+    let bytes = exported("fuchsia");
+    let mut rest = &bytes[..];
+    let mut records = Vec::new();
+    while !rest.is_empty() {
+        let (record, behind) = Record::parse(rest, Profile::Strict).unwrap();
+        records.push(record);
+        rest = behind;
+    }
+    assert_eq!(records.len(), 10);
+    let first = records
+        .iter()
+        .find(|record| record.arguments().any(|argument| argument.name == "0"))
+        .unwrap();
+    let value = |name: &str| {
+        let mut arguments = first.arguments();
+        arguments
+            .find(|argument| argument.name == name)
+            .map(|argument| argument.value)
+    };
+    assert_eq!(value("message"), Some("accepted alpha:0".into()));
+    assert_eq!(value("0"), Some("alpha".into()));
+    assert_eq!(value("1"), Some(0_i64.into()));
+    assert_eq!(value("file"), Some("src/net.c".into()));
+    assert_eq!(value("line"), Some(10_u64.into()));
+    assert_eq!(value("tid"), Some(1000_u64.into()));
+}
+
+#[test]
+fn diagnostics_data_are_arrays_of_log_data() {
+    let bytes = exported("diagnostics-json");
+    let arrays = serde_json::Deserializer::from_slice(&bytes).into_iter::<Vec<LogsData>>();
+    let data: Vec<_> = arrays.flat_map(Result::unwrap).collect();
+    assert_eq!(data.len(), 10);
+    let worst = data
+        .iter()
+        .find(|data| data.metadata.severity == Severity::ERROR)
+        .unwrap();
+    assert_eq!(worst.moniker, "example");
+    let file = worst.metadata.file.as_deref();
+    assert_eq!((file, worst.metadata.line), (Some("db/wal.c"), Some(30)));
+}
+
+#[test]
+fn opentelemetry_gets_lines_of_json() {
+    let bytes = exported("otlp-json");
+    let mut records = 0;
+    for line in str::from_utf8(&bytes).unwrap().lines() {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        let scope = &line["resourceLogs"][0]["scopeLogs"][0];
+        records += scope["logRecords"].as_array().unwrap().len();
+    }
+    assert_eq!(records, 10);
+}
+
+#[test]
+fn the_journal_gets_an_entry_each_in_its_export_format() {
+    let text = String::from_utf8(exported("journald")).unwrap();
+    assert_eq!(text.matches("\n\n").count(), 10);
+    assert!(text.contains("MESSAGE=accepted alpha:0\nPRIORITY=6\nCODE_FILE=src/net.c\n"));
+}
+
+#[test]
+fn the_journal_gets_datagrams_and_what_is_too_large_in_a_sealed_file() {
+    use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+    use std::io::{IoSliceMut, Read, Seek};
+
+    let files = Files::new();
+    let mut log = Log::of(RUN, 7, EPOCH);
+    log.site(RUN, 0, "a.c", &vec![b'x'; 300_000]);
+    log.site(RUN, 1, "a.c", b"short");
+    log.data(RUN, 0, EPOCH, &ACCEPTED, |_| 0);
+    log.data(RUN, 0, EPOCH + 1, &TOOK, |_| 0);
+    let path = files.put("app.log", &log.bytes);
+    let socket_path = files.path().join("journal");
+    let socket = std::os::unix::net::UnixDatagram::bind(&socket_path).unwrap();
+    let done = run(
+        command()
+            .args(["export", "--to", "journald", "--socket"])
+            .arg(&socket_path)
+            .arg(&path),
+        b"",
+    );
+    assert_eq!((done.status, &*done.out), (0, ""), "{}", done.err);
+    assert!(done.err.ends_with("journal: 2 records\n"), "{}", done.err);
+
+    let mut entries = Vec::new();
+    for _ in 0..2 {
+        let mut bytes = vec![0; 1 << 18];
+        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let buffers = &mut [IoSliceMut::new(&mut bytes)];
+        let received = recvmsg(&socket, buffers, &mut control, RecvFlags::empty()).unwrap();
+        let mut entry = bytes[..received.bytes].to_vec();
+        for message in control.drain() {
+            if let RecvAncillaryMessage::ScmRights(rights) = message {
+                for file in rights {
+                    let seals = rustix::fs::fcntl_get_seals(&file).unwrap();
+                    assert!(seals.contains(rustix::fs::SealFlags::WRITE));
+                    let mut file = std::fs::File::from(file);
+                    file.rewind().unwrap();
+                    file.read_to_end(&mut entry).unwrap();
+                }
+            }
+        }
+        entries.push(entry);
+    }
+    assert!(entries[0].len() > 300_000);
+    assert!(entries[0].starts_with(b"MESSAGE=xxxx"));
+    assert!(entries[1].starts_with(b"MESSAGE=short\nPRIORITY=7\nCODE_FILE=a.c\n"));
+}
+
+#[test]
+fn an_export_to_nowhere_is_refused() {
+    let done = on(&example(), "export --to fxt {}");
+    assert_eq!(done.status, 2);
+    assert!(done.err.contains("--output"), "{}", done.err);
+    let done = on(
+        &example(),
+        "export --to journald --socket /nowhere/socket {}",
+    );
+    assert_eq!(done.status, 1);
+    assert!(done.err.contains("/nowhere/socket"), "{}", done.err);
 }

@@ -48,7 +48,11 @@ impl Log {
 
     pub fn record(&mut self, record: &Record<'_>) -> Range<usize> {
         let start = self.bytes.len();
-        self.bytes.resize(start + (1 << 16), 0);
+        let room = match record {
+            Record::StringLogdef(logdef) => logdef.string.map_or(0, <[u8]>::len),
+            _ => 0,
+        };
+        self.bytes.resize(start + (1 << 16) + room, 0);
         let len = frame::encode(&mut self.bytes[start..], |encoder| record.encode(encoder));
         self.bytes.truncate(start + len.unwrap());
         self.frames.push(start..self.bytes.len());

@@ -77,3 +77,68 @@ fn a_cut_trace_gives_what_is_left_and_says_so() {
         done.err
     );
 }
+
+#[test]
+fn fuchsias_records_and_data_come_back_as_they_went() {
+    let files = Files::new();
+    let log = files.put("app.log", &example().bytes);
+    for form in ["fuchsia", "diagnostics-json"] {
+        let path = |name: &str| files.path().join(format!("{form}.{name}"));
+        let (out, back, again) = (path("out"), path("log"), path("again"));
+        let step = |words: String, of: &std::path::Path| {
+            let done = logdef(&words, of);
+            assert_eq!(done.status, 0, "{words}: {}", done.err);
+            assert!(done.err.ends_with("10 records\n"), "{}", done.err);
+        };
+        step(
+            format!("export --to {form} -o {} {{}}", out.display()),
+            &log,
+        );
+        step(
+            format!("import --from {form} -o {} {{}}", back.display()),
+            &out,
+        );
+        step(
+            format!("export --to {form} -o {} {{}}", again.display()),
+            &back,
+        );
+        assert_eq!(logdef("check {}", &back).status, 0);
+        let (out, again) = (std::fs::read(out).unwrap(), std::fs::read(again).unwrap());
+        assert_eq!(
+            String::from_utf8_lossy(&out),
+            String::from_utf8_lossy(&again)
+        );
+        assert!(lines(&back)[0].contains("accepted alpha:0"));
+    }
+}
+
+#[test]
+fn what_cannot_be_read_of_records_and_data_is_counted() {
+    let files = Files::new();
+    let log = files.put("app.log", &example().bytes);
+    let out = files.path().join("out");
+    for (form, place) in [
+        ("fuchsia", "8 bytes in 1 place"),
+        ("diagnostics-json", "in 1 place"),
+    ] {
+        let export = format!("export --to {form} -o {} {{}}", out.display());
+        assert_eq!(logdef(&export, &log).status, 0);
+        let mut bytes = std::fs::read(&out).unwrap();
+        match form {
+            "fuchsia" => bytes.extend([0xff; 8]),
+            _ => bytes.extend(b"[{\"data_source\":\"Inspect\"},\n{\"cut\":"),
+        }
+        let cut = files.put("cut", &bytes);
+        let import = format!("import --strict --from {form} -o {form}.log {{}}");
+        let import = import.replace("-o ", &format!("-o {}/", files.path().display()));
+        let done = logdef(&import, &cut);
+        assert_eq!(done.status, 3, "{}", done.err);
+        assert!(done.err.contains("10 records\n"), "{}", done.err);
+        assert!(done.err.contains(place), "{}", done.err);
+        assert_eq!(done.err.contains("1 record left out"), form != "fuchsia");
+        let junk = files.put("junk", b"]");
+        let done = logdef(&format!("import --from {form} -o - {{}}"), &junk);
+        assert_eq!(done.status, 4, "{}", done.err);
+        std::fs::remove_file(&out).unwrap();
+    }
+}

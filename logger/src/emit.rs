@@ -608,6 +608,14 @@ fn attached(process: &'static Process) -> Option<&'static Thread> {
     usable.then_some(thread)
 }
 
+/// Calls of the thread, up to the last, that could not be written and are in no
+/// record.
+pub(crate) fn unwritten(process: &'static Process) -> u64 {
+    let thread = current(process);
+    let missed = process.missed.load(Ordering::Relaxed);
+    thread.map_or(missed, |thread| thread.dropped.load(Ordering::Relaxed))
+}
+
 /// The calling thread's memory.
 pub(crate) fn current(process: &'static Process) -> Option<&'static Thread> {
     attached(process).or_else(|| process.attach())

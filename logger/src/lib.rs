@@ -123,6 +123,7 @@ mod maps;
 mod meeting;
 mod mirror;
 mod note;
+mod observer;
 mod options;
 mod process;
 mod resolve;
@@ -143,9 +144,10 @@ pub mod abi;
 pub use argument::Argument;
 pub use clock::ClockSource;
 pub use filter::{Filter, FilterError};
-pub use logdef_wire::Level;
+pub use logdef_wire::{Level, Value};
+pub use observer::{Observed, Observer};
 pub use options::{
     Log, Options, Sink, close, modules_changed, open, options, reserve, set_backtrace_depth,
-    set_backtrace_level, set_filter, set_level, sync,
+    set_backtrace_level, set_filter, set_level, set_observer, sync, unwritten,
 };
 pub use span::Span;

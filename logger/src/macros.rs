@@ -39,6 +39,26 @@ macro_rules! logdef {
     };
 }
 
+/// Logs a message like [`logdef!`] with values attached that its text does not show.
+///
+/// The second format says how they are passed; both formats together take the
+/// arguments. `logdef view` prints the text; the values stand behind the others in
+/// `args` of the JSON, and for whoever reads the records of the log.
+///
+/// ```
+/// # use logdef::logdef_attach;
+/// # let (name, packet) = ("eth0", &[0x45_u8, 0, 0, 20][..]);
+/// logdef_attach!(Debug, "bad packet from %s", "%s", name, packet);
+/// ```
+#[macro_export]
+macro_rules! logdef_attach {
+    ($level:ident, $format:literal, $attached:literal $(, $arg:expr)* $(,)?) => {
+        $crate::__site!(
+            [], $crate::__private::flags::ATTACHED, $level, $format, attach [$attached], $($arg),*
+        )
+    };
+}
+
 /// Logs a message like [`logdef!`], with a backtrace whatever its level.
 #[macro_export]
 macro_rules! logdef_backtrace {
@@ -232,8 +252,10 @@ macro_rules! logdef_counter {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __site {
-    ([$($limit:tt)*], $flags:expr, $level:ident, $format:literal, $($arg:expr),*) => {{
-        const FORMAT: &str = ::core::concat!($format, "\0");
+    ([$($limit:tt)*], $flags:expr, $level:ident, $format:literal, attach [$($attached:literal)?], $($arg:expr),*) => {{
+        // What is captured; and what is shown, with all of it behind if that is more.
+        const FORMAT: &str = ::core::concat!($format $(, $attached)?, "\0");
+        const TEXT: &str = ::core::concat!($format, "\0" $(, $format, $attached, "\0")?);
         const _: () = $crate::__private::assert_fits(
             FORMAT,
             $crate::__private::count(&[$(::core::stringify!($arg)),*]),
@@ -244,7 +266,7 @@ macro_rules! __site {
         #[unsafe(link_section = "logdef_sites")]
         static SITE: $crate::__private::Site = $crate::__private::Site::new(
             $crate::__private::Level::$level,
-            FORMAT,
+            TEXT,
             ::core::concat!(::core::file!(), "\0"),
             ::core::concat!(::core::module_path!(), "\0"),
             ::core::line!(),
@@ -260,6 +282,9 @@ macro_rules! __site {
             $crate::__due!([$($limit)*], FORMAT, $($arg,)*)
         }
     }};
+    ([$($limit:tt)*], $flags:expr, $level:ident, $format:literal, $($arg:expr),*) => {
+        $crate::__site!([$($limit)*], $flags, $level, $format, attach [], $($arg),*)
+    };
 }
 
 /// Goes on if the limit, should there be one, lets the call through. A span's number

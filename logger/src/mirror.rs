@@ -13,6 +13,7 @@ mod text;
 
 use crate::clock;
 use crate::emit::Strings;
+use crate::observer::{Observed, Observer, Slot};
 use crate::process::Process;
 use crate::sys;
 use core::ffi::c_int;
@@ -33,6 +34,9 @@ pub(crate) struct Mirror {
     colored: AtomicBool,
     /// Seconds that local time is ahead, as it was when the log was opened.
     ahead: AtomicI32,
+    /// The lowest level that the observer is told of; 0 for none.
+    observed: AtomicU8,
+    observer: Slot,
 }
 
 impl Mirror {
@@ -41,7 +45,22 @@ impl Mirror {
             level: AtomicU8::new(0),
             colored: AtomicBool::new(false),
             ahead: AtomicI32::new(0),
+            observed: AtomicU8::new(0),
+            observer: Slot::new(),
         }
+    }
+
+    /// Tells an observer of records of this level and above.
+    pub fn set_observer(&self, observer: Option<(Level, &'static dyn Observer)>) {
+        self.observer.set(observer.map(|(_, observer)| observer));
+        let level = observer.map_or(0, |(level, _)| level.0.max(1));
+        self.observed.store(level, Ordering::Relaxed);
+    }
+
+    /// The lowest level that the observer is told of.
+    pub fn observed_level(&self) -> Option<Level> {
+        let level = self.observed.load(Ordering::Relaxed);
+        (level > 0).then_some(Level(level))
     }
 
     /// Shows records of this level and above; none without a level.
@@ -62,7 +81,7 @@ impl Mirror {
         (level > 0).then_some(Level(level))
     }
 
-    /// Shows a record, if it is of the level.
+    /// Shows a record, if it is of the level, and tells the observer of it.
     pub fn show(&self, body: &[u8], strings: Strings<'_>) {
         let mut unmasked = [0; UNMASKED];
         let data = match Record::decode(body) {
@@ -79,6 +98,20 @@ impl Mirror {
             self.write(&mut line, &data, strings);
             // Whoever closed standard error wants none of it.
             let _ = sys::write_without_sigpipe(STDERR, line.finish());
+        }
+        let observed = self.observed_level().zip(data.level);
+        if observed.is_some_and(|(from, level)| level >= from)
+            && let Some(observer) = self.observer.observer()
+        {
+            let mut line = Line::new(false);
+            let args = data.args.unwrap_or_default();
+            text::write(&mut line, strings.format().to_bytes(), args);
+            let line = line.finish();
+            observer.observe(&Observed {
+                data,
+                file: strings.file().to_bytes(),
+                message: line.strip_suffix(b"\n").unwrap_or(line),
+            });
         }
     }
 
@@ -142,9 +175,12 @@ fn file_name(path: &[u8]) -> &[u8] {
 }
 
 /// The lowest level at which a record needs more than to be written: a backtrace,
-/// or a line in the mirror.
+/// a line in the mirror, or an observer to be told.
 pub(crate) fn notable_level(process: &Process) -> Level {
     let backtrace = process.backtrace_level();
-    let mirror = process.mirror.level();
-    mirror.map_or(backtrace, |mirror| mirror.min(backtrace))
+    let mirror = &process.mirror;
+    [mirror.level(), mirror.observed_level()]
+        .into_iter()
+        .flatten()
+        .fold(backtrace, Level::min)
 }

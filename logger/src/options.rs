@@ -3,11 +3,13 @@
 
 use crate::clock::ClockSource;
 use crate::digest_cache;
+use crate::emit;
 use crate::filter::{Filter, FilterError};
 use crate::guard;
 use crate::meeting::{self, Target};
 use crate::mirror;
 use crate::note::{self, Progress};
+use crate::observer::Observer;
 use crate::process::process;
 use crate::sink::{Append, Rotation, file_system};
 use crate::sys;
@@ -475,6 +477,33 @@ pub fn reserve(bytes: u64) -> io::Result<()> {
         true => Ok(process.sink.prepare(bytes)?),
         false => Err(io::Error::from_raw_os_error(libc::ENOTCONN)),
     }
+}
+
+/// How many calls of this thread in a row, up to the last, could not be written,
+/// for want of space above all. The next that can says how many there were.
+pub fn unwritten() -> u64 {
+    emit::unwritten(process())
+}
+
+/// Tells `observer` of records of this level and above from now on, beside writing
+/// them; `None` ends that. Such records take as long as the observer does, and what
+/// printing them takes.
+///
+/// ```
+/// use logdef::{Level, Observed, Observer};
+///
+/// struct Alarm;
+///
+/// impl Observer for Alarm {
+///     fn observe(&self, record: &Observed<'_>) {
+///         eprintln!("{}", String::from_utf8_lossy(record.message()));
+///     }
+/// }
+///
+/// logdef::set_observer(Some((Level::FATAL, &Alarm)));
+/// ```
+pub fn set_observer(observer: Option<(Level, &'static dyn Observer)>) {
+    process().set_observer(observer);
 }
 
 /// Logs calls of this level and above from now on, where no directive of the

@@ -10,6 +10,7 @@
 use crate::filter::{FIRST_GATE, Filter};
 use crate::image::Images;
 use crate::mirror::{self, Mirror};
+use crate::observer::Observer;
 use crate::sink::Sink;
 use crate::sys;
 use crate::thread::{Thread, Threads};
@@ -173,6 +174,12 @@ impl Process {
     /// Shows records of this level and above in the mirror.
     pub fn set_mirror_level(&self, level: Option<Level>) {
         self.mirror.set(level);
+        self.note_levels();
+    }
+
+    /// Tells an observer of records of this level and above.
+    pub fn set_observer(&self, observer: Option<(Level, &'static dyn Observer)>) {
+        self.mirror.set_observer(observer);
         self.note_levels();
     }
 

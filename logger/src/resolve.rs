@@ -42,6 +42,10 @@ pub(crate) fn resolve(process: &Process, site: &Site) -> Resolved {
     );
     resolved.template.plan = site.plan();
     let meta = &mut resolved.template.meta;
+    if site.flags() & flags::ATTACHED != 0 {
+        let captured = plan_into(site.captured().to_bytes(), &mut resolved.plan);
+        meta.wire_args = captured.unwrap_or(0) as u8;
+    }
     let texts = meta.format_text || meta.file_text;
     let rarer = flags::BACKTRACE | flags::KIND | flags::LIMITED | flags::SPAN;
     meta.plain = !texts && site.flags() & rarer == 0;

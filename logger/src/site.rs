@@ -97,6 +97,18 @@ impl Site {
         unsafe { CStr::from_ptr(self.format) }
     }
 
+    /// The format of all that is captured: the format string, unless values are
+    /// attached that it does not show.
+    pub(crate) fn captured(&self) -> &CStr {
+        let shown = self.format();
+        if self.flags & layout::flags::ATTACHED == 0 {
+            return shown;
+        }
+        // SAFETY: the macro that sets the flag puts another NUL-terminated literal
+        // right behind the NUL of the first, in one string.
+        unsafe { CStr::from_ptr(self.format.add(shown.count_bytes() + 1)) }
+    }
+
     /// The file name.
     pub fn file(&self) -> &CStr {
         // SAFETY: the macros and `logdef.h` put a NUL-terminated literal here.

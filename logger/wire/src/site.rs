@@ -77,6 +77,9 @@ pub mod flags {
     pub const SPAN: u8 = 32;
     /// See [`SPAN`].
     pub const SPAN_ID: &str = "span";
+    /// The site's records carry more than its text shows: behind the format string,
+    /// and its NUL, stands one that begins like it and takes all arguments.
+    pub const ATTACHED: u8 = 64;
     /// Flags of sites where a span of time begins.
     pub const BEGIN: u8 = 1 << KIND_SHIFT;
     /// Flags of sites where one ends.

@@ -4,11 +4,13 @@ use crate::condition::Condition;
 use crate::filter::Site;
 use crate::when::{self, Moment};
 use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand, ValueEnum};
+use logdef_fuchsia::structured::Severity;
 use logdef_wire::{Avma, Level};
 use regex::bytes::Regex;
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 /// Shows, checks, repairs and converts crash-resilient logs.
 ///
@@ -58,6 +60,12 @@ pub enum Verb {
     Sites(Sites),
     /// Put names to the addresses in a log, in text or in Fuchsia's symbolizer markup
     Symbolize(Symbolize),
+    /// Take records of many programs over a socket, keep them in a log, answer queries
+    Serve(Serve),
+    /// Show what a log service has, and what comes
+    Stream(Stream),
+    /// Send a record to a log service, as a script does
+    Send(Send),
     /// Print completions for a shell
     Completions {
         /// The shell
@@ -487,6 +495,146 @@ pub enum ImportFrom {
     Fuchsia,
     /// Log data of Fuchsia's diagnostics services, or of `logdef stream --json`
     DiagnosticsJson,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Ends on SIGTERM and SIGINT with all that was sent stored.")]
+pub struct Serve {
+    /// Where its sockets are, for this user only; by default logdef in
+    /// $XDG_RUNTIME_DIR, or else /tmp/logdef-UID
+    #[arg(value_name = "DIR")]
+    pub directory: Option<PathBuf>,
+    /// The log that records are stored in: FILE.000001, FILE.000002, … [default:
+    /// records.log in DIR]
+    #[arg(long, value_name = "FILE")]
+    pub storage: Option<PathBuf>,
+    /// Remove the oldest files beyond this: a number, with K, M or G behind it
+    #[arg(long, value_name = "BYTES", default_value = "1G")]
+    pub storage_bytes: Bytes,
+    /// Kept in memory for queries, of one component
+    #[arg(long, value_name = "BYTES", default_value = "1M")]
+    pub component_bytes: Bytes,
+    /// Kept in memory for queries, in all
+    #[arg(long, value_name = "BYTES", default_value = "64M")]
+    pub total_bytes: Bytes,
+    /// Accept only what the record format promises, not all that readers in the field
+    /// do
+    #[arg(long)]
+    pub strict: bool,
+    /// What to do about a record that is none
+    #[arg(long, value_enum, value_name = "WHAT", default_value = "close")]
+    pub on_invalid: Invalid,
+    /// The clock of the writers' timestamps
+    #[arg(long, value_enum, value_name = "CLOCK", default_value = "monotonic")]
+    pub clock: ServiceClock,
+    /// Connections of writers at a time
+    #[arg(long, value_name = "N", default_value_t = 512)]
+    pub writers: usize,
+    /// Connections of readers at a time
+    #[arg(long, value_name = "N", default_value_t = 32)]
+    pub readers: usize,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Invalid {
+    /// Close its connection
+    Close,
+    /// Drop the record
+    Drop,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum ServiceClock {
+    /// CLOCK_MONOTONIC: stands still while the machine is suspended
+    Monotonic,
+    /// CLOCK_BOOTTIME: does not
+    Boottime,
+}
+
+/// A number of bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Bytes(pub u64);
+
+impl FromStr for Bytes {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Bytes, String> {
+        let (number, shift) = match text.as_bytes().last() {
+            Some(b'K' | b'k') => (&text[..text.len() - 1], 10),
+            Some(b'M' | b'm') => (&text[..text.len() - 1], 20),
+            Some(b'G' | b'g') => (&text[..text.len() - 1], 30),
+            _ => (text, 0),
+        };
+        let bytes = number.parse::<u64>().ok();
+        let bytes = bytes.and_then(|number| number.checked_mul(1 << shift));
+        bytes.map(Bytes).ok_or("try 64M, or 1000000".into())
+    }
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct Stream {
+    /// The service's directory; by default logdef in $XDG_RUNTIME_DIR, or else
+    /// /tmp/logdef-UID
+    #[arg(value_name = "DIR")]
+    pub directory: Option<PathBuf>,
+    /// What is there, what comes, or both
+    #[arg(long, value_enum, value_name = "MODE", default_value = "snapshot")]
+    pub mode: StreamMode,
+    /// What is there and what comes: --mode both
+    #[arg(short, long, conflicts_with = "mode")]
+    pub follow: bool,
+    /// Only of this component
+    #[arg(long, value_name = "NAME")]
+    pub moniker: Option<String>,
+    /// Only at this severity or worse: trace, debug, info, warn, error, fatal
+    #[arg(short, long, value_name = "SEVERITY")]
+    pub level: Option<Severity>,
+    /// Only with this tag; more than one: with all of them
+    #[arg(short, long = "tag", value_name = "TAG")]
+    pub tags: Vec<String>,
+    /// As JSON arrays of diagnostics data
+    #[arg(long)]
+    pub json: bool,
+    /// The state of the service instead, with its counts, as JSON
+    #[arg(long, conflicts_with_all = ["follow", "mode", "source"])]
+    pub state: bool,
+    /// Of a program that writes into shared memory, whose socket this is, and not of a
+    /// service: what is there and what comes
+    #[arg(long, value_name = "SOCKET", conflicts_with_all = ["directory", "mode", "follow"])]
+    pub source: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum StreamMode {
+    /// What is there; then it ends
+    Snapshot,
+    /// What comes
+    Subscribe,
+    /// Both
+    Both,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct Send {
+    /// The service's directory; by default logdef in $XDG_RUNTIME_DIR, or else
+    /// /tmp/logdef-UID
+    #[arg(short, long, value_name = "DIR")]
+    pub directory: Option<PathBuf>,
+    /// How grave it is: trace, debug, info, warn, error, fatal
+    #[arg(value_name = "SEVERITY")]
+    pub level: Severity,
+    /// What to say
+    #[arg(value_name = "MESSAGE")]
+    pub message: String,
+    /// Typed keys: numbers and true or false are sent as such; `tag` is a tag
+    #[arg(value_name = "KEY=VALUE", value_parser = pair)]
+    pub pairs: Vec<(String, String)>,
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    let pair = text.split_once('=').filter(|(key, _)| !key.is_empty());
+    let pair = pair.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    pair.ok_or("try key=value".into())
 }
 
 #[derive(Debug, ClapArgs)]

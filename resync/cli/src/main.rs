@@ -33,8 +33,11 @@ mod paths;
 mod printer;
 mod progress;
 mod recover;
+mod send;
+mod serve;
 mod sites;
 mod stats;
+mod stream;
 mod symbolize;
 mod tabular;
 mod text;
@@ -72,6 +75,9 @@ fn run(args: Args) -> Result<ExitCode, Failure> {
         Verb::Stats(stats) => stats::run(&stats),
         Verb::Sites(sites) => sites::run(&sites),
         Verb::Symbolize(symbolize) => symbolize::run(&symbolize),
+        Verb::Serve(serve) => serve::run(&serve),
+        Verb::Stream(stream) => stream::run(&stream),
+        Verb::Send(send) => send::run(&send),
         Verb::Completions { shell } => manual::completions(shell),
         Verb::Man => manual::page(),
         Verb::Fxt(fxt) => fxt::run(&fxt),

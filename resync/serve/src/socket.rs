@@ -88,8 +88,13 @@ pub(crate) fn receive_packet(
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
-    let received =
-        retry_on_intr(|| recvmsg(socket, &mut [IoSliceMut::new(buffer)], &mut control, flags))?;
+    let mut receive =
+        || retry_on_intr(|| recvmsg(socket, &mut [IoSliceMut::new(buffer)], &mut control, flags));
+    let received = match receive() {
+        // Said once of a peer that left without reading all; what it sent before is still there.
+        Err(Errno::CONNRESET) => receive(),
+        received => received,
+    }?;
     let mut descriptors = Vec::new();
     for message in control.drain() {
         if let RecvAncillaryMessage::ScmRights(rights) = message {

@@ -1,24 +1,29 @@
 //! The log service with real sockets and processes.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use logdef_fuchsia::diagnostics::{InspectData, LogError, LogsData, Node, Property};
+use logdef_fuchsia::diagnostics::{InspectData, LogError, LogsData, Property};
 use logdef_fuchsia::legacy::PacketWriter;
 use logdef_fuchsia::structured::{Profile, Record, RecordWriter, Severity, Value};
 use logdef_serve::client::{Client, Synced, ask};
-use logdef_serve::service::{AppendFile, Kind, Mode, OnInvalid, Request, Service, Settings, Stop};
+use logdef_serve::service::{
+    Kind, LogStorage, Mode, OnInvalid, Request, Service, Settings, Stop, Storage, Stored,
+};
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recv,
     send, socket_with,
 };
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
+
+mod common;
+use common::{Counted, Part};
 
 const SOON: Duration = Duration::from_secs(20);
 
@@ -29,6 +34,7 @@ fn slow() -> bool {
 /// A service in a thread of the test.
 struct Running {
     directory: tempfile::TempDir,
+    stored: Counted,
     stop: Stop,
     thread: Option<JoinHandle<std::io::Result<()>>>,
 }
@@ -42,15 +48,13 @@ impl Running {
         let directory = tempfile::tempdir().unwrap();
         let mut settings = Settings::new(directory.path());
         change(&mut settings);
-        let records = directory.path().join("records");
-        let service = Service::bind(settings, |each| {
-            AppendFile::open(records, 1 << 30, each).map(|(file, _)| file)
-        })
-        .unwrap();
+        let stored = Counted::default();
+        let service = Service::bind(settings, |_| Ok(stored.clone())).unwrap();
         let stop = service.stop_handle();
         let thread = Some(std::thread::spawn(move || service.run()));
         Self {
             directory,
+            stored,
             stop,
             thread,
         }
@@ -58,12 +62,6 @@ impl Running {
 
     fn path(&self) -> &Path {
         self.directory.path()
-    }
-
-    /// Ends the service and keeps its directory.
-    fn end(&mut self) {
-        self.stop.stop();
-        self.thread.take().unwrap().join().unwrap().unwrap();
     }
 
     fn client(&self) -> Client {
@@ -74,30 +72,25 @@ impl Running {
         answers(self.path(), &Request::default()).collect()
     }
 
-    /// The state of the service: a count by its path.
     fn count(&self, node: &str, name: &str) -> u64 {
-        let request = Request {
-            data: Kind::Inspect,
-            ..Request::default()
-        };
-        let answer = ask(self.path(), &request).unwrap();
-        let [data]: [InspectData; 1] = serde_json::from_reader(answer).unwrap();
-        let root = data.payload.unwrap().root;
-        let node: &Node = &root
-            .children
-            .iter()
-            .find(|(name, _)| name == node)
-            .unwrap()
-            .1;
-        let (_, value) = node
-            .properties
-            .iter()
-            .find(|(other, _)| other == name)
-            .unwrap();
-        match value {
-            Property::SignedInt(value) => *value as u64,
-            other => panic!("{other:?}"),
-        }
+        count(self.path(), node, name)
+    }
+}
+
+/// The state of the service in a directory: a count by its path.
+fn count(directory: &Path, node: &str, name: &str) -> u64 {
+    let request = Request {
+        data: Kind::Inspect,
+        ..Request::default()
+    };
+    let answer = ask(directory, &request).unwrap();
+    let [data]: [InspectData; 1] = serde_json::from_reader(answer).unwrap();
+    let root = data.payload.unwrap().root;
+    let child = root.children.iter().find(|(name, _)| name == node);
+    let mut properties = child.unwrap().1.properties.iter();
+    match properties.find(|(other, _)| other == name).unwrap() {
+        (_, Property::SignedInt(value)) => *value as u64,
+        (_, other) => panic!("{other:?}"),
     }
 }
 
@@ -192,13 +185,13 @@ fn a_record_comes_back_as_json_with_what_the_service_knows_of_its_writer() {
     assert_eq!(data.payload.unwrap().keys.len(), 2);
 }
 
-/// 64 writers at once, each with a client that waits so long for the service; what they sent in all, and
-/// what was stored, dropped and reported as dropped.
-fn storm(service: &Running, wait: Duration, each: u64) -> Synced {
+/// 64 writers at once, each with a client that waits so long for the service; what was stored, and
+/// reported as dropped, in all.
+fn storm(directory: &Path, wait: Duration, each: u64) -> Synced {
     let start = Instant::now();
     let synced = std::thread::scope(|scope| {
         let writer = || {
-            let client = service.client().waiting(wait);
+            let client = Client::connect(directory).unwrap().waiting(wait);
             for number in 0..each {
                 client.write(Severity::INFO, "a number", &[("number", number.into())]);
             }
@@ -218,31 +211,49 @@ fn storm(service: &Running, wait: Duration, each: u64) -> Synced {
     });
     let rate = synced.stored as f64 / start.elapsed().as_secs_f64();
     println!("{synced:?}, {rate:.0} stored/s");
-    assert_eq!(service.count("totals", "stored"), synced.stored);
-    assert_eq!(service.count("totals", "dropped"), synced.dropped);
-    assert_eq!(service.count("totals", "not_stored"), 0);
-    let kept = synced.stored - service.count("totals", "rolled_out");
-    assert_eq!(service.snapshot().len() as u64, kept);
+    assert_eq!(count(directory, "totals", "stored"), synced.stored);
+    assert_eq!(count(directory, "totals", "dropped"), synced.dropped);
+    assert_eq!(count(directory, "totals", "not_stored"), 0);
+    let kept = synced.stored - count(directory, "totals", "rolled_out");
+    let snapshot = answers(directory, &Request::default());
+    assert_eq!(snapshot.count() as u64, kept);
     synced
 }
 
 #[test]
 fn every_record_of_many_writers_is_stored_or_counted_as_dropped() {
     let service = Running::with(|settings| settings.component_bytes = 256 << 10);
-    storm(&service, Duration::ZERO, if slow() { 10_000 } else { 400 });
+    let each = if slow() { 10_000 } else { 400 };
+    let synced = storm(service.path(), Duration::ZERO, each);
+    assert_eq!(service.stored.0.load(Ordering::Relaxed), synced.stored);
 }
 
 #[test]
-fn every_record_of_many_writers_that_wait_is_stored() {
-    let mut service = Running::with(|settings| settings.component_bytes = 256 << 10);
+fn every_record_of_many_writers_that_wait_is_in_the_log_of_the_service() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut process = serve(directory.path());
     let each = if slow() { 31_250 } else { 400 };
-    let synced = storm(&service, SOON, each);
+    let before = [cpu("self"), cpu(&process.child.id().to_string())];
+    let synced = storm(directory.path(), SOON, each);
+    let after = [cpu("self"), cpu(&process.child.id().to_string())];
     assert_eq!(synced.stored, 64 * each);
-    let mut in_file = 0;
-    let path = service.path().join("records");
-    service.end();
-    AppendFile::open(path, 1 << 30, |_| in_file += 1).unwrap();
-    assert_eq!(in_file, 64 * each);
+    let cost = |index: usize| (after[index] - before[index]) / synced.stored as f64 * 1e6;
+    let (writers, service) = (cost(0), cost(1));
+    println!("us of CPU for each record: {writers:.2} in the writers, {service:.2} in the service");
+    process.signal(Signal::TERM);
+    process.line("ended");
+    let mut stored = 0;
+    let replayed = LogStorage::replay(&directory.path().join("records.log"), |_| stored += 1);
+    assert_eq!(stored, 64 * each);
+    assert_eq!(replayed.unwrap().damaged_bytes, 0);
+}
+
+/// Seconds of CPU that a process has used.
+fn cpu(process: &str) -> f64 {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+    let fields: Vec<_> = stat.rsplit(')').next().unwrap().split(' ').collect();
+    let ticks: f64 = fields[12].parse::<f64>().unwrap() + fields[13].parse::<f64>().unwrap();
+    ticks / 100.0
 }
 
 #[test]
@@ -378,14 +389,14 @@ fn readers_get_what_they_ask_for() {
     let stop = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+            while !stop.load(Ordering::Relaxed) {
                 log(Severity::ERROR, "three", "b");
                 std::thread::sleep(Duration::from_millis(2));
             }
         });
         assert_eq!(message(&only_new.next().unwrap()), "three");
         assert_eq!(message(&both.next().unwrap()), "three");
-        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        stop.store(true, Ordering::Relaxed);
     });
     let nobody = Request {
         moniker: Some("nobody".to_owned()),
@@ -521,40 +532,31 @@ fn any_number_of_connects_harms_nobody() {
     });
 }
 
-/// The service in a process of its own.
-struct Process(Child, BufReader<std::process::ChildStdout>);
-
-impl Process {
-    fn start(directory: &Path) -> Self {
-        let test = std::env::current_exe().unwrap();
-        let target = test.parent().and_then(Path::parent).unwrap();
-        let mut child = Command::new(target.join("examples/log_service"))
-            .arg(directory)
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("examples are built by `cargo test` without `--test`");
-        let output = BufReader::new(child.stdout.take().unwrap());
-        let mut process = Self(child, output);
-        while !process.line().starts_with("serving") {}
-        process
-    }
-
-    fn line(&mut self) -> String {
-        let mut line = String::new();
-        assert!(self.1.read_line(&mut line).unwrap() > 0, "it ended");
-        line
-    }
-
-    fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.0), signal).unwrap();
-    }
+/// The service in a process of its own, with its log.
+fn serve(directory: &Path) -> Part {
+    let mut process = Part::start("a_process_that_serves", &[directory.as_os_str()]);
+    process.line("serving");
+    process
 }
 
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+/// The part of the process.
+#[test]
+fn a_process_that_serves() {
+    let Some(arguments) = common::part() else {
+        return;
+    };
+    let directory = PathBuf::from(&arguments[0]);
+    let mut settings = Settings::new(&directory);
+    settings.component_bytes = 256 << 10;
+    let service = Service::bind(settings, |each| {
+        let records = directory.join("records.log");
+        LogStorage::open(records, 1 << 30, each).map(|(storage, _)| storage)
+    })
+    .unwrap();
+    service.stop_handle().on_signals().unwrap();
+    println!("\nserving");
+    service.run().unwrap();
+    println!("\nended");
 }
 
 #[test]
@@ -562,7 +564,7 @@ fn nothing_acknowledged_is_lost_when_the_service_is_killed() {
     let directory = tempfile::tempdir().unwrap();
     let path: PathBuf = directory.path().join("nested/logdef");
     for round in 0..3 {
-        let mut process = Process::start(&path);
+        let mut process = serve(&path);
         let acknowledged = std::thread::scope(|scope| {
             let writers: Vec<_> = (0..4)
                 .map(|writer: u64| {
@@ -590,7 +592,7 @@ fn nothing_acknowledged_is_lost_when_the_service_is_killed() {
                 .collect();
             std::thread::sleep(Duration::from_millis(150));
             process.signal(Signal::KILL);
-            process.0.wait().unwrap();
+            process.child.wait().unwrap();
             writers
                 .into_iter()
                 .map(|writer| writer.join().unwrap())
@@ -598,7 +600,7 @@ fn nothing_acknowledged_is_lost_when_the_service_is_killed() {
         });
         // In the file: memory holds less.
         let mut found = [0; 4];
-        let (file, _) = AppendFile::open(path.join("records"), 1 << 30, |stored| {
+        LogStorage::replay(&path.join("records.log"), |stored| {
             let (record, _) = Record::parse(stored.record, Profile::Strict).unwrap();
             let keys: BTreeMap<_, _> = record.arguments().map(|a| (a.name, a.value)).collect();
             if keys["round"] == Value::UnsignedInt(round) {
@@ -609,7 +611,6 @@ fn nothing_acknowledged_is_lost_when_the_service_is_killed() {
             }
         })
         .unwrap();
-        drop(file);
         for (found, acknowledged) in found.iter().zip(&acknowledged) {
             assert!(
                 found >= acknowledged,
@@ -623,17 +624,17 @@ fn nothing_acknowledged_is_lost_when_the_service_is_killed() {
 #[test]
 fn the_service_ends_on_sigterm_with_all_that_was_sent() {
     let directory = tempfile::tempdir().unwrap();
-    let mut process = Process::start(directory.path());
+    let mut process = serve(directory.path());
     let client = Client::connect(directory.path()).unwrap();
     for _ in 0..100 {
         client.write(Severity::INFO, "sent", &[]);
     }
     let sent = 100 - client.dropped();
     process.signal(Signal::TERM);
-    assert!(process.line().starts_with("ended"));
-    assert!(process.0.wait().unwrap().success());
+    process.line("ended");
+    assert!(process.child.wait().unwrap().success());
     assert!(!directory.path().join("log").exists());
-    let again = Process::start(directory.path());
+    let again = serve(directory.path());
     assert_eq!(
         answers(directory.path(), &Request::default()).count() as u64,
         sent
@@ -645,9 +646,66 @@ fn the_service_ends_on_sigterm_with_all_that_was_sent() {
 fn a_second_service_cannot_take_the_directory() {
     let service = Running::new();
     let settings = Settings::new(service.path());
-    let second = Service::bind(settings, |each| {
-        AppendFile::open(service.path().join("other"), 1000, each).map(|(file, _)| file)
-    });
+    let second = Service::bind(settings, |_| Ok(Counted::default()));
     assert_eq!(second.err().unwrap().kind(), std::io::ErrorKind::AddrInUse);
     assert_eq!(service.snapshot().len(), 0);
+}
+
+#[test]
+fn a_writer_that_leaves_without_its_answer_loses_nothing() {
+    let service = Running::new();
+    for _ in 0..20 {
+        let socket = raw(&service.path().join("log"), SocketType::SEQPACKET);
+        for packet in [&b"sync\0\0\0\0"[..], &record("after"), &record("after")] {
+            send(&socket, packet, SendFlags::empty()).unwrap();
+            // Time for the answer to arrive, now and then.
+            std::thread::yield_now();
+        }
+    }
+    until("all are stored", || service.count("totals", "stored") == 40);
+}
+
+/// Storage that refuses what tells it to.
+struct Picky;
+
+impl Storage for Picky {
+    fn append(&mut self, stored: &Stored<'_>) -> std::io::Result<()> {
+        match stored.record.windows(6).any(|text| text == b"refuse") {
+            true => Err(std::io::ErrorKind::StorageFull.into()),
+            false => Ok(()),
+        }
+    }
+
+    fn commit(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn what_was_not_stored_is_counted_and_not_acknowledged() {
+    let directory = tempfile::tempdir().unwrap();
+    let service = Service::bind(Settings::new(directory.path()), |_| Ok(Picky)).unwrap();
+    let stop = service.stop_handle();
+    let thread = std::thread::spawn(move || service.run());
+    let client = Client::connect(directory.path()).unwrap();
+    client.write(Severity::INFO, "fine", &[]);
+    client.write(Severity::INFO, "refuse", &[]);
+    assert_eq!(client.sync().unwrap().stored, 1);
+    assert_eq!(count(directory.path(), "totals", "not_stored"), 1);
+    stop.stop();
+    thread.join().unwrap().unwrap();
+}
+
+#[test]
+fn restarts_do_not_crowd_out_what_was_stored() {
+    let directory = tempfile::tempdir().unwrap();
+    for round in 0..12_u64 {
+        let process = serve(directory.path());
+        let client = Client::connect(directory.path()).unwrap();
+        client.write(Severity::WARN, "round", &[("round", round.into())]);
+        assert_eq!(client.sync().unwrap().stored, 1);
+        let snapshot = answers(directory.path(), &Request::default());
+        assert_eq!(snapshot.count() as u64, round + 1);
+        process.signal(Signal::KILL);
+    }
 }

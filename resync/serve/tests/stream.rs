@@ -1,21 +1,23 @@
 //! The stream source with real sockets, memory files and processes.
 
-use std::io::{BufRead, BufReader};
+use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use logdef_fuchsia::stream::{Corruption, Koid, Message};
 use logdef_fuchsia::structured::{Header, Profile, Record, RecordWriter, Severity, Value};
 use logdef_serve::stream::{
-    Next, RetrieverError, StreamRetriever, StreamSettings, StreamSource, WriteError,
+    LogStream, Next, RetrieverError, StreamRetriever, StreamSettings, StreamSource, WriteError,
 };
 use rustix::net::{
     AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, send, socket_with,
 };
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
+
+mod common;
+use common::Part;
 
 const SOON: Duration = Duration::from_secs(20);
 
@@ -56,31 +58,103 @@ fn until(what: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
-/// An example program, with its output piped, that ends with the test.
-fn example(name: &str, arguments: &[&str]) -> Example {
-    let test = std::env::current_exe().unwrap();
-    let target = test.parent().and_then(Path::parent).unwrap();
-    let child = Command::new(target.join("examples").join(name))
-        .args(arguments)
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("examples are built by `cargo test` without `--test`");
-    Example(child)
+/// A process that reads a stream and never looks at its records.
+#[test]
+fn a_process_that_reads() {
+    let Some(arguments) = common::part() else {
+        return;
+    };
+    let mut retriever = StreamRetriever::connect(&arguments[0]).unwrap();
+    while !matches!(retriever.next(SOON), Ok(Next::Ended)) {}
 }
 
-struct Example(Child);
-
-impl Example {
-    fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.0), signal).unwrap();
+/// A process that writes numbered records, or a line of a log for each: its arguments are the path, how
+/// many, and `log` if so.
+#[test]
+fn a_process_that_writes() {
+    let Some(arguments) = common::part() else {
+        return;
+    };
+    let settings = StreamSettings {
+        wait: Duration::from_secs(1),
+        ..StreamSettings::default()
+    };
+    let source = StreamSource::bind(&arguments[0], settings).unwrap();
+    println!("\nserving");
+    while source.retrievers() == 0 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let count: i64 = arguments[1].parse().unwrap();
+    if arguments.len() > 2 {
+        logdef::open("/dev/null").unwrap();
+        LogStream::install(logdef::Level::TRACE, source);
+        for number in 0..count {
+            logdef::logdef!(Info, "%s is %d", "a number", number);
+            if (number + 1) % 1000 == 0 {
+                println!("written {}", number + 1);
+            }
+        }
+        return;
+    }
+    for number in 0..count {
+        write(&source, number).unwrap();
+        if (number + 1) % 10_000 == 0 {
+            println!("written {}", number + 1);
+        }
     }
 }
 
-impl Drop for Example {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+/// What the process says it had written when it was killed.
+fn written_by(part: &mut Part) -> i64 {
+    use std::io::Read;
+    let mut rest = Vec::new();
+    part.output.read_to_end(&mut rest).unwrap();
+    let rest = String::from_utf8_lossy(&rest);
+    // The last line may be cut.
+    let lines = rest.rsplit_once('\n').map_or("", |(lines, _)| lines);
+    let last = lines
+        .lines()
+        .rev()
+        .find_map(|line| line.strip_prefix("written "));
+    last.map_or(0, |count| count.parse().unwrap())
+}
+
+#[test]
+fn what_a_program_logs_is_read_live_and_after_it_was_killed() {
+    let directory = Directory::new();
+    let path = directory.socket();
+    let arguments = [path.as_os_str(), "1000000000".as_ref(), "log".as_ref()];
+    let mut part = Part::start("a_process_that_writes", &arguments);
+    part.line("serving");
+    let mut retriever = StreamRetriever::connect(&path).unwrap();
+    let pid = u64::from(part.child.id());
+    let mut expected = 0;
+    let mut read = |retriever: &mut StreamRetriever| {
+        let bytes = match retriever.next(SOON).unwrap() {
+            Next::Record(bytes) => bytes,
+            Next::Ended => return None,
+            Next::Idle => panic!("nothing in {SOON:?}"),
+        };
+        let (record, _) = Record::parse(bytes, Profile::Strict).unwrap();
+        assert_eq!(record.severity(), Severity::INFO);
+        let arguments: BTreeMap<_, _> = record.arguments().map(|a| (a.name, a.value)).collect();
+        let number = expected;
+        expected += 1;
+        assert_eq!(arguments["pid"], Value::from(pid));
+        assert_eq!(arguments["message"], format!("a number is {number}").into());
+        assert_eq!(arguments["0"], Value::from("a number"));
+        assert_eq!(arguments["1"], Value::from(number));
+        assert!(matches!(&arguments["file"], Value::Text(file) if file.ends_with("stream.rs")));
+        Some(number)
+    };
+    while read(&mut retriever).unwrap() < 5000 {}
+    part.signal(Signal::KILL);
+    let written = written_by(&mut part);
+    let mut last = 0;
+    while let Some(number) = read(&mut retriever) {
+        last = number;
     }
+    assert!(last + 1 >= written, "{last} read of {written} written");
 }
 
 struct Directory(tempfile::TempDir);
@@ -115,9 +189,8 @@ fn live_retrievers_get_every_record_once_while_others_come_go_stop_and_die() {
     };
     let source = StreamSource::bind(&path, settings).unwrap();
     let records: i64 = if slow() { 2_000_000 } else { 60_000 };
-    let text = path.to_str().unwrap();
-    let stopped = example("stream_tail", &[text]);
-    let killed = example("stream_tail", &[text]);
+    let stopped = Part::start("a_process_that_reads", &[path.as_os_str()]);
+    let killed = Part::start("a_process_that_reads", &[path.as_os_str()]);
     // Their output is not read: they are slow as well.
     let written = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -179,24 +252,17 @@ fn live_retrievers_get_every_record_once_while_others_come_go_stop_and_die() {
 fn all_that_was_committed_is_read_after_the_source_was_killed() {
     let directory = Directory::new();
     let path = directory.socket();
-    let mut child = example(
-        "stream_source",
-        &[path.to_str().unwrap(), "100000000", "300"],
-    );
-    let mut progress = BufReader::new(child.0.stdout.take().unwrap()).lines();
-    assert_eq!(progress.next().unwrap().unwrap(), "serving");
+    let arguments = [path.as_os_str(), "100000000".as_ref()];
+    let mut part = Part::start("a_process_that_writes", &arguments);
+    part.line("serving");
     let mut retriever = StreamRetriever::connect(&path).unwrap();
     let mut expected = 0;
     while expected < 5000 {
         assert_eq!(next(&mut retriever), Some(expected));
         expected += 1;
     }
-    child.signal(Signal::KILL);
-    child.0.wait().unwrap();
-    let reported: i64 = progress
-        .map(|line| line.unwrap().parse().unwrap())
-        .last()
-        .unwrap_or(0);
+    part.signal(Signal::KILL);
+    let reported = written_by(&mut part);
     while let Some(number) = next(&mut retriever) {
         assert_eq!(number, expected);
         expected += 1;
@@ -379,15 +445,12 @@ fn a_retriever_survives_a_source_that_sends_nonsense() {
 fn a_second_source_cannot_take_the_place_but_a_dead_ones_place_is_free() {
     let directory = Directory::new();
     let path = directory.socket();
-    let mut child = example("stream_source", &[path.to_str().unwrap(), "0", "60000"]);
-    let mut line = String::new();
-    BufReader::new(child.0.stdout.as_mut().unwrap())
-        .read_line(&mut line)
-        .unwrap();
+    let mut part = Part::start("a_process_that_writes", &[path.as_os_str(), "0".as_ref()]);
+    part.line("serving");
     let taken = StreamSource::bind(&path, small(640)).unwrap_err();
     assert_eq!(taken.kind(), std::io::ErrorKind::AddrInUse);
-    child.signal(Signal::KILL);
-    child.0.wait().unwrap();
+    part.signal(Signal::KILL);
+    part.child.wait().unwrap();
     assert!(path.exists());
     let source = StreamSource::bind(&path, small(640)).unwrap();
     use std::os::unix::fs::PermissionsExt;

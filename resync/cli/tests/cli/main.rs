@@ -11,6 +11,7 @@ mod import;
 mod inputs;
 mod manual;
 mod rewrite;
+mod serve;
 mod spans;
 mod stats;
 mod view;

@@ -16,7 +16,7 @@ fn the_manual_tells_of_every_verb() {
     let done = run(command().arg("man"), b"");
     assert_eq!(done.status, 0);
     for verb in [
-        "view", "check", "stats", "recover", "merge", "dump", "export",
+        "view", "check", "stats", "recover", "merge", "dump", "export", "serve", "stream", "send",
     ] {
         assert!(done.out.contains(verb), "{verb}");
     }

@@ -11,13 +11,14 @@
 //! | `stream` | STREAM | a [`Request`] in a line of JSON; answered with JSON arrays |
 //!
 //! Who a record is from is what the kernel says of its sender, never what the record says. A record is
-//! *stored* once it is in the log file and survives the end of the service; a writer that wants to know
-//! asks for it with [`SYNC`]. What is kept in memory for queries is bounded, for each component and in all: the
+//! *stored* once it is in the log of the service, written by our own logger ([`LogStorage`]), and survives
+//! its end; a writer that wants to know asks for it with [`SYNC`]. What is kept in memory for queries is bounded, for each component and in all: the
 //! oldest is rolled out and counted.
 
 mod component;
-mod log_file;
+mod log_storage;
 mod readers;
+mod replay;
 mod request;
 mod ring;
 mod run;
@@ -26,10 +27,11 @@ mod storage;
 
 use std::path::{Path, PathBuf};
 
-pub use log_file::LogFile;
+pub use log_storage::LogStorage;
+pub use replay::Recovered;
 pub use request::{Kind, Mode, Request};
 pub use run::{Service, Stop};
-pub use storage::{AppendFile, Format, Recovered, Storage, Stored};
+pub use storage::{Format, Storage, Stored};
 
 use crate::Clock;
 use logdef_fuchsia::structured::Profile;

@@ -109,12 +109,12 @@ impl<S: Storage> Service<S> {
     /// Opens the sockets, after `open` has opened the storage and given it all that was stored before.
     ///
     /// ```no_run
-    /// use logdef_serve::service::{AppendFile, Service, Settings};
+    /// use logdef_serve::service::{LogStorage, Service, Settings};
     ///
     /// let settings = Settings::new(Settings::default_directory());
-    /// let path = settings.directory.join("records");
+    /// let path = settings.directory.join("records.log");
     /// let service = Service::bind(settings, |each| {
-    ///     AppendFile::open(path, 1 << 30, each).map(|(file, _)| file)
+    ///     LogStorage::open(path, 1 << 30, each).map(|(storage, _)| storage)
     /// })?;
     /// service.stop_handle().on_signals()?;
     /// service.run()?;
@@ -384,6 +384,8 @@ impl<S: Storage> Service<S> {
                     }
                 }
             }
+            // Said once of a writer that left without reading its answer; what it sent is still there.
+            Some(Err(error)) if error.kind() == io::ErrorKind::ConnectionReset => any = true,
             Some(Err(error)) if !would_block(&error) => self.close(token),
             _ => {}
         }
@@ -408,9 +410,11 @@ impl<S: Storage> Service<S> {
                 let judged = judge(&self.settings, format, &packet, &mut writer.drops);
                 match judged {
                     Ok(lost) => {
-                        writer.stored += 1;
                         writer.dropped += lost.0;
-                        self.store(component, format, lost, packet.bytes);
+                        let is_stored = self.store(component, format, lost, packet.bytes);
+                        if let Some(Socket::Writer(writer)) = self.sockets.get_mut(&token) {
+                            writer.stored += u64::from(is_stored);
+                        }
                         true
                     }
                     Err(error) => {
@@ -449,7 +453,9 @@ impl<S: Storage> Service<S> {
                 };
                 let component = sender.component;
                 match judge(&self.settings, format, &packet, &mut sender.drops) {
-                    Ok(lost) => self.store(component, format, lost, packet.bytes),
+                    Ok(lost) => {
+                        self.store(component, format, lost, packet.bytes);
+                    }
                     Err(error) => self.note_invalid(component, &error),
                 }
                 true
@@ -458,10 +464,10 @@ impl<S: Storage> Service<S> {
         }
     }
 
-    /// Appends a record to the storage and keeps it for readers.
-    fn store(&mut self, id: ComponentId, format: Format, lost: (u64, u64), record: &[u8]) {
+    /// Appends a record to the storage and keeps it for readers; whether it is stored.
+    fn store(&mut self, id: ComponentId, format: Format, lost: (u64, u64), record: &[u8]) -> bool {
         let Some(kept) = self.ring.kept(id) else {
-            return;
+            return false;
         };
         let stored = Stored {
             format,
@@ -471,11 +477,14 @@ impl<S: Storage> Service<S> {
             url: kept.component.url.as_deref(),
             record,
         };
-        match self.storage.append(&stored) {
+        let appended = self.storage.append(&stored);
+        match &appended {
             Ok(()) => self.uncommitted += 1,
             Err(_) => self.not_stored += 1,
         }
+        let is_stored = appended.is_ok();
         self.ring.push(id, format, lost, record);
+        is_stored
     }
 
     /// Records that a writer sent something that is no record.

@@ -27,8 +27,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod log;
 mod retriever;
 mod source;
 
+pub use log::LogStream;
 pub use retriever::{Next, RetrieverError, StreamRetriever};
 pub use source::{StreamSettings, StreamSource, WriteError};

@@ -196,6 +196,11 @@ impl StreamSource {
         }
     }
 
+    /// The clock of its records.
+    pub fn clock(&self) -> Clock {
+        self.shared.settings.clock
+    }
+
     /// What was counted so far.
     pub fn totals(&self) -> Totals {
         self.shared.lock().source.totals()

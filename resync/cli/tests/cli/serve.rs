@@ -1,0 +1,223 @@
+//! The examples of the pages of `logdef-serve`, run as they are printed.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use crate::fixture::command;
+
+/// `logdef serve` in a directory of its own.
+struct Service {
+    directory: tempfile::TempDir,
+    child: Child,
+    errors: BufReader<std::process::ChildStderr>,
+}
+
+impl Service {
+    fn start(directory: tempfile::TempDir, flags: &[&str]) -> Service {
+        let mut child = command()
+            .arg("serve")
+            .args(flags)
+            .arg(directory.path())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let errors = BufReader::new(child.stderr.take().unwrap());
+        let mut service = Service {
+            directory,
+            child,
+            errors,
+        };
+        assert!(service.line().contains("serving in "));
+        service
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.errors.read_line(&mut line).unwrap();
+        line
+    }
+
+    /// Runs a script that has `logdef` on its path and `/tmp/logdef-demo` here.
+    fn run(&self, script: &str) -> String {
+        let script = script.replace("/tmp/logdef-demo", self.directory.path().to_str().unwrap());
+        let logdef = Path::new(env!("CARGO_BIN_EXE_logdef")).parent().unwrap();
+        let path = format!("{}:{}", logdef.display(), std::env::var("PATH").unwrap());
+        let output = Command::new("sh")
+            .args(["-ec", &script])
+            .env("PATH", path)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{script}\n{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn signal(&mut self, name: &str) {
+        self.run(&format!("kill -{name} {}", self.child.id()));
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The fenced blocks of a page, with their language.
+fn blocks(page: &str) -> Vec<(&str, &str)> {
+    page.split("```")
+        .skip(1)
+        .step_by(2)
+        .map(|block| block.split_once('\n').unwrap())
+        .collect()
+}
+
+#[test]
+fn the_jq_examples_print_what_the_page_says() {
+    if Command::new("jq")
+        .arg("--version")
+        .stdout(Stdio::null())
+        .status()
+        .is_err()
+    {
+        eprintln!("jq is not installed: nothing was tested");
+        return;
+    }
+    let service = Service::start(tempfile::tempdir().unwrap(), &[]);
+    let run = |script: &str| service.run(script);
+    let page = include_str!("../../../serve/QUERIES.md");
+    let with_jq = &page[page.find("## With jq").unwrap()..];
+    let blocks = blocks(with_jq);
+    let [(_, setup), examples @ ..] = &blocks[..] else {
+        panic!("no examples");
+    };
+    run(setup);
+    let mut tested = 0;
+    for pair in examples.chunks(2) {
+        let [("sh", script), ("text", expected)] = pair else {
+            panic!("{pair:?}");
+        };
+        assert_eq!(run(script), *expected, "{script}");
+        tested += 1;
+    }
+    assert_eq!(tested, 4);
+}
+
+#[test]
+fn records_and_queries_and_packets_can_be_tried_as_the_pages_say() {
+    let service = Service::start(tempfile::tempdir().unwrap(), &[]);
+    for page in [
+        include_str!("../../../serve/RECORDS.md"),
+        include_str!("../../../serve/LEGACY.md"),
+    ] {
+        let tried = &page[page.find("## Try it").unwrap()..];
+        let (language, script) = blocks(tried)[0];
+        assert_eq!(language, "sh");
+        if script.contains("python3") && Command::new("python3").arg("-V").output().is_err() {
+            eprintln!("python3 is not installed: not tested");
+            continue;
+        }
+        // The first line starts the service, if the page is about that.
+        let lines = script
+            .lines()
+            .filter(|line| !line.starts_with("logdef serve"));
+        service.run(&lines.collect::<Vec<_>>().join("\n"));
+    }
+    let text = service.run("logdef stream /tmp/logdef-demo");
+    assert!(
+        text.contains("INFO: listening port=8080 tls=true\n"),
+        "{text}"
+    );
+    let level = service.run("logdef stream -l warn /tmp/logdef-demo");
+    assert_eq!(level, "");
+}
+
+#[test]
+fn a_service_killed_or_ended_has_all_that_it_acknowledged() {
+    let mut directory = tempfile::tempdir().unwrap();
+    for round in 0..3 {
+        let mut service = Service::start(directory, &["--on-invalid", "drop"]);
+        service.run(&format!(
+            "logdef send -d /tmp/logdef-demo WARN 'round {round}' tag=t"
+        ));
+        let text = service.run("logdef stream -t t /tmp/logdef-demo");
+        assert_eq!(text.lines().count(), round + 1, "{text}");
+        match round {
+            1 => {
+                service.signal("TERM");
+                assert_eq!(service.line(), "ended\n");
+                assert!(service.child.wait().unwrap().success());
+            }
+            _ => service.signal("KILL"),
+        }
+        let _ = service.child.wait();
+        let stored = service.run("logdef view -o raw '/tmp/logdef-demo/records.log.*'");
+        assert_eq!(stored.lines().count(), round + 1, "{stored}");
+        assert!(
+            stored.contains(&format!("]: [t] round {round}")),
+            "{stored}"
+        );
+        directory = std::mem::replace(&mut service.directory, tempfile::tempdir().unwrap());
+    }
+}
+
+#[test]
+fn the_state_of_a_service_counts() {
+    let service = Service::start(tempfile::tempdir().unwrap(), &["--strict"]);
+    service.run("logdef send -d /tmp/logdef-demo error broken code=-7");
+    let state = service.run("logdef stream --state /tmp/logdef-demo");
+    let state: serde_json::Value = serde_json::from_str(&state).unwrap();
+    let totals = &state[0]["payload"]["root"]["totals"];
+    assert_eq!(
+        (&totals["stored"], &totals["invalid"]),
+        (&1.into(), &0.into())
+    );
+    let json = service.run("logdef stream --json /tmp/logdef-demo");
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json[0]["payload"]["root"]["keys"]["code"], -7);
+    let second = command()
+        .arg("serve")
+        .arg(service.directory.path())
+        .output()
+        .unwrap();
+    assert_eq!(second.status.code(), Some(4));
+    let said = String::from_utf8_lossy(&second.stderr);
+    assert!(said.contains("another service is at work there"), "{said}");
+}
+
+#[test]
+fn a_stream_source_is_shown_and_filtered() {
+    use logdef_fuchsia::structured::{RecordWriter, Severity};
+    use logdef_serve::stream::{StreamSettings, StreamSource};
+
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("demo.stream");
+    let source = StreamSource::bind(&path, StreamSettings::default()).unwrap();
+    for (severity, text) in [(Severity::INFO, "fine"), (Severity::ERROR, "bad\x1b[31m")] {
+        let mut buffer = [0; 256];
+        let mut record = RecordWriter::new(&mut buffer, 72_000, severity).unwrap();
+        record.argument("message", text).unwrap();
+        source.write(record.finish()).unwrap();
+    }
+    let show = |flags: &[&str]| {
+        let child = command()
+            .args(["stream", "--source"])
+            .arg(&path)
+            .args(flags)
+            .stdout(Stdio::piped())
+            .spawn();
+        BufReader::new(child.unwrap().stdout.unwrap()).lines()
+    };
+    let (mut all, mut worst) = (show(&[]), show(&["-l", "warn", "--json"]));
+    assert_eq!(
+        all.next().unwrap().unwrap(),
+        "[00000.000072][][][demo] INFO: fine"
+    );
+    let last = all.next().unwrap().unwrap();
+    assert_eq!(last, "[00000.000072][][][demo] ERROR: bad\\x1b[31m");
+    let json: serde_json::Value = serde_json::from_str(&worst.next().unwrap().unwrap()).unwrap();
+    assert_eq!(json[0]["metadata"]["severity"], "ERROR");
+    drop(source);
+    assert!(all.next().is_none() && worst.next().is_none());
+}

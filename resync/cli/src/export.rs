@@ -12,7 +12,7 @@ use logdef_resync::export::fxt::{Exporter, Forms, Options};
 use logdef_resync::export::{diagnostics, fuchsia, journal, otlp};
 use logdef_resync::{Resolved, RunInfo, StackEntry};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Records beyond which trace viewers get slow.
@@ -37,7 +37,7 @@ pub fn run(args: &Export) -> Result<ExitCode, Failure> {
     Ok(log.status(&args.source))
 }
 
-fn to_file(args: &Export, log: &Log, output: &PathBuf) -> Result<u64, Failure> {
+fn to_file(args: &Export, log: &Log, output: &Path) -> Result<u64, Failure> {
     let failed = |error| Failure::output(output, error);
     destination::write(output, |out| match args.to {
         Target::Fxt => fxt(args, log, output, out),

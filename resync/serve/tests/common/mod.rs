@@ -1,6 +1,8 @@
 //! What tests of the service share: storage in memory, since a process has one log and
 //! a test has many services, and processes that are this test again.
 
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
 use std::ffi::OsStr;
 use std::io::{self, BufRead, BufReader};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -30,20 +32,17 @@ const PART: &str = "LOGDEF_TEST_PART";
 
 /// The arguments of this process's part, if it was started as one: by [`Part::start`] with the name of the
 /// test that calls this.
-#[allow(dead_code, reason = "not every test file starts processes")]
 pub fn part() -> Option<Vec<String>> {
     let arguments = std::env::var(PART).ok()?;
     Some(arguments.split('\n').map(str::to_owned).collect())
 }
 
 /// This test program in a process of its own, where only one test runs; it ends with the test.
-#[allow(dead_code, reason = "not every test file starts processes")]
 pub struct Part {
     pub child: Child,
     pub output: BufReader<ChildStdout>,
 }
 
-#[allow(dead_code, reason = "not every test file starts processes")]
 impl Part {
     pub fn start(test: &str, arguments: &[&OsStr]) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())

@@ -205,11 +205,8 @@ fn with_module_records_every_backtrace_reads_the_same_in_full() {
     let host = case.compile("host.c", "host", "-O2 -g -fPIE -pie");
     let plugin = case.compile("plugin.cc", "plugin.so", "-O2 -g -fPIC -shared");
     let log = case.log(&host, &[plugin.as_os_str()]);
-    let modules = frames::scan(&log);
-    if !modules.iter().any(|frame| frame.tag == MODULE) {
-        println!("skipped: this logger writes no module records");
-        return;
-    }
+    let records = frames::scan(&log);
+    assert!(records.iter().any(|frame| frame.tag == MODULE));
     let whole = case.assert_rebuilt(&log, |tag| [DATA, MODULE].contains(&tag), "full");
     assert!(whole.contains("qsort"), "{whole}");
 }

@@ -7,7 +7,8 @@ use logdef_resync::{Input, Recovery, Work};
 use logdef_wire::Run;
 use synth::{Log, Random};
 
-const LEN: usize = 2 << 20;
+/// The shorter of the files of a family, at least.
+const LEN: usize = 512 << 10;
 
 /// A file of some length.
 type Family = (&'static str, fn(usize) -> Vec<u8>);
@@ -16,7 +17,7 @@ const FAMILIES: [Family; 9] = [
     ("claims of the longest body", |len| {
         claims(len, 14, 16 << 20)
     }),
-    ("claims of half a megabyte", |len| claims(len, 20, 1 << 19)),
+    ("claims of many kilobytes", |len| claims(len, 20, LEN / 4)),
     ("claims up to the end", |len| claims(len, 16, len)),
     ("claims that are summed directly", |len| {
         claims(len, 14, 1024)
@@ -24,7 +25,7 @@ const FAMILIES: [Family; 9] = [
     ("claims a little longer than those", |len| {
         claims(len, 14, 1025)
     }),
-    ("claims far apart", |len| claims(len, 4096, 1 << 19)),
+    ("claims far apart", |len| claims(len, 4096, LEN / 4)),
     ("pairs of a header's first bytes", |len| {
         [0xc1, 0xce].repeat(len / 2)
     }),
@@ -35,7 +36,7 @@ const FAMILIES: [Family; 9] = [
     ("preambles inside claims", |len| {
         let mut log = Log::new();
         while log.bytes.len() < len {
-            log.raw(&claims(64, 16, 1 << 19))
+            log.raw(&claims(64, 16, LEN / 4))
                 .preamble(Run(7), Some(1 << 20));
         }
         log.bytes
@@ -68,7 +69,7 @@ fn work(bytes: Vec<u8>) -> Work {
 
 #[test]
 fn work_is_linear_whatever_a_file_claims() {
-    let slow = if synth::slow() { 8 } else { 1 };
+    let slow = if synth::slow() { 16 } else { 1 };
     for (name, file) in FAMILIES {
         let one = work(file(slow * LEN));
         let bound = 2 * (slow * LEN) as u64 + 1024 * one.candidates;

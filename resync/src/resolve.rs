@@ -271,13 +271,21 @@ impl<'t> Resolver<'t> {
             let image = self.known_image(run, module.image.clone());
             return Some((image, Svma(address.0.wrapping_sub(bias))));
         }
-        self.tables.images_of(run).into_iter().find_map(|magic| {
+        // A module that went from there is no longer what is there.
+        if self.tables.has_module(run, address) {
+            return None;
+        }
+        let images = self.tables.images_of(run);
+        let mut claims = images.into_iter().filter_map(|magic| {
             let bias = self.load_bias(run, magic)?;
             let image = self.image(magic);
             let svma = Svma(address.0.wrapping_sub(bias));
             let is_code = self.images.is_code(&image, svma);
             is_code.then_some((image, svma))
-        })
+        });
+        let claim = claims.next()?;
+        // One of them was unloaded, and nothing tells which was there when.
+        claims.next().is_none().then_some(claim)
     }
 
     /// The image of a magic: as a preamble describes it, else what is at hand.
@@ -480,4 +488,85 @@ pub fn push_value(value: Value<'_>, out: &mut Vec<u8>) {
         Value::Map(map) => write!(out, "{{{} pairs}}", map.len()),
         Value::Ext(kind, bytes) => write!(out, "ext {kind} \"{}\"", bytes.escape_ascii()),
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use logdef_wire::Record;
+    use logdef_wire::record::{Module, Preamble};
+
+    /// Each image has code from 0x1000 to 0x2000.
+    #[derive(Debug)]
+    struct Small;
+
+    impl Images for Small {
+        fn string_at(&mut self, _: &Image, _: Svma) -> Option<Vec<u8>> {
+            None
+        }
+
+        fn functions(&mut self, _: &Image, _: Svma, _: bool) -> Arc<[Function]> {
+            Arc::default()
+        }
+
+        fn is_code(&mut self, _: &Image, address: Svma) -> bool {
+            (0x1000..0x2000).contains(&address.0)
+        }
+    }
+
+    const RUN: Run = Run(1);
+
+    /// Tables with an image for each load bias.
+    fn loaded(biases: &[u64]) -> Tables {
+        let mut tables = Tables::new(1 << 20);
+        for (number, bias) in biases.iter().enumerate() {
+            let preamble = Preamble {
+                run: Some(RUN),
+                magic: Some(Magic(number as u64)),
+                load_bias: Some(*bias),
+                ..Preamble::default()
+            };
+            tables.add(&Record::Preamble(preamble), PLACE);
+        }
+        tables
+    }
+
+    const PLACE: Place = Place {
+        input: 0,
+        offset: 0,
+    };
+
+    fn image_at(tables: &Tables, address: u64) -> Option<(Option<Magic>, Svma)> {
+        let mut resolver = Resolver::new(tables, Small);
+        let entry = resolver.stack_entry(Some(RUN), Avma(address), Some(9), PLACE, false);
+        entry.image.map(|(image, svma)| (image.magic, svma))
+    }
+
+    #[test]
+    fn an_address_without_a_logdef_is_in_the_image_whose_code_it_is() {
+        let tables = loaded(&[0x50000, 0x90000]);
+        let found = |number, svma| Some((Some(Magic(number)), Svma(svma)));
+        assert_eq!(image_at(&tables, 0x51234), found(0, 0x1234));
+        assert_eq!(image_at(&tables, 0x91234), found(1, 0x1234));
+        assert_eq!(image_at(&tables, 0x52000), None);
+    }
+
+    #[test]
+    fn an_address_that_may_be_in_two_images_or_was_in_one_that_went_is_in_none() {
+        let tables = loaded(&[0x50000, 0x50800]);
+        assert_eq!(image_at(&tables, 0x51900), None);
+        assert!(image_at(&tables, 0x51100).is_some());
+
+        let mut tables = loaded(&[0x50000]);
+        let gone = Module {
+            run: Some(RUN),
+            start: Some(Avma(0x50000)),
+            size: Some(0x10000),
+            time: Some(5),
+            unloaded: Some(true),
+            ..Module::default()
+        };
+        tables.add(&Record::Module(gone), PLACE);
+        assert_eq!(image_at(&tables, 0x51234), None);
+    }
 }

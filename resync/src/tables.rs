@@ -354,6 +354,12 @@ impl Tables {
         (!module.unloaded && !replaced).then_some(module)
     }
 
+    /// Whether any module of a run is known to have been at an address, at any time.
+    pub fn has_module(&self, run: Run, address: Avma) -> bool {
+        let modules = self.modules.get(&run);
+        modules.is_some_and(|modules| modules.values().any(|module| module.holds(address)))
+    }
+
     /// Logdefs that contradict an earlier one of the same key.
     pub fn conflicts(&self) -> &[Conflict] {
         &self.conflicts

@@ -6,6 +6,7 @@
 mod decode;
 mod encode;
 
+pub(crate) use decode::end_of_objects;
 pub use decode::{Array, DecodeError, Decoder, Map, Reason, Value};
 pub use encode::{Encoder, MapEncoder, OutOfRoom};
 

@@ -1,7 +1,8 @@
 //! Data records (127): one for each log call.
 
+use super::glance::Front;
 use super::{Fields, Tag};
-use crate::msgpack::{Array, DecodeError, Encoder, Map, OutOfRoom};
+use crate::msgpack::{Array, DecodeError, Decoder, Encoder, Map, OutOfRoom};
 use crate::{Level, Magic, Run, Sequence, Svma};
 
 /// A log call. Constant parts come first, so that a call site's can be encoded
@@ -59,6 +60,40 @@ impl Kind {
 }
 
 impl<'a> Data<'a> {
+    /// Decodes a body that stands as most do: the fields of a [`Glance`], arguments,
+    /// a backtrace. `None` where it is anything else.
+    ///
+    /// [`Glance`]: super::Glance
+    #[inline]
+    pub(super) fn of_fields_in_order(body: &'a [u8]) -> Option<Self> {
+        let front = Front::of(body)?;
+        let mut decoder = Decoder::new(body.get(front.at..)?);
+        let (mut args, mut backtrace) = (None, None);
+        for index in 0..front.fields {
+            match decoder.tag().ok()? {
+                9 if index == 0 => args = Some(decoder.array()?),
+                10 if backtrace.is_none() => backtrace = Some(decoder.array()?),
+                _ => return None,
+            }
+        }
+        decoder.finish().ok()?;
+        let glance = front.glance;
+        Some(Data {
+            magic: glance.magic,
+            file: glance.file,
+            line: glance.line,
+            level: glance.level,
+            format: glance.format,
+            run: glance.run,
+            thread: glance.thread,
+            sequence: glance.sequence,
+            time: glance.time,
+            args,
+            backtrace,
+            ..Data::default()
+        })
+    }
+
     #[inline]
     pub(super) fn decode(fields: &mut Fields<'a>) -> Result<Self, DecodeError> {
         let mut data = Data::default();
@@ -171,10 +206,7 @@ mod tests {
             file_text: Some(b"a.c"),
             dropped: Some(412),
             kind: Some(Kind::COUNTER),
-            keys: crate::msgpack::Decoder::new(&bytes[23..])
-                .value()
-                .unwrap()
-                .as_map(),
+            keys: Decoder::new(&bytes[23..]).value().unwrap().as_map(),
             ..Data::default()
         };
         assert_vector(&bytes, Record::Data(data));

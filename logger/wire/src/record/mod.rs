@@ -6,6 +6,7 @@
 mod backtrace_logdef;
 mod data;
 mod durable;
+mod glance;
 pub mod masked;
 mod module;
 mod note;
@@ -16,6 +17,7 @@ mod thread_logdef;
 pub use backtrace_logdef::BacktraceLogdef;
 pub use data::{Data, Kind};
 pub use durable::Durable;
+pub use glance::{Glance, Peek};
 pub use masked::Masked;
 pub use module::Module;
 pub use note::{Note, NoteKind};
@@ -99,6 +101,14 @@ impl<'a> Record<'a> {
     /// was right, breaks the grammar: the record is malformed.
     #[inline]
     pub fn decode(body: &'a [u8]) -> Result<Self, DecodeError> {
+        // Nearly all records are data as our writers put it.
+        match Data::of_fields_in_order(body) {
+            Some(data) => Ok(Record::Data(data)),
+            None => Record::decode_any(body),
+        }
+    }
+
+    pub(super) fn decode_any(body: &'a [u8]) -> Result<Self, DecodeError> {
         let mut fields = Fields::new(body)?;
         let record = match fields.tag {
             Tag::PREAMBLE => Record::Preamble(Preamble::decode(&mut fields)?),
@@ -167,6 +177,7 @@ pub struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     /// The tag and the payload's head of a body.
+    #[inline]
     pub fn new(body: &'a [u8]) -> Result<Self, DecodeError> {
         let mut decoder = Decoder::new(body);
         let tag = Tag(decoder.tag()?);
@@ -190,6 +201,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Fails unless the payload was the last object of the body.
+    #[inline]
     pub fn finish(self) -> Result<(), DecodeError> {
         self.decoder.finish()
     }

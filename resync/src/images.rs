@@ -52,6 +52,21 @@ pub trait Images: fmt::Debug {
     }
 }
 
+/// Images that outlive whoever asks them.
+impl<I: Images + ?Sized> Images for &mut I {
+    fn string_at(&mut self, image: &Image, address: Svma) -> Option<Vec<u8>> {
+        (**self).string_at(image, address)
+    }
+
+    fn functions(&mut self, image: &Image, address: Svma, exact: bool) -> Arc<[Function]> {
+        (**self).functions(image, address, exact)
+    }
+
+    fn complaints(&mut self) -> Vec<String> {
+        (**self).complaints()
+    }
+}
+
 /// No images at hand.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoImages;

@@ -11,6 +11,7 @@ use crate::account::GapReport;
 use crate::gap::{Damage, Gap, GapKind, Torn};
 use crate::input::{Error, Input};
 use crate::scan::{Found, Scanner, Span, Work};
+use crate::unmask;
 use crate::window::Window;
 use logdef_wire::frame::{self, Header};
 use logdef_wire::{Record, Tag};
@@ -19,6 +20,8 @@ use std::ops::Range;
 
 /// Bytes of the longest header.
 const HEADER: usize = frame::LONG_HEADER_LEN;
+/// Longest body that is looked at where memory is to be spared.
+const SPARING: usize = 256 << 10;
 /// Frames that are looked at to tell a cut from a quotation.
 const HOPS: usize = 64;
 
@@ -94,7 +97,7 @@ pub struct Items<'i> {
     gap: Option<Gap>,
     tail: Option<Gap>,
     frame: Option<Span>,
-    /// Where the chunk ends that the last preamble opened.
+    /// Where the chunk ends that was opened last.
     chunk_end: u64,
     /// Gaps that were found before.
     known: &'i [GapReport],
@@ -136,6 +139,37 @@ impl<'i> Items<'i> {
             known: &gaps[first..],
             ..Items::range_with_step(input, range, step)
         }
+    }
+
+    /// All items from an offset where one starts, in a chunk that ends at
+    /// `chunk_end`.
+    pub(crate) fn within_chunk(input: &'i Input, at: u64, chunk_end: u64) -> Self {
+        Items {
+            chunk_end,
+            ..Items::range(input, at..u64::MAX)
+        }
+    }
+
+    /// All items from the first frame that starts in `[from, limit)`, whatever that is
+    /// in, read with little memory.
+    pub(crate) fn from_first_frame(
+        input: &'i Input,
+        from: u64,
+        limit: u64,
+    ) -> Result<Option<Self>, Error> {
+        let window = || Window::new(input, from, None);
+        let mut items = Items::with_window(input.name(), window(), from..u64::MAX);
+        items.scanner = Scanner::sparing(window(), SPARING);
+        let found = items.scanner.find(from, limit);
+        let found = found.map_err(|cause| Error::new(input.name(), cause))?;
+        items.at = found.at;
+        items.frame = found.frame;
+        Ok(found.frame.map(|_| items))
+    }
+
+    /// Whether something was taken for a gap that may be a long frame.
+    pub(crate) fn has_passed_over(&self) -> bool {
+        self.scanner.has_passed_over()
     }
 
     /// All items of bytes in memory.
@@ -212,7 +246,10 @@ impl<'i> Items<'i> {
             return Ok(None);
         };
         self.at = frame.end();
-        if self.scanner.body(frame)[0] == Tag::PREAMBLE.0 {
+        if matches!(
+            Tag(self.scanner.body(frame)[0]),
+            Tag::PREAMBLE | Tag::MASKED
+        ) {
             self.enter_chunk(frame);
         }
         Ok(Some(Step::Frame(frame)))
@@ -275,8 +312,10 @@ impl<'i> Items<'i> {
 
     fn enter_chunk(&mut self, frame: Span) {
         let body = self.scanner.body(frame);
-        if let Ok(Record::Preamble(preamble)) = Record::decode(body) {
-            let chunk = preamble.chunk.unwrap_or(0);
+        // Further preambles in a chunk, of libraries, open none.
+        if let Ok(Record::Preamble(preamble)) = unmask::decode(body, &mut Vec::new())
+            && let Some(chunk @ 1..) = preamble.chunk
+        {
             self.chunk_end = frame.offset.saturating_add(chunk);
         }
     }
@@ -362,6 +401,9 @@ impl<'i> Items<'i> {
         let (Some(inner), Some(header)) = (found.frame, Header::parse(head)) else {
             return Ok(false);
         };
+        if self.scanner.passes_over(header.body_len) {
+            return Ok(false);
+        }
         let keep = inner.offset;
         let end = self.at + header.frame_len() as u64;
         let there = self.scanner.window.ensure(keep, end, frame::PATTERN_LEN)?;
@@ -402,6 +444,9 @@ impl<'i> Items<'i> {
                 }
                 _ => continue,
             };
+            if self.scanner.passes_over(len as usize - frame::HEADER_LEN) {
+                continue;
+            }
             let end = offset + len;
             let rest = self
                 .scanner

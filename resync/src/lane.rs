@@ -80,30 +80,38 @@ impl Lanes {
         self.lead.get_or_insert(offset);
     }
 
-    /// A data record.
+    /// Data records of one thread, of which none has its chunk's end before it that
+    /// the first has not: their first and last count, the time of the first and the
+    /// highest.
     #[inline]
-    pub(crate) fn data(&mut self, offset: u64, key: ThreadKey, count: u64, time: u64) {
+    pub(crate) fn data(
+        &mut self,
+        offset: u64,
+        key: ThreadKey,
+        counts: (u64, u64),
+        times: (u64, u64),
+    ) {
         let lead = self.lead.take().unwrap_or(offset);
         if self.chunk_end != 0 && offset >= self.chunk_end {
             self.cut(lead);
         }
         if let Some(thread) = self.threads.get_mut(self.current)
             && thread.key == key
-            && thread.last < count
+            && thread.last < counts.0
         {
-            thread.last = count;
-            thread.last_time = thread.last_time.max(time);
+            thread.last = counts.1;
+            thread.last_time = thread.last_time.max(times.1);
             return;
         }
-        self.switch(lead, key, count, time);
+        self.switch(lead, key, counts, times);
     }
 
-    fn switch(&mut self, lead: u64, key: ThreadKey, count: u64, time: u64) {
+    fn switch(&mut self, lead: u64, key: ThreadKey, counts: (u64, u64), times: (u64, u64)) {
         if let Some(&known) = self.index.get(&key) {
             let thread = &mut self.threads[known];
-            if thread.last < count || self.done.len() >= LANES {
-                thread.last = thread.last.max(count);
-                thread.last_time = thread.last_time.max(time);
+            if thread.last < counts.0 || self.done.len() >= LANES {
+                thread.last = thread.last.max(counts.1);
+                thread.last_time = thread.last_time.max(times.1);
                 self.current = known;
                 return;
             }
@@ -118,10 +126,10 @@ impl Lanes {
         self.index.insert(key, self.current);
         self.threads.push(LaneThread {
             key,
-            first: count,
-            last: count,
-            first_time: time,
-            last_time: time,
+            first: counts.0,
+            last: counts.1,
+            first_time: times.0,
+            last_time: times.1,
             floor: 0,
         });
     }
@@ -185,12 +193,16 @@ impl Lanes {
                 ended.push((part.last, part.last_time.max(floor)));
             }
         }
+        let mut before = (0, 0);
         for lane in &mut lanes {
-            let keys = lane
-                .threads
-                .iter()
-                .map(|part| part.first_time.max(part.floor));
-            lane.key = keys.min().unwrap_or(0);
+            let threads = lane.threads.iter();
+            let first = threads.clone().map(|part| part.first_time.max(part.floor));
+            let last = threads.map(|part| part.last_time.max(part.floor)).max();
+            // One without records, but perhaps with damage, goes with the one before.
+            let (input, time) = before;
+            let level = if input == lane.input { time } else { 0 };
+            lane.key = first.min().unwrap_or(level);
+            before = (lane.input, last.unwrap_or(level));
         }
         lanes
     }
@@ -209,17 +221,17 @@ mod tests {
         let mut lanes = Lanes::default();
         lanes.begin_input(0);
         lanes.chunk(0, 100);
-        lanes.data(10, key(1), 0, 5);
+        lanes.data(10, key(1), (0, 0), (5, 5));
         lanes.chunk(100, 100);
         lanes.other(110);
-        lanes.data(120, key(2), 0, 3);
+        lanes.data(120, key(2), (0, 0), (3, 3));
         // Appended behind the chunk, with a logdef before it.
         lanes.other(200);
-        lanes.data(210, key(1), 1, 9);
-        lanes.data(220, key(2), 1, 9);
+        lanes.data(210, key(1), (1, 1), (9, 9));
+        lanes.data(220, key(2), (1, 1), (9, 9));
         // The same again: a copy.
         lanes.other(230);
-        lanes.data(240, key(1), 1, 9);
+        lanes.data(240, key(1), (1, 1), (9, 9));
         lanes.end_input(300);
         let lanes = lanes.finish();
         let ranges: Vec<_> = lanes
@@ -239,7 +251,7 @@ mod tests {
         for copy in [0, 1000] {
             for (at, count, time) in [(0, 0, 100), (100, 1, 40), (200, 2, 50)] {
                 lanes.chunk(copy + at, 100);
-                lanes.data(copy + at + 10, key(1), count, time);
+                lanes.data(copy + at + 10, key(1), (count, count), (time, time));
             }
         }
         lanes.end_input(2000);

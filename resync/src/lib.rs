@@ -15,6 +15,9 @@
 //!   of all logdefs, what each thread lost, which frames are suspect.
 //! - [`Merge`] gives the records of all inputs ordered by time, no thread's order
 //!   broken, none twice.
+//! - [`Survey`] looks at the heads of chunks only: a [`Merge`] along it gives the
+//!   first record of a log of any length at once, and [`Ahead`] lets a merge run on
+//!   another core than what is done with the records.
 //! - [`Resolver`] turns a record's numbers into texts, from the tables or, where a
 //!   logdef is lost, from the executable ([`Images`]).
 //! - [`rewrite`] writes clean or joined logs, [`split`] cuts inputs for parallel
@@ -61,12 +64,12 @@
 #![forbid(unsafe_code)]
 
 mod account;
+mod ahead;
 mod crc;
 pub mod export;
 mod follow;
 mod framing;
 mod gap;
-mod glance;
 mod images;
 pub mod import;
 mod input;
@@ -81,25 +84,30 @@ mod scan;
 mod sequences;
 mod spans;
 pub mod split;
+mod survey;
 mod suspect;
 mod tables;
 mod unmask;
+mod walk;
 mod window;
 
 pub use account::{Account, GapReport, HoleReport, Malformed, Tally, ThreadReport, Times};
+pub use ahead::{Ahead, Batch};
 pub use follow::{Follow, News};
 pub use gap::{Damage, Gap, GapKind, Torn};
-pub use glance::Glance;
 pub use images::{Function, Images, LocatedImages, NoImages};
 pub use input::{Error, Input, Source};
 pub use item::{FrameItem, Item, Items};
-pub use merge::{Event, Merge, MergeOptions, MergedFrame};
+pub use merge::{Event, Given, Merge, MergeOptions, MergedFrame};
 pub use recover::{Options, Recovery};
 pub use resolve::{Resolved, Resolver, StackEntry, Text, push_value};
 pub use scan::Work;
 pub use spans::{OpenSpan, Spans, span_id};
+pub use survey::Survey;
 pub use tables::{
     BacktraceEntry, Conflict, Image, ModuleEntry, Place, Provenance, RunInfo, StringId,
     StringLookup, Tables, Thread,
 };
 pub use unmask::decode;
+
+pub use logdef_wire::record::Glance;

@@ -6,15 +6,17 @@
 //! highest time before: their place is wrong by the clock and right by the thread.
 
 use crate::account::{Account, GapReport};
-use crate::glance::{self, Glance};
+use crate::gap::GapKind;
 use crate::input::{Error, Input};
 use crate::item::{Item, Items};
 use crate::lane::{Lane, ThreadKey};
 use crate::recover::Recovery;
 use crate::sequences::Intervals;
+use crate::survey::Survey;
 use crate::suspect::run_of;
 use crate::tables::Place;
 use crate::unmask;
+use logdef_wire::record::{Glance, Peek};
 use logdef_wire::{Record, Run, Sequence, Tag};
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
@@ -52,6 +54,7 @@ pub struct MergedFrame<'m> {
     pub bytes: &'m [u8],
     /// The record's body, unmasked.
     pub body: &'m [u8],
+    pub(crate) lane: u32,
     /// Whether a record of the same run and sequence, but other bytes, was given
     /// before.
     pub conflict: bool,
@@ -66,10 +69,7 @@ impl<'m> MergedFrame<'m> {
     /// The record, unless it breaks the grammar.
     #[inline]
     pub fn record(&self) -> Option<Record<'m>> {
-        match glance::data(self.body) {
-            Some(data) => Some(Record::Data(data)),
-            None => Record::decode(self.body).ok(),
-        }
+        Record::decode(self.body).ok()
     }
 }
 
@@ -113,10 +113,10 @@ impl Default for MergeOptions {
 #[derive(Debug)]
 pub struct Merge<'i> {
     inputs: &'i [Input],
-    recovery: &'i Recovery,
+    plan: Plan<'i>,
     options: MergeOptions,
     /// Lanes that were not opened yet, the earliest last.
-    waiting: Vec<u32>,
+    waiting: Vec<Waiting>,
     open: Vec<Option<OpenLane<'i>>>,
     /// Places in `open` that are empty.
     free: Vec<usize>,
@@ -124,6 +124,79 @@ pub struct Merge<'i> {
     /// The lane whose head was given last and must move on.
     given: Option<usize>,
     repeats: Repeats,
+    /// What a merge along a survey gave already.
+    before: Option<Given>,
+    astray: bool,
+}
+
+/// What is known of the lanes.
+#[derive(Clone, Copy, Debug)]
+enum Plan<'i> {
+    Recovery(&'i Recovery),
+    Survey(&'i Survey),
+}
+
+impl<'i> Plan<'i> {
+    fn lanes(self) -> &'i [Lane] {
+        match self {
+            Plan::Recovery(recovery) => &recovery.lanes,
+            Plan::Survey(survey) => &survey.lanes,
+        }
+    }
+
+    fn accounts(self) -> &'i [Account] {
+        match self {
+            Plan::Recovery(recovery) => recovery.accounts(),
+            Plan::Survey(_) => &[],
+        }
+    }
+
+    fn gaps(self, input: u32) -> &'i [GapReport] {
+        let account = self.accounts().get(input as usize);
+        account.map_or(&[], |account| &account.gaps)
+    }
+}
+
+/// A lane whose time has not come, and the time that its thread had reached before.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+struct Waiting {
+    key: u64,
+    lane: u32,
+    floor: u64,
+}
+
+/// Which frames a merge along a survey gave: of each lane, those up to an offset.
+#[derive(Clone, Debug)]
+pub struct Given {
+    /// Start of each lane, and the offset behind the start of its last frame that was
+    /// given.
+    lanes: Vec<(u64, u64)>,
+}
+
+impl Given {
+    /// Nothing yet.
+    pub fn nothing(survey: &Survey) -> Given {
+        let lanes = survey.lanes.iter();
+        Given {
+            lanes: lanes.map(|lane| (lane.start, lane.start)).collect(),
+        }
+    }
+
+    /// Takes note of a frame that the merge along the survey gave.
+    #[inline]
+    pub fn add(&mut self, frame: &MergedFrame<'_>) {
+        if let Some((_, end)) = self.lanes.get_mut(frame.lane as usize) {
+            *end = frame.place.offset + 1;
+        }
+    }
+
+    fn contains(&self, place: Place) -> bool {
+        let lane = self
+            .lanes
+            .partition_point(|(start, _)| *start <= place.offset);
+        let lane = lane.checked_sub(1).map(|lane| self.lanes[lane]);
+        place.input == 0 && lane.is_some_and(|(_, end)| place.offset < end)
+    }
 }
 
 /// A record's run and sequence, if it is a data record that has both.
@@ -141,12 +214,58 @@ struct Head {
 impl<'i> Merge<'i> {
     /// Starts before the first record.
     pub fn new(inputs: &'i [Input], recovery: &'i Recovery, options: MergeOptions) -> Self {
-        let lanes = &recovery.lanes;
-        let mut waiting: Vec<u32> = (0..lanes.len() as u32).collect();
-        waiting.sort_by_key(|lane| Reverse((lanes[*lane as usize].key, *lane)));
+        let waiting = |(lane, entry): (usize, &Lane)| Waiting {
+            key: entry.key,
+            lane: lane as u32,
+            floor: entry.threads.first().map_or(0, |thread| thread.floor),
+        };
+        let mut waiting: Vec<_> = recovery.lanes.iter().enumerate().map(waiting).collect();
+        waiting.sort_unstable_by_key(|lane| Reverse(*lane));
+        Merge::of_plan(inputs, Plan::Recovery(recovery), options, waiting)
+    }
+
+    /// Likewise, of one input that no more is known of than its survey. Gives the same
+    /// as a merge after a recovery, and gives all frames, as tables must be filled from
+    /// those that are no data.
+    ///
+    /// What the survey takes for granted is checked frame by frame: that no byte is
+    /// damaged or torn, that each chunk holds the records of one thread of the one run,
+    /// and that its counts have no hole, from chunk to chunk. Where that fails, the
+    /// merge is [astray](Merge::is_astray) and ends; everything before stands. Only of
+    /// what lies hidden behind such a place, in chunks that were not looked into, can
+    /// something belong before what was given.
+    pub fn along(input: &'i Input, survey: &'i Survey, options: MergeOptions) -> Self {
+        let options = MergeOptions {
+            all_frames: true,
+            gaps: true,
+            ..options
+        };
+        let waiting = |lane: &u32| Waiting {
+            key: survey.lanes[*lane as usize].key,
+            lane: *lane,
+            floor: 0,
+        };
+        let mut waiting: Vec<_> = survey.first.iter().map(waiting).collect();
+        waiting.sort_unstable_by_key(|lane| Reverse(*lane));
+        let inputs = std::slice::from_ref(input);
+        Merge::of_plan(inputs, Plan::Survey(survey), options, waiting)
+    }
+
+    /// Leaves out what a merge along the survey of the same input gave.
+    pub fn after(mut self, given: Given) -> Self {
+        self.before = Some(given);
+        self
+    }
+
+    fn of_plan(
+        inputs: &'i [Input],
+        plan: Plan<'i>,
+        options: MergeOptions,
+        waiting: Vec<Waiting>,
+    ) -> Self {
         Merge {
             inputs,
-            recovery,
+            plan,
             options,
             waiting,
             open: Vec::new(),
@@ -154,7 +273,19 @@ impl<'i> Merge<'i> {
             heads: BinaryHeap::new(),
             given: None,
             repeats: Repeats::default(),
+            before: None,
+            astray: false,
         }
+    }
+
+    pub(crate) fn accounts(&self) -> &'i [Account] {
+        self.plan.accounts()
+    }
+
+    /// Whether it ended since the log is not what its survey takes for granted. What
+    /// is left has to come from a merge after a [`Recovery`].
+    pub fn is_astray(&self) -> bool {
+        self.astray
     }
 
     /// Records that were left out because they were given before.
@@ -164,36 +295,44 @@ impl<'i> Merge<'i> {
 
     /// The next event, `None` at the end.
     #[allow(clippy::should_implement_trait)]
+    #[inline]
     pub fn next(&mut self) -> Result<Option<Event<'_>>, Error> {
         let (slot, sighting) = loop {
             self.move_on()?;
             self.open_due()?;
-            let Some(Reverse(head)) = self.heads.peek() else {
+            let Some(Reverse(head)) = self.heads.peek().filter(|_| !self.astray) else {
                 return Ok(None);
             };
             self.given = Some(head.slot);
             let lane = self.open[head.slot].as_ref();
             let lane = lane.expect("a head is of an open lane");
-            let sighting = match head.identity {
-                Some(identity) => self.repeats.see(self.recovery, identity, lane.head_bytes()),
-                None => Sighting::First,
+            let sighting = match (head.identity, self.plan) {
+                (Some(identity), Plan::Recovery(recovery)) => {
+                    self.repeats.see(recovery, identity, lane.head_bytes())
+                }
+                _ => Sighting::First,
             };
+            let before = self.before.as_ref();
+            if before.is_some_and(|given| given.contains(lane.head_place())) {
+                continue;
+            }
             if sighting != Sighting::Same || self.options.repeats {
                 break (head.slot, sighting);
             }
             self.repeats.left_out += 1;
         };
         let lane = self.open[slot].as_ref().expect("as above");
-        Ok(lane.head_event(self.recovery.accounts(), sighting == Sighting::Other))
+        Ok(lane.head_event(self.plan.accounts(), sighting == Sighting::Other))
     }
 
     /// Takes the head off that was given, and puts the lane's next one in.
+    #[inline]
     fn move_on(&mut self) -> Result<(), Error> {
         let Some(slot) = self.given.take() else {
             return Ok(());
         };
         let lane = self.open[slot].as_mut().expect("it gave a head");
-        let next = lane.advance(self.recovery, self.options)?;
+        let next = lane.advance(self.plan, self.options)?;
         let Some(mut top) = self.heads.peek_mut() else {
             return Ok(());
         };
@@ -209,29 +348,48 @@ impl<'i> Merge<'i> {
             }
             None => {
                 PeekMut::pop(top);
-                self.open[slot] = None;
+                let ended = self.open[slot].take();
                 self.free.push(slot);
+                if let Some(ended) = ended {
+                    self.end(&ended);
+                }
             }
         }
         Ok(())
     }
 
+    /// A lane of a survey has ended: its thread goes on in another.
+    fn end(&mut self, lane: &OpenLane<'_>) {
+        let Plan::Survey(survey) = self.plan else {
+            return;
+        };
+        let Some(promise) = &lane.promise else {
+            return;
+        };
+        self.astray |= promise.broken;
+        if let Some(next) = survey.next[lane.index as usize] {
+            self.astray |= promise.count != survey.begins[next as usize];
+            let waiting = Waiting {
+                key: survey.lanes[next as usize].key.max(lane.key),
+                lane: next,
+                floor: lane.key,
+            };
+            let at = self.waiting.partition_point(|other| *other > waiting);
+            self.waiting.insert(at, waiting);
+        }
+    }
+
     /// Opens the lanes that may hold something before the first head.
     fn open_due(&mut self) -> Result<(), Error> {
-        while let Some(&index) = self.waiting.last() {
-            let lane = &self.recovery.lanes[index as usize];
-            if self
-                .heads
-                .peek()
-                .is_some_and(|Reverse(head)| head.key < lane.key)
-            {
+        while let Some(&waiting) = self.waiting.last() {
+            let head = self.heads.peek();
+            if self.astray || head.is_some_and(|Reverse(head)| head.key < waiting.key) {
                 break;
             }
             self.waiting.pop();
-            let input = &self.inputs[lane.input as usize];
-            let gaps = &self.recovery.accounts()[lane.input as usize].gaps;
-            let mut open = OpenLane::new(input, index, lane, gaps, self.heads.len());
-            let Some((key, identity)) = open.advance(self.recovery, self.options)? else {
+            let mut open = OpenLane::new(self.inputs, self.plan, waiting, self.heads.len());
+            let Some((key, identity)) = open.advance(self.plan, self.options)? else {
+                self.end(&open);
                 continue;
             };
             let slot = self.free.pop().unwrap_or_else(|| {
@@ -242,7 +400,7 @@ impl<'i> Merge<'i> {
             self.heads.push(Reverse(Head {
                 key,
                 identity,
-                lane: index,
+                lane: waiting.lane,
                 slot,
             }));
         }
@@ -268,6 +426,43 @@ struct OpenLane<'i> {
     batch: usize,
     scratch: Vec<u8>,
     key: u64,
+    /// What a survey took for granted of it.
+    promise: Option<Promise>,
+}
+
+/// That a chunk holds the next records of one thread, and nothing else.
+#[derive(Clone, Copy, Debug)]
+struct Promise {
+    run: Run,
+    thread: Option<ThreadKey>,
+    start: u64,
+    end: u64,
+    /// What its thread counts next.
+    count: u64,
+    broken: bool,
+}
+
+impl Promise {
+    /// Whether a data record is the next.
+    #[inline]
+    fn holds(&mut self, peek: &Peek<'_>) -> bool {
+        let Some((run, sequence)) = peek.glance.run.zip(peek.glance.sequence) else {
+            return false;
+        };
+        let is_next = self.thread == Some((run, sequence.number()))
+            && sequence.count() == self.count.saturating_add(peek.dropped);
+        self.count = sequence.count() + 1;
+        is_next
+    }
+
+    /// Whether another record may stand at an offset.
+    fn allows(&self, body: &[u8], offset: u64) -> bool {
+        let Ok(record) = Record::decode(body) else {
+            return false;
+        };
+        let opens = matches!(&record, Record::Preamble(preamble) if preamble.chunk > Some(0));
+        run_of(&record).is_none_or(|run| run == self.run) && opens == (offset == self.start)
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -301,13 +496,9 @@ impl Floors {
 
 impl<'i> OpenLane<'i> {
     /// A lane beside `others` that are open.
-    fn new(
-        input: &'i Input,
-        index: u32,
-        lane: &Lane,
-        gaps: &'i [GapReport],
-        others: usize,
-    ) -> Self {
+    fn new(inputs: &'i [Input], plan: Plan<'i>, waiting: Waiting, others: usize) -> Self {
+        let index = waiting.lane;
+        let lane = &plan.lanes()[index as usize];
         let batch = match others {
             ..=MANY_LANES => BATCH,
             many => (SMALL_BATCHES / many).clamp(SMALLEST_BATCH, SMALL_BATCH),
@@ -317,9 +508,19 @@ impl<'i> OpenLane<'i> {
             .min((lane.end - lane.start) as usize)
             .max(SMALLEST_BATCH);
         let floors = match &lane.threads[..] {
-            [only] => Floors::One(only.key, only.floor),
+            [only] => Floors::One(only.key, waiting.floor),
             many => Floors::Many(many.iter().map(|part| (part.key, part.floor)).collect()),
         };
+        let promise = |survey: &Survey| Promise {
+            run: survey.run,
+            thread: lane.threads.first().map(|thread| thread.key),
+            start: lane.start,
+            end: lane.end,
+            count: survey.begins[index as usize],
+            broken: false,
+        };
+        let input = &inputs[lane.input as usize];
+        let gaps = plan.gaps(lane.input);
         OpenLane {
             index,
             input: lane.input,
@@ -332,25 +533,30 @@ impl<'i> OpenLane<'i> {
             floors,
             batch,
             scratch: Vec::new(),
-            key: lane.key,
+            key: waiting.key,
+            promise: match plan {
+                Plan::Survey(survey) => Some(promise(survey)),
+                Plan::Recovery(_) => None,
+            },
         }
     }
 
     /// Goes to the next frame and returns what it is merged by.
+    #[inline]
     fn advance(
         &mut self,
-        recovery: &Recovery,
+        plan: Plan<'_>,
         options: MergeOptions,
     ) -> Result<Option<(u64, Identity)>, Error> {
         self.next += usize::from(!self.frames.is_empty());
         if !self.ended && self.next >= self.refill {
-            self.fill(recovery, options)?;
+            self.fill(plan, options)?;
         }
         let head = self.frames.get(self.next);
         Ok(head.map(|head| (head.key, head.identity)))
     }
 
-    fn fill(&mut self, recovery: &Recovery, options: MergeOptions) -> Result<(), Error> {
+    fn fill(&mut self, plan: Plan<'_>, options: MergeOptions) -> Result<(), Error> {
         self.forget_given();
         let ordered = matches!(self.floors, Floors::One(..));
         let (count, most) = match ordered {
@@ -362,6 +568,9 @@ impl<'i> OpenLane<'i> {
         while self.frames.len() < count && self.bytes.len() < most {
             let Some(item) = self.items.next()? else {
                 self.ended = true;
+                if let Some(promise) = &mut self.promise {
+                    promise.broken |= self.items.offset() > promise.end;
+                }
                 // What it read ahead is of no more use.
                 self.items = Items::of_bytes(&[]);
                 break;
@@ -369,10 +578,18 @@ impl<'i> OpenLane<'i> {
             let start = self.bytes.len() as u32;
             let (ahead, data) = match item {
                 Item::Gap(gap) => {
-                    let account = &recovery.accounts()[self.input as usize];
+                    if let Some(promise) = &mut self.promise {
+                        if gap.kind == GapKind::Padding {
+                            continue;
+                        }
+                        promise.broken = true;
+                        self.ended = true;
+                        break;
+                    }
+                    let account = &plan.accounts()[self.input as usize];
                     let padding = account
                         .gap_at(gap.offset)
-                        .is_none_or(|report| report.gap.kind == crate::GapKind::Padding);
+                        .is_none_or(|report| report.gap.kind == GapKind::Padding);
                     if padding || !options.gaps {
                         continue;
                     }
@@ -384,12 +601,30 @@ impl<'i> OpenLane<'i> {
                         continue;
                     }
                     let Some(body) = unmask::body(frame.body, &mut self.scratch) else {
+                        if let Some(promise) = &mut self.promise {
+                            promise.broken = true;
+                            self.ended = true;
+                            break;
+                        }
                         continue;
                     };
                     let Some(data) = look(body, options) else {
                         continue;
                     };
-                    if !recovery.suspects.is_empty() {
+                    if let Some(promise) = &mut self.promise {
+                        let holds = match peek(body) {
+                            Some(peek) => promise.holds(&peek),
+                            None => promise.allows(body, frame.offset),
+                        };
+                        if !holds {
+                            promise.broken = true;
+                            self.ended = true;
+                            break;
+                        }
+                    }
+                    if let Plan::Recovery(recovery) = plan
+                        && !recovery.suspects.is_empty()
+                    {
                         let run = Record::decode(body).ok().and_then(|record| run_of(&record));
                         if recovery.suspects.contains(self.input, frame.offset, run) {
                             continue;
@@ -474,6 +709,14 @@ impl<'i> OpenLane<'i> {
         &self.bytes[start as usize..end as usize]
     }
 
+    fn head_place(&self) -> Place {
+        Place {
+            input: self.input,
+            offset: self.frames[self.next].offset,
+        }
+    }
+
+    #[inline]
     fn head_event<'m>(&'m self, accounts: &'m [Account], conflict: bool) -> Option<Event<'m>> {
         let head = &self.frames[self.next];
         let (start, end) = head.body;
@@ -488,6 +731,7 @@ impl<'i> OpenLane<'i> {
             },
             bytes: self.head_bytes(),
             body: &self.bytes[start as usize..end as usize],
+            lane: self.index,
             conflict,
         }))
     }
@@ -514,6 +758,15 @@ fn look(body: &[u8], options: MergeOptions) -> Option<Option<Glance>> {
         return Some(Some(glance));
     }
     options.all_frames.then_some(None)
+}
+
+/// What must be known of a data record to count it.
+#[inline]
+fn peek(body: &[u8]) -> Option<Peek<'_>> {
+    Peek::of(body).or_else(|| match Record::decode(body) {
+        Ok(Record::Data(data)) => Some(Peek::from(&data)),
+        _ => None,
+    })
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

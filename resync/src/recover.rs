@@ -4,19 +4,21 @@
 
 use crate::account::{Account, Hole, Malformed, ThreadReport};
 use crate::gap::Gap;
-use crate::glance::Peek;
 use crate::input::{Error, Input};
-use crate::item::{FrameItem, Item, Items};
+use crate::item::FrameItem;
 use crate::lane::{Lane, Lanes, ThreadKey};
 use crate::sequences::Intervals;
 use crate::suspect::{Suspects, Vouching, run_of};
 use crate::tables::{self, Place, Tables};
 use crate::unmask;
+use crate::walk::{Step, Stretch, walk};
+use logdef_wire::record::Peek;
 use logdef_wire::{Record, Run, Tag};
 use std::collections::HashMap;
 
-/// Bytes between two calls of a progress function.
-const PROGRESS: u64 = 4 << 20;
+/// Cores that an input is walked on, where the machine decides: more wait for the
+/// memory, or for the one that puts their reports together.
+const CORES: usize = 8;
 /// Threads whose sequences are followed; records of more are only counted.
 const THREADS: usize = 1 << 18;
 /// Intervals of counts over all threads; a thread beyond that has no exact loss.
@@ -30,6 +32,8 @@ pub struct Options {
     pub memory: usize,
     /// Whether suspect frames are taken like any other.
     pub trust_suspects: bool,
+    /// Cores to work on; 0 for as many as there are. What comes out is the same.
+    pub cores: usize,
 }
 
 impl Default for Options {
@@ -37,6 +41,16 @@ impl Default for Options {
         Options {
             memory: tables::DEFAULT_MEMORY,
             trust_suspects: false,
+            cores: 0,
+        }
+    }
+}
+
+impl Options {
+    fn walkers(&self) -> usize {
+        match self.cores {
+            0 => std::thread::available_parallelism().map_or(1, |cores| cores.get().min(CORES)),
+            cores => cores,
         }
     }
 }
@@ -175,25 +189,20 @@ impl Pass {
             pass.previous = None;
             pass.lanes.begin_input(pass.input);
             pass.accounts.push(Account::new(input.name()));
-            let mut items = Items::new(input);
-            let mut next_progress = PROGRESS;
-            while let Some(item) = items.next()? {
-                match item {
-                    Item::Frame(frame) => pass.frame(frame),
-                    Item::Gap(gap) => pass.gap(gap),
+            let mut visit = |step: Step<'_>| match step {
+                Step::Stretch(stretch) => {
+                    pass.stretch(&stretch);
                 }
-                if items.offset() >= next_progress {
-                    next_progress = items.offset() + PROGRESS;
-                    progress(done + items.offset());
-                }
-            }
-            let end = items.offset();
+                Step::Frame(frame) => pass.frame(frame),
+                Step::Gap(gap) => pass.gap(gap),
+            };
+            let mut reached = |offset| progress(done + offset);
+            let (end, work) = walk(input, options.walkers(), &mut visit, &mut reached)?;
             pass.account().bytes = end;
-            pass.account().work = items.work();
+            pass.account().work = work;
             pass.lanes.end_input(end);
             pass.vouching.end_of_input();
             done += end;
-            progress(done);
         }
         Ok(pass)
     }
@@ -217,16 +226,15 @@ impl Pass {
             offset: frame.offset,
         };
         let len = frame.bytes.len() as u64;
-        if let Some(peek) = Peek::of(frame.body) {
-            self.account().frames.add(len);
-            return self.data(&peek, place);
-        }
         // The scratch is lent out while the record borrows it.
         let mut scratch = std::mem::take(&mut self.scratch);
         match unmask::decode(frame.body, &mut scratch) {
             Ok(Record::Data(data)) => {
-                self.account().frames.add(len);
-                self.data(&Peek::from(&data), place);
+                let peek = Peek::from(&data);
+                let is_taken = self.stretch(&Stretch::of(&frame, &peek));
+                if let Some(backtrace) = peek.backtrace.filter(|_| is_taken) {
+                    self.tables.add_callers(&peek.glance, backtrace);
+                }
             }
             Ok(record) => {
                 self.account().frames.add(len);
@@ -273,34 +281,45 @@ impl Pass {
         self.tables.add(record, place);
     }
 
-    #[inline]
-    fn data(&mut self, peek: &Peek<'_>, place: Place) {
-        let data = &peek.glance;
-        if self.is_suspect(place, data.run) {
-            return;
+    /// Takes data records in, unless they are suspect.
+    fn stretch(&mut self, stretch: &Stretch) -> bool {
+        let account = self.account();
+        account.frames.count += stretch.records;
+        account.frames.bytes += stretch.bytes;
+        let offset = stretch.offset;
+        let place = Place {
+            input: self.input,
+            offset,
+        };
+        // No gap is in it, so either all of it is suspect or nothing.
+        if self.is_suspect(place, stretch.run) {
+            self.account().suspect += stretch.records - 1;
+            return false;
         }
-        let offset = place.offset;
-        self.account().records[Tag::DATA.0 as usize] += 1;
-        if let Some(backtrace) = peek.backtrace {
-            self.tables.add_callers(data, backtrace);
-        }
-        let (Some(run), Some(sequence)) = (data.run, data.sequence) else {
+        self.account().records[Tag::DATA.0 as usize] += stretch.records;
+        let (Some(run), Some(sequence)) = (stretch.run, stretch.sequence) else {
             self.lanes.other(offset);
-            self.account().without_identity += 1;
-            return;
+            self.account().without_identity += stretch.records;
+            return true;
         };
         let key = (run, sequence.number());
-        let time = data.time.unwrap_or(0);
-        self.lanes.data(offset, key, sequence.count(), time);
+        let counts = (sequence.count(), sequence.count() + stretch.records - 1);
+        let times = (stretch.first_time, stretch.times.1);
+        self.lanes.data(offset, key, counts, times);
         let Some(thread) = self.thread(key) else {
-            return;
+            self.account().untracked += stretch.records - 1;
+            return true;
         };
-        self.previous = Some((thread, time));
+        self.previous = Some((thread, stretch.last_time));
         let input = self.input;
         let account = self.accounts.last_mut().expect("begun with each input");
-        account.times.add(time);
-        account.close_gaps(thread, time);
-        self.threads[thread].record(account, thread, input, sequence.count(), peek.dropped, time);
+        if let Some((first, last)) = stretch.span.0 {
+            account.times.add(first);
+            account.times.add(last);
+        }
+        account.close_gaps(thread, stretch.first_time);
+        self.threads[thread].stretch(account, thread, input, counts, stretch);
+        true
     }
 
     #[inline]
@@ -392,39 +411,48 @@ impl Pass {
 }
 
 impl ThreadState {
-    #[inline]
-    fn record(
+    fn stretch(
         &mut self,
         account: &mut Account,
         thread: usize,
         input: u32,
-        count: u64,
-        dropped: u64,
-        time: u64,
+        (first, last): (u64, u64),
+        stretch: &Stretch,
     ) {
-        self.records += 1;
-        self.times = (self.times.0.min(time), self.times.1.max(time));
-        if !self.seen.insert(count) {
-            self.repeated.insert(count);
-            account.repeated += 1;
+        self.records += stretch.records;
+        let (lowest, highest) = stretch.times;
+        self.times = (self.times.0.min(lowest), self.times.1.max(highest));
+        for count in first..=last {
+            if !self.seen.insert(count) {
+                self.repeated.insert(count);
+                account.repeated += 1;
+            }
+            // A log repeats itself rarely.
+            if self.seen.extend(count + 1, last + 1) {
+                break;
+            }
         }
-        let dropped = dropped.min(count);
+        let dropped = stretch.dropped.min(first);
         if dropped > 0 {
-            self.dropped.insert_range(count - dropped, count);
+            self.dropped.insert_range(first - dropped, first);
         }
         let gaps = account.gaps_so_far();
-        if let Some(last) = self.last
-            && last.input == input
-            && last.count + 1 + dropped < count
+        if let Some(before) = self.last
+            && before.input == input
+            && before.count + 1 + dropped < first
         {
             let hole = Hole {
                 thread,
-                from: last.count + 1,
-                to: count - dropped,
+                from: before.count + 1,
+                to: first - dropped,
             };
-            account.add_hole(hole, last.gaps);
+            account.add_hole(hole, before.gaps);
         }
-        self.last = Some(Last { input, count, gaps });
+        self.last = Some(Last {
+            input,
+            count: last,
+            gaps,
+        });
     }
 
     /// The counts that are here or were dropped.

@@ -17,6 +17,8 @@ use std::sync::Arc;
 const FEW: usize = 16;
 /// Call sites whose look-ups are at hand: a power of two.
 const SITES: usize = 1024;
+/// Threads whose names are at hand: likewise.
+const THREADS: usize = 64;
 /// Formats given in records, and strings read from images, that are remembered.
 const REMEMBERED: usize = 1 << 16;
 
@@ -59,7 +61,7 @@ pub struct Resolver<'t> {
     found: HashMap<(Magic, Svma, Option<Run>), Option<Arc<Known>>>,
     inline: HashMap<Vec<u8>, Arc<Known>>,
     sites: Vec<Option<Site<'t>>>,
-    thread: Option<Names<'t>>,
+    threads: Vec<Option<Names<'t>>>,
     nothing: Arc<Known>,
     /// Images of which no preamble tells, as far as they could be found.
     identified: HashMap<Magic, Image>,
@@ -90,7 +92,7 @@ impl Known {
     }
 }
 
-/// All that the thread of the last record was.
+/// All that the thread of a record was.
 #[derive(Clone, Copy, Debug)]
 struct Names<'t> {
     key: (Run, ThreadNumber),
@@ -122,7 +124,7 @@ pub struct Resolved<'a> {
     /// Where the record stands.
     pub place: Place,
     /// The record.
-    pub data: Data<'a>,
+    pub data: &'a Data<'a>,
     /// The format string.
     pub format: Text<'a>,
     /// The source file.
@@ -159,7 +161,7 @@ impl<'t> Resolver<'t> {
             found: HashMap::new(),
             inline: HashMap::new(),
             sites: vec![None; SITES],
-            thread: None,
+            threads: vec![None; THREADS],
             nothing: Known::new(b"", Provenance::Missing),
             identified: HashMap::new(),
             biases: HashMap::new(),
@@ -173,7 +175,7 @@ impl<'t> Resolver<'t> {
 
     /// What a record's numbers stand for.
     #[inline]
-    pub fn resolve<'a>(&'a mut self, data: &Data<'a>, place: Place) -> Resolved<'a> {
+    pub fn resolve<'a>(&'a mut self, data: &'a Data<'a>, place: Place) -> Resolved<'a> {
         let slot = self.site(data);
         let thread = self.thread(data, place);
         let Some(site) = &self.sites[slot] else {
@@ -183,7 +185,7 @@ impl<'t> Resolver<'t> {
         let file = site.file.as_deref().unwrap_or(&self.nothing);
         Resolved {
             place,
-            data: *data,
+            data,
             format: format.text(),
             file: file.text(),
             image: site.image,
@@ -335,11 +337,12 @@ impl<'t> Resolver<'t> {
     #[inline]
     fn thread(&mut self, data: &Data<'_>, place: Place) -> Option<&'t Thread> {
         let key = (data.run?, data.sequence?.number());
-        let names = match self.thread {
-            Some(last) if last.key == key => last.names,
+        let slot = &mut self.threads[key.1.0 as usize % THREADS];
+        let names = match slot {
+            Some(known) if known.key == key => known.names,
             _ => {
                 let names = self.tables.names_of(key.0, key.1);
-                self.thread = Some(Names { key, names });
+                *slot = Some(Names { key, names });
                 names
             }
         };
@@ -438,6 +441,18 @@ impl Known {
 }
 
 impl Resolved<'_> {
+    /// Whether the log itself tells all that the record refers to, but for its
+    /// backtrace.
+    #[inline]
+    pub fn is_complete(&self) -> bool {
+        let is_told = |text: &Text<'_>| text.provenance == Provenance::Logged;
+        let data = self.data;
+        (data.format.is_none() || is_told(&self.format))
+            && (data.file.is_none() || is_told(&self.file))
+            && (data.magic.is_none() || self.image.is_some())
+            && (data.sequence.is_none() || self.thread.is_some())
+    }
+
     /// Appends the message: the arguments in their format, else the arguments as
     /// they are after the address of the format that is missing.
     #[inline]

@@ -2,7 +2,6 @@
 //! files into one. Frames are copied byte for byte; what is added is frames too.
 
 use crate::framing;
-use crate::glance::Glance;
 use crate::images::Images;
 use crate::input::{Error, Input};
 use crate::item::{FrameItem, Item, Items};
@@ -12,7 +11,7 @@ use crate::suspect::run_of;
 use crate::tables::StringLookup;
 use crate::unmask;
 use logdef_wire::msgpack::{Encoder, OutOfRoom};
-use logdef_wire::record::{Note, NoteKind, Preamble, StringLogdef};
+use logdef_wire::record::{Glance, Note, NoteKind, Preamble, StringLogdef};
 use logdef_wire::{Magic, Record, Run, Svma, Tag};
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -8,6 +8,7 @@ use crate::window::Window;
 use logdef_wire::frame::{self, Header};
 use memchr::memmem::Finder;
 use std::io;
+use std::ops::Add;
 
 /// Bodies up to this long are summed directly; longer ones from checkpoints.
 const DIRECT: usize = 1024;
@@ -48,6 +49,17 @@ pub struct Work {
     pub summed: u64,
 }
 
+impl Add for Work {
+    type Output = Work;
+
+    fn add(self, other: Work) -> Work {
+        Work {
+            candidates: self.candidates + other.candidates,
+            summed: self.summed + other.summed,
+        }
+    }
+}
+
 /// Looks for frames in a window over an input.
 #[derive(Debug)]
 pub(crate) struct Scanner<'i> {
@@ -55,6 +67,9 @@ pub(crate) struct Scanner<'i> {
     checkpoints: Checkpoints,
     pattern: Finder<'static>,
     work: Work,
+    /// Bodies that are longer are not looked at.
+    longest: usize,
+    passed_over: bool,
 }
 
 impl<'i> Scanner<'i> {
@@ -64,7 +79,29 @@ impl<'i> Scanner<'i> {
             checkpoints: Checkpoints::default(),
             pattern: Finder::new(&[0xc1, 0xce]),
             work: Work::default(),
+            longest: frame::MAX_BODY,
+            passed_over: false,
         }
+    }
+
+    /// A scanner that needs little memory, and says so where it passes over what may
+    /// be a frame of more than `longest` bytes.
+    pub(crate) fn sparing(window: Window<'i>, longest: usize) -> Self {
+        Scanner {
+            longest,
+            ..Scanner::new(window)
+        }
+    }
+
+    /// Whether so many bytes are too many to look at.
+    pub(crate) fn passes_over(&mut self, len: usize) -> bool {
+        self.passed_over |= len > self.longest;
+        len > self.longest
+    }
+
+    /// Whether it has passed over what may be a frame.
+    pub(crate) fn has_passed_over(&self) -> bool {
+        self.passed_over
     }
 
     pub(crate) fn work(&self) -> Work {
@@ -101,6 +138,9 @@ impl<'i> Scanner<'i> {
             return Ok(None);
         }
         self.work.candidates += 1;
+        if self.passes_over(header.body_len) {
+            return Ok(None);
+        }
         let bytes = self.window.ensure(keep, at, header.frame_len())?;
         let Some(body) = bytes.get(header.len..header.frame_len()) else {
             return Ok(None);
@@ -188,7 +228,8 @@ fn up_to(bytes: &[u8], len: u64) -> &[u8] {
     &bytes[..bytes.len().min(usize::try_from(len).unwrap_or(usize::MAX))]
 }
 
-fn is_zero(bytes: &[u8]) -> bool {
+/// Whether all bytes are zero.
+pub(crate) fn is_zero(bytes: &[u8]) -> bool {
     bytes.iter().fold(0, |all, byte| all | byte) == 0
 }
 

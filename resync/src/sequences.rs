@@ -31,6 +31,24 @@ impl Intervals {
         self.insert_slowly(count)
     }
 
+    /// Adds the counts from `start` to `end` exclusive that are not in yet; `false`,
+    /// and perhaps none added, if they do not all continue the set.
+    pub(crate) fn extend(&mut self, start: u64, end: u64) -> bool {
+        let Some((_, last)) = &mut self.current else {
+            return false;
+        };
+        let is_free = *last == start
+            && self
+                .ends
+                .range(start..)
+                .next()
+                .is_none_or(|(next, _)| *next >= end);
+        if is_free {
+            *last = end;
+        }
+        is_free
+    }
+
     fn insert_slowly(&mut self, count: u64) -> bool {
         self.settle();
         let before = self.ends.range(..=count).next_back();
@@ -142,7 +160,13 @@ mod tests {
                     0 => state >> 33 & 31,
                     _ => count + 1,
                 };
-                if step % 13 == 12 {
+                if step % 17 == 16 {
+                    let is_new = (count..count + 3).all(|count| !slow.contains(&count));
+                    if fast.extend(count, count + 3) {
+                        assert!(is_new, "{count}");
+                        slow.extend(count..count + 3);
+                    }
+                } else if step % 13 == 12 {
                     fast.insert_range(count, count + 4);
                     slow.extend(count..count + 4);
                 } else {

@@ -2,9 +2,8 @@
 //! images, modules, runs. Filled from logdefs wherever they stand, asked by key.
 //! A logdef is never applied to a run that it contradicts; memory has a bound.
 
-use crate::glance::Glance;
 use crate::images::LogCall;
-use logdef_wire::record::{BacktraceLogdef, Module, Preamble, StringLogdef, ThreadLogdef};
+use logdef_wire::record::{BacktraceLogdef, Glance, Module, Preamble, StringLogdef, ThreadLogdef};
 use logdef_wire::{Array, Avma, Magic, Record, Run, Svma, ThreadNumber, Value};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -25,6 +24,8 @@ const IMAGES: usize = 256;
 const CALLERS: usize = 64;
 /// Addresses of a backtrace among which the one in the code that logged is.
 const INNERMOST: usize = 3;
+/// Entries of one key that one which comes late may have to be put before.
+const BACK: usize = 1 << 12;
 
 /// Where a frame stands: which input, and the offset in it.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -365,6 +366,53 @@ impl Tables {
         &self.conflicts
     }
 
+    /// Whether all logdefs were taken in and none contradicts another.
+    pub fn is_whole(&self) -> bool {
+        self.refused == 0 && self.conflicts.is_empty()
+    }
+
+    /// Whether a record defines nothing that is not known already.
+    pub fn knows(&self, record: &Record<'_>, place: Place) -> bool {
+        match record {
+            Record::Preamble(preamble) => self.knows_preamble(preamble),
+            Record::StringLogdef(logdef) => {
+                let (Some(magic), Some(address), Some(string)) =
+                    (logdef.magic, logdef.address, logdef.string)
+                else {
+                    return true;
+                };
+                let variants = self.strings.get(&(magic, address));
+                variants.is_some_and(|variants| match &variants[..] {
+                    [only] => *self.texts[Tables::index(only.id)] == *string,
+                    _ => false,
+                })
+            }
+            Record::BacktraceLogdef(logdef) => {
+                let (Some(run), Some(address)) = (logdef.run, logdef.address) else {
+                    return true;
+                };
+                let known = self.backtraces.get(&(run, address));
+                known.and_then(|known| before(known, place)) == Some(&BacktraceEntry::of(logdef))
+            }
+            Record::ThreadLogdef(logdef) => {
+                let (Some(run), Some(number)) = (logdef.run, logdef.number) else {
+                    return true;
+                };
+                before(self.names_of(run, number), place) == Some(&Thread::of(logdef))
+            }
+            Record::Module(module) => {
+                let (Some(run), Some(start)) = (module.run, module.start) else {
+                    return true;
+                };
+                let time = module.time.unwrap_or(0);
+                let key = (start, time, module.unloaded.unwrap_or(false));
+                let known = self.modules.get(&run);
+                known.is_some_and(|known| known.contains_key(&key))
+            }
+            _ => true,
+        }
+    }
+
     /// Logdefs that were not taken in because the tables are full.
     pub fn refused(&self) -> u64 {
         self.refused
@@ -476,27 +524,12 @@ impl Tables {
         let (Some(run), Some(address)) = (logdef.run, logdef.address) else {
             return;
         };
-        let entry = BacktraceEntry {
-            fname: owned(logdef.fname),
-            fbase: logdef.fbase,
-            sname: owned(logdef.sname),
-            saddr: logdef.saddr,
-            build_id: owned(logdef.build_id),
-            load_bias: logdef.load_bias,
-        };
-        let known = self.backtraces.get(&(run, address));
-        if known
-            .and_then(|known| known.last())
-            .is_some_and(|(_, last)| *last == entry)
-        {
-            return;
-        }
         let bytes = logdef.fname.map_or(0, <[u8]>::len) + logdef.sname.map_or(0, <[u8]>::len);
-        if self.room(bytes) {
-            self.backtraces
-                .entry((run, address))
-                .or_default()
-                .push((place, entry));
+        let entry = BacktraceEntry::of(logdef);
+        let known = self.backtraces.get(&(run, address));
+        if known.and_then(|known| before(known, place)) != Some(&entry) && self.room(bytes) {
+            let known = self.backtraces.entry((run, address)).or_default();
+            self.refused += u64::from(!insert(known, place, entry));
         }
     }
 
@@ -504,24 +537,25 @@ impl Tables {
         let (Some(run), Some(number)) = (logdef.run, logdef.number) else {
             return;
         };
-        let thread = Thread {
-            tid: logdef.tid,
-            thread: logdef.thread,
-            name: owned(logdef.name),
-        };
-        let known = self.threads.get(&(run, number));
-        if known
-            .and_then(|known| known.last())
-            .is_some_and(|(_, last)| *last == thread)
+        let thread = Thread::of(logdef);
+        if before(self.names_of(run, number), place) != Some(&thread)
+            && self.room(logdef.name.map_or(0, <[u8]>::len))
         {
-            return;
+            let known = self.threads.entry((run, number)).or_default();
+            self.refused += u64::from(!insert(known, place, thread));
         }
-        if self.room(logdef.name.map_or(0, <[u8]>::len)) {
-            self.threads
-                .entry((run, number))
-                .or_default()
-                .push((place, thread));
-        }
+    }
+
+    fn knows_preamble(&self, preamble: &Preamble<'_>) -> bool {
+        let Some(run) = preamble.run.and_then(|run| self.runs.get(&run)) else {
+            return false;
+        };
+        preamble.magic.is_none_or(|magic| {
+            let bias = preamble.run.zip(preamble.load_bias);
+            run.images.contains(&magic)
+                && self.images.contains_key(&magic)
+                && bias.is_none_or(|(run, _)| self.biases.contains_key(&(run, magic)))
+        })
     }
 
     fn add_preamble(&mut self, preamble: &Preamble<'_>) {
@@ -610,6 +644,29 @@ impl ModuleEntry {
     }
 }
 
+impl BacktraceEntry {
+    fn of(logdef: &BacktraceLogdef<'_>) -> BacktraceEntry {
+        BacktraceEntry {
+            fname: owned(logdef.fname),
+            fbase: logdef.fbase,
+            sname: owned(logdef.sname),
+            saddr: logdef.saddr,
+            build_id: owned(logdef.build_id),
+            load_bias: logdef.load_bias,
+        }
+    }
+}
+
+impl Thread {
+    fn of(logdef: &ThreadLogdef<'_>) -> Thread {
+        Thread {
+            tid: logdef.tid,
+            thread: logdef.thread,
+            name: owned(logdef.name),
+        }
+    }
+}
+
 impl Image {
     fn of_preamble(preamble: &Preamble<'_>) -> Image {
         Image {
@@ -624,6 +681,23 @@ impl Image {
 
 fn owned(bytes: Option<&[u8]>) -> Option<Vec<u8>> {
     bytes.map(<[u8]>::to_vec)
+}
+
+/// The last entry before a place, in whichever input.
+fn before<T>(entries: &[(Place, T)], place: Place) -> Option<&T> {
+    let before = entries.partition_point(|(other, _)| *other < place);
+    Some(&entries[before.checked_sub(1)?].1)
+}
+
+/// Puts an entry where its place belongs; `false` if that is too far back. Logdefs
+/// come in the order they stand, or nearly so.
+fn insert<T>(entries: &mut Vec<(Place, T)>, place: Place, value: T) -> bool {
+    let at = entries.partition_point(|(other, _)| *other < place);
+    let is_near = entries.len() - at <= BACK;
+    if is_near {
+        entries.insert(at, (place, value));
+    }
+    is_near
 }
 
 /// The latest entry before a place in the same input, else the first.

@@ -159,7 +159,7 @@ impl<W: io::Write> Exporter<W> {
             self.log(time, thread, &text)?;
         }
         if instant || perfetto {
-            let ended = self.spans.follow(&record.data, &message);
+            let ended = self.spans.follow(record.data, &message);
             let at = At {
                 time,
                 thread,

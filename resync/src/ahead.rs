@@ -1,0 +1,212 @@
+//! A merge that runs ahead of whoever looks at what it gives: on another core if
+//! there is one. What it gives comes in batches, short ones first, so that the first
+//! record need not wait for the thousandth.
+
+use crate::account::Account;
+use crate::input::Error;
+use crate::merge::{Event, Merge, MergedFrame};
+use crate::tables::Place;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+
+/// Events of one batch, and bytes, at most or nearly so.
+const EVENTS: usize = 512;
+const BYTES: usize = 128 << 10;
+/// Batches that are ready and not looked at.
+const READY: usize = 4;
+
+/// Events that follow each other.
+#[derive(Debug, Default)]
+pub struct Batch<'i> {
+    accounts: &'i [Account],
+    entries: Vec<Entry>,
+    /// The frames, each with its unmasked body behind it if it was masked.
+    bytes: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    place: Place,
+    lane: u32,
+    conflict: bool,
+    /// The frame and the body in the batch's bytes; of a gap, nothing.
+    frame: (u32, u32),
+    body: (u32, u32),
+}
+
+impl<'i> Batch<'i> {
+    /// The events in order.
+    pub fn events(&self) -> impl Iterator<Item = Event<'_>> {
+        self.entries.iter().filter_map(|entry| {
+            let slice = |(start, end): (u32, u32)| &self.bytes[start as usize..end as usize];
+            if entry.body.0 == entry.body.1 {
+                let input = entry.place.input;
+                let gap = self
+                    .accounts
+                    .get(input as usize)?
+                    .gap_at(entry.place.offset)?;
+                return Some(Event::Gap(input, gap));
+            }
+            Some(Event::Frame(MergedFrame {
+                place: entry.place,
+                bytes: slice(entry.frame),
+                body: slice(entry.body),
+                lane: entry.lane,
+                conflict: entry.conflict,
+            }))
+        })
+    }
+
+    /// Takes in up to `events` more; `false` if the merge is at its end.
+    fn fill(&mut self, merge: &mut Merge<'i>, events: usize) -> Result<bool, Error> {
+        self.accounts = merge.accounts();
+        self.entries.clear();
+        self.bytes.clear();
+        while self.entries.len() < events && self.bytes.len() < BYTES {
+            let entry = match merge.next()? {
+                None => return Ok(false),
+                Some(Event::Gap(input, report)) => Entry {
+                    place: Place {
+                        input,
+                        offset: report.gap.offset,
+                    },
+                    lane: 0,
+                    conflict: false,
+                    frame: (0, 0),
+                    body: (0, 0),
+                },
+                Some(Event::Frame(frame)) => {
+                    let start = self.bytes.len() as u32;
+                    self.bytes.extend_from_slice(frame.bytes);
+                    let end = self.bytes.len() as u32;
+                    if !frame.bytes.ends_with(frame.body) {
+                        self.bytes.extend_from_slice(frame.body);
+                    }
+                    let body_end = self.bytes.len() as u32;
+                    Entry {
+                        place: frame.place,
+                        lane: frame.lane,
+                        conflict: frame.conflict,
+                        frame: (start, end),
+                        body: (body_end - frame.body.len() as u32, body_end),
+                    }
+                }
+            };
+            self.entries.push(entry);
+        }
+        Ok(true)
+    }
+}
+
+/// Gives what a merge gives.
+#[derive(Debug)]
+pub struct Ahead<'i> {
+    source: Source<'i>,
+    batch: Batch<'i>,
+    events: usize,
+    is_astray: bool,
+}
+
+#[derive(Debug)]
+enum Source<'i> {
+    /// The merge itself.
+    Here(Box<Merge<'i>>),
+    /// Where it arrives, and where what is done with goes back to.
+    There(Receiver<Arrival<'i>>, SyncSender<Batch<'i>>),
+    Ended,
+}
+
+/// A batch; with the last one, whether the merge is astray.
+type Arrival<'i> = Result<(Batch<'i>, Option<bool>), Error>;
+
+impl<'i> Ahead<'i> {
+    /// Lets a merge run while `with` looks at what it gives: on a core of its own, if
+    /// `cores` are more than one.
+    ///
+    /// ```
+    /// use logdef_resync::{Ahead, Input, Merge, MergeOptions, Recovery};
+    ///
+    /// let inputs = [Input::from_bytes("empty", Vec::new())];
+    /// let recovery = Recovery::of(&inputs)?;
+    /// let merge = Merge::new(&inputs, &recovery, MergeOptions::default());
+    /// let events = Ahead::run(merge, 2, |ahead| {
+    ///     let mut events = 0;
+    ///     while let Some(batch) = ahead.next()? {
+    ///         events += batch.events().count();
+    ///     }
+    ///     Ok::<_, logdef_resync::Error>(events)
+    /// })?;
+    /// assert_eq!(events, 0);
+    /// # Ok::<(), logdef_resync::Error>(())
+    /// ```
+    pub fn run<T>(merge: Merge<'i>, cores: usize, with: impl FnOnce(&mut Ahead<'i>) -> T) -> T {
+        if cores < 2 {
+            return with(&mut Ahead::of(Source::Here(Box::new(merge))));
+        }
+        thread::scope(|scope| {
+            let (sender, receiver) = sync_channel(READY);
+            let (back, spare) = sync_channel(READY + 2);
+            scope.spawn(move || send(merge, &sender, &spare));
+            // When it is dropped nobody receives, and the sender ends.
+            with(&mut Ahead::of(Source::There(receiver, back)))
+        })
+    }
+
+    fn of(source: Source<'i>) -> Self {
+        Ahead {
+            source,
+            batch: Batch::default(),
+            events: 1,
+            is_astray: false,
+        }
+    }
+
+    /// The next events, `None` at the end.
+    #[allow(clippy::should_implement_trait)]
+    pub fn next(&mut self) -> Result<Option<&Batch<'i>>, Error> {
+        let ended = match &mut self.source {
+            Source::Ended => return Ok(None),
+            Source::Here(merge) => {
+                let goes_on = self.batch.fill(merge, self.events)?;
+                self.events = (2 * self.events).min(EVENTS);
+                (!goes_on).then(|| merge.is_astray())
+            }
+            Source::There(receiver, back) => {
+                // Where it is not wanted back it is dropped.
+                let _ = back.try_send(std::mem::take(&mut self.batch));
+                match receiver.recv() {
+                    Ok(arrival) => {
+                        let (batch, ended) = arrival?;
+                        self.batch = batch;
+                        ended
+                    }
+                    Err(_) => return Ok(None),
+                }
+            }
+        };
+        if let Some(is_astray) = ended {
+            self.is_astray = is_astray;
+            self.source = Source::Ended;
+        }
+        Ok(Some(&self.batch))
+    }
+
+    /// Whether the merge ended [astray](Merge::is_astray).
+    pub fn is_astray(&self) -> bool {
+        self.is_astray
+    }
+}
+
+fn send<'i>(mut merge: Merge<'i>, sender: &SyncSender<Arrival<'i>>, spare: &Receiver<Batch<'i>>) {
+    let mut events = 1;
+    loop {
+        let mut batch = spare.try_recv().unwrap_or_default();
+        let arrival = batch.fill(&mut merge, events);
+        let ended = matches!(arrival, Ok(false) | Err(_));
+        let arrival = arrival.map(|goes_on| (batch, (!goes_on).then(|| merge.is_astray())));
+        if sender.send(arrival).is_err() || ended {
+            return;
+        }
+        events = (2 * events).min(EVENTS);
+    }
+}

@@ -1,0 +1,268 @@
+//! A first look at a log that costs next to nothing: at the heads of its chunks,
+//! each of which tells where the next one is. A log of one run whose chunks stand one
+//! behind the other can be merged from this alone, and the first record shown before
+//! the rest was read.
+//!
+//! ```text
+//! head          head      head
+//! |# # ........ |# # .... |# # ........ 00000|    #  preamble, logdefs, first record
+//!  size ------->^ size -->^ size ----------->^    .  not looked at
+//! ```
+//!
+//! What a survey takes for granted is checked when the records are read: see
+//! [`Merge::along`](crate::Merge::along).
+
+use crate::input::{Error, Input};
+use crate::item::{Item, Items};
+use crate::lane::{Lane, LaneThread, ThreadKey};
+use crate::scan::is_zero;
+use crate::suspect::run_of;
+use crate::tables::{self, Place, Tables};
+use crate::unmask;
+use logdef_wire::record::Peek;
+use logdef_wire::{Record, Run};
+use std::collections::HashMap;
+use std::ops::{Range, RangeInclusive};
+
+/// Bytes that are read of each head at a time.
+const HEAD: usize = 4 << 10;
+/// Frames that may stand before the first data record of a chunk.
+const FRAMES: usize = 256;
+/// Zeros outside chunks that are looked at, in steps.
+const UNUSED: u64 = 128 << 20;
+const STEP: u64 = 256 << 10;
+/// Chunks of one log.
+const CHUNKS: usize = 1 << 18;
+/// A chunk stands at a multiple of its size, so behind a smaller one bytes may be
+/// left out: those up to one of these multiples.
+const ALIGNMENTS: RangeInclusive<u32> = 12..=22;
+
+/// What the heads of the chunks say of a log. Most logs that no one has damaged,
+/// joined or cut have one.
+///
+/// ```
+/// use logdef_resync::{Input, Survey};
+///
+/// let input = Input::from_bytes("noise", b"no log at all".to_vec());
+/// assert!(Survey::of(&input)?.is_none());
+/// # Ok::<(), logdef_resync::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Survey {
+    /// The one run.
+    pub(crate) run: Run,
+    /// A lane for each chunk, in the order of the bytes.
+    pub(crate) lanes: Vec<Lane>,
+    /// The count that each lane's thread had reached before.
+    pub(crate) begins: Vec<u64>,
+    /// The lane in which each lane's thread goes on.
+    pub(crate) next: Vec<Option<u32>>,
+    /// The lanes that threads begin in, and those without a record.
+    pub(crate) first: Vec<u32>,
+    tables: Tables,
+}
+
+/// The head of a chunk.
+struct Head {
+    run: Run,
+    chunk: u64,
+    first: Option<LaneThread>,
+    /// The count that its thread had reached before, dropped records included.
+    begins: u64,
+}
+
+impl Survey {
+    /// Looks at the heads of an input. `None` if it is not one run in chunks from its
+    /// first byte to its last.
+    pub fn of(input: &Input) -> Result<Option<Survey>, Error> {
+        let mut tables = Tables::new(tables::DEFAULT_MEMORY);
+        let mut lanes: Vec<Lane> = Vec::new();
+        let mut begins = Vec::new();
+        let mut budget = UNUSED;
+        let mut run = None;
+        let mut at = Some(0);
+        while let Some(start) = at {
+            let Some(head) = head(input, start, &mut tables)? else {
+                return Ok(None);
+            };
+            if *run.get_or_insert(head.run) != head.run || lanes.len() >= CHUNKS {
+                return Ok(None);
+            }
+            let end = start.saturating_add(head.chunk);
+            at = next_chunk(input, end)?;
+            // What is left out is looked at: no chunk can hide in it.
+            if !is_unused(input, end..at.unwrap_or(u64::MAX), &mut budget)? {
+                return Ok(None);
+            }
+            begins.push(head.begins);
+            lanes.push(Lane {
+                input: 0,
+                start,
+                end: at.unwrap_or(u64::MAX),
+                key: head.first.as_ref().map_or(0, |first| first.first_time),
+                threads: head.first.into_iter().collect(),
+            });
+        }
+        let Some(run) = run.filter(|_| tables.is_whole()) else {
+            return Ok(None);
+        };
+        let Some((next, first)) = chain(&lanes) else {
+            return Ok(None);
+        };
+        let known = |lane: &Lane| {
+            let mut threads = lane.threads.iter();
+            threads.all(|thread| !tables.names_of(run, thread.key.1).is_empty())
+        };
+        Ok(lanes.iter().all(known).then_some(Survey {
+            run,
+            lanes,
+            begins,
+            next,
+            first,
+            tables,
+        }))
+    }
+
+    /// The logdefs that stand in the heads. Others come with the frames of a merge.
+    pub fn into_tables(&mut self) -> Tables {
+        std::mem::take(&mut self.tables)
+    }
+}
+
+/// The head of the chunk that is opened at an offset, if one is.
+fn head(input: &Input, start: u64, tables: &mut Tables) -> Result<Option<Head>, Error> {
+    let mut items = Items::range_with_step(input, start..u64::MAX, HEAD);
+    let mut head: Option<Head> = None;
+    let mut scratch = Vec::new();
+    for _ in 0..FRAMES {
+        let frame = match items.next()? {
+            Some(Item::Frame(frame)) => frame,
+            _ => break,
+        };
+        if head
+            .as_ref()
+            .is_some_and(|head| frame.offset - start >= head.chunk)
+        {
+            break;
+        }
+        let Ok(record) = unmask::decode(frame.body, &mut scratch) else {
+            return Ok(None);
+        };
+        match (&record, &mut head) {
+            (Record::Preamble(preamble), None) => {
+                let (Some(run), Some(chunk @ 1..)) = (preamble.run, preamble.chunk) else {
+                    return Ok(None);
+                };
+                head = Some(Head {
+                    run,
+                    chunk,
+                    first: None,
+                    begins: 0,
+                });
+            }
+            (_, None) => return Ok(None),
+            (Record::Data(data), Some(head)) => {
+                let Peek {
+                    glance, dropped, ..
+                } = Peek::from(data);
+                let (Some(run), Some(sequence)) = (glance.run, glance.sequence) else {
+                    return Ok(None);
+                };
+                let time = glance.time.unwrap_or(0);
+                let first = LaneThread {
+                    key: (run, sequence.number()),
+                    first: sequence.count(),
+                    last: sequence.count(),
+                    first_time: time,
+                    last_time: time,
+                    floor: 0,
+                };
+                return Ok((run == head.run).then_some(Head {
+                    first: Some(first),
+                    begins: sequence.count().saturating_sub(dropped),
+                    ..*head
+                }));
+            }
+            (record, Some(head)) if run_of(record).is_some_and(|run| run != head.run) => {
+                return Ok(None);
+            }
+            _ => {}
+        }
+        let place = Place {
+            input: 0,
+            offset: frame.offset,
+        };
+        tables.add(&record, place);
+    }
+    Ok(head)
+}
+
+/// Where the chunk behind `end` starts.
+fn next_chunk(input: &Input, end: u64) -> Result<Option<u64>, Error> {
+    let mut last = None;
+    for alignment in ALIGNMENTS {
+        let at = match alignment {
+            12 => end,
+            _ => end.checked_next_multiple_of(1 << alignment).unwrap_or(end),
+        };
+        if at >= input.len() || last == Some(at) {
+            continue;
+        }
+        last = Some(at);
+        let mut bytes = [0];
+        let read = input.read_at(&mut bytes, at);
+        read.map_err(|cause| Error::new(input.name(), cause))?;
+        if bytes != [0] {
+            return Ok(Some(at));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether there are nothing but zeros in a range, and no more of them than `budget`
+/// allows to look at.
+fn is_unused(input: &Input, range: Range<u64>, budget: &mut u64) -> Result<bool, Error> {
+    let mut at = range.start;
+    let end = range.end.min(input.len());
+    let mut buffer = vec![0; STEP.min(end.saturating_sub(at)) as usize];
+    while at < end && *budget > 0 {
+        let len = (end - at).min(STEP) as usize;
+        let read = input.read_at(&mut buffer[..len], at);
+        let read = read.map_err(|cause| Error::new(input.name(), cause))?;
+        if !is_zero(&buffer[..read]) {
+            return Ok(false);
+        }
+        if read == 0 {
+            break;
+        }
+        at += read as u64;
+        *budget = budget.saturating_sub(read as u64);
+    }
+    Ok(*budget > 0)
+}
+
+/// How each thread goes from lane to lane: the next of each, and the first ones.
+/// `None` if counts do not go up with offsets.
+#[allow(clippy::type_complexity)]
+fn chain(lanes: &[Lane]) -> Option<(Vec<Option<u32>>, Vec<u32>)> {
+    let mut next = vec![None; lanes.len()];
+    let mut first = Vec::new();
+    let mut last: HashMap<ThreadKey, u32> = HashMap::new();
+    for (index, lane) in lanes.iter().enumerate() {
+        let index = index as u32;
+        let Some(thread) = lane.threads.first() else {
+            first.push(index);
+            continue;
+        };
+        match last.insert(thread.key, index) {
+            None => first.push(index),
+            Some(before) => {
+                if lanes[before as usize].threads[0].first >= thread.first {
+                    return None;
+                }
+                next[before as usize] = Some(index);
+            }
+        }
+    }
+    Some((next, first))
+}

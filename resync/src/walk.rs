@@ -1,0 +1,358 @@
+//! The walk over an input that a pass is made from, on as many cores as there are.
+//! What it reports is short where a log is clean: records of one thread that follow
+//! each other are one *stretch*. Says what stands where; what that means for a
+//! thread or a loss is the pass's business.
+//!
+//! Several walkers begin in the middle, each at the first frame behind a seam:
+//!
+//! ```text
+//! walker 0 |-------------------->|
+//! walker 1                    seam  |------------------>|
+//!                                   ^ began here, and walker 0 comes here too
+//! ```
+//!
+//! What a walker finds from a frame on does not depend on what lies before, but for
+//! the end of the chunk that it is in. So where one walk comes to the very offset
+//! that another began at, outside a chunk, the second is the rest of the first. Where
+//! it does not, since the second began inside a frame or a chunk, the first goes on
+//! by itself. The report is the same however many walkers there are.
+
+use crate::account::Times;
+use crate::gap::Gap;
+use crate::input::{Error, Input};
+use crate::item::{FrameItem, Item, Items};
+use crate::scan::Work;
+use logdef_wire::record::Peek;
+use logdef_wire::{Run, Sequence};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+
+/// Bytes between two seams: those of the largest chunks of our writers, which stand
+/// at multiples of their size. A walker reports one part at a time.
+const PART: u64 = 4 << 20;
+/// Steps of one part that are kept; a part of more is walked again, by whoever needs
+/// it.
+const STEPS: usize = 1 << 16;
+/// Bytes of bodies that are kept of one part.
+const BODIES: usize = 2 << 20;
+
+/// What stands next.
+#[derive(Debug)]
+pub(crate) enum Step<'w> {
+    /// Data records.
+    Stretch(Stretch),
+    /// A frame with any other record, with a backtrace, or with what is not as writers
+    /// put it.
+    Frame(FrameItem<'w>),
+    /// No frame.
+    Gap(Gap),
+}
+
+/// Data records of one thread whose counts go up by one, with nothing between. One
+/// without identity stands alone.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stretch {
+    /// Of the first frame.
+    pub(crate) offset: u64,
+    /// Of all frames.
+    pub(crate) bytes: u64,
+    pub(crate) records: u64,
+    pub(crate) run: Option<Run>,
+    /// Of the first.
+    pub(crate) sequence: Option<Sequence>,
+    /// Dropped before the first.
+    pub(crate) dropped: u64,
+    pub(crate) first_time: u64,
+    pub(crate) last_time: u64,
+    /// The lowest and the highest of all times, where no time counts as 0.
+    pub(crate) times: (u64, u64),
+    /// The same, where no time does not count.
+    pub(crate) span: Times,
+}
+
+/// Reports all of an input on up to `walkers` cores, in the order of its bytes; after
+/// each report `progress` is told how far it is. Returns the length, and the work.
+pub(crate) fn walk(
+    input: &Input,
+    walkers: usize,
+    visit: &mut impl FnMut(Step<'_>),
+    progress: &mut impl FnMut(u64),
+) -> Result<(u64, Work), Error> {
+    let parts = input.len().div_ceil(PART);
+    let walkers = walkers.min(parts as usize / 2);
+    let mut walk = Walk::new(input, State::default());
+    if walkers < 2 {
+        let mut seam = PART;
+        while walk.to(seam, visit)? {
+            seam = walk.items.offset().max(seam) + PART;
+            progress(walk.items.offset());
+        }
+        progress(walk.items.offset());
+        return Ok((walk.items.offset(), walk.work()));
+    }
+    let mut work = Work::default();
+    thread::scope(|scope| {
+        let begin = |walker: usize| {
+            let (sender, receiver) = sync_channel(1);
+            let indices = (walker as u64..parts).step_by(walkers);
+            scope.spawn(move || send_parts(input, indices, &sender));
+            receiver
+        };
+        let receivers: Vec<Receiver<_>> = (0..walkers).map(begin).collect();
+        for index in 0..parts {
+            // A walker that is gone has failed at something that comes up here too.
+            let part = receivers[index as usize % walkers].recv().ok();
+            let end = (index + 1) * PART;
+            if let Some(part) = part
+                && walk.to(part.begins, visit)?
+                && walk.state().joins(part.begins)
+            {
+                part.visit(visit);
+                work = work + part.work + walk.work();
+                walk = Walk::new(input, part.ends);
+            }
+            walk.to(end, visit)?;
+            progress(walk.items.offset());
+        }
+        // A file can have grown since its length was asked for.
+        while {
+            let seam = walk.items.offset() + PART;
+            walk.to(seam, visit)?
+        } {}
+        progress(walk.items.offset());
+        Ok((walk.items.offset(), work + walk.work()))
+    })
+}
+
+/// All that a walk must know of what lies before it.
+#[derive(Clone, Copy, Debug, Default)]
+struct State {
+    at: u64,
+    /// Where the chunk ends that the walk is in.
+    chunk_end: u64,
+}
+
+impl State {
+    /// Whether a walk that begins at an offset and knows nothing goes on like this.
+    fn joins(self, begins: u64) -> bool {
+        self.at == begins && self.chunk_end <= begins
+    }
+}
+
+struct Walk<'i> {
+    items: Items<'i>,
+    stretch: Option<Stretch>,
+}
+
+impl<'i> Walk<'i> {
+    fn new(input: &'i Input, state: State) -> Self {
+        Walk {
+            items: Items::within_chunk(input, state.at, state.chunk_end),
+            stretch: None,
+        }
+    }
+
+    fn state(&self) -> State {
+        State {
+            at: self.items.offset(),
+            chunk_end: self.items.chunk_end(),
+        }
+    }
+
+    fn work(&self) -> Work {
+        self.items.work()
+    }
+
+    /// Reports what begins before `end`; `false` if the input ends there.
+    fn to(&mut self, end: u64, visit: &mut impl FnMut(Step<'_>)) -> Result<bool, Error> {
+        let mut goes_on = true;
+        while self.items.offset() < end && goes_on {
+            goes_on = self.step(visit)?;
+        }
+        if let Some(stretch) = self.stretch.take() {
+            visit(Step::Stretch(stretch));
+        }
+        Ok(goes_on)
+    }
+
+    #[inline]
+    fn step(&mut self, visit: &mut impl FnMut(Step<'_>)) -> Result<bool, Error> {
+        let chunk_end = self.items.chunk_end();
+        let Some(item) = self.items.next()? else {
+            return Ok(false);
+        };
+        let step = match item {
+            Item::Frame(frame) => match Peek::of(frame.body) {
+                Some(peek) if peek.backtrace.is_none() => {
+                    let stretch = self.stretch.as_mut();
+                    if stretch.is_some_and(|stretch| stretch.takes(&frame, &peek, chunk_end)) {
+                        return Ok(true);
+                    }
+                    let next = Stretch::of(&frame, &peek);
+                    if let Some(stretch) = self.stretch.replace(next) {
+                        visit(Step::Stretch(stretch));
+                    }
+                    return Ok(true);
+                }
+                _ => Step::Frame(frame),
+            },
+            Item::Gap(gap) => Step::Gap(gap),
+        };
+        if let Some(stretch) = self.stretch.take() {
+            visit(Step::Stretch(stretch));
+        }
+        visit(step);
+        Ok(true)
+    }
+}
+
+impl Stretch {
+    #[inline]
+    pub(crate) fn of(frame: &FrameItem<'_>, peek: &Peek<'_>) -> Stretch {
+        let glance = &peek.glance;
+        let time = glance.time.unwrap_or(0);
+        let mut span = Times::default();
+        span.add(time);
+        Stretch {
+            offset: frame.offset,
+            bytes: frame.bytes.len() as u64,
+            records: 1,
+            run: glance.run,
+            sequence: glance.sequence,
+            dropped: peek.dropped,
+            first_time: time,
+            last_time: time,
+            times: (time, time),
+            span,
+        }
+    }
+
+    /// Takes a record in that continues it, on the same side of the chunk's end.
+    #[inline]
+    fn takes(&mut self, frame: &FrameItem<'_>, peek: &Peek<'_>, chunk_end: u64) -> bool {
+        let glance = &peek.glance;
+        let (Some(first), Some(sequence)) = (self.sequence, glance.sequence) else {
+            return false;
+        };
+        let continues = glance.run == self.run
+            && sequence.0 == first.0.wrapping_add(self.records)
+            && sequence.number() == first.number()
+            && peek.dropped == 0
+            && self.run.is_some()
+            && !(self.offset < chunk_end && chunk_end <= frame.offset);
+        if continues {
+            let time = glance.time.unwrap_or(0);
+            self.bytes += frame.bytes.len() as u64;
+            self.records += 1;
+            self.last_time = time;
+            self.times = (self.times.0.min(time), self.times.1.max(time));
+            self.span.add(time);
+        }
+        continues
+    }
+}
+
+/// What a walker reports of what lies between two seams.
+struct Part {
+    /// Where it began: at the first frame behind the seam.
+    begins: u64,
+    ends: State,
+    steps: Vec<Kept>,
+    /// The frames in it, end to end.
+    frames: Vec<u8>,
+    work: Work,
+}
+
+/// A step that outlives the bytes it was made from.
+enum Kept {
+    Stretch(Stretch),
+    Frame { offset: u64, len: u32, body: u32 },
+    Gap(Gap),
+}
+
+impl Part {
+    /// Begins at the first frame from `seam` on, and reports what begins up to `end`,
+    /// or a part of that if it is much. Nothing if there is no frame, or one so long
+    /// that several walkers should not hold its like.
+    fn walk(input: &Input, seam: u64, end: u64) -> Result<Option<Part>, Error> {
+        let Some(items) = Items::from_first_frame(input, seam, end)? else {
+            return Ok(None);
+        };
+        let begins = items.offset();
+        let mut walk = Walk {
+            items,
+            stretch: None,
+        };
+        let (mut steps, mut frames) = (Vec::new(), Vec::new());
+        while walk.items.offset() < end && steps.len() < STEPS && frames.len() < BODIES {
+            let mut keep = |step: Step<'_>| {
+                steps.push(match step {
+                    Step::Stretch(stretch) => Kept::Stretch(stretch),
+                    Step::Gap(gap) => Kept::Gap(gap),
+                    Step::Frame(frame) => {
+                        frames.extend_from_slice(frame.bytes);
+                        Kept::Frame {
+                            offset: frame.offset,
+                            len: frame.bytes.len() as u32,
+                            body: frame.body.len() as u32,
+                        }
+                    }
+                });
+            };
+            if !walk.step(&mut keep)? {
+                break;
+            }
+        }
+        if walk.items.has_passed_over() {
+            return Ok(None);
+        }
+        steps.extend(walk.stretch.take().map(Kept::Stretch));
+        Ok(Some(Part {
+            begins,
+            ends: walk.state(),
+            work: walk.work(),
+            steps,
+            frames,
+        }))
+    }
+
+    fn visit(&self, visit: &mut impl FnMut(Step<'_>)) {
+        let mut frames = &self.frames[..];
+        for step in &self.steps {
+            visit(match step {
+                Kept::Stretch(stretch) => Step::Stretch(*stretch),
+                Kept::Gap(gap) => Step::Gap(*gap),
+                Kept::Frame { offset, len, body } => {
+                    let (bytes, rest) = frames.split_at(*len as usize);
+                    frames = rest;
+                    Step::Frame(FrameItem {
+                        offset: *offset,
+                        bytes,
+                        body: &bytes[(len - body) as usize..],
+                    })
+                }
+            });
+        }
+    }
+}
+
+/// Reports parts, in order, for as long as somebody wants them.
+fn send_parts(input: &Input, indices: impl Iterator<Item = u64>, sender: &SyncSender<Part>) {
+    for index in indices {
+        let part = match Part::walk(input, index * PART, (index + 1) * PART) {
+            Ok(Some(part)) => part,
+            // Nothing to begin at: one that joins nowhere.
+            Ok(None) => Part {
+                begins: 0,
+                ends: State::default(),
+                steps: Vec::new(),
+                frames: Vec::new(),
+                work: Work::default(),
+            },
+            Err(_) => return,
+        };
+        if sender.send(part).is_err() {
+            return;
+        }
+    }
+}

@@ -6,8 +6,9 @@ use std::io::Write;
 /// Appends bytes with everything escaped that is not plain text: control
 /// characters, line and paragraph separators, characters that change the
 /// direction of text, and bytes that are not UTF-8.
+#[inline]
 pub fn push(bytes: &[u8], out: &mut Vec<u8>) {
-    if bytes.iter().all(|byte| matches!(byte, 0x20..=0x7e)) {
+    if is_plain(bytes) {
         return out.extend_from_slice(bytes);
     }
     for chunk in bytes.utf8_chunks() {
@@ -19,6 +20,26 @@ pub fn push(bytes: &[u8], out: &mut Vec<u8>) {
             let _ = write!(out, "\\x{byte:02x}");
         }
     }
+}
+
+/// Escapes what `text` appends to `out`. Most texts are plain and stay where they
+/// were put.
+#[inline]
+pub fn push_with(out: &mut Vec<u8>, text: impl FnOnce(&mut Vec<u8>)) {
+    let start = out.len();
+    text(out);
+    if !is_plain(&out[start..]) {
+        let odd = out.split_off(start);
+        push(&odd, out);
+    }
+}
+
+/// Whether bytes are printable ASCII. Looks at all of them, which is quicker than to
+/// stop at the first that is not.
+#[inline]
+pub fn is_plain(bytes: &[u8]) -> bool {
+    let is_odd = |byte: &u8| byte.wrapping_sub(b' ') > b'~' - b' ';
+    !bytes.iter().fold(false, |odd, byte| odd | is_odd(byte))
 }
 
 fn push_char(c: char, out: &mut Vec<u8>) {

@@ -5,14 +5,11 @@ use crate::failure::Failure;
 use crate::filter::Filter;
 use crate::viewer::Viewer;
 use crate::{log, paths};
-use logdef_resync::{
-    Follow, Function, Glance, Image, Images, LocatedImages, News, Place, Resolver, Tables,
-};
-use logdef_wire::{Record, Svma, frame};
+use logdef_resync::{Follow, Glance, News, Place, Resolver, Tables};
+use logdef_wire::{Record, frame};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// How often the files are looked at.
@@ -47,7 +44,7 @@ pub fn run(args: &View) -> Result<ExitCode, Failure> {
     }
     loop {
         // Tables grow, so each round has a resolver of its own; images are kept.
-        let mut resolver = Resolver::new(&tables, Kept(&mut images));
+        let mut resolver = Resolver::new(&tables, &mut images);
         for record in arrived.drain(..) {
             let goes_on = viewer.frame(record.place, &record.body, &tables, &mut resolver)?;
             if goes_on.is_break() {
@@ -146,22 +143,4 @@ fn unmasked(body: &[u8]) -> Option<Vec<u8>> {
     let mut inner = vec![0; masked.body.map_or(0, <[u8]>::len)];
     let inner = masked.unmask(&mut inner)?;
     (!inner.is_empty()).then(|| inner.to_vec())
-}
-
-/// Images that outlive a resolver.
-#[derive(Debug)]
-struct Kept<'i>(&'i mut LocatedImages);
-
-impl Images for Kept<'_> {
-    fn string_at(&mut self, image: &Image, address: Svma) -> Option<Vec<u8>> {
-        self.0.string_at(image, address)
-    }
-
-    fn functions(&mut self, image: &Image, address: Svma, exact: bool) -> Arc<[Function]> {
-        self.0.functions(image, address, exact)
-    }
-
-    fn complaints(&mut self) -> Vec<String> {
-        self.0.complaints()
-    }
 }

@@ -19,7 +19,11 @@ impl Log {
     /// Opens the files, reads them once, and says on standard error which of
     /// them could not be read.
     pub fn open(source: &Source) -> Result<Log, Failure> {
-        let inputs = inputs(source)?;
+        Log::of(inputs(source)?)
+    }
+
+    /// Reads inputs that were opened.
+    pub fn of(inputs: Vec<Input>) -> Result<Log, Failure> {
         let total = inputs.iter().map(Input::len).sum();
         let mut progress = Progress::new(total);
         let options = logdef_resync::Options::default();
@@ -70,6 +74,11 @@ pub fn status(strict: bool, is_clean: bool) -> ExitCode {
         true => ExitCode::from(DAMAGED),
         false => ExitCode::SUCCESS,
     }
+}
+
+/// Cores to work on.
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// Opens the inputs; those that cannot be opened are named, and only if none

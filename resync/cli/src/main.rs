@@ -13,6 +13,7 @@ mod condition;
 mod destination;
 mod draw;
 mod dump;
+mod early;
 mod escape;
 mod export;
 mod failure;

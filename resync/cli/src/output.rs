@@ -1,7 +1,7 @@
 //! Standard output, in large pieces.
 
 use crate::failure::Failure;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 
 /// Bytes that are kept before they are written.
 const BATCH: usize = 64 << 10;
@@ -51,10 +51,5 @@ impl Output {
         self.buffer.clear();
         io::stdout().flush()?;
         Ok(())
-    }
-
-    /// Whether a person looks at it.
-    pub fn is_terminal(&self) -> bool {
-        io::stdout().is_terminal()
     }
 }

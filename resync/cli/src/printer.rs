@@ -70,7 +70,7 @@ impl Printer {
 
     #[inline]
     pub fn record(&mut self, record: &Resolved<'_>, stack: &[StackEntry], out: &mut Vec<u8>) {
-        if self.fold.is_some() && self.folds(&record.data, out) {
+        if self.fold.is_some() && self.folds(record.data, out) {
             return;
         }
         match self.form {

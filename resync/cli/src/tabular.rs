@@ -65,7 +65,7 @@ impl Writer {
 
     /// Puts what stands in a column into `self.escaped`.
     fn fill(&mut self, column: usize, record: &Resolved<'_>) {
-        let data = &record.data;
+        let data = record.data;
         let thread = record.thread;
         let cell = &mut self.cell;
         cell.clear();

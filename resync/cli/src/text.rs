@@ -53,7 +53,7 @@ impl Writer {
     /// `time LEVEL [thread] file:line: message`, and a line for each stack
     /// frame of its backtrace.
     pub fn record(&mut self, record: &Resolved<'_>, stack: &[StackEntry], out: &mut Vec<u8>) {
-        let data = &record.data;
+        let data = record.data;
         self.clock.push(data.time, record.run, out);
         out.push(b' ');
         self.level(data.level, out);
@@ -80,7 +80,7 @@ impl Writer {
 
     /// Everything that is known, a line for each.
     pub fn full(&mut self, record: &Resolved<'_>, stack: &[StackEntry], out: &mut Vec<u8>) {
-        let data = &record.data;
+        let data = record.data;
         self.clock.push(data.time, record.run, out);
         out.push(b' ');
         self.level(data.level, out);
@@ -170,16 +170,19 @@ impl Writer {
 
     /// Message, keys, and where the strings come from.
     fn rest(&mut self, record: &Resolved<'_>, out: &mut Vec<u8>) {
-        let data = &record.data;
+        let data = record.data;
         if let Some(dropped) = data.dropped {
             let _ = write!(out, "({dropped} dropped before) ");
         }
-        self.message.clear();
-        record.message(&mut self.message);
-        if data.kind.is_some() {
-            self.span(data, out);
+        match data.kind {
+            None => escape::push_with(out, |out| record.message(out)),
+            Some(_) => {
+                self.message.clear();
+                record.message(&mut self.message);
+                self.span(data, out);
+                escape::push(&self.message, out);
+            }
         }
-        escape::push(&self.message, out);
         if let Some(keys) = data.keys {
             for (key, value) in keys.iter() {
                 out.push(b' ');

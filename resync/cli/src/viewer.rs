@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::filter::Filter;
 use crate::output::Output;
 use crate::printer::Printer;
-use logdef_resync::{Glance, Place, Resolver, Tables};
+use logdef_resync::{Glance, Place, Resolver, StackEntry, Tables};
 use logdef_wire::{Record, Tag};
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -31,6 +31,18 @@ pub struct Viewer {
     tail: Option<(usize, VecDeque<Kept>)>,
     spare: Vec<Vec<u8>>,
     message: Vec<u8>,
+    unknown: Unknown,
+}
+
+/// What becomes of a record that refers to what no logdef so far has told.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Unknown {
+    /// It is shown as it is.
+    Shown,
+    /// It is left: later ones may tell.
+    Left,
+    /// One was left.
+    Met,
 }
 
 /// A record that may be shown later.
@@ -61,6 +73,7 @@ impl Viewer {
             tail: args.tail.map(|tail| (tail, VecDeque::new())),
             spare: Vec::new(),
             message: Vec::new(),
+            unknown: Unknown::Shown,
         })
     }
 
@@ -68,6 +81,30 @@ impl Viewer {
     pub fn begin_tail(&mut self, tail: usize) {
         self.tail = Some((tail, VecDeque::new()));
         self.shows_all = false;
+    }
+
+    /// Records that are not wholly known are left from here on: the first of them
+    /// breaks, and is neither shown nor counted.
+    pub fn leave_unknown(&mut self) {
+        self.unknown = Unknown::Left;
+    }
+
+    /// All records are shown from here on.
+    pub fn accept_unknown(&mut self) {
+        self.unknown = Unknown::Shown;
+    }
+
+    /// Whether a record was left.
+    pub fn has_met_unknown(&self) -> bool {
+        self.unknown == Unknown::Met
+    }
+
+    /// It may take a while until the next records come.
+    pub fn batch_ends(&mut self) -> Result<(), Failure> {
+        match self.output.buffer.is_empty() {
+            true => Ok(()),
+            false => self.output.flush(),
+        }
     }
 
     /// A frame's record comes; breaks when no further one is wanted.
@@ -82,7 +119,10 @@ impl Viewer {
         let tag = Tag(body[0]);
         if tag == Tag::DATA && self.shows_all {
             self.print(place, body, resolver)?;
-            return Ok(ControlFlow::Continue(()));
+            return Ok(match self.unknown {
+                Unknown::Met => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            });
         }
         match tag {
             Tag::DATA => self.choose(place, body, tables, resolver),
@@ -138,6 +178,11 @@ impl Viewer {
         if !self.filter.is_in_scope(&glance, place, tables) {
             return Ok(ControlFlow::Continue(()));
         }
+        let may_show = self.owed > 0 || self.before > 0 || self.filter.may_match(&glance);
+        if self.unknown == Unknown::Left && may_show && !self.is_known(place, body, resolver) {
+            self.unknown = Unknown::Met;
+            return Ok(ControlFlow::Break(()));
+        }
         let is_match = self.head != Some(0) && self.matches(&glance, place, body, resolver);
         if is_match {
             while let Some(kept) = self.waiting.pop_front() {
@@ -186,6 +231,16 @@ impl Viewer {
                 .matches(&resolver.resolve(&data, place), &mut self.message)
     }
 
+    /// Whether logdefs have told all that a record refers to.
+    fn is_known(&self, place: Place, body: &[u8], resolver: &mut Resolver<'_>) -> bool {
+        let Ok(Record::Data(data)) = Record::decode(body) else {
+            return false;
+        };
+        let wants_stack = data.backtrace.is_some() && self.printer.wants_backtraces();
+        (!wants_stack || is_told(&resolver.backtrace(&data, place)))
+            && resolver.resolve(&data, place).is_complete()
+    }
+
     fn keep(&mut self, place: Place, body: &[u8]) -> Kept {
         let mut kept = self.spare.pop().unwrap_or_default();
         kept.clear();
@@ -226,13 +281,17 @@ impl Viewer {
         resolver: &mut Resolver<'_>,
     ) -> Result<(), Failure> {
         let out = &mut self.output.buffer;
-        match Record::decode(body) {
+        match &Record::decode(body) {
             Ok(Record::Data(data)) => {
                 let stack = match data.backtrace {
-                    Some(_) if self.printer.wants_backtraces() => resolver.backtrace(&data, place),
+                    Some(_) if self.printer.wants_backtraces() => resolver.backtrace(data, place),
                     _ => Vec::new(),
                 };
-                let resolved = resolver.resolve(&data, place);
+                let resolved = resolver.resolve(data, place);
+                if self.unknown == Unknown::Left && !(resolved.is_complete() && is_told(&stack)) {
+                    self.unknown = Unknown::Met;
+                    return Ok(());
+                }
                 self.printer.record(&resolved, &stack, out);
             }
             Ok(Record::Note(note)) => {
@@ -240,10 +299,22 @@ impl Viewer {
                     Some(addresses) => resolver.stack(addresses, note.run, note.time, place, true),
                     None => Vec::new(),
                 };
-                self.printer.note(&note, &stack, out);
+                if self.unknown == Unknown::Left && !is_told(&stack) {
+                    self.unknown = Unknown::Met;
+                    return Ok(());
+                }
+                self.printer.note(note, &stack, out);
             }
             _ => {}
         }
         self.output.line()
     }
+}
+
+/// Whether the log tells of each address which module it is in.
+fn is_told(stack: &[StackEntry]) -> bool {
+    stack.iter().all(|entry| {
+        let logged = entry.logged.as_ref();
+        logged.is_some_and(|logged| logged.fname.is_some() && logged.load_bias.is_some())
+    })
 }

@@ -42,7 +42,9 @@ impl<'o> Object<'o> {
         self.out.extend_from_slice(members);
     }
 
+    #[inline]
     pub fn key(&mut self, key: &str) -> &mut Vec<u8> {
+        self.out.reserve(key.len() + 4);
         if !std::mem::take(&mut self.is_first) {
             self.out.push(b',');
         }
@@ -62,6 +64,7 @@ impl<'o> Object<'o> {
         self.out
     }
 
+    #[inline]
     pub fn number(&mut self, key: &str, value: Option<u64>) {
         if let Some(value) = value {
             push_number(value, self.key(key));
@@ -72,6 +75,7 @@ impl<'o> Object<'o> {
         let _ = write!(self.key(key), "{value}");
     }
 
+    #[inline]
     pub fn string(&mut self, key: &str, value: &[u8]) {
         push_string(value, self.key(key));
     }
@@ -87,6 +91,7 @@ impl<'o> Object<'o> {
     }
 }
 
+#[inline]
 pub fn list<T>(out: &mut Vec<u8>, items: impl Iterator<Item = T>, push: impl Fn(T, &mut Vec<u8>)) {
     out.push(b'[');
     for (index, item) in items.enumerate() {
@@ -106,7 +111,15 @@ pub fn push_value(value: Value<'_>, out: &mut Vec<u8>) {
             push_number(value, out);
             Ok(())
         }
-        Value::Int(value) => write!(out, "{value}"),
+        Value::Int(value) => {
+            push_number(value, out);
+            Ok(())
+        }
+        // What has an exponent keeps the form of Rust.
+        Value::Float(value) if (1e-5..1e16).contains(&value.abs()) => {
+            out.extend_from_slice(zmij::Buffer::new().format_finite(value).as_bytes());
+            Ok(())
+        }
         Value::Float(value) if value.is_finite() => write!(out, "{value:?}"),
         Value::Float(value) if value.is_nan() => write!(out, "\"nan\""),
         Value::Float(value) => write!(out, "\"{value}\""),
@@ -123,29 +136,39 @@ pub fn push_value(value: Value<'_>, out: &mut Vec<u8>) {
 }
 
 /// Appends a number, without the machinery of formats.
-pub fn push_number(mut value: u64, out: &mut Vec<u8>) {
-    let mut digits = [0; 20];
-    let mut at = digits.len();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (value % 10) as u8;
-        value /= 10;
-        if value == 0 {
-            break;
-        }
-    }
-    out.extend_from_slice(&digits[at..]);
+#[inline]
+pub fn push_number(value: impl itoa::Integer, out: &mut Vec<u8>) {
+    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
 /// Appends a string in quotes.
 pub fn push_string(bytes: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
-    let is_plain = |byte: &u8| matches!(byte, 0x20..=0x7e) && !matches!(byte, b'"' | b'\\');
-    match bytes.iter().all(is_plain) {
+    match is_plain(bytes) {
         true => out.extend_from_slice(bytes),
         false => push_escaped(bytes, out),
     }
     out.push(b'"');
+}
+
+/// Appends what `text` appends as a string in quotes. Most texts need no escape and
+/// stay where they were put.
+pub fn push_string_with(out: &mut Vec<u8>, text: impl FnOnce(&mut Vec<u8>)) {
+    out.push(b'"');
+    let start = out.len();
+    text(out);
+    if !is_plain(&out[start..]) {
+        let odd = out.split_off(start);
+        push_escaped(&odd, out);
+    }
+    out.push(b'"');
+}
+
+/// Whether bytes stand for themselves in a string.
+fn is_plain(bytes: &[u8]) -> bool {
+    let is_odd =
+        |byte: &u8| (byte.wrapping_sub(b' ') > b'~' - b' ') | (*byte == b'"') | (*byte == b'\\');
+    !bytes.iter().fold(false, |odd, byte| odd | is_odd(byte))
 }
 
 fn push_escaped(bytes: &[u8], out: &mut Vec<u8>) {
@@ -184,6 +207,8 @@ mod tests {
     fn values_keep_their_types() {
         assert_eq!(value(Value::Uint(u64::MAX)), "18446744073709551615");
         assert_eq!(value(Value::Float(1.0)), "1.0");
+        assert_eq!(value(Value::Float(-0.1)), "-0.1");
+        assert_eq!(value(Value::Float(1e300)), "1e300");
         assert_eq!(value(Value::Float(f64::NEG_INFINITY)), "\"-inf\"");
         assert_eq!(value(Value::Float(f64::NAN)), "\"nan\"");
         assert_eq!(

@@ -1,24 +1,36 @@
 //! A record as an object on a line. JSON.md says what the keys mean; absent
 //! means unknown.
 
-use super::object::{Object, list, push_number, push_string, push_value};
-use logdef_resync::{Resolved, StackEntry};
+use super::object::{Object, list, push_number, push_string, push_string_with, push_value};
+use logdef_resync::{Resolved, StackEntry, Thread};
 use logdef_wire::record::Kind;
-use logdef_wire::{Level, Magic, Run, Svma, Value};
+use logdef_wire::{Level, Magic, Run, Svma, ThreadNumber, Value};
 
 /// Writes records, and keeps the room that each of them needs.
 #[derive(Default)]
 pub struct Writer {
-    message: Vec<u8>,
-    /// The last run, and its text.
-    run: Option<Run>,
-    run_text: Vec<u8>,
+    /// What records of one thread share, at the place that its number hashes to.
+    threads: Vec<Option<(ThreadKey, Vec<u8>)>>,
     /// What records of one call site share, at the place that its key hashes to.
     sites: Vec<Option<(SiteKey, Vec<u8>)>>,
 }
 
 /// Call sites whose text is kept: a power of two.
 const SITES: usize = 512;
+
+/// Threads whose text is kept.
+const THREADS: usize = 64;
+
+/// All that is said of a thread.
+#[derive(Clone, Debug)]
+struct ThreadKey {
+    run: Option<Run>,
+    number: Option<ThreadNumber>,
+    pid: Option<u64>,
+    /// `pthread_self()`.
+    handle: Option<u64>,
+    thread: Option<Thread>,
+}
 
 /// Image, file, line and format in a run: their texts are always the same.
 type SiteKey = (
@@ -32,36 +44,19 @@ type SiteKey = (
 impl Writer {
     /// Appends a record.
     pub fn record(&mut self, record: &Resolved<'_>, stack: &[StackEntry], out: &mut Vec<u8>) {
-        let data = &record.data;
+        let data = record.data;
         let mut object = Object::begin(out);
         object.number("time_ns", data.time);
         if let Some(level) = data.level {
             push_level(level, object.key("level"));
         }
-        if let Some(run) = data.run {
-            if self.run != Some(run) {
-                self.run = Some(run);
-                self.run_text = format!("{run:016x}").into_bytes();
-            }
-            object.string("run", &self.run_text);
-        }
-        object.number("pid", record.run.and_then(|run| run.pid));
-        object.number("thread", data.thread);
-        object.number("thread_number", data.sequence.map(|s| s.number().0));
-        let thread = record.thread;
-        object.text(
-            "thread_name",
-            thread.and_then(|thread| thread.name.as_deref()),
-        );
-        object.number("tid", thread.and_then(|thread| thread.tid));
+        self.thread(record, &mut object);
         object.number("sequence", data.sequence.map(|s| s.count()));
         self.site(record, &mut object);
         if let Some(args) = data.args {
             list(object.key("args"), args.iter(), push_value);
         }
-        self.message.clear();
-        record.message(&mut self.message);
-        object.string("message", &self.message);
+        push_string_with(object.key("message"), |out| record.message(out));
         if let Some(kind) = data.kind {
             push_kind(kind, object.key("kind"));
         }
@@ -81,9 +76,41 @@ impl Writer {
         out.push(b'\n');
     }
 
+    /// Adds run, process and thread.
+    fn thread(&mut self, record: &Resolved<'_>, object: &mut Object<'_>) {
+        let data = record.data;
+        if self.threads.is_empty() {
+            self.threads.resize(THREADS, None);
+        }
+        let number = data.sequence.map(|sequence| sequence.number());
+        let slot = number.map_or(0, |number| number.0 as usize) % THREADS;
+        let pid = record.run.and_then(|run| run.pid);
+        let is_same = |(known, _): &&(ThreadKey, Vec<u8>)| {
+            (known.run, known.number, known.pid) == (data.run, number, pid)
+                && known.handle == data.thread
+                && known.thread.as_ref() == record.thread
+        };
+        match self.threads[slot].as_ref().filter(is_same) {
+            Some((_, text)) => object.members(text),
+            None => {
+                let key = ThreadKey {
+                    run: data.run,
+                    number,
+                    pid,
+                    handle: data.thread,
+                    thread: record.thread.cloned(),
+                };
+                let mut text = Vec::new();
+                push_thread(&key, &mut Object::members_of(&mut text));
+                object.members(&text);
+                self.threads[slot] = Some((key, text));
+            }
+        }
+    }
+
     /// Adds image, file, line and format.
     fn site(&mut self, record: &Resolved<'_>, object: &mut Object<'_>) {
-        let data = &record.data;
+        let data = record.data;
         if data.format_text.is_some() || data.file_text.is_some() {
             // Texts that the record brings along are its own.
             return push_site(record, object);
@@ -107,6 +134,21 @@ impl Writer {
             }
         }
     }
+}
+
+fn push_thread(key: &ThreadKey, object: &mut Object<'_>) {
+    if let Some(run) = key.run {
+        object.string("run", format!("{run:016x}").as_bytes());
+    }
+    object.number("pid", key.pid);
+    object.number("thread", key.handle);
+    object.number("thread_number", key.number.map(|number| number.0));
+    let name = key
+        .thread
+        .as_ref()
+        .and_then(|thread| thread.name.as_deref());
+    object.text("thread_name", name);
+    object.number("tid", key.thread.as_ref().and_then(|thread| thread.tid));
 }
 
 fn push_site(record: &Resolved<'_>, object: &mut Object<'_>) {

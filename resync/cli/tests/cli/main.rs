@@ -2,6 +2,7 @@
 //! `logdef-wire`, the real binary, its streams and its exit status.
 
 mod check;
+mod early;
 mod export;
 mod filter;
 mod fixture;

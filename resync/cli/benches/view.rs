@@ -1,7 +1,7 @@
 //! How fast is the command, end to end: from a file in the page cache to the
 //! null device?
 //!
-//! `cargo bench -p logdef-cli --bench view [RECORDS]`
+//! `cargo bench -p logdef-cli --bench view -- [RECORDS]`
 //!
 //! Each line gives the time that the processes ran, on all cores together, and the
 //! time that passed; the means of five. To see one core, run it under `taskset -c 0`.
@@ -22,7 +22,7 @@ const CHUNK: usize = 4 << 20;
 const THREADS: u64 = 4;
 const RUN: Run = Run(0x1234_5678_1234_5678);
 
-/// What is run, and what is counted: records, or bytes.
+/// What is run.
 const WORK: [(&str, &[&str]); 8] = [
     ("check", &["check"]),
     ("view", &["view"]),

@@ -1,0 +1,242 @@
+//! Disks that are full or become so. Whatever happens, the
+//! program gets no signal and waits for nothing; what could not be written is
+//! counted, and the count is written down when there is space again. The disks
+//! are mounted for this, which takes rights that not every machine gives.
+
+use logdef_samples::frames::{self, Value};
+use logdef_samples::workshop::Workshop;
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+/// A disk of some megabytes, mounted in a folder of its own.
+struct Disk {
+    _folder: tempfile::TempDir,
+    mounted: PathBuf,
+}
+
+impl Disk {
+    /// `None`, and a line that says why, if there can be none.
+    fn mount(kind: &str, mib: u64) -> Option<Disk> {
+        let folder = tempfile::tempdir().unwrap();
+        let mounted = folder.path().join("disk");
+        fs::create_dir(&mounted).unwrap();
+        let mut mount = Command::new("mount");
+        if kind == "tmpfs" {
+            mount.args(["-t", "tmpfs", "-o", &format!("size={mib}m"), "tmpfs"]);
+        } else {
+            let image = folder.path().join("image");
+            let file = fs::File::create(&image).unwrap();
+            file.set_len(mib << 20).unwrap();
+            let made = quiet(Command::new(format!("mkfs.{kind}")).arg("-q").arg(&image));
+            if !made {
+                println!("skipped: {kind}: no mkfs.{kind} that works");
+                return None;
+            }
+            mount.args(["-o", "loop"]).arg(&image);
+        }
+        if !quiet(mount.arg(&mounted)) {
+            println!("skipped: {kind}: it cannot be mounted here");
+            return None;
+        }
+        Some(Disk {
+            _folder: folder,
+            mounted,
+        })
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.mounted.join(name)
+    }
+
+    /// Takes all space but some.
+    fn fill(&self) -> PathBuf {
+        let path = self.path("ballast");
+        let mut ballast = fs::File::create(&path).unwrap();
+        for size in [1 << 20, 64 << 10, 4 << 10, 1] {
+            while ballast.write_all(&vec![1; size]).is_ok() {}
+        }
+        let _ = ballast.sync_all();
+        while ballast.write_all(&[1; 4096]).is_ok() {}
+        path
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        quiet(Command::new("umount").arg("--lazy").arg(&self.mounted));
+    }
+}
+
+/// Whether a command succeeds; what it says is thrown away.
+fn quiet(command: &mut Command) -> bool {
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
+/// A program that logs when it is told to.
+struct Hoarder {
+    child: Child,
+    to: Option<ChildStdin>,
+    from: BufReader<ChildStdout>,
+    calls: u64,
+}
+
+impl Hoarder {
+    /// Starts it; what it says of opening its log.
+    fn start(log: &Path, sink: &str, limit: Option<u64>) -> (Hoarder, String) {
+        let mut command = Workshop::open().command("hoarder");
+        command.arg(log).arg(sink);
+        command.args(limit.map(|limit| limit.to_string()));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut hoarder = Hoarder {
+            to: child.stdin.take(),
+            from: BufReader::new(child.stdout.take().unwrap()),
+            child,
+            calls: 0,
+        };
+        let said = hoarder.hear();
+        (hoarder, said)
+    }
+
+    fn open(log: &Path, sink: &str) -> Hoarder {
+        let (hoarder, said) = Hoarder::start(log, sink, None);
+        assert_eq!(said, "open");
+        hoarder
+    }
+
+    fn hear(&mut self) -> String {
+        let mut line = String::new();
+        self.from.read_line(&mut line).unwrap();
+        if line.is_empty() {
+            panic!("it died: {}", self.child.wait().unwrap());
+        }
+        line.trim().to_string()
+    }
+
+    fn tell(&mut self, what: &str) -> String {
+        writeln!(self.to.as_mut().unwrap(), "{what}").unwrap();
+        self.hear()
+    }
+
+    fn log(&mut self, calls: u64) {
+        let said = self.tell(&calls.to_string());
+        let (calls, longest) = said.split_once(' ').unwrap();
+        self.calls = calls.parse().unwrap();
+        // No time of its own to wait for: a busy machine's, at most.
+        let longest: u64 = longest.parse().unwrap();
+        assert!(longest < 5_000, "a call took {longest} ms");
+    }
+
+    /// Logs until a call has no record; more than the chunk that the thread
+    /// still has, if need be.
+    fn log_until_full(&mut self, log: &Path) {
+        for _ in 0..100 {
+            self.log(2_000);
+            if (read(log).0.len() as u64) < self.calls {
+                return;
+            }
+        }
+        panic!("the disk was not full");
+    }
+
+    /// Lets it end, which it must do by itself.
+    fn end(mut self) -> u64 {
+        drop(self.to.take());
+        let status = self.child.wait().unwrap();
+        assert!(status.success(), "{status}");
+        self.calls
+    }
+}
+
+/// Which calls have a record, and how many are noted as dropped.
+fn read(log: &Path) -> (BTreeSet<u64>, u64) {
+    let (mut calls, mut dropped) = (BTreeSet::new(), 0);
+    for frame in frames::scan(&fs::read(log).unwrap()) {
+        if frame.is_data() {
+            let args = frame.fields.get(&9).and_then(Value::array).unwrap();
+            assert!(calls.insert(args[0].int().unwrap() as u64), "twice");
+            dropped += frame.int(13).unwrap_or_default() as u64;
+        }
+    }
+    (calls, dropped)
+}
+
+/// On two kinds of disk, three in the slow suite, with the sink that it gets
+/// by itself and the other.
+fn on_disks(test: impl Fn(&str, &Disk, &str)) {
+    let kinds = [("tmpfs", 24), ("ext4", 24), ("xfs", 320)];
+    let slow = std::env::var_os("LOGDEF_SLOW").is_some();
+    for (kind, mib) in kinds.into_iter().take(if slow { 3 } else { 2 }) {
+        for sink in ["auto", "append"] {
+            if let Some(disk) = Disk::mount(kind, mib) {
+                println!("{kind}, {sink}");
+                test(kind, &disk, sink);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_disk_that_fills_up_costs_the_calls_that_find_no_room_and_they_are_counted() {
+    on_disks(|kind, disk, sink| {
+        let log = disk.path("log");
+        let mut hoarder = Hoarder::open(&log, sink);
+        hoarder.log(1_000);
+        let ballast = disk.fill();
+        hoarder.log_until_full(&log);
+        fs::remove_file(ballast).unwrap();
+        // It tries again after a second.
+        for _ in 0..40 {
+            std::thread::sleep(std::time::Duration::from_millis(300));
+            hoarder.log(1);
+            if read(&log).0.contains(&(hoarder.calls - 1)) {
+                break;
+            }
+        }
+        hoarder.log(1_000);
+        let made = hoarder.end();
+        let (calls, dropped) = read(&log);
+        assert!(calls.contains(&(made - 1)), "{kind}: no space came back");
+        assert!(dropped > 0);
+        assert_eq!(calls.len() as u64 + dropped, made, "{kind}, {sink}");
+    });
+}
+
+#[test]
+fn a_disk_that_is_full_is_an_error_or_drops_everything() {
+    on_disks(|kind, disk, sink| {
+        disk.fill();
+        let (mut hoarder, said) = Hoarder::start(&disk.path("log"), sink, None);
+        if said == "open" {
+            hoarder.log_until_full(&disk.path("log"));
+            hoarder.end();
+        } else {
+            assert!(said.contains("No space"), "{kind}: {said}");
+        }
+    });
+}
+
+#[test]
+fn a_copy_that_shares_its_blocks_does_no_harm() {
+    let Some(disk) = Disk::mount("xfs", 320) else {
+        return;
+    };
+    let log = disk.path("log");
+    let mut hoarder = Hoarder::open(&log, "auto");
+    hoarder.log(1_000);
+    let mut copy = Command::new("cp");
+    copy.arg("--reflink=always").arg(&log);
+    if !quiet(copy.arg(disk.path("copy"))) {
+        println!("skipped: this xfs copies all bytes");
+        return;
+    }
+    hoarder.log(50_000);
+    let made = hoarder.end();
+    let (calls, dropped) = read(&log);
+    assert_eq!(calls.len() as u64 + dropped, made);
+    assert_eq!(read(&disk.path("copy")).0.len(), 1_000);
+}

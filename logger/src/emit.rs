@@ -421,11 +421,7 @@ impl Parts<'_> {
                 .map_err(|_| Dropped)?;
             let put = self.put(process, thread, &mut frame[..len], backtrace, dropped);
             // To show a record it has to be decoded.
-            if process
-                .mirror
-                .level()
-                .is_some_and(|from| self.level >= from)
-            {
+            if process.mirror.wants(self.level) {
                 process.mirror.show(&frame[HEADER_LEN..len], self.strings);
             }
             put

@@ -81,6 +81,12 @@ impl Mirror {
         (level > 0).then_some(Level(level))
     }
 
+    /// Whether records of a level are shown, or told of.
+    pub fn wants(&self, level: Level) -> bool {
+        let from = [self.level(), self.observed_level()];
+        from.into_iter().flatten().any(|from| level >= from)
+    }
+
     /// Shows a record, if it is of the level, and tells the observer of it.
     pub fn show(&self, body: &[u8], strings: Strings<'_>) {
         let mut unmasked = [0; UNMASKED];

@@ -62,6 +62,18 @@ impl<I: Images + ?Sized> Images for &mut I {
         (**self).functions(image, address, exact)
     }
 
+    fn is_code(&mut self, image: &Image, address: Svma) -> bool {
+        (**self).is_code(image, address)
+    }
+
+    fn identify(&mut self, magic: Magic) -> Option<Image> {
+        (**self).identify(magic)
+    }
+
+    fn load_bias(&mut self, image: &Image, calls: &[LogCall]) -> Option<u64> {
+        (**self).load_bias(image, calls)
+    }
+
     fn complaints(&mut self) -> Vec<String> {
         (**self).complaints()
     }

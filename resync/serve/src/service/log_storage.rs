@@ -37,7 +37,8 @@ const MAX_LINE: usize = 4 << 10;
 const FILES: u64 = 8;
 const SMALLEST_FILE: u64 = 1 << 20;
 
-/// See the [module](self).
+/// Storage whose records are calls of this process's log, which `logdef` reads like any
+/// other.
 #[derive(Debug)]
 pub struct LogStorage {
     path: PathBuf,

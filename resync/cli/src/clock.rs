@@ -69,6 +69,14 @@ impl Clock {
         }
     }
 
+    /// Appends a time that no other is told from: as civil time where times are.
+    pub fn push_point(&mut self, time: u64, out: &mut Vec<u8>) {
+        match self.form {
+            TimeForm::Local | TimeForm::Utc => self.push_civil(time, out),
+            TimeForm::Delta | TimeForm::Mono => push_rfc3339(time, out),
+        }
+    }
+
     fn push_civil(&mut self, time: u64, out: &mut Vec<u8>) {
         let second = time / SECOND;
         if self.second != Some(second) {

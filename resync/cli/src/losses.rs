@@ -15,8 +15,12 @@ pub fn gap(name: &str, report: &GapReport) -> String {
         gap.kind
     );
     if report.lost > 0 || gap.is_damage() {
-        let about = if report.exact { "" } else { "at least " };
-        line += &format!(", {about}{} lost", count(report.lost, "record"));
+        let lost = count(report.lost, "record");
+        line += &match (report.exact, report.lost) {
+            (true, _) => format!(", {lost} lost"),
+            (false, 0) => ", unknown how many records lost".into(),
+            (false, _) => format!(", at least {lost} lost"),
+        };
         if report.lost > 0 && !report.threads.is_empty() {
             line += &format!(" of {}", threads(&report.threads));
         }

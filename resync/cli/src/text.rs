@@ -161,8 +161,7 @@ impl Writer {
     pub fn folded(&mut self, more: u64, last: Option<u64>, out: &mut Vec<u8>) {
         let _ = write!(out, "    … {more} more from there, the last ");
         match last {
-            // A distance would be one from the first.
-            Some(time) => clock::push_rfc3339(time, out),
+            Some(time) => self.clock.push_point(time, out),
             None => out.extend_from_slice(b"without a time"),
         }
         out.push(b'\n');

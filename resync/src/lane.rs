@@ -7,7 +7,7 @@ use logdef_wire::{Run, ThreadNumber};
 use std::collections::HashMap;
 
 /// Lanes in one set of inputs; beyond that the last one goes on.
-const LANES: usize = 1 << 18;
+pub(crate) const LANES: usize = 1 << 18;
 /// Threads in one lane; beyond that a new one begins.
 const THREADS: usize = 4096;
 

@@ -83,6 +83,10 @@ pub struct MergeOptions {
     pub gaps: bool,
     /// Give records again that were given before, byte for byte.
     pub repeats: bool,
+    /// Lanes may be left out whose records are all of before this time, in nanoseconds
+    /// since the epoch, where a [`Recovery`] has told so. Records of before come still;
+    /// all others do, as do all notes and gaps.
+    pub since: u64,
 }
 
 impl Default for MergeOptions {
@@ -91,6 +95,7 @@ impl Default for MergeOptions {
             all_frames: false,
             gaps: true,
             repeats: false,
+            since: 0,
         }
     }
 }
@@ -219,7 +224,9 @@ impl<'i> Merge<'i> {
             lane: lane as u32,
             floor: entry.threads.first().map_or(0, |thread| thread.floor),
         };
-        let mut waiting: Vec<_> = recovery.lanes.iter().enumerate().map(waiting).collect();
+        let lanes = recovery.lanes.iter().enumerate();
+        let wanted = lanes.filter(|(lane, _)| !recovery.is_before(*lane, options.since));
+        let mut waiting: Vec<_> = wanted.map(waiting).collect();
         waiting.sort_unstable_by_key(|lane| Reverse(*lane));
         Merge::of_plan(inputs, Plan::Recovery(recovery), options, waiting)
     }

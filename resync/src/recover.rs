@@ -3,10 +3,10 @@
 //! Reads frames and never renders anything.
 
 use crate::account::{Account, Hole, Malformed, ThreadReport};
-use crate::gap::Gap;
+use crate::gap::{Gap, GapKind};
 use crate::input::{Error, Input};
 use crate::item::FrameItem;
-use crate::lane::{Lane, Lanes, ThreadKey};
+use crate::lane::{LANES, Lane, Lanes, ThreadKey};
 use crate::sequences::Intervals;
 use crate::suspect::{Suspects, Vouching, run_of};
 use crate::tables::{self, Place, Tables};
@@ -15,6 +15,7 @@ use crate::walk::{Step, Stretch, walk};
 use logdef_wire::record::Peek;
 use logdef_wire::{Record, Run, Tag};
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// Cores that an input is walked on, where the machine decides: more wait for the
 /// memory, or for the one that puts their reports together.
@@ -23,6 +24,8 @@ const CORES: usize = 8;
 const THREADS: usize = 1 << 18;
 /// Intervals of counts over all threads; a thread beyond that has no exact loss.
 const INTERVALS: usize = 1 << 20;
+/// Records with a time of their own whose places are kept.
+const ASIDES: usize = 1 << 12;
 
 /// How a recovery is done.
 #[derive(Clone, Debug)]
@@ -75,6 +78,8 @@ pub struct Recovery {
     pub(crate) suspects: Suspects,
     /// Counts that stand in the inputs more than once.
     pub(crate) repeated: HashMap<ThreadKey, Intervals>,
+    /// What lanes do not tell the time of.
+    asides: Asides,
     tables: Tables,
 }
 
@@ -126,6 +131,54 @@ impl Recovery {
     pub fn is_clean(&self) -> bool {
         self.accounts.iter().all(Account::is_clean)
     }
+
+    /// Whether a lane holds nothing but records of its threads and logdefs, and all
+    /// of those records are of before a time. Where that is not known, it is not so.
+    pub(crate) fn is_before(&self, lane: usize, time: u64) -> bool {
+        let Lane {
+            input,
+            start,
+            end,
+            ref threads,
+            ..
+        } = self.lanes[lane];
+        let gaps = &self.accounts[input as usize].gaps;
+        let first = gaps.partition_point(|report| report.gap.offset < start);
+        let gaps = gaps[first..].iter().map(|report| report.gap);
+        let mut gaps = gaps.take_while(|gap| gap.offset < end);
+        lane < LANES
+            // Which one of copies is given depends on those before.
+            && self.repeated.is_empty()
+            && gaps.all(|gap| gap.kind == GapKind::Padding)
+            && self.asides.are_none_in(input, start..end)
+            && !threads.is_empty()
+            && threads.iter().all(|thread| thread.last_time < time)
+    }
+}
+
+/// Where the records stand that have a time of their own: notes, and data records
+/// that tell no thread. There are few in any log of ours.
+#[derive(Debug, Default)]
+struct Asides {
+    places: Vec<Place>,
+}
+
+impl Asides {
+    /// They come in the order of their places.
+    fn add(&mut self, place: Place) {
+        if self.places.len() <= ASIDES {
+            self.places.push(place);
+        }
+    }
+
+    fn are_none_in(&self, input: u32, range: Range<u64>) -> bool {
+        let at = |offset| Place { input, offset };
+        let first = self
+            .places
+            .partition_point(|place| *place < at(range.start));
+        let next = self.places.get(first);
+        self.places.len() <= ASIDES && next.is_none_or(|next| *next >= at(range.end))
+    }
 }
 
 struct Pass {
@@ -135,6 +188,7 @@ struct Pass {
     current: usize,
     intervals: usize,
     lanes: Lanes,
+    asides: Asides,
     vouching: Vouching,
     suspects: Suspects,
     tables: Tables,
@@ -176,6 +230,7 @@ impl Pass {
             current: 0,
             intervals: 0,
             lanes: Lanes::default(),
+            asides: Asides::default(),
             vouching: Vouching::default(),
             suspects,
             tables: Tables::new(options.memory),
@@ -278,6 +333,9 @@ impl Pass {
             }
             _ => self.lanes.other(place.offset),
         }
+        if let Record::Note(_) = record {
+            self.asides.add(place);
+        }
         self.tables.add(record, place);
     }
 
@@ -299,6 +357,7 @@ impl Pass {
         self.account().records[Tag::DATA.0 as usize] += stretch.records;
         let (Some(run), Some(sequence)) = (stretch.run, stretch.sequence) else {
             self.lanes.other(offset);
+            self.asides.add(place);
             self.account().without_identity += stretch.records;
             return true;
         };
@@ -405,6 +464,7 @@ impl Pass {
             lanes: self.lanes.finish(),
             suspects: self.suspects,
             repeated,
+            asides: self.asides,
             tables: self.tables,
         }
     }

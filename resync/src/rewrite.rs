@@ -133,7 +133,7 @@ pub fn merge(
     let options = MergeOptions {
         all_frames: true,
         gaps: false,
-        repeats: false,
+        ..MergeOptions::default()
     };
     let mut merge = Merge::new(inputs, recovery, options);
     let mut logdefs = Logdefs::default();

@@ -20,6 +20,7 @@ pub fn for_each(
     let mut resolver = Resolver::new(tables, log::images(images));
     let mut options = MergeOptions::default();
     options.gaps = false;
+    options.since = filters.since.map_or(0, |since| since.0);
     let mut merge = Merge::new(&log.inputs, &log.recovery, options);
     let mut message = Vec::new();
     while let Some(event) = merge.next()? {

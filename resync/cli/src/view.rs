@@ -37,6 +37,7 @@ pub fn run(args: &View) -> Result<ExitCode, Failure> {
     let mut options = MergeOptions::default();
     // Notes are frames without a place in a thread.
     options.all_frames = viewer.printer.is_for_people();
+    options.since = args.filters.since.map_or(0, |since| since.0);
     let mut merge = Merge::new(&log.inputs, &log.recovery, options);
     if let Some(given) = given {
         merge = merge.after(given);

@@ -58,6 +58,8 @@ fn what_is_shown_early_is_what_is_shown_after_all_was_read() {
                 &["--grep", "1"],
                 &["--thread", "0", "--strict"],
                 &["--fold", "--time", "delta"],
+                &["--since", "2027-01-15T08:00:00.00003Z", "-o", "csv"],
+                &["--since", "2027-01-15T08:00:00.00018Z", "--time", "utc"],
             ] {
                 let early = shown(words, &[&path]);
                 let late = shown(words, &[&path, &empty]);
@@ -66,4 +68,19 @@ fn what_is_shown_early_is_what_is_shown_after_all_was_read() {
             }
         }
     }
+}
+
+#[test]
+fn what_is_counted_since_a_time_is_what_is_shown() {
+    let files = Files::new();
+    let path = files.put("app.log", &synth::chunked(Run(7), 3, 200, 4096, 3).bytes);
+    for since in [0, 30, 180] {
+        let since = format!("--since 2027-01-15T08:00:00.{since:06}Z");
+        let shown = logdef(&format!("view {since} -o json {{}}"), &path);
+        let counted = logdef(&format!("stats {since} {{}}"), &path);
+        let wanted = format!("{} records\n", shown.lines().len());
+        assert!(counted.out.starts_with(&wanted), "{}", counted.out);
+    }
+    let all = logdef("stats {}", &path);
+    assert!(all.out.starts_with("200 records\n"), "{}", all.out);
 }

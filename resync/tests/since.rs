@@ -1,0 +1,126 @@
+//! A merge that leaves out lanes of before a time gives all that a whole merge gives
+//! from that time on, and notes and gaps wherever they are, in the same order.
+
+mod synth;
+
+use logdef_resync::{Event, Input, Merge, MergeOptions, Place, Recovery};
+use logdef_wire::record::{Note, NoteKind};
+use logdef_wire::{Record, Run, Sequence};
+use synth::{EPOCH, Log, Random};
+
+const CHUNK: usize = 4096;
+
+/// Chunks of three threads whose clock is set now and then, with notes, and with
+/// records that tell no thread.
+fn restless(run: Run, seed: u64) -> Log {
+    let mut random = Random::new(seed);
+    let mut log = Log::new();
+    let mut counts = [0; 3];
+    let mut time = EPOCH;
+    for _ in 0..30 {
+        let thread = random.below(counts.len());
+        let mut part = Log::new();
+        part.preamble(run, Some(CHUNK as u64));
+        while part.bytes.len() < CHUNK - 1024 {
+            time += 1000;
+            match random.below(300) {
+                0 => time -= 40_000,
+                1 => time += 60_000,
+                2 => drop(part.record(&Record::Note(Note {
+                    run: Some(run),
+                    kind: Some(NoteKind::PANIC),
+                    time: Some(time + 30_000),
+                    ..Note::default()
+                }))),
+                3 => {
+                    let mut data = synth::data(run, 0, 0, time + 30_000);
+                    data.sequence = None::<Sequence>;
+                    part.record(&Record::Data(data));
+                }
+                _ => {
+                    let text = random.bytes(20);
+                    part.data(run, thread as u64, counts[thread], time, &text);
+                    counts[thread] += 1;
+                }
+            }
+        }
+        log.append(&part);
+        log.zeros(CHUNK - part.bytes.len());
+    }
+    log
+}
+
+fn damaged(bytes: &[u8], random: &mut Random) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    for _ in 0..random.below(3) {
+        let at = random.below(bytes.len());
+        let end = bytes.len().min(at + random.below(3 * CHUNK));
+        match random.below(12) {
+            0..4 => bytes[at] ^= 1 << random.below(8),
+            4..7 => bytes[at..end].fill(0),
+            7..10 => drop(bytes.drain(at..end)),
+            10 => {
+                let piece = bytes[at..end].to_vec();
+                bytes.extend(piece);
+            }
+            _ => bytes.truncate(at.max(1)),
+        }
+    }
+    bytes
+}
+
+/// What a merge gives that is wanted from a time on, and the records it gave in all.
+fn given(inputs: &[Input], recovery: &Recovery, left_out: u64, wanted: u64) -> (Vec<Place>, u64) {
+    let mut options = MergeOptions::default();
+    options.all_frames = true;
+    options.since = left_out;
+    let mut merge = Merge::new(inputs, recovery, options);
+    let (mut places, mut records) = (Vec::new(), 0);
+    while let Some(event) = merge.next().unwrap() {
+        match event {
+            Event::Gap(input, report) => places.push(Place {
+                input,
+                offset: report.gap.offset,
+            }),
+            Event::Frame(frame) => {
+                let is_wanted = match frame.record() {
+                    Some(Record::Data(data)) => {
+                        records += 1;
+                        data.time.is_some_and(|time| time >= wanted)
+                    }
+                    Some(Record::Note(_)) => true,
+                    _ => false,
+                };
+                places.extend(is_wanted.then_some(frame.place));
+            }
+        }
+    }
+    (places, records)
+}
+
+#[test]
+fn nothing_is_left_out_but_what_is_of_before() {
+    let rounds = if synth::slow() { 3000 } else { 40 };
+    let mut random = Random::new(31);
+    let (mut all, mut fewer) = (0, 0);
+    for round in 0..rounds {
+        let logs = [
+            restless(Run(5), round),
+            synth::chunked(Run(6), 3, 400, CHUNK, round),
+            synth::appended(Run(7), 3, 100, round),
+        ];
+        let inputs = logs.map(|log| damaged(&log.bytes, &mut random));
+        let inputs = inputs.map(|bytes| Input::from_bytes("mutant", bytes));
+        let recovery = Recovery::of(&inputs).unwrap();
+        for since in [0, 100_000, 250_000, 390_000, 10_000_000] {
+            let since = EPOCH + since;
+            let (whole, records) = given(&inputs, &recovery, 0, since);
+            let (part, read) = given(&inputs, &recovery, since, since);
+            assert_eq!(whole, part, "round {round}, since {since}");
+            all += records;
+            fewer += read;
+        }
+    }
+    // Else this has tested nothing.
+    assert!(fewer < all * 3 / 4, "{fewer} of {all} were read");
+}

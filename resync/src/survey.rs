@@ -123,6 +123,17 @@ impl Survey {
         }))
     }
 
+    /// Bytes of chunks whose threads have gone on to another one by a time, in
+    /// nanoseconds since the epoch: all that they hold is likely of before it.
+    pub fn bytes_before(&self, time: u64) -> u64 {
+        let lanes = self.lanes.iter().zip(&self.next);
+        let before = lanes.filter(|(_, next)| {
+            let next = next.map(|next| &self.lanes[next as usize]);
+            next.is_some_and(|next| next.key < time)
+        });
+        before.map(|(lane, _)| lane.end - lane.start).sum()
+    }
+
     /// The logdefs that stand in the heads. Others come with the frames of a merge.
     pub fn into_tables(&mut self) -> Tables {
         std::mem::take(&mut self.tables)

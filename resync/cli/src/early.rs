@@ -38,6 +38,11 @@ pub fn run(args: &View, inputs: &[Input], images: &mut LocatedImages) -> Result<
     let Some(mut survey) = Survey::of(input)? else {
         return Ok(Outcome::NotBegun);
     };
+    // What is not wanted is checked faster than it is merged.
+    let unwanted = (args.filters.since).map_or(0, |since| survey.bytes_before(since.0));
+    if unwanted > input.len() / 2 {
+        return Ok(Outcome::NotBegun);
+    }
     let tables = survey.into_tables();
     let filter = Filter::new(&args.filters, &tables)?;
     let mut early = Early {

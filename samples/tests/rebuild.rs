@@ -195,7 +195,8 @@ fn rust_reads_the_same_from_its_records_alone() {
     let log = case.log(&orders, &args);
     let whole = case.assert_rebuilt(&log, data_only, "short");
     assert!(whole.contains("asks for no tea at all"), "{whole}");
-    assert!(whole.contains("orders::pack"), "{whole}");
+    // Inlined, it has its plain name where a build keeps line tables only.
+    assert!(whole.contains("pack at "), "{whole}");
 }
 
 /// Modules say where everything was, silent libraries too.

@@ -33,6 +33,9 @@ pub(crate) enum Put {
     Dropped,
 }
 
+/// After a refusal for want of space, nothing is tried for so many nanoseconds.
+const RETRY_AFTER: u64 = 1_000_000_000;
+
 /// The sink of the process.
 pub(crate) struct Sink {
     kind: AtomicU8,

@@ -2,6 +2,7 @@
 //! `O_APPEND`, a pipe or a socket. Slow and simple: it is what the mapped sink
 //! is tested against, and what serves where files cannot be mapped.
 
+use super::RETRY_AFTER;
 use crate::sys::{self, Errno};
 use core::ffi::{CStr, c_int};
 use core::num::NonZeroUsize;
@@ -17,6 +18,10 @@ pub(crate) struct Append {
     /// A path that ends in a NUL, in memory that is never given back; null for a
     /// descriptor that came without.
     path: AtomicPtr<u8>,
+    /// Until then (coarse monotonic time) there is no space, and nothing is tried: a
+    /// full file system may flush all it has to find some.
+    no_space_until: AtomicU64,
+    no_space_errno: AtomicI32,
 }
 
 const FLAGS: c_int = libc::O_WRONLY | libc::O_APPEND | libc::O_NOCTTY;
@@ -36,6 +41,8 @@ impl Append {
             device: AtomicU64::new(0),
             inode: AtomicU64::new(0),
             path: AtomicPtr::new(ptr::null_mut()),
+            no_space_until: AtomicU64::new(0),
+            no_space_errno: AtomicI32::new(0),
         }
     }
 
@@ -65,6 +72,8 @@ impl Append {
             device: AtomicU64::new(stat.st_dev),
             inode: AtomicU64::new(stat.st_ino),
             path: AtomicPtr::new(ptr::null_mut()),
+            no_space_until: AtomicU64::new(0),
+            no_space_errno: AtomicI32::new(0),
         })
     }
 
@@ -80,12 +89,36 @@ impl Append {
             .store(other.inode.into_inner(), Ordering::Relaxed);
         self.path.store(other.path.into_inner(), Ordering::Relaxed);
         self.kind.store(other.kind.into_inner(), Ordering::Relaxed);
+        self.no_space_until.store(0, Ordering::Relaxed);
         self.fd.store(other.fd.into_inner(), Ordering::Release);
     }
 
     /// Writes the frames in one go. What a full disk cuts short is torn, and
     /// the call's records count as dropped.
     pub fn put(&self, frames: &[u8]) -> Result<(), Errno> {
+        let now = || sys::clock(libc::CLOCK_MONOTONIC_COARSE);
+        let full_until = self.no_space_until.load(Ordering::Relaxed);
+        if full_until > 0 {
+            if now() < full_until {
+                return Err(Errno(self.no_space_errno.load(Ordering::Relaxed)));
+            }
+            self.no_space_until.store(0, Ordering::Relaxed);
+        }
+        match self.write(frames) {
+            Ok(len) if len == frames.len() => Ok(()),
+            // The next call is told why.
+            Ok(_) => Err(Errno(libc::ENOSPC)),
+            Err(errno @ Errno(libc::ENOSPC | libc::EDQUOT | libc::EFBIG)) => {
+                self.no_space_errno.store(errno.0, Ordering::Relaxed);
+                let until = now() + RETRY_AFTER;
+                self.no_space_until.store(until, Ordering::Relaxed);
+                Err(errno)
+            }
+            Err(errno) => Err(errno),
+        }
+    }
+
+    fn write(&self, frames: &[u8]) -> Result<usize, Errno> {
         let fd = self.opened()?;
         for _ in 0..8 {
             let written = match self.kind.load(Ordering::Relaxed) {
@@ -93,11 +126,8 @@ impl Append {
                 PIPE => sys::write_without_sigpipe(fd, frames),
                 _ => sys::write_without_sigxfsz(fd, frames),
             };
-            match written {
-                Ok(len) if len == frames.len() => return Ok(()),
-                Err(Errno(libc::EINTR)) => {}
-                Ok(_) => return Err(Errno(libc::ENOSPC)),
-                Err(errno) => return Err(errno),
+            if written != Err(Errno(libc::EINTR)) {
+                return written;
             }
         }
         Err(Errno(libc::EINTR))

@@ -17,10 +17,10 @@
 //! takes another chunk, and what was left of the old one stays zeros. A size of
 //! zero means no chunk.
 
-use super::Put;
 use super::arena::{self, Arena, UNIT};
 use super::file::{Claim, LogFile, Refusal};
 use super::names::{Names, UNNUMBERED};
+use super::{Put, RETRY_AFTER};
 use crate::process::process;
 use crate::sys::{self, Errno};
 use crate::thread::{Thread, own_add};
@@ -42,8 +42,6 @@ const FILES: usize = 128;
 /// More files than these are not left to a later `sync`.
 const UNSYNCED: u64 = 64;
 const SLOT_BITS: u32 = 8;
-/// After a refusal, nothing is tried for so many nanoseconds.
-const RETRY_AFTER: u64 = 1_000_000_000;
 
 /// A thread's place in the log.
 #[derive(Clone, Copy)]

@@ -65,7 +65,7 @@
 //! | a forked child's first call | `getpid`, `getrandom`, `mmap`, `madvise`; another file |
 //!
 //! The times come from the vDSO where there is one. In the appended log a call is
-//! `fstat`, `prlimit64` and `write`.
+//! `statx`, `prlimit64` and `write`.
 //!
 //! # Spans and counters
 //!

@@ -99,6 +99,21 @@ pub(crate) fn stat(fd: c_int) -> Result<libc::stat, Errno> {
     Ok(stat)
 }
 
+/// Which file a descriptor leads to: its device and its inode.
+///
+/// `fstat` looks at the times too, and what was looked at the kernel must change
+/// at the next write: that would double the cost of writing.
+pub(crate) fn identity(fd: c_int) -> Result<(u64, u64), Errno> {
+    // SAFETY: all zeros is a valid `statx`.
+    let mut stat: libc::statx = unsafe { core::mem::zeroed() };
+    let (flags, wanted) = (libc::AT_EMPTY_PATH, libc::STATX_INO);
+    // SAFETY: the path ends in a NUL, and `stat` is valid for writes.
+    let done = unsafe { libc::statx(fd, c"".as_ptr(), flags, wanted, &mut stat) };
+    checked(done as isize)?;
+    let device = libc::makedev(stat.stx_dev_major, stat.stx_dev_minor);
+    Ok((device, stat.stx_ino))
+}
+
 /// The magic number of the file system that holds a file.
 pub(crate) fn file_system(fd: c_int) -> Result<i64, Errno> {
     // SAFETY: all zeros is a valid `statfs`, and the call fills it.

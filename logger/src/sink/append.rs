@@ -179,9 +179,8 @@ impl Append {
     }
 
     fn is(&self, fd: c_int) -> bool {
-        sys::stat(fd).is_ok_and(|stat| {
-            stat.st_dev == self.device.load(Ordering::Relaxed)
-                && stat.st_ino == self.inode.load(Ordering::Relaxed)
-        })
+        let device = self.device.load(Ordering::Relaxed);
+        let inode = self.inode.load(Ordering::Relaxed);
+        sys::identity(fd) == Ok((device, inode))
     }
 }

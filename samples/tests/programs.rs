@@ -79,3 +79,28 @@ fn the_shop_logs_in_rust() {
     line(&text, pack);
     line(&text, "the shop closes");
 }
+
+/// Newer glibc answers for a program with a hole between its segments with one
+/// segment at a time; whether a linker leaves one is up to where its sections happen
+/// to end. Strings and stacks of such a program once were nobody's.
+#[test]
+fn a_program_with_a_hole_between_its_segments_is_one_image() {
+    let workshop = Workshop::open();
+    let folder = tempfile::tempdir().unwrap();
+    let outcome = |name: &str, flags: &[&str]| {
+        let inventory = folder.path().join(name);
+        workshop.compile(&["samples/cpp/inventory.cpp"], &inventory, flags);
+        let log = folder.path().join(name.to_owned() + ".log");
+        run(Command::new(inventory).arg(&log));
+        let dump = run(workshop.command("logdef").arg("dump").arg(&log)).stdout;
+        let dump = String::from_utf8(dump).unwrap();
+        (dump.matches("string logdef").count(), view(workshop, &log))
+    };
+    let (strings, _) = outcome("whole", &[]);
+    assert!(strings > 5, "{strings}");
+    // The first section of the segment that holds the code.
+    let (in_two, text) = outcome("holed", &["-Wl,--section-start=.init=0x800000"]);
+    assert_eq!(in_two, strings);
+    line(&text, "order refused: M8 (out of range)");
+    line(&text, "Shelf<int>::take");
+}

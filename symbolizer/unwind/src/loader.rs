@@ -119,13 +119,74 @@ pub(crate) fn find_object(address: usize) -> Option<Object> {
     };
     // SAFETY: the loader keeps the link map for as long as the object is loaded.
     let (load_bias, name) = unsafe { ((*link_map).l_addr, (*link_map).l_name) };
-    Some(Object {
+    let object = Object {
         start,
         end,
         load_bias,
         name,
         program_headers: None,
         eh_frame_hdr,
+    };
+    Some(if object.is_main_program() {
+        object.in_one_piece()
+    } else {
+        object
+    })
+}
+
+impl Object {
+    /// Whether the loader knows it by no name, as glibc does the program itself.
+    fn is_main_program(&self) -> bool {
+        // SAFETY: the loader keeps a NUL-terminated name, or none.
+        self.name.is_null() || unsafe { *self.name } == 0
+    }
+
+    /// The main program from its first segment to its last.
+    ///
+    /// Newer glibc answers with one segment only where the kernel left a hole
+    /// between two of them: whether there is one hangs on how the linker came to
+    /// round the addresses.
+    fn in_one_piece(self) -> Object {
+        let headers = main_program_headers();
+        let mut whole = self;
+        (whole.start, whole.end) = extent(headers, self.load_bias);
+        if !(whole.start..whole.end).contains(&self.start) {
+            return self;
+        }
+        whole.program_headers = Some(headers);
+        whole
+    }
+}
+
+/// The program headers of the main program, as the kernel tells every program.
+/// Reads memory only, so a handler may ask.
+fn main_program_headers() -> &'static [ProgramHeader] {
+    // SAFETY: has no preconditions.
+    let auxiliary = |kind| unsafe { libc::getauxval(kind) as usize };
+    let headers = auxiliary(libc::AT_PHDR);
+    if headers == 0 {
+        return &[];
+    }
+    // SAFETY: the kernel's own word for where the headers are mapped and how
+    // many there are; nobody unmaps the main program.
+    unsafe {
+        slice::from_raw_parts(
+            core::ptr::with_exposed_provenance(headers),
+            auxiliary(libc::AT_PHNUM),
+        )
+    }
+}
+
+/// First address of the first segment and one past the last of the last; an
+/// empty range where there is none.
+fn extent(headers: &[ProgramHeader], load_bias: usize) -> (usize, usize) {
+    let segments = headers
+        .iter()
+        .filter(|header| header.p_type == libc::PT_LOAD);
+    segments.fold((usize::MAX, 0), |(first, last), header| {
+        let start = load_bias.wrapping_add(header.p_vaddr as usize);
+        let end = start.saturating_add(header.p_memsz as usize);
+        (first.min(start), last.max(end))
     })
 }
 
@@ -150,27 +211,18 @@ pub(crate) fn for_each_object(mut visit: impl FnMut(&Object, u64) -> bool) {
                 unsafe { slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) }
             };
         let load_bias = info.dlpi_addr as usize;
-        let mut object = Object {
-            start: usize::MAX,
-            end: 0,
+        let (start, end) = extent(program_headers, load_bias);
+        let table = program_headers
+            .iter()
+            .find(|header| header.p_type == libc::PT_GNU_EH_FRAME);
+        let object = Object {
+            start,
+            end,
             load_bias,
             name: info.dlpi_name,
             program_headers: Some(program_headers),
-            eh_frame_hdr: 0,
+            eh_frame_hdr: table.map_or(0, |header| load_bias.wrapping_add(header.p_vaddr as usize)),
         };
-        for header in program_headers {
-            let start = load_bias.wrapping_add(header.p_vaddr as usize);
-            match header.p_type {
-                libc::PT_LOAD => {
-                    object.start = object.start.min(start);
-                    object.end = object
-                        .end
-                        .max(start.saturating_add(header.p_memsz as usize));
-                }
-                libc::PT_GNU_EH_FRAME => object.eh_frame_hdr = start,
-                _ => {}
-            }
-        }
         // Counters came with glibc 2.4; older structures are shorter.
         let generation = if size >= size_of::<libc::dl_phdr_info>() - 2 * size_of::<usize>() {
             info.dlpi_adds.wrapping_add(info.dlpi_subs)

@@ -216,11 +216,6 @@ impl Module {
         if let Some(headers) = self.object.program_headers {
             return headers;
         }
-        if self.is_main_program() {
-            let headers = core::ptr::with_exposed_provenance(auxiliary(libc::AT_PHDR));
-            // SAFETY: the kernel tells every program where its headers are.
-            return unsafe { slice::from_raw_parts(headers, auxiliary(libc::AT_PHNUM)) };
-        }
         mapped_program_headers(self.object.start, self.object.end).unwrap_or_default()
     }
 }

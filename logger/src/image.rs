@@ -3,13 +3,17 @@
 //! allocation, so that it may happen in a signal handler. Knows nothing of
 //! threads and sinks.
 
-use crate::digest::{self, Fingerprint};
-use crate::maps;
+pub(crate) mod code;
+mod digest;
+pub(crate) mod digest_cache;
+mod maps;
+
 use crate::sys;
 use core::ffi::CStr;
 use core::num::NonZeroUsize;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+use digest::Fingerprint;
 use logdef_unwind::{Module, modules};
 use logdef_wire::{Magic, Svma};
 use sha1::{Digest, Sha1};
@@ -225,7 +229,7 @@ impl Image {
 
 impl Identity {
     fn of(image: &Image) -> Identity {
-        let module = match crate::handler::is_running() {
+        let module = match crate::process::handler::is_running() {
             true => None,
             false => image.module(),
         };

@@ -104,36 +104,17 @@
 //! [`logdef_once!`], [`logdef_first_n!`], [`logdef_every_n!`] and
 //! [`logdef_at_most_every!`] limit how often a call is logged.
 
-mod argument;
-mod body;
+mod call;
 mod clock;
-mod code;
-mod crc;
-mod digest;
-mod digest_cache;
-mod emit;
-mod filter;
-mod guard;
-mod handler;
 mod image;
-mod limit;
 mod logdefs;
-mod macros;
-mod maps;
-mod meeting;
 mod mirror;
 mod note;
 mod observer;
 mod options;
 mod process;
-mod resolve;
 mod sink;
-mod site;
-mod span;
 mod sys;
-mod thread;
-mod tls;
-mod trouble;
 
 #[doc(hidden)]
 #[path = "private.rs"]
@@ -141,13 +122,13 @@ pub mod __private;
 #[doc(hidden)]
 pub mod abi;
 
-pub use argument::Argument;
+pub use call::argument::Argument;
+pub use call::filter::{Filter, FilterError};
+pub use call::span::Span;
 pub use clock::ClockSource;
-pub use filter::{Filter, FilterError};
 pub use logdef_wire::{Level, Value};
 pub use observer::{Observed, Observer};
 pub use options::{
     Log, Options, Sink, close, modules_changed, open, options, reserve, set_backtrace_depth,
     set_backtrace_level, set_filter, set_level, set_observer, sync, unwritten,
 };
-pub use span::Span;

@@ -3,14 +3,14 @@
 //! record that needs them first, in the same breath, and marked only after
 //! they are in the log: then no surviving record lacks them.
 
-use crate::code::{self, Epoch};
-use crate::emit::{Strings, with_scratch};
+use crate::call::emit::{Strings, with_scratch};
+use crate::call::site::{Meta, Template};
+use crate::image::code::{self, Epoch};
 use crate::image::{Image, Images};
 use crate::process::Process;
+use crate::process::thread::Thread;
 use crate::sink::Put;
-use crate::site::{Meta, Template};
 use crate::sys;
-use crate::thread::Thread;
 use core::ffi::CStr;
 use core::sync::atomic::Ordering;
 use logdef_unwind::modules;

@@ -11,8 +11,8 @@ mod line;
 mod number;
 mod text;
 
+use crate::call::emit::Strings;
 use crate::clock;
-use crate::emit::Strings;
 use crate::observer::{Observed, Observer, Slot};
 use crate::process::Process;
 use crate::sys;

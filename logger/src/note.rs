@@ -2,14 +2,16 @@
 //! thread that panics or a process that a signal ends. None of it is on the
 //! path of a log call.
 
-use crate::emit::{Dropped, MAX_BACKTRACE, current, with_scratch};
+pub(crate) mod trouble;
+
+use crate::call::emit::{Dropped, MAX_BACKTRACE, current, with_scratch};
 use crate::logdefs;
-use crate::meeting;
+use crate::note::trouble::in_words;
+use crate::process::meeting;
+use crate::process::thread::Thread;
 use crate::process::{Process, process};
 use crate::sink::Put;
 use crate::sys;
-use crate::thread::Thread;
-use crate::trouble::in_words;
 use core::ffi::c_int;
 use core::fmt::Write;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -92,7 +94,7 @@ fn put(
     })
 }
 
-/// Writes down what is due ([`crate::trouble`]). May be called in a signal handler.
+/// Writes down what is due ([`crate::note::trouble`]). May be called in a signal handler.
 #[cold]
 pub(crate) fn report(process: &'static Process) {
     let due = process.trouble.take();

@@ -1,15 +1,15 @@
 //! Opening, closing and setting the log of the process. None of it may be
 //! called in a signal handler.
 
+use crate::call::emit;
+use crate::call::filter::{Filter, FilterError};
 use crate::clock::ClockSource;
-use crate::digest_cache;
-use crate::emit;
-use crate::filter::{Filter, FilterError};
-use crate::guard;
-use crate::meeting::{self, Target};
+use crate::image::digest_cache;
 use crate::mirror;
 use crate::note::{self, Progress};
 use crate::observer::Observer;
+use crate::process::guard;
+use crate::process::meeting::{self, Target};
 use crate::process::process;
 use crate::sink::{Append, Rotation, file_system};
 use crate::sys;

@@ -1,13 +1,13 @@
 //! What the macros need. Not for use by hand, and no part of the stable
 //! interface.
 
-use crate::argument::{Lowered, Passed};
+use crate::call::argument::{Lowered, Passed};
 use crate::process::process;
 use core::sync::atomic::Ordering;
 
-pub use crate::argument::{assert_fits, capture, class_letter, letter};
-pub use crate::limit::Limit;
-pub use crate::site::{Site, SiteState};
+pub use crate::call::argument::{assert_fits, capture, class_letter, letter};
+pub use crate::call::limit::Limit;
+pub use crate::call::site::{Site, SiteState};
 pub use logdef_wire::printf::ArgPlan;
 pub use logdef_wire::site::flags;
 
@@ -35,12 +35,12 @@ pub const fn count(args: &[&str]) -> usize {
 
 /// How many arguments a format has on the wire.
 pub const fn wire_args(format: &str) -> usize {
-    logdef_wire::printf::wire_args(crate::argument::bytes_of(format))
+    logdef_wire::printf::wire_args(crate::call::argument::bytes_of(format))
 }
 
 /// A format's capture plan.
 pub const fn plan<const N: usize>(format: &str) -> [ArgPlan; N] {
-    logdef_wire::printf::plan(crate::argument::bytes_of(format))
+    logdef_wire::printf::plan(crate::call::argument::bytes_of(format))
 }
 
 /// The level below which calls are compiled to nothing, from the features of this
@@ -83,7 +83,7 @@ pub const fn is_compiled(level: logdef_wire::Level) -> bool {
 pub fn is_on(site: &Site, state: &SiteState) -> bool {
     let gate = process().gate.load(Ordering::Relaxed);
     let own = state.gate.load(Ordering::Relaxed);
-    own != gate && (own == gate | 1 || crate::filter::decide(site))
+    own != gate && (own == gate | 1 || crate::call::filter::decide(site))
 }
 
 /// Logs a call.
@@ -92,7 +92,7 @@ pub fn log<const N: usize>(site: &'static Site, passed: &[Passed; N]) {
     let lowered = Lowered::of(passed);
     // SAFETY: the macro made the site and the arguments from one format, and
     // both `lowered` and what it points into live until `emit` returns.
-    unsafe { crate::emit::emit(site, lowered.kinds(), lowered.words()) }
+    unsafe { crate::call::emit::emit(site, lowered.kinds(), lowered.words()) }
 }
 
 /// Logs a call of a site that is limited or names a span: with the word that it
@@ -111,7 +111,7 @@ pub fn log_with<const N: usize>(site: &'static Site, passed: &[Passed; N], word:
         after: word,
     };
     // SAFETY: as in `log`, and the word after the arguments' is there.
-    unsafe { crate::emit::emit(site, lowered.kinds(), (&raw const words).cast()) }
+    unsafe { crate::call::emit::emit(site, lowered.kinds(), (&raw const words).cast()) }
 }
 
 /// A span that ends by a call of `end`, if it began.

@@ -7,15 +7,20 @@
 //! fork, and becomes a process of its own, with a run and threads of its own,
 //! before its first record.
 
-use crate::filter::{FIRST_GATE, Filter};
+pub(crate) mod guard;
+pub(crate) mod handler;
+pub(crate) mod meeting;
+pub(crate) mod thread;
+pub(crate) mod tls;
+
+use crate::call::filter::{FIRST_GATE, Filter};
 use crate::image::Images;
 use crate::mirror::{self, Mirror};
+use crate::note::trouble::Trouble;
 use crate::observer::Observer;
+use crate::process::thread::{Thread, Threads};
 use crate::sink::Sink;
 use crate::sys;
-use crate::thread::{Thread, Threads};
-use crate::tls;
-use crate::trouble::Trouble;
 use core::num::NonZeroUsize;
 use core::sync::atomic::{
     AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering,
@@ -27,7 +32,7 @@ pub(crate) static WIPE_ON_FORK_MISSING: AtomicBool = AtomicBool::new(false);
 
 /// See the module.
 pub(crate) struct Process {
-    /// See [`crate::filter`].
+    /// See [`crate::call::filter`].
     pub gate: AtomicU32,
     phase: AtomicU32,
     run: AtomicU64,
@@ -49,7 +54,7 @@ pub(crate) struct Process {
     next_site: AtomicU32,
     pub threads: Threads,
     pub images: Images,
-    pub code: crate::code::Code,
+    pub code: crate::image::code::Code,
     pub sink: Sink,
     pub clock: crate::clock::Clock,
     pub mirror: Mirror,
@@ -98,10 +103,10 @@ impl Process {
             filter: AtomicPtr::new(core::ptr::null_mut()),
             missed: AtomicU64::new(0),
             next_thread: AtomicU64::new(0),
-            next_site: AtomicU32::new(crate::site::FIRST_ID),
+            next_site: AtomicU32::new(crate::call::site::FIRST_ID),
             threads: Threads::new(),
             images: Images::new(),
-            code: crate::code::Code::new(),
+            code: crate::image::code::Code::new(),
             sink: Sink::new(),
             clock: crate::clock::Clock::new(),
             mirror: Mirror::new(),
@@ -206,7 +211,7 @@ impl Process {
 
     /// Sets that depth.
     pub fn set_backtrace_depth(&self, depth: usize) {
-        let depth = depth.min(crate::emit::MAX_BACKTRACE) as u8;
+        let depth = depth.min(crate::call::emit::MAX_BACKTRACE) as u8;
         self.backtrace_depth.store(depth, Ordering::Relaxed);
     }
 

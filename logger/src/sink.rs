@@ -14,8 +14,8 @@ pub(crate) use file::Claim;
 pub(crate) use mapped::Rotation;
 
 use crate::process::process;
+use crate::process::thread::Thread;
 use crate::sys::Errno;
-use crate::thread::Thread;
 use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use mapped::Mapped;
 

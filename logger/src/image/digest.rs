@@ -1,8 +1,8 @@
 //! Size and SHA-1 of the file that an image was mapped from, if the file found
 //! is that one. Knows files, not what they are logged for.
 
-use crate::digest_cache::{self, Key};
-use crate::maps;
+use crate::image::digest_cache::{self, Key};
+use crate::image::maps;
 use crate::sys::{self, Errno};
 use core::ffi::c_int;
 use core::num::NonZeroUsize;

@@ -8,9 +8,9 @@
 //! pass it on ends the guard.
 
 use crate::process::process;
+use crate::process::thread::{Thread, own_add};
+use crate::process::tls;
 use crate::sys::{self, Errno};
-use crate::thread::{Thread, own_add};
-use crate::tls;
 use core::cell::UnsafeCell;
 use core::ffi::c_int;
 use core::mem::MaybeUninit;

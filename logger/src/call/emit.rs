@@ -3,26 +3,26 @@
 //! too: each step works on the caller's stack, and what it leaves behind is
 //! left behind by one store.
 //!
-//! 1. The macro asked whether the site is on. ([`crate::filter`])
+//! 1. The macro asked whether the site is on. ([`crate::call::filter`])
 //! 2. The record is built on the stack, whole: no pointer of the caller's is
-//!    followed after this ([`crate::body`]).
+//!    followed after this ([`crate::call::body`]).
 //! 3. What the chunk does not define yet is put before it ([`crate::logdefs`]).
 //! 4. The sink takes all of it ([`crate::sink`]).
 
-use crate::body::{self, Arguments, Head, Rarer, Words};
-use crate::code::{self, Epoch};
-use crate::crc;
-use crate::filter;
+use crate::call::body::{self, Arguments, Head, Rarer, Words};
+use crate::call::crc;
+use crate::call::filter;
+use crate::call::resolve::{resolve, resolve_strings};
+use crate::call::site::{Site, Template};
+use crate::image::code::{self, Epoch};
 use crate::logdefs::{self, Subject};
-use crate::meeting;
 use crate::note;
+use crate::process::meeting;
+use crate::process::thread::{SCRATCH, Thread, own_add};
+use crate::process::tls;
 use crate::process::{Process, SEQUENCE_MARGIN, process};
-use crate::resolve::{resolve, resolve_strings};
 use crate::sink::Put;
-use crate::site::{Site, Template};
 use crate::sys::Errno;
-use crate::thread::{SCRATCH, Thread, own_add};
-use crate::tls;
 use core::ffi::CStr;
 use core::sync::atomic::Ordering;
 use logdef_unwind::modules;

@@ -7,8 +7,8 @@
 //! and a site that finds its copy stale decides anew. So a call that is off
 //! costs a comparison, and no list of sites has to survive `dlclose`.
 
+use crate::call::site::Site;
 use crate::process::process;
-use crate::site::Site;
 use core::fmt;
 use core::sync::atomic::Ordering;
 use logdef_wire::Level;
@@ -166,7 +166,7 @@ fn is_below(module: &[u8], place: &[u8]) -> bool {
 #[cold]
 #[inline(never)]
 pub fn decide(site: &Site) -> bool {
-    if let Some(leader) = crate::meeting::leader() {
+    if let Some(leader) = crate::process::meeting::leader() {
         return leader.decide(site);
     }
     let process = process();
@@ -195,7 +195,7 @@ pub(crate) fn is_on(level: Level, file: &[u8], line: u32, module: Option<&[u8]>)
 
 /// Whether a call of this level could be on anywhere, and a log is open.
 pub fn is_possible(level: Level) -> bool {
-    if let Some(leader) = crate::meeting::leader() {
+    if let Some(leader) = crate::process::meeting::leader() {
         return leader.is_possible(level);
     }
     let process = process();

@@ -3,7 +3,7 @@
 //! is compiled and asks for [`Argument`] of that conversion, so that a
 //! mismatch is an error of types, seen by `cargo check`.
 
-use crate::body::Bytes;
+use crate::call::body::Bytes;
 use core::ffi::CStr;
 use logdef_wire::printf::{Class, caller_arg, caller_args, check};
 use logdef_wire::site::ArgKind;
@@ -159,7 +159,7 @@ pub const fn assert_fits(format: &str, args: usize) {
         "logdef!: more arguments are passed than the format takes"
     );
     assert!(
-        logdef_wire::printf::wire_args(format) <= crate::body::MAX_WIRE_ARGS,
+        logdef_wire::printf::wire_args(format) <= crate::call::body::MAX_WIRE_ARGS,
         "logdef!: the format takes more than 64 arguments"
     );
 }

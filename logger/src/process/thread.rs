@@ -10,7 +10,7 @@
 //! finds that it has to start anew at the price of a comparison that is made
 //! anyway.
 
-use crate::crc;
+use crate::call::crc;
 use crate::process::Process;
 use crate::sys;
 use core::num::NonZeroUsize;

@@ -18,18 +18,19 @@
 //!    same content, which is right for it too.
 //!
 //! What copies tell each other is [`Services`], and the call site's record and state
-//! ([`crate::site`]), which were made for strangers in the first place. The name
+//! ([`crate::call::site`]), which were made for strangers in the first place. The name
 //! and the symbol carry the version of all that: copies of different versions do
 //! not meet, and each has a log of its own.
 //!
 //! The leader stays in memory for good.
 
-use crate::filter;
+use crate::call::emit;
+use crate::call::filter;
+use crate::call::site::Site;
+use crate::note;
 use crate::options::{self, Options};
 use crate::process::process;
-use crate::site::Site;
 use crate::sys::{self, Errno};
-use crate::{emit, note};
 use core::ffi::{CStr, c_char, c_int};
 use core::num::NonZeroUsize;
 use core::ptr;

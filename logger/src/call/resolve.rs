@@ -2,10 +2,10 @@
 //! constant part of its records. Done once for a site; knows neither threads
 //! nor sinks.
 
-use crate::crc;
+use crate::call::crc;
+use crate::call::site::{Meta, PREFIX_ROOM, Site, Template};
 use crate::image::Image;
 use crate::process::Process;
-use crate::site::{Meta, PREFIX_ROOM, Site, Template};
 use core::ffi::CStr;
 use core::ptr;
 use logdef_wire::msgpack::{Encoder, OutOfRoom};
@@ -13,7 +13,7 @@ use logdef_wire::printf::{ArgPlan, Class, plan_into};
 use logdef_wire::site::flags;
 use logdef_wire::{Level, Svma, Tag};
 
-use crate::body::MAX_WIRE_ARGS;
+use crate::call::body::MAX_WIRE_ARGS;
 
 /// A template and the plan it goes with, while they have no other home.
 pub(crate) struct Resolved {

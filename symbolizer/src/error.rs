@@ -4,8 +4,8 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::fingerprint::{Digest, Hex};
-use crate::printable::Printable;
+use crate::find::fingerprint::{Digest, Hex};
+use crate::text::printable::Printable;
 
 /// No file could be used for the image that was asked for.
 #[derive(Debug)]

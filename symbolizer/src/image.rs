@@ -1,25 +1,31 @@
 //! One executable image: its call sites, the strings in it, and the names of its code.
 
+pub(crate) mod call_site;
+pub(crate) mod contain;
+pub(crate) mod elf;
+pub(crate) mod mini_debug_info;
+pub(crate) mod placement;
+pub(crate) mod pointers;
+
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use logdef_wire::{Avma, Svma};
 
-use crate::address::AddressKind;
-use crate::call_site::{CallSite, CallSites};
-use crate::debug_files;
-use crate::demangle::demangle;
-use crate::dwarf::{Complaints, Dwarf, Wanted};
-use crate::elf::{Elf, Segment};
 use crate::error::Shown;
-use crate::fingerprint::Fingerprint;
-use crate::locator::Locator;
-use crate::maps::MappedCode;
-use crate::mini_debug_info;
+use crate::find::debug_files;
+use crate::find::fingerprint::Fingerprint;
+use crate::find::locator::Locator;
+use crate::image::call_site::{CallSite, CallSites};
+use crate::image::elf::{Elf, Segment};
+use crate::image::pointers::Pointers;
+use crate::names::address::AddressKind;
+use crate::names::demangle::demangle;
+use crate::names::dwarf::{Complaints, Dwarf, Wanted};
 use crate::names::{Names, Symbolized};
-use crate::placement::{self, LogCall};
-use crate::pointers::Pointers;
+use crate::text::maps::MappedCode;
+use placement::LogCall;
 
 /// What loaders map files by.
 const PAGE: u64 = 4096;

@@ -37,48 +37,28 @@
 
 #![forbid(unsafe_code)]
 
-mod address;
-mod call_site;
-mod contain;
-mod debug_files;
-#[cfg(feature = "debuginfod")]
-mod debuginfod;
-mod demangle;
-mod dwarf;
-mod elf;
 mod error;
-mod fetch;
-mod fingerprint;
+mod find;
 mod image;
 mod limits;
-mod locator;
-mod maps;
-mod markup;
-mod meter;
-mod mini_debug_info;
 mod names;
-mod open;
-mod placement;
-mod pointers;
-mod printable;
-mod symbols;
 mod text;
 
-pub use address::AddressKind;
-pub use call_site::{CallSite, CallSites, Literal};
-#[cfg(feature = "debuginfod")]
-pub use debuginfod::Debuginfod;
-pub use demangle::demangle;
-pub use elf::Segment;
 pub use error::{Error, Refusal};
-pub use fetch::{Artifact, Fetch};
-pub use fingerprint::{Digest, Fingerprint};
+#[cfg(feature = "debuginfod")]
+pub use find::debuginfod::Debuginfod;
+pub use find::fetch::{Artifact, Fetch};
+pub use find::fingerprint::{Digest, Fingerprint};
+pub use find::locator::{Locator, Options};
+pub use image::call_site::{CallSite, CallSites, Literal};
+pub use image::elf::Segment;
+pub use image::placement::LogCall;
 pub use image::{Image, Proof};
 pub use limits::Limits;
-pub use locator::{Locator, Options};
 pub use logdef_wire::Svma;
-pub use maps::MappedCode;
-pub use markup::MarkupFilter;
+pub use names::address::AddressKind;
+pub use names::demangle::demangle;
 pub use names::{Source, StackFrame, Symbolized};
-pub use placement::LogCall;
+pub use text::maps::MappedCode;
+pub use text::markup::MarkupFilter;
 pub use text::{FindImage, Loaded, TextFilter};

@@ -1,16 +1,22 @@
 //! From a code address to the stack frames a person reads: DWARF first, then symbol tables, names
 //! demangled, everything remembered. One `Names` serves one image.
 
+pub(crate) mod address;
+pub(crate) mod demangle;
+pub(crate) mod dwarf;
+pub(crate) mod meter;
+pub(crate) mod symbols;
+
 use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use logdef_wire::Svma;
 
-use crate::demangle::demangle;
-use crate::dwarf::{Complaints, Dwarf, FindDwo, RawFrame};
-use crate::elf::Elf;
-use crate::symbols::{Kind, Symbol, Symbols, Table};
+use crate::image::elf::Elf;
+use crate::names::demangle::demangle;
+use crate::names::dwarf::{Complaints, Dwarf, FindDwo, RawFrame};
+use crate::names::symbols::{Kind, Symbol, Symbols, Table};
 
 /// One function at an address. Text is as the file has it, not made safe for a terminal.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

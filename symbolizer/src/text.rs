@@ -6,15 +6,19 @@
 //!   and for programs that are not position-independent `path() [0x401234]` and `path[0x401234]`.
 //!   These name the image themselves, so its place need not be known.
 
+pub(crate) mod maps;
+pub(crate) mod markup;
+pub(crate) mod printable;
+
 use std::collections::HashMap;
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
 use logdef_wire::Svma;
 
-use crate::address::AddressKind;
 use crate::image::Image;
-use crate::markup::Shown;
+use crate::names::address::AddressKind;
+use crate::text::markup::Shown;
 
 /// An image and where it was loaded.
 #[derive(Clone, Debug)]

@@ -1,8 +1,8 @@
 //! The command line.
 
-use crate::condition::Condition;
-use crate::filter::Site;
-use crate::when::{self, Moment};
+use crate::choose::condition::Condition;
+use crate::choose::filter::Site;
+use crate::choose::when::{self, Moment};
 use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand, ValueEnum};
 use logdef_fuchsia::structured::Severity;
 use logdef_wire::{Avma, Level};

@@ -2,8 +2,10 @@
 
 use crate::args::{Images, Source};
 use crate::failure::{DAMAGED, Failure};
+use crate::paths;
 use crate::progress::Progress;
-use crate::{escape, losses, paths};
+use crate::show::escape;
+use crate::show::losses;
 use logdef_resync::{Input, LocatedImages, Recovery};
 use logdef_symbolizer::Locator;
 use std::io::{self, Write};

@@ -1,54 +1,29 @@
 //! `logdef`: shows, checks, repairs and converts crash-resilient logs.
 //!
-//! One file for each verb, each thin: what a log holds is the library's
-//! business, and how it looks is a verb's.
+//! What a log holds is the library's business. Here are the verbs, one file for
+//! each and each thin, which records they choose, and how those look.
 
 #![forbid(unsafe_code)]
 
 mod args;
-mod check;
-mod chosen;
-mod clock;
-mod condition;
+mod choose;
 mod destination;
-mod draw;
-mod dump;
-mod early;
-mod escape;
-mod export;
 mod failure;
-mod filter;
-mod folded;
-mod follow;
-mod fxt;
-mod hyperlink;
-mod import;
 mod journal;
-mod json;
 mod log;
-mod losses;
-mod manual;
-mod map;
 mod output;
 mod paths;
-mod printer;
 mod progress;
-mod recover;
-mod send;
-mod serve;
-mod sites;
-mod stats;
-mod stream;
-mod symbolize;
-mod tabular;
-mod text;
-mod view;
-mod viewer;
-mod when;
+mod show;
+mod verb;
 
 use args::{Args, Verb};
 use failure::Failure;
 use std::process::ExitCode;
+use verb::{
+    check, dump, export, fxt, import, manual, recover, send, serve, sites, stats, stream,
+    symbolize, view,
+};
 
 fn main() -> ExitCode {
     let args = Args::parse_with_default_verb();

@@ -1,0 +1,7 @@
+//! Which records a verb is about, and the way of a record through its filters.
+
+pub(crate) mod chosen;
+pub(crate) mod condition;
+pub(crate) mod filter;
+pub(crate) mod viewer;
+pub(crate) mod when;

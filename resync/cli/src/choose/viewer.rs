@@ -1,0 +1,320 @@
+//! The way of a record from a frame to the output: chosen on its numbers,
+//! looked up, chosen on its text, shown with its neighbours.
+
+use crate::args::View;
+use crate::choose::filter::Filter;
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::show::printer::Printer;
+use logdef_resync::{Glance, Place, Resolver, StackEntry, Tables};
+use logdef_wire::{Record, Tag};
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+
+/// See the module.
+pub struct Viewer {
+    pub output: Output,
+    pub printer: Printer,
+    filter: Filter,
+    shows_all: bool,
+    before: usize,
+    after: usize,
+    /// Matches that are yet wanted.
+    head: Option<u64>,
+    /// Records that matched nothing and may be neighbours of the next.
+    waiting: VecDeque<Kept>,
+    /// Neighbours that are yet wanted of the last.
+    owed: usize,
+    has_shown: bool,
+    has_skipped: bool,
+    /// The last records so far, where only they are wanted.
+    tail: Option<(usize, VecDeque<Kept>)>,
+    spare: Vec<Vec<u8>>,
+    message: Vec<u8>,
+    unknown: Unknown,
+}
+
+/// What becomes of a record that refers to what no logdef so far has told.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Unknown {
+    /// It is shown as it is.
+    Shown,
+    /// It is left: later ones may tell.
+    Left,
+    /// One was left.
+    Met,
+}
+
+/// A record that may be shown later.
+struct Kept {
+    place: Place,
+    body: Vec<u8>,
+}
+
+impl Viewer {
+    pub fn new(args: &View, filter: Filter) -> Result<Viewer, Failure> {
+        let mut output = Output::new();
+        let mut printer = Printer::new(args, output.has_color())?;
+        printer.begin(&mut output.buffer);
+        let context = args.context.unwrap_or(0);
+        let shows_all = filter.is_everything() && args.head.is_none() && args.tail.is_none();
+        Ok(Viewer {
+            output,
+            printer,
+            filter,
+            shows_all,
+            before: args.before.unwrap_or(context),
+            after: args.after.unwrap_or(context),
+            head: args.head,
+            waiting: VecDeque::new(),
+            owed: 0,
+            has_shown: false,
+            has_skipped: false,
+            tail: args.tail.map(|tail| (tail, VecDeque::new())),
+            spare: Vec::new(),
+            message: Vec::new(),
+            unknown: Unknown::Shown,
+        })
+    }
+
+    /// Shows the last so many only, until [`Viewer::end_tail`].
+    pub fn begin_tail(&mut self, tail: usize) {
+        self.tail = Some((tail, VecDeque::new()));
+        self.shows_all = false;
+    }
+
+    /// Records that are not wholly known are left from here on: the first of them
+    /// breaks, and is neither shown nor counted.
+    pub fn leave_unknown(&mut self) {
+        self.unknown = Unknown::Left;
+    }
+
+    /// All records are shown from here on.
+    pub fn accept_unknown(&mut self) {
+        self.unknown = Unknown::Shown;
+    }
+
+    /// Whether a record was left.
+    pub fn has_met_unknown(&self) -> bool {
+        self.unknown == Unknown::Met
+    }
+
+    /// It may take a while until the next records come.
+    pub fn batch_ends(&mut self) -> Result<(), Failure> {
+        match self.output.buffer.is_empty() {
+            true => Ok(()),
+            false => self.output.flush(),
+        }
+    }
+
+    /// A frame's record comes; breaks when no further one is wanted.
+    #[inline]
+    pub fn frame(
+        &mut self,
+        place: Place,
+        body: &[u8],
+        tables: &Tables,
+        resolver: &mut Resolver<'_>,
+    ) -> Result<ControlFlow<()>, Failure> {
+        let tag = Tag(body[0]);
+        if tag == Tag::DATA && self.shows_all {
+            self.print(place, body, resolver)?;
+            return Ok(match self.unknown {
+                Unknown::Met => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            });
+        }
+        match tag {
+            Tag::DATA => self.choose(place, body, tables, resolver),
+            Tag::NOTE if self.printer.is_for_people() && !self.filter.is_search() => {
+                let Ok(Record::Note(note)) = Record::decode(body) else {
+                    return Ok(ControlFlow::Continue(()));
+                };
+                let glance = Glance {
+                    run: note.run,
+                    time: note.time,
+                    ..Glance::default()
+                };
+                if self.filter.is_in_scope(&glance, place, tables) {
+                    self.show(place, body, resolver)?;
+                }
+                Ok(ControlFlow::Continue(()))
+            }
+            _ => Ok(ControlFlow::Continue(())),
+        }
+    }
+
+    /// Shows the tail, if only that was wanted.
+    pub fn end_tail(&mut self, resolver: &mut Resolver<'_>) -> Result<(), Failure> {
+        if let Some((_, kept)) = self.tail.take() {
+            for kept in kept {
+                self.print(kept.place, &kept.body, resolver)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what is held back, and all that was printed.
+    pub fn flush(&mut self) -> Result<(), Failure> {
+        self.printer.end_fold(&mut self.output.buffer);
+        self.output.flush()
+    }
+
+    fn choose(
+        &mut self,
+        place: Place,
+        body: &[u8],
+        tables: &Tables,
+        resolver: &mut Resolver<'_>,
+    ) -> Result<ControlFlow<()>, Failure> {
+        let wanted = |viewer: &Viewer| match viewer.head == Some(0) && viewer.owed == 0 {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        };
+        if wanted(self).is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+        let glance = Glance::of(body).unwrap_or_default();
+        if !self.filter.is_in_scope(&glance, place, tables) {
+            return Ok(ControlFlow::Continue(()));
+        }
+        let may_show = self.owed > 0 || self.before > 0 || self.filter.may_match(&glance);
+        if self.unknown == Unknown::Left && may_show && !self.is_known(place, body, resolver) {
+            self.unknown = Unknown::Met;
+            return Ok(ControlFlow::Break(()));
+        }
+        let is_match = self.head != Some(0) && self.matches(&glance, place, body, resolver);
+        if is_match {
+            while let Some(kept) = self.waiting.pop_front() {
+                self.show(kept.place, &kept.body, resolver)?;
+                self.spare.push(kept.body);
+            }
+            self.show(place, body, resolver)?;
+            self.owed = self.after;
+            self.head = self.head.map(|head| head - 1);
+        } else if self.owed > 0 {
+            self.owed -= 1;
+            self.show(place, body, resolver)?;
+        } else if self.before > 0 {
+            if self.waiting.len() == self.before {
+                self.spare
+                    .extend(self.waiting.pop_front().map(|kept| kept.body));
+                self.has_skipped = true;
+            }
+            let kept = self.keep(place, body);
+            self.waiting.push_back(kept);
+        } else {
+            self.has_skipped = true;
+        }
+        Ok(wanted(self))
+    }
+
+    fn matches(
+        &mut self,
+        glance: &Glance,
+        place: Place,
+        body: &[u8],
+        resolver: &mut Resolver<'_>,
+    ) -> bool {
+        if !self.filter.is_search() {
+            return true;
+        }
+        if !self.filter.may_match(glance) {
+            return false;
+        }
+        let Ok(Record::Data(data)) = Record::decode(body) else {
+            return false;
+        };
+        self.filter.holds(&data)
+            && self
+                .filter
+                .matches(&resolver.resolve(&data, place), &mut self.message)
+    }
+
+    /// Whether logdefs have told all that a record refers to.
+    fn is_known(&self, place: Place, body: &[u8], resolver: &mut Resolver<'_>) -> bool {
+        let Ok(Record::Data(data)) = Record::decode(body) else {
+            return false;
+        };
+        let wants_stack = data.backtrace.is_some() && self.printer.wants_backtraces();
+        (!wants_stack || is_told(&resolver.backtrace(&data, place)))
+            && resolver.resolve(&data, place).is_complete()
+    }
+
+    fn keep(&mut self, place: Place, body: &[u8]) -> Kept {
+        let mut kept = self.spare.pop().unwrap_or_default();
+        kept.clear();
+        kept.extend_from_slice(body);
+        Kept { place, body: kept }
+    }
+
+    fn show(
+        &mut self,
+        place: Place,
+        body: &[u8],
+        resolver: &mut Resolver<'_>,
+    ) -> Result<(), Failure> {
+        if self.tail.is_none() {
+            let has_context = self.before + self.after > 0 && self.printer.is_for_people();
+            if has_context && self.has_shown && self.has_skipped {
+                self.printer.left_out(&mut self.output.buffer);
+            }
+            self.has_shown = true;
+            self.has_skipped = false;
+            return self.print(place, body, resolver);
+        }
+        let kept = self.keep(place, body);
+        if let Some((most, tail)) = &mut self.tail {
+            tail.push_back(kept);
+            if tail.len() > *most {
+                self.spare.extend(tail.pop_front().map(|kept| kept.body));
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn print(
+        &mut self,
+        place: Place,
+        body: &[u8],
+        resolver: &mut Resolver<'_>,
+    ) -> Result<(), Failure> {
+        let out = &mut self.output.buffer;
+        match &Record::decode(body) {
+            Ok(Record::Data(data)) => {
+                let stack = match data.backtrace {
+                    Some(_) if self.printer.wants_backtraces() => resolver.backtrace(data, place),
+                    _ => Vec::new(),
+                };
+                let resolved = resolver.resolve(data, place);
+                if self.unknown == Unknown::Left && !(resolved.is_complete() && is_told(&stack)) {
+                    self.unknown = Unknown::Met;
+                    return Ok(());
+                }
+                self.printer.record(&resolved, &stack, out);
+            }
+            Ok(Record::Note(note)) => {
+                let stack = match note.backtrace {
+                    Some(addresses) => resolver.stack(addresses, note.run, note.time, place, true),
+                    None => Vec::new(),
+                };
+                if self.unknown == Unknown::Left && !is_told(&stack) {
+                    self.unknown = Unknown::Met;
+                    return Ok(());
+                }
+                self.printer.note(note, &stack, out);
+            }
+            _ => {}
+        }
+        self.output.line()
+    }
+}
+
+/// Whether the log tells of each address which module it is in.
+fn is_told(stack: &[StackEntry]) -> bool {
+    stack.iter().all(|entry| {
+        let logged = entry.logged.as_ref();
+        logged.is_some_and(|logged| logged.fname.is_some() && logged.load_bias.is_some())
+    })
+}

@@ -1,0 +1,101 @@
+//! What was lost, in words.
+
+use crate::show::escape;
+use logdef_resync::{Account, Conflict, GapReport};
+use logdef_wire::{Run, ThreadNumber};
+
+/// A gap as a line: where, what, and what it cost.
+pub fn gap(name: &str, report: &GapReport) -> String {
+    let gap = &report.gap;
+    let mut line = format!(
+        "{name}: bytes {:#x}..{:#x} ({}): {}",
+        gap.offset,
+        gap.end(),
+        gap.len,
+        gap.kind
+    );
+    if report.lost > 0 || gap.is_damage() {
+        let lost = count(report.lost, "record");
+        line += &match (report.exact, report.lost) {
+            (true, _) => format!(", {lost} lost"),
+            (false, 0) => ", unknown how many records lost".into(),
+            (false, _) => format!(", at least {lost} lost"),
+        };
+        if report.lost > 0 && !report.threads.is_empty() {
+            line += &format!(" of {}", threads(&report.threads));
+        }
+    }
+    line
+}
+
+fn threads(threads: &[(Run, ThreadNumber)]) -> String {
+    let names = threads
+        .iter()
+        .take(4)
+        .map(|(run, number)| format!("{run:016x}/{}", number.0));
+    let mut list = names.collect::<Vec<_>>().join(", ");
+    if threads.len() > 4 {
+        list += &format!(" and {} more threads", threads.len() - 4);
+    }
+    list
+}
+
+/// What an input lost beyond its gaps, a line each.
+pub fn of(account: &Account) -> Vec<String> {
+    let name = &account.name;
+    let mut lines = Vec::new();
+    for hole in &account.holes {
+        let last = hole.from + hole.lost - 1;
+        let which = match hole.lost {
+            1 => format!("record {last} is"),
+            _ => format!("records {} to {last} are", hole.from),
+        };
+        lines.push(format!(
+            "{name}: thread {:016x}/{}: {which} missing where no byte is",
+            hole.run, hole.number.0
+        ));
+    }
+    for malformed in &account.malformed_list {
+        lines.push(format!(
+            "{name}: frame at {:#x}: malformed record: {}",
+            malformed.offset, malformed.error
+        ));
+    }
+    if account.suspect > 0 {
+        lines.push(format!(
+            "{name}: {} suspect frames left out: found in damage, and of a run that nothing vouches for",
+            account.suspect
+        ));
+    }
+    if account.repeated > 0 {
+        lines.push(format!(
+            "{name}: {} records are here more than once",
+            account.repeated
+        ));
+    }
+    lines
+}
+
+/// Two logdefs that disagree.
+pub fn conflict(conflict: &Conflict) -> String {
+    let show = |text: &[u8]| {
+        let mut out = Vec::new();
+        escape::push(text, &mut out);
+        String::from_utf8_lossy(&out).into_owned()
+    };
+    format!(
+        "logdef {:016x}:{:#x} is both \"{}\" and \"{}\"; each run keeps its own",
+        conflict.magic,
+        conflict.address.0,
+        show(&conflict.first),
+        show(&conflict.second)
+    )
+}
+
+/// `1 record`, `2 records`.
+pub fn count(number: u64, what: &str) -> String {
+    match number {
+        1 => format!("1 {what}"),
+        _ => format!("{number} {what}s"),
+    }
+}

@@ -1,0 +1,166 @@
+//! Records as logfmt and as CSV: the same columns in two dresses, times in UTC.
+
+use crate::show::clock;
+use crate::show::escape;
+use logdef_resync::Resolved;
+use std::io::Write;
+
+/// What the columns are called, in order.
+const COLUMNS: [&str; 12] = [
+    "time", "level", "run", "pid", "tid", "thread", "sequence", "image", "file", "line", "message",
+    "keys",
+];
+
+/// Writes records, and keeps the room that each of them needs.
+#[derive(Default)]
+pub struct Writer {
+    cell: Vec<u8>,
+    escaped: Vec<u8>,
+}
+
+impl Writer {
+    /// Appends the line that names the columns of CSV.
+    pub fn csv_head(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(COLUMNS.join(",").as_bytes());
+        out.extend_from_slice(b"\r\n");
+    }
+
+    /// Appends a record as CSV, as RFC 4180 has it.
+    pub fn csv(&mut self, record: &Resolved<'_>, out: &mut Vec<u8>) {
+        for column in 0..COLUMNS.len() {
+            if column > 0 {
+                out.push(b',');
+            }
+            self.fill(column, record);
+            let is_plain = |byte: &u8| !matches!(byte, b',' | b'"' | b'\r' | b'\n');
+            if self.escaped.iter().all(is_plain) {
+                out.extend_from_slice(&self.escaped);
+                continue;
+            }
+            push_quoted(&self.escaped, b"\"\"", out);
+        }
+        out.extend_from_slice(b"\r\n");
+    }
+
+    /// Appends a record as `key=value` pairs; what is not known is left out.
+    pub fn logfmt(&mut self, record: &Resolved<'_>, out: &mut Vec<u8>) {
+        let start = out.len();
+        for (column, name) in COLUMNS.iter().enumerate() {
+            self.fill(column, record);
+            if self.escaped.is_empty() && *name != "message" {
+                continue;
+            }
+            if out.len() > start {
+                out.push(b' ');
+            }
+            if *name == "keys" {
+                out.extend_from_slice(&self.escaped);
+                continue;
+            }
+            out.extend_from_slice(name.as_bytes());
+            out.push(b'=');
+            push_value(&self.escaped, out);
+        }
+        out.push(b'\n');
+    }
+
+    /// Puts what stands in a column into `self.escaped`.
+    fn fill(&mut self, column: usize, record: &Resolved<'_>) {
+        let data = record.data;
+        let thread = record.thread;
+        let cell = &mut self.cell;
+        cell.clear();
+        let text = match COLUMNS[column] {
+            "image" => record.image.map(|image| &image.path[..]),
+            "file" => record.file.bytes,
+            "thread" => match thread.and_then(|thread| thread.name.as_deref()) {
+                Some(name) if !name.is_empty() => Some(name),
+                _ => {
+                    if let Some(sequence) = data.sequence {
+                        let _ = write!(cell, "{}", sequence.number().0);
+                    }
+                    None
+                }
+            },
+            _ => None,
+        };
+        let number = match COLUMNS[column] {
+            "pid" => record.run.and_then(|run| run.pid),
+            "tid" => thread.and_then(|thread| thread.tid),
+            "sequence" => data.sequence.map(|sequence| sequence.count()),
+            "line" => data.line,
+            _ => None,
+        };
+        match COLUMNS[column] {
+            "time" => {
+                if let Some(time) = data.time {
+                    clock::push_rfc3339(time, cell);
+                }
+            }
+            "level" => {
+                if let Some(level) = data.level {
+                    let _ = write!(cell, "{level}");
+                }
+            }
+            "run" => {
+                if let Some(run) = data.run {
+                    let _ = write!(cell, "{run:016x}");
+                }
+            }
+            "message" => record.message(cell),
+            "keys" => {
+                self.escaped.clear();
+                return push_keys(record, cell, &mut self.escaped);
+            }
+            _ => {}
+        }
+        if let Some(number) = number {
+            let _ = write!(cell, "{number}");
+        }
+        self.escaped.clear();
+        escape::push(text.unwrap_or(cell), &mut self.escaped);
+    }
+}
+
+/// The structured keys of a record, as logfmt.
+fn push_keys(record: &Resolved<'_>, cell: &mut Vec<u8>, out: &mut Vec<u8>) {
+    let Some(keys) = record.data.keys else { return };
+    for (index, (key, value)) in keys.iter().enumerate() {
+        if index > 0 {
+            out.push(b' ');
+        }
+        for (value, is_key) in [(key, true), (value, false)] {
+            cell.clear();
+            crate::show::text::push_bare(value, cell);
+            let mut escaped = Vec::new();
+            escape::push(cell, &mut escaped);
+            if is_key {
+                // A key holds nothing that ends one.
+                escaped.retain(|byte| !matches!(byte, b' ' | b'=' | b'"'));
+                out.extend_from_slice(&escaped);
+                out.push(b'=');
+            } else {
+                push_value(&escaped, out);
+            }
+        }
+    }
+}
+
+fn push_value(value: &[u8], out: &mut Vec<u8>) {
+    let is_plain = |byte: &u8| !matches!(byte, b' ' | b'=' | b'"');
+    if !value.is_empty() && value.iter().all(is_plain) {
+        return out.extend_from_slice(value);
+    }
+    push_quoted(value, b"\\\"", out);
+}
+
+fn push_quoted(value: &[u8], quote: &[u8], out: &mut Vec<u8>) {
+    out.push(b'"');
+    for byte in value {
+        match byte {
+            b'"' => out.extend_from_slice(quote),
+            byte => out.push(*byte),
+        }
+    }
+    out.push(b'"');
+}

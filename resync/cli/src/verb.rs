@@ -1,0 +1,16 @@
+//! The verbs, one file for each.
+
+pub(crate) mod check;
+pub(crate) mod dump;
+pub(crate) mod export;
+pub(crate) mod fxt;
+pub(crate) mod import;
+pub(crate) mod manual;
+pub(crate) mod recover;
+pub(crate) mod send;
+pub(crate) mod serve;
+pub(crate) mod sites;
+pub(crate) mod stats;
+pub(crate) mod stream;
+pub(crate) mod symbolize;
+pub(crate) mod view;

@@ -1,0 +1,126 @@
+//! `check`: what became of every byte, and what was lost.
+
+use crate::args::Check;
+use crate::destination;
+use crate::failure::{DAMAGED, Failure};
+use crate::log::Log;
+use crate::output::Output;
+use crate::show::escape;
+use crate::show::json;
+use crate::show::losses;
+use crate::show::map;
+use logdef_resync::{Account, GapKind, Recovery, Tally};
+use std::io::Write;
+use std::process::ExitCode;
+
+pub fn run(args: &Check) -> Result<ExitCode, Failure> {
+    let mut source = args.source.clone();
+    let picture = match &args.map {
+        // `--map app.log`: what is no picture is a log.
+        Some(Some(path)) if path.extension().is_none_or(|end| end != "svg") => {
+            source.files.insert(0, path.clone());
+            None
+        }
+        Some(picture) => picture.as_ref(),
+        None => None,
+    };
+    let log = Log::open(&source)?;
+    log.must_hold_records()?;
+    let clean = log.recovery.is_clean();
+    let mut output = Output::new();
+    match args.json {
+        true => json::check(&log.recovery, &mut output.buffer),
+        false => print(&log.recovery, &mut output.buffer),
+    }
+    if let Some(path) = picture {
+        let picture = map::svg(&log)?;
+        destination::write(path, |out| {
+            out.write_all(picture.as_bytes())
+                .map_err(|error| Failure::output(path, error))
+        })?;
+    } else if args.map.is_some() && !args.json {
+        let color = output.has_color();
+        map::text(&log, color, &mut output.buffer)?;
+    }
+    output.flush()?;
+    Ok(match clean {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::from(DAMAGED),
+    })
+}
+
+fn print(recovery: &Recovery, out: &mut Vec<u8>) {
+    for account in recovery.accounts() {
+        print_account(account, out);
+    }
+    for thread in recovery.threads() {
+        if thread.lost + thread.dropped + thread.before_first > 0 {
+            let _ = writeln!(
+                out,
+                "thread {:016x}/{}: {} records, {} lost, {} before the first one here, {} dropped by the writer",
+                thread.run,
+                thread.number.0,
+                thread.records,
+                thread.lost,
+                thread.before_first,
+                thread.dropped
+            );
+        }
+    }
+    for conflict in recovery.tables().conflicts() {
+        push_line(&losses::conflict(conflict), out);
+    }
+    let verdict = match recovery.is_clean() {
+        true => "clean",
+        false => "damaged",
+    };
+    let lost = losses::count(recovery.lost(), "record");
+    let _ = writeln!(out, "{verdict}: {lost} lost");
+}
+
+fn print_account(account: &Account, out: &mut Vec<u8>) {
+    push_line(
+        &format!(
+            "{}: {}, {}",
+            account.name,
+            losses::count(account.bytes, "byte"),
+            losses::count(account.data(), "record")
+        ),
+        out,
+    );
+    let share = |tally: &Tally| match account.bytes {
+        0 => 0.0,
+        bytes => tally.bytes as f64 * 100.0 / bytes as f64,
+    };
+    for (what, tally) in [
+        ("frames", &account.frames),
+        ("padding", &account.padding),
+        ("torn", &account.torn),
+        ("damage", &account.damage),
+    ] {
+        let _ = writeln!(
+            out,
+            "  {what:8} {:>12} bytes {:>6.2} % in {}",
+            tally.bytes,
+            share(tally),
+            tally.count
+        );
+    }
+    for report in &account.gaps {
+        if report.gap.kind != GapKind::Padding {
+            push_line(&format!("  {}", losses::gap(&account.name, report)), out);
+        }
+    }
+    if account.gaps_unlisted > 0 {
+        let _ = writeln!(out, "  and {} more gaps", account.gaps_unlisted);
+    }
+    for line in losses::of(account) {
+        push_line(&format!("  {line}"), out);
+    }
+}
+
+/// A line that quotes names.
+fn push_line(line: &str, out: &mut Vec<u8>) {
+    escape::push(line.as_bytes(), out);
+    out.push(b'\n');
+}

@@ -1,0 +1,144 @@
+//! `stream`: what a log service has and gets, or what a program writes into shared
+//! memory.
+
+use crate::args::{Stream, StreamMode};
+use crate::failure::Failure;
+use crate::log;
+use crate::show::escape;
+use logdef_fuchsia::diagnostics::{LogsData, Origin, Text};
+use logdef_fuchsia::structured::{Profile, Record};
+use logdef_serve::client;
+use logdef_serve::service::{Kind, Mode, Request, Settings};
+use logdef_serve::stream::{Next, StreamRetriever};
+use std::io::{self, BufRead, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// A program that has nothing to say is asked for again so often.
+const LONG: Duration = Duration::from_secs(3600);
+
+pub fn run(args: &Stream) -> Result<ExitCode, Failure> {
+    match &args.source {
+        Some(source) => of_source(args, source),
+        None => of_service(args),
+    }
+}
+
+fn of_service(args: &Stream) -> Result<ExitCode, Failure> {
+    let directory = directory(args.directory.as_ref());
+    let unreadable =
+        |error: io::Error| Failure::Unreadable(format!("{}: {error}", directory.display()));
+    let mut answer = client::ask(&directory, &request(args)).map_err(unreadable)?;
+    let mut out = io::stdout().lock();
+    if args.json || args.state {
+        // As they come: a subscriber sees each array when it is there.
+        loop {
+            let bytes = answer.fill_buf().map_err(unreadable)?;
+            if bytes.is_empty() {
+                return Ok(ExitCode::SUCCESS);
+            }
+            let len = bytes.len();
+            out.write_all(bytes)?;
+            out.flush()?;
+            answer.consume(len);
+        }
+    }
+    let arrays = serde_json::Deserializer::from_reader(answer).into_iter::<Vec<LogsData>>();
+    for array in arrays {
+        let array = array.map_err(|error| unreadable(error.into()))?;
+        for data in array {
+            show(&data, &mut out)?;
+        }
+        out.flush()?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn request(args: &Stream) -> Request {
+    Request {
+        mode: match args.mode {
+            _ if args.follow => Mode::SnapshotThenSubscribe,
+            StreamMode::Snapshot => Mode::Snapshot,
+            StreamMode::Subscribe => Mode::Subscribe,
+            StreamMode::Both => Mode::SnapshotThenSubscribe,
+        },
+        data: match args.state {
+            true => Kind::Inspect,
+            false => Kind::Logs,
+        },
+        moniker: args.moniker.clone(),
+        severity: args.level.map(|level| level.name().to_owned()),
+        tags: args.tags.clone(),
+    }
+}
+
+/// The service's directory, or the usual one.
+pub fn directory(named: Option<&PathBuf>) -> PathBuf {
+    named.cloned().unwrap_or_else(Settings::default_directory)
+}
+
+fn of_source(args: &Stream, path: &Path) -> Result<ExitCode, Failure> {
+    let name = path.display().to_string();
+    let unreadable =
+        |error: &dyn std::fmt::Display| Failure::Unreadable(format!("{name}: {error}"));
+    let mut retriever = StreamRetriever::connect(path).map_err(|error| unreadable(&error))?;
+    let mut out = io::stdout().lock();
+    let mut pause = Duration::ZERO;
+    loop {
+        match retriever.next(pause) {
+            Ok(Next::Record(bytes)) => {
+                pause = Duration::ZERO;
+                let record = match Record::parse(bytes, Profile::Compat) {
+                    Ok((record, _)) => record,
+                    Err(error) => {
+                        log::say(&format!("{name}: {error}"));
+                        continue;
+                    }
+                };
+                let moniker = match path.file_stem() {
+                    Some(stem) => stem.to_string_lossy(),
+                    None => name.as_str().into(),
+                };
+                let origin = Origin {
+                    moniker: &moniker,
+                    ..Origin::default()
+                };
+                let data = LogsData::from_record(&record, &origin);
+                if !admits(args, &data) {
+                    continue;
+                }
+                match args.json {
+                    true => {
+                        serde_json::to_writer(&mut out, &[&data]).map_err(io::Error::from)?;
+                        out.write_all(b"\n")?;
+                    }
+                    false => show(&data, &mut out)?,
+                }
+            }
+            Ok(Next::Idle) => {
+                out.flush()?;
+                pause = LONG;
+            }
+            Ok(Next::Ended) => return Ok(ExitCode::SUCCESS),
+            Err(error) => return Err(unreadable(&error)),
+        }
+    }
+}
+
+/// What the service does for its readers.
+fn admits(args: &Stream, data: &LogsData) -> bool {
+    let moniker = args.moniker.as_ref();
+    moniker.is_none_or(|moniker| *moniker == data.moniker)
+        && args
+            .level
+            .is_none_or(|level| data.metadata.severity >= level)
+        && args.tags.iter().all(|tag| data.metadata.tags.contains(tag))
+}
+
+fn show(data: &LogsData, out: &mut impl Write) -> io::Result<()> {
+    let mut line = Vec::new();
+    escape::push(Text::new(data).to_string().as_bytes(), &mut line);
+    line.push(b'\n');
+    out.write_all(&line)
+}

@@ -1,0 +1,243 @@
+//! `symbolize`: addresses in, names out. Of a log, the records that have
+//! backtraces; of text, every line, with names behind the addresses in it.
+
+use crate::args::{Backtrace, ImageAt, Symbolize, TimeForm};
+use crate::failure::Failure;
+use crate::log;
+use crate::output::Output;
+use crate::show::text::{self, Look};
+use logdef_resync::{Event, Input, Merge, MergeOptions, Recovery, Resolver};
+use logdef_symbolizer::{
+    AddressKind, Image, Loaded, Locator, MappedCode, MarkupFilter, TextFilter,
+};
+use logdef_wire::Record;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+/// The longest line that is looked at as one.
+const LONGEST: u64 = 1 << 20;
+/// Bytes that are looked at to tell a log from text.
+const HEAD: usize = 64 << 10;
+
+pub fn run(args: &Symbolize) -> Result<ExitCode, Failure> {
+    let dash = [PathBuf::from("-")];
+    let files = match &args.files[..] {
+        [] => &dash[..],
+        files => files,
+    };
+    let mut output = Output::new();
+    for path in files {
+        let failed = |error: io::Error| unreadable(path, &error);
+        let input: Box<dyn Read> = match path == Path::new("-") {
+            true => Box::new(io::stdin()),
+            false => Box::new(File::open(path).map_err(failed)?),
+        };
+        let mut input = BufReader::with_capacity(HEAD, input);
+        if is_log(input.fill_buf().map_err(failed)?) {
+            let name = path.display().to_string();
+            let input = Input::from_reader(&name, input).map_err(failed)?;
+            of_log(input, args, &mut output)?;
+        } else {
+            of_text(&mut input, path, args, &mut output)?;
+        }
+        output.flush()?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Whether bytes are a log's: a frame's header is among them, which no text has,
+/// or they are compressed.
+fn is_log(head: &[u8]) -> bool {
+    let is_header = |bytes: &[u8]| {
+        matches!(
+            bytes,
+            [0xc1, 0xce, _, _, _, _, 0xc1, 0xa0..=0xbf | 0xda | 0xdb]
+        )
+    };
+    head.starts_with(&[0x1f, 0x8b])
+        || head.starts_with(&[0x28, 0xb5, 0x2f, 0xfd])
+        || head.windows(8).any(is_header)
+}
+
+/// Shows the records and notes that have backtraces, in full.
+fn of_log(input: Input, args: &Symbolize, output: &mut Output) -> Result<(), Failure> {
+    let inputs = [input];
+    let recovery = Recovery::of(&inputs)?;
+    let mut resolver = Resolver::new(recovery.tables(), log::images(&args.images));
+    let mut options = MergeOptions::default();
+    options.gaps = false;
+    options.all_frames = true;
+    let mut writer = text::Writer::new(Look {
+        color: output.has_color(),
+        time: TimeForm::Local,
+        backtrace: Backtrace::Full,
+        provenance: false,
+        hyperlinks: args.hyperlinks,
+    });
+    let mut merge = Merge::new(&inputs, &recovery, options);
+    let mut shown = 0;
+    while let Some(event) = merge.next()? {
+        let Event::Frame(frame) = event else { continue };
+        match frame.record() {
+            Some(Record::Data(data)) => {
+                let stack = resolver.backtrace(&data, frame.place);
+                if stack.is_empty() {
+                    continue;
+                }
+                let resolved = resolver.resolve(&data, frame.place);
+                writer.record(&resolved, &stack, &mut output.buffer);
+            }
+            Some(Record::Note(note)) => {
+                let Some(addresses) = note.backtrace else {
+                    continue;
+                };
+                let stack = resolver.stack(addresses, note.run, note.time, frame.place, true);
+                writer.note(&note, &stack, &mut output.buffer);
+            }
+            _ => continue,
+        }
+        shown += 1;
+        output.line()?;
+    }
+    for complaint in resolver.complaints() {
+        log::say(&complaint);
+    }
+    if shown == 0 {
+        log::say(&format!("{}: no record has a backtrace", inputs[0].name()));
+    }
+    Ok(())
+}
+
+/// Shows lines with names in them.
+fn of_text(
+    input: &mut BufReader<Box<dyn Read>>,
+    path: &Path,
+    args: &Symbolize,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    let failed = |error: io::Error| unreadable(path, &error);
+    let finder = Finder::new(args);
+    let kind = match args.exact {
+        true => AddressKind::Exact,
+        false => AddressKind::ReturnAddress,
+    };
+    // Addresses of one file mean nothing in the next.
+    let mut markup = MarkupFilter::new(finder.locator.clone());
+    let images = finder.loaded(args)?;
+    let mut addresses =
+        TextFilter::new(images, kind).with_images(Box::new(|path| finder.find(Path::new(path))));
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let read = input.take(LONGEST).read_until(b'\n', &mut line);
+        if read.map_err(failed)? == 0 {
+            return Ok(());
+        }
+        let text = String::from_utf8_lossy(&line);
+        let text = text.trim_end_matches(['\n', '\r']);
+        // What markup was replaced by has its names already.
+        let shown = match text.contains("{{{") {
+            true => markup.line(text),
+            false => Some(addresses.line(text)),
+        };
+        if let Some(shown) = shown {
+            output.buffer.extend_from_slice(shown.as_bytes());
+            output.buffer.push(b'\n');
+        }
+        output.line()?;
+        // Whoever waits at the other end of a pipe sees each line at once.
+        if input.buffer().is_empty() {
+            output.flush()?;
+        }
+    }
+}
+
+/// Finds images by paths that no fingerprint comes with: the user vouches for
+/// them.
+struct Finder {
+    locator: Locator,
+    dirs: Vec<PathBuf>,
+    /// Images that the command line names, by file name.
+    named: Vec<PathBuf>,
+    opens_paths: bool,
+}
+
+impl Finder {
+    fn new(args: &Symbolize) -> Finder {
+        Finder {
+            locator: log::locator(&args.images),
+            dirs: args.images.image_dir.clone(),
+            named: args.image.iter().map(|image| image.path.clone()).collect(),
+            opens_paths: !args.images.no_logged_paths,
+        }
+    }
+
+    /// The images whose places the command line tells.
+    fn loaded(&self, args: &Symbolize) -> Result<Vec<Loaded>, Failure> {
+        let mut loaded = Vec::new();
+        for ImageAt { path, base } in &args.image {
+            let image = self.locator.open(path);
+            let image = image.map_err(|error| Failure::Unreadable(error.to_string()))?;
+            let load_bias = base.map_or(0, |base| image.load_bias_from(base));
+            let image = Arc::new(image);
+            loaded.push(Loaded { image, load_bias });
+        }
+        let of_process = args
+            .pid
+            .map(|pid| PathBuf::from(format!("/proc/{pid}/maps")));
+        for path in args.maps.iter().chain(&of_process) {
+            let bytes = std::fs::read(path).map_err(|error| unreadable(path, &error))?;
+            for mapped in MappedCode::list(&String::from_utf8_lossy(&bytes)) {
+                // Most libraries of a process hold none of the addresses; they
+                // are read, but their debug information is not.
+                if let Some(image) = self.find(Path::new(&mapped.path))
+                    && let Some(load_bias) = image.load_bias_mapped(&mapped)
+                {
+                    loaded.push(Loaded { image, load_bias });
+                }
+            }
+        }
+        Ok(loaded)
+    }
+
+    /// The image that a text or a list of mappings names.
+    fn find(&self, path: &Path) -> Option<Arc<Image>> {
+        let name = path.file_name()?;
+        let same_name = |it: &&PathBuf| it.file_name() == Some(name);
+        let named = self.named.iter().find(same_name).cloned();
+        let below = self.dirs.iter().flat_map(|dir| {
+            let whole = path.strip_prefix("/").unwrap_or(path);
+            [dir.join(whole), dir.join(name)]
+        });
+        let itself = self.opens_paths.then(|| path.to_owned());
+        let places = named.into_iter().chain(below).chain(itself);
+        let mut there = places.filter(|place| place.is_file());
+        there.find_map(|place| match self.locator.open(&place) {
+            Ok(image) => Some(Arc::new(image)),
+            Err(error) => {
+                log::say(&error.to_string());
+                None
+            }
+        })
+    }
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Failure {
+    Failure::Unreadable(format!("cannot read {}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_is_told_from_text() {
+        assert!(is_log(b"garbage\xc1\xce\x01\x02\x03\x04\xc1\xda\x00\x01"));
+        assert!(is_log(b"\x1f\x8b\x08"));
+        assert!(!is_log(b"pc 0x1234 {{{bt:0:0x12}}} \xc1\xce"));
+        assert!(!is_log(b""));
+    }
+}

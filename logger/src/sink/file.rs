@@ -9,7 +9,9 @@ use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 /// A mapped log file, in a slot that other files use after it.
 pub(crate) struct LogFile {
-    taken: AtomicBool,
+    /// Which use of the slot this is; 0 in the lowest bits while it is free.
+    uses: AtomicU64,
+    turn: AtomicU64,
     fd: AtomicI32,
     /// The number in its name.
     number: AtomicU32,
@@ -32,6 +34,18 @@ pub(crate) struct LogFile {
     /// Bytes are first written as zeros, because that fills the page cache in
     /// large folios.
     by_write: AtomicBool,
+}
+
+/// One use of a slot, by one file: who has looked at a slot for long can tell
+/// whether it is another file's by now.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Use(u64);
+
+impl Use {
+    const TAKEN: u64 = 1;
+    /// Being left; what follows is free again.
+    const LEFT: u64 = 2;
+    const STEP: u64 = 4;
 }
 
 /// A claimed range of a file.
@@ -64,7 +78,8 @@ pub(crate) enum Refusal {
 impl LogFile {
     pub const fn new() -> LogFile {
         LogFile {
-            taken: AtomicBool::new(false),
+            uses: AtomicU64::new(0),
+            turn: AtomicU64::new(0),
             fd: AtomicI32::new(-1),
             number: AtomicU32::new(0),
             device: AtomicU64::new(0),
@@ -80,28 +95,56 @@ impl LogFile {
         }
     }
 
-    /// Takes the slot, if it is free.
-    pub fn take(&self) -> bool {
-        let taken = &self.taken;
-        taken
-            .compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed)
-            .is_ok()
+    /// Takes the slot, if it is free, for a file that may become the log's current
+    /// one as the `turn`th.
+    pub fn take(&self, turn: u64) -> Option<Use> {
+        let free = self.uses.load(Ordering::Relaxed);
+        let taken = free + Use::TAKEN;
+        let is_free = free.is_multiple_of(Use::STEP);
+        let first = || {
+            self.uses
+                .compare_exchange(free, taken, Ordering::Acquire, Ordering::Relaxed)
+                .is_ok()
+        };
+        (is_free && first()).then(|| {
+            self.turn.store(turn, Ordering::Relaxed);
+            Use(taken)
+        })
     }
 
-    /// Lets go of the file and the slot. The memory stays mapped for threads
-    /// that have a chunk there.
-    pub fn leave(&self) {
+    /// The use that the slot is in, if it holds a file.
+    pub fn in_use(&self) -> Option<Use> {
+        let uses = self.uses.load(Ordering::Acquire);
+        (uses % Use::STEP == Use::TAKEN && self.fd() >= 0).then_some(Use(uses))
+    }
+
+    /// Lets go of the file and the slot, unless another thread has. The memory
+    /// stays mapped for threads that have a chunk there.
+    pub fn leave(&self, Use(taken): Use) {
+        let left = taken - Use::TAKEN + Use::LEFT;
+        let first = self
+            .uses
+            .compare_exchange(taken, left, Ordering::AcqRel, Ordering::Relaxed);
+        if first.is_ok() {
+            self.empty();
+        }
+    }
+
+    fn empty(&self) {
         let fd = self.fd.swap(-1, Ordering::AcqRel);
         // A daemon may have closed it, and the number be another file's.
         if fd >= 0 && sys::stat(fd).is_ok_and(|stat| self.is(&stat)) {
             sys::close(fd);
         }
-        self.taken.store(false, Ordering::Release);
+        let uses = self.uses.load(Ordering::Relaxed);
+        let free = uses - uses % Use::STEP + Use::STEP;
+        self.uses.store(free, Ordering::Release);
     }
 
-    /// The process is a forked child: the file is its parent's.
+    /// The process is a forked child: the file is its parent's, whatever a thread
+    /// of the parent was about to do with the slot.
     pub fn forget(&self) {
-        self.leave();
+        self.empty();
         // A call that the fork interrupted is not to find it by its path again.
         self.device.store(0, Ordering::Relaxed);
         self.inode.store(0, Ordering::Relaxed);
@@ -152,6 +195,11 @@ impl LogFile {
     /// How many units the file may have.
     pub fn capacity(&self) -> u64 {
         self.capacity.load(Ordering::Relaxed)
+    }
+
+    /// How many files were the log's current one before this was, itself included.
+    pub fn turn(&self) -> u64 {
+        self.turn.load(Ordering::Relaxed)
     }
 
     /// The number in the file's name.
@@ -309,5 +357,26 @@ impl LogFile {
     fn is_far_behind(&self, size: u64) -> bool {
         let claimed = self.claimed.load(Ordering::Relaxed) * UNIT;
         size + (1 << 30) < claimed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_looked_at_a_slot_for_long_does_not_leave_the_file_that_came_after() {
+        let slot = LogFile::new();
+        let first = slot.take(1).unwrap();
+        assert_eq!(slot.take(2), None);
+        assert_eq!(slot.in_use(), None, "there is no file yet");
+        slot.leave(first);
+        let second = slot.take(3).unwrap();
+        slot.leave(first);
+        assert_eq!((slot.take(4), slot.turn()), (None, 3));
+        slot.leave(second);
+        assert!(slot.take(5).is_some());
+        slot.forget();
+        assert!(slot.take(6).is_some());
     }
 }

@@ -42,6 +42,10 @@ const FILES: usize = 128;
 /// More files than these are not left to a later `sync`.
 const UNSYNCED: u64 = 64;
 const SLOT_BITS: u32 = 8;
+/// Files that a thread may find full or gone, one after another, before its call is
+/// dropped. A few of them where many threads share the smallest of files, since
+/// whoever makes a new one may find that the others have filled it.
+const ATTEMPTS: u32 = 1000;
 
 /// A thread's place in the log.
 #[derive(Clone, Copy)]
@@ -281,9 +285,13 @@ impl Mapped {
             false => thread.chunks.load(Ordering::Relaxed),
             true => 0,
         };
-        for _ in 0..5 {
+        for _ in 0..ATTEMPTS {
             let current = self.current.load(Ordering::Acquire);
             let file = self.file(current);
+            let file_use = file.in_use();
+            if self.current.load(Ordering::Acquire) != current {
+                continue;
+            }
             let wanted = CHUNKS[(nth as usize).min(CHUNKS.len() - 1)];
             // Definitions may take as much as the record.
             let wanted = wanted.max((need * 2).next_power_of_two()).max(UNIT);
@@ -295,6 +303,11 @@ impl Mapped {
                 .names
                 .with(file.number(), |path| file.claim(&self.arena, units, path))
                 .unwrap_or_else(|errno| Err(Refusal::No(errno)));
+            if file.in_use() != file_use {
+                // Others filled this file and so many after it that its slot became
+                // another's, which nobody may write to yet. Zeros stay there.
+                continue;
+            }
             match claimed {
                 Ok(claim) => {
                     if !nested {
@@ -401,6 +414,9 @@ impl Mapped {
     /// waits for nobody: threads that come at once each create a file, and all
     /// but one throw theirs away.
     fn rotate(&self, full: u64) -> Result<(), Errno> {
+        if self.current.load(Ordering::Acquire) != full {
+            return Ok(());
+        }
         let (fd, number) = self.names.create_numbered()?;
         if self.current.load(Ordering::Acquire) != full {
             sys::close(fd);
@@ -439,30 +455,40 @@ impl Mapped {
     /// happens, the descriptor is taken care of.
     fn offer(&self, full: u64, fd: c_int, number: u32) -> Result<bool, Errno> {
         let units = self.file_units.load(Ordering::Relaxed);
-        let taken = self.files.iter().position(LogFile::take);
-        let first = self.place_for(units);
-        let (Some(slot), Some(first)) = (taken, first) else {
+        let turn = (full >> SLOT_BITS) + 1;
+        let mut slots = self.files.iter().zip(0..);
+        let Some((file, slot, file_use)) =
+            slots.find_map(|(file, slot)| Some((file, slot, file.take(turn)?)))
+        else {
             sys::close(fd);
             return Err(Errno(libc::ENFILE));
         };
-        let file = &self.files[slot];
-        if let Err(errno) = file.set(&self.arena, fd, number, first, units) {
+        let set = match self.place_for(units) {
+            Some(first) => file.set(&self.arena, fd, number, first, units),
+            None => Err(Errno(libc::ENFILE)),
+        };
+        if let Err(errno) = set {
             sys::close(fd);
-            file.leave();
+            file.leave(file_use);
             return Err(errno);
         }
-        let next = ((full >> SLOT_BITS) + 1) << SLOT_BITS | slot as u64;
+        let next = turn << SLOT_BITS | slot;
         let offered =
             self.current
                 .compare_exchange(full, next, Ordering::AcqRel, Ordering::Acquire);
         if offered.is_err() {
-            file.leave();
+            file.leave(file_use);
         }
         Ok(offered.is_ok())
     }
 
     fn file(&self, current: u64) -> &LogFile {
         &self.files[current as usize & ((1 << SLOT_BITS) - 1)]
+    }
+
+    /// How many files were the current one, this one included.
+    fn turn(&self) -> u64 {
+        self.current.load(Ordering::Acquire) >> SLOT_BITS
     }
 
     /// Whether a thread has its place in a file, and was not sent away.
@@ -478,14 +504,15 @@ impl Mapped {
 
     /// Syncs the oldest files, if there are many that no `sync` came for.
     fn settle_old_files(&self) {
-        let newest = self.file(self.current.load(Ordering::Acquire)).number();
         for file in &self.files {
-            let fd = file.fd();
-            let old = (file.number() as u64) + UNSYNCED < newest as u64;
-            if fd >= 0 && old {
+            let Some(file_use) = file.in_use() else {
+                continue;
+            };
+            let old = file.turn() + UNSYNCED < self.turn();
+            if old && file.in_use() == Some(file_use) {
                 self.send_writers_away(|other| core::ptr::eq(other, file));
                 let _ = self.sync_file(file);
-                file.leave();
+                file.leave(file_use);
             }
         }
     }
@@ -523,33 +550,36 @@ impl Mapped {
 
     /// Waits until every file's bytes are on stable storage.
     pub fn sync(&self) -> Result<(), Errno> {
-        let current = self.current.load(Ordering::Acquire);
         let mut result = Ok(());
         for file in &self.files {
-            let fd = file.fd();
-            if fd >= 0 {
-                // A thread that logs little may have its chunk in a file that
-                // is long full. Asked first: who leaves later is synced now. (A
-                // call that was interrupted and has moved on meanwhile writes at
-                // most the one record that it reserved.)
-                let wanted = self.has_writer(file);
-                let synced = self.sync_file(file);
-                let is_current = core::ptr::eq(file, self.file(current));
-                match synced {
-                    Ok(()) if !is_current && !wanted => file.leave(),
-                    Ok(()) => {}
-                    Err(errno) if !file.is_given_up() => {
-                        // The kernel tells of a failed write once, and forgets it: a
-                        // later sync of this file would promise what is not true.
-                        self.give_up(file, Some(errno));
-                        result = result.and(Err(errno));
-                        if !is_current {
-                            file.leave();
-                        }
+            let Some(file_use) = file.in_use() else {
+                continue;
+            };
+            // A thread that logs little may have its chunk in a file that is long
+            // full. Asked first: who leaves later is synced now. (A call that was
+            // interrupted and has moved on meanwhile writes at most the one record
+            // that it reserved.)
+            let wanted = self.has_writer(file);
+            let synced = self.sync_file(file);
+            let is_old = file.turn() < self.turn();
+            if file.in_use() != Some(file_use) {
+                // Synced and left by another thread meanwhile.
+                continue;
+            }
+            match synced {
+                Ok(()) if is_old && !wanted => file.leave(file_use),
+                Ok(()) => {}
+                Err(errno) if !file.is_given_up() => {
+                    // The kernel tells of a failed write once, and forgets it: a
+                    // later sync of this file would promise what is not true.
+                    self.give_up(file, Some(errno));
+                    result = result.and(Err(errno));
+                    if is_old {
+                        file.leave(file_use);
                     }
-                    // Told before.
-                    Err(_) => {}
                 }
+                // Told before.
+                Err(_) => {}
             }
         }
         result

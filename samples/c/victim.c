@@ -2,12 +2,12 @@
    logs is told by samples/src/story.rs, so that a reader of the log can check
    every byte.
 
-       victim LOG COUNTS THREADS SEED [rotate=BYTES] [sites=1] [END=COUNT]
+       victim LOG COUNTS THREADS SEED [rotate=BYTES] [append=1] [sites=1] [END=COUNT]
 
    COUNTS is a file of one 64-bit number per thread, at least THREADS of them.
-   Each thread stores there how many of its calls have returned. With sites=1 the
-   calls are spread over many sites. END is what a thread does when so many have
-   returned: abort, segv, exit, exec or eat all memory. */
+   Each thread stores there how many of its calls have returned. The log is mapped,
+   or appended to. With sites=1 the calls are spread over many sites. END is what a
+   thread does when so many have returned: abort, segv, exit, exec or eat all memory. */
 #include <logdef.h>
 
 #include <fcntl.h>
@@ -133,6 +133,7 @@ int main(int argc, char **argv)
     }
     returned = map;
     logdef_options options = LOGDEF_OPTIONS;
+    options.sink = LOGDEF_SINK_MAPPED;
     for (int i = 5; i < argc; i++) {
         char *number = strchr(argv[i], '=');
         if (!number)
@@ -140,6 +141,8 @@ int main(int argc, char **argv)
         *number++ = 0;
         if (strcmp(argv[i], "rotate") == 0)
             options.file_size = strtoull(number, NULL, 10);
+        else if (strcmp(argv[i], "append") == 0)
+            options.sink = LOGDEF_SINK_APPEND;
         else if (strcmp(argv[i], "sites") == 0)
             many_sites = 1;
         else

@@ -13,6 +13,8 @@ pub struct Witness {
     seed: u64,
     counts: BTreeMap<u64, BTreeSet<u64>>,
     numbers: BTreeMap<u64, i128>,
+    /// Its files are of one chunk each, which no preamble tells the size of.
+    appended: bool,
     /// Data records.
     pub records: u64,
 }
@@ -34,7 +36,16 @@ impl Witness {
             seed,
             counts: BTreeMap::new(),
             numbers: BTreeMap::new(),
+            appended: false,
             records: 0,
+        }
+    }
+
+    /// Nothing heard yet of the story of `seed`, as the append sink has it.
+    pub fn of_appended(seed: u64) -> Self {
+        Witness {
+            appended: true,
+            ..Witness::new(seed)
         }
     }
 
@@ -45,6 +56,9 @@ impl Witness {
     /// At the first thing that is not as it should be.
     pub fn hear(&mut self, log: &[u8]) {
         let mut chunk = Chunk::default();
+        if self.appended {
+            chunk.range = 0..log.len();
+        }
         for frame in frames::scan(log) {
             match frame.tag {
                 0 => {

@@ -3,14 +3,15 @@
 //! byte, once, and nothing else. The reader here is the samples' own, which
 //! shares no code with the writer.
 
-use logdef_resync::{GapKind, Input, Recovery};
+use logdef_resync::{Account, GapKind, Input, Recovery};
 use logdef_samples::smash::Random;
 use logdef_samples::witness::Witness;
 use logdef_samples::workshop::Workshop;
+use std::cell::RefCell;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -45,11 +46,10 @@ fn a_program_that_eats_all_memory_has_lost_nothing_either() {
             ..Plan::default()
         };
         let run = Run::new(folder.path(), seed, plan);
-        let shell = format!(r#"echo $$ > {} && exec "$0" "$@""#, group.procs().display());
-        let mut command = Command::new("sh");
-        command.arg("-c").arg(shell).arg(&victim);
-        let status = run.arguments(&mut command).status().unwrap();
-        assert_eq!(status.signal(), Some(9), "seed {seed}: {status}");
+        let join = format!("echo $$ > {} && ", group.procs().display());
+        let mut child = run.start(&victim, &join);
+        let status = run.wait_for(&mut child);
+        assert_eq!(status.signal(), Some(9), "{status}");
         let returned = run.check();
         assert!(returned >= 2_000, "seed {seed}: {returned} calls returned");
     }
@@ -81,6 +81,7 @@ impl Length {
 struct Plan {
     threads: u64,
     rotate: Option<u64>,
+    appends: bool,
     many_sites: bool,
     /// What a thread does after so many calls; without it, the victim is
     /// killed.
@@ -96,6 +97,7 @@ impl Plan {
             threads: [1, 4, 16][random.below(3) as usize],
             // The smallest files that there are: a new one every few hundred calls.
             rotate: (random.below(2) == 0).then_some(128 << 10),
+            appends: random.below(8) == 0,
             many_sites: in_c && random.below(2) == 0,
             end: ends
                 .get(random.below(16) as usize)
@@ -106,6 +108,7 @@ impl Plan {
 
 fn campaign(victim: &Path, seed: u64, in_c: bool) {
     let folder = tempfile::tempdir().unwrap();
+    println!("victims log in {}", place(folder.path()));
     let mut random = Random(seed);
     let (mut kills, mut opening, mut at_work, mut by_itself, mut records) = (0, 0, 0, 0, 0);
     let length = Length::wanted();
@@ -117,11 +120,9 @@ fn campaign(victim: &Path, seed: u64, in_c: bool) {
     while goes_on(kills) {
         let plan = Plan::random(&mut random, in_c);
         let run = Run::new(folder.path(), kills, plan);
-        let command = &mut Command::new(victim);
-        run.arguments(command);
         match plan.end {
-            Some(_) => run.wait(command),
-            None => run.kill(command, &mut random),
+            Some((end, _)) => run.see_end(victim, end),
+            None => run.kill(victim, &mut random),
         }
         let has_begun = !run.files().is_empty();
         let returned = run.check();
@@ -138,36 +139,56 @@ fn campaign(victim: &Path, seed: u64, in_c: bool) {
     assert!(at_work * 2 > kills, "most were killed before they logged");
 }
 
-/// A victim's files.
+/// Nothing here takes as long, on whatever machine.
+const PATIENCE: Duration = Duration::from_secs(200);
+
+/// A victim's files. If the test fails, all that is known of them is printed.
 struct Run {
     seed: u64,
     plan: Plan,
     folder: PathBuf,
     log: PathBuf,
     counts: PathBuf,
+    began: Instant,
+    /// What happened to the victim.
+    fate: RefCell<String>,
+    /// The file that was read last.
+    read: RefCell<PathBuf>,
 }
 
 impl Run {
     fn new(folder: &Path, seed: u64, plan: Plan) -> Run {
         let folder = folder.join(seed.to_string());
-        fs::create_dir(&folder).unwrap();
+        let log = folder.join("logs").join("log");
+        fs::create_dir_all(log.parent().unwrap()).unwrap();
         let counts = folder.join("counts");
         fs::write(&counts, vec![0; 8 * plan.threads as usize]).unwrap();
         Run {
             seed,
             plan,
-            log: folder.join("log"),
+            log,
             counts,
             folder,
+            began: Instant::now(),
+            fate: RefCell::default(),
+            read: RefCell::default(),
         }
     }
 
-    fn arguments<'c>(&self, command: &'c mut Command) -> &'c mut Command {
+    /// Starts the victim, from a shell that does something else `first`. Its memory
+    /// is not to be written to a disk when it dies.
+    fn start(&self, victim: &Path, first: &str) -> Child {
+        let shell = format!(r#"ulimit -c 0; {first}exec "$0" "$@""#);
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(shell).arg(victim);
         command.arg(&self.log).arg(&self.counts);
         command.arg(self.plan.threads.to_string());
         command.arg(self.seed.to_string());
         if let Some(bytes) = self.plan.rotate {
             command.arg(format!("rotate={bytes}"));
+        }
+        if self.plan.appends {
+            command.arg("append=1");
         }
         if self.plan.many_sites {
             command.arg("sites=1");
@@ -175,54 +196,81 @@ impl Run {
         if let Some((end, count)) = self.plan.end {
             command.arg(format!("{end}={count}"));
         }
-        command.stderr(std::process::Stdio::null())
+        command.stderr(fs::File::create(self.stderr()).unwrap());
+        command.spawn().unwrap()
     }
 
-    /// Runs the victim until it dies by itself.
-    fn wait(&self, command: &mut Command) {
-        let mut child = command.spawn().unwrap();
-        let patience = Instant::now() + Duration::from_secs(60);
-        let status = loop {
-            if let Some(status) = child.try_wait().unwrap() {
-                break status;
-            }
-            assert!(Instant::now() < patience, "{:?} does not end", self.plan);
-            thread::sleep(Duration::from_millis(1));
-        };
-        let (end, _) = self.plan.end.unwrap();
+    /// Lets the victim run until it dies by itself.
+    fn see_end(&self, victim: &Path, end: &str) {
+        let mut child = self.start(victim, "");
+        let status = self.wait_for(&mut child);
         let as_told = match end {
             "abort" => status.signal() == Some(6),
             "segv" => status.signal() == Some(11),
             "exit" => status.code() == Some(3),
             _ => status.success(),
         };
-        assert!(as_told, "seed {}, {end}: {status}", self.seed);
+        assert!(as_told, "{end}: {status}");
+    }
+
+    fn wait_for(&self, child: &mut Child) -> ExitStatus {
+        let status = loop {
+            if let Some(status) = child.try_wait().unwrap() {
+                break status;
+            }
+            if self.began.elapsed() > PATIENCE {
+                self.end(child);
+                panic!("it does not end");
+            }
+            thread::sleep(Duration::from_millis(1));
+        };
+        self.fate.replace(format!("ended by itself: {status}"));
+        status
     }
 
     /// Runs the victim for a random while and kills it.
-    fn kill(&self, command: &mut Command, random: &mut Random) {
-        let mut child = command.spawn().unwrap();
+    fn kill(&self, victim: &Path, random: &mut Random) {
+        let mut child = self.start(victim, "");
         if random.below(8) == 0 {
             // One in eight is killed while it opens its log, the others at work.
-            let patience = Instant::now() + Duration::from_secs(60);
-            while self.files().is_empty() && Instant::now() < patience {
+            while self.files().is_empty() {
+                self.is_alive(&mut child);
                 thread::yield_now();
             }
             thread::sleep(Duration::from_micros(random.below(500)));
         } else {
-            let patience = Instant::now() + Duration::from_secs(60);
             while self.returned().iter().all(|count| *count == 0) {
-                let ended = child.try_wait().unwrap();
-                assert!(ended.is_none(), "the victim died by itself");
-                assert!(Instant::now() < patience, "the victim does not log");
+                self.is_alive(&mut child);
             }
             // Between a microsecond and a sixteenth of a second, each order of
             // magnitude alike: the start holds as many surprises as the rest.
             let scale = random.below(17);
             thread::sleep(Duration::from_micros(random.below(1 << scale)));
         }
+        let status = self.end(&mut child);
+        assert_eq!(status.signal(), Some(9), "it died by itself: {status}");
+    }
+
+    /// Kills it, if it is not dead.
+    fn end(&self, child: &mut Child) -> ExitStatus {
         child.kill().unwrap();
-        child.wait().unwrap();
+        let status = child.wait().unwrap();
+        self.fate.replace(format!("killed: {status}"));
+        status
+    }
+
+    fn is_alive(&self, child: &mut Child) {
+        if let Some(status) = child.try_wait().unwrap() {
+            panic!("it died before it logged: {status}");
+        }
+        if self.began.elapsed() > PATIENCE {
+            self.end(child);
+            panic!("it does not log");
+        }
+    }
+
+    fn stderr(&self) -> PathBuf {
+        self.folder.join("stderr")
     }
 
     /// How many calls of each thread have returned.
@@ -234,49 +282,104 @@ impl Run {
             .collect()
     }
 
-    /// The log's files.
+    /// The log's files, in the order of their names.
     fn files(&self) -> Vec<PathBuf> {
-        let entries = fs::read_dir(&self.folder).unwrap();
+        let entries = fs::read_dir(self.log.parent().unwrap()).unwrap();
         let paths = entries.map(|entry| entry.unwrap().path());
-        paths
-            .filter(|path| *path != self.counts && !path.is_symlink())
-            .collect()
+        let mut files: Vec<_> = paths.filter(|path| !path.is_symlink()).collect();
+        files.sort();
+        files
     }
 
     /// Checks what is left, removes it, and says how many calls had returned.
     fn check(self) -> u64 {
         let returned = self.returned();
-        let files = self.files();
-        let mut witness = Witness::new(self.seed);
-        let mut inputs = Vec::new();
-        for path in &files {
-            let log = fs::read(path).unwrap();
-            witness.hear(&log);
-            inputs.push(Input::from_bytes(path.display().to_string(), log));
-        }
+        let mut witness = match self.plan.appends {
+            true => Witness::of_appended(self.seed),
+            false => Witness::new(self.seed),
+        };
+        let inputs = self.inputs(|log| witness.hear(log));
         self.check_verdict(&inputs, witness.records);
         witness.swear(&returned);
         fs::remove_dir_all(&self.folder).unwrap();
         returned.iter().sum()
     }
 
+    fn inputs(&self, mut hear: impl FnMut(&[u8])) -> Vec<Input> {
+        let input = |path: PathBuf| {
+            let log = fs::read(&path).unwrap();
+            self.read.replace(path.clone());
+            hear(&log);
+            Input::from_bytes(path.display().to_string(), log)
+        };
+        self.files().into_iter().map(input).collect()
+    }
+
     /// What the other reader says: as many records, and no damage. What a death
     /// leaves unfinished is torn.
     fn check_verdict(&self, inputs: &[Input], records: u64) {
         let recovery = Recovery::of(inputs).unwrap();
-        let (seed, accounts) = (self.seed, recovery.accounts());
-        let sum = |of: fn(&logdef_resync::Account) -> u64| accounts.iter().map(of).sum::<u64>();
-        assert_eq!(sum(|account| account.data()), records, "seed {seed}");
-        assert!(recovery.is_clean(), "seed {seed}: {accounts:#?}");
+        let accounts = recovery.accounts();
+        let sum = |of: fn(&Account) -> u64| accounts.iter().map(of).sum::<u64>();
+        assert_eq!(sum(|account| account.data()), records, "records");
+        assert!(recovery.is_clean(), "there is damage");
         // One call at most of each thread, whose frames lie side by side: all of
         // their lengths are stored before the first is finished.
         let torn = sum(unfinished_calls);
-        assert!(torn <= self.plan.threads, "seed {seed}: {torn} are torn");
+        assert!(torn <= self.plan.threads, "{torn} calls are torn");
+    }
+
+    /// Prints what can be known of a failure from afar.
+    fn testify(&self) {
+        let Run { seed, plan, .. } = self;
+        let (age, fate) = (self.began.elapsed(), self.fate.borrow());
+        eprintln!("seed {seed}, {plan:?}, {age:?} after its start; the victim: {fate}");
+        eprintln!("in {}", place(&self.folder));
+        eprintln!("read last: {}", self.read.borrow().display());
+        eprintln!("calls that returned: {:?}", self.returned());
+        let stderr = fs::read_to_string(self.stderr()).unwrap_or_default();
+        eprintln!("it said: {stderr:?}");
+        let inputs = self.inputs(|_| ());
+        let recovery = Recovery::of(&inputs).unwrap();
+        for account in recovery.accounts() {
+            let Account { name, bytes, .. } = account;
+            let (frames, data) = (account.frames.count, account.data());
+            eprintln!("{name}: {bytes} bytes, {frames} frames, {data} records");
+            let gaps = account.gaps.iter();
+            let strange = gaps.filter(|report| report.gap.kind != GapKind::Padding);
+            for report in strange.take(20) {
+                let (gap, lost) = (report.gap, report.lost);
+                let end = gap.end();
+                eprintln!("  {:#x}..{end:#x}: {}, {lost} lost", gap.offset, gap.kind);
+            }
+            let (holes, malformed) = (&account.holes, &account.malformed_list);
+            eprintln!("  holes {holes:?}, malformed {malformed:?}");
+        }
+        for thread in recovery.threads() {
+            eprintln!("{thread:?}");
+        }
     }
 }
 
+impl Drop for Run {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.testify();
+        }
+    }
+}
+
+/// A folder, the file system that it is in, and the room there.
+fn place(folder: &Path) -> String {
+    let said = Command::new("df").args(["-T", "-k"]).arg(folder).output();
+    let said = said.map_or_else(|error| error.to_string().into(), |said| said.stdout);
+    let said = String::from_utf8_lossy(&said).into_owned();
+    let disk = said.lines().last().unwrap_or_default();
+    format!("{}: {disk}", folder.display())
+}
+
 /// Runs of torn frames.
-fn unfinished_calls(account: &logdef_resync::Account) -> u64 {
+fn unfinished_calls(account: &Account) -> u64 {
     let gaps = account.gaps.iter().map(|report| &report.gap);
     let torn = gaps.filter(|gap| matches!(gap.kind, GapKind::Torn(_)));
     let mut end = None;

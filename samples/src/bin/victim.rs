@@ -3,14 +3,15 @@
 //! check every byte.
 //!
 //! ```text
-//! victim LOG COUNTS THREADS SEED [rotate=BYTES] [END=COUNT]
+//! victim LOG COUNTS THREADS SEED [rotate=BYTES] [append=1] [END=COUNT]
 //! ```
 //!
 //! COUNTS is a file of one 64-bit number per thread. Each thread stores there
-//! how many of its calls have returned. END is what a thread does when so many
-//! have: `abort`, `segv`, `exit`, `exec` or `eat` all memory.
+//! how many of its calls have returned. The log is mapped, or appended to. END
+//! is what a thread does when so many have: `abort`, `segv`, `exit`, `exec` or
+//! `eat` all memory.
 
-use logdef::logdef;
+use logdef::{Sink, logdef};
 use logdef_samples::story;
 use std::fs::OpenOptions;
 use std::os::unix::process::CommandExt;
@@ -25,7 +26,7 @@ struct End<'a>(&'a str, u64);
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let [log, counts, threads, seed, more @ ..] = &args[..] else {
-        eprintln!("usage: victim LOG COUNTS THREADS SEED [rotate=BYTES] [END=COUNT]");
+        eprintln!("usage: victim LOG COUNTS THREADS SEED [WORD=NUMBER ...]");
         return ExitCode::from(2);
     };
     let threads: u32 = threads.parse().expect("a number of threads");
@@ -39,13 +40,14 @@ fn main() -> ExitCode {
     let returned =
         unsafe { std::slice::from_raw_parts(map.as_ptr().cast::<AtomicU64>(), threads as usize) };
 
-    let mut options = logdef::options();
+    let mut options = logdef::options().sink(Sink::Mapped);
     let mut end = End("", u64::MAX);
     for word in more {
         let (word, number) = word.split_once('=').expect("a word and a number");
         let number = number.parse().expect("a number");
         match word {
             "rotate" => options = options.rotate(number),
+            "append" => options = options.sink(Sink::Append),
             _ => end = End(word, number),
         }
     }

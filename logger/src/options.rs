@@ -104,7 +104,8 @@ impl Options {
         self
     }
 
-    /// Keeps the newest `files` of a rotated log, the one written to included: with
+    /// Keeps the newest `files` of a rotated log, at most 1,024, the one written to
+    /// included: with
     /// [`rotate`](Self::rotate), a bound on the bytes of the whole. A forked child's
     /// files are counted apart.
     pub fn keep(mut self, files: u32) -> Self {

@@ -114,6 +114,12 @@ pub(crate) fn identity(fd: c_int) -> Result<(u64, u64), Errno> {
     Ok((device, stat.stx_ino))
 }
 
+/// Lets other threads have the processor, if any wait for it.
+pub(crate) fn let_others_run() {
+    // SAFETY: has no preconditions.
+    unsafe { libc::sched_yield() };
+}
+
 /// The magic number of the file system that holds a file.
 pub(crate) fn file_system(fd: c_int) -> Result<i64, Errno> {
     // SAFETY: all zeros is a valid `statfs`, and the call fills it.

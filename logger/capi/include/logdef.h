@@ -204,7 +204,7 @@ typedef struct logdef_options {
     int backtrace_depth; /* the most return addresses of a backtrace; 32, at most 64 */
     int max_string;      /* longer strings are cut, visibly; 16 KiB */
     uint64_t file_size;  /* mapped: a new file begins when one has so many bytes */
-    uint64_t files;      /* mapped: how many of these are kept; all */
+    uint64_t files;      /* mapped: how many of these are kept, at most 1,024; all */
     const char *filter;  /* as for logdef_set_filter; the environment's */
     int mirror_level;    /* the lowest level that is shown on standard error too, for
                             development; what the environment variable LOGDEF_STDERR

@@ -18,7 +18,7 @@
 //! zero means no chunk.
 
 use super::arena::{self, Arena, UNIT};
-use super::file::{Claim, LogFile, Refusal};
+use super::file::{Claim, LogFile, Refusal, Use};
 use super::names::{Names, UNNUMBERED};
 use super::{Put, RETRY_AFTER};
 use crate::process::process;
@@ -92,6 +92,20 @@ pub(crate) struct Mapped {
     no_space_until: AtomicU64,
 }
 
+/// A slot that was taken for a file which may become the log's as the `turn`th.
+struct Slot<'m> {
+    file: &'m LogFile,
+    index: u64,
+    file_use: Use,
+    turn: u64,
+}
+
+impl Slot<'_> {
+    fn leave(&self) {
+        self.file.leave(self.file_use);
+    }
+}
+
 /// How the log is cut into files.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Rotation {
@@ -126,20 +140,22 @@ impl Mapped {
         // A file holds a few chunks of the largest size, or smaller ones.
         self.file_units
             .store(wanted.clamp(8, most), Ordering::Relaxed);
-        self.names.set(path, rotation.keep)?;
+        self.names.set(path, rotation.keep, self.turn() + 1)?;
         self.no_space_until.store(0, Ordering::Relaxed);
         self.begin(rotation.file_size.is_some())
     }
 
     /// Begins a run with its first file.
     fn begin(&self, rotates: bool) -> Result<(), Errno> {
-        let (fd, number) = match rotates {
-            true => self.names.create_numbered()?,
-            false => (self.names.create_unnumbered()?, UNNUMBERED),
-        };
         let full = self.current.load(Ordering::Acquire);
-        match self.offer(full, fd, number) {
-            Ok(true) if rotates => self.names.point_to(number),
+        let slot = self.take_slot(full).ok_or(Errno(libc::ENFILE))?;
+        let created = match rotates {
+            true => self.names.create_numbered(),
+            false => self.names.create_unnumbered().map(|fd| (fd, UNNUMBERED)),
+        };
+        let (fd, number) = created.inspect_err(|_| slot.leave())?;
+        match self.offer(full, &slot, fd, number) {
+            Ok(true) if rotates => self.point_to(slot.turn, number),
             Ok(true) => Ok(()),
             Ok(false) => Err(Errno(libc::EBUSY)),
             Err(errno) => Err(errno),
@@ -417,26 +433,27 @@ impl Mapped {
         if self.current.load(Ordering::Acquire) != full {
             return Ok(());
         }
-        let (fd, number) = self.names.create_numbered()?;
-        if self.current.load(Ordering::Acquire) != full {
-            sys::close(fd);
-            self.names.discard(number);
+        let Some(slot) = self.take_slot(full) else {
+            // As many threads are at it as there are slots. One of them is about to be
+            // the one.
+            sys::let_others_run();
             return Ok(());
-        }
-        match self.offer(full, fd, number) {
+        };
+        let (fd, number) = self.names.create_numbered().inspect_err(|_| slot.leave())?;
+        match self.offer(full, &slot, fd, number) {
             Ok(true) => {
                 self.settle_old_files();
                 // What a thread that logs little writes next is to be found.
-                let oldest = self.names.oldest_kept(number);
+                let oldest = self.names.oldest_kept(slot.turn);
                 self.send_writers_away(|file| {
                     file.number() < oldest && file.number() != UNNUMBERED
                 });
                 // A file without the link to it is a file all the same.
-                let _ = self.names.point_to(number);
-                let newest = self.file(self.current.load(Ordering::Acquire)).number();
-                if newest > number {
+                let _ = self.point_to(slot.turn, number);
+                let newest = self.file(self.current.load(Ordering::Acquire));
+                if newest.turn() > slot.turn {
                     // Another rotation overtook this one; its link is to stand.
-                    let _ = self.names.point_to(newest);
+                    let _ = self.names.point_to(newest.number());
                 }
                 Ok(())
             }
@@ -451,33 +468,52 @@ impl Mapped {
         }
     }
 
-    /// Makes a new file the current one, if that is still `full`. Whatever
-    /// happens, the descriptor is taken care of.
-    fn offer(&self, full: u64, fd: c_int, number: u32) -> Result<bool, Errno> {
-        let units = self.file_units.load(Ordering::Relaxed);
+    fn point_to(&self, turn: u64, number: u32) -> Result<(), Errno> {
+        self.names.point_to(number)?;
+        self.names.prune(self.names.oldest_kept(turn));
+        Ok(())
+    }
+
+    /// A free slot for the file that may come after file `full`.
+    fn take_slot(&self, full: u64) -> Option<Slot<'_>> {
         let turn = (full >> SLOT_BITS) + 1;
-        let mut slots = self.files.iter().zip(0..);
-        let Some((file, slot, file_use)) =
-            slots.find_map(|(file, slot)| Some((file, slot, file.take(turn)?)))
-        else {
+        let mut files = self.files.iter().zip(0..);
+        files.find_map(|(file, index)| {
+            let file_use = file.take(turn)?;
+            Some(Slot {
+                file,
+                index,
+                file_use,
+                turn,
+            })
+        })
+    }
+
+    /// Makes a new file the current one, if that is still `full`. Whatever
+    /// happens, the descriptor and the slot are taken care of.
+    fn offer(&self, full: u64, slot: &Slot, fd: c_int, number: u32) -> Result<bool, Errno> {
+        if self.current.load(Ordering::Acquire) != full {
             sys::close(fd);
-            return Err(Errno(libc::ENFILE));
-        };
+            slot.leave();
+            return Ok(false);
+        }
+        let units = self.file_units.load(Ordering::Relaxed);
         let set = match self.place_for(units) {
-            Some(first) => file.set(&self.arena, fd, number, first, units),
+            Some(first) => slot.file.set(&self.arena, fd, number, first, units),
             None => Err(Errno(libc::ENFILE)),
         };
         if let Err(errno) = set {
             sys::close(fd);
-            file.leave(file_use);
+            slot.leave();
             return Err(errno);
         }
-        let next = turn << SLOT_BITS | slot;
+        let next = slot.turn << SLOT_BITS | slot.index;
         let offered =
             self.current
                 .compare_exchange(full, next, Ordering::AcqRel, Ordering::Acquire);
-        if offered.is_err() {
-            file.leave(file_use);
+        match offered {
+            Ok(_) => self.names.enter(slot.turn, number),
+            Err(_) => slot.leave(),
         }
         Ok(offered.is_ok())
     }
@@ -533,7 +569,7 @@ impl Mapped {
         }
         self.no_space_until.store(0, Ordering::Relaxed);
         let begun = self.arena.renew().and_then(|()| {
-            self.names.become_child()?;
+            self.names.become_child(self.turn() + 1)?;
             self.begin(false)
         });
         if let Err(errno) = begun {

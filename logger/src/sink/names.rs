@@ -12,7 +12,7 @@
 use crate::sys::{self, Errno, Temporary};
 use core::ffi::{CStr, c_int};
 use core::num::NonZeroUsize;
-use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -28,7 +28,17 @@ pub(crate) struct Names {
     /// Numbers up to this were removed.
     pruned: AtomicU32,
     keep: AtomicU32,
+    /// The numbers of the files that are or were the log's, each at its place modulo
+    /// the length. Between two of them there are numbers of files that threads made in
+    /// vain, since another was quicker.
+    places: [AtomicU32; PLACES],
+    /// What is added to a file's turn for its place: files of earlier runs have places
+    /// too.
+    before: AtomicU64,
 }
+
+/// More files than half of these are not kept, if any are to be removed at all.
+const PLACES: usize = 2048;
 
 /// The number of the file that stands under the path itself.
 pub(crate) const UNNUMBERED: u32 = 0;
@@ -40,21 +50,39 @@ impl Names {
             number: AtomicU32::new(0),
             pruned: AtomicU32::new(0),
             keep: AtomicU32::new(0),
+            places: [const { AtomicU32::new(0) }; PLACES],
+            before: AtomicU64::new(0),
         }
     }
 
-    /// Names files after `path`, behind those that are there already.
-    pub fn set(&self, path: &[u8], keep: Option<u32>) -> Result<(), Errno> {
+    /// Names files after `path`, behind those that are there already. The next file
+    /// will be the log's as the `turn`th.
+    pub fn set(&self, path: &[u8], keep: Option<u32>, turn: u64) -> Result<(), Errno> {
         let mut absolute = PathBuffer::new()?;
         let full = std::path::absolute(std::ffi::OsStr::from_bytes(path))
             .map_err(|error| Errno(error.raw_os_error().unwrap_or(libc::EINVAL)))?;
         absolute.push(full.as_os_str().as_bytes())?;
-        let (first, last) = numbers_in_use(&full);
-        self.number.store(last, Ordering::Relaxed);
-        self.pruned
-            .store(first.saturating_sub(1), Ordering::Relaxed);
-        self.keep.store(keep.unwrap_or(0), Ordering::Relaxed);
+        let numbers = numbers_in_use(&full);
+        let (first, last) = (numbers.first(), numbers.last());
+        self.number
+            .store(last.copied().unwrap_or(0), Ordering::Relaxed);
+        self.pruned.store(
+            first.map_or(0, |first| first.saturating_sub(1)),
+            Ordering::Relaxed,
+        );
+        self.start_places(&numbers, turn);
+        let most = PLACES as u32 / 2;
+        self.keep
+            .store(keep.map_or(0, |keep| keep.min(most)), Ordering::Relaxed);
         self.set_base(&absolute)
+    }
+
+    fn start_places(&self, earlier: &[u32], turn: u64) {
+        for (place, number) in self.places.iter().cycle().zip(earlier) {
+            place.store(*number, Ordering::Relaxed);
+        }
+        let before = (earlier.len() as u64).wrapping_sub(turn);
+        self.before.store(before, Ordering::Relaxed);
     }
 
     fn set_base(&self, path: &PathBuffer) -> Result<(), Errno> {
@@ -149,8 +177,14 @@ impl Names {
         let _ = self.with(number, sys::unlink);
     }
 
-    /// Lets the path lead to file `number`, and removes what is too old. A
-    /// plain file that stands under the path keeps a numbered name.
+    /// File `number` is the log's as the `turn`th.
+    pub fn enter(&self, turn: u64, number: u32) {
+        let place = self.before.load(Ordering::Relaxed).wrapping_add(turn);
+        self.places[place as usize % PLACES].store(number, Ordering::Relaxed);
+    }
+
+    /// Lets the path lead to file `number`. A plain file that stands under the path
+    /// keeps a numbered name.
     pub fn point_to(&self, number: u32) -> Result<(), Errno> {
         let is_link = self.with(UNNUMBERED, |path| sys::read_link(path, &mut [0; 1]).is_ok())?;
         if !is_link {
@@ -169,9 +203,7 @@ impl Names {
         link.push(b".link")?;
         let _ = sys::unlink(link.as_c_str());
         sys::symlink(target.as_c_str(), link.as_c_str())?;
-        self.with(UNNUMBERED, |path| sys::rename(link.as_c_str(), path))??;
-        self.prune(number);
-        Ok(())
+        self.with(UNNUMBERED, |path| sys::rename(link.as_c_str(), path))?
     }
 
     /// Gives the plain file under the path a number too, the lowest that is
@@ -187,19 +219,19 @@ impl Names {
         }
     }
 
-    /// The lowest number of a file that stays when file `newest` is the newest.
-    pub fn oldest_kept(&self, newest: u32) -> u32 {
-        match self.keep.load(Ordering::Relaxed) {
-            0 => 0,
-            keep => (newest + 1).saturating_sub(keep),
+    /// The lowest number of a file that stays when the newest is the `turn`th.
+    pub fn oldest_kept(&self, turn: u64) -> u32 {
+        let keep = self.keep.load(Ordering::Relaxed) as u64;
+        let files = self.before.load(Ordering::Relaxed).wrapping_add(turn) + 1;
+        match files.checked_sub(keep) {
+            Some(place) if keep > 0 => self.places[place as usize % PLACES].load(Ordering::Relaxed),
+            _ => 0,
         }
     }
 
-    fn prune(&self, newest: u32) {
-        let upto = self.oldest_kept(newest).saturating_sub(1);
-        if upto == 0 {
-            return;
-        }
+    /// Removes the files below number `oldest`.
+    pub fn prune(&self, oldest: u32) {
+        let upto = oldest.saturating_sub(1);
         let from = self.pruned.fetch_max(upto, Ordering::Relaxed);
         for number in from + 1..=upto {
             let _ = self.with(number, sys::unlink);
@@ -208,7 +240,7 @@ impl Names {
 
     /// The process is a forked child: its files carry its pid and something
     /// that no other process has.
-    pub fn become_child(&self) -> Result<(), Errno> {
+    pub fn become_child(&self, turn: u64) -> Result<(), Errno> {
         let mut path = PathBuffer::new()?;
         path.push(self.base())?;
         path.push(b".")?;
@@ -217,6 +249,7 @@ impl Names {
         path.push_number(sys::random() as u32)?;
         self.number.store(0, Ordering::Relaxed);
         self.pruned.store(0, Ordering::Relaxed);
+        self.start_places(&[], turn);
         self.set_base(&path)
     }
 }
@@ -226,15 +259,15 @@ fn create(path: &CStr) -> Result<c_int, Errno> {
     sys::open(path, flags, 0o600)
 }
 
-/// The lowest and the highest number after `path` in its directory.
-fn numbers_in_use(path: &Path) -> (u32, u32) {
+/// The numbers after `path` in its directory, in their order.
+fn numbers_in_use(path: &Path) -> Vec<u32> {
     let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
-        return (0, 0);
+        return Vec::new();
     };
     let Ok(entries) = std::fs::read_dir(directory) else {
-        return (0, 0);
+        return Vec::new();
     };
-    let numbers: Vec<u32> = entries
+    let mut numbers: Vec<u32> = entries
         .flatten()
         .filter_map(|entry| {
             let entry = entry.file_name();
@@ -245,8 +278,8 @@ fn numbers_in_use(path: &Path) -> (u32, u32) {
                 .ok()
         })
         .collect();
-    let range = numbers.iter().min().zip(numbers.iter().max());
-    range.map_or((0, 0), |(first, last)| (*first, *last))
+    numbers.sort_unstable();
+    numbers
 }
 
 /// A path under construction. In memory of its own: stacks of signal handlers are
@@ -302,7 +335,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let names = Names::new();
         let path = directory.path().join("log");
-        names.set(path.as_os_str().as_bytes(), keep).unwrap();
+        names.set(path.as_os_str().as_bytes(), keep, 1).unwrap();
         (directory, names)
     }
 
@@ -321,7 +354,7 @@ mod tests {
         let path = directory.path().join("log");
         std::fs::write(&path, "old").unwrap();
         std::fs::write(directory.path().join("log.000007"), "older").unwrap();
-        names.set(path.as_os_str().as_bytes(), None).unwrap();
+        names.set(path.as_os_str().as_bytes(), None, 1).unwrap();
         sys::close(names.create_unnumbered().unwrap());
         assert_eq!(list(&directory), ["log", "log.000007", "log.000008"]);
         let aside = std::fs::read(directory.path().join("log.000008")).unwrap();
@@ -335,11 +368,42 @@ mod tests {
             let (fd, number) = names.create_numbered().unwrap();
             sys::write(fd, &[round]).unwrap();
             sys::close(fd);
+            names.enter(round as u64, number);
             names.point_to(number).unwrap();
+            names.prune(names.oldest_kept(round as u64));
             let newest = std::fs::read(directory.path().join("log")).unwrap();
             assert_eq!(newest, [round]);
         }
-        assert_eq!(list(&directory).len(), 3, "{:?}", list(&directory));
+        assert_eq!(list(&directory), ["log", "log.000004", "log.000005"]);
+    }
+
+    #[test]
+    fn numbers_of_files_made_in_vain_are_not_counted() {
+        let (directory, names) = names(Some(3));
+        let path = directory.path().join("log");
+        for earlier in ["log.000003", "log.000005", "log.000006"] {
+            std::fs::write(directory.path().join(earlier), "").unwrap();
+        }
+        names.set(path.as_os_str().as_bytes(), Some(3), 41).unwrap();
+        let rotate = |turn| {
+            for _ in 0..5 {
+                let (fd, in_vain) = names.create_numbered().unwrap();
+                sys::close(fd);
+                names.discard(in_vain);
+            }
+            let (fd, number) = names.create_numbered().unwrap();
+            sys::close(fd);
+            names.enter(turn, number);
+            names.prune(names.oldest_kept(turn));
+        };
+        rotate(41);
+        assert_eq!(list(&directory), ["log.000005", "log.000006", "log.000012"]);
+        rotate(42);
+        assert_eq!(list(&directory), ["log.000006", "log.000012", "log.000018"]);
+        for turn in 43..3000 {
+            rotate(turn);
+        }
+        assert_eq!(list(&directory).len(), 3);
     }
 
     #[test]
@@ -361,7 +425,7 @@ mod tests {
     #[test]
     fn a_child_has_names_of_its_own() {
         let (directory, names) = names(None);
-        names.become_child().unwrap();
+        names.become_child(1).unwrap();
         sys::close(names.create_unnumbered().unwrap());
         let name = &list(&directory)[0];
         assert!(name.starts_with("log.") && name.contains('-'), "{name}");
@@ -371,6 +435,6 @@ mod tests {
     fn a_path_too_long_is_refused() {
         let names = Names::new();
         let path = [b"/".as_slice(), &[b'x'; 5000]].concat();
-        assert_eq!(names.set(&path, None), Err(Errno(libc::ENAMETOOLONG)));
+        assert_eq!(names.set(&path, None, 1), Err(Errno(libc::ENAMETOOLONG)));
     }
 }

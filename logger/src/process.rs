@@ -7,6 +7,7 @@
 //! fork, and becomes a process of its own, with a run and threads of its own,
 //! before its first record.
 
+pub(crate) mod calls;
 pub(crate) mod guard;
 pub(crate) mod handler;
 pub(crate) mod meeting;

@@ -258,6 +258,25 @@ pub(crate) fn allocate_wiped_on_fork(len: NonZeroUsize) -> Result<(NonNull<u8>, 
     Ok((at, wiped))
 }
 
+/// The word at an address, if it can be read: the kernel is asked, which reads a
+/// signal set there before it looks at what to do with it, and rejects that. Leaves
+/// errno as it is. `EFAULT` if there is no memory; any other error if the kernel
+/// does not say.
+pub(crate) fn peek(address: usize) -> Result<usize, Errno> {
+    let before = Errno::last();
+    let at = ptr::with_exposed_provenance::<usize>(address);
+    let none = ptr::null_mut::<libc::c_void>();
+    // SAFETY: changes nothing: there is no operation -1.
+    let asked = unsafe { libc::syscall(libc::SYS_rt_sigprocmask, -1, at, none, KERNEL_SIGSET) };
+    let said = Errno::last();
+    before.restore();
+    match said {
+        // SAFETY: it can be read, as the kernel just did, and any word will do.
+        Errno(libc::EINVAL) if asked == -1 => Ok(unsafe { at.read_volatile() }),
+        errno => Err(errno),
+    }
+}
+
 /// Memory for the length of one call, in a signal handler too.
 pub(crate) struct Temporary {
     at: NonNull<u8>,

@@ -17,6 +17,7 @@ use crate::call::site::{Site, Template};
 use crate::image::code::{self, Epoch};
 use crate::logdefs::{self, Subject};
 use crate::note;
+use crate::process::calls::{Call, Mark};
 use crate::process::meeting;
 use crate::process::thread::{SCRATCH, Thread, own_add};
 use crate::process::tls;
@@ -57,7 +58,8 @@ pub unsafe extern "C" fn emit(site: &Site, kinds: *const u8, words: *const u64) 
     let arguments = || unsafe { Words::new(kinds, words, site.args()) };
     match Quick::of(process, site, arguments()) {
         Some(call) => {
-            let counted = Counted::begin(call.thread);
+            let mark = Mark::new();
+            let counted = Counted::begin(call.thread, &mark);
             let mut written = call.write(counted.sequence);
             if written.is_err() {
                 written = in_full(process, site, arguments(), Some(&counted));
@@ -296,7 +298,8 @@ impl Parts<'_> {
             process.missed.fetch_add(1, Ordering::Relaxed);
             return;
         };
-        let counted = Counted::begin(thread);
+        let mark = Mark::new();
+        let counted = Counted::begin(thread, &mark);
         let written = self.write(process, thread, counted.sequence);
         counted.end(written);
     }
@@ -537,19 +540,18 @@ pub(crate) struct Dropped;
 struct Counted<'t> {
     thread: &'t Thread,
     sequence: Sequence,
-    /// How many calls it interrupted.
-    depth: u32,
+    /// The call that it interrupted.
+    outer: Call,
 }
 
 impl<'t> Counted<'t> {
     #[inline(always)]
-    fn begin(thread: &'t Thread) -> Counted<'t> {
-        let depth = thread.depth.load(Ordering::Relaxed);
-        thread.depth.store(depth + 1, Ordering::Relaxed);
+    fn begin(thread: &'t Thread, mark: &'t Mark) -> Counted<'t> {
+        let outer = thread.calls.begin(mark);
         Counted {
             thread,
             sequence: thread.count(),
-            depth,
+            outer,
         }
     }
 
@@ -559,8 +561,8 @@ impl<'t> Counted<'t> {
         if written.is_err() {
             own_add(&thread.dropped, 1);
         }
-        thread.depth.store(self.depth, Ordering::Relaxed);
-        if self.depth == 0 {
+        thread.calls.end(self.outer);
+        if self.outer.is_none() {
             // All calls that this one interrupted or was interrupted by are
             // over.
             let next = thread.next.load(Ordering::Relaxed);
@@ -617,13 +619,14 @@ pub(crate) fn current(process: &'static Process) -> Option<&'static Thread> {
     attached(process).or_else(|| process.attach())
 }
 
-/// Lends the thread's scratch memory; a handler that interrupted its use gets
-/// memory of its own.
+/// Lends scratch memory of the thread; what is interrupted too often gets memory
+/// of its own.
 pub(crate) fn with_scratch<T>(
     thread: &Thread,
     work: impl FnOnce(&mut [u8]) -> Result<T, Dropped>,
 ) -> Result<T, Dropped> {
-    if let Some(mut scratch) = thread.scratch() {
+    let mark = Mark::new();
+    if let Some(mut scratch) = thread.scratch(&mark) {
         return work(scratch.bytes());
     }
     let len = const { core::num::NonZeroUsize::new(SCRATCH).unwrap() };

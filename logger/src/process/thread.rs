@@ -12,6 +12,7 @@
 
 use crate::call::crc;
 use crate::process::Process;
+use crate::process::calls::{Calls, Holder, Mark};
 use crate::sys;
 use core::num::NonZeroUsize;
 use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering, compiler_fence};
@@ -26,6 +27,8 @@ const ADDRESS_WAYS: usize = 2;
 const SIGNAL_STACK: usize = 64 << 10;
 /// Room for the frames of one call that do not fit the stack.
 pub(crate) const SCRATCH: usize = 80 << 10;
+/// A call takes up to two of them, a handler that interrupts it another.
+const SCRATCHES: usize = 3;
 
 /// A thread's memory.
 #[repr(C, align(64))]
@@ -40,13 +43,12 @@ pub(crate) struct Thread {
     pub chunks: AtomicU32,
     /// The sequence of the next call.
     pub next: AtomicU64,
-    /// How many calls before which all have returned.
+    /// How many calls before which all have returned, or never will.
     pub returned: AtomicU64,
     /// Records that could not be written since the last that could.
     pub dropped: AtomicU64,
-    /// Calls in progress: more than one if a signal handler logs.
-    pub depth: AtomicU32,
-    scratch_taken: AtomicU32,
+    pub calls: Calls,
+    scratch_holders: [Holder; SCRATCHES],
     /// The fields run and thread, encoded.
     fields: [AtomicU64; 3],
     /// How many bytes they take, and above that what the checksum has to know of
@@ -63,7 +65,7 @@ pub(crate) struct Thread {
     addresses: [[AddressMark; ADDRESS_WAYS]; ADDRESS_SETS],
     victim: AtomicU8,
     sites: [AtomicU32; MAX_SITES],
-    scratch: core::cell::UnsafeCell<[u8; SCRATCH]>,
+    scratch: [core::cell::UnsafeCell<[u8; SCRATCH]>; SCRATCHES],
     signal_stack: core::cell::UnsafeCell<[u8; SIGNAL_STACK]>,
 }
 
@@ -226,14 +228,13 @@ impl Thread {
         set[way].chunk.store(chunk, Ordering::Relaxed);
     }
 
-    /// The thread's scratch memory, unless a call that was interrupted has it.
-    pub fn scratch(&self) -> Option<Scratch<'_>> {
-        if self.scratch_taken.load(Ordering::Relaxed) != 0 {
-            return None;
-        }
-        self.scratch_taken.store(1, Ordering::Relaxed);
-        compiler_fence(Ordering::SeqCst);
-        Some(Scratch { thread: self })
+    /// Scratch memory of the thread, unless this call and those that were interrupted
+    /// have all there is. It is lent for as long as the mark, on the caller's stack, is
+    /// there.
+    pub fn scratch<'t>(&'t self, mark: &'t Mark) -> Option<Scratch<'t>> {
+        let mut all = self.scratch_holders.iter().zip(&self.scratch);
+        let (holder, memory) = all.find(|(holder, _)| holder.take(mark))?;
+        Some(Scratch { holder, memory })
     }
 }
 
@@ -277,22 +278,22 @@ pub(crate) fn own_add(word: &AtomicU64, add: u64) -> u64 {
 
 /// The loan of a thread's scratch memory.
 pub(crate) struct Scratch<'t> {
-    thread: &'t Thread,
+    holder: &'t Holder,
+    memory: &'t core::cell::UnsafeCell<[u8; SCRATCH]>,
 }
 
 impl Scratch<'_> {
     /// The memory; what it holds is of no meaning.
     pub fn bytes(&mut self) -> &mut [u8] {
-        // SAFETY: `scratch_taken` is set, so no other loan exists, and other
-        // threads never borrow this thread's scratch.
-        unsafe { &mut *self.thread.scratch.get() }
+        // SAFETY: no other loan exists, or only that of a call which is gone, and
+        // other threads never borrow this thread's scratch.
+        unsafe { &mut *self.memory.get() }
     }
 }
 
 impl Drop for Scratch<'_> {
     fn drop(&mut self) {
-        compiler_fence(Ordering::SeqCst);
-        self.thread.scratch_taken.store(0, Ordering::Relaxed);
+        self.holder.release();
     }
 }
 
@@ -380,8 +381,8 @@ impl Thread {
             self.place.store(0, Ordering::Relaxed);
         }
         self.owner.store(1, Ordering::Relaxed);
-        self.depth.store(0, Ordering::Relaxed);
-        self.scratch_taken.store(0, Ordering::Relaxed);
+        self.calls.reset();
+        self.scratch_holders.iter().for_each(Holder::release);
         self.thread_mark.store(0, Ordering::Relaxed);
         let first = Sequence::new(number, 0).0;
         self.next.store(first, Ordering::Relaxed);
@@ -451,6 +452,7 @@ impl Thread {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     fn thread() -> &'static Thread {
         static THREADS: Threads = Threads::new();
@@ -485,10 +487,17 @@ mod tests {
     #[test]
     fn scratch_is_lent_once() {
         let thread = thread();
-        let first = thread.scratch().unwrap();
-        assert!(thread.scratch().is_none());
-        drop(first);
-        assert!(thread.scratch().is_some());
+        let marks = [const { Mark::new() }; SCRATCHES + 1];
+        let (last, firsts) = marks.split_last().unwrap();
+        let mut lent: Vec<_> = firsts
+            .iter()
+            .map(|mark| thread.scratch(mark).unwrap())
+            .collect();
+        let places = lent.iter_mut().map(|scratch| scratch.bytes().as_ptr());
+        assert_eq!(BTreeSet::from_iter(places).len(), SCRATCHES);
+        assert!(thread.scratch(last).is_none());
+        drop(lent);
+        assert!(thread.scratch(last).is_some());
     }
 
     #[test]

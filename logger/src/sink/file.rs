@@ -212,9 +212,14 @@ impl LogFile {
             && stat.st_ino == self.inode.load(Ordering::Relaxed)
     }
 
-    /// Claims a chunk and makes it ready to be written. `path` is where the
-    /// file was last, in case a daemon closed our descriptor.
-    pub fn claim(&self, arena: &Arena, units: u64, path: &CStr) -> Result<Claim, Refusal> {
+    /// Claims a chunk and makes it ready to be written. `open` opens what stands under
+    /// the file's name, in case a daemon closed our descriptor.
+    pub fn claim(
+        &self,
+        arena: &Arena,
+        units: u64,
+        open: impl FnOnce() -> Option<c_int>,
+    ) -> Result<Claim, Refusal> {
         if self.is_given_up() {
             return Err(Refusal::Lost);
         }
@@ -230,7 +235,7 @@ impl LogFile {
             });
         let at = aligned(claimed.map_err(|_| Refusal::Full)?);
         let unit = self.first.load(Ordering::Relaxed) + at;
-        match self.supply(arena, at, units, path) {
+        match self.supply(arena, at, units, open) {
             Ok(()) => Ok(Claim { unit, units }),
             Err(refusal) => {
                 // Give it back, if nobody claimed after us.
@@ -247,13 +252,18 @@ impl LogFile {
 
     /// Makes the next `bytes` bytes of the file ready, so that claims of them call
     /// the system for nothing.
-    pub fn prepare(&self, arena: &Arena, bytes: u64, path: &CStr) -> Result<(), Refusal> {
+    pub fn prepare(
+        &self,
+        arena: &Arena,
+        bytes: u64,
+        open: impl FnOnce() -> Option<c_int>,
+    ) -> Result<(), Refusal> {
         let claimed = self.claimed.load(Ordering::Relaxed);
         let units = bytes.div_ceil(UNIT);
         if claimed + units > self.capacity() {
             return Err(Refusal::No(Errno(libc::EFBIG)));
         }
-        let (fd, _) = self.opened(path).ok_or(Refusal::Lost)?;
+        let (fd, _) = self.opened(open).ok_or(Refusal::Lost)?;
         // Threads may claim of it meanwhile, and write: nothing here may touch a
         // byte.
         self.reserve(fd, claimed, units)?;
@@ -262,8 +272,13 @@ impl LogFile {
         Ok(())
     }
 
+    /// Opens what stands under a file's name.
+    pub fn open(path: &CStr) -> Option<c_int> {
+        sys::open(path, libc::O_RDWR | libc::O_NOFOLLOW, 0).ok()
+    }
+
     /// A descriptor of the file and what is known of it. `None` if it is gone.
-    pub fn opened(&self, path: &CStr) -> Option<(c_int, libc::stat)> {
+    pub fn opened(&self, open: impl FnOnce() -> Option<c_int>) -> Option<(c_int, libc::stat)> {
         let fd = self.fd();
         if let Ok(stat) = sys::stat(fd)
             && self.is(&stat)
@@ -271,7 +286,7 @@ impl LogFile {
             return Some((fd, stat));
         }
         // Closed, and perhaps the number of another file by now.
-        let fd = sys::open(path, libc::O_RDWR | libc::O_NOFOLLOW, 0).ok()?;
+        let fd = open()?;
         match sys::stat(fd) {
             Ok(stat) if self.is(&stat) => {
                 self.fd.store(fd, Ordering::Release);
@@ -306,14 +321,20 @@ impl LogFile {
 
     /// Gives a range of the file blocks and pages. After this, storing to it
     /// raises no signal on the file systems that are mapped at all.
-    fn supply(&self, arena: &Arena, at: u64, units: u64, path: &CStr) -> Result<(), Refusal> {
+    fn supply(
+        &self,
+        arena: &Arena,
+        at: u64,
+        units: u64,
+        open: impl FnOnce() -> Option<c_int>,
+    ) -> Result<(), Refusal> {
         if at + units <= self.ready.load(Ordering::Acquire) {
             return Ok(());
         }
         let (offset, len) = (at * UNIT, units * UNIT);
         // Asked before the size: a file that is empty after this was cut.
         let supplied = self.supplied.load(Ordering::Acquire);
-        let (fd, stat) = self.opened(path).ok_or(Refusal::Lost)?;
+        let (fd, stat) = self.opened(open).ok_or(Refusal::Lost)?;
         let size = stat.st_size as u64;
         if stat.st_nlink == 0 {
             // Removed: what goes there is gone.

@@ -195,7 +195,7 @@ impl Mapped {
             let at = place.chunk() as u64 % all;
             // A call that was interrupted may be in a chunk that its thread has
             // left meanwhile.
-            thread.depth.load(Ordering::Relaxed) > 1
+            thread.calls.are_nested()
                 || place.size() > 0 && at < to && from < at + place.size() / UNIT
         })
     }
@@ -269,7 +269,7 @@ impl Mapped {
         if old.size() > 0 {
             // Its bytes are the kernel's to write back; ours to forget.
             self.arena.release(old.chunk() as u64, old.size() / UNIT);
-            if thread.depth.load(Ordering::Relaxed) <= 1 {
+            if !thread.calls.are_nested() {
                 // No call of this thread was interrupted in the middle of a record.
                 self.arena.seal(old.chunk() as u64, old.size() / UNIT);
             }
@@ -296,7 +296,7 @@ impl Mapped {
         }
         // A handler may be in the middle of its thread's claim of a chunk, which
         // will take the place of this one.
-        let nested = thread.depth.load(Ordering::Relaxed) > 1;
+        let nested = thread.calls.are_nested();
         let mut nth = match nested {
             false => thread.chunks.load(Ordering::Relaxed),
             true => 0,
@@ -315,10 +315,7 @@ impl Mapped {
             let most = 1 << most.ilog2();
             let units =
                 (wanted / UNIT).min(most.max((need * 2).div_ceil(UNIT).next_power_of_two()));
-            let claimed = self
-                .names
-                .with(file.number(), |path| file.claim(&self.arena, units, path))
-                .unwrap_or_else(|errno| Err(Refusal::No(errno)));
+            let claimed = file.claim(&self.arena, units, || self.open_anew(file));
             if file.in_use() != file_use {
                 // Others filled this file and so many after it that its slot became
                 // another's, which nobody may write to yet. Zeros stay there.
@@ -396,9 +393,7 @@ impl Mapped {
     /// Makes the next `bytes` bytes of the log ready to be written.
     pub fn prepare(&self, bytes: u64) -> Result<(), Errno> {
         let file = self.file(self.current.load(Ordering::Acquire));
-        let prepared = self
-            .names
-            .with(file.number(), |path| file.prepare(&self.arena, bytes, path))?;
+        let prepared = file.prepare(&self.arena, bytes, || self.open_anew(file));
         prepared.map_err(|refusal| match refusal {
             Refusal::No(errno) => errno,
             Refusal::Full => Errno(libc::EFBIG),
@@ -518,6 +513,14 @@ impl Mapped {
         Ok(offered.is_ok())
     }
 
+    /// Opens what stands under a file's name: out of line, for it is rarely wanted and
+    /// takes memory.
+    #[cold]
+    #[inline(never)]
+    fn open_anew(&self, file: &LogFile) -> Option<c_int> {
+        self.names.with(file.number(), LogFile::open).ok()?
+    }
+
     fn file(&self, current: u64) -> &LogFile {
         &self.files[current as usize & ((1 << SLOT_BITS) - 1)]
     }
@@ -622,15 +625,12 @@ impl Mapped {
     }
 
     fn sync_file(&self, file: &LogFile) -> Result<(), Errno> {
-        let synced = self.names.with(file.number(), |path| {
-            // A daemon may have closed the descriptor; its number may be that of
-            // another file now.
-            match file.opened(path) {
-                Some((fd, _)) => sys::sync_data(fd),
-                None => Err(Errno(libc::ESTALE)),
-            }
-        });
-        synced.unwrap_or_else(Err)?;
+        // A daemon may have closed the descriptor; its number may be that of another
+        // file now.
+        match file.opened(|| self.open_anew(file)) {
+            Some((fd, _)) => sys::sync_data(fd)?,
+            None => return Err(Errno(libc::ESTALE)),
+        }
         if file.is_new() {
             match self.names.with_directory(sys::sync_directory)? {
                 // Out of reach since the program confined itself: then the file

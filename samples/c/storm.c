@@ -265,20 +265,46 @@ static void on_timer_jump(int signal)
     siglongjmp(out, signal);
 }
 
+/* Calls some way down the stack. */
+static void lone(int depth)
+{
+    volatile char room[200];
+    room[0] = (char)depth;
+    if (depth > 0)
+        lone(depth - 1);
+    while (!atomic_load(&stop)) {
+        LOGDEF(INFO, "lone %s", "call that may be jumped out of");
+        LOGDEF(ERROR, "lone %s", "call with a backtrace");
+    }
+    room[1] = room[0];
+}
+
+static long pages(void)
+{
+    long size;
+    FILE *statm = fopen("/proc/self/statm", "r");
+    CHECK(statm && fscanf(statm, "%ld", &size) == 1);
+    fclose(statm);
+    return size;
+}
+
 /* Each jump leaves a call behind that never returns. */
 static void jumps(int count)
 {
     volatile int jumped = 0;
+    volatile long before = 0;
     handle(0, on_timer_jump);
     if (sigsetjmp(out, 1))
         jumped++;
+    if (jumped == count / 10)
+        before = pages();
     if (jumped < count) {
         /* Long enough for a thread to get a chunk. */
         set_timer(3000 + jumped % 100);
-        for (;;)
-            LOGDEF(INFO, "lone %s", "call that may be jumped out of");
+        lone(jumped % 8);
     }
     set_timer(0);
+    printf("grown %ld\n", (pages() - before) * 4);
     for (int i = 0; i < 1000; i++)
         work();
     CHECK(logdef_sync() == 0);

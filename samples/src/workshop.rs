@@ -13,13 +13,15 @@ use std::sync::OnceLock;
 /// Where things were built, and with what.
 #[derive(Debug)]
 pub struct Workshop {
-    /// The folder with the commands and with `liblogdef.so` and `.a`.
+    /// The folder with the commands.
     pub built: PathBuf,
+    /// The folder with `liblogdef.so` and `.a`.
+    pub library: PathBuf,
 }
 
 impl Workshop {
     /// The workshop, with everything of ours built in the profile of the
-    /// program that asks.
+    /// program that asks, but an optimized C library in its own.
     ///
     /// # Panics
     ///
@@ -36,18 +38,28 @@ impl Workshop {
                 Some("debug") | None => "dev",
                 Some(profile) => profile,
             };
+            let target = built.parent().expect("a target folder");
+            // As it is installed.
+            let (library_profile, library) = match profile {
+                "dev" => ("dev", built.clone()),
+                _ => ("capi", target.join("capi")),
+            };
             let cargo = env::var_os("CARGO").unwrap_or_else(|| env!("CARGO").into());
-            let mut command = Command::new(cargo);
-            command.current_dir(env!("CARGO_MANIFEST_DIR"));
-            command.args(["build", "--quiet", "--profile", profile, "--target-dir"]);
-            command.arg(built.parent().expect("a target folder"));
-            for package in ["logdef-capi", "logdef-cli", "logdef-samples"] {
-                command.args(["--package", package]);
-            }
-            run(&mut command);
+            let build = |profile, packages: &[&str]| {
+                let mut command = Command::new(&cargo);
+                command.current_dir(env!("CARGO_MANIFEST_DIR"));
+                command.args(["build", "--quiet", "--profile", profile, "--target-dir"]);
+                command.arg(target);
+                for package in packages {
+                    command.args(["--package", package]);
+                }
+                run(&mut command);
+            };
+            build(profile, &["logdef-cli", "logdef-samples"]);
+            build(library_profile, &["logdef-capi"]);
             // The name that programs look for, which installing it would make.
-            let _ = symlink("liblogdef.so", built.join("liblogdef.so.0"));
-            Workshop { built }
+            let _ = symlink("liblogdef.so", library.join("liblogdef.so.0"));
+            Workshop { built, library }
         })
     }
 
@@ -78,8 +90,8 @@ impl Workshop {
         command.arg("-Ilogger/capi/include").args(sources);
         command.arg("-o").arg(out);
         command.args(more);
-        command.arg("-L").arg(&self.built).arg("-llogdef");
-        command.arg(format!("-Wl,-rpath,{}", self.built.display()));
+        command.arg("-L").arg(&self.library).arg("-llogdef");
+        command.arg(format!("-Wl,-rpath,{}", self.library.display()));
         run(&mut command);
     }
 

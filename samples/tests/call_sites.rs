@@ -135,7 +135,7 @@ fn every_log_call_of_c_and_cpp_is_listed_however_it_was_built() {
                     .arg("-I")
                     .arg(include)
                     .arg("-L")
-                    .arg(&Workshop::open().built);
+                    .arg(&Workshop::open().library);
                 run(command.arg("-llogdef"));
                 let how = format!("{language}, {compiler} {flags}, {linker}");
                 expected.assert_is(&image, &how);

@@ -16,7 +16,7 @@ impl Case {
     fn new() -> Case {
         let folder = tempfile::tempdir().unwrap();
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        let built = &Workshop::open().built;
+        let built = &Workshop::open().library;
         let compile = |compiler: &str, source: &str, name: &str, flags: &[&str]| {
             let image = folder.path().join(name);
             let mut command = Command::new(compiler);

@@ -35,7 +35,7 @@ impl Case {
             false => "gcc",
         };
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        let built = &Workshop::open().built;
+        let built = &Workshop::open().library;
         let image = self.path("images").join(name);
         let mut command = Command::new(compiler);
         command.current_dir(root.join("samples/tests/sites"));

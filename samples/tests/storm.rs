@@ -3,7 +3,7 @@
 //! die, and of the calls that returned each has its record.
 
 use logdef_resync::{Input, Recovery};
-use logdef_samples::frames::{self, Frame};
+use logdef_samples::frames::{self, Frame, Value};
 use logdef_samples::workshop::Workshop;
 use std::collections::BTreeMap;
 use std::fs;
@@ -42,6 +42,10 @@ struct After {
     strange: u64,
     runs: usize,
     bytes: u64,
+    /// What each sync says of its run: thread numbers and counts.
+    durable: Vec<(i128, Vec<(i128, i128)>)>,
+    /// Of the last record.
+    last_sequence: Option<i128>,
     folder: tempfile::TempDir,
 }
 
@@ -78,6 +82,8 @@ impl After {
             strange: 0,
             runs: 0,
             bytes: 0,
+            durable: Vec::new(),
+            last_sequence: None,
             folder,
         };
         after.read();
@@ -105,6 +111,18 @@ impl After {
                             self.formats.push(format.clone());
                         }
                         runs.insert(run_of(&frame));
+                        self.last_sequence = frame.int(7);
+                    }
+                    5 => {
+                        let Some(Value::Map(threads)) = frame.fields.get(&1) else {
+                            panic!("a sync failed");
+                        };
+                        let number = |value: &Value| value.int().expect("a number");
+                        let threads = threads
+                            .iter()
+                            .map(|(thread, count)| (number(thread), number(count)));
+                        let run = frame.int(0).expect("a run");
+                        self.durable.push((run, threads.collect()));
                     }
                     _ => {}
                 }
@@ -179,10 +197,32 @@ fn cancelled_threads_take_nothing_with_them_but_the_record_in_flight() {
 }
 
 #[test]
+fn threads_cancelled_at_any_instruction_take_no_more_with_them() {
+    if cfg!(debug_assertions) {
+        println!("skipped: only the C library as it is installed can be unwound anywhere");
+        return;
+    }
+    let cancels = count(100, 5_000);
+    let after = After::of("asynchronous-cancels", cancels, &[]);
+    assert_eq!(after.logged["work"], cancels);
+    assert!(after.torn <= cancels);
+    assert_eq!((after.lost, after.strange), (0, 0));
+}
+
+#[test]
 fn jumping_out_of_a_handler_costs_the_record_in_flight() {
-    let jumps = count(100, 10_000);
+    let jumps = count(200, 10_000);
     let after = After::of("jumps", jumps, &[]);
     assert_eq!(after.logged["work"], 1_000);
+    // The sync at the end knows that no call is in progress.
+    let (_, durable) = after.durable.last().expect("a durable record");
+    let (_, calls) = durable[0];
+    assert_eq!(
+        Some(calls),
+        after.last_sequence.map(|last| last & 0xff_ffff_ffff)
+    );
+    let grown = after.said["grown"];
+    assert!(grown < 1024, "{grown} KiB");
     let (torn, lost) = (after.torn, after.lost);
     assert!(torn.max(lost) <= jumps, "{torn} torn, {lost} lost");
     assert_eq!(after.strange, 0);

@@ -268,7 +268,7 @@ impl Pass {
 
     fn gap(&mut self, gap: Gap) {
         if gap.is_damage() {
-            self.vouching.damage();
+            self.vouching.damage(&gap);
         }
         let previous = self.previous;
         self.account().add_gap(gap, previous);

@@ -1,24 +1,30 @@
 //! Which frames may be quotations: another program's log that one of our
 //! programs logged, laid bare by damage to the frame around it. Such frames are
 //! valid, and nobody here wrote them. The decision needs the whole input: a run
-//! is *vouched for* by a frame outside damage, anywhere.
+//! is *vouched for* by a frame outside damage, anywhere. A quotation lies within one
+//! frame, so frames between two damages are outside if they reach further than a frame
+//! can, or if one of them is of a run that is vouched for.
 //!
 //! ```text
 //! run A  A  A | damage | B  B  B | damage | A  A      B is vouched for nowhere: suspect
 //! run A  A  A | damage | A  A  A | damage | A  A      A is: recovered
+//! run A  A  A | damage | B  A  B | damage | A  A      and so is what stands beside it
 //! ```
 
 use crate::gap::Gap;
 use crate::input::{Error, Input};
 use crate::item::{Item, Items};
 use crate::unmask;
-use logdef_wire::{Record, Run};
-use std::collections::HashSet;
+use logdef_wire::{Record, Run, frame};
+use std::collections::{HashMap, HashSet};
 
 /// Runs remembered; more in one set of inputs are taken as vouched for.
 const RUNS: usize = 1 << 16;
 /// Runs remembered for one stretch between two damages.
 const STRETCH: usize = 64;
+/// Sets of runs that stood together between two damages; those of more are taken as
+/// vouched for.
+const SETS: usize = 1 << 12;
 /// Suspect stretches remembered; beyond that, frames are taken as recovered.
 const STRETCHES: usize = 1 << 20;
 
@@ -27,6 +33,8 @@ const STRETCHES: usize = 1 << 20;
 pub(crate) struct Vouching {
     vouched: HashSet<Run>,
     seen: HashSet<Run>,
+    /// Runs that stood together between two damages: one vouches for the others.
+    together: HashSet<Vec<Run>>,
     stretch: Stretch,
 }
 
@@ -34,6 +42,7 @@ pub(crate) struct Vouching {
 #[derive(Debug, Default)]
 struct Stretch {
     after_damage: bool,
+    start: u64,
     runs: Vec<Run>,
     last: Option<Run>,
 }
@@ -58,9 +67,16 @@ impl Vouching {
         }
     }
 
-    pub(crate) fn damage(&mut self) {
-        self.close(self.stretch.after_damage);
+    pub(crate) fn damage(&mut self, gap: &Gap) {
+        let Stretch {
+            after_damage,
+            start,
+            ..
+        } = self.stretch;
+        let fits_a_frame = gap.offset.saturating_sub(start) <= frame::MAX_BODY as u64;
+        self.close(after_damage && fits_a_frame);
         self.stretch.after_damage = true;
+        self.stretch.start = gap.end();
     }
 
     pub(crate) fn end_of_input(&mut self) {
@@ -68,8 +84,17 @@ impl Vouching {
         self.stretch.after_damage = false;
     }
 
-    fn close(&mut self, inside: bool) {
-        for run in self.stretch.runs.drain(..) {
+    fn close(&mut self, mut inside: bool) {
+        let mut runs = std::mem::take(&mut self.stretch.runs);
+        self.stretch.last = None;
+        if inside && runs.len() > 1 {
+            runs.sort_unstable();
+            inside = self.together.len() < SETS || self.together.contains(&runs);
+            if inside {
+                self.together.insert(runs.clone());
+            }
+        }
+        for run in runs {
             if self.seen.len() < RUNS {
                 self.seen.insert(run);
                 if !inside {
@@ -77,15 +102,27 @@ impl Vouching {
                 }
             }
         }
-        self.stretch.last = None;
     }
 
     /// The runs that no frame outside damage vouches for, if any other run is.
     fn strangers(&self) -> HashSet<Run> {
-        match self.vouched.is_empty() {
-            true => HashSet::new(),
-            false => self.seen.difference(&self.vouched).copied().collect(),
+        if self.vouched.is_empty() || self.vouched.len() == self.seen.len() {
+            return HashSet::new();
         }
+        let mut vouched = self.vouched.clone();
+        let mut sets_of: HashMap<Run, Vec<&Vec<Run>>> = HashMap::new();
+        for set in &self.together {
+            for run in set {
+                sets_of.entry(*run).or_default().push(set);
+            }
+        }
+        let mut queue: Vec<_> = vouched.iter().copied().collect();
+        while let Some(run) = queue.pop() {
+            let sets = sets_of.remove(&run).unwrap_or_default();
+            let others = sets.into_iter().flatten().copied();
+            queue.extend(others.filter(|other| vouched.insert(*other)));
+        }
+        self.seen.difference(&vouched).copied().collect()
     }
 
     /// Looks through the inputs again, if there is a stranger, for frames of

@@ -9,7 +9,7 @@ use logdef_resync::{
     Resolver, StringLookup, Torn, rewrite,
 };
 use logdef_wire::record::{Data, Note, NoteKind, StringLogdef};
-use logdef_wire::{Avma, Magic, Record, Run, Svma};
+use logdef_wire::{Avma, Magic, Record, Run, Svma, frame};
 use std::ops::Range;
 use synth::{EPOCH, Log, MAGIC, Random};
 
@@ -325,6 +325,42 @@ fn a_run_that_is_vouched_for_elsewhere_is_recovered() {
     let recovery = Recovery::of(&inputs).unwrap();
     assert_eq!(recovery.accounts()[0].suspect, 0);
     assert_eq!(merged(&[&quoting, &other]).len(), 4);
+}
+
+/// A short run between two far damages of a joined log is not quoted by anyone.
+#[test]
+fn a_run_beside_others_between_two_damages_is_recovered() {
+    let mut log = Log::new();
+    log.data(Run(1), 0, 0, EPOCH, b"a").raw(b"?");
+    log.data(Run(2), 0, 0, EPOCH, b"b");
+    log.data(Run(3), 0, 0, EPOCH, b"c").raw(b"?");
+    log.data(Run(3), 0, 1, EPOCH, b"d");
+    log.data(Run(1), 0, 1, EPOCH, b"e").raw(b"?");
+    log.data(Run(4), 0, 0, EPOCH, b"f").raw(b"?");
+    log.data(Run(1), 0, 2, EPOCH, b"g");
+    // 1 vouches for 3, and 3 for 2; 4 stands alone.
+    assert_eq!(recover(&log).accounts()[0].suspect, 1);
+    assert_eq!(merged(&[&log]).len(), 6);
+}
+
+#[test]
+fn what_is_longer_than_a_frame_between_two_damages_is_recovered() {
+    let between = |len: usize| {
+        let mut log = Log::new();
+        log.data(Run(1), 0, 0, EPOCH, b"a").raw(b"?");
+        let end = log.bytes.len() + len;
+        let mut records = 0;
+        while log.bytes.len() < end {
+            log.data(Run(2), 0, records, EPOCH, &[b'x'; 1000]);
+            records += 1;
+        }
+        log.raw(b"?").data(Run(1), 0, 1, EPOCH, b"b");
+        (records, recover(&log).accounts()[0].suspect)
+    };
+    let (records, suspect) = between(frame::MAX_BODY - 5000);
+    assert_eq!(suspect, records);
+    let (_, suspect) = between(frame::MAX_BODY + 1);
+    assert_eq!(suspect, 0);
 }
 
 #[test]

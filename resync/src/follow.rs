@@ -1,7 +1,8 @@
 //! A log that is being written, read as it grows: through reads only, never a
 //! mapping. What is reserved but not yet published is *pending*, not damaged:
 //! the reader comes back to it. When the file's name goes to another file, the old
-//! one is read to its end and the new one from its start.
+//! one is read to its end and the new one from its start. Nothing that happens to
+//! the file ends this: what cannot be read is told, and tried again.
 
 use crate::gap::{Gap, GapKind};
 use crate::input::{Error, Input};
@@ -18,6 +19,9 @@ const PENDING: usize = 1 << 16;
 /// How often bytes that are no frame are looked at again before they count as
 /// damage: a reader may meet a writer in the middle of a frame.
 const PATIENCE: u32 = 3;
+/// Bytes of the first frame that are compared: another frame in its place means that
+/// the file was emptied and has grown again. Runs differ within them.
+const HEAD: usize = 64;
 
 /// What following gives.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -40,8 +44,13 @@ pub enum News {
     },
     /// The name stands for another file now.
     Rotated,
-    /// The file became shorter than what was read of it.
+    /// The file became shorter than what was read of it, or begins with other bytes.
     Truncated,
+    /// The file cannot be read now, and why. It is told once, and tried again.
+    Unreadable {
+        /// What the system says: `Permission denied`.
+        why: String,
+    },
 }
 
 /// Follows the file at a path.
@@ -72,6 +81,16 @@ pub struct Follow {
     /// Ranges before `at` that may yet become frames, with how often they were
     /// looked at without success while they were not zeros.
     pending: BTreeMap<u64, Pending>,
+    /// How its first frame begins, once there is one.
+    head: Vec<u8>,
+    trouble: Trouble,
+}
+
+/// What keeps the file from being read, and how often it was met in a row.
+#[derive(Debug, Default)]
+struct Trouble {
+    why: String,
+    met: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -90,6 +109,8 @@ impl Follow {
             file: 0,
             at: 0,
             pending: BTreeMap::new(),
+            head: Vec::new(),
+            trouble: Trouble::default(),
         };
         follow.open()?;
         Ok(follow)
@@ -102,49 +123,93 @@ impl Follow {
 
     /// What happened since the last call, in the order of the file but for what
     /// was pending.
+    ///
+    /// # Errors
+    ///
+    /// None: what goes wrong with the file is news, and may pass.
     pub fn poll(&mut self) -> Result<Vec<News>, Error> {
         let mut news = Vec::new();
-        self.read(&mut news)?;
-        if self.was_replaced()? {
-            // What the writer added before it went on elsewhere.
-            self.read(&mut news)?;
-            self.give_up(&mut news);
-            let had_one = self.input.take().is_some();
-            if self.open()? {
-                if had_one {
-                    news.push(News::Rotated);
-                    self.file += 1;
-                }
-                self.read(&mut news)?;
-            }
+        let trouble = match self.advance(&mut news) {
+            Ok(()) => Trouble::default(),
+            Err(error) => Trouble {
+                why: error.cause().to_string(),
+                met: 1,
+            },
+        };
+        if trouble.met > 0 && trouble.why == self.trouble.why {
+            self.trouble.met = self.trouble.met.saturating_add(1);
+        } else {
+            self.trouble = trouble;
+        }
+        // While a file is being replaced, its name may stand for nothing.
+        if self.trouble.met == PATIENCE {
+            news.push(News::Unreadable {
+                why: self.trouble.why.clone(),
+            });
         }
         Ok(news)
     }
 
-    fn open(&mut self) -> Result<bool, Error> {
-        if self.input.is_none() {
-            let input = match Input::open(&self.path) {
-                Ok(input) => input,
-                Err(error) if error.cause().kind() == io::ErrorKind::NotFound => return Ok(false),
-                Err(error) => return Err(error),
-            };
-            let identity = input.file_identity().map_err(|cause| self.error(cause))?;
-            self.identity = identity.map_or((0, 0), |(identity, _)| identity);
-            self.input = Some(input);
-            self.at = 0;
-            self.pending.clear();
+    fn advance(&mut self, news: &mut Vec<News>) -> Result<(), Error> {
+        self.read(news)?;
+        if self.was_replaced()? {
+            // What the writer added before it went on elsewhere.
+            self.read(news)?;
+            let next = Input::open(&self.path)?;
+            self.give_up(news);
+            if self.input.take().is_some() {
+                news.push(News::Rotated);
+                self.file += 1;
+            }
+            self.begin(next)?;
+            self.read(news)?;
         }
-        Ok(true)
+        Ok(())
     }
 
+    fn open(&mut self) -> Result<(), Error> {
+        match Input::open(&self.path) {
+            Ok(input) => self.begin(input),
+            Err(error) if error.cause().kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn begin(&mut self, input: Input) -> Result<(), Error> {
+        let identity = input.file_identity().map_err(|cause| self.error(cause))?;
+        self.identity = identity.map_or((0, 0), |(identity, _)| identity);
+        self.input = Some(input);
+        self.begin_again();
+        Ok(())
+    }
+
+    fn begin_again(&mut self) {
+        self.at = 0;
+        self.pending.clear();
+        self.head.clear();
+    }
+
+    /// Whether the path stands for another file than the one that is open. One that
+    /// was deleted may be written on.
     fn was_replaced(&self) -> Result<bool, Error> {
         match std::fs::metadata(&self.path) {
             Ok(metadata) => {
                 Ok(self.input.is_none() || (metadata.dev(), metadata.ino()) != self.identity)
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            // That it is not there yet was known.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && self.input.is_none() => {
+                Ok(false)
+            }
             Err(error) => Err(self.error(error)),
         }
+    }
+
+    /// Whether the file does not begin with the frame any more that it began with.
+    fn has_new_head(&self, input: &Input) -> bool {
+        let mut bytes = [0; HEAD];
+        let bytes = &mut bytes[..self.head.len()];
+        let read = input.read_at(bytes, 0);
+        read.is_ok_and(|_| bytes != &self.head[..])
     }
 
     fn error(&self, cause: io::Error) -> Error {
@@ -163,10 +228,9 @@ impl Follow {
     fn read_input(&mut self, input: &Input, news: &mut Vec<News>) -> Result<(), Error> {
         let len = input.file_identity().map_err(|cause| self.error(cause))?;
         let len = len.map_or(input.len(), |(_, len)| len);
-        if len < self.at {
+        if len < self.at || self.has_new_head(input) {
             news.push(News::Truncated);
-            self.pending.clear();
-            self.at = 0;
+            self.begin_again();
         }
         for (start, pending) in std::mem::take(&mut self.pending) {
             self.look(input, start..pending.end, pending.looks, len, news)?;
@@ -192,10 +256,11 @@ impl Follow {
         // A chunk is filled from its start, and so is the space behind the last
         // chunk: a range that still starts with nothing costs one short read.
         let mut head = [0; frame::HEADER_LEN];
+        // A failure of the medium is a gap for the items to find.
         let read = input.read_at(&mut head, range.start);
-        let read = read.map_err(|cause| self.error(cause))?;
         let known = range.end != u64::MAX;
-        if known && head[..read] == [0; frame::HEADER_LEN][..read] {
+        let is_empty = |read| head[..read] == [0; frame::HEADER_LEN][..read];
+        if known && read.is_ok_and(is_empty) {
             self.wait(range.start, range.end, 0);
             return Ok(());
         }
@@ -206,11 +271,16 @@ impl Follow {
                 break;
             };
             match item {
-                Item::Frame(frame) => news.push(News::Frame {
-                    file: self.file,
-                    offset: frame.offset,
-                    bytes: frame.bytes.to_vec(),
-                }),
+                Item::Frame(frame) => {
+                    if frame.offset == 0 {
+                        self.head = frame.bytes[..frame.bytes.len().min(HEAD)].to_vec();
+                    }
+                    news.push(News::Frame {
+                        file: self.file,
+                        offset: frame.offset,
+                        bytes: frame.bytes.to_vec(),
+                    });
+                }
                 Item::Gap(gap) => {
                     let end = gap.end().min(range.end);
                     let at_end = end >= len;
@@ -274,5 +344,82 @@ impl Follow {
                 });
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gap::Damage;
+    use crate::input::Source;
+    use logdef_wire::record::{Data, Preamble};
+    use logdef_wire::{Record, Run};
+    use std::ops::Range;
+
+    /// Bytes of which a sector fails.
+    #[derive(Debug)]
+    struct Medium(Vec<u8>, Range<u64>);
+
+    impl Source for Medium {
+        fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+            let Medium(bytes, broken) = self;
+            let end = match offset {
+                at if broken.contains(&at) => return Err(io::Error::from_raw_os_error(5)),
+                at if at < broken.start => broken.start.min(bytes.len() as u64),
+                _ => bytes.len() as u64,
+            };
+            let rest = &bytes[offset.min(end) as usize..end as usize];
+            let len = rest.len().min(buffer.len());
+            buffer[..len].copy_from_slice(&rest[..len]);
+            Ok(len)
+        }
+    }
+
+    #[test]
+    fn a_sector_that_fails_is_a_gap_and_not_the_end() {
+        let mut bytes = vec![0; 32 << 10];
+        let run = Some(Run(7));
+        let preamble = Record::Preamble(Preamble {
+            run,
+            ..Preamble::default()
+        });
+        let data = Data {
+            run,
+            format_text: Some(b"still here"),
+            ..Data::default()
+        };
+        let data = Record::Data(data);
+        let mut starts = Vec::new();
+        let mut end = 0;
+        while end < 16 << 10 {
+            let record = if end == 0 { &preamble } else { &data };
+            starts.push(end as u64);
+            end += frame::encode(&mut bytes[end..], |encoder| record.encode(encoder)).unwrap();
+        }
+        bytes.truncate(end);
+        let broken = 4096..8192;
+        let len = bytes.len() as u64;
+        let mut follow = Follow::new("/nowhere/app.log".as_ref()).unwrap();
+        follow.input = Some(Input::from_source(
+            "medium",
+            Medium(bytes, broken.clone()),
+            len,
+        ));
+        let news: Vec<_> = (0..10).flat_map(|_| follow.poll().unwrap()).collect();
+        let frames = news.iter().filter_map(|news| match news {
+            News::Frame { offset, .. } => Some(*offset),
+            _ => None,
+        });
+        // But for those that the sector touches.
+        let ends = starts.iter().skip(1).chain([&len]);
+        let whole = starts.iter().zip(ends);
+        let whole = whole.filter(|(start, end)| **end <= broken.start || **start >= broken.end);
+        let whole: Vec<_> = whole.map(|(start, _)| *start).collect();
+        assert_eq!(frames.collect::<Vec<_>>(), whole);
+        let told = news.iter().filter(|news| {
+            matches!(news, News::Damage { gap, .. }
+                if gap.kind == GapKind::Damage(Damage::Unreadable))
+        });
+        assert_eq!(told.count(), 1, "{news:?}");
     }
 }

@@ -144,3 +144,57 @@ fn damage_is_told_only_when_it_stays() {
     };
     assert_eq!(gap.offset..gap.end(), hit.start as u64..hit.end as u64);
 }
+
+#[test]
+fn a_file_that_was_emptied_is_read_anew_even_if_it_is_longer_by_now() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("app.log");
+    let old = synth::appended(Run(7), 1, 4, 4);
+    fs::write(&path, &old.bytes).unwrap();
+    let mut follow = Follow::new(&path).unwrap();
+    assert_eq!(frames(follow.poll().unwrap()).len(), old.frames.len());
+    // As `copytruncate` and `cp new.log app.log` do it: the same file, other bytes.
+    for (run, records) in [(8, 2), (9, 40)] {
+        let new = synth::appended(Run(run), 1, records, run);
+        fs::write(&path, &new.bytes).unwrap();
+        let mut news = follow.poll().unwrap();
+        assert_eq!(news.remove(0), News::Truncated);
+        assert_eq!(frames(news).len(), new.frames.len());
+    }
+    assert_eq!(follow.poll().unwrap(), []);
+}
+
+/// All that is new within a few looks.
+fn soon(follow: &mut Follow) -> Vec<News> {
+    (0..10).flat_map(|_| follow.poll().unwrap()).collect()
+}
+
+#[test]
+fn trouble_with_a_file_is_told_once_and_does_not_end_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("app.log");
+    let [first, second, third] = [7, 8, 9].map(|run| synth::appended(Run(run), 1, 3, run));
+    fs::write(&path, &first.bytes).unwrap();
+    let mut follow = Follow::new(&path).unwrap();
+    assert_eq!(frames(soon(&mut follow)).len(), first.frames.len());
+
+    // Deleted, and written on by whoever has it open.
+    let mut open = OpenOptions::new().append(true).open(&path).unwrap();
+    fs::remove_file(&path).unwrap();
+    open.write_all(&second.bytes).unwrap();
+    let mut news = soon(&mut follow);
+    assert!(matches!(news.pop(), Some(News::Unreadable { .. })));
+    assert_eq!(frames(news).len(), second.frames.len());
+
+    // A directory takes its name, and gives it back.
+    fs::create_dir(&path).unwrap();
+    let [News::Unreadable { why }] = &soon(&mut follow)[..] else {
+        panic!("one line");
+    };
+    assert!(why.contains("directory"), "{why}");
+    fs::remove_dir(&path).unwrap();
+    fs::write(&path, &third.bytes).unwrap();
+    let mut news = soon(&mut follow);
+    assert_eq!(news.remove(0), News::Rotated);
+    assert_eq!(frames(news).len(), third.frames.len());
+}

@@ -10,8 +10,8 @@ use std::process::ExitCode;
 const USAGE: u8 = 2;
 /// Damage was found.
 pub const DAMAGED: u8 = 3;
-/// Nothing could be read.
-const UNREADABLE: u8 = 4;
+/// An input could not be read.
+pub const UNREADABLE: u8 = 4;
 
 /// See the module.
 #[derive(Debug)]

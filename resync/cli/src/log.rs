@@ -1,7 +1,7 @@
 //! Opening what the command line names: inputs, their recovery, their images.
 
 use crate::args::{Images, Source};
-use crate::failure::{DAMAGED, Failure};
+use crate::failure::{DAMAGED, Failure, UNREADABLE};
 use crate::paths;
 use crate::progress::Progress;
 use crate::show::escape;
@@ -15,6 +15,15 @@ use std::process::ExitCode;
 pub struct Log {
     pub inputs: Vec<Input>,
     pub recovery: Recovery,
+    /// Whether some input that was named could not be opened.
+    lacks_some: bool,
+}
+
+/// Inputs that were opened.
+pub struct Inputs {
+    pub opened: Vec<Input>,
+    /// Whether there are others, that could not be.
+    pub lacks_some: bool,
 }
 
 impl Log {
@@ -25,12 +34,20 @@ impl Log {
     }
 
     /// Reads inputs that were opened.
-    pub fn of(inputs: Vec<Input>) -> Result<Log, Failure> {
+    pub fn of(inputs: Inputs) -> Result<Log, Failure> {
+        let Inputs {
+            opened: inputs,
+            lacks_some,
+        } = inputs;
         let total = inputs.iter().map(Input::len).sum();
         let mut progress = Progress::new(total);
         let options = logdef_resync::Options::default();
         let recovery = Recovery::with(&inputs, &options, |done| progress.reached(done))?;
-        Ok(Log { inputs, recovery })
+        Ok(Log {
+            inputs,
+            recovery,
+            lacks_some,
+        })
     }
 
     /// Fails if there is not one frame in all of it, but bytes.
@@ -66,15 +83,16 @@ impl Log {
 
     /// The exit status of a verb that did its work.
     pub fn status(&self, source: &Source) -> ExitCode {
-        status(source.strict, self.recovery.is_clean())
+        status(source.strict, self.recovery.is_clean(), self.lacks_some)
     }
 }
 
-/// The exit status of a verb that did its work.
-pub fn status(strict: bool, is_clean: bool) -> ExitCode {
-    match strict && !is_clean {
-        true => ExitCode::from(DAMAGED),
-        false => ExitCode::SUCCESS,
+/// The exit status of a verb that did its work, on what could be opened.
+pub fn status(strict: bool, is_clean: bool, lacks_some: bool) -> ExitCode {
+    match (strict && !is_clean, lacks_some) {
+        (true, _) => ExitCode::from(DAMAGED),
+        (false, true) => ExitCode::from(UNREADABLE),
+        (false, false) => ExitCode::SUCCESS,
     }
 }
 
@@ -85,7 +103,7 @@ pub fn cores() -> usize {
 
 /// Opens the inputs; those that cannot be opened are named, and only if none
 /// is left it is a failure.
-pub fn inputs(source: &Source) -> Result<Vec<Input>, Failure> {
+pub fn inputs(source: &Source) -> Result<Inputs, Failure> {
     let mut inputs = Vec::new();
     let mut problems = Vec::new();
     for path in paths::of(&source.files) {
@@ -101,10 +119,14 @@ pub fn inputs(source: &Source) -> Result<Vec<Input>, Failure> {
     if inputs.is_empty() {
         return Err(Failure::Unreadable(problems.join("; ")));
     }
+    let lacks_some = !problems.is_empty();
     for problem in problems {
         say(&problem);
     }
-    Ok(inputs)
+    Ok(Inputs {
+        opened: inputs,
+        lacks_some,
+    })
 }
 
 /// Why an input could not be opened.

@@ -9,6 +9,7 @@ use crate::args::Filters;
 use crate::choose::condition::Condition;
 use crate::choose::when::Moment;
 use crate::failure::Failure;
+use crate::show::losses;
 use logdef_resync::{Glance, Place, Resolved, Tables};
 use logdef_wire::record::Data;
 use logdef_wire::{Level, Run, ThreadNumber};
@@ -233,8 +234,8 @@ fn run(name: &str, tables: &Tables) -> Result<Run, Failure> {
         .and_then(|place| runs.get(place));
     found.map(|(run, _)| *run).ok_or_else(|| {
         Failure::Usage(format!(
-            "there is no run {name}: the log holds {} runs",
-            runs.len()
+            "there is no run {name}: the log holds {}",
+            losses::count(runs.len() as u64, "run")
         ))
     })
 }

@@ -2,7 +2,7 @@
 
 use crate::args::Check;
 use crate::destination;
-use crate::failure::{DAMAGED, Failure};
+use crate::failure::Failure;
 use crate::log::Log;
 use crate::output::Output;
 use crate::show::escape;
@@ -26,7 +26,6 @@ pub fn run(args: &Check) -> Result<ExitCode, Failure> {
     };
     let log = Log::open(&source)?;
     log.must_hold_records()?;
-    let clean = log.recovery.is_clean();
     let mut output = Output::new();
     match args.json {
         true => json::check(&log.recovery, &mut output.buffer),
@@ -43,10 +42,8 @@ pub fn run(args: &Check) -> Result<ExitCode, Failure> {
         map::text(&log, color, &mut output.buffer)?;
     }
     output.flush()?;
-    Ok(match clean {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::from(DAMAGED),
-    })
+    source.strict = true;
+    Ok(log.status(&source))
 }
 
 fn print(recovery: &Recovery, out: &mut Vec<u8>) {

@@ -15,7 +15,8 @@ use std::process::ExitCode;
 pub fn run(args: &Dump) -> Result<ExitCode, Failure> {
     let mut output = Output::new();
     let mut damaged = false;
-    for input in &log::inputs(&args.source)? {
+    let inputs = log::inputs(&args.source)?;
+    for input in &inputs.opened {
         let _ = writeln!(output.buffer, "{}:", input.name());
         let mut items = Items::new(input);
         while let Some(item) = items.next()? {
@@ -42,10 +43,7 @@ pub fn run(args: &Dump) -> Result<ExitCode, Failure> {
         }
     }
     output.flush()?;
-    Ok(match damaged && args.source.strict {
-        true => ExitCode::from(crate::failure::DAMAGED),
-        false => ExitCode::SUCCESS,
-    })
+    Ok(log::status(args.source.strict, !damaged, inputs.lacks_some))
 }
 
 /// Appends a record: its tag and each field by number.

@@ -20,7 +20,7 @@ pub fn run(args: &Import) -> Result<ExitCode, Failure> {
         };
         report(args, &input, imported.map_err(|error| failed(args, error))?)
     })?;
-    Ok(log::status(args.strict, whole))
+    Ok(log::status(args.strict, whole, false))
 }
 
 /// Whether all could be read.

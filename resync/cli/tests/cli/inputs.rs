@@ -69,9 +69,22 @@ fn an_empty_directory_is_one_clear_line_and_status_4() {
 fn one_missing_file_of_two_does_not_hide_the_other() {
     let files = Files::new();
     let path = files.put("app.log", &example().bytes);
-    let done = run(command().arg("missing.log").arg(&path), b"");
-    assert_eq!(done.lines().len(), 10);
-    assert!(done.err.contains("missing.log"));
+    for verb in ["view", "check", "stats", "dump", "merge"] {
+        let joined = files.path().join("joined.log");
+        let mut command = command();
+        command.arg(verb).arg("missing.log").arg(&path);
+        if verb == "merge" {
+            command.arg("-o").arg(&joined);
+        }
+        let done = run(&mut command, b"");
+        assert_eq!(done.status, 4, "{verb}");
+        assert!(done.err.contains("cannot read missing.log"), "{}", done.err);
+        match verb {
+            "view" => assert_eq!(done.lines().len(), 10),
+            "merge" => assert_eq!(logdef("{}", &joined).lines().len(), 10),
+            _ => assert!(!done.out.is_empty()),
+        }
+    }
 }
 
 #[test]

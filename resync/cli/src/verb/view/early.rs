@@ -8,9 +8,9 @@ use crate::args::View;
 use crate::choose::filter::Filter;
 use crate::choose::viewer::Viewer;
 use crate::failure::Failure;
-use crate::log;
+use crate::log::{self, Inputs};
 use logdef_resync::{
-    Ahead, Batch, Event, Given, Images, Input, LocatedImages, Merge, MergeOptions, Place, Resolver,
+    Ahead, Batch, Event, Given, Images, LocatedImages, Merge, MergeOptions, Place, Resolver,
     Survey, Tables,
 };
 use logdef_wire::{Record, Tag};
@@ -26,8 +26,8 @@ pub enum Outcome {
     Astray(Box<Viewer>, Given),
 }
 
-pub fn run(args: &View, inputs: &[Input], images: &mut LocatedImages) -> Result<Outcome, Failure> {
-    let [input] = inputs else {
+pub fn run(args: &View, inputs: &Inputs, images: &mut LocatedImages) -> Result<Outcome, Failure> {
+    let ([input], false) = (&inputs.opened[..], inputs.lacks_some) else {
         return Ok(Outcome::NotBegun);
     };
     // Runs are counted over the whole log, and so is what the exit status stands for.

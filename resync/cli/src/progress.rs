@@ -11,6 +11,7 @@ const PATIENCE: Duration = Duration::from_millis(500);
 pub struct Progress {
     total: u64,
     began: Instant,
+    patience: Duration,
     is_wanted: bool,
     bar: Option<ProgressBar>,
 }
@@ -21,6 +22,7 @@ impl Progress {
         Progress {
             total,
             began: Instant::now(),
+            patience: PATIENCE,
             is_wanted: std::io::stderr().is_terminal(),
             bar: None,
         }
@@ -28,7 +30,7 @@ impl Progress {
 
     /// So many bytes are done.
     pub fn reached(&mut self, done: u64) {
-        if !self.is_wanted || self.began.elapsed() < PATIENCE {
+        if !self.is_wanted || self.began.elapsed() < self.patience {
             return;
         }
         let bar = self.bar.get_or_insert_with(|| {
@@ -49,5 +51,34 @@ impl Drop for Progress {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether a bar shows after some work, and where it stands.
+    fn shown(is_wanted: bool, patience: Duration, reached: &[u64]) -> Option<(u64, Option<u64>)> {
+        let mut progress = Progress::new(100);
+        progress.patience = patience;
+        progress.is_wanted = is_wanted;
+        reached.iter().for_each(|done| progress.reached(*done));
+        let bar = progress.bar.as_ref();
+        bar.map(|bar| (bar.position(), bar.length()))
+    }
+
+    #[test]
+    fn long_work_shows_how_far_it_is() {
+        assert_eq!(shown(true, Duration::ZERO, &[30]), Some((30, Some(100))));
+        // A live file grows, and suspect frames make for a second look.
+        assert_eq!(shown(true, Duration::ZERO, &[130]), Some((100, Some(100))));
+        assert_eq!(shown(true, Duration::ZERO, &[90, 10]), Some((10, Some(100))));
+    }
+
+    #[test]
+    fn short_work_and_what_no_terminal_sees_shows_nothing() {
+        assert_eq!(shown(true, Duration::MAX, &[30]), None);
+        assert_eq!(shown(false, Duration::ZERO, &[30]), None);
     }
 }

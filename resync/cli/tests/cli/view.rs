@@ -293,3 +293,44 @@ fn what_call_sites_share_is_never_taken_from_another() {
         assert_eq!(object["args"], json!([number % 2000]));
     }
 }
+
+/// Three runs of what claims to be one image: two disagree about a string, and the
+/// third has lost its own.
+fn at_odds() -> Log {
+    let mut log = Log::default();
+    for (number, format) in [(1, Some("accepted %s:%d")), (2, Some("rejected %d:%s")), (3, None)] {
+        let run = Run(number);
+        let mut part = Log::of(run, number, EPOCH + number * SECOND);
+        part.string(run, 0x2000, b"src/net.c");
+        if let Some(format) = format {
+            part.string(run, 0x2008, format.as_bytes());
+        }
+        accepted(&mut part, run, 0, EPOCH + number * SECOND, "alpha", number);
+        log.bytes.extend(part.bytes);
+    }
+    log
+}
+
+#[test]
+fn strings_at_odds_are_told_and_each_run_keeps_its_own() {
+    let said = "logdef 123456789abcdef0:0x2008 is both \"accepted %s:%d\" and \"rejected %d:%s\"; each run keeps its own";
+    let check = |done: Done| {
+        let lines = done.lines();
+        assert!(lines[0].ends_with("accepted alpha:1"), "{}", lines[0]);
+        // Its arguments are of other types than its format: that is for all to see.
+        assert!(lines[1].contains("rejected "), "{}", lines[1]);
+        assert!(!lines[2].contains("cepted") && !lines[2].contains("jected"), "{}", lines[2]);
+        assert!(lines[2].contains("alpha"), "{}", lines[2]);
+        assert_eq!(lines.len(), 3);
+        assert_eq!(done.err.matches(said).count(), 1, "{}", done.err);
+    };
+    let files = Files::new();
+    let path = files.put("app.log", &at_odds().bytes);
+    check(logdef("view {}", &path));
+    let joined = files.path().join("joined.log");
+    let merge = run(command().args(["merge", "-o"]).arg(&joined).arg(&path), b"");
+    assert_eq!(merge.err.matches(said).count(), 1, "{}", merge.err);
+    check(logdef("view {}", &joined));
+    let done = logdef("check {}", &path);
+    assert!((done.out + &done.err).contains(said));
+}

@@ -4,6 +4,7 @@
 //! lanes; a table of them is small however long the input.
 
 use logdef_wire::{Run, ThreadNumber};
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 /// Lanes in one set of inputs; beyond that the last one goes on.
@@ -33,10 +34,42 @@ pub(crate) struct LaneThread {
     pub(crate) first: u64,
     pub(crate) last: u64,
     pub(crate) first_time: u64,
+    /// The lowest and the highest time, where no time counts as 0.
+    pub(crate) lowest_time: u64,
     pub(crate) last_time: u64,
     /// No record here is merged before this time, since the thread has earlier
     /// records of that time elsewhere: its clock was set back.
     pub(crate) floor: u64,
+}
+
+impl LaneThread {
+    /// The highest time that its records are merged by.
+    pub(crate) fn merged_until(&self) -> u64 {
+        self.last_time.max(self.floor)
+    }
+
+    /// Of records behind the first: the time of their first, the lowest, the highest.
+    #[inline]
+    fn add_times(&mut self, (_, lowest, highest): (u64, u64, u64)) {
+        self.lowest_time = self.lowest_time.min(lowest);
+        self.last_time = self.last_time.max(highest);
+    }
+}
+
+/// A time that all but the latest lanes end before: that leaves so many bytes of
+/// lanes, or a few more, of which each comes with the time that it ends at and its
+/// length. 0 if there are no more than that.
+pub(crate) fn since_of(bytes: u64, lanes: impl Iterator<Item = (u64, u64)>) -> u64 {
+    let mut lanes: Vec<_> = lanes.collect();
+    lanes.sort_unstable_by_key(|lane| Reverse(*lane));
+    let mut sum = 0u64;
+    for (end, len) in lanes {
+        if sum >= bytes {
+            return end.saturating_add(1);
+        }
+        sum = sum.saturating_add(len);
+    }
+    0
 }
 
 /// Cuts inputs into lanes.
@@ -81,15 +114,15 @@ impl Lanes {
     }
 
     /// Data records of one thread, of which none has its chunk's end before it that
-    /// the first has not: their first and last count, the time of the first and the
-    /// highest.
+    /// the first has not: their first and last count, the time of the first, the lowest
+    /// and the highest.
     #[inline]
     pub(crate) fn data(
         &mut self,
         offset: u64,
         key: ThreadKey,
         counts: (u64, u64),
-        times: (u64, u64),
+        times: (u64, u64, u64),
     ) {
         let lead = self.lead.take().unwrap_or(offset);
         if self.chunk_end != 0 && offset >= self.chunk_end {
@@ -100,18 +133,18 @@ impl Lanes {
             && thread.last < counts.0
         {
             thread.last = counts.1;
-            thread.last_time = thread.last_time.max(times.1);
+            thread.add_times(times);
             return;
         }
         self.switch(lead, key, counts, times);
     }
 
-    fn switch(&mut self, lead: u64, key: ThreadKey, counts: (u64, u64), times: (u64, u64)) {
+    fn switch(&mut self, lead: u64, key: ThreadKey, counts: (u64, u64), times: (u64, u64, u64)) {
         if let Some(&known) = self.index.get(&key) {
             let thread = &mut self.threads[known];
             if thread.last < counts.0 || self.done.len() >= LANES {
                 thread.last = thread.last.max(counts.1);
-                thread.last_time = thread.last_time.max(times.1);
+                thread.add_times(times);
                 self.current = known;
                 return;
             }
@@ -129,7 +162,8 @@ impl Lanes {
             first: counts.0,
             last: counts.1,
             first_time: times.0,
-            last_time: times.1,
+            lowest_time: times.1,
+            last_time: times.2,
             floor: 0,
         });
     }
@@ -221,17 +255,17 @@ mod tests {
         let mut lanes = Lanes::default();
         lanes.begin_input(0);
         lanes.chunk(0, 100);
-        lanes.data(10, key(1), (0, 0), (5, 5));
+        lanes.data(10, key(1), (0, 0), (5, 5, 5));
         lanes.chunk(100, 100);
         lanes.other(110);
-        lanes.data(120, key(2), (0, 0), (3, 3));
+        lanes.data(120, key(2), (0, 0), (3, 3, 3));
         // Appended behind the chunk, with a logdef before it.
         lanes.other(200);
-        lanes.data(210, key(1), (1, 1), (9, 9));
-        lanes.data(220, key(2), (1, 1), (9, 9));
+        lanes.data(210, key(1), (1, 1), (9, 9, 9));
+        lanes.data(220, key(2), (1, 1), (9, 9, 9));
         // The same again: a copy.
         lanes.other(230);
-        lanes.data(240, key(1), (1, 1), (9, 9));
+        lanes.data(240, key(1), (1, 1), (9, 9, 9));
         lanes.end_input(300);
         let lanes = lanes.finish();
         let ranges: Vec<_> = lanes
@@ -245,13 +279,23 @@ mod tests {
     }
 
     #[test]
+    fn the_latest_lanes_are_told_by_where_they_end() {
+        let lanes = [(50, 100), (90, 100), (70, 100)];
+        let since = |bytes| since_of(bytes, lanes.into_iter());
+        assert_eq!(
+            [1, 100, 101, 200, 201, 1000].map(since),
+            [71, 71, 51, 51, 0, 0]
+        );
+    }
+
+    #[test]
     fn a_clock_set_back_lifts_later_lanes_and_copies_stay_level() {
         let mut lanes = Lanes::default();
         lanes.begin_input(0);
         for copy in [0, 1000] {
             for (at, count, time) in [(0, 0, 100), (100, 1, 40), (200, 2, 50)] {
                 lanes.chunk(copy + at, 100);
-                lanes.data(copy + at + 10, key(1), (count, count), (time, time));
+                lanes.data(copy + at + 10, key(1), (count, count), (time, time, time));
             }
         }
         lanes.end_input(2000);

@@ -84,9 +84,14 @@ pub struct MergeOptions {
     /// Give records again that were given before, byte for byte.
     pub repeats: bool,
     /// Lanes may be left out whose records are all of before this time, in nanoseconds
-    /// since the epoch, where a [`Recovery`] has told so. Records of before come still;
-    /// all others do, as do all notes and gaps.
+    /// since the epoch, and come before all others, where a [`Recovery`] has told so.
+    /// Records of before come still; all others do, as do all notes and gaps. Along a
+    /// [`Survey`], chunks are left out whose threads have gone on to another one before
+    /// it, with all that they hold.
     pub since: u64,
+    /// Likewise those whose records are all of after this time, where a [`Recovery`]
+    /// has told so.
+    pub until: u64,
 }
 
 impl Default for MergeOptions {
@@ -96,6 +101,7 @@ impl Default for MergeOptions {
             gaps: true,
             repeats: false,
             since: 0,
+            until: u64::MAX,
         }
     }
 }
@@ -225,7 +231,8 @@ impl<'i> Merge<'i> {
             floor: entry.threads.first().map_or(0, |thread| thread.floor),
         };
         let lanes = recovery.lanes.iter().enumerate();
-        let wanted = lanes.filter(|(lane, _)| !recovery.is_before(*lane, options.since));
+        let MergeOptions { since, until, .. } = options;
+        let wanted = lanes.filter(|(lane, _)| !recovery.is_out_of(*lane, since, until));
         let mut waiting: Vec<_> = wanted.map(waiting).collect();
         waiting.sort_unstable_by_key(|lane| Reverse(*lane));
         Merge::of_plan(inputs, Plan::Recovery(recovery), options, waiting)
@@ -247,10 +254,13 @@ impl<'i> Merge<'i> {
             gaps: true,
             ..options
         };
-        let waiting = |lane: &u32| Waiting {
-            key: survey.lanes[*lane as usize].key,
-            lane: *lane,
-            floor: 0,
+        let waiting = |lane: &u32| {
+            let lane = survey.first_since(*lane, options.since);
+            Waiting {
+                key: survey.lanes[lane as usize].key,
+                lane,
+                floor: 0,
+            }
         };
         let mut waiting: Vec<_> = survey.first.iter().map(waiting).collect();
         waiting.sort_unstable_by_key(|lane| Reverse(*lane));

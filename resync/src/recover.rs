@@ -6,7 +6,7 @@ use crate::account::{Account, Hole, Malformed, ThreadReport};
 use crate::gap::{Gap, GapKind};
 use crate::input::{Error, Input};
 use crate::item::FrameItem;
-use crate::lane::{LANES, Lane, Lanes, ThreadKey};
+use crate::lane::{LANES, Lane, LaneThread, Lanes, ThreadKey, since_of};
 use crate::sequences::Intervals;
 use crate::suspect::{Suspects, Vouching, run_of};
 use crate::tables::{self, Place, Tables};
@@ -132,9 +132,30 @@ impl Recovery {
         self.accounts.iter().all(Account::is_clean)
     }
 
+    /// A time to begin the end of all this at: from it on there are some `bytes` of
+    /// records, or a few more, as [`MergeOptions::since`](crate::MergeOptions::since)
+    /// leaves them, not counting what is all of after `until`. 0 if there are no more,
+    /// or if all must be merged to know which come last.
+    pub fn since_of_last(&self, bytes: u64, until: u64) -> u64 {
+        if !self.repeated.is_empty() {
+            return 0;
+        }
+        let wanted = |lane: &&Lane| {
+            lane.threads
+                .iter()
+                .any(|thread| thread.lowest_time <= until)
+        };
+        let ends = |lane: &Lane| {
+            let ends = lane.threads.iter().map(LaneThread::merged_until);
+            (ends.max().unwrap_or(0), lane.end - lane.start)
+        };
+        since_of(bytes, self.lanes.iter().filter(wanted).map(ends))
+    }
+
     /// Whether a lane holds nothing but records of its threads and logdefs, and all
-    /// of those records are of before a time. Where that is not known, it is not so.
-    pub(crate) fn is_before(&self, lane: usize, time: u64) -> bool {
+    /// of those records are merged before a time, or are of after another. Where that is
+    /// not known, it is not so.
+    pub(crate) fn is_out_of(&self, lane: usize, since: u64, until: u64) -> bool {
         let Lane {
             input,
             start,
@@ -152,7 +173,8 @@ impl Recovery {
             && gaps.all(|gap| gap.kind == GapKind::Padding)
             && self.asides.are_none_in(input, start..end)
             && !threads.is_empty()
-            && threads.iter().all(|thread| thread.last_time < time)
+            && (threads.iter().all(|thread| thread.merged_until() < since)
+                || threads.iter().all(|thread| thread.lowest_time > until))
     }
 }
 
@@ -363,7 +385,8 @@ impl Pass {
         };
         let key = (run, sequence.number());
         let counts = (sequence.count(), sequence.count() + stretch.records - 1);
-        let times = (stretch.first_time, stretch.times.1);
+        let (lowest, highest) = stretch.times;
+        let times = (stretch.first_time, lowest, highest);
         self.lanes.data(offset, key, counts, times);
         let Some(thread) = self.thread(key) else {
             self.account().untracked += stretch.records - 1;

@@ -14,7 +14,7 @@
 
 use crate::input::{Error, Input};
 use crate::item::{Item, Items};
-use crate::lane::{Lane, LaneThread, ThreadKey};
+use crate::lane::{Lane, LaneThread, ThreadKey, since_of};
 use crate::scan::is_zero;
 use crate::suspect::run_of;
 use crate::tables::{self, Place, Tables};
@@ -127,11 +127,36 @@ impl Survey {
     /// nanoseconds since the epoch: all that they hold is likely of before it.
     pub fn bytes_before(&self, time: u64) -> u64 {
         let lanes = self.lanes.iter().zip(&self.next);
-        let before = lanes.filter(|(_, next)| {
-            let next = next.map(|next| &self.lanes[next as usize]);
-            next.is_some_and(|next| next.key < time)
-        });
+        let before = lanes.filter(|(_, next)| self.begins_before(**next, time));
         before.map(|(lane, _)| lane.end - lane.start).sum()
+    }
+
+    /// A time to begin the end of the log at: chunks whose threads have not gone on by
+    /// then have some `bytes` in all, or a few more, not counting the last ones of the
+    /// threads, nor those that begin after `until`. 0 if there are no more.
+    pub fn since_of_last(&self, bytes: u64, until: u64) -> u64 {
+        let lanes = self.lanes.iter().zip(&self.next);
+        let wanted = lanes.filter(|(lane, _)| lane.key <= until);
+        // The last ones of the threads are there whatever the time.
+        let ends = wanted.filter_map(|(lane, next)| {
+            let end = self.lanes[(*next)? as usize].key;
+            Some((end, lane.end - lane.start))
+        });
+        since_of(bytes, ends)
+    }
+
+    /// The lane in which a thread is at a time, from one on that it was in before.
+    pub(crate) fn first_since(&self, mut lane: u32, time: u64) -> u32 {
+        while let Some(next) = self.next[lane as usize]
+            && self.begins_before(Some(next), time)
+        {
+            lane = next;
+        }
+        lane
+    }
+
+    fn begins_before(&self, lane: Option<u32>, time: u64) -> bool {
+        lane.is_some_and(|lane| self.lanes[lane as usize].key < time)
     }
 
     /// The logdefs that stand in the heads. Others come with the frames of a merge.
@@ -185,6 +210,7 @@ fn head(input: &Input, start: u64, tables: &mut Tables) -> Result<Option<Head>, 
                     first: sequence.count(),
                     last: sequence.count(),
                     first_time: time,
+                    lowest_time: time,
                     last_time: time,
                     floor: 0,
                 };

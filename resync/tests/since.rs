@@ -1,11 +1,13 @@
-//! A merge that leaves out lanes of before a time gives all that a whole merge gives
-//! from that time on, and notes and gaps wherever they are, in the same order.
+//! A merge that leaves out lanes of before a time and of after another gives all that
+//! a whole merge gives between them, and notes and gaps wherever they are, in the same
+//! order. What it gives last is what a whole merge gives last.
 
 mod synth;
 
 use logdef_resync::{Event, Input, Merge, MergeOptions, Place, Recovery};
 use logdef_wire::record::{Note, NoteKind};
 use logdef_wire::{Record, Run, Sequence};
+use std::ops::RangeInclusive;
 use synth::{EPOCH, Log, Random};
 
 const CHUNK: usize = 4096;
@@ -69,29 +71,36 @@ fn damaged(bytes: &[u8], random: &mut Random) -> Vec<u8> {
     bytes
 }
 
-/// What a merge gives that is wanted from a time on, and the records it gave in all.
-fn given(inputs: &[Input], recovery: &Recovery, left_out: u64, wanted: u64) -> (Vec<Place>, u64) {
+/// What a merge gives that is wanted of a span of time, and the records it gave in all.
+fn given(
+    inputs: &[Input],
+    recovery: &Recovery,
+    merged: RangeInclusive<u64>,
+    wanted: RangeInclusive<u64>,
+) -> (Vec<(Place, Option<u64>)>, u64) {
     let mut options = MergeOptions::default();
     options.all_frames = true;
-    options.since = left_out;
+    options.since = *merged.start();
+    options.until = *merged.end();
     let mut merge = Merge::new(inputs, recovery, options);
     let (mut places, mut records) = (Vec::new(), 0);
     while let Some(event) = merge.next().unwrap() {
         match event {
-            Event::Gap(input, report) => places.push(Place {
-                input,
-                offset: report.gap.offset,
-            }),
+            Event::Gap(input, report) => {
+                let offset = report.gap.offset;
+                places.push((Place { input, offset }, None));
+            }
             Event::Frame(frame) => {
-                let is_wanted = match frame.record() {
+                let (is_wanted, time) = match frame.record() {
                     Some(Record::Data(data)) => {
                         records += 1;
-                        data.time.is_some_and(|time| time >= wanted)
+                        let time = data.time;
+                        (time.is_some_and(|time| wanted.contains(&time)), time)
                     }
-                    Some(Record::Note(_)) => true,
-                    _ => false,
+                    Some(Record::Note(_)) => (true, None),
+                    _ => (false, None),
                 };
-                places.extend(is_wanted.then_some(frame.place));
+                places.extend(is_wanted.then_some((frame.place, time)));
             }
         }
     }
@@ -113,10 +122,24 @@ fn nothing_is_left_out_but_what_is_of_before() {
         let inputs = inputs.map(|bytes| Input::from_bytes("mutant", bytes));
         let recovery = Recovery::of(&inputs).unwrap();
         for since in [0, 100_000, 250_000, 390_000, 10_000_000] {
-            let since = EPOCH + since;
-            let (whole, records) = given(&inputs, &recovery, 0, since);
-            let (part, read) = given(&inputs, &recovery, since, since);
-            assert_eq!(whole, part, "round {round}, since {since}");
+            for until in [since, since + 50_000, since + 200_000, u64::MAX - EPOCH] {
+                let span = EPOCH + since..=EPOCH + until;
+                let (whole, records) = given(&inputs, &recovery, 0..=u64::MAX, span.clone());
+                let (part, read) = given(&inputs, &recovery, span.clone(), span.clone());
+                assert_eq!(whole, part, "round {round}, {span:?}");
+                all += records;
+                fewer += read;
+            }
+        }
+        let everything = 0..=u64::MAX;
+        let (whole, records) = given(&inputs, &recovery, everything.clone(), everything);
+        for bytes in [1, 5000, 30_000] {
+            let since = recovery.since_of_last(bytes, u64::MAX);
+            let span = since..=u64::MAX;
+            let (part, read) = given(&inputs, &recovery, span.clone(), 0..=u64::MAX);
+            let first = part.iter().position(|(_, time)| *time >= Some(since));
+            let last = first.map_or(&[][..], |first| &part[first..]);
+            assert!(whole.ends_with(last), "round {round}, {bytes} bytes");
             all += records;
             fewer += read;
         }

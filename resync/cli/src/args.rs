@@ -5,6 +5,7 @@ use crate::choose::filter::Site;
 use crate::choose::when::{self, Moment};
 use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand, ValueEnum};
 use logdef_fuchsia::structured::Severity;
+use logdef_resync::MergeOptions;
 use logdef_wire::{Avma, Level};
 use regex::bytes::Regex;
 use std::ffi::OsString;
@@ -33,8 +34,8 @@ pub struct Args {
 
 const EXIT_STATUS: &str = "\
 Exit status: 0 the log was read and is clean (a torn end is: that is what a crash looks
-like), 2 usage, 3 damage was found (check, or any verb with --strict), 4 nothing could be
-read.";
+like), 2 usage, 3 damage was found (check, or any verb with --strict), 4 a file could not be
+read, or is no log.";
 
 #[derive(Debug, Subcommand)]
 pub enum Verb {
@@ -124,7 +125,8 @@ pub struct View {
         value_enum,
         default_value = "short",
         value_name = "FORM",
-        env = "LOGDEF_OUTPUT"
+        env = "LOGDEF_OUTPUT",
+        help_heading = "How they look"
     )]
     pub output: Form,
     /// How times look in text for people
@@ -133,7 +135,8 @@ pub struct View {
         value_enum,
         default_value = "local",
         value_name = "FORM",
-        env = "LOGDEF_TIME"
+        env = "LOGDEF_TIME",
+        help_heading = "How they look"
     )]
     pub time: TimeForm,
     /// How backtraces look in text for people
@@ -142,17 +145,18 @@ pub struct View {
         value_enum,
         default_value = "short",
         value_name = "FORM",
-        env = "LOGDEF_BACKTRACE"
+        env = "LOGDEF_BACKTRACE",
+        help_heading = "How they look"
     )]
     pub backtrace: Backtrace,
     /// Say where formats and file names come from, where it is not the log
-    #[arg(long)]
+    #[arg(long, help_heading = "How they look")]
     pub provenance: bool,
     /// In text for people, make source lines links that terminals follow
-    #[arg(long)]
+    #[arg(long, help_heading = "How they look")]
     pub hyperlinks: bool,
     /// Show neighbours from the same call site as one
-    #[arg(long)]
+    #[arg(long, help_heading = "How they look")]
     pub fold: bool,
     /// Show so many records after each that was searched for
     #[arg(short = 'A', long, value_name = "N", help_heading = "Context")]
@@ -166,8 +170,9 @@ pub struct View {
     /// Stop after so many records that match
     #[arg(short = 'n', long, value_name = "N", help_heading = "Context")]
     pub head: Option<u64>,
-    /// Show the last so many lines of records only; with --follow, begin with
-    /// them (10 unless told)
+    /// Show the last so many records that match only; with --follow, begin with
+    /// them (10 unless told). Where the log tells of its chunks it is read from its
+    /// end, and nothing is said of damage before that, unless with --strict
     #[arg(
         long,
         value_name = "N",
@@ -176,7 +181,7 @@ pub struct View {
     )]
     pub tail: Option<usize>,
     /// Go on as the logs grow and are rotated
-    #[arg(short, long, conflicts_with = "fold")]
+    #[arg(short, long, conflicts_with = "fold", help_heading = "Context")]
     pub follow: bool,
 }
 
@@ -188,10 +193,11 @@ pub struct Filters {
     /// At this level or above: trace, debug, info, warn, error, fatal or a number
     #[arg(short, long, value_parser = level, value_name = "LEVEL")]
     pub level: Option<Level>,
-    /// Not before: 2026-05-01T10:30:00Z, 10:30, yesterday, -15m
+    /// Not before: 2026-05-01T10:30:00Z, 10:30, yesterday, -15m. Chunks that ended
+    /// before are not looked into, but to check them
     #[arg(long, value_parser = when::parse, allow_hyphen_values = true, value_name = "TIME")]
     pub since: Option<Moment>,
-    /// Not after
+    /// Not after. Likewise with chunks that begin after
     #[arg(long, value_parser = when::parse, allow_hyphen_values = true, value_name = "TIME")]
     pub until: Option<Moment>,
     /// Whose message matches a regular expression
@@ -217,6 +223,16 @@ pub struct Filters {
     /// '1~part', 'user!=root'
     #[arg(short = 'w', long = "where", value_parser = Condition::parse, value_name = "CONDITION")]
     pub conditions: Vec<Condition>,
+}
+
+impl Filters {
+    /// What of a merge can be left out.
+    pub fn merge_options(&self) -> MergeOptions {
+        let mut options = MergeOptions::default();
+        options.since = self.since.map_or(options.since, |since| since.0);
+        options.until = self.until.map_or(options.until, |until| until.0);
+        options
+    }
 }
 
 fn level(text: &str) -> Result<Level, String> {

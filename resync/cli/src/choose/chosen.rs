@@ -4,7 +4,7 @@ use crate::args::{Filters, Images};
 use crate::choose::filter::Filter;
 use crate::failure::Failure;
 use crate::log::{self, Log};
-use logdef_resync::{Event, Glance, Merge, MergeOptions, Place, Resolver};
+use logdef_resync::{Event, Glance, Merge, Place, Resolver};
 use logdef_wire::record::Data;
 use logdef_wire::{Record, Tag};
 
@@ -18,9 +18,8 @@ pub fn for_each(
     let tables = log.recovery.tables();
     let filter = Filter::new(filters, tables)?;
     let mut resolver = Resolver::new(tables, log::images(images));
-    let mut options = MergeOptions::default();
+    let mut options = filters.merge_options();
     options.gaps = false;
-    options.since = filters.since.map_or(0, |since| since.0);
     let mut merge = Merge::new(&log.inputs, &log.recovery, options);
     let mut message = Vec::new();
     while let Some(event) = merge.next()? {

@@ -77,10 +77,22 @@ impl Viewer {
         })
     }
 
-    /// Shows the last so many only, until [`Viewer::end_tail`].
+    /// Shows the last so many only, until [`Viewer::end_tail`]. What was kept so far
+    /// is forgotten.
     pub fn begin_tail(&mut self, tail: usize) {
         self.tail = Some((tail, VecDeque::new()));
         self.shows_all = false;
+        self.waiting.clear();
+        self.owed = 0;
+    }
+
+    /// Whether all that is wanted of the end is there, and of a time or later.
+    pub fn has_tail_since(&self, time: u64) -> bool {
+        let Some((most, kept)) = &self.tail else {
+            return true;
+        };
+        let first = kept.front().and_then(|first| Glance::of(&first.body)?.time);
+        kept.len() == *most && first.is_none_or(|first| first >= time)
     }
 
     /// Records that are not wholly known are left from here on: the first of them
@@ -136,6 +148,10 @@ impl Viewer {
                     ..Glance::default()
                 };
                 if self.filter.is_in_scope(&glance, place, tables) {
+                    if self.tail.is_some() && self.unknown == Unknown::Left {
+                        self.unknown = Unknown::Met;
+                        return Ok(ControlFlow::Break(()));
+                    }
                     self.show(place, body, resolver)?;
                 }
                 Ok(ControlFlow::Continue(()))

@@ -60,6 +60,9 @@ fn what_is_shown_early_is_what_is_shown_after_all_was_read() {
                 &["--fold", "--time", "delta"],
                 &["--since", "2027-01-15T08:00:00.00003Z", "-o", "csv"],
                 &["--since", "2027-01-15T08:00:00.00018Z", "--time", "utc"],
+                &["--until", "2027-01-15T08:00:00.00003Z", "--time", "utc"],
+                &["--until", "2027-01-15T08:00:00.00018Z", "--level", "warn", "-C", "2"],
+                &["--tail", "7", "--strict", "--fold"],
             ] {
                 let early = shown(words, &[&path]);
                 let late = shown(words, &[&path, &empty]);
@@ -83,4 +86,64 @@ fn what_is_counted_since_a_time_is_what_is_shown() {
     }
     let all = logdef("stats {}", &path);
     assert!(all.out.starts_with("200 records\n"), "{}", all.out);
+}
+
+/// A log whose end is found in several steps.
+fn long() -> Vec<u8> {
+    synth::chunked(Run(7), 5, 12_000, 16 << 10, 9).bytes
+}
+
+#[test]
+fn a_tail_is_the_end_of_what_is_shown_whole() {
+    let files = Files::new();
+    let empty = files.put("empty.log", b"");
+    let mut damaged = long();
+    let middle = damaged.len() / 2;
+    damaged[middle..][..100].fill(0xff);
+    for bytes in [long(), damaged] {
+        assert!(bytes.len() > 600_000, "{}", bytes.len());
+        let path = files.put("long.log", &bytes);
+        for words in [
+            &["--time", "utc"][..],
+            &["--thread", "3", "-o", "json"],
+            // Rare enough to be looked for further back.
+            &["--grep", "7[0-9] ", "-A", "2", "-B", "1", "--time", "utc"],
+            &["--until", "2027-01-15T08:00:00.003Z", "-o", "logfmt"],
+            &["--since", "2027-01-15T08:00:00.011Z", "-o", "logfmt"],
+        ] {
+            let whole = shown(words, &[&path, &empty]).1;
+            let lines: Vec<_> = whole.lines().filter(|line| *line != "--").collect();
+            for tail in [0, 1, 20, 60, 80, 100, 130, 170, 1000, usize::MAX] {
+                let wanted = &lines[lines.len() - tail.min(lines.len())..];
+                let number = tail.to_string();
+                let words = [words, &["--tail", &number]].concat();
+                for files in [&[&*path][..], &[&path, &empty]] {
+                    let (status, out, err) = shown(&words, files);
+                    assert_eq!(status, 0, "{words:?}: {err}");
+                    let out: Vec<_> = out.lines().collect();
+                    assert!(out == wanted, "{words:?} of {} files", files.len());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_a_tail_does_not_reach_is_checked_if_asked_for() {
+    let files = Files::new();
+    let mut bytes = long();
+    // In a record, far from where a chunk begins.
+    let at = (bytes.len() / 2).next_multiple_of(16 << 10) + (8 << 10);
+    bytes[at] ^= 1;
+    let path = files.put("long.log", &bytes);
+    let done = logdef("view --tail 3 {}", &path);
+    assert_eq!((done.status, &*done.err), (0, ""));
+    let done = logdef("view --tail 3 --strict {}", &path);
+    assert_eq!(done.status, 3);
+    assert_eq!(done.err.matches(" lost of ").count(), 1, "{}", done.err);
+    for words in ["--since 2027-01-15T08:00:00.0119Z", "--until 2027-01-15T08:00:00.0001Z"] {
+        let done = logdef(&format!("view --strict {words} {{}}"), &path);
+        assert_eq!(done.status, 3, "{words}");
+        assert!(done.err.contains("1 record lost"), "{}", done.err);
+    }
 }

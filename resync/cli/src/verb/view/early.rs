@@ -1,6 +1,7 @@
 //! `view` of a log that tells where its chunks are: records are shown while it is
 //! read, once, and tables fill as logdefs come by. The output is that of a view after
-//! a recovery. Whatever is not as it should be (a damaged byte, another run, a logdef
+//! a recovery, but that what comes before `--since` or after `--until` is checked when
+//! the rest was shown, and what comes before `--tail` is not. Whatever is not as it should be (a damaged byte, another run, a logdef
 //! that is missing) ends this, before the next record is shown; the rest is then for a
 //! recovery to find.
 
@@ -9,9 +10,10 @@ use crate::choose::filter::Filter;
 use crate::choose::viewer::Viewer;
 use crate::failure::Failure;
 use crate::log::{self, Inputs};
+use crate::verb::view::reach::Reach;
 use logdef_resync::{
-    Ahead, Batch, Event, Given, Images, LocatedImages, Merge, MergeOptions, Place, Resolver,
-    Survey, Tables,
+    Ahead, Batch, Event, Given, Glance, Images, LocatedImages, Merge, Place, Resolver, Survey,
+    Tables,
 };
 use logdef_wire::{Record, Tag};
 use std::ops::ControlFlow;
@@ -22,8 +24,9 @@ pub enum Outcome {
     NotBegun,
     /// All was shown, and nothing was wrong.
     Done,
-    /// So much was shown, and the rest needs a recovery.
-    Astray(Box<Viewer>, Given),
+    /// So much was shown; the rest needs a recovery, or all the rest does that was not
+    /// looked into.
+    Begun(Box<Viewer>, Given),
 }
 
 pub fn run(args: &View, inputs: &Inputs, images: &mut LocatedImages) -> Result<Outcome, Failure> {
@@ -31,34 +34,61 @@ pub fn run(args: &View, inputs: &Inputs, images: &mut LocatedImages) -> Result<O
         return Ok(Outcome::NotBegun);
     };
     // Runs are counted over the whole log, and so is what the exit status stands for.
-    let asks_for_all = !args.filters.run.is_empty() || args.source.strict && args.head.is_some();
-    if asks_for_all || args.tail.is_some() {
+    let stops = args.head.is_some() || args.tail.is_some();
+    if !args.filters.run.is_empty() || args.source.strict && stops {
         return Ok(Outcome::NotBegun);
     }
     let Some(mut survey) = Survey::of(input)? else {
         return Ok(Outcome::NotBegun);
     };
-    // What is not wanted is checked faster than it is merged.
-    let unwanted = (args.filters.since).map_or(0, |since| survey.bytes_before(since.0));
-    if unwanted > input.len() / 2 {
-        return Ok(Outcome::NotBegun);
-    }
+    let wanted = args.filters.merge_options();
     let tables = survey.into_tables();
     let filter = Filter::new(&args.filters, &tables)?;
     let mut early = Early {
         tables,
         viewer: Viewer::new(args, filter)?,
         given: Given::nothing(&survey),
+        until: wanted.until,
     };
     early.viewer.leave_unknown();
-    let merge = Merge::along(input, &survey, MergeOptions::default());
-    let ended = Ahead::run(merge, log::cores(), |ahead| early.show(ahead, images))?;
+    let mut options = wanted;
+    let mut reach = Reach::new(args);
+    let ended = loop {
+        options.since = reach.since(wanted.since, |bytes| {
+            survey.since_of_last(bytes, wanted.until)
+        });
+        let merge = Merge::along(input, &survey, options);
+        let ended = Ahead::run(merge, log::cores(), |ahead| early.show(ahead, images))?;
+        if ended == Ended::Astray || reach.is_enough(&mut early.viewer) {
+            break ended;
+        }
+    };
     let Early {
-        mut viewer, given, ..
+        tables,
+        mut viewer,
+        given,
+        ..
     } = early;
-    if ended == Ended::Astray {
+    let is_checked = match ended {
+        Ended::Astray => false,
+        _ if stops => true,
+        Ended::BehindAll => survey.bytes_before(wanted.since) == 0,
+        Ended::BehindWanted => false,
+        Ended::Enough => true,
+    };
+    match args.tail {
+        Some(tail) if !is_checked => viewer.begin_tail(tail),
+        Some(_) => viewer.end_tail(&mut Resolver::new(&tables, &mut *images))?,
+        None => {}
+    }
+    if !is_checked {
         viewer.accept_unknown();
-        return Ok(Outcome::Astray(Box::new(viewer), given));
+        // Of a tail, nothing was shown yet.
+        let given = match args.tail {
+            Some(_) => Given::nothing(&survey),
+            None => given,
+        };
+        return Ok(Outcome::Begun(Box::new(viewer), given));
     }
     viewer.flush()?;
     for complaint in images.complaints() {
@@ -71,11 +101,18 @@ struct Early {
     tables: Tables,
     viewer: Viewer,
     given: Given,
+    /// Nothing after this time is wanted.
+    until: u64,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Ended {
-    Well,
+    /// All that is wanted was shown.
+    Enough,
+    /// The merge has no more.
+    BehindAll,
+    /// Likely no more of it is wanted. It is checked faster than it is merged.
+    BehindWanted,
     Astray,
 }
 
@@ -104,10 +141,13 @@ impl Early {
                     }
                     self.given.add(&frame);
                     if goes_on == ControlFlow::Break(()) {
-                        return Ok(Ended::Well);
+                        return Ok(Ended::Enough);
                     }
                 }
                 self.viewer.batch_ends()?;
+                if is_after(batch, self.until) {
+                    return Ok(Ended::BehindWanted);
+                }
                 match ahead.next()? {
                     Some(next) if knows(&self.tables, next) => batch = next,
                     next => break next,
@@ -116,9 +156,19 @@ impl Early {
         }
         Ok(match ahead.is_astray() {
             true => Ended::Astray,
-            false => Ended::Well,
+            false => Ended::BehindAll,
         })
     }
+}
+
+/// Whether a batch has data records, all of after a time.
+fn is_after(batch: &Batch<'_>, until: u64) -> bool {
+    let frames = batch.events().filter_map(|event| match event {
+        Event::Frame(frame) if frame.tag() == Tag::DATA => Glance::of(frame.body),
+        _ => None,
+    });
+    let mut times = frames.map(|glance| glance.time.unwrap_or(0)).peekable();
+    until < u64::MAX && times.peek().is_some() && times.all(|time| time > until)
 }
 
 /// Takes in the logdefs of a batch.

@@ -394,44 +394,58 @@ fn number<const N: usize>(bytes: &[u8]) -> Option<u64> {
 }
 
 /// Where `count` objects that start at `at` end, if they are whole and none is
-/// rare. Needs no stack: what is in an object adds to what is left to skip.
+/// rare. Needs no stack: what is in an object adds to what is left to skip. Each
+/// object takes a byte, so the work is bounded by the bytes.
 #[inline]
 pub(crate) fn end_of_objects(bytes: &[u8], mut at: usize, count: u64) -> Option<usize> {
     let mut left = count;
     while left > 0 {
         left -= 1;
-        let rest = bytes.get(at..)?;
-        let len = match *rest.first()? {
+        let first = *bytes.get(at)?;
+        at += match PLAIN[first as usize] {
+            0 => {
+                let (len, inner) = head_of_object(&bytes[at..])?;
+                left += inner;
+                len
+            }
+            len => len as usize,
+        };
+    }
+    (at <= bytes.len()).then_some(at)
+}
+
+/// Bytes of an object whose first byte says how long it is, and that holds no
+/// others; 0 for all other first bytes.
+static PLAIN: [u8; 256] = {
+    let mut table = [0; 256];
+    let mut first = 0;
+    while first < 256 {
+        table[first] = match first as u8 {
             0x00..=0x7f | 0xe0..=0xff | 0xc0 | 0xc2 | 0xc3 => 1,
-            map @ 0x80..=0x8f => {
-                left += 2 * (map & 0xf) as u64;
-                1
-            }
-            array @ 0x90..=0x9f => {
-                left += (array & 0xf) as u64;
-                1
-            }
-            raw @ 0xa0..=0xbf => 1 + (raw & 0x1f) as u64,
+            raw @ 0xa0..=0xbf => 1 + (raw & 0x1f),
             0xcc | 0xd0 => 2,
             0xcd | 0xd1 => 3,
             0xca | 0xce | 0xd2 => 5,
             0xcb | 0xcf | 0xd3 => 9,
-            0xd9 => 2 + number::<1>(rest)?,
-            0xda => 3 + number::<2>(rest)?,
-            0xdb => 5 + number::<4>(rest)?,
-            0xdc => {
-                left += number::<2>(rest)?;
-                3
-            }
-            _ => return None,
+            _ => 0,
         };
-        // Each object that is left takes a byte.
-        if len + left > rest.len() as u64 {
-            return None;
-        }
-        at += len as usize;
+        first += 1;
     }
-    Some(at)
+    table
+};
+
+/// Bytes of a longer raw, or of the head of an array or a map and the objects in it.
+fn head_of_object(bytes: &[u8]) -> Option<(usize, u64)> {
+    let raw = |head: usize, len: u64| Some((head.checked_add(usize::try_from(len).ok()?)?, 0));
+    match *bytes.first()? {
+        map @ 0x80..=0x8f => Some((1, 2 * (map & 0xf) as u64)),
+        array @ 0x90..=0x9f => Some((1, (array & 0xf) as u64)),
+        0xd9 => raw(2, number::<1>(bytes)?),
+        0xda => raw(3, number::<2>(bytes)?),
+        0xdb => raw(5, number::<4>(bytes)?),
+        0xdc => Some((3, number::<2>(bytes)?)),
+        _ => None,
+    }
 }
 
 fn signed(value: i64) -> Fixed {

@@ -70,13 +70,24 @@ impl<'b> Peek<'b> {
     /// it is anything else: then the decoder has to look.
     #[inline]
     pub fn of(body: &'b [u8]) -> Option<Peek<'b>> {
+        Peek::behind(Front::of(body)?, body)
+    }
+
+    /// Likewise, of one that has all fields of a glance: nearly all have. `None` is no
+    /// answer.
+    #[inline(always)]
+    pub fn of_all_fields(body: &'b [u8]) -> Option<Peek<'b>> {
+        Peek::behind(Front::of_all_fields(body)?, body)
+    }
+
+    #[inline(always)]
+    fn behind(front: Front, body: &'b [u8]) -> Option<Peek<'b>> {
         let Front {
             glance,
             mut fields,
             mut at,
             mut next,
-            ..
-        } = Front::of(body)?;
+        } = front;
         let (mut dropped, mut backtrace) = (0, None);
         while fields > 0 {
             let key = *body.get(at)?;
@@ -104,6 +115,7 @@ impl<'b> Peek<'b> {
 }
 
 /// The fields of a glance, and where a body goes on behind them.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Front {
     pub(super) glance: Glance,
     /// Fields that are left.
@@ -117,6 +129,41 @@ pub(super) struct Front {
 impl Front {
     #[inline]
     pub(super) fn of(body: &[u8]) -> Option<Front> {
+        match Front::of_all_fields(body) {
+            Some(front) => Some(front),
+            None => Front::of_some_fields(body),
+        }
+    }
+
+    /// The front of a body that has all nine fields, as those of our loggers have:
+    /// which comes next need not be found out.
+    #[inline(always)]
+    fn of_all_fields(body: &[u8]) -> Option<Front> {
+        let (&[127, head @ 0x89..=0x8f], mut rest) = body.split_first_chunk()? else {
+            return None;
+        };
+        let mut field = |key| uint_behind(&mut rest, key);
+        let glance = Glance {
+            magic: Some(Magic(field(0)?)),
+            file: Some(Svma(field(1)?)),
+            line: Some(field(2)?),
+            level: Some(Level(field(3)?.try_into().ok()?)),
+            format: Some(Svma(field(4)?)),
+            run: Some(Run(field(5)?)),
+            thread: Some(field(6)?),
+            sequence: Some(Sequence(field(7)?)),
+            time: Some(field(8)?),
+        };
+        Some(Front {
+            glance,
+            fields: (head - 0x89) as u32,
+            at: body.len() - rest.len(),
+            next: 9,
+        })
+    }
+
+    #[inline(never)]
+    fn of_some_fields(body: &[u8]) -> Option<Front> {
         let [tag, head, ..] = *body else {
             return None;
         };
@@ -205,6 +252,27 @@ fn uint(body: &[u8], at: &mut usize) -> Option<u64> {
     Some(number)
 }
 
+/// The unsigned integer at the front of `rest`, behind this key; then `rest` begins
+/// behind it. A short one at the very end is left to [`uint`].
+#[inline(always)]
+fn uint_behind(rest: &mut &[u8], key: u8) -> Option<u64> {
+    let [first, head, digits @ ..] = *rest.first_chunk::<10>()?;
+    if first != key {
+        return None;
+    }
+    let digits = u64::from_be_bytes(digits);
+    let (len, number) = match head {
+        0xcf => (10, digits),
+        0..=0x7f => (2, head as u64),
+        0xce => (6, digits >> 32),
+        0xcd => (4, digits >> 48),
+        0xcc => (3, digits >> 56),
+        _ => return None,
+    };
+    *rest = &rest[len..];
+    Some(number)
+}
+
 impl From<&Data<'_>> for Glance {
     fn from(data: &Data<'_>) -> Glance {
         Glance {
@@ -285,5 +353,44 @@ mod tests {
             }
         }
         assert!(agreed > 100 && quick > 50, "{agreed}, {quick}");
+    }
+
+    /// All nine fields, integers of all widths, arguments, a backtrace, dropped records.
+    const WHOLE: &[u8] = &[
+        0x7f, 0x8c, 0, 0xcf, 1, 2, 3, 4, 5, 6, 7, 8, 1, 0xcd, 0x20, 0, 2, 0xcc, 200, 3, 0x30, 4,
+        0xce, 1, 2, 3, 4, 5, 0xcf, 9, 8, 7, 6, 5, 4, 3, 2, 6, 0x7f, 7, 0xcf, 0, 0, 1, 0, 0, 0, 0,
+        5, 8, 0xcf, 24, 121, 159, 60, 0, 0, 0, 1, 9, 0x93, 7, 0xff, 0xa2, b'h', b'i', 10, 0x91,
+        0xcd, 1, 2, 13, 3,
+    ];
+
+    #[test]
+    fn the_quick_look_at_all_fields_is_the_slow_one_wherever_it_answers() {
+        let heads = [
+            0, 1, 5, 13, 0x7f, 0x80, 0x90, 0xa1, 0xc0, 0xc1, 0xcc, 0xcd, 0xce, 0xcf, 0xd0, 0xff,
+        ];
+        let mut answers = 0;
+        for len in 0..=WHOLE.len() {
+            for at in 0..len {
+                for head in heads.into_iter().chain([WHOLE[at]]) {
+                    let mut body = WHOLE[..len].to_vec();
+                    body[at] = head;
+                    let slow = Front::of_some_fields(&body);
+                    if let Some(quick) = Front::of_all_fields(&body) {
+                        let is_cut = quick.at == len && quick.fields > 0 && slow.is_none();
+                        assert!(is_cut || Some(quick) == slow, "{body:02x?}");
+                    }
+                    if let Some(quick) = Peek::of_all_fields(&body) {
+                        let Ok(Record::Data(data)) = Record::decode_any(&body) else {
+                            panic!("{body:02x?} is malformed");
+                        };
+                        assert_eq!(quick, Peek::from(&data), "{body:02x?}");
+                        answers += 1;
+                    }
+                }
+            }
+        }
+        assert!(answers > 100, "{answers}");
+        assert_eq!(Peek::of_all_fields(WHOLE), Peek::of(WHOLE));
+        assert_eq!(Peek::of_all_fields(WHOLE).map(|peek| peek.dropped), Some(3));
     }
 }

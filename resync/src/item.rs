@@ -206,6 +206,35 @@ impl<'i> Items<'i> {
         self.scanner.work()
     }
 
+    /// The next item if it is a short frame that is at hand and opens nothing: nearly
+    /// all are. `None` is no answer.
+    #[inline(always)]
+    pub(crate) fn next_short(&mut self) -> Option<FrameItem<'_>> {
+        let is_known = self.known.first();
+        if self.gap.is_some()
+            || self.tail.is_some()
+            || self.frame.is_some()
+            || self.at >= self.limit
+            || is_known.is_some_and(|gap| gap.gap.offset <= self.at)
+        {
+            return None;
+        }
+        let offset = self.at;
+        let len = self.scanner.short_frame_at(offset)?;
+        let bytes = self.scanner.window.from(offset);
+        let (bytes, _) = bytes.split_at_checked(frame::HEADER_LEN + len as usize)?;
+        let body = &bytes[frame::HEADER_LEN..];
+        if matches!(Tag(body[0]), Tag::PREAMBLE | Tag::MASKED) {
+            return None;
+        }
+        self.at = offset + bytes.len() as u64;
+        Some(FrameItem {
+            offset,
+            bytes,
+            body,
+        })
+    }
+
     /// The next item, `None` at the end. Not an `Iterator`, since items borrow
     /// the bytes that are in memory just now.
     #[allow(clippy::should_implement_trait)]
@@ -226,7 +255,6 @@ impl<'i> Items<'i> {
         }
     }
 
-    #[inline]
     fn step(&mut self) -> io::Result<Option<Step>> {
         if self.gap.is_none() && self.tail.is_none() && self.frame.is_none() {
             if self.at >= self.limit {

@@ -8,10 +8,12 @@ use crate::window::Window;
 use logdef_wire::frame::{self, Header};
 use memchr::memmem::Finder;
 use std::io;
-use std::ops::Add;
+use std::ops::{Add, RangeInclusive};
 
 /// Bodies up to this long are summed directly; longer ones from checkpoints.
 const DIRECT: usize = 1024;
+/// Lengths of bodies that are short.
+const SHORT: RangeInclusive<u16> = frame::MIN_BODY as u16..=DIRECT as u16;
 /// Bytes that show a header and the first two bytes of the body.
 const GLANCE: usize = frame::LONG_HEADER_LEN + 2;
 
@@ -70,6 +72,8 @@ pub(crate) struct Scanner<'i> {
     /// Bodies that are longer are not looked at.
     longest: usize,
     passed_over: bool,
+    /// Where a short frame was refused last: nobody needs to sum it again.
+    refused: u64,
 }
 
 impl<'i> Scanner<'i> {
@@ -81,6 +85,7 @@ impl<'i> Scanner<'i> {
             work: Work::default(),
             longest: frame::MAX_BODY,
             passed_over: false,
+            refused: u64::MAX,
         }
     }
 
@@ -117,6 +122,32 @@ impl<'i> Scanner<'i> {
         &self.window.from(span.offset)[span.header..span.header + span.body]
     }
 
+    /// Bytes of the body of a valid frame at `at`, if that is a short one, with the header
+    /// that writers write, and in the window: nearly all are. `None` is no answer.
+    #[inline(always)]
+    pub(crate) fn short_frame_at(&mut self, at: u64) -> Option<u16> {
+        let bytes = self.window.from(at);
+        let (&[0xc1, 0xce, a, b, c, d, 0xc1, 0xda, hi, lo], rest) = bytes.split_first_chunk()?
+        else {
+            return None;
+        };
+        let len = u16::from_be_bytes([hi, lo]);
+        if !SHORT.contains(&len) {
+            return None;
+        }
+        let body = rest.get(..len as usize)?;
+        if !frame::looks_like_record(body) {
+            return None;
+        }
+        self.work.candidates += 1;
+        self.work.summed += len as u64;
+        if frame::checksum(body) != u32::from_be_bytes([a, b, c, d]) {
+            self.refused = at;
+            return None;
+        }
+        Some(len)
+    }
+
     /// The valid frame at `at`, if one starts there.
     #[inline]
     pub(crate) fn frame_at(&mut self, at: u64) -> io::Result<Option<Span>> {
@@ -126,6 +157,9 @@ impl<'i> Scanner<'i> {
     /// Likewise, with the bytes from `keep` on still at hand afterwards.
     #[inline]
     pub(crate) fn frame_at_keeping(&mut self, keep: u64, at: u64) -> io::Result<Option<Span>> {
+        if at == self.refused {
+            return Ok(None);
+        }
         let glance = self.window.ensure(keep, at, GLANCE)?;
         let Some(header) = Header::parse(glance) else {
             return Ok(None);
@@ -296,6 +330,36 @@ mod tests {
         let bytes = [&noise[..], &frame, &frame, &noise, &[0; 100], &frame].concat();
         let (offsets, _) = find_all(&bytes);
         assert_eq!(offsets, [13, 27, 167 - 13]);
+    }
+
+    #[test]
+    fn short_frames_are_those_that_the_decoder_takes_for_frames() {
+        let body = [&[0x7f, 0x82, 2, 42, 9, 0x92, 7, 0xa5][..], b"hello"].concat();
+        let frame = frame_of(&body);
+        let mut valid = 0;
+        for len in 0..=frame.len() {
+            for bit in 0..=8 * len {
+                let mut bytes = frame[..len].to_vec();
+                if let Some(byte) = bytes.get_mut(bit / 8) {
+                    *byte ^= 1 << (bit % 8);
+                }
+                let expected = frame::decode(&bytes).ok().map(|frame| frame.body.len());
+                let mut scanner = Scanner::new(Window::whole(&bytes));
+                let short = scanner.short_frame_at(0).map(usize::from);
+                assert_eq!(short, expected, "{bytes:02x?}");
+                // Asked again, after a refusal.
+                let found = scanner.frame_at(0).unwrap().map(|span| span.body);
+                assert_eq!(found, expected, "{bytes:02x?}");
+                valid += u32::from(short.is_some());
+            }
+        }
+        assert_eq!(valid, 1);
+        let others = [vec![0x7f; 1], [&[0x7f, 0x80][..], &[0; DIRECT]].concat()];
+        for body in others {
+            let frame = frame_of(&body);
+            let mut scanner = Scanner::new(Window::whole(&frame));
+            assert_eq!(scanner.short_frame_at(0), None);
+        }
     }
 
     #[test]

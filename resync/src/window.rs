@@ -33,6 +33,8 @@ enum Bytes<'i> {
         /// Offset of the first byte of the buffer.
         start: u64,
         buffer: Vec<u8>,
+        /// Bytes of the buffer that were read. Those behind wait to be.
+        len: usize,
         step: usize,
     },
 }
@@ -48,6 +50,7 @@ impl<'i> Window<'i> {
                     input,
                     start: at,
                     buffer: Vec::new(),
+                    len: 0,
                     step: step.unwrap_or(STEP),
                 },
                 end: None,
@@ -77,7 +80,7 @@ impl<'i> Window<'i> {
     pub(crate) fn seen(&self) -> u64 {
         match &self.bytes {
             Bytes::Whole(bytes) => bytes.len() as u64,
-            Bytes::Sliding { start, buffer, .. } => start + buffer.len() as u64,
+            Bytes::Sliding { start, len, .. } => start + *len as u64,
         }
     }
 
@@ -104,7 +107,9 @@ impl<'i> Window<'i> {
     pub(crate) fn from(&self, at: u64) -> &[u8] {
         let (start, bytes) = match &self.bytes {
             Bytes::Whole(bytes) => (0, *bytes),
-            Bytes::Sliding { start, buffer, .. } => (*start, &buffer[..]),
+            Bytes::Sliding {
+                start, buffer, len, ..
+            } => (*start, &buffer[..*len]),
         };
         debug_assert!(at >= start, "the window has left these bytes behind");
         bytes.get((at - start) as usize..).unwrap_or(&[])
@@ -132,6 +137,7 @@ impl<'i> Window<'i> {
             input,
             start,
             buffer,
+            len,
             step,
         } = &mut self.bytes
         else {
@@ -140,25 +146,29 @@ impl<'i> Window<'i> {
         // Moving what is kept is paid for by the bytes that go: a third of them is
         // enough to stay linear, and keeps the buffer near what is looked at.
         let gone = keep.saturating_sub(BEHIND).saturating_sub(*start);
-        let gone = gone.min(buffer.len() as u64) as usize;
-        if 3 * gone >= buffer.len() - gone {
-            buffer.drain(..gone);
+        let gone = gone.min(*len as u64) as usize;
+        if 3 * gone >= *len - gone {
+            buffer.copy_within(gone..*len, 0);
+            *len -= gone;
             *start += gone as u64;
-            if buffer.is_empty() && keep.saturating_sub(BEHIND) > *start {
+            if *len == 0 && keep.saturating_sub(BEHIND) > *start {
                 *start = keep - BEHIND;
             }
         }
         let wanted = wanted.saturating_sub(*start) as usize;
-        while buffer.len() < wanted {
-            let old = buffer.len();
-            let len = (wanted - old).max(*step).max(old / 8).min(64 * STEP);
-            buffer.reserve_exact(len);
-            buffer.resize(old + len, 0);
-            let at = *start + old as u64;
-            let got = input.read_around(&mut buffer[old..], at, &mut self.unreadable);
-            buffer.truncate(old + *got.as_ref().unwrap_or(&0));
-            if got? == 0 {
-                self.end = Some(*start + buffer.len() as u64);
+        while *len < wanted {
+            let more = (wanted - *len).max(*step).max(*len / 8).min(64 * STEP);
+            let end = *len + more;
+            // Most of it was read into before: it needs not be made zeros again.
+            if end > buffer.len() {
+                buffer.reserve_exact(end - buffer.len());
+                buffer.resize(end, 0);
+            }
+            let at = *start + *len as u64;
+            let got = input.read_around(&mut buffer[*len..end], at, &mut self.unreadable)?;
+            *len += got;
+            if got == 0 {
+                self.end = Some(*start + *len as u64);
                 return Ok(());
             }
         }

@@ -466,9 +466,7 @@ impl Resolved<'_> {
         let len = args.len() as usize;
         if len <= FEW {
             let mut few = [Value::Nil; FEW];
-            for (slot, arg) in few.iter_mut().zip(args) {
-                *slot = arg;
-            }
+            let len = args.read_into(&mut few[..len]);
             compiled.render(&few[..len], out);
         } else {
             let many: Vec<_> = args.iter().collect();

@@ -103,15 +103,11 @@ impl CompiledFormat {
     pub fn render_array(&self, args: Array<'_>, out: &mut Vec<u8>) {
         const FEW: usize = 16;
         let mut few = [Value::Nil; FEW];
-        let args = args.iter().take(self.args);
         if self.args <= FEW {
-            let count = few
-                .iter_mut()
-                .zip(args)
-                .map(|(slot, arg)| *slot = arg)
-                .count();
+            let count = args.read_into(&mut few[..self.args]);
             self.render(&few[..count], out);
         } else {
+            let args = args.iter().take(self.args);
             self.render(&args.collect::<Vec<_>>(), out);
         }
     }

@@ -168,22 +168,43 @@ impl<'a> Decoder<'a> {
     /// What most objects of a record are, if the next one is such and whole.
     #[inline]
     fn common_value(&mut self) -> Option<Value<'a>> {
+        let mut value = Value::Nil;
+        self.common_value_into(&mut value).then_some(value)
+    }
+
+    /// Likewise, written where it is to be: a value that is moved once it was written
+    /// is waited for.
+    #[inline(always)]
+    fn common_value_into(&mut self, value: &mut Value<'a>) -> bool {
+        match self.common_value_len(value) {
+            Some(len) => {
+                self.at += len;
+                true
+            }
+            None => false,
+        }
+    }
+
+    #[inline(always)]
+    fn common_value_len(&self, value: &mut Value<'a>) -> Option<usize> {
         let rest = self.bytes.get(self.at..)?;
-        let (value, len) = match *rest.first()? {
-            small @ 0x00..=0x7f => (Value::Uint(small as u64), 1),
+        let mut is = |this, len| {
+            *value = this;
+            Some(len)
+        };
+        match *rest.first()? {
+            small @ 0x00..=0x7f => is(Value::Uint(small as u64), 1),
             raw @ 0xa0..=0xbf => {
                 let end = 1 + (raw & 0x1f) as usize;
-                (Value::Raw(rest.get(1..end)?), end)
+                is(Value::Raw(rest.get(1..end)?), end)
             }
-            0xcb => (Value::Float(f64::from_bits(number::<8>(rest)?)), 9),
-            0xcc => (Value::Uint(number::<1>(rest)?), 2),
-            0xcd => (Value::Uint(number::<2>(rest)?), 3),
-            0xce => (Value::Uint(number::<4>(rest)?), 5),
-            0xcf => (Value::Uint(number::<8>(rest)?), 9),
-            _ => return None,
-        };
-        self.at += len;
-        Some(value)
+            0xcb => is(Value::Float(f64::from_bits(number::<8>(rest)?)), 9),
+            0xcc => is(Value::Uint(number::<1>(rest)?), 2),
+            0xcd => is(Value::Uint(number::<2>(rest)?), 3),
+            0xce => is(Value::Uint(number::<4>(rest)?), 5),
+            0xcf => is(Value::Uint(number::<8>(rest)?), 9),
+            _ => None,
+        }
     }
 
     fn any_value(&mut self) -> Result<Value<'a>, DecodeError> {
@@ -545,6 +566,27 @@ impl<'a> Map<'a> {
     }
 }
 
+impl<'a> Array<'a> {
+    /// Writes its objects in order into `values`, as many as there is room for, and
+    /// returns how many.
+    #[inline]
+    pub fn read_into(self, values: &mut [Value<'a>]) -> usize {
+        let mut decoder = Decoder::new(self.objects);
+        let mut read = 0;
+        for value in values.iter_mut().take(self.len as usize) {
+            if !decoder.common_value_into(value) {
+                // The bytes were walked before, so an error is the end.
+                match decoder.any_value() {
+                    Ok(other) => *value = other,
+                    Err(_) => break,
+                }
+            }
+            read += 1;
+        }
+        read
+    }
+}
+
 /// The objects of an [`Array`] in order.
 #[derive(Clone, Copy, Debug)]
 pub struct Values<'a> {
@@ -693,6 +735,11 @@ mod tests {
         write(&mut encoder).unwrap();
         let array = decode(encoder.written()).unwrap().as_array().unwrap();
         let values: Vec<_> = array.iter().collect();
+        for room in 0..8 {
+            let mut read = [Value::Nil; 8];
+            let len = array.read_into(&mut read[..room]);
+            assert_eq!(read[..len], values[..room.min(6)]);
+        }
         assert_eq!(
             values,
             [

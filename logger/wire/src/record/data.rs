@@ -64,7 +64,7 @@ impl<'a> Data<'a> {
     /// a backtrace. `None` where it is anything else.
     ///
     /// [`Glance`]: super::Glance
-    #[inline]
+    #[inline(always)]
     pub(super) fn of_fields_in_order(body: &'a [u8]) -> Option<Self> {
         let front = Front::of(body)?;
         let mut decoder = Decoder::new(body.get(front.at..)?);

@@ -99,7 +99,6 @@ pub enum Record<'a> {
 impl<'a> Record<'a> {
     /// Decodes a frame's body. An error means that the body, whose checksum
     /// was right, breaks the grammar: the record is malformed.
-    #[inline]
     pub fn decode(body: &'a [u8]) -> Result<Self, DecodeError> {
         // Nearly all records are data as our writers put it.
         match Data::of_fields_in_order(body) {
@@ -108,6 +107,7 @@ impl<'a> Record<'a> {
         }
     }
 
+    #[inline(never)]
     pub(super) fn decode_any(body: &'a [u8]) -> Result<Self, DecodeError> {
         let mut fields = Fields::new(body)?;
         let record = match fields.tag {

@@ -214,11 +214,14 @@ impl Given {
 type Identity = Option<(Run, Sequence)>;
 
 /// What lanes are ordered by: time, then identity, so that copies meet.
+///
+/// Its fields have no gaps between them, as a heap moves it right after it was
+/// written: a core waits long for what it reads in wider pieces than it wrote.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 struct Head {
     key: u64,
     identity: Identity,
-    lane: u32,
+    lane: u64,
     slot: usize,
 }
 
@@ -358,7 +361,7 @@ impl<'i> Merge<'i> {
                 let head = Head {
                     key,
                     identity,
-                    lane: lane.index,
+                    lane: lane.index.into(),
                     slot,
                 };
                 *top = Reverse(head);
@@ -417,7 +420,7 @@ impl<'i> Merge<'i> {
             self.heads.push(Reverse(Head {
                 key,
                 identity,
-                lane: waiting.lane,
+                lane: waiting.lane.into(),
                 slot,
             }));
         }
@@ -583,7 +586,12 @@ impl<'i> OpenLane<'i> {
         // Frames since the last data record, which go with the next.
         let mut lead = self.frames.len();
         while self.frames.len() < count && self.bytes.len() < most {
-            let Some(item) = self.items.next()? else {
+            // Nearly all items are such frames.
+            let item = match self.items.next_short() {
+                Some(frame) => Some(Item::Frame(frame)),
+                None => self.items.next()?,
+            };
+            let Some(item) = item else {
                 self.ended = true;
                 if let Some(promise) = &mut self.promise {
                     promise.broken |= self.items.offset() > promise.end;
@@ -625,20 +633,25 @@ impl<'i> OpenLane<'i> {
                         }
                         continue;
                     };
-                    let Some(data) = look(body, options) else {
-                        continue;
-                    };
-                    if let Some(promise) = &mut self.promise {
-                        let holds = match peek(body) {
-                            Some(peek) => promise.holds(&peek),
-                            None => promise.allows(body, frame.offset),
-                        };
-                        if !holds {
-                            promise.broken = true;
-                            self.ended = true;
-                            break;
+                    let data = match &mut self.promise {
+                        Some(promise) => {
+                            let peek = peek(body);
+                            let holds = match &peek {
+                                Some(peek) => promise.holds(peek),
+                                None => promise.allows(body, frame.offset),
+                            };
+                            if !holds {
+                                promise.broken = true;
+                                self.ended = true;
+                                break;
+                            }
+                            peek.map(|peek| peek.glance)
                         }
-                    }
+                        None => match look(body, options) {
+                            Some(data) => data,
+                            None => continue,
+                        },
+                    };
                     if let Plan::Recovery(recovery) = plan
                         && !recovery.suspects.is_empty()
                     {

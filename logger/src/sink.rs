@@ -4,13 +4,14 @@
 
 mod append;
 mod arena;
+mod chunk;
 mod file;
 pub(crate) mod file_system;
 mod mapped;
 mod names;
 
 pub(crate) use append::Append;
-pub(crate) use file::Claim;
+pub(crate) use chunk::Claim;
 pub(crate) use mapped::Rotation;
 
 use crate::process::process;

@@ -5,11 +5,11 @@
 //! Chunks are numbered in units of [`UNIT`] bytes, upwards for ever; the
 //! address of a unit is its number modulo the size of the reservation.
 
+use super::chunk::Memory;
 use crate::sys::Errno;
 use core::ffi::c_int;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU64, Ordering, compiler_fence};
-use logdef_wire::frame::{HEADER_LEN, RESERVED_OFFSET};
 
 /// Bytes of the smallest chunk.
 pub(crate) const UNIT: u64 = 16 << 10;
@@ -196,79 +196,25 @@ impl Arena {
     }
 }
 
-/// Stores the frames of one call into reserved memory, each so that it is
-/// whole or not there ([`publish_frame`]).
-///
-/// # Safety
-///
-/// `at` is valid for writes of `frames.len()` bytes that nobody else writes,
-/// and `frames` is a sequence of whole frames with short headers.
-pub(crate) unsafe fn publish(at: *mut u8, frames: &[u8]) {
-    let mut offset = 0;
-    // All lengths before everything else: no frame is lost between two that a
-    // reader finds.
-    while let Some((_, body)) = split(&frames[offset..]) {
-        // SAFETY: a whole frame within `frames`.
-        unsafe { claim(at.add(offset), body.len()) };
-        offset += HEADER_LEN + body.len();
-    }
-    compiler_fence(Ordering::SeqCst);
-    let mut offset = 0;
-    while let Some((checksum, body)) = split(&frames[offset..]) {
-        // SAFETY: as above.
-        unsafe { publish_frame(at.add(offset), checksum, body) };
-        offset += HEADER_LEN + body.len();
-    }
-}
+/// Mapped memory that was taken for frames: valid for writes, and nobody else's.
+pub(crate) struct Room(pub *mut u8);
 
-/// The checksum and the body of the first of some frames.
-fn split(frames: &[u8]) -> Option<(u32, &[u8])> {
-    let (&[_, _, a, b, c, d, _, _, hi, lo], rest) = frames.split_first_chunk::<HEADER_LEN>()?;
-    let len = u16::from_be_bytes([hi, lo]) as usize;
-    Some((u32::from_be_bytes([a, b, c, d]), rest.get(..len)?))
-}
+impl Memory for Room {
+    #[inline(always)]
+    unsafe fn store(&self, offset: usize, bytes: &[u8]) {
+        // SAFETY: within the room, by the caller.
+        unsafe { copy(bytes, self.0.add(offset)) };
+    }
 
-/// Stores a frame into reserved memory.
-///
-/// Its length comes first: a reader that meets a frame which was never finished
-/// knows where it ends. Its first byte comes last, with release order: whoever
-/// sees it sees all of the frame.
-///
-/// # Safety
-///
-/// `at` is valid for writes of a frame with this body, which fits a short
-/// header, and nobody else writes there.
-#[inline(always)]
-pub(crate) unsafe fn publish_frame(at: *mut u8, checksum: u32, body: &[u8]) {
-    let [hi, _] = (body.len() as u16).to_be_bytes();
-    let [a, b, c, d] = checksum.to_be_bytes();
-    // SAFETY: all of it lies within the frame. The first byte is stored on its
-    // own, a byte is always aligned.
-    unsafe {
-        claim(at, body.len());
-        // A signal handler, or the kill, must find the length before the rest.
+    #[inline(always)]
+    unsafe fn publish(&self, offset: usize, byte: u8, order: Ordering) {
+        // SAFETY: within the room, by the caller; a byte is always aligned.
+        unsafe { AtomicU8::from_ptr(self.0.add(offset)) }.store(byte, order);
+    }
+
+    #[inline(always)]
+    fn barrier(&self) {
         compiler_fence(Ordering::SeqCst);
-        copy(body, at.add(HEADER_LEN));
-        let header = [0xce, a, b, c, d, 0xc1, 0xda, hi];
-        at.add(1).cast::<[u8; 8]>().write_unaligned(header);
-        AtomicU8::from_ptr(at).store(0xc1, Ordering::Release);
-    }
-    // The call must not return before the last store is made.
-    compiler_fence(Ordering::SeqCst);
-}
-
-/// Stores the part of a frame's header from which its length is known.
-///
-/// # Safety
-///
-/// As for [`publish_frame`].
-#[inline(always)]
-unsafe fn claim(at: *mut u8, body_len: usize) {
-    let [hi, lo] = (body_len as u16).to_be_bytes();
-    // SAFETY: within the frame.
-    unsafe {
-        let at = at.add(RESERVED_OFFSET).cast::<[u8; 4]>();
-        at.write_unaligned([0xc1, 0xda, hi, lo]);
     }
 }
 

@@ -3,6 +3,7 @@
 //! them.
 
 use super::arena::{Arena, UNIT};
+use super::chunk::{self, Claim};
 use crate::sys::{self, Errno};
 use core::ffi::{CStr, c_int};
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
@@ -46,22 +47,6 @@ impl Use {
     /// Being left; what follows is free again.
     const LEFT: u64 = 2;
     const STEP: u64 = 4;
-}
-
-/// A claimed range of a file.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Claim {
-    /// The chunk's number.
-    pub unit: u64,
-    /// Its units.
-    pub units: u64,
-}
-
-impl Claim {
-    /// Bytes of the chunk.
-    pub fn size(self) -> u64 {
-        self.units * UNIT
-    }
 }
 
 /// Why a chunk cannot be had.
@@ -224,27 +209,12 @@ impl LogFile {
             return Err(Refusal::Lost);
         }
         let capacity = self.capacity.load(Ordering::Relaxed);
-        // A multiple of its own size, because the page cache can use large folios
-        // only where they are aligned; what is passed over stays a hole.
-        let aligned = |claimed: u64| claimed.next_multiple_of(units);
-        let claimed = self
-            .claimed
-            .fetch_update(Ordering::AcqRel, Ordering::Relaxed, |claimed| {
-                let end = aligned(claimed) + units;
-                (end <= capacity).then_some(end)
-            });
-        let at = aligned(claimed.map_err(|_| Refusal::Full)?);
+        let at = chunk::claim(&self.claimed, units, capacity).ok_or(Refusal::Full)?;
         let unit = self.first.load(Ordering::Relaxed) + at;
         match self.supply(arena, at, units, open) {
             Ok(()) => Ok(Claim { unit, units }),
             Err(refusal) => {
-                // Give it back, if nobody claimed after us.
-                let _ = self.claimed.compare_exchange(
-                    at + units,
-                    at,
-                    Ordering::AcqRel,
-                    Ordering::Relaxed,
-                );
+                chunk::give_back(&self.claimed, at, units);
                 Err(refusal)
             }
         }

@@ -1,38 +1,18 @@
 //! The sink that maps: each thread writes into a chunk of its own of one
 //! growing file, and needs nobody for it. When the call has returned the
 //! record is in the page cache, where no signal can reach it.
-//!
-//! A thread's place in the log is one word: the number of its chunk, the
-//! chunk's size, and how much of it is used.
-//!
-//! ```text
-//!  63            32 31  28 27                 0
-//! +----------------+------+-------------------+
-//! |     chunk      | size |       used        |
-//! +----------------+------+-------------------+
-//! ```
-//!
-//! To reserve is to add to that word, in one instruction: a signal handler
-//! comes before or after it. Whoever finds that he has reserved past the end
-//! takes another chunk, and what was left of the old one stays zeros. A size of
-//! zero means no chunk.
 
-use super::arena::{self, Arena, UNIT};
-use super::file::{Claim, LogFile, Refusal, Use};
+use super::arena::{Arena, Room, UNIT};
+use super::chunk::{self, Claim, Place};
+use super::file::{LogFile, Refusal, Use};
 use super::names::{Names, UNNUMBERED};
 use super::{Put, RETRY_AFTER};
 use crate::process::process;
-use crate::process::thread::{Thread, own_add};
+use crate::process::thread::Thread;
 use crate::sys::{self, Errno};
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU64, Ordering};
 use logdef_wire::frame::HEADER_LEN;
-
-const USED_BITS: u32 = 28;
-const SIZE_BITS: u32 = 4;
-const CHUNK_SHIFT: u32 = USED_BITS + SIZE_BITS;
-/// A chunk of size class `n` has `UNIT / 2 << n` bytes.
-const HALF_UNIT: u64 = UNIT / 2;
 
 /// Bytes of a thread's first chunks; the last is that of all later ones.
 const CHUNKS: [u64; 4] = [UNIT, 64 << 10, 512 << 10, 4 << 20];
@@ -46,35 +26,6 @@ const SLOT_BITS: u32 = 8;
 /// dropped. A few of them where many threads share the smallest of files, since
 /// whoever makes a new one may find that the others have filled it.
 const ATTEMPTS: u32 = 1000;
-
-/// A thread's place in the log.
-#[derive(Clone, Copy)]
-struct Place(u64);
-
-impl Place {
-    fn new(claim: Claim, used: u64) -> Place {
-        let size = (claim.units * 2).trailing_zeros() as u64;
-        Place(claim.unit << CHUNK_SHIFT | size << USED_BITS | used)
-    }
-
-    #[inline(always)]
-    fn chunk(self) -> u32 {
-        (self.0 >> CHUNK_SHIFT) as u32
-    }
-
-    /// Bytes of the chunk; zero if there is none.
-    #[inline(always)]
-    fn size(self) -> u64 {
-        let class = self.0 >> USED_BITS & ((1 << SIZE_BITS) - 1);
-        // Class 0 shifts out to nothing.
-        (HALF_UNIT << class) & !HALF_UNIT
-    }
-
-    #[inline(always)]
-    fn used(self) -> u64 {
-        self.0 & ((1 << USED_BITS) - 1)
-    }
-}
 
 /// See the module.
 pub(crate) struct Mapped {
@@ -210,9 +161,9 @@ impl Mapped {
     /// Puts frames where the thread writes; only into `chunk`, if one is given.
     pub fn put(&self, thread: &Thread, frames: &[u8], chunk: Option<u32>) -> Put {
         match self.take(thread, frames.len() as u64, chunk) {
-            Ok((at, chunk)) => {
+            Ok((room, chunk)) => {
                 // SAFETY: taken for these frames.
-                unsafe { arena::publish(at, frames) };
+                unsafe { chunk::put(&room, frames) };
                 Put::Done(chunk)
             }
             Err(refusal) => refusal,
@@ -223,31 +174,24 @@ impl Mapped {
     #[inline(always)]
     pub fn put_frame(&self, thread: &Thread, checksum: u32, body: &[u8], chunk: u32) -> Put {
         match self.take(thread, (HEADER_LEN + body.len()) as u64, Some(chunk)) {
-            Ok((at, chunk)) => {
+            Ok((room, chunk)) => {
                 // SAFETY: taken for this frame.
-                unsafe { arena::publish_frame(at, checksum, body) };
+                unsafe { chunk::put_frame(&room, 0, checksum, body) };
                 Put::Done(chunk)
             }
             Err(refusal) => refusal,
         }
     }
 
-    /// Reserves memory for `len` bytes of frames, the caller's alone, in a chunk of
+    /// Takes memory for `len` bytes of frames, the caller's alone, in a chunk of
     /// this thread, which has pages (`LogFile::claim`).
     #[inline(always)]
-    fn take(&self, thread: &Thread, len: u64, chunk: Option<u32>) -> Result<(*mut u8, u32), Put> {
-        let place = Place(own_add(&thread.place, len));
-        if place.used() + len > place.size() {
-            return Err(Put::Full);
-        }
-        if chunk.is_some_and(|chunk| chunk != place.chunk()) {
-            // A signal handler logged since the caller looked: what this chunk
-            // defines is another matter now. The reservation stays zeros.
-            return Err(Put::Moved);
-        }
+    fn take(&self, thread: &Thread, len: u64, chunk: Option<u32>) -> Result<(Room, u32), Put> {
+        let place = chunk::take(&thread.place, len, chunk)?;
         let at = self.arena.address(place.chunk() as u64);
-        // SAFETY: the reservation lies within the chunk.
-        Ok((unsafe { at.add(place.used() as usize) }, place.chunk()))
+        // SAFETY: what was taken lies within the chunk.
+        let room = Room(unsafe { at.add(place.used() as usize) });
+        Ok((room, place.chunk()))
     }
 
     /// Lets the thread write to a chunk that it claimed, behind the frames that
@@ -259,7 +203,7 @@ impl Mapped {
         };
         // SAFETY: nobody else knows of the chunk yet, it has pages, and `used`
         // bytes of it at least.
-        unsafe { arena::publish(self.arena.address(claim.unit), &opening[..used]) };
+        unsafe { chunk::put(&Room(self.arena.address(claim.unit)), &opening[..used]) };
         let old = Place(thread.place.load(Ordering::Relaxed));
         // If a handler has entered a chunk meanwhile, what is left of that stays
         // zeros.

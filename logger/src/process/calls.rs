@@ -265,17 +265,31 @@ mod tests {
         });
     }
 
+    /// A page above the calling thread's stack: what lies below counts as left.
+    fn page_above() -> *mut usize {
+        let here = 0u8;
+        let here = (&raw const here).addr() & !0xfff;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
+        let mut pages = (1..1 << 20).map(|n| {
+            let at = core::ptr::without_provenance_mut(here + (n << 20));
+            // SAFETY: takes the place of nothing.
+            unsafe { libc::mmap(at, 4096, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) }
+        });
+        let page = pages.find(|page| *page != libc::MAP_FAILED);
+        page.unwrap().cast()
+    }
+
     #[test]
     fn a_mark_in_memory_that_was_given_back_is_gone() {
         let calls = calls();
-        let page = sys::allocate(core::num::NonZeroUsize::new(4096).unwrap()).unwrap();
-        let address = page.as_ptr().expose_provenance();
+        let page = page_above();
+        let address = page.expose_provenance();
         // SAFETY: mapped above.
-        unsafe { page.cast::<usize>().write(address) };
+        unsafe { page.write(address) };
         calls.end(Call(address));
         assert_eq!(begun(&calls), Call(address));
         // SAFETY: nobody uses it any more.
-        unsafe { libc::munmap(page.as_ptr().cast(), 4096) };
+        unsafe { libc::munmap(page.cast(), 4096) };
         assert!(begun(&calls).is_none());
     }
 

@@ -22,48 +22,69 @@ use logdef_wire::{Avma, Sequence};
 
 /// How far each thread's calls had returned at one moment.
 pub(crate) struct Progress {
-    /// A map from thread number to count, encoded.
-    bytes: Vec<u8>,
+    /// Maps from thread number to count, encoded.
+    parts: Vec<Vec<u8>>,
+    /// Threads with lower numbers that are in no map had ended.
+    ended: u64,
 }
+
+/// Threads that one record can name: two integers of nine bytes each.
+const NAMED: usize = 3_500;
 
 impl Progress {
     /// Looks at every thread that has logged. Allocates.
     pub fn of(process: &Process) -> Progress {
         let run = process.run();
-        let threads = process.threads.iter();
-        let fresh = threads.filter(|thread| thread.is_of(run));
-        let returned: Vec<_> = fresh
-            .map(|thread| Sequence(thread.returned.load(Ordering::Acquire)))
-            .filter(|next| next.count() > 0)
-            .collect();
+        // Asked before the threads are: whoever gets a number later is not meant.
+        let mut ended = process.threads_begun();
+        let mut returned = Vec::new();
+        for thread in process.threads.iter() {
+            ended = ended.min(thread.begins_from());
+            if thread.is_of(run) {
+                returned.push(Sequence(thread.returned.load(Ordering::Acquire)));
+            }
+        }
+        let parts = match returned.is_empty() {
+            true => vec![Progress::encoded(&[])],
+            false => returned.chunks(NAMED).map(Progress::encoded).collect(),
+        };
+        Progress { parts, ended }
+    }
+
+    fn encoded(returned: &[Sequence]) -> Vec<u8> {
         // A head of five bytes and two integers of nine each.
         let mut bytes = vec![0; 5 + returned.len() * 18];
         let mut encoder = Encoder::new(&mut bytes);
         let encoded = encoder.map(returned.len() as u32).and_then(|()| {
             returned.iter().try_for_each(|next| {
                 encoder.uint(next.number().0)?;
-                encoder.uint(next.count() - 1)
+                match next.count().checked_sub(1) {
+                    Some(last) => encoder.uint(last),
+                    None => encoder.nil(),
+                }
             })
         });
         debug_assert!(encoded.is_ok());
         let len = encoder.position();
         bytes.truncate(len);
-        Progress { bytes }
+        bytes
     }
 
     /// Writes down that a sync which began at this progress has ended.
     pub fn note(&self, process: &'static Process, result: Result<(), sys::Errno>) {
-        let threads = Decoder::new(&self.bytes)
-            .value()
-            .ok()
-            .and_then(Value::as_map);
-        let durable = Durable {
-            run: Some(process.run()),
-            threads: threads.filter(|_| result.is_ok()),
-            time: Some(crate::clock::realtime()),
-            errno: result.err().map(|errno| errno.0 as u64),
-        };
-        write(process, |encoder| durable.encode(encoder));
+        let time = Some(crate::clock::realtime());
+        for part in &self.parts {
+            let threads = Decoder::new(part).value().ok().and_then(Value::as_map);
+            let all = result.is_ok() && self.parts.len() == 1;
+            let durable = Durable {
+                run: Some(process.run()),
+                threads: threads.filter(|_| result.is_ok()),
+                time,
+                errno: result.err().map(|errno| errno.0 as u64),
+                ended: all.then_some(self.ended),
+            };
+            write(process, |encoder| durable.encode(encoder));
+        }
     }
 }
 

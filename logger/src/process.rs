@@ -330,16 +330,6 @@ impl Process {
         {
             return Some(mine);
         }
-        let number = self.next_thread.fetch_add(1, Ordering::Relaxed);
-        if number >= MAX_THREADS {
-            // The thread numbers are used up: this process goes on as another
-            // run. One thread begins it; the others are attached to it next
-            // time.
-            if number == MAX_THREADS {
-                self.begin_run();
-            }
-            return None;
-        }
         // SAFETY: set below, to memory that is never given back.
         let thread = match unsafe { mine.as_ref() } {
             Some(mine) => mine,
@@ -350,8 +340,28 @@ impl Process {
                 new
             }
         };
+        let before = thread.begin(self.threads_begun());
+        let number = self.next_thread.fetch_add(1, Ordering::SeqCst);
+        if number >= MAX_THREADS {
+            // What a thread before it was is not what it is.
+            thread.run.store(0, Ordering::Relaxed);
+            thread.has_begun(before);
+            // The thread numbers are used up: this process goes on as another
+            // run. One thread begins it; the others are attached to it next
+            // time.
+            if number == MAX_THREADS {
+                self.begin_run();
+            }
+            return None;
+        }
         thread.adopt(self, ThreadNumber(number));
+        thread.has_begun(before);
         Some(thread)
+    }
+
+    /// How many threads of the run have got a number.
+    pub fn threads_begun(&self) -> u64 {
+        self.next_thread.load(Ordering::SeqCst)
     }
 
     /// A forked child becomes a process of its own. `false` while another

@@ -102,18 +102,28 @@ fn a_sync_says_how_far_each_thread_is_durable() {
         .join()
         .unwrap();
     logdef::sync().unwrap();
+    // One after another: each has the memory of the one before.
+    for _ in 0..3 {
+        std::thread::spawn(|| logdef!(Info, "from a thread that ends"))
+            .join()
+            .unwrap();
+    }
+    logdef::sync().unwrap();
     let mut found = Vec::new();
     common::records(&std::fs::read(&path).unwrap(), |record| {
         if let Record::Durable(durable) = record {
             assert_eq!(durable.errno, None);
             let threads = durable.threads.unwrap();
-            found.extend(
-                threads
-                    .iter()
-                    .map(|(number, count)| (number.as_uint().unwrap(), count.as_uint().unwrap())),
-            );
+            let mut threads: Vec<_> = threads
+                .iter()
+                .map(|(number, count)| (number.as_uint().unwrap(), count.as_uint().unwrap()))
+                .collect();
+            threads.sort();
+            found.push((threads, durable.ended.unwrap()));
         }
     });
-    found.sort();
-    assert_eq!(found, [(0, 6), (1, 0)]);
+    let first = (vec![(0, 6), (1, 0)], 2);
+    // Of the threads that ended only the last is named.
+    let second = (vec![(0, 6), (4, 0)], 5);
+    assert_eq!(found, [first, second]);
 }

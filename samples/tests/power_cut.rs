@@ -13,6 +13,7 @@ use logdef_samples::frames;
 use logdef_samples::smash::Random;
 use logdef_samples::story;
 use logdef_wire::Record;
+use logdef_wire::msgpack::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
@@ -180,7 +181,8 @@ impl History {
             data.extend(original.sequence);
             if let Ok(Record::Durable(durable)) = Record::decode(frame.body) {
                 let threads = durable.threads.into_iter().flat_map(|map| map.iter());
-                promises.extend(threads.map(|(thread, last)| (thread.as_uint(), last.as_uint())));
+                let named = threads.filter(|(_, last)| *last != Value::Nil);
+                promises.extend(named.map(|(thread, last)| (thread.as_uint(), last.as_uint())));
             }
         }
         if at != image.len() as u64 {

@@ -54,6 +54,8 @@ pub(crate) struct Thread {
     /// How many bytes they take, and above that what the checksum has to know of
     /// them.
     fields_about: AtomicU64,
+    /// While the owner is given a number: one more than those that were given before.
+    begins: AtomicU64,
     /// Not 0 while a living thread owns this memory.
     owner: AtomicU32,
     tid: AtomicU32,
@@ -369,6 +371,28 @@ impl Thread {
                 .owner
                 .compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed)
                 .is_ok()
+    }
+
+    /// The owner is about to be given a number, none of those below `from`. What is to
+    /// be handed to [`Thread::has_begun`]: a handler may have interrupted the same.
+    pub fn begin(&self, from: u64) -> u64 {
+        let before = self.begins.load(Ordering::Relaxed);
+        self.begins.store(from + 1, Ordering::SeqCst);
+        before
+    }
+
+    /// The owner has its number.
+    pub fn has_begun(&self, before: u64) {
+        self.begins.store(before, Ordering::Release);
+    }
+
+    /// A number that no thread's is below which may have begun and does not show yet
+    /// what it has logged.
+    pub fn begins_from(&self) -> u64 {
+        match self.begins.load(Ordering::SeqCst) {
+            0 => u64::MAX,
+            begins => begins - 1,
+        }
     }
 
     /// Makes the memory that of the calling thread, under a new number. What a

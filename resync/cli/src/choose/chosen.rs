@@ -4,7 +4,7 @@ use crate::args::{Filters, Images};
 use crate::choose::filter::Filter;
 use crate::failure::Failure;
 use crate::log::{self, Log};
-use logdef_resync::{Event, Glance, Merge, Place, Resolver};
+use logdef_resync::{Ahead, Event, Glance, Merge, Place, Resolver};
 use logdef_wire::record::Data;
 use logdef_wire::{Record, Tag};
 
@@ -20,31 +20,36 @@ pub fn for_each(
     let mut resolver = Resolver::new(tables, log::images(images));
     let mut options = filters.merge_options();
     options.gaps = false;
-    let mut merge = Merge::new(&log.inputs, &log.recovery, options);
+    let merge = Merge::new(&log.inputs, &log.recovery, options);
     let mut message = Vec::new();
-    while let Some(event) = merge.next()? {
-        let Event::Frame(frame) = event else { continue };
-        if frame.tag() != Tag::DATA {
-            continue;
-        }
-        let place = frame.place;
-        if !filter.is_everything() {
-            let glance = Glance::of(frame.body).unwrap_or_default();
-            if !filter.is_in_scope(&glance, place, tables) || !filter.may_match(&glance) {
-                continue;
+    Ahead::run(merge, log::cores(), |ahead| {
+        while let Some(batch) = ahead.next()? {
+            for event in batch.events() {
+                let Event::Frame(frame) = event else { continue };
+                if frame.tag() != Tag::DATA {
+                    continue;
+                }
+                let place = frame.place;
+                if !filter.is_everything() {
+                    let glance = Glance::of(frame.body).unwrap_or_default();
+                    if !filter.is_in_scope(&glance, place, tables) || !filter.may_match(&glance) {
+                        continue;
+                    }
+                }
+                let Some(Record::Data(data)) = frame.record() else {
+                    continue;
+                };
+                if filter.is_search()
+                    && !(filter.holds(&data)
+                        && filter.matches(&resolver.resolve(&data, place), &mut message))
+                {
+                    continue;
+                }
+                with(&data, place, &mut resolver)?;
             }
         }
-        let Some(Record::Data(data)) = frame.record() else {
-            continue;
-        };
-        if filter.is_search()
-            && !(filter.holds(&data)
-                && filter.matches(&resolver.resolve(&data, place), &mut message))
-        {
-            continue;
-        }
-        with(&data, place, &mut resolver)?;
-    }
+        Ok::<_, Failure>(())
+    })?;
     for complaint in resolver.complaints() {
         log::say(&complaint);
     }

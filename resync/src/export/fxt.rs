@@ -406,6 +406,16 @@ impl<'r> Details<'r> {
         let passed = data.args.map_or(0, |args| args.len() as usize);
         let keys = data.keys.map_or(0, |keys| keys.len() as usize);
         let room = MAX_ARGUMENTS - args.len;
+        if keys == 0 && passed <= room {
+            // Nearly all records pass a few arguments and nothing else.
+            let mut values = [Arg::Nil; MAX_ARGUMENTS];
+            let passed = data.args.map_or(0, |args| args.read_into(&mut values));
+            let texts = values.map(arg_text);
+            for ((name, value), text) in POSITIONS.iter().zip(values).zip(&texts).take(passed) {
+                args.push(name, typed(value, text));
+            }
+            return then(args.as_slice());
+        }
         let single = match passed + keys <= room {
             true => passed + keys,
             false => room - 1,

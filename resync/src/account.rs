@@ -55,6 +55,8 @@ pub struct Account {
     pub name: String,
     /// Its length, decompressed.
     pub bytes: u64,
+    /// Why that is not all of it: see [`Input::broken_off`](crate::Input::broken_off).
+    pub broken_off: Option<String>,
     /// Valid frames.
     pub frames: Tally,
     /// Zeros between frames.
@@ -179,6 +181,7 @@ impl Account {
         Account {
             name: name.to_owned(),
             bytes: 0,
+            broken_off: None,
             frames: Tally::default(),
             padding: Tally::default(),
             torn: Tally::default(),
@@ -200,10 +203,13 @@ impl Account {
         }
     }
 
-    /// Whether there is no damage, and no malformed or suspect frame. Torn
-    /// frames are clean: that is what a crash looks like.
+    /// Whether all of it is there, with no damage, and no malformed or suspect frame.
+    /// Torn frames are clean: that is what a crash looks like.
     pub fn is_clean(&self) -> bool {
-        self.damage.count == 0 && self.malformed == 0 && self.suspect == 0
+        self.broken_off.is_none()
+            && self.damage.count == 0
+            && self.malformed == 0
+            && self.suspect == 0
     }
 
     /// Data records.

@@ -30,6 +30,8 @@ pub struct Input {
     path: Option<PathBuf>,
     store: Store,
     len: u64,
+    /// Why a stream ended before its end.
+    broken_off: Option<String>,
 }
 
 #[derive(Debug)]
@@ -121,6 +123,7 @@ impl Input {
             path: None,
             len: bytes.len() as u64,
             store: Store::Memory(bytes),
+            broken_off: None,
         }
     }
 
@@ -131,13 +134,14 @@ impl Input {
             path: None,
             len,
             store: Store::Source(Box::new(source)),
+            broken_off: None,
         }
     }
 
     /// A stream, read to its end and decompressed if its first bytes ask for it.
     pub fn from_reader(name: impl Into<String>, reader: impl Read) -> io::Result<Input> {
         let mut reader = BufReader::with_capacity(64 << 10, reader);
-        let store = match Compression::of(reader.fill_buf()?) {
+        let (store, broken_off) = match Compression::of(reader.fill_buf()?) {
             Compression::None => spool(reader),
             Compression::Gzip => spool(flate2::bufread::MultiGzDecoder::new(reader)),
             Compression::Zstd => spool(Zstd::new(reader)),
@@ -152,6 +156,7 @@ impl Input {
             path: None,
             store,
             len,
+            broken_off: broken_off.map(|error| error.to_string()),
         })
     }
 
@@ -173,6 +178,7 @@ impl Input {
                 path: None,
                 len: metadata.len(),
                 store: Store::File(file),
+                broken_off: None,
             }
         } else {
             Input::from_reader(name, file)?
@@ -195,6 +201,12 @@ impl Input {
     /// since.
     pub fn len(&self) -> u64 {
         self.len
+    }
+
+    /// Why it ends before its end, if it is a stream that broke off: a compressed file
+    /// that was cut or damaged has no more to give from there on.
+    pub fn broken_off(&self) -> Option<&str> {
+        self.broken_off.as_deref()
     }
 
     /// Whether it had no bytes.
@@ -333,9 +345,9 @@ impl Compression {
 }
 
 /// Keeps a whole stream. A compressed stream that breaks off, as a damaged or
-/// cut file does, gives the bytes up to there: the scanner will say what is
-/// missing.
-fn spool(mut stream: impl Read) -> io::Result<Store> {
+/// cut file does, gives the bytes up to there, and why.
+fn spool(mut stream: impl Read) -> io::Result<(Store, Option<io::Error>)> {
+    let mut broken_off = None;
     let mut memory = Vec::new();
     let mut file: Option<File> = None;
     let mut buffer = vec![0; 64 << 10];
@@ -345,7 +357,10 @@ fn spool(mut stream: impl Read) -> io::Result<Store> {
             Ok(got) => got,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) if memory.is_empty() && file.is_none() => return Err(error),
-            Err(_) => break,
+            Err(error) => {
+                broken_off = Some(error);
+                break;
+            }
         };
         match &mut file {
             Some(file) => file.write_all(&buffer[..got])?,
@@ -359,13 +374,14 @@ fn spool(mut stream: impl Read) -> io::Result<Store> {
             None => memory.extend_from_slice(&buffer[..got]),
         }
     }
-    match file {
+    let store = match file {
         Some(mut file) => {
             file.rewind()?;
-            Ok(Store::File(file))
+            Store::File(file)
         }
-        None => Ok(Store::Memory(memory)),
-    }
+        None => Store::Memory(memory),
+    };
+    Ok((store, broken_off))
 }
 
 /// All zstd frames of a stream, one after the other.
@@ -417,10 +433,12 @@ mod tests {
         let mut packed = encoder.finish().unwrap();
         let input = Input::from_reader("x", &packed[..]).unwrap();
         assert_eq!(input.in_memory(), Some(&text[..]));
+        assert_eq!(input.broken_off(), None);
         packed.truncate(packed.len() - 20);
         let input = Input::from_reader("x", &packed[..]).unwrap();
         let cut = input.in_memory().unwrap();
         assert!(text.starts_with(cut));
+        assert!(input.broken_off().is_some());
     }
 
     #[test]

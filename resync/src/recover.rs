@@ -265,7 +265,9 @@ impl Pass {
             pass.input = index as u32;
             pass.previous = None;
             pass.lanes.begin_input(pass.input);
-            pass.accounts.push(Account::new(input.name()));
+            let mut account = Account::new(input.name());
+            account.broken_off = input.broken_off().map(str::to_owned);
+            pass.accounts.push(account);
             let mut visit = |step: Step<'_>| match step {
                 Step::Stretch(stretch) => {
                     pass.stretch(&stretch);

@@ -73,7 +73,10 @@ mod tests {
         assert_eq!(shown(true, Duration::ZERO, &[30]), Some((30, Some(100))));
         // A live file grows, and suspect frames make for a second look.
         assert_eq!(shown(true, Duration::ZERO, &[130]), Some((100, Some(100))));
-        assert_eq!(shown(true, Duration::ZERO, &[90, 10]), Some((10, Some(100))));
+        assert_eq!(
+            shown(true, Duration::ZERO, &[90, 10]),
+            Some((10, Some(100)))
+        );
     }
 
     #[test]

@@ -44,6 +44,12 @@ fn threads(threads: &[(Run, ThreadNumber)]) -> String {
 pub fn of(account: &Account) -> Vec<String> {
     let name = &account.name;
     let mut lines = Vec::new();
+    if let Some(why) = &account.broken_off {
+        lines.push(format!(
+            "{name}: breaks off after {} bytes ({why}): unknown how many records lost",
+            account.bytes
+        ));
+    }
     for hole in &account.holes {
         let last = hole.from + hole.lost - 1;
         let which = match hole.lost {

@@ -1,6 +1,6 @@
 //! Records in the form that was asked for.
 
-use crate::args::{Form, View};
+use crate::args::{Backtrace, Form, View};
 use crate::failure::Failure;
 use crate::show::json;
 use crate::show::tabular;
@@ -17,6 +17,7 @@ pub struct Printer {
     json: json::Writer,
     tabular: tabular::Writer,
     fold: Option<Fold>,
+    wants_backtraces: bool,
 }
 
 /// Neighbours of one call site.
@@ -40,6 +41,11 @@ impl Printer {
         }
         Ok(Printer {
             form: args.output,
+            wants_backtraces: match args.output {
+                Form::Short | Form::Full => args.backtrace != Backtrace::None,
+                Form::Json => true,
+                Form::Logfmt | Form::Csv | Form::Raw => false,
+            },
             text: text::Writer::new(Look {
                 color,
                 time: args.time,
@@ -60,7 +66,7 @@ impl Printer {
 
     /// Whether backtraces show at all.
     pub fn wants_backtraces(&self) -> bool {
-        matches!(self.form, Form::Short | Form::Full | Form::Json)
+        self.wants_backtraces
     }
 
     /// Appends what stands before all records.

@@ -17,6 +17,7 @@ pub fn run(args: &Dump) -> Result<ExitCode, Failure> {
     let mut damaged = false;
     let inputs = log::inputs(&args.source)?;
     for input in &inputs.opened {
+        damaged |= input.broken_off().is_some();
         let _ = writeln!(output.buffer, "{}:", input.name());
         let mut items = Items::new(input);
         while let Some(item) = items.next()? {

@@ -61,7 +61,14 @@ fn what_is_shown_early_is_what_is_shown_after_all_was_read() {
                 &["--since", "2027-01-15T08:00:00.00003Z", "-o", "csv"],
                 &["--since", "2027-01-15T08:00:00.00018Z", "--time", "utc"],
                 &["--until", "2027-01-15T08:00:00.00003Z", "--time", "utc"],
-                &["--until", "2027-01-15T08:00:00.00018Z", "--level", "warn", "-C", "2"],
+                &[
+                    "--until",
+                    "2027-01-15T08:00:00.00018Z",
+                    "--level",
+                    "warn",
+                    "-C",
+                    "2",
+                ],
                 &["--tail", "7", "--strict", "--fold"],
             ] {
                 let early = shown(words, &[&path]);
@@ -141,7 +148,10 @@ fn what_a_tail_does_not_reach_is_checked_if_asked_for() {
     let done = logdef("view --tail 3 --strict {}", &path);
     assert_eq!(done.status, 3);
     assert_eq!(done.err.matches(" lost of ").count(), 1, "{}", done.err);
-    for words in ["--since 2027-01-15T08:00:00.0119Z", "--until 2027-01-15T08:00:00.0001Z"] {
+    for words in [
+        "--since 2027-01-15T08:00:00.0119Z",
+        "--until 2027-01-15T08:00:00.0001Z",
+    ] {
         let done = logdef(&format!("view --strict {words} {{}}"), &path);
         assert_eq!(done.status, 3, "{words}");
         assert!(done.err.contains("1 record lost"), "{}", done.err);

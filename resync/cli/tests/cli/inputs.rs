@@ -3,6 +3,7 @@
 
 use crate::fixture::*;
 use logdef_wire::Run;
+use std::io::Write;
 
 #[test]
 fn standard_input_is_read_for_a_dash_and_for_nothing() {
@@ -136,4 +137,24 @@ fn names_of_files_cannot_drive_the_terminal() {
     let done = run(command().arg(&path), b"");
     assert_eq!(done.status, 4);
     assert!(!done.err.contains('\x1b'), "{:?}", done.err);
+}
+
+/// A cut where a frame ends looks like a whole log to who decompresses it.
+#[test]
+fn a_compressed_log_that_breaks_off_is_no_clean_log() {
+    let log = example();
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::none());
+    encoder.write_all(&log.bytes[..log.frames[12].end]).unwrap();
+    encoder.flush().unwrap();
+    let files = Files::new();
+    let path = files.put("app.log.gz", &encoder.get_ref().clone());
+    for verb in ["view --strict", "check", "dump --strict", "stats --strict"] {
+        let done = logdef(&format!("{verb} {{}}"), &path);
+        assert_eq!(done.status, 3, "{verb}: {}", done.err);
+        let said = done.out + &done.err;
+        assert!(
+            verb.starts_with("dump") || said.contains("breaks off after"),
+            "{said}"
+        );
+    }
 }

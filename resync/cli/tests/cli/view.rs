@@ -298,7 +298,11 @@ fn what_call_sites_share_is_never_taken_from_another() {
 /// third has lost its own.
 fn at_odds() -> Log {
     let mut log = Log::default();
-    for (number, format) in [(1, Some("accepted %s:%d")), (2, Some("rejected %d:%s")), (3, None)] {
+    for (number, format) in [
+        (1, Some("accepted %s:%d")),
+        (2, Some("rejected %d:%s")),
+        (3, None),
+    ] {
         let run = Run(number);
         let mut part = Log::of(run, number, EPOCH + number * SECOND);
         part.string(run, 0x2000, b"src/net.c");
@@ -319,7 +323,11 @@ fn strings_at_odds_are_told_and_each_run_keeps_its_own() {
         assert!(lines[0].ends_with("accepted alpha:1"), "{}", lines[0]);
         // Its arguments are of other types than its format: that is for all to see.
         assert!(lines[1].contains("rejected "), "{}", lines[1]);
-        assert!(!lines[2].contains("cepted") && !lines[2].contains("jected"), "{}", lines[2]);
+        assert!(
+            !lines[2].contains("cepted") && !lines[2].contains("jected"),
+            "{}",
+            lines[2]
+        );
         assert!(lines[2].contains("alpha"), "{}", lines[2]);
         assert_eq!(lines.len(), 3);
         assert_eq!(done.err.matches(said).count(), 1, "{}", done.err);

@@ -41,6 +41,10 @@ fn file(account: &Account, out: &mut Vec<u8>) {
         }
     }
     records.end();
+    object.text(
+        "broken_off",
+        account.broken_off.as_deref().map(str::as_bytes),
+    );
     object.number("suspect", Some(account.suspect));
     object.number("repeated", Some(account.repeated));
     if let Some((first, last)) = account.times.0 {

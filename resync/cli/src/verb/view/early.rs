@@ -33,6 +33,9 @@ pub fn run(args: &View, inputs: &Inputs, images: &mut LocatedImages) -> Result<O
     let ([input], false) = (&inputs.opened[..], inputs.lacks_some) else {
         return Ok(Outcome::NotBegun);
     };
+    if input.broken_off().is_some() {
+        return Ok(Outcome::NotBegun);
+    }
     // Runs are counted over the whole log, and so is what the exit status stands for.
     let stops = args.head.is_some() || args.tail.is_some();
     if !args.filters.run.is_empty() || args.source.strict && stops {

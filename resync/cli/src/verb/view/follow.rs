@@ -118,9 +118,9 @@ fn poll(
                 )),
                 News::Rotated => log::note(&format!("{name}: rotated, going on with the new file")),
                 News::Truncated => log::note(&format!("{name}: truncated, beginning again")),
-                News::Unreadable { why } => log::note(&format!(
-                    "{name}: cannot be read now ({why}), trying on"
-                )),
+                News::Unreadable { why } => {
+                    log::note(&format!("{name}: cannot be read now ({why}), trying on"))
+                }
             }
         }
     }

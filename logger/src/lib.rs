@@ -25,7 +25,8 @@
 //! # Signals, forks, threads
 //!
 //! A signal handler may log, also while its thread is in the middle of a log
-//! call. A forked child starts a run of its own with its first record. A
+//! call, or jump out of that call. It takes up to 10 KiB of stack, more than an
+//! alternate stack of `SIGSTKSZ` bytes has. A forked child starts a run of its own with its first record. A
 //! thread may end or be killed anywhere; at most the record it was writing is
 //! lost. Calls before [`open`] and after [`close`] are counted, and the count
 //! is written down with the first record after the next open.

@@ -24,7 +24,8 @@
  * Log calls may stand in signal handlers, constructors, destructors, inline
  * functions, templates and lambdas; but not where a language allows no static
  * objects: in constexpr functions, and in C in an `inline` function that is not
- * `static`.
+ * `static`. A handler that logs takes up to 10 KiB of stack, what the kernel puts
+ * there included: more than a sigaltstack of SIGSTKSZ bytes has.
  *
  * In order: levels and filters, log calls, opening and closing, wrappers that
  * have a va_list, and the binary interface, which the macros expand to.

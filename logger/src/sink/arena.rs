@@ -245,3 +245,29 @@ unsafe fn copy(bytes: &[u8], to: *mut u8) {
     }
     piece(last);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sink::chunk;
+    use logdef_wire::frame;
+
+    #[test]
+    fn a_frame_of_any_length_is_stored_and_nothing_beside_it() {
+        for len in (0..70).chain([255, 256, 1000]) {
+            let body: Vec<u8> = (0..len).map(|n| n as u8).collect();
+            let (header, header_len) = frame::header(&body);
+            let one = [&header[..header_len], &body].concat();
+            let two = [&one[..], &one].concat();
+            for frames in [&one, &two] {
+                let mut memory = vec![0; 16 + frames.len() + 16];
+                let room = Room(memory[16..][..frames.len()].as_mut_ptr());
+                // SAFETY: as long as the frames.
+                unsafe { chunk::put(&room, frames) };
+                let (before, rest) = memory.split_at(16);
+                assert_eq!(&rest[..frames.len()], frames, "{len}");
+                assert!(before.iter().chain(&rest[frames.len()..]).all(|b| *b == 0));
+            }
+        }
+    }
+}

@@ -20,6 +20,7 @@
  * is; it takes up to 32 arguments. The arguments are evaluated once when the
  * record is written, and not at all when a filter holds it back. As with any
  * macro, an argument with a bare comma between braces wants parentheses in C.
+ * In C++ a call whose argument throws is none, but a rate limit has counted it.
  *
  * Log calls may stand in signal handlers, constructors, destructors, inline
  * functions, templates and lambdas; but not where a language allows no static

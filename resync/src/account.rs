@@ -3,6 +3,7 @@
 
 use crate::gap::{Damage, Gap, GapKind};
 use crate::scan::Work;
+use crate::sequences::Intervals;
 use logdef_wire::msgpack::DecodeError;
 use logdef_wire::{Run, ThreadNumber};
 
@@ -16,6 +17,8 @@ const HOLES: usize = 1 << 16;
 const LOSSES: usize = 256;
 /// How many gaps between a thread's records are looked at to explain a hole.
 const NEAR: usize = 64;
+/// Stretches of records that turn up later, of one block.
+const FOUND: usize = 256;
 
 /// How many, and how many bytes they take.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -92,6 +95,7 @@ pub struct Account {
     /// Gaps from here on wait for the record behind them.
     open_gaps: usize,
     unexplained: Vec<Hole>,
+    blocks: Vec<Block>,
 }
 
 /// A frame whose record breaks the grammar.
@@ -133,6 +137,15 @@ pub(crate) struct Hole {
     pub(crate) thread: usize,
     pub(crate) from: u64,
     pub(crate) to: u64,
+}
+
+/// Zeros that a thread's sequence jumped across.
+#[derive(Clone, Debug)]
+struct Block {
+    gap: usize,
+    hole: Hole,
+    /// Counts of the hole that turned up behind it.
+    found: Intervals,
 }
 
 /// Records that are missing where no byte is: they were deleted, or never were
@@ -200,6 +213,7 @@ impl Account {
             work: Work::default(),
             open_gaps: 0,
             unexplained: Vec::new(),
+            blocks: Vec::new(),
         }
     }
 
@@ -319,6 +333,11 @@ impl Account {
         };
         match first.or_else(last) {
             Some(at) => {
+                self.blocks.push(Block {
+                    gap: since + at,
+                    hole,
+                    found: Intervals::default(),
+                });
                 let gap = &mut self.gaps[since + at];
                 gap.gap.kind = GapKind::Damage(Damage::LostBlock);
                 gap.lose(hole);
@@ -329,6 +348,33 @@ impl Account {
             }
             None if self.unexplained.len() < HOLES => self.unexplained.push(hole),
             None => {}
+        }
+    }
+
+    /// A thread's records from `first` to `last` stand behind later ones of it.
+    pub(crate) fn add_overtaken(&mut self, thread: usize, first: u64, last: u64) {
+        for block in self.blocks.iter_mut().rev().take(NEAR) {
+            let (from, to) = (first.max(block.hole.from), (last + 1).min(block.hole.to));
+            if block.hole.thread == thread && from < to && block.found.len() < FOUND {
+                block.found.insert_range(from, to);
+            }
+        }
+    }
+
+    /// Zeros that a thread only jumped across because a signal handler logged while
+    /// it took a chunk are the end of the chunk before.
+    fn settle_blocks(&mut self) {
+        for mut block in self.blocks.drain(..) {
+            let gap = &mut self.gaps[block.gap];
+            let is_alone = gap.losses.len() == 1 && !gap.shared;
+            if is_alone && block.found.missing(block.hole.from, block.hole.to) == 0 {
+                gap.gap.kind = GapKind::Padding;
+                gap.losses.clear();
+                let len = gap.gap.len;
+                self.damage.count -= 1;
+                self.damage.bytes -= len;
+                self.padding.add(len);
+            }
         }
     }
 
@@ -344,6 +390,7 @@ impl Account {
     /// Counts what is lost, now that all inputs were seen: what a hole lacks may
     /// stand elsewhere.
     pub(crate) fn settle_losses(&mut self, missing: &mut impl FnMut(usize, u64, u64) -> u64) {
+        self.settle_blocks();
         for gap in &mut self.gaps {
             for hole in &mut gap.losses {
                 gap.lost += missing(hole.thread, hole.from, hole.to);

@@ -236,6 +236,9 @@ struct Last {
     input: u32,
     count: u64,
     gaps: usize,
+    /// The highest count in the input, while no record of it was repeated: what is
+    /// missing below was missed when it was jumped over.
+    highest: u64,
 }
 
 impl Pass {
@@ -507,10 +510,12 @@ impl ThreadState {
         self.records += stretch.records;
         let (lowest, highest) = stretch.times;
         self.times = (self.times.0.min(lowest), self.times.1.max(highest));
+        let mut is_new = true;
         for count in first..=last {
             if !self.seen.insert(count) {
                 self.repeated.insert(count);
                 account.repeated += 1;
+                is_new = false;
             }
             // A log repeats itself rarely.
             if self.seen.extend(count + 1, last + 1) {
@@ -522,21 +527,34 @@ impl ThreadState {
             self.dropped.insert_range(first - dropped, first);
         }
         let gaps = account.gaps_so_far();
+        let mut highest = 0;
         if let Some(before) = self.last
             && before.input == input
-            && before.count + 1 + dropped < first
         {
+            // In a copy of what came before, records are not new.
+            if is_new {
+                highest = before.highest;
+            }
+            if last < highest {
+                account.add_overtaken(thread, first, last);
+            }
             let hole = Hole {
                 thread,
-                from: before.count + 1,
+                from: before.count.max(highest) + 1,
                 to: first - dropped,
             };
-            account.add_hole(hole, before.gaps);
+            if hole.from < hole.to {
+                account.add_hole(hole, before.gaps);
+            }
+        }
+        if is_new {
+            highest = highest.max(last);
         }
         self.last = Some(Last {
             input,
             count: last,
             gaps,
+            highest,
         });
     }
 

@@ -215,6 +215,48 @@ fn zeros_that_a_thread_counts_across_are_a_lost_block() {
 }
 
 #[test]
+fn zeros_before_a_record_that_overtook_others_are_padding() {
+    let mut log = Log::new();
+    log.preamble(Run(7), None);
+    log.data(Run(7), 0, 0, EPOCH, b"x")
+        .zeros(512)
+        .data(Run(7), 0, 5, EPOCH + 9, b"a handler's")
+        .zeros(256)
+        .data(Run(7), 0, 3, EPOCH + 8, b"that of one that it interrupted")
+        .zeros(128)
+        .data(Run(7), 0, 1, EPOCH + 4, b"y");
+    // While one is missing, the zeros may have held it.
+    let recovery = recover(&log);
+    assert_eq!((recovery.is_clean(), recovery.lost()), (false, 2));
+    log.data(Run(7), 0, 2, EPOCH + 5, b"z");
+    log.zeros(64);
+    log.data(Run(7), 0, 4, EPOCH + 6, b"z");
+    log.data(Run(7), 0, 6, EPOCH + 9, b"on it goes");
+    let recovery = recover(&log);
+    let account = &recovery.accounts()[0];
+    assert!(recovery.is_clean() && recovery.lost() == 0);
+    assert_eq!((account.padding.bytes, account.padding.count), (960, 4));
+}
+
+#[test]
+fn zeros_that_a_copy_behind_them_fills_are_a_lost_block() {
+    let mut log = Log::new();
+    for is_copy in [false, true] {
+        log.preamble(Run(7), None);
+        log.data(Run(7), 0, 0, EPOCH, b"x");
+        log.data(Run(7), 1, 0, EPOCH, b"x");
+        match is_copy {
+            false => log.zeros(512),
+            true => log.data(Run(7), 0, 1, EPOCH + 1, b"y"),
+        };
+        log.data(Run(7), 1, 1, EPOCH + 2, b"x");
+        log.data(Run(7), 0, 2, EPOCH + 3, b"z");
+    }
+    let recovery = recover(&log);
+    assert_eq!((recovery.is_clean(), recovery.lost()), (false, 0));
+}
+
+#[test]
 fn zeros_that_nobody_counts_across_are_padding() {
     let log = synth::chunked(Run(7), 3, 100, 2048, 4);
     let recovery = recover(&log);

@@ -40,6 +40,7 @@ struct After {
     torn: u64,
     lost: u64,
     strange: u64,
+    clean: bool,
     runs: usize,
     bytes: u64,
     /// What each sync says of its run: thread numbers and counts.
@@ -80,6 +81,7 @@ impl After {
             torn: 0,
             lost: 0,
             strange: 0,
+            clean: false,
             runs: 0,
             bytes: 0,
             durable: Vec::new(),
@@ -132,6 +134,7 @@ impl After {
         self.runs = runs.len();
         let recovery = Recovery::of(&inputs).unwrap();
         self.lost = recovery.lost();
+        self.clean = recovery.is_clean();
         let accounts = recovery.accounts().iter();
         self.strange = accounts.map(|a| a.malformed + a.suspect).sum();
         self.torn = recovery.accounts().iter().map(|a| a.torn.count).sum();
@@ -232,7 +235,9 @@ fn jumping_out_of_a_handler_costs_the_record_in_flight() {
 fn a_handler_logs_on_a_small_stack_of_its_own() {
     // The kernel's frame of registers, up to 4 KiB, stands there too.
     let size = if cfg!(debug_assertions) { 64 } else { 16 } << 10;
-    After::of("alternate", size, &[]).is_complete(&["work", "handler"]);
+    let after = After::of("alternate", size, &[]);
+    after.is_complete(&["work", "handler"]);
+    assert!(after.clean, "damage, and nothing is missing");
 }
 
 #[test]

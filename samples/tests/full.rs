@@ -1,13 +1,16 @@
-//! Disks that are full or become so. Whatever happens, the
-//! program gets no signal and waits for nothing; what could not be written is
-//! counted, and the count is written down when there is space again. The disks
-//! are mounted for this, which takes rights that not every machine gives.
+//! Disks that are full or become so, and quotas that are used up. Whatever
+//! happens, the program gets no signal and waits for nothing; what could not be
+//! written is counted, and the count is written down when there is space again.
+//! The disks are mounted for this, which takes rights that not every machine
+//! gives.
 
 use logdef_samples::frames::{self, Value};
 use logdef_samples::workshop::Workshop;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
@@ -20,6 +23,11 @@ struct Disk {
 impl Disk {
     /// `None`, and a line that says why, if there can be none.
     fn mount(kind: &str, mib: u64) -> Option<Disk> {
+        Disk::make(kind, mib, &[], "loop")
+    }
+
+    /// With words for `mkfs` and options for `mount`.
+    fn make(kind: &str, mib: u64, words: &[&str], options: &str) -> Option<Disk> {
         let folder = tempfile::tempdir().unwrap();
         let mounted = folder.path().join("disk");
         fs::create_dir(&mounted).unwrap();
@@ -30,15 +38,15 @@ impl Disk {
             let image = folder.path().join("image");
             let file = fs::File::create(&image).unwrap();
             file.set_len(mib << 20).unwrap();
-            let made = quiet(Command::new(format!("mkfs.{kind}")).arg("-q").arg(&image));
-            if !made {
+            let mut make = Command::new(format!("mkfs.{kind}"));
+            if !quiet(make.arg("-q").args(words).arg(&image)) {
                 println!("skipped: {kind}: no mkfs.{kind} that works");
                 return None;
             }
-            mount.args(["-o", "loop"]).arg(&image);
+            mount.args(["-o", options]).arg(&image);
         }
         if !quiet(mount.arg(&mounted)) {
-            println!("skipped: {kind}: it cannot be mounted here");
+            println!("skipped: {kind}: it cannot be mounted here, or not with {options}");
             return None;
         }
         Some(Disk {
@@ -70,6 +78,91 @@ impl Drop for Disk {
     }
 }
 
+/// A folder that may take up only so much of its disk, far less than all.
+enum Quota {
+    /// What belongs to the user [`NOBODY`], wherever it lies.
+    User(Disk),
+    /// What lies there.
+    Subvolume(Disk),
+}
+
+/// A user without rights.
+const NOBODY: u32 = 65_534;
+
+impl Quota {
+    /// `None`, and a line that says why, if there can be none.
+    fn of_user() -> Option<Quota> {
+        let words = ["-O", "quota", "-E", "quotatype=usrquota"];
+        let disk = Disk::make("ext4", 64, &words, "loop,usrquota")?;
+        let quota = Quota::User(disk);
+        fs::create_dir(quota.folder()).unwrap();
+        chown(quota.folder(), Some(NOBODY), Some(NOBODY)).unwrap();
+        if !quota.limit(2) {
+            println!("skipped: ext4: no setquota that works");
+            return None;
+        }
+        Some(quota)
+    }
+
+    /// Likewise.
+    fn of_subvolume() -> Option<Quota> {
+        let quota = Quota::Subvolume(Disk::mount("btrfs", 256)?);
+        let btrfs = |words: &[&str], path| quiet(Command::new("btrfs").args(words).arg(path));
+        if !(btrfs(&["quota", "enable"], quota.disk().mounted.clone())
+            && btrfs(&["subvolume", "create"], quota.folder())
+            && quota.limit(2))
+        {
+            println!("skipped: btrfs: this one has no quotas");
+            return None;
+        }
+        Some(quota)
+    }
+
+    fn disk(&self) -> &Disk {
+        match self {
+            Quota::User(disk) | Quota::Subvolume(disk) => disk,
+        }
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.disk().path("limited")
+    }
+
+    /// Whether so much may be taken from now on.
+    fn limit(&self, mib: u64) -> bool {
+        match self {
+            Quota::User(disk) => {
+                let (nobody, kib) = (NOBODY.to_string(), (mib << 10).to_string());
+                let mut command = Command::new("setquota");
+                command.args(["-u", &nobody, "0", &kib, "0", "0"]);
+                quiet(command.arg(&disk.mounted))
+            }
+            Quota::Subvolume(_) => {
+                let mut command = Command::new("btrfs");
+                command.args(["qgroup", "limit", &format!("{mib}M")]);
+                quiet(command.arg(self.folder()))
+            }
+        }
+    }
+
+    /// The program that logs there, as a user who has no more than the limit:
+    /// root's own quota does not hold. A copy, since not everybody may look into
+    /// a target folder.
+    fn command(&self) -> Command {
+        let program = Workshop::open().built.join("hoarder");
+        let Quota::User(disk) = self else {
+            return Command::new(program);
+        };
+        let copy = disk.path("hoarder");
+        fs::copy(program, &copy).unwrap();
+        let folder = disk.mounted.parent().expect("the temporary folder");
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).unwrap();
+        let mut command = Command::new(copy);
+        command.uid(NOBODY).gid(NOBODY);
+        command
+    }
+}
+
 /// Whether a command succeeds; what it says is thrown away.
 fn quiet(command: &mut Command) -> bool {
     command.stdout(Stdio::null()).stderr(Stdio::null());
@@ -86,10 +179,8 @@ struct Hoarder {
 
 impl Hoarder {
     /// Starts it; what it says of opening its log.
-    fn start(log: &Path, sink: &str, limit: Option<u64>) -> (Hoarder, String) {
-        let mut command = Workshop::open().command("hoarder");
+    fn start(mut command: Command, log: &Path, sink: &str) -> (Hoarder, String) {
         command.arg(log).arg(sink);
-        command.args(limit.map(|limit| limit.to_string()));
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut hoarder = Hoarder {
@@ -103,7 +194,8 @@ impl Hoarder {
     }
 
     fn open(log: &Path, sink: &str) -> Hoarder {
-        let (hoarder, said) = Hoarder::start(log, sink, None);
+        let command = Workshop::open().command("hoarder");
+        let (hoarder, said) = Hoarder::start(command, log, sink);
         assert_eq!(said, "open");
         hoarder
     }
@@ -143,6 +235,30 @@ impl Hoarder {
         panic!("the disk was not full");
     }
 
+    /// Logs until a call has a record again, and some more. All calls are to have
+    /// theirs or to be counted, with the reason that there was.
+    fn log_to_the_end(mut self, log: &Path, why: &str) {
+        // It tries again after a second.
+        for _ in 0..40 {
+            std::thread::sleep(std::time::Duration::from_millis(300));
+            self.log(1);
+            if read(log).0.contains(&(self.calls - 1)) {
+                break;
+            }
+        }
+        self.log(1_000);
+        let made = self.end();
+        let (calls, dropped) = read(log);
+        assert!(calls.contains(&(made - 1)), "no space came back");
+        assert!(dropped > 0);
+        assert_eq!(calls.len() as u64 + dropped, made);
+        let notes = notes(log);
+        let [note] = &notes[..] else {
+            panic!("not one note: {notes:?}");
+        };
+        assert!(note.starts_with(why), "{note}");
+    }
+
     /// Lets it end, which it must do by itself.
     fn end(mut self) -> u64 {
         drop(self.to.take());
@@ -165,6 +281,15 @@ fn read(log: &Path) -> (BTreeSet<u64>, u64) {
     (calls, dropped)
 }
 
+/// What the log says of space that returned.
+fn notes(log: &Path) -> Vec<String> {
+    let scanned = frames::scan(&fs::read(log).unwrap());
+    let notes = (scanned.iter()).filter(|frame| frame.tag == 6 && frame.int(1) == Some(6));
+    notes
+        .map(|note| String::from_utf8_lossy(note.raw(3).unwrap()).into_owned())
+        .collect()
+}
+
 /// On two kinds of disk, three in the slow suite, with the sink that it gets
 /// by itself and the other.
 fn on_disks(test: impl Fn(&str, &Disk, &str)) {
@@ -182,27 +307,14 @@ fn on_disks(test: impl Fn(&str, &Disk, &str)) {
 
 #[test]
 fn a_disk_that_fills_up_costs_the_calls_that_find_no_room_and_they_are_counted() {
-    on_disks(|kind, disk, sink| {
+    on_disks(|_, disk, sink| {
         let log = disk.path("log");
         let mut hoarder = Hoarder::open(&log, sink);
         hoarder.log(1_000);
         let ballast = disk.fill();
         hoarder.log_until_full(&log);
         fs::remove_file(ballast).unwrap();
-        // It tries again after a second.
-        for _ in 0..40 {
-            std::thread::sleep(std::time::Duration::from_millis(300));
-            hoarder.log(1);
-            if read(&log).0.contains(&(hoarder.calls - 1)) {
-                break;
-            }
-        }
-        hoarder.log(1_000);
-        let made = hoarder.end();
-        let (calls, dropped) = read(&log);
-        assert!(calls.contains(&(made - 1)), "{kind}: no space came back");
-        assert!(dropped > 0);
-        assert_eq!(calls.len() as u64 + dropped, made, "{kind}, {sink}");
+        hoarder.log_to_the_end(&log, "no space left on device ");
     });
 }
 
@@ -210,7 +322,8 @@ fn a_disk_that_fills_up_costs_the_calls_that_find_no_room_and_they_are_counted()
 fn a_disk_that_is_full_is_an_error_or_drops_everything() {
     on_disks(|kind, disk, sink| {
         disk.fill();
-        let (mut hoarder, said) = Hoarder::start(&disk.path("log"), sink, None);
+        let command = Workshop::open().command("hoarder");
+        let (mut hoarder, said) = Hoarder::start(command, &disk.path("log"), sink);
         if said == "open" {
             hoarder.log_until_full(&disk.path("log"));
             hoarder.end();
@@ -218,6 +331,25 @@ fn a_disk_that_is_full_is_an_error_or_drops_everything() {
             assert!(said.contains("No space"), "{kind}: {said}");
         }
     });
+}
+
+fn check_quota(quota: &Quota, sink: &str) {
+    let log = quota.folder().join("log");
+    let (mut hoarder, said) = Hoarder::start(quota.command(), &log, sink);
+    assert_eq!(said, "open");
+    hoarder.log_until_full(&log);
+    assert!(quota.limit(40));
+    hoarder.log_to_the_end(&log, "disk quota exceeded ");
+}
+
+#[test]
+fn a_quota_that_is_used_up_costs_the_calls_beyond_it_and_they_are_counted() {
+    for sink in ["auto", "append"] {
+        let quotas = [Quota::of_user(), Quota::of_subvolume()];
+        for quota in quotas.iter().flatten() {
+            check_quota(quota, sink);
+        }
+    }
 }
 
 #[test]

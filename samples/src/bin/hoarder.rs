@@ -1,7 +1,7 @@
 //! Logs on a disk that fills up, at the word of whoever started it.
 //!
 //! ```text
-//! hoarder LOG SINK [FILE_SIZE_LIMIT]
+//! hoarder LOG SINK
 //! ```
 //!
 //! Each line of its input is a number of calls to make, or `sync`; each is
@@ -16,20 +16,10 @@ use std::time::{Duration, Instant};
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let [log, sink, limit @ ..] = &args[..] else {
-        eprintln!("usage: hoarder LOG SINK [FILE_SIZE_LIMIT]");
+    let [log, sink] = &args[..] else {
+        eprintln!("usage: hoarder LOG SINK");
         return ExitCode::from(2);
     };
-    // Writing past the limit would raise SIGXFSZ.
-    if let [limit] = limit {
-        let limit = limit.parse().expect("a size");
-        let limit = libc::rlimit {
-            rlim_cur: limit,
-            rlim_max: limit,
-        };
-        // SAFETY: the limit is valid for reads.
-        unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &limit) };
-    }
     let sink = match &**sink {
         "mapped" => Sink::Mapped,
         "append" => Sink::Append,

@@ -551,7 +551,6 @@ impl Mapped {
             }
             match synced {
                 Ok(()) if is_old && !wanted => file.leave(file_use),
-                Ok(()) => {}
                 Err(errno) if !file.is_given_up() => {
                     // The kernel tells of a failed write once, and forgets it: a
                     // later sync of this file would promise what is not true.
@@ -561,8 +560,12 @@ impl Mapped {
                         file.leave(file_use);
                     }
                 }
-                // Told before.
-                Err(_) => {}
+                // Told before, and told until a record has found another file.
+                told if file.is_given_up() && !is_old => {
+                    let why = told.err().or_else(|| process().trouble.why_suspect());
+                    result = result.and(Err(why.unwrap_or(Errno(libc::ESTALE))));
+                }
+                _ => {}
             }
         }
         result

@@ -1,5 +1,5 @@
-//! Disks that are full or become so, and quotas that are used up. Whatever
-//! happens, the program gets no signal and waits for nothing; what could not be
+//! Disks that are full or become so, quotas that are used up, and a disk that turns
+//! read-only. Whatever happens, the program gets no signal and waits for nothing; what could not be
 //! written is counted, and the count is written down when there is space again.
 //! The disks are mounted for this, which takes rights that not every machine
 //! gives.
@@ -8,7 +8,7 @@ use logdef_samples::frames::{self, Value};
 use logdef_samples::workshop::Workshop;
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -57,6 +57,22 @@ impl Disk {
 
     fn path(&self, name: &str) -> PathBuf {
         self.mounted.join(name)
+    }
+
+    /// Has ext4 find an error, upon which it takes no more writes, whoever has
+    /// files open (`mount -o remount,ro` is refused then). Whether it did.
+    fn turn_read_only(&self) -> bool {
+        let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
+        let mounted = self.mounted.to_str().unwrap();
+        let mut lines = mounts.lines().map(|line| line.split(' '));
+        let device = lines.find_map(|mut words| {
+            let device = words.next()?.strip_prefix("/dev/")?;
+            (words.next()? == mounted).then_some(device)
+        });
+        let trigger = format!("/sys/fs/ext4/{}/trigger_fs_error", device.unwrap());
+        fs::write(trigger, "a test").is_ok()
+            && fs::File::create(self.path("another"))
+                .is_err_and(|error| error.kind() == ErrorKind::ReadOnlyFilesystem)
     }
 
     /// Takes all space but some.
@@ -349,6 +365,61 @@ fn a_quota_that_is_used_up_costs_the_calls_beyond_it_and_they_are_counted() {
         for quota in quotas.iter().flatten() {
             check_quota(quota, sink);
         }
+    }
+}
+
+#[test]
+fn a_disk_that_turns_read_only_costs_the_calls_after_it_and_a_sync_says_so() {
+    for sink in ["auto", "append"] {
+        let Some(disk) = Disk::make("ext4", 24, &[], "loop,errors=remount-ro") else {
+            return;
+        };
+        let log = disk.path("log");
+        let mut hoarder = Hoarder::open(&log, sink);
+        hoarder.log(1_000);
+        assert_eq!(hoarder.tell("sync"), "synced");
+        if !disk.turn_read_only() {
+            println!("skipped: this ext4 does not turn read-only when it is told to");
+            return;
+        }
+        let is_error = |said: String| {
+            assert!(said.starts_with("Read-only file system"), "{sink}: {said}");
+        };
+        // More than fits into pages that were ready.
+        hoarder.log(20_000);
+        is_error(hoarder.tell("sync"));
+        hoarder.log(20_000);
+        is_error(hoarder.tell("sync"));
+
+        // Those pages still were written to, in memory.
+        let written = read(&log);
+        let first = written.0.len() as u64;
+        match sink {
+            "auto" => assert!((2_000..21_000).contains(&first), "{first}"),
+            _ => assert_eq!(first, 1_000),
+        }
+        assert_eq!(written, ((0..first).collect(), 0));
+        let unwritten = hoarder.calls - first;
+        assert_eq!(hoarder.tell("unwritten"), unwritten.to_string());
+
+        // A log in files goes on where its folder is now.
+        if sink == "auto" {
+            let mut mount = Command::new("mount");
+            mount.args(["-t", "tmpfs", "tmpfs"]).arg(&disk.mounted);
+            assert!(quiet(&mut mount));
+            std::thread::sleep(std::time::Duration::from_millis(1_100));
+            hoarder.log(10);
+            assert_eq!(hoarder.tell("sync"), "synced");
+            let calls = (first + unwritten..hoarder.calls).collect();
+            assert_eq!(read(&log), (calls, unwritten));
+            let notes = notes(&log);
+            let [note] = &notes[..] else {
+                panic!("not one note: {notes:?}");
+            };
+            assert!(note.starts_with("read-only file system "), "{note}");
+            quiet(Command::new("umount").arg("--lazy").arg(&disk.mounted));
+        }
+        hoarder.end();
     }
 }
 

@@ -4,10 +4,10 @@
 //! hoarder LOG SINK
 //! ```
 //!
-//! Each line of its input is a number of calls to make, or `sync`; each is
-//! answered by a line: how many calls there were until now and how long the
-//! longest took, in milliseconds, or what the sync said. SINK is `auto`,
-//! `mapped` or `append`.
+//! Each line of its input is a number of calls to make, `sync` or `unwritten`; each
+//! is answered by a line: how many calls there were until now and how long the
+//! longest took, in milliseconds; what the sync said; how many of the last calls
+//! could not be written. SINK is `auto`, `mapped` or `append`.
 
 use logdef::{Sink, logdef};
 use std::io::BufRead;
@@ -39,6 +39,10 @@ fn main() -> ExitCode {
                 "{}",
                 said.map_or_else(|e| e.to_string(), |()| "synced".into())
             );
+            continue;
+        }
+        if line == "unwritten" {
+            println!("{}", logdef::unwritten());
             continue;
         }
         let more: u64 = line.parse().expect("a number of calls");

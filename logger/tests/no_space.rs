@@ -9,6 +9,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 mod common;
+#[path = "common/seccomp.rs"]
+mod seccomp;
 #[path = "common/tmpfs.rs"]
 mod tmpfs;
 
@@ -101,6 +103,22 @@ fn dropped_records_are_counted_and_space_that_returns_is_noted() {
             |before| assert_eq!(limit_files(before), 1 << 20),
         );
     }
+    // Files get no more blocks from one thread, and then some from another.
+    let (give, wanted) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        let path = &path;
+        scope.spawn(move || {
+            check(
+                Sink::Mapped,
+                path,
+                "disk quota exceeded (errno 122) for ",
+                || seccomp::fail(&[libc::SYS_fallocate], libc::EDQUOT),
+                |()| give.send(()).unwrap(),
+            )
+        });
+        wanted.recv().unwrap();
+        logdef::reserve(1 << 20).unwrap();
+    });
     let Some(small) = tmpfs::mount(directory.path(), 2) else {
         return;
     };

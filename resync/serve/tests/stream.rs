@@ -81,10 +81,12 @@ fn a_process_that_writes() {
     };
     let source = StreamSource::bind(&arguments[0], settings).unwrap();
     println!("\nserving");
-    while source.retrievers() == 0 {
+    let count: i64 = arguments[1].parse().unwrap();
+    // To write nothing is to wait for the signal: who asks whether the place is taken
+    // is a retriever too, for an instant.
+    while source.retrievers() == 0 || count == 0 {
         std::thread::sleep(Duration::from_millis(1));
     }
-    let count: i64 = arguments[1].parse().unwrap();
     if arguments.len() > 2 {
         logdef::open("/dev/null").unwrap();
         LogStream::install(logdef::Level::TRACE, source);

@@ -29,7 +29,8 @@ fn of(data: &Data<'_>) -> (Kind, Vec<u64>, Option<u64>) {
 fn spans_and_counters_are_marked_as_such() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("log");
-    logdef::open(&path).unwrap();
+    let options = logdef::options().sink(logdef::Sink::Mapped);
+    options.open(&path).unwrap();
 
     logdef_begin!(Info, "load %d", 1);
     logdef_counter!(Debug, "depth %d", 2);

@@ -4,7 +4,8 @@
 
 use core::ffi::{c_char, c_int, c_void};
 use core::mem::MaybeUninit;
-use core::slice;
+use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use core::{ptr, slice};
 
 /// One program header, as the loader mapped it.
 pub(crate) type ProgramHeader = libc::Elf64_Phdr;
@@ -146,34 +147,76 @@ impl Object {
     /// Newer glibc answers with one segment only where the kernel left a hole
     /// between two of them: whether there is one hangs on how the linker came to
     /// round the addresses.
+    #[inline]
     fn in_one_piece(self) -> Object {
-        let headers = main_program_headers();
-        let mut whole = self;
-        (whole.start, whole.end) = extent(headers, self.load_bias);
-        if !(whole.start..whole.end).contains(&self.start) {
+        let (headers, start, end) = MAIN_PROGRAM.at(self.load_bias);
+        if !(start..end).contains(&self.start) {
             return self;
         }
-        whole.program_headers = Some(headers);
-        whole
+        Object {
+            start,
+            end,
+            program_headers: Some(headers),
+            ..self
+        }
     }
 }
 
-/// The program headers of the main program, as the kernel tells every program.
-/// Reads memory only, so a handler may ask.
-fn main_program_headers() -> &'static [ProgramHeader] {
-    // SAFETY: has no preconditions.
-    let auxiliary = |kind| unsafe { libc::getauxval(kind) as usize };
-    let headers = auxiliary(libc::AT_PHDR);
-    if headers == 0 {
-        return &[];
+/// What the kernel tells every program of itself. It stays as it is, and is kept:
+/// to ask each time would cost more than all the rest of a look-up. Reads memory
+/// only, so a handler may ask.
+struct MainProgram {
+    headers: AtomicPtr<ProgramHeader>,
+    count: AtomicUsize,
+    start: AtomicUsize,
+    /// Stored last; 0 until then. Whoever asks meanwhile stores the same.
+    end: AtomicUsize,
+}
+
+static MAIN_PROGRAM: MainProgram = MainProgram {
+    headers: AtomicPtr::new(ptr::null_mut()),
+    count: AtomicUsize::new(0),
+    start: AtomicUsize::new(0),
+    end: AtomicUsize::new(0),
+};
+
+impl MainProgram {
+    /// The program headers, the first address and one past the last.
+    #[inline]
+    fn at(&self, load_bias: usize) -> (&'static [ProgramHeader], usize, usize) {
+        let end = match self.end.load(Ordering::Acquire) {
+            0 => self.ask(load_bias),
+            end => end,
+        };
+        let headers = self.headers.load(Ordering::Relaxed);
+        let headers = if headers.is_null() {
+            &[]
+        } else {
+            // SAFETY: the kernel's own word for where the headers are mapped and how
+            // many there are; nobody unmaps the main program.
+            unsafe { slice::from_raw_parts(headers, self.count.load(Ordering::Relaxed)) }
+        };
+        (headers, self.start.load(Ordering::Relaxed), end)
     }
-    // SAFETY: the kernel's own word for where the headers are mapped and how
-    // many there are; nobody unmaps the main program.
-    unsafe {
-        slice::from_raw_parts(
-            core::ptr::with_exposed_provenance(headers),
-            auxiliary(libc::AT_PHNUM),
-        )
+
+    #[cold]
+    #[inline(never)]
+    fn ask(&self, load_bias: usize) -> usize {
+        // SAFETY: has no preconditions.
+        let auxiliary = |kind| unsafe { libc::getauxval(kind) as usize };
+        let headers: *mut ProgramHeader =
+            ptr::with_exposed_provenance_mut(auxiliary(libc::AT_PHDR));
+        let count = auxiliary(libc::AT_PHNUM);
+        if headers.is_null() {
+            return 0;
+        }
+        // SAFETY: as in `at`.
+        let (start, end) = extent(unsafe { slice::from_raw_parts(headers, count) }, load_bias);
+        self.headers.store(headers, Ordering::Relaxed);
+        self.count.store(count, Ordering::Relaxed);
+        self.start.store(start, Ordering::Relaxed);
+        self.end.store(end, Ordering::Release);
+        end
     }
 }
 

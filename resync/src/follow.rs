@@ -60,7 +60,7 @@ pub enum News {
 ///
 /// let mut follow = Follow::new("/var/log/app.log".as_ref())?;
 /// loop {
-///     for news in follow.poll()? {
+///     for news in follow.poll() {
 ///         if let News::Frame { offset, bytes, .. } = news {
 ///             println!("{} bytes at {offset}", bytes.len());
 ///         }
@@ -117,37 +117,30 @@ impl Follow {
     }
 
     /// Leaves out what the file holds by now.
-    pub fn skip_to_end(&mut self) -> Result<(), Error> {
-        self.poll().map(drop)
+    pub fn skip_to_end(&mut self) {
+        self.poll();
     }
 
     /// What happened since the last call, in the order of the file but for what
-    /// was pending.
-    ///
-    /// # Errors
-    ///
-    /// None: what goes wrong with the file is news, and may pass.
-    pub fn poll(&mut self) -> Result<Vec<News>, Error> {
+    /// was pending. What goes wrong with the file is news too, and may pass.
+    pub fn poll(&mut self) -> Vec<News> {
         let mut news = Vec::new();
-        let trouble = match self.advance(&mut news) {
-            Ok(()) => Trouble::default(),
-            Err(error) => Trouble {
-                why: error.cause().to_string(),
-                met: 1,
-            },
+        let Err(error) = self.advance(&mut news) else {
+            self.trouble = Trouble::default();
+            return news;
         };
-        if trouble.met > 0 && trouble.why == self.trouble.why {
-            self.trouble.met = self.trouble.met.saturating_add(1);
-        } else {
-            self.trouble = trouble;
+        let why = error.cause().to_string();
+        if self.trouble.why != why {
+            self.trouble = Trouble { why, met: 0 };
         }
+        self.trouble.met = self.trouble.met.saturating_add(1);
         // While a file is being replaced, its name may stand for nothing.
         if self.trouble.met == PATIENCE {
             news.push(News::Unreadable {
                 why: self.trouble.why.clone(),
             });
         }
-        Ok(news)
+        news
     }
 
     fn advance(&mut self, news: &mut Vec<News>) -> Result<(), Error> {
@@ -405,7 +398,7 @@ mod tests {
             Medium(bytes, broken.clone()),
             len,
         ));
-        let news: Vec<_> = (0..10).flat_map(|_| follow.poll().unwrap()).collect();
+        let news: Vec<_> = (0..10).flat_map(|_| follow.poll()).collect();
         let frames = news.iter().filter_map(|news| match news {
             News::Frame { offset, .. } => Some(*offset),
             _ => None,

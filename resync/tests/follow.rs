@@ -25,7 +25,7 @@ fn an_appended_log_is_followed_byte_by_byte() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("app.log");
     let mut follow = Follow::new(&path).unwrap();
-    assert_eq!(follow.poll().unwrap(), []);
+    assert_eq!(follow.poll(), []);
     let mut file = OpenOptions::new()
         .create(true)
         .append(true)
@@ -34,7 +34,7 @@ fn an_appended_log_is_followed_byte_by_byte() {
     let mut seen = Vec::new();
     for (at, byte) in log.bytes.iter().enumerate() {
         file.write_all(&[*byte]).unwrap();
-        let news = frames(follow.poll().unwrap());
+        let news = frames(follow.poll());
         let ended = log.frames.iter().filter(|frame| frame.end == at + 1);
         assert!(
             news.iter()
@@ -74,14 +74,14 @@ fn a_mapped_log_is_followed_through_its_holes() {
         let bytes = &log.bytes[frame.clone()];
         let at = frame.start as u64;
         file.write_all_at(&bytes[6..10], at + 6).unwrap();
-        seen.extend(frames(follow.poll().unwrap()));
+        seen.extend(frames(follow.poll()));
         assert!(!seen.contains(&at));
         file.write_all_at(&bytes[1..], at + 1).unwrap();
-        seen.extend(frames(follow.poll().unwrap()));
+        seen.extend(frames(follow.poll()));
         assert!(!seen.contains(&at));
         file.write_all_at(&bytes[..1], at).unwrap();
         written.insert(at);
-        let news = frames(follow.poll().unwrap());
+        let news = frames(follow.poll());
         assert!(
             news.iter().all(|at| !seen.contains(at)),
             "nothing is given twice"
@@ -90,7 +90,7 @@ fn a_mapped_log_is_followed_through_its_holes() {
         assert!(seen.is_subset(&written));
     }
     for _ in 0..3 {
-        seen.extend(frames(follow.poll().unwrap()));
+        seen.extend(frames(follow.poll()));
     }
     assert_eq!(seen, written);
 }
@@ -105,13 +105,13 @@ fn rotation_is_noticed_after_the_old_file_was_read() {
     let path = directory.path().join("app.log");
     fs::write(&path, &old.bytes[..old.frames[3].end]).unwrap();
     let mut follow = Follow::new(&path).unwrap();
-    assert_eq!(frames(follow.poll().unwrap()).len(), 4);
+    assert_eq!(frames(follow.poll()).len(), 4);
     // The writer adds to the old file, renames it and begins a new one.
     fs::write(&path, &old.bytes).unwrap();
     fs::rename(&path, directory.path().join("app.log.1")).unwrap();
-    assert_eq!(frames(follow.poll().unwrap()).len(), old.frames.len() - 4);
+    assert_eq!(frames(follow.poll()).len(), old.frames.len() - 4);
     fs::write(&path, &new.bytes).unwrap();
-    let news = follow.poll().unwrap();
+    let news = follow.poll();
     assert_eq!(news[0], News::Rotated);
     assert_eq!(news.len(), 1 + new.frames.len());
     assert!(matches!(
@@ -134,10 +134,10 @@ fn damage_is_told_only_when_it_stays() {
     let path = directory.path().join("app.log");
     fs::write(&path, &bytes).unwrap();
     let mut follow = Follow::new(&path).unwrap();
-    assert_eq!(frames(follow.poll().unwrap()).len(), log.frames.len() - 1);
+    assert_eq!(frames(follow.poll()).len(), log.frames.len() - 1);
     let mut told = Vec::new();
     for _ in 0..6 {
-        told.extend(follow.poll().unwrap());
+        told.extend(follow.poll());
     }
     let [News::Damage { gap, .. }] = &told[..] else {
         panic!("{told:?}");
@@ -152,21 +152,21 @@ fn a_file_that_was_emptied_is_read_anew_even_if_it_is_longer_by_now() {
     let old = synth::appended(Run(7), 1, 4, 4);
     fs::write(&path, &old.bytes).unwrap();
     let mut follow = Follow::new(&path).unwrap();
-    assert_eq!(frames(follow.poll().unwrap()).len(), old.frames.len());
+    assert_eq!(frames(follow.poll()).len(), old.frames.len());
     // As `copytruncate` and `cp new.log app.log` do it: the same file, other bytes.
     for (run, records) in [(8, 2), (9, 40)] {
         let new = synth::appended(Run(run), 1, records, run);
         fs::write(&path, &new.bytes).unwrap();
-        let mut news = follow.poll().unwrap();
+        let mut news = follow.poll();
         assert_eq!(news.remove(0), News::Truncated);
         assert_eq!(frames(news).len(), new.frames.len());
     }
-    assert_eq!(follow.poll().unwrap(), []);
+    assert_eq!(follow.poll(), []);
 }
 
 /// All that is new within a few looks.
 fn soon(follow: &mut Follow) -> Vec<News> {
-    (0..10).flat_map(|_| follow.poll().unwrap()).collect()
+    (0..10).flat_map(|_| follow.poll()).collect()
 }
 
 #[test]

@@ -38,7 +38,7 @@ pub fn run(args: &View) -> Result<ExitCode, Failure> {
     let mut files = 0;
     let mut tables = Tables::new(logdef_resync::Options::default().memory);
     let mut images = log::images(&args.images);
-    let mut arrived = poll(&mut logs, &mut files, &mut tables)?;
+    let mut arrived = poll(&mut logs, &mut files, &mut tables);
     let mut viewer = Viewer::new(args, Filter::new(&args.filters, &tables)?)?;
     if args.head.is_none() {
         viewer.begin_tail(args.tail.unwrap_or(BEFORE));
@@ -60,7 +60,7 @@ pub fn run(args: &View) -> Result<ExitCode, Failure> {
         }
         drop(resolver);
         std::thread::sleep(PAUSE);
-        arrived = poll(&mut logs, &mut files, &mut tables)?;
+        arrived = poll(&mut logs, &mut files, &mut tables);
     }
 }
 
@@ -87,14 +87,10 @@ fn open(words: &[PathBuf]) -> Result<Vec<Followed>, Failure> {
 }
 
 /// What is new in all logs, by time; logdefs go to the tables.
-fn poll(
-    logs: &mut [Followed],
-    files: &mut u32,
-    tables: &mut Tables,
-) -> Result<Vec<Arrived>, Failure> {
+fn poll(logs: &mut [Followed], files: &mut u32, tables: &mut Tables) -> Vec<Arrived> {
     let mut arrived = Vec::new();
     for log in logs {
-        for news in log.follow.poll()? {
+        for news in log.follow.poll() {
             let name = log.path.display();
             match news {
                 News::Frame {
@@ -125,7 +121,7 @@ fn poll(
         }
     }
     arrived.sort_by_key(|record| record.time);
-    Ok(arrived)
+    arrived
 }
 
 fn record(place: Place, bytes: &[u8], tables: &mut Tables) -> Option<Arrived> {

@@ -108,6 +108,6 @@ pub use tables::{
     BacktraceEntry, Conflict, Image, ModuleEntry, Place, Provenance, RunInfo, StringId,
     StringLookup, Tables, Thread,
 };
-pub use unmask::decode;
+pub use unmask::{decode, unmasked};
 
 pub use logdef_wire::record::Glance;

@@ -625,7 +625,7 @@ impl<'i> OpenLane<'i> {
                     if !options.all_frames && tag != Tag::DATA && tag != Tag::MASKED {
                         continue;
                     }
-                    let Some(body) = unmask::body(frame.body, &mut self.scratch) else {
+                    let Some(body) = unmask::unmasked(frame.body, &mut self.scratch) else {
                         if let Some(promise) = &mut self.promise {
                             promise.broken = true;
                             self.ended = true;

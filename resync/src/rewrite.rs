@@ -76,7 +76,7 @@ pub fn recover(
             let Item::Frame(frame) = item else {
                 continue;
             };
-            let body = unmask::body(frame.body, &mut scratch).unwrap_or(frame.body);
+            let body = unmask::unmasked(frame.body, &mut scratch).unwrap_or(frame.body);
             if is_suspect(recovery, index as u32, &frame, body) {
                 output.written.left_out += 1;
                 continue;

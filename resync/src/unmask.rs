@@ -29,9 +29,10 @@ pub fn decode<'b>(body: &'b [u8], scratch: &'b mut Vec<u8>) -> Result<Record<'b>
     }
 }
 
-/// The body to decode: the frame's own, or the one inside a masked record.
+/// The body to decode: the frame's own, or the one inside a masked record, written
+/// into `scratch`. `None` if that is malformed.
 #[inline]
-pub(crate) fn body<'b>(body: &'b [u8], scratch: &'b mut Vec<u8>) -> Option<&'b [u8]> {
+pub fn unmasked<'b>(body: &'b [u8], scratch: &'b mut Vec<u8>) -> Option<&'b [u8]> {
     if body.first() != Some(&Tag::MASKED.0) {
         return Some(body);
     }
@@ -72,9 +73,9 @@ mod tests {
         let once = masked(encoder.written());
         let mut scratch = Vec::new();
         assert_eq!(decode(&once, &mut scratch), Ok(Record::Note(note)));
-        assert_eq!(body(&once, &mut Vec::new()), Some(encoder.written()));
+        assert_eq!(unmasked(&once, &mut Vec::new()), Some(encoder.written()));
         let twice = masked(&once);
         assert!(decode(&twice, &mut scratch).is_err());
-        assert_eq!(body(&twice, &mut scratch), None);
+        assert_eq!(unmasked(&twice, &mut scratch), None);
     }
 }

@@ -6,7 +6,7 @@ use crate::choose::viewer::Viewer;
 use crate::failure::Failure;
 use crate::log;
 use crate::paths;
-use logdef_resync::{Follow, Glance, News, Place, Resolver, Tables};
+use logdef_resync::{Follow, Glance, News, Place, Resolver, Tables, unmasked};
 use logdef_wire::{Record, frame};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -125,7 +125,8 @@ fn poll(logs: &mut [Followed], files: &mut u32, tables: &mut Tables) -> Vec<Arri
 }
 
 fn record(place: Place, bytes: &[u8], tables: &mut Tables) -> Option<Arrived> {
-    let body = unmasked(frame::decode(bytes).ok()?.body)?;
+    let mut scratch = Vec::new();
+    let body = unmasked(frame::decode(bytes).ok()?.body, &mut scratch)?.to_vec();
     let record = Record::decode(&body).ok()?;
     tables.add(&record, place);
     let time = match record {
@@ -134,13 +135,4 @@ fn record(place: Place, bytes: &[u8], tables: &mut Tables) -> Option<Arrived> {
         _ => return None,
     };
     Some(Arrived { place, time, body })
-}
-
-fn unmasked(body: &[u8]) -> Option<Vec<u8>> {
-    let Ok(Record::Masked(masked)) = Record::decode(body) else {
-        return Some(body.to_vec());
-    };
-    let mut inner = vec![0; masked.body.map_or(0, <[u8]>::len)];
-    let inner = masked.unmask(&mut inner)?;
-    (!inner.is_empty()).then(|| inner.to_vec())
 }

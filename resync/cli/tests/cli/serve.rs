@@ -86,7 +86,7 @@ fn the_jq_examples_print_what_the_page_says() {
     }
     let service = Service::start(tempfile::tempdir().unwrap(), &[]);
     let run = |script: &str| service.run(script);
-    let page = include_str!("../../../serve/QUERIES.md");
+    let page = include_str!("../../../fuchsia/serve/QUERIES.md");
     let with_jq = &page[page.find("## With jq").unwrap()..];
     let blocks = blocks(with_jq);
     let [(_, setup), examples @ ..] = &blocks[..] else {
@@ -108,8 +108,8 @@ fn the_jq_examples_print_what_the_page_says() {
 fn records_and_queries_and_packets_can_be_tried_as_the_pages_say() {
     let service = Service::start(tempfile::tempdir().unwrap(), &[]);
     for page in [
-        include_str!("../../../serve/RECORDS.md"),
-        include_str!("../../../serve/LEGACY.md"),
+        include_str!("../../../fuchsia/serve/RECORDS.md"),
+        include_str!("../../../fuchsia/serve/LEGACY.md"),
     ] {
         let tried = &page[page.find("## Try it").unwrap()..];
         let (language, script) = blocks(tried)[0];

@@ -4,9 +4,9 @@
 //! one is read to its end and the new one from its start. Nothing that happens to
 //! the file ends this: what cannot be read is told, and tried again.
 
-use crate::gap::{Gap, GapKind};
-use crate::input::{Error, Input};
-use crate::item::{Item, Items};
+use crate::read::gap::{Gap, GapKind};
+use crate::read::input::{Error, Input};
+use crate::read::item::{Item, Items};
 use logdef_wire::frame;
 use std::collections::BTreeMap;
 use std::io;
@@ -332,7 +332,7 @@ impl Follow {
                     gap: Gap {
                         offset: start,
                         len: pending.end - start,
-                        kind: GapKind::Damage(crate::gap::Damage::NoHeader),
+                        kind: GapKind::Damage(crate::read::gap::Damage::NoHeader),
                     },
                 });
             }
@@ -343,8 +343,8 @@ impl Follow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gap::Damage;
-    use crate::input::Source;
+    use crate::read::gap::Damage;
+    use crate::read::input::Source;
     use logdef_wire::record::{Data, Preamble};
     use logdef_wire::{Record, Run};
     use std::ops::Range;

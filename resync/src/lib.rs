@@ -63,51 +63,40 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod account;
-mod ahead;
-mod crc;
-pub mod export;
-mod follow;
-mod framing;
-mod gap;
-mod images;
-pub mod import;
-mod input;
-mod item;
-mod lane;
-mod merge;
-mod recover;
+// The stages, each of which uses only those before it: tests/stages.rs reads the imports.
+mod read;
 pub mod render;
-mod resolve;
-pub mod rewrite;
-mod scan;
-mod sequences;
-mod spans;
-pub mod split;
-mod survey;
-mod suspect;
-mod tables;
-mod unmask;
-mod walk;
-mod window;
 
-pub use account::{Account, GapReport, HoleReport, Malformed, Tally, ThreadReport, Times};
-pub use ahead::{Ahead, Batch};
+mod recover;
+
+mod merge;
+
+mod resolve;
+
+pub mod export;
+pub mod import;
+
+mod follow;
+pub mod rewrite;
+
 pub use follow::{Follow, News};
-pub use gap::{Damage, Gap, GapKind, Torn};
-pub use images::{Function, Images, LocatedImages, NoImages};
-pub use input::{Error, Input, Source};
-pub use item::{FrameItem, Item, Items};
+pub use merge::ahead::{Ahead, Batch};
 pub use merge::{Event, Given, Merge, MergeOptions, MergedFrame};
-pub use recover::{Options, Recovery};
-pub use resolve::{Resolved, Resolver, StackEntry, Text, push_value};
-pub use scan::Work;
-pub use spans::{OpenSpan, Spans, span_id};
-pub use survey::Survey;
-pub use tables::{
+pub use read::gap::{Damage, Gap, GapKind, Torn};
+pub use read::input::{Error, Input, Source};
+pub use read::item::{FrameItem, Item, Items};
+pub use read::scan::Work;
+pub use read::split;
+pub use read::unmask::{decode, unmasked};
+pub use recover::account::{Account, GapReport, HoleReport, Malformed, Tally, ThreadReport, Times};
+pub use recover::recovery::{Options, Recovery};
+pub use recover::survey::Survey;
+pub use recover::tables::{
     BacktraceEntry, Conflict, Image, ModuleEntry, Place, Provenance, RunInfo, StringId,
     StringLookup, Tables, Thread,
 };
-pub use unmask::{decode, unmasked};
+pub use resolve::images::{Function, Images, LocatedImages, NoImages};
+pub use resolve::resolver::{Resolved, Resolver, StackEntry, Text, push_value};
+pub use resolve::spans::{OpenSpan, Spans, span_id};
 
 pub use logdef_wire::record::Glance;

@@ -1,15 +1,15 @@
 //! Writing logs: `recover` copies what survived into a clean file, `merge` joins
 //! files into one. Frames are copied byte for byte; what is added is frames too.
 
-use crate::framing;
-use crate::images::Images;
-use crate::input::{Error, Input};
-use crate::item::{FrameItem, Item, Items};
 use crate::merge::{Event, Merge, MergeOptions, Repeats, Sighting};
-use crate::recover::Recovery;
-use crate::suspect::run_of;
-use crate::tables::StringLookup;
-use crate::unmask;
+use crate::read::framing;
+use crate::read::input::{Error, Input};
+use crate::read::item::{FrameItem, Item, Items};
+use crate::read::unmask;
+use crate::recover::recovery::Recovery;
+use crate::recover::suspect::run_of;
+use crate::recover::tables::StringLookup;
+use crate::resolve::images::Images;
 use logdef_wire::msgpack::{Encoder, OutOfRoom};
 use logdef_wire::record::{Glance, Note, NoteKind, Preamble, StringLogdef};
 use logdef_wire::{Magic, Record, Run, Svma, Tag};

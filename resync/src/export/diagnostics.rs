@@ -15,7 +15,7 @@
 //! | records that were lost just before | the error `dropped_logs` |
 
 use super::fxt::{describe, image_name};
-use crate::resolve::{Resolved, StackEntry, push_value};
+use crate::resolve::resolver::{Resolved, StackEntry, push_value};
 use logdef_fuchsia::diagnostics::{
     Batches, LogError, LogsData, LogsPayload, MAX_ARRAY_BYTES, Property,
 };

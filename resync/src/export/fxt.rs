@@ -16,9 +16,9 @@
 use super::perfetto::Packets;
 use super::series::Series;
 use super::text::{boundary, cut, lossy, whole};
-use crate::images::Function;
-use crate::resolve::{Resolved, StackEntry, push_value};
-use crate::spans::{OpenSpan, Spans, span_id};
+use crate::resolve::images::Function;
+use crate::resolve::resolver::{Resolved, StackEntry, push_value};
+use crate::resolve::spans::{OpenSpan, Spans, span_id};
 use logdef_fuchsia::fxt::{
     Argument, BlobKind, Event, EventKind, MAX_ARGUMENTS, MAX_LOG_LEN, ProviderId, Thread, TickRate,
     Value, Writer,

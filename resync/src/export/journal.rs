@@ -15,7 +15,7 @@
 //! A value with a line feed is written with its length; all become text.
 
 use super::diagnostics::recorded;
-use crate::tables::RunInfo;
+use crate::recover::tables::RunInfo;
 use logdef_fuchsia::diagnostics::LogsData;
 use logdef_fuchsia::structured::Severity;
 use std::fmt::Display;

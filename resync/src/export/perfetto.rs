@@ -7,8 +7,8 @@
 //! table takes in interned form only, for its own packet.
 
 use super::text::lossy;
-use crate::resolve::{Resolved, StackEntry};
-use crate::tables::Thread as ThreadName;
+use crate::recover::tables::Thread as ThreadName;
+use crate::resolve::resolver::{Resolved, StackEntry};
 use logdef_fuchsia::fxt::{Argument, Thread, Value};
 use logdef_wire::Level;
 use std::collections::HashMap;

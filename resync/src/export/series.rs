@@ -5,7 +5,7 @@
 //! counter for each text that is put there.
 
 use super::text::{cut, lossy};
-use crate::resolve::Resolved;
+use crate::resolve::resolver::Resolved;
 use logdef_fuchsia::fxt::MAX_ARGUMENTS;
 use logdef_wire::Value;
 use logdef_wire::printf::{Count, Directives};

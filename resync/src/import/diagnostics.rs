@@ -17,7 +17,7 @@
 
 use super::fxt::Imported;
 use super::log_writer::{Entry, LogWriter, Origin};
-use crate::input::{Error, Input};
+use crate::read::input::{Error, Input};
 use logdef_fuchsia::diagnostics::{LogError, LogsData, Property};
 use logdef_fuchsia::structured::{Header, MAX_RECORD_BYTES, Profile, Record};
 use logdef_wire::{Level, Value};

@@ -19,7 +19,7 @@
 
 use super::log_writer::{Entry, LogWriter, Origin, Written, literal};
 use super::order::Order;
-use crate::input::{Error, Input};
+use crate::read::input::{Error, Input};
 use logdef_fuchsia::fxt::{
     Argument, EventKind, Item, Koid, MAX_LOG_LEN, Metadata, ObjectKind, ProviderEvent, Reader,
     Record, Resolved, Thread, Time, Tracker, Value as Typed,

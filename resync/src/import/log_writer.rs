@@ -9,8 +9,8 @@
 //!
 //! **Memory.** Tables are bounded; what finds no room is written into the records.
 
-use crate::framing;
-use crate::input::Error;
+use crate::read::framing;
+use crate::read::input::Error;
 use logdef_wire::msgpack::{Encoder, OutOfRoom};
 use logdef_wire::record::{Data, Kind, Preamble, StringLogdef, ThreadLogdef};
 use logdef_wire::{Array, Level, Magic, Map, Run, Sequence, Svma, ThreadNumber, Value, frame};

@@ -2,7 +2,7 @@
 //! address, the functions and lines at a code address. The symbolizer answers
 //! through it; without images nothing is known, and that is an answer too.
 
-use crate::tables::Image;
+use crate::recover::tables::Image;
 use logdef_symbolizer::{AddressKind, Digest, Fingerprint, Locator};
 use logdef_wire::{Magic, Svma};
 use std::collections::HashMap;

@@ -1,9 +1,9 @@
 //! What became of the bytes of an input, and of the records of a thread: the
 //! numbers and lists that a report is made of.
 
-use crate::gap::{Damage, Gap, GapKind};
-use crate::scan::Work;
-use crate::sequences::Intervals;
+use crate::read::gap::{Damage, Gap, GapKind};
+use crate::read::scan::Work;
+use crate::recover::sequences::Intervals;
 use logdef_wire::msgpack::DecodeError;
 use logdef_wire::{Run, ThreadNumber};
 

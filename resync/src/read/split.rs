@@ -2,8 +2,8 @@
 //! exactly one part: the one its first byte is in. Knows where to start reading
 //! a part, nothing of what is read.
 
-use crate::input::{Error, Input};
-use crate::item::{Item, Items};
+use crate::read::input::{Error, Input};
+use crate::read::item::{Item, Items};
 use logdef_wire::frame;
 use std::ops::Range;
 

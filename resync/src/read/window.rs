@@ -3,8 +3,8 @@
 //! owned buffer, never mapped, so that a file that shrinks is an end and no
 //! signal. Knows offsets and bytes, nothing of frames.
 
-use crate::crc;
-use crate::input::Input;
+use crate::read::crc;
+use crate::read::input::Input;
 use std::io;
 use std::ops::Range;
 

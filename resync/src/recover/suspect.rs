@@ -11,10 +11,10 @@
 //! run A  A  A | damage | B  A  B | damage | A  A      and so is what stands beside it
 //! ```
 
-use crate::gap::Gap;
-use crate::input::{Error, Input};
-use crate::item::{Item, Items};
-use crate::unmask;
+use crate::read::gap::Gap;
+use crate::read::input::{Error, Input};
+use crate::read::item::{Item, Items};
+use crate::read::unmask;
 use logdef_wire::{Record, Run, frame};
 use std::collections::{HashMap, HashSet};
 

@@ -17,11 +17,11 @@
 //! it does not, since the second began inside a frame or a chunk, the first goes on
 //! by itself. The report is the same however many walkers there are.
 
-use crate::account::Times;
-use crate::gap::Gap;
-use crate::input::{Error, Input};
-use crate::item::{FrameItem, Item, Items};
-use crate::scan::Work;
+use crate::read::gap::Gap;
+use crate::read::input::{Error, Input};
+use crate::read::item::{FrameItem, Item, Items};
+use crate::read::scan::Work;
+use crate::recover::account::Times;
 use logdef_wire::record::Peek;
 use logdef_wire::{Run, Sequence};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};

@@ -2,11 +2,11 @@
 //! the image, thread, process, backtrace. Never fails: what is not known is
 //! absent, and each text says where it comes from.
 
-use crate::images::{Function, Images, NoImages};
-use crate::render::CompiledFormat;
-use crate::tables::{
+use crate::recover::tables::{
     BacktraceEntry, Image, Place, Provenance, RunInfo, StringLookup, Tables, Thread, latest,
 };
+use crate::render::CompiledFormat;
+use crate::resolve::images::{Function, Images, NoImages};
 use logdef_wire::record::Data;
 use logdef_wire::{Array, Avma, Magic, Run, Svma, ThreadNumber, Value};
 use std::collections::HashMap;

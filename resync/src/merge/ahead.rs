@@ -2,10 +2,10 @@
 //! there is one. What it gives comes in batches, short ones first, so that the first
 //! record need not wait for the thousandth.
 
-use crate::account::Account;
-use crate::input::Error;
 use crate::merge::{Event, Merge, MergedFrame};
-use crate::tables::Place;
+use crate::read::input::Error;
+use crate::recover::account::Account;
+use crate::recover::tables::Place;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 

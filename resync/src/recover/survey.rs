@@ -12,13 +12,13 @@
 //! What a survey takes for granted is checked when the records are read: see
 //! [`Merge::along`](crate::Merge::along).
 
-use crate::input::{Error, Input};
-use crate::item::{Item, Items};
-use crate::lane::{Lane, LaneThread, ThreadKey, since_of};
-use crate::scan::is_zero;
-use crate::suspect::run_of;
-use crate::tables::{self, Place, Tables};
-use crate::unmask;
+use crate::read::input::{Error, Input};
+use crate::read::item::{Item, Items};
+use crate::read::scan::is_zero;
+use crate::read::unmask;
+use crate::recover::lane::{Lane, LaneThread, ThreadKey, since_of};
+use crate::recover::suspect::run_of;
+use crate::recover::tables::{self, Place, Tables};
 use logdef_wire::record::Peek;
 use logdef_wire::{Record, Run};
 use std::collections::HashMap;

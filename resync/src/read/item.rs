@@ -7,12 +7,12 @@
 //! |------|------|- padding --|-------------|--- damage ----|--------|------- torn --------|
 //! ```
 
-use crate::account::GapReport;
-use crate::gap::{Damage, Gap, GapKind, Torn};
-use crate::input::{Error, Input};
-use crate::scan::{Found, Scanner, Span, Work};
-use crate::unmask;
-use crate::window::Window;
+use crate::read::gap::{Damage, Gap, GapKind, Torn};
+use crate::read::input::{Error, Input};
+use crate::read::scan::{Found, Scanner, Span, Work};
+use crate::read::unmask;
+use crate::read::window::Window;
+use crate::recover::account::GapReport;
 use logdef_wire::frame::{self, Header};
 use logdef_wire::{Record, Tag};
 use std::io;

@@ -5,17 +5,19 @@
 //! Where a thread's clock was set back, its later records are merged as if at the
 //! highest time before: their place is wrong by the clock and right by the thread.
 
-use crate::account::{Account, GapReport};
-use crate::gap::GapKind;
-use crate::input::{Error, Input};
-use crate::item::{Item, Items};
-use crate::lane::{Lane, ThreadKey};
-use crate::recover::Recovery;
-use crate::sequences::Intervals;
-use crate::survey::Survey;
-use crate::suspect::run_of;
-use crate::tables::Place;
-use crate::unmask;
+pub(crate) mod ahead;
+
+use crate::read::gap::GapKind;
+use crate::read::input::{Error, Input};
+use crate::read::item::{Item, Items};
+use crate::read::unmask;
+use crate::recover::account::{Account, GapReport};
+use crate::recover::lane::{Lane, ThreadKey};
+use crate::recover::recovery::Recovery;
+use crate::recover::sequences::Intervals;
+use crate::recover::survey::Survey;
+use crate::recover::suspect::run_of;
+use crate::recover::tables::Place;
 use logdef_wire::record::{Glance, Peek};
 use logdef_wire::{Record, Run, Sequence, Tag};
 use std::cmp::Reverse;

@@ -2,16 +2,16 @@
 //! table, every loss counted, and what the merger needs to put records in order.
 //! Reads frames and never renders anything.
 
-use crate::account::{Account, Hole, Malformed, ThreadReport};
-use crate::gap::{Gap, GapKind};
-use crate::input::{Error, Input};
-use crate::item::FrameItem;
-use crate::lane::{LANES, Lane, LaneThread, Lanes, ThreadKey, since_of};
-use crate::sequences::Intervals;
-use crate::suspect::{Suspects, Vouching, run_of};
-use crate::tables::{self, Place, Tables};
-use crate::unmask;
-use crate::walk::{Step, Stretch, walk};
+use crate::read::gap::{Gap, GapKind};
+use crate::read::input::{Error, Input};
+use crate::read::item::FrameItem;
+use crate::read::unmask;
+use crate::recover::account::{Account, Hole, Malformed, ThreadReport};
+use crate::recover::lane::{LANES, Lane, LaneThread, Lanes, ThreadKey, since_of};
+use crate::recover::sequences::Intervals;
+use crate::recover::suspect::{Suspects, Vouching, run_of};
+use crate::recover::tables::{self, Place, Tables};
+use crate::recover::walk::{Step, Stretch, walk};
 use logdef_wire::record::Peek;
 use logdef_wire::{Record, Run, Tag};
 use std::collections::HashMap;

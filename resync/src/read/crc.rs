@@ -7,7 +7,7 @@
 //! follows from those of `A` and `AB`. Polynomials stand reflected, as in
 //! CRC-32/ISO-HDLC: the highest bit is the coefficient of `x^0`.
 
-use crate::window::Window;
+use crate::read::window::Window;
 use crc32fast::Hasher;
 use std::collections::VecDeque;
 

@@ -1,6 +1,6 @@
 //! Frames around records of our own, in a buffer that grows to hold them.
 
-use crate::input::Error;
+use crate::read::input::Error;
 use logdef_wire::frame;
 use logdef_wire::msgpack::{Encoder, OutOfRoom};
 use std::io;

@@ -3,8 +3,8 @@
 //! whoever chose them: cheap tests come first, short bodies are summed directly,
 //! long ones from checkpoints, and a claim is never trusted for allocation.
 
-use crate::crc::Checkpoints;
-use crate::window::Window;
+use crate::read::crc::Checkpoints;
+use crate::read::window::Window;
 use logdef_wire::frame::{self, Header};
 use memchr::memmem::Finder;
 use std::io;

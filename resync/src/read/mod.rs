@@ -1,0 +1,12 @@
+//! From bytes to items: inputs of any kind, the frames in them, and the gaps between.
+//! Knows what a frame is and nothing of what a record means.
+
+pub(crate) mod crc;
+pub(crate) mod framing;
+pub(crate) mod gap;
+pub(crate) mod input;
+pub(crate) mod item;
+pub(crate) mod scan;
+pub mod split;
+pub(crate) mod unmask;
+pub(crate) mod window;

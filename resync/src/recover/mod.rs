@@ -1,0 +1,11 @@
+//! From items to knowledge: what stands where, which threads lost which records,
+//! what every address and number means. Gives no record to anybody.
+
+pub(crate) mod account;
+pub(crate) mod lane;
+pub(crate) mod recovery;
+pub(crate) mod sequences;
+pub(crate) mod survey;
+pub(crate) mod suspect;
+pub(crate) mod tables;
+pub(crate) mod walk;

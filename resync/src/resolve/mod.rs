@@ -1,0 +1,6 @@
+//! From numbers to meaning: the texts and functions behind a record's addresses, and
+//! the spans of time that records open and close.
+
+pub(crate) mod images;
+pub(crate) mod resolver;
+pub(crate) mod spans;

@@ -154,12 +154,18 @@ fn kernel_counts_too() -> bool {
 
 #[cfg(target_arch = "x86_64")]
 mod counter {
-    use core::arch::x86_64::{__cpuid, _rdtsc};
+    use core::arch::x86_64::{__cpuid, _rdtsc, CpuidResult};
 
     /// Whether the counter runs at one speed, whatever the CPU does.
     pub fn is_even() -> bool {
-        let highest = __cpuid(0x8000_0000).eax;
-        highest >= 0x8000_0007 && __cpuid(0x8000_0007).edx & 1 << 8 != 0
+        let highest = cpuid(0x8000_0000).eax;
+        highest >= 0x8000_0007 && cpuid(0x8000_0007).edx & 1 << 8 != 0
+    }
+
+    #[allow(unused_unsafe, reason = "an unsafe function until Rust 1.94")]
+    fn cpuid(leaf: u32) -> CpuidResult {
+        // SAFETY: every x86_64 CPU has the instruction.
+        unsafe { __cpuid(leaf) }
     }
 
     /// The counter.

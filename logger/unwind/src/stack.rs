@@ -81,6 +81,10 @@ fn thread_bounds() -> Option<Bounds> {
 /// every thread has from its birth.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
+#[allow(
+    named_asm_labels,
+    reason = "the body of a naked function is emitted once; Rust 1.88 does not know that"
+)]
 extern "C" fn bounds_slot() -> *mut Bounds {
     naked_asm!(
         ".pushsection .tbss.logdef_unwind,\"awT\",@nobits",
@@ -100,6 +104,10 @@ extern "C" fn bounds_slot() -> *mut Bounds {
 
 #[cfg(target_arch = "aarch64")]
 #[unsafe(naked)]
+#[allow(
+    named_asm_labels,
+    reason = "the body of a naked function is emitted once; Rust 1.88 does not know that"
+)]
 extern "C" fn bounds_slot() -> *mut Bounds {
     naked_asm!(
         ".pushsection .tbss.logdef_unwind,\"awT\",@nobits",

@@ -1,5 +1,5 @@
 //! The table of damages that readers of binary logs were compared with, for our
-//! reader: what it reads, and what it says is lost. README.md shows it, and is held to
+//! reader: what it reads, and what it says is lost. BENCHMARKS.md shows it, and is held to
 //! it here.
 
 mod synth;
@@ -130,7 +130,7 @@ fn read(bytes: Vec<u8>) -> Reading {
 }
 
 #[test]
-fn each_damage_costs_what_it_touched_as_the_readme_says() {
+fn each_damage_costs_what_it_touched_as_the_page_says() {
     let log = log();
     let (mut read_row, mut lost_row) = (String::new(), String::new());
     for (name, bytes, touched) in accidents(&log) {
@@ -174,15 +174,15 @@ fn each_damage_costs_what_it_touched_as_the_readme_says() {
             _ => format!(" {} |", grouped(lost + before)),
         };
     }
-    let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md");
-    let readme = std::fs::read_to_string(readme).unwrap();
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../BENCHMARKS.md");
+    let page = std::fs::read_to_string(page).unwrap();
     for row in [
         format!("| `logdef`: records read |{read_row}"),
         format!("| `logdef`: records it says are lost |{lost_row}"),
     ] {
         assert!(
-            readme.lines().any(|line| line == row),
-            "README.md lacks\n{row}"
+            page.lines().any(|line| line == row),
+            "BENCHMARKS.md lacks\n{row}"
         );
     }
 }
@@ -204,10 +204,10 @@ fn noise_is_told_place_by_place() {
     assert!((15..=hit.len()).contains(&reading.gaps), "{}", reading.gaps);
 }
 
-/// A number with its thousands apart.
+/// A number with a comma between its thousands.
 fn grouped(number: u64) -> String {
     match number {
         0..1000 => number.to_string(),
-        _ => format!("{} {:03}", grouped(number / 1000), number % 1000),
+        _ => format!("{},{:03}", grouped(number / 1000), number % 1000),
     }
 }

@@ -17,13 +17,9 @@ mod progress;
 mod show;
 mod verb;
 
-use args::{Args, Verb};
+use args::Args;
 use failure::Failure;
 use std::process::ExitCode;
-use verb::{
-    check, dump, export, fxt, import, manual, recover, send, serve, sites, stats, stream,
-    symbolize, view,
-};
 
 fn main() -> ExitCode {
     let args = Args::parse_with_default_verb();
@@ -40,22 +36,5 @@ fn main() -> ExitCode {
 
 fn run(args: Args) -> Result<ExitCode, Failure> {
     args.color.write_global();
-    match args.verb {
-        Verb::View(view) => view::run(&view),
-        Verb::Check(check) => check::run(&check),
-        Verb::Recover(rewrite) => recover::recover(&rewrite),
-        Verb::Merge(rewrite) => recover::merge(&rewrite),
-        Verb::Dump(dump) => dump::run(&dump),
-        Verb::Export(export) => export::run(&export),
-        Verb::Import(import) => import::run(&import),
-        Verb::Stats(stats) => stats::run(&stats),
-        Verb::Sites(sites) => sites::run(&sites),
-        Verb::Symbolize(symbolize) => symbolize::run(&symbolize),
-        Verb::Serve(serve) => serve::run(&serve),
-        Verb::Stream(stream) => stream::run(&stream),
-        Verb::Send(send) => send::run(&send),
-        Verb::Completions { shell } => manual::completions(shell),
-        Verb::Man => manual::page(),
-        Verb::Fxt(fxt) => fxt::run(&fxt),
-    }
+    args.verb.run()
 }

@@ -1,11 +1,11 @@
 //! The way of a record from a frame to the output: chosen on its numbers,
 //! looked up, chosen on its text, shown with its neighbours.
 
-use crate::args::View;
 use crate::choose::filter::Filter;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::show::printer::Printer;
+use crate::verb::view::View;
 use logdef_resync::{Glance, Place, Resolver, StackEntry, Tables};
 use logdef_wire::{Record, Tag};
 use std::collections::VecDeque;

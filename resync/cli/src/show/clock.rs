@@ -1,10 +1,23 @@
 //! Times of records as text. What the next record is likely to share is kept.
 
-use crate::args::TimeForm;
+use clap::ValueEnum;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use logdef_resync::RunInfo;
 use std::io::Write;
+
+/// How times look in text for people.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub enum TimeForm {
+    /// In the time zone of this machine, or of TZ
+    Local,
+    /// In UTC
+    Utc,
+    /// Since the previous record
+    Delta,
+    /// Seconds of the machine's monotonic clock, as in the kernel's messages
+    Mono,
+}
 
 const SECOND: u64 = 1_000_000_000;
 

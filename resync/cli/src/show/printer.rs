@@ -1,14 +1,34 @@
 //! Records in the form that was asked for.
 
-use crate::args::{Backtrace, Form, View};
 use crate::failure::Failure;
 use crate::show::json;
 use crate::show::tabular;
 use crate::show::text;
+use crate::show::text::Backtrace;
 use crate::show::text::Look;
+use crate::verb::view::View;
+use clap::ValueEnum;
 use logdef_resync::{Resolved, StackEntry};
 use logdef_wire::record::{Data, Note};
 use logdef_wire::{Level, Magic, Svma};
+
+/// How `view` shows records.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub enum Form {
+    /// One line each, for people
+    #[value(alias = "text")]
+    Short,
+    /// Everything that is known, one line for each fact
+    Full,
+    /// One JSON object each: see JSON.md
+    Json,
+    /// key=value pairs
+    Logfmt,
+    /// Comma-separated values; the first line names them
+    Csv,
+    /// Messages only, byte for byte: they can control a terminal
+    Raw,
+}
 
 /// Writes records.
 pub struct Printer {

@@ -1,15 +1,27 @@
 //! Records as lines for people.
 
-use crate::args::{Backtrace, TimeForm};
+use crate::show::clock::TimeForm;
 use crate::show::clock::{self, Clock};
 use crate::show::escape;
 use crate::show::hyperlink;
 use crate::show::json::push_number;
 use anstyle::{AnsiColor, Style};
+use clap::ValueEnum;
 use logdef_resync::{Function, Provenance, Resolved, Spans, StackEntry, Text};
 use logdef_wire::record::{Data, Kind, Note};
 use logdef_wire::{Level, Value};
 use std::io::Write;
+
+/// How backtraces look in text for people.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub enum Backtrace {
+    /// With images, and with the functions that call main
+    Full,
+    /// Functions and lines up to main; not shown again if it equals the one before
+    Short,
+    /// None
+    None,
+}
 
 /// What lies below these functions is how every program, or every thread of a
 /// Rust program, begins.

@@ -1,6 +1,6 @@
 //! `check`: what became of every byte, and what was lost.
 
-use crate::args::Check;
+use crate::args::{Answer, Source};
 use crate::destination;
 use crate::failure::Failure;
 use crate::log::Log;
@@ -11,39 +11,54 @@ use crate::show::losses;
 use crate::show::map;
 use logdef_resync::{Account, GapKind, Recovery, Tally};
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-pub fn run(args: &Check) -> Result<ExitCode, Failure> {
-    let mut source = args.source.clone();
-    let picture = match &args.map {
-        // `--map app.log`: what is no picture is a log.
-        Some(Some(path)) if path.extension().is_none_or(|end| end != "svg") => {
-            source.files.insert(0, path.clone());
-            None
+/// `check`: what to account for, and how to report it.
+#[derive(Debug, clap::Args)]
+pub struct Check {
+    #[command(flatten)]
+    pub source: Source,
+    #[command(flatten)]
+    pub answer: Answer,
+    /// Draw the files, one cell for each slice; to an SVG file if one is named
+    #[arg(long, value_name = "OUT.svg", num_args = 0..=1)]
+    pub map: Option<Option<PathBuf>>,
+}
+
+impl Check {
+    pub fn run(&self) -> Result<ExitCode, Failure> {
+        let mut source = self.source.clone();
+        let picture = match &self.map {
+            // `--map app.log`: what is no picture is a log.
+            Some(Some(path)) if path.extension().is_none_or(|end| end != "svg") => {
+                source.files.insert(0, path.clone());
+                None
+            }
+            Some(picture) => picture.as_ref(),
+            None => None,
+        };
+        let log = Log::open(&source)?;
+        log.must_hold_records()?;
+        let mut output = Output::new();
+        match self.answer.is_json() {
+            true => json::check(&log.recovery, &mut output.buffer),
+            false => print(&log.recovery, &mut output.buffer),
         }
-        Some(picture) => picture.as_ref(),
-        None => None,
-    };
-    let log = Log::open(&source)?;
-    log.must_hold_records()?;
-    let mut output = Output::new();
-    match args.json {
-        true => json::check(&log.recovery, &mut output.buffer),
-        false => print(&log.recovery, &mut output.buffer),
+        if let Some(path) = picture {
+            let picture = map::svg(&log)?;
+            destination::write(path, |out| {
+                out.write_all(picture.as_bytes())
+                    .map_err(|error| Failure::output(path, error))
+            })?;
+        } else if self.map.is_some() && !self.answer.is_json() {
+            let color = output.has_color();
+            map::text(&log, color, &mut output.buffer)?;
+        }
+        output.flush()?;
+        source.strict = true;
+        Ok(log.status(&source))
     }
-    if let Some(path) = picture {
-        let picture = map::svg(&log)?;
-        destination::write(path, |out| {
-            out.write_all(picture.as_bytes())
-                .map_err(|error| Failure::output(path, error))
-        })?;
-    } else if args.map.is_some() && !args.json {
-        let color = output.has_color();
-        map::text(&log, color, &mut output.buffer)?;
-    }
-    output.flush()?;
-    source.strict = true;
-    Ok(log.status(&source))
 }
 
 fn print(recovery: &Recovery, out: &mut Vec<u8>) {

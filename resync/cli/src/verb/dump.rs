@@ -1,7 +1,6 @@
-//! `dump`: frames and fields as they stand, for whoever debugs a log or a
-//! writer.
+//! `dump`: frames and fields as they stand, for debugging a log or a writer.
 
-use crate::args::Dump;
+use crate::args::Source;
 use crate::failure::Failure;
 use crate::log;
 use crate::output::Output;
@@ -12,39 +11,48 @@ use logdef_wire::{Record, Tag, Value};
 use std::io::Write;
 use std::process::ExitCode;
 
-pub fn run(args: &Dump) -> Result<ExitCode, Failure> {
-    let mut output = Output::new();
-    let mut damaged = false;
-    let inputs = log::inputs(&args.source)?;
-    for input in &inputs.opened {
-        damaged |= input.broken_off().is_some();
-        let _ = writeln!(output.buffer, "{}:", input.name());
-        let mut items = Items::new(input);
-        while let Some(item) = items.next()? {
-            match item {
-                Item::Frame(frame) => {
-                    let _ = write!(
-                        output.buffer,
-                        "{:#010x} {:6} ",
-                        frame.offset,
-                        frame.bytes.len()
-                    );
-                    body(frame.body, &mut output.buffer);
+/// `dump`: what to show.
+#[derive(Debug, clap::Args)]
+pub struct Dump {
+    #[command(flatten)]
+    pub source: Source,
+}
+
+impl Dump {
+    pub fn run(&self) -> Result<ExitCode, Failure> {
+        let mut output = Output::new();
+        let mut damaged = false;
+        let inputs = log::inputs(&self.source)?;
+        for input in &inputs.opened {
+            damaged |= input.broken_off().is_some();
+            let _ = writeln!(output.buffer, "{}:", input.name());
+            let mut items = Items::new(input);
+            while let Some(item) = items.next()? {
+                match item {
+                    Item::Frame(frame) => {
+                        let _ = write!(
+                            output.buffer,
+                            "{:#010x} {:6} ",
+                            frame.offset,
+                            frame.bytes.len()
+                        );
+                        body(frame.body, &mut output.buffer);
+                    }
+                    Item::Gap(gap) => {
+                        damaged |= gap.is_damage();
+                        let _ = writeln!(
+                            output.buffer,
+                            "{:#010x} {:6} {}",
+                            gap.offset, gap.len, gap.kind
+                        );
+                    }
                 }
-                Item::Gap(gap) => {
-                    damaged |= gap.is_damage();
-                    let _ = writeln!(
-                        output.buffer,
-                        "{:#010x} {:6} {}",
-                        gap.offset, gap.len, gap.kind
-                    );
-                }
+                output.line()?;
             }
-            output.line()?;
         }
+        output.flush()?;
+        Ok(log::status(self.source.strict, !damaged, inputs.lacks_some))
     }
-    output.flush()?;
-    Ok(log::status(args.source.strict, !damaged, inputs.lacks_some))
 }
 
 /// Appends a record: its tag and each field by number.

@@ -1,6 +1,6 @@
 //! `export`: records in the forms that other tools read.
 
-use crate::args::{Export, FxtForm, Target};
+use crate::args::{Filters, Images, Source};
 use crate::choose::chosen;
 use crate::destination;
 use crate::failure::Failure;
@@ -8,6 +8,7 @@ use crate::journal::Journal;
 use crate::log::{self, Log};
 use crate::show::folded::Folded;
 use crate::show::losses;
+use clap::ValueEnum;
 use logdef_fuchsia::diagnostics::LogsData;
 use logdef_resync::export::diagnostics::logs_data;
 use logdef_resync::export::fxt::{Exporter, Forms, Options};
@@ -15,28 +16,114 @@ use logdef_resync::export::{diagnostics, fuchsia, journal, otlp};
 use logdef_resync::{Resolved, RunInfo, StackEntry};
 use std::io::Write;
 use std::path::Path;
+use std::path::PathBuf;
 use std::process::ExitCode;
+
+/// `export`: which records, in which form, to where.
+#[derive(Debug, clap::Args)]
+pub struct Export {
+    #[command(flatten)]
+    pub source: Source,
+    #[command(flatten)]
+    pub images: Images,
+    #[command(flatten)]
+    pub filters: Filters,
+    /// Form to write
+    #[arg(long, value_enum, value_name = "FORM")]
+    pub to: Target,
+    /// fxt: what each record becomes; one or more forms. Spans and counters become durations,
+    /// async events and counters in every form but `log`
+    #[arg(
+        long = "as",
+        value_enum,
+        value_delimiter = ',',
+        default_values = ["log", "instant"],
+        value_name = "FORM"
+    )]
+    pub forms: Vec<FxtForm>,
+    /// fxt: make times on one thread differ by at least a nanosecond, as some viewers
+    /// require
+    #[arg(long)]
+    pub break_ties: bool,
+    /// journald: socket to send entries to, if no file is named
+    #[arg(
+        long,
+        value_name = "PATH",
+        default_value = "/run/systemd/journal/socket",
+        conflicts_with = "output"
+    )]
+    pub socket: PathBuf,
+    /// File to write; `-` is standard output. With journald, in its export format
+    #[arg(
+        short,
+        long,
+        value_name = "FILE",
+        required_if_eq_any([
+            ("to", "fxt"),
+            ("to", "folded"),
+            ("to", "fuchsia"),
+            ("to", "diagnostics-json"),
+            ("to", "otlp-json"),
+        ])
+    )]
+    pub output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub enum Target {
+    /// The Fuchsia trace format: for Perfetto (ui.perfetto.dev) and Fuchsia's tools
+    Fxt,
+    /// Folded stacks, one line with a count for each backtrace and call site: for
+    /// flame graphs
+    Folded,
+    /// Structured log records of Fuchsia, one after another
+    Fuchsia,
+    /// Log data as Fuchsia's diagnostics services return it, in JSON arrays
+    DiagnosticsJson,
+    /// Entries for systemd's journal: to its socket, or in its export format to a file
+    Journald,
+    /// OpenTelemetry's JSON, for its collector
+    OtlpJson,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub enum FxtForm {
+    /// Log records, text only: Fuchsia's tools show them, trace2json makes them global
+    /// marks, Perfetto drops them silently
+    Log,
+    /// Instant events: marks on the threads' tracks in Perfetto, in trace2json, and
+    /// events in Fuchsia's tools, with level, place, arguments and backtrace in the
+    /// details. Perfetto's log table stays empty
+    Instant,
+    /// Perfetto's own packets: marks, and rows in its log table with priority, place
+    /// and call stack. Other tools see only spans and counters
+    Perfetto,
+    /// All of these: Perfetto shows two marks for each record
+    All,
+}
 
 /// Records beyond which trace viewers get slow.
 const MANY: u64 = 2_000_000;
 
-pub fn run(args: &Export) -> Result<ExitCode, Failure> {
-    let log = Log::open(&args.source)?;
-    log.must_hold_records()?;
-    let records = match &args.output {
-        Some(output) => to_file(args, &log, output)?,
-        None => send(args, &log)?,
-    };
-    log.report();
-    log::note(&format!(
-        "{}: {}",
-        args.output.as_ref().unwrap_or(&args.socket).display(),
-        losses::count(records, "record")
-    ));
-    if records > MANY && args.to == Target::Fxt {
-        log::say(&format!("trace viewers are slow beyond {MANY} records"));
+impl Export {
+    pub fn run(&self) -> Result<ExitCode, Failure> {
+        let log = Log::open(&self.source)?;
+        log.must_hold_records()?;
+        let records = match &self.output {
+            Some(output) => to_file(self, &log, output)?,
+            None => send(self, &log)?,
+        };
+        log.report();
+        log::note(&format!(
+            "{}: {}",
+            self.output.as_ref().unwrap_or(&self.socket).display(),
+            losses::count(records, "record")
+        ));
+        if records > MANY && self.to == Target::Fxt {
+            log::say(&format!("trace viewers are slow beyond {MANY} records"));
+        }
+        Ok(log.status(&self.source))
     }
-    Ok(log.status(&args.source))
 }
 
 fn to_file(args: &Export, log: &Log, output: &Path) -> Result<u64, Failure> {

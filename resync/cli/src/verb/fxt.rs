@@ -1,45 +1,75 @@
 //! `fxt`: traces in the Fuchsia trace format, whoever wrote them.
 
-use crate::args::{Fxt, FxtSource, FxtVerb};
+use crate::args::Answer;
 use crate::failure::{DAMAGED, Failure};
 use crate::log;
+use clap::Subcommand;
 use logdef_fuchsia::fxt::{self, Format};
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
 use std::path::Path;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-pub fn run(args: &Fxt) -> Result<ExitCode, Failure> {
-    let (FxtVerb::Dump(source) | FxtVerb::Stat(source) | FxtVerb::Check(source)) = &args.verb;
-    let format = match source.json {
-        true => Format::Json,
-        false => Format::Text,
-    };
-    let mut status = ExitCode::SUCCESS;
-    for (path, trace) in traces(source)? {
-        // The library's errors do not tell its input from its output.
-        let mut out = Guarded {
-            out: BufWriter::new(io::stdout().lock()),
-            error: None,
+/// `fxt`: what to do with which traces.
+#[derive(Debug, clap::Args)]
+pub struct Fxt {
+    #[command(subcommand)]
+    pub verb: FxtVerb,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum FxtVerb {
+    /// Show every record, one line each
+    Dump(FxtSource),
+    /// Count records, warnings and gaps
+    Stat(FxtSource),
+    /// List what is wrong; exit with status 3 if anything is
+    Check(FxtSource),
+}
+
+#[derive(Debug, clap::Args)]
+pub struct FxtSource {
+    /// Traces; `-`, or none, is standard input
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub answer: Answer,
+}
+
+impl Fxt {
+    pub fn run(&self) -> Result<ExitCode, Failure> {
+        let (FxtVerb::Dump(source) | FxtVerb::Stat(source) | FxtVerb::Check(source)) = &self.verb;
+        let format = match source.answer.is_json() {
+            true => Format::Json,
+            false => Format::Text,
         };
-        let done = match &args.verb {
-            FxtVerb::Dump(_) => fxt::dump(trace, &mut out, format).map(|_| true),
-            FxtVerb::Stat(_) => fxt::stat(trace, &mut out, format).map(|_| true),
-            FxtVerb::Check(_) => {
-                fxt::check(trace, &mut out, format).map(|checked| checked.is_clean())
+        let mut status = ExitCode::SUCCESS;
+        for (path, trace) in traces(source)? {
+            // The library's errors do not tell its input from its output.
+            let mut out = Guarded {
+                out: BufWriter::new(io::stdout().lock()),
+                error: None,
+            };
+            let done = match &self.verb {
+                FxtVerb::Dump(_) => fxt::dump(trace, &mut out, format).map(|_| true),
+                FxtVerb::Stat(_) => fxt::stat(trace, &mut out, format).map(|_| true),
+                FxtVerb::Check(_) => {
+                    fxt::check(trace, &mut out, format).map(|checked| checked.is_clean())
+                }
+            };
+            if let Some(error) = out.error.take() {
+                return Err(error.into());
             }
-        };
-        if let Some(error) = out.error.take() {
-            return Err(error.into());
+            let is_clean =
+                done.map_err(|error| Failure::Unreadable(format!("{}: {error}", path.display())))?;
+            out.flush()?;
+            if !is_clean {
+                status = ExitCode::from(DAMAGED);
+            }
         }
-        let is_clean =
-            done.map_err(|error| Failure::Unreadable(format!("{}: {error}", path.display())))?;
-        out.flush()?;
-        if !is_clean {
-            status = ExitCode::from(DAMAGED);
-        }
+        Ok(status)
     }
-    Ok(status)
 }
 
 type Trace<'p> = (&'p Path, Box<dyn Read>);

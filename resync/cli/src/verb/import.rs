@@ -1,26 +1,57 @@
 //! `import`: a log made of what another program wrote.
 
-use crate::args::{Import, ImportFrom};
 use crate::destination;
 use crate::failure::Failure;
 use crate::log;
 use crate::show::losses;
+use clap::ValueEnum;
 use logdef_resync::import::diagnostics;
 use logdef_resync::import::fxt::{self, Imported};
 use logdef_resync::{Error, Input};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-pub fn run(args: &Import) -> Result<ExitCode, Failure> {
-    let input = Input::open(&args.file).map_err(|error| log::unreadable(&error))?;
-    let whole = destination::write(&args.output, |out| {
-        let imported = match args.from {
-            ImportFrom::Fxt => fxt::import(&input, out),
-            ImportFrom::Fuchsia => diagnostics::import_records(&input, out),
-            ImportFrom::DiagnosticsJson => diagnostics::import_json(&input, out),
-        };
-        report(args, &input, imported.map_err(|error| failed(args, error))?)
-    })?;
-    Ok(log::status(args.strict, whole, false))
+/// `import`: what to read, and where to write.
+#[derive(Debug, clap::Args)]
+pub struct Import {
+    /// File to read, plain or compressed by gzip or zstd; `-`, or none, is standard input
+    #[arg(value_name = "FILE", default_value = "-", hide_default_value = true)]
+    pub file: PathBuf,
+    /// Form of the file
+    #[arg(long, value_enum, value_name = "FORM")]
+    pub from: ImportFrom,
+    /// Exit with status 3 if anything could not be read
+    #[arg(long)]
+    pub strict: bool,
+    /// File to write; `-` is standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum ImportFrom {
+    /// The Fuchsia trace format: log records, instants, spans and counters. Times are
+    /// the trace's: since boot in traces of Fuchsia
+    Fxt,
+    /// Structured log records of Fuchsia, one after another
+    Fuchsia,
+    /// Log data of Fuchsia's diagnostics services, or of `logdef stream --json`
+    DiagnosticsJson,
+}
+
+impl Import {
+    pub fn run(&self) -> Result<ExitCode, Failure> {
+        let input = Input::open(&self.file).map_err(|error| log::unreadable(&error))?;
+        let whole = destination::write(&self.output, |out| {
+            let imported = match self.from {
+                ImportFrom::Fxt => fxt::import(&input, out),
+                ImportFrom::Fuchsia => diagnostics::import_records(&input, out),
+                ImportFrom::DiagnosticsJson => diagnostics::import_json(&input, out),
+            };
+            report(self, &input, imported.map_err(|error| failed(self, error))?)
+        })?;
+        Ok(log::status(self.strict, whole, false))
+    }
 }
 
 /// Whether all could be read.

@@ -1,36 +1,50 @@
 //! `recover` and `merge`: clean files made of what survives.
 
-use crate::args::Rewrite;
+use crate::args::{Images, Source};
 use crate::destination;
 use crate::failure::Failure;
 use crate::log::{self, Log};
 use logdef_resync::rewrite::{self, Rewritten};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-pub fn recover(args: &Rewrite) -> Result<ExitCode, Failure> {
-    let log = Log::open(&args.source)?;
-    log.must_hold_records()?;
-    let mut images = log::images(&args.images);
-    let rewritten = destination::write(&args.output, |mut out| {
-        let rewritten = rewrite::recover(&log.inputs, &log.recovery, &mut images, &mut out);
-        rewritten.map_err(|error| Failure::rewriting(&args.output, error))
-    })?;
-    log.report();
-    say(&args.output, &rewritten);
-    Ok(log.status(&args.source))
+/// `recover` and `merge`: what to read, and where to write.
+#[derive(Debug, clap::Args)]
+pub struct Rewrite {
+    #[command(flatten)]
+    pub source: Source,
+    #[command(flatten)]
+    pub images: Images,
+    /// File to write; `-` is standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
 }
 
-pub fn merge(args: &Rewrite) -> Result<ExitCode, Failure> {
-    let log = Log::open(&args.source)?;
-    log.must_hold_records()?;
-    let rewritten = destination::write(&args.output, |mut out| {
-        let rewritten = rewrite::merge(&log.inputs, &log.recovery, &mut out);
-        rewritten.map_err(|error| Failure::rewriting(&args.output, error))
-    })?;
-    log.report();
-    say(&args.output, &rewritten);
-    Ok(log.status(&args.source))
+impl Rewrite {
+    pub fn recover(&self) -> Result<ExitCode, Failure> {
+        let log = Log::open(&self.source)?;
+        log.must_hold_records()?;
+        let mut images = log::images(&self.images);
+        let rewritten = destination::write(&self.output, |mut out| {
+            let rewritten = rewrite::recover(&log.inputs, &log.recovery, &mut images, &mut out);
+            rewritten.map_err(|error| Failure::rewriting(&self.output, error))
+        })?;
+        log.report();
+        say(&self.output, &rewritten);
+        Ok(log.status(&self.source))
+    }
+
+    pub fn merge(&self) -> Result<ExitCode, Failure> {
+        let log = Log::open(&self.source)?;
+        log.must_hold_records()?;
+        let rewritten = destination::write(&self.output, |mut out| {
+            let rewritten = rewrite::merge(&log.inputs, &log.recovery, &mut out);
+            rewritten.map_err(|error| Failure::rewriting(&self.output, error))
+        })?;
+        log.report();
+        say(&self.output, &rewritten);
+        Ok(log.status(&self.source))
+    }
 }
 
 fn say(path: &Path, rewritten: &Rewritten) {

@@ -1,33 +1,60 @@
 //! `send`: a record for a log service, from a script.
 
-use crate::args::Send;
 use crate::failure::Failure;
 use crate::verb::stream::directory;
+use logdef_fuchsia::structured::Severity;
 use logdef_fuchsia::structured::Value;
 use logdef_serve::client::Client;
 use std::io;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
+
+/// `send`: the record, and the service that gets it.
+#[derive(Debug, clap::Args)]
+pub struct Send {
+    /// Directory of the service [default: logdef in $XDG_RUNTIME_DIR, or else
+    /// /tmp/logdef-UID]
+    #[arg(short, long, value_name = "DIR")]
+    pub directory: Option<PathBuf>,
+    /// Severity: trace, debug, info, warn, error, fatal
+    #[arg(value_name = "SEVERITY")]
+    pub level: Severity,
+    /// Message
+    #[arg(value_name = "MESSAGE")]
+    pub message: String,
+    /// Keys: numbers, true and false are sent with their type; `tag` adds a tag
+    #[arg(value_name = "KEY=VALUE", value_parser = pair)]
+    pub pairs: Vec<(String, String)>,
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    let pair = text.split_once('=').filter(|(key, _)| !key.is_empty());
+    let pair = pair.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    pair.ok_or("try key=value".into())
+}
 
 /// A script can wait for a service that is behind.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-pub fn run(args: &Send) -> Result<ExitCode, Failure> {
-    let directory = directory(args.directory.as_ref());
-    let failed =
-        |error: io::Error| Failure::Unreadable(format!("{}: {error}", directory.display()));
-    let pairs: Vec<_> = args
-        .pairs
-        .iter()
-        .map(|(key, text)| (key.as_str(), value(text)))
-        .collect();
-    let client = Client::connect(&directory).map_err(failed)?;
-    let client = client.waiting(PATIENCE);
-    client.write(args.level, &args.message, &pairs);
-    let synced = client.sync().map_err(failed)?;
-    match synced.stored {
-        1 => Ok(ExitCode::SUCCESS),
-        _ => Err(failed(io::Error::other("the record was not stored"))),
+impl Send {
+    pub fn run(&self) -> Result<ExitCode, Failure> {
+        let directory = directory(self.directory.as_ref());
+        let failed =
+            |error: io::Error| Failure::Unreadable(format!("{}: {error}", directory.display()));
+        let pairs: Vec<_> = self
+            .pairs
+            .iter()
+            .map(|(key, text)| (key.as_str(), value(text)))
+            .collect();
+        let client = Client::connect(&directory).map_err(failed)?;
+        let client = client.waiting(PATIENCE);
+        client.write(self.level, &self.message, &pairs);
+        let synced = client.sync().map_err(failed)?;
+        match synced.stored {
+            1 => Ok(ExitCode::SUCCESS),
+            _ => Err(failed(io::Error::other("the record was not stored"))),
+        }
     }
 }
 

@@ -1,41 +1,121 @@
 //! `serve`: a log service in the foreground, until SIGTERM or SIGINT.
 
-use crate::args::{Invalid, Serve, ServiceClock};
 use crate::failure::Failure;
 use crate::log;
 use crate::show::losses;
+use clap::ValueEnum;
 use logdef_fuchsia::structured::Profile;
 use logdef_serve::Clock;
 use logdef_serve::service::{LogStorage, OnInvalid, Recovered, Service, Settings};
 use std::io;
 use std::path::Path;
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::str::FromStr;
 
-pub fn run(args: &Serve) -> Result<ExitCode, Failure> {
-    let settings = settings(args);
-    let directory = settings.directory.clone();
-    let storage = args
-        .storage
-        .clone()
-        .unwrap_or_else(|| directory.join("records.log"));
-    let failed = |error| failed(&directory, error);
-    let mut recovered = Recovered::default();
-    let service = Service::bind(settings, |each| {
-        let (storage, found) = LogStorage::open(&storage, args.storage_bytes.0, each)?;
-        recovered = found;
-        Ok(storage)
-    })
-    .map_err(failed)?;
-    service.stop_handle().on_signals().map_err(failed)?;
-    if recovered.damaged_bytes > 0 {
-        let bytes = losses::count(recovered.damaged_bytes, "byte");
-        log::say(&format!("{}: {bytes} torn or damaged", storage.display()));
+/// `serve`: where, how much to keep, and what to accept.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Stops on SIGTERM and SIGINT, after storing everything that was sent.")]
+pub struct Serve {
+    /// Directory for its sockets, for this user only [default: logdef in
+    /// $XDG_RUNTIME_DIR, or else /tmp/logdef-UID]
+    #[arg(value_name = "DIR")]
+    pub directory: Option<PathBuf>,
+    /// Log to store records in: FILE.000001, FILE.000002, … [default:
+    /// records.log in DIR]
+    #[arg(long, value_name = "FILE")]
+    pub storage: Option<PathBuf>,
+    /// Remove the oldest files when all take more than this: a number, or one followed by
+    /// K, M or G
+    #[arg(long, value_name = "BYTES", default_value = "1G")]
+    pub storage_bytes: Bytes,
+    /// Memory for the records that queries return, for each component
+    #[arg(long, value_name = "BYTES", default_value = "1M")]
+    pub component_bytes: Bytes,
+    /// Memory for the records that queries return, in total
+    #[arg(long, value_name = "BYTES", default_value = "64M")]
+    pub total_bytes: Bytes,
+    /// Accept only records that conform to the format, not everything that common
+    /// readers accept
+    #[arg(long)]
+    pub strict: bool,
+    /// What to do on an invalid record
+    #[arg(long, value_enum, value_name = "WHAT", default_value = "close")]
+    pub on_invalid: Invalid,
+    /// The clock of the writers' timestamps
+    #[arg(long, value_enum, value_name = "CLOCK", default_value = "monotonic")]
+    pub clock: ServiceClock,
+    /// Most writers connected at a time
+    #[arg(long, value_name = "N", default_value_t = 512)]
+    pub writers: usize,
+    /// Most readers connected at a time
+    #[arg(long, value_name = "N", default_value_t = 32)]
+    pub readers: usize,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Invalid {
+    /// Close its connection
+    Close,
+    /// Drop the record
+    Drop,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum ServiceClock {
+    /// CLOCK_MONOTONIC: stops while the machine is suspended
+    Monotonic,
+    /// CLOCK_BOOTTIME: runs while the machine is suspended
+    Boottime,
+}
+
+/// A number of bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Bytes(pub u64);
+
+impl FromStr for Bytes {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Bytes, String> {
+        let (number, shift) = match text.as_bytes().last() {
+            Some(b'K' | b'k') => (&text[..text.len() - 1], 10),
+            Some(b'M' | b'm') => (&text[..text.len() - 1], 20),
+            Some(b'G' | b'g') => (&text[..text.len() - 1], 30),
+            _ => (text, 0),
+        };
+        let bytes = number.parse::<u64>().ok();
+        let bytes = bytes.and_then(|number| number.checked_mul(1 << shift));
+        bytes.map(Bytes).ok_or("try 64M, or 1000000".into())
     }
-    let records = losses::count(recovered.records, "record");
-    log::note(&format!("serving in {}: {records}", directory.display()));
-    service.run().map_err(failed)?;
-    log::note("ended");
-    Ok(ExitCode::SUCCESS)
+}
+
+impl Serve {
+    pub fn run(&self) -> Result<ExitCode, Failure> {
+        let settings = settings(self);
+        let directory = settings.directory.clone();
+        let storage = self
+            .storage
+            .clone()
+            .unwrap_or_else(|| directory.join("records.log"));
+        let failed = |error| failed(&directory, error);
+        let mut recovered = Recovered::default();
+        let service = Service::bind(settings, |each| {
+            let (storage, found) = LogStorage::open(&storage, self.storage_bytes.0, each)?;
+            recovered = found;
+            Ok(storage)
+        })
+        .map_err(failed)?;
+        service.stop_handle().on_signals().map_err(failed)?;
+        if recovered.damaged_bytes > 0 {
+            let bytes = losses::count(recovered.damaged_bytes, "byte");
+            log::say(&format!("{}: {bytes} torn or damaged", storage.display()));
+        }
+        let records = losses::count(recovered.records, "record");
+        log::note(&format!("serving in {}: {records}", directory.display()));
+        service.run().map_err(failed)?;
+        log::note("ended");
+        Ok(ExitCode::SUCCESS)
+    }
 }
 
 fn settings(args: &Serve) -> Settings {

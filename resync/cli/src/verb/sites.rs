@@ -1,7 +1,7 @@
 //! `sites`: every log call of a program or library, as the compiler left them
 //! in it.
 
-use crate::args::{Listing, Sites};
+use crate::args::{Answer, Images};
 use crate::failure::Failure;
 use crate::log;
 use crate::output::Output;
@@ -10,46 +10,62 @@ use crate::show::json::{Object, list, push_string};
 use logdef_symbolizer::{CallSite, Image};
 use logdef_wire::site::flags;
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-pub fn run(args: &Sites) -> Result<ExitCode, Failure> {
-    let locator = log::locator(&args.images);
-    let mut output = Output::new();
-    for path in &args.files {
-        let unreadable = |why: String| Failure::Unreadable(why);
-        let image = locator
-            .open(path)
-            .map_err(|error| unreadable(error.to_string()))?;
-        if image.is_debug_file() {
-            return Err(unreadable(format!(
-                "{} has debug information only: its call sites are in the program",
-                path.display()
-            )));
-        }
-        let listed = lines(&image);
-        if listed.is_empty() {
-            log::say(&format!("{}: nothing in it logs", path.display()));
-        }
-        let unread = image.call_sites().unread();
-        if unread > 0 {
-            log::say(&format!(
-                "{}: {unread} records of call sites cannot be understood",
-                path.display()
-            ));
-        }
-        for line in &listed {
-            match args.output {
-                Listing::Text => line.push_text(&mut output.buffer),
-                Listing::Json => line.push_json(path.as_os_str().as_encoded_bytes(), &mut output),
+/// `sites`: whose log calls to list.
+#[derive(Debug, clap::Args)]
+pub struct Sites {
+    /// Programs and libraries
+    #[arg(value_name = "IMAGE", required = true)]
+    pub files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub answer: Answer,
+    #[command(flatten)]
+    pub images: Images,
+}
+
+impl Sites {
+    pub fn run(&self) -> Result<ExitCode, Failure> {
+        let locator = log::locator(&self.images);
+        let mut output = Output::new();
+        for path in &self.files {
+            let unreadable = |why: String| Failure::Unreadable(why);
+            let image = locator
+                .open(path)
+                .map_err(|error| unreadable(error.to_string()))?;
+            if image.is_debug_file() {
+                return Err(unreadable(format!(
+                    "{} has debug information only: its call sites are in the program",
+                    path.display()
+                )));
             }
-            output.line()?;
+            let listed = lines(&image);
+            if listed.is_empty() {
+                log::say(&format!("{}: nothing in it logs", path.display()));
+            }
+            let unread = image.call_sites().unread();
+            if unread > 0 {
+                log::say(&format!(
+                    "{}: {unread} records of call sites cannot be understood",
+                    path.display()
+                ));
+            }
+            for line in &listed {
+                if self.answer.is_json() {
+                    line.push_json(path.as_os_str().as_encoded_bytes(), &mut output);
+                } else {
+                    line.push_text(&mut output.buffer);
+                }
+                output.line()?;
+            }
+            for complaint in image.complaints() {
+                log::say(&complaint);
+            }
         }
-        for complaint in image.complaints() {
-            log::say(&complaint);
-        }
+        output.flush()?;
+        Ok(ExitCode::SUCCESS)
     }
-    output.flush()?;
-    Ok(ExitCode::SUCCESS)
 }
 
 /// A call in the source. An inline function has a site in each unit that uses

@@ -1,6 +1,6 @@
 //! `stats`: how much of what there is in a log.
 
-use crate::args::Stats;
+use crate::args::{Answer, Filters, Images, Source};
 use crate::choose::chosen;
 use crate::destination;
 use crate::failure::Failure;
@@ -17,7 +17,27 @@ use logdef_wire::{Level, Magic, Run, Svma, ThreadNumber};
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 use std::ops::Range;
+use std::path::PathBuf;
 use std::process::ExitCode;
+
+/// `stats`: which records to count.
+#[derive(Debug, clap::Args)]
+pub struct Stats {
+    #[command(flatten)]
+    pub source: Source,
+    #[command(flatten)]
+    pub images: Images,
+    #[command(flatten)]
+    pub filters: Filters,
+    #[command(flatten)]
+    pub answer: Answer,
+    /// Call sites to list in text, those with the most records first; JSON lists all
+    #[arg(long, default_value_t = 20, value_name = "N")]
+    pub top: usize,
+    /// Draw the records per time slice to a file
+    #[arg(long, value_name = "OUT.svg")]
+    pub svg: Option<PathBuf>,
+}
 
 /// Slices of time that rates are shown in.
 const SLICES: usize = 64;
@@ -64,25 +84,27 @@ struct Rates {
     counts: Vec<u64>,
 }
 
-pub fn run(args: &Stats) -> Result<ExitCode, Failure> {
-    let log = Log::open(&args.source)?;
-    log.must_hold_records()?;
-    let counts = count(args, &log)?;
-    if let Some(path) = &args.svg {
-        let picture = counts.rates.svg();
-        destination::write(path, |out| {
-            out.write_all(picture.as_bytes())
-                .map_err(|error| Failure::output(path, error))
-        })?;
+impl Stats {
+    pub fn run(&self) -> Result<ExitCode, Failure> {
+        let log = Log::open(&self.source)?;
+        log.must_hold_records()?;
+        let counts = count(self, &log)?;
+        if let Some(path) = &self.svg {
+            let picture = counts.rates.svg();
+            destination::write(path, |out| {
+                out.write_all(picture.as_bytes())
+                    .map_err(|error| Failure::output(path, error))
+            })?;
+        }
+        let mut output = Output::new();
+        match self.answer.is_json() {
+            true => counts.json(&log.recovery, &mut output.buffer),
+            false => counts.text(self.top, &log.recovery, &mut output.buffer),
+        }
+        output.flush()?;
+        log.report();
+        Ok(log.status(&self.source))
     }
-    let mut output = Output::new();
-    match args.json {
-        true => counts.json(&log.recovery, &mut output.buffer),
-        false => counts.text(args.top, &log.recovery, &mut output.buffer),
-    }
-    output.flush()?;
-    log.report();
-    Ok(log.status(&args.source))
 }
 
 fn count(args: &Stats, log: &Log) -> Result<Counts, Failure> {

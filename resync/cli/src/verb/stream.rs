@@ -1,11 +1,13 @@
 //! `stream`: what a log service has and gets, or what a program writes into shared
 //! memory.
 
-use crate::args::{Stream, StreamMode};
+use crate::args::Answer;
 use crate::failure::Failure;
 use crate::log;
 use crate::show::escape;
+use clap::ValueEnum;
 use logdef_fuchsia::diagnostics::{LogsData, Origin, Text};
+use logdef_fuchsia::structured::Severity;
 use logdef_fuchsia::structured::{Profile, Record};
 use logdef_serve::client;
 use logdef_serve::service::{Kind, Mode, Request, Settings};
@@ -15,13 +17,58 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
+/// `stream`: whose records, and which.
+#[derive(Debug, clap::Args)]
+pub struct Stream {
+    /// Directory of the service [default: logdef in $XDG_RUNTIME_DIR, or else
+    /// /tmp/logdef-UID]
+    #[arg(value_name = "DIR")]
+    pub directory: Option<PathBuf>,
+    /// Stored records, new records, or both
+    #[arg(long, value_enum, value_name = "MODE", default_value = "snapshot")]
+    pub mode: StreamMode,
+    /// Stored records, then new ones as they arrive: --mode both
+    #[arg(short, long, conflicts_with = "mode")]
+    pub follow: bool,
+    /// Only records of this component
+    #[arg(long, value_name = "NAME")]
+    pub moniker: Option<String>,
+    /// Only records of this severity or above: trace, debug, info, warn, error, fatal
+    #[arg(short, long, value_name = "SEVERITY")]
+    pub level: Option<Severity>,
+    /// Only records with this tag; given more than once, with all of them
+    #[arg(short, long = "tag", value_name = "TAG")]
+    pub tags: Vec<String>,
+    #[command(flatten)]
+    pub answer: Answer,
+    /// Show the state of the service and its counts, as JSON, not records
+    #[arg(long, conflicts_with_all = ["follow", "mode", "source"])]
+    pub state: bool,
+    /// Read from the socket of a program that writes into shared memory, not from a service:
+    /// stored records, then new ones
+    #[arg(long, value_name = "SOCKET", conflicts_with_all = ["directory", "mode", "follow"])]
+    pub source: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum StreamMode {
+    /// Stored records; then stop
+    Snapshot,
+    /// New records
+    Subscribe,
+    /// Stored records, then new ones
+    Both,
+}
+
 /// A program that has nothing to say is asked for again so often.
 const LONG: Duration = Duration::from_secs(3600);
 
-pub fn run(args: &Stream) -> Result<ExitCode, Failure> {
-    match &args.source {
-        Some(source) => of_source(args, source),
-        None => of_service(args),
+impl Stream {
+    pub fn run(&self) -> Result<ExitCode, Failure> {
+        match &self.source {
+            Some(source) => of_source(self, source),
+            None => of_service(self),
+        }
     }
 }
 
@@ -31,7 +78,7 @@ fn of_service(args: &Stream) -> Result<ExitCode, Failure> {
         |error: io::Error| Failure::Unreadable(format!("{}: {error}", directory.display()));
     let mut answer = client::ask(&directory, &request(args)).map_err(unreadable)?;
     let mut out = io::stdout().lock();
-    if args.json || args.state {
+    if args.answer.is_json() || args.state {
         // As they come: a subscriber sees each array when it is there.
         loop {
             let bytes = answer.fill_buf().map_err(unreadable)?;
@@ -108,7 +155,7 @@ fn of_source(args: &Stream, path: &Path) -> Result<ExitCode, Failure> {
                 if !admits(args, &data) {
                     continue;
                 }
-                match args.json {
+                match args.answer.is_json() {
                     true => {
                         serde_json::to_writer(&mut out, &[&data]).map_err(io::Error::from)?;
                         out.write_all(b"\n")?;

@@ -1,15 +1,18 @@
 //! `symbolize`: addresses in, names out. Of a log, the records that have
 //! backtraces; of text, every line, with names behind the addresses in it.
 
-use crate::args::{Backtrace, ImageAt, Symbolize, TimeForm};
+use crate::args::Images;
 use crate::failure::Failure;
 use crate::log;
 use crate::output::Output;
+use crate::show::clock::TimeForm;
+use crate::show::text::Backtrace;
 use crate::show::text::{self, Look};
 use logdef_resync::{Event, Input, Merge, MergeOptions, Recovery, Resolver};
 use logdef_symbolizer::{
     AddressKind, Image, Loaded, Locator, MappedCode, MarkupFilter, TextFilter,
 };
+use logdef_wire::Avma;
 use logdef_wire::Record;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -17,35 +20,96 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
+/// `symbolize`: where addresses come from, and where images were mapped.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXPLANATION)]
+pub struct Symbolize {
+    /// Logs or text files; `-`, or none, is standard input
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub images: Images,
+    /// Text: a program or library, and the address its first byte was mapped at (without
+    /// BASE, addresses are those in the file)
+    #[arg(long, value_parser = ImageAt::parse, value_name = "PATH[@BASE]")]
+    pub image: Vec<ImageAt>,
+    /// Text: where images were mapped, a copy of /proc/PID/maps
+    #[arg(long, value_name = "FILE")]
+    pub maps: Option<PathBuf>,
+    /// Text: where images are mapped in a running process
+    #[arg(long, value_name = "PID")]
+    pub pid: Option<u32>,
+    /// Text: addresses are those of instructions, not return addresses
+    #[arg(long)]
+    pub exact: bool,
+    /// Log: make source lines links that terminals can open
+    #[arg(long)]
+    pub hyperlinks: bool,
+}
+
+const EXPLANATION: &str = "\
+Of a log, the records with backtraces are shown, with all names. In text, names are added
+after hexadecimal numbers (0x…) that lie in the code of an image placed by --image, --maps
+or --pid, and after what glibc's backtrace_symbols prints: path(+0x12) [0x…]. Paths in a
+text are looked for in the directories of --image-dir, then as written.";
+
+/// An image and where it was mapped.
+#[derive(Clone, Debug)]
+pub struct ImageAt {
+    pub path: PathBuf,
+    pub base: Option<Avma>,
+}
+
+impl ImageAt {
+    fn parse(text: &str) -> Result<ImageAt, String> {
+        let Some((path, base)) = text.rsplit_once('@') else {
+            let path = text.into();
+            return Ok(ImageAt { path, base: None });
+        };
+        let digits = base.trim_start_matches("0x");
+        match u64::from_str_radix(digits, 16) {
+            Ok(base) => Ok(ImageAt {
+                path: path.into(),
+                base: Some(Avma(base)),
+            }),
+            Err(_) => Err(format!(
+                "{base} is not an address: try {path}@0x7f0012340000"
+            )),
+        }
+    }
+}
+
 /// The longest line that is looked at as one.
 const LONGEST: u64 = 1 << 20;
 /// Bytes that are looked at to tell a log from text.
 const HEAD: usize = 64 << 10;
 
-pub fn run(args: &Symbolize) -> Result<ExitCode, Failure> {
-    let dash = [PathBuf::from("-")];
-    let files = match &args.files[..] {
-        [] => &dash[..],
-        files => files,
-    };
-    let mut output = Output::new();
-    for path in files {
-        let failed = |error: io::Error| unreadable(path, &error);
-        let input: Box<dyn Read> = match path == Path::new("-") {
-            true => Box::new(io::stdin()),
-            false => Box::new(File::open(path).map_err(failed)?),
+impl Symbolize {
+    pub fn run(&self) -> Result<ExitCode, Failure> {
+        let dash = [PathBuf::from("-")];
+        let files = match &self.files[..] {
+            [] => &dash[..],
+            files => files,
         };
-        let mut input = BufReader::with_capacity(HEAD, input);
-        if is_log(input.fill_buf().map_err(failed)?) {
-            let name = path.display().to_string();
-            let input = Input::from_reader(&name, input).map_err(failed)?;
-            of_log(input, args, &mut output)?;
-        } else {
-            of_text(&mut input, path, args, &mut output)?;
+        let mut output = Output::new();
+        for path in files {
+            let failed = |error: io::Error| unreadable(path, &error);
+            let input: Box<dyn Read> = match path == Path::new("-") {
+                true => Box::new(io::stdin()),
+                false => Box::new(File::open(path).map_err(failed)?),
+            };
+            let mut input = BufReader::with_capacity(HEAD, input);
+            if is_log(input.fill_buf().map_err(failed)?) {
+                let name = path.display().to_string();
+                let input = Input::from_reader(&name, input).map_err(failed)?;
+                of_log(input, self, &mut output)?;
+            } else {
+                of_text(&mut input, path, self, &mut output)?;
+            }
+            output.flush()?;
         }
-        output.flush()?;
+        Ok(ExitCode::SUCCESS)
     }
-    Ok(ExitCode::SUCCESS)
 }
 
 /// Whether bytes are a log's: a frame's header is among them, which no text has,
@@ -239,5 +303,15 @@ mod tests {
         assert!(is_log(b"\x1f\x8b\x08"));
         assert!(!is_log(b"pc 0x1234 {{{bt:0:0x12}}} \xc1\xce"));
         assert!(!is_log(b""));
+    }
+
+    #[test]
+    fn an_image_may_come_with_its_place() {
+        let parse = |text| ImageAt::parse(text).map(|image| (image.path, image.base));
+        let place = |path: &str, base| Ok((PathBuf::from(path), base));
+        assert_eq!(parse("a/prog"), place("a/prog", None));
+        assert_eq!(parse("p@0x7f00"), place("p", Some(Avma(0x7f00))));
+        assert_eq!(parse("a@b@7f00"), place("a@b", Some(Avma(0x7f00))));
+        assert!(parse("prog@here").is_err());
     }
 }

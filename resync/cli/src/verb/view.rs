@@ -7,89 +7,170 @@ mod early;
 mod follow;
 mod reach;
 
-use crate::args::View;
+use crate::args::{Filters, Images, Source};
 use crate::choose::filter::Filter;
 use crate::choose::viewer::Viewer;
 use crate::failure::Failure;
 use crate::log::{self, Log};
+use crate::show::clock::TimeForm;
 use crate::show::losses;
+use crate::show::printer::Form;
+use crate::show::text::Backtrace;
 use logdef_resync::{Ahead, Event, Merge, Resolver};
 use reach::Reach;
 use std::process::ExitCode;
 
-pub fn run(args: &View) -> Result<ExitCode, Failure> {
-    if args.follow {
-        return follow::run(args);
-    }
-    let inputs = log::inputs(&args.source)?;
-    let mut images = log::images(&args.images);
-    let begun = match early::run(args, &inputs, &mut images)? {
-        early::Outcome::Done => return Ok(ExitCode::SUCCESS),
-        early::Outcome::Begun(viewer, given) => Some((viewer, given)),
-        early::Outcome::NotBegun => None,
-    };
-    let log = Log::of(inputs)?;
-    log.must_hold_records()?;
-    let tables = log.recovery.tables();
-    let (mut viewer, given) = match begun {
-        Some((viewer, given)) => (*viewer, Some(given)),
-        None => (
-            Viewer::new(args, Filter::new(&args.filters, tables)?)?,
-            None,
-        ),
-    };
-    let mut resolver = Resolver::new(tables, &mut images);
-    let wanted = args.filters.merge_options();
-    let mut options = wanted;
-    // Notes are frames without a place in a thread.
-    options.all_frames = viewer.printer.is_for_people();
-    let mut reach = Reach::new(args);
-    loop {
-        let of_last = |bytes| log.recovery.since_of_last(bytes, wanted.until);
-        options.since = reach.since(wanted.since, of_last);
-        let mut merge = Merge::new(&log.inputs, &log.recovery, options);
-        if let Some(given) = given.clone() {
-            merge = merge.after(given);
+/// `view`: which records to show, and how.
+#[derive(Debug, clap::Args)]
+pub struct View {
+    #[command(flatten)]
+    pub source: Source,
+    #[command(flatten)]
+    pub images: Images,
+    #[command(flatten)]
+    pub filters: Filters,
+    /// How to show records
+    #[arg(
+        short,
+        long,
+        value_enum,
+        default_value = "short",
+        value_name = "FORM",
+        env = "LOGDEF_OUTPUT",
+        help_heading = "Appearance"
+    )]
+    pub output: Form,
+    /// How to show times in `short` and `full`
+    #[arg(
+        long,
+        value_enum,
+        default_value = "local",
+        value_name = "FORM",
+        env = "LOGDEF_TIME",
+        help_heading = "Appearance"
+    )]
+    pub time: TimeForm,
+    /// How to show backtraces in `short` and `full`
+    #[arg(
+        long,
+        value_enum,
+        default_value = "short",
+        value_name = "FORM",
+        env = "LOGDEF_BACKTRACE",
+        help_heading = "Appearance"
+    )]
+    pub backtrace: Backtrace,
+    /// Mark formats and file names that are not in the log: found in the image, or missing
+    #[arg(long, help_heading = "Appearance")]
+    pub provenance: bool,
+    /// Make source lines links that terminals can open (`short` and `full`)
+    #[arg(long, help_heading = "Appearance")]
+    pub hyperlinks: bool,
+    /// Show consecutive records from the same call site as one line and a count
+    #[arg(long, help_heading = "Appearance")]
+    pub fold: bool,
+    /// Show N records after each match
+    #[arg(short = 'A', long, value_name = "N", help_heading = "Context")]
+    pub after: Option<usize>,
+    /// Show N records before each match
+    #[arg(short = 'B', long, value_name = "N", help_heading = "Context")]
+    pub before: Option<usize>,
+    /// Show N records before and after each match
+    #[arg(short = 'C', long, value_name = "N", help_heading = "Context")]
+    pub context: Option<usize>,
+    /// Stop after N matching records
+    #[arg(short = 'n', long, value_name = "N", help_heading = "Context")]
+    pub head: Option<u64>,
+    /// Show only the last N matching records. With --follow, start with them (10 by default).
+    /// Where possible the log is read from its end, and damage before that is not
+    /// reported; --strict reads all of it
+    #[arg(
+        long,
+        value_name = "N",
+        conflicts_with = "head",
+        help_heading = "Context"
+    )]
+    pub tail: Option<usize>,
+    /// Keep running: show records as they are written, through rotations and restarts
+    #[arg(short, long, conflicts_with = "fold", help_heading = "Context")]
+    pub follow: bool,
+}
+
+impl View {
+    pub fn run(&self) -> Result<ExitCode, Failure> {
+        if self.follow {
+            return follow::run(self);
         }
-        let mut gaps = Vec::new();
-        Ahead::run(merge, log::cores(), |ahead| {
-            while let Some(batch) = ahead.next()? {
-                for event in batch.events() {
-                    match event {
-                        Event::Gap(input, gap) => {
-                            let name = &log.recovery.accounts()[input as usize].name;
-                            let line = losses::gap(name, gap);
-                            // The end may be merged more than once, with all gaps.
-                            if args.tail.is_some() {
-                                gaps.push(line);
-                                continue;
+        let inputs = log::inputs(&self.source)?;
+        let mut images = log::images(&self.images);
+        let begun = match early::run(self, &inputs, &mut images)? {
+            early::Outcome::Done => return Ok(ExitCode::SUCCESS),
+            early::Outcome::Begun(viewer, given) => Some((viewer, given)),
+            early::Outcome::NotBegun => None,
+        };
+        let log = Log::of(inputs)?;
+        log.must_hold_records()?;
+        let tables = log.recovery.tables();
+        let (mut viewer, given) = match begun {
+            Some((viewer, given)) => (*viewer, Some(given)),
+            None => (
+                Viewer::new(self, Filter::new(&self.filters, tables)?)?,
+                None,
+            ),
+        };
+        let mut resolver = Resolver::new(tables, &mut images);
+        let wanted = self.filters.merge_options();
+        let mut options = wanted;
+        // Notes are frames without a place in a thread.
+        options.all_frames = viewer.printer.is_for_people();
+        let mut reach = Reach::new(self);
+        loop {
+            let of_last = |bytes| log.recovery.since_of_last(bytes, wanted.until);
+            options.since = reach.since(wanted.since, of_last);
+            let mut merge = Merge::new(&log.inputs, &log.recovery, options);
+            if let Some(given) = given.clone() {
+                merge = merge.after(given);
+            }
+            let mut gaps = Vec::new();
+            Ahead::run(merge, log::cores(), |ahead| {
+                while let Some(batch) = ahead.next()? {
+                    for event in batch.events() {
+                        match event {
+                            Event::Gap(input, gap) => {
+                                let name = &log.recovery.accounts()[input as usize].name;
+                                let line = losses::gap(name, gap);
+                                // The end may be merged more than once, with all gaps.
+                                if self.tail.is_some() {
+                                    gaps.push(line);
+                                    continue;
+                                }
+                                viewer.flush()?;
+                                log::note(&line);
                             }
-                            viewer.flush()?;
-                            log::note(&line);
-                        }
-                        Event::Frame(frame) => {
-                            let goes_on =
-                                viewer.frame(frame.place, frame.body, tables, &mut resolver)?;
-                            if goes_on.is_break() {
-                                return Ok(());
+                            Event::Frame(frame) => {
+                                let goes_on =
+                                    viewer.frame(frame.place, frame.body, tables, &mut resolver)?;
+                                if goes_on.is_break() {
+                                    return Ok(());
+                                }
                             }
                         }
                     }
+                    viewer.batch_ends()?;
                 }
-                viewer.batch_ends()?;
+                Ok::<_, Failure>(())
+            })?;
+            if reach.is_enough(&mut viewer) {
+                gaps.iter().for_each(|line| log::note(line));
+                break;
             }
-            Ok::<_, Failure>(())
-        })?;
-        if reach.is_enough(&mut viewer) {
-            gaps.iter().for_each(|line| log::note(line));
-            break;
         }
+        viewer.end_tail(&mut resolver)?;
+        viewer.flush()?;
+        for complaint in resolver.complaints() {
+            log::say(&complaint);
+        }
+        log.report();
+        Ok(log.status(&self.source))
     }
-    viewer.end_tail(&mut resolver)?;
-    viewer.flush()?;
-    for complaint in resolver.complaints() {
-        log::say(&complaint);
-    }
-    log.report();
-    Ok(log.status(&args.source))
 }

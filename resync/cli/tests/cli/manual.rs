@@ -35,3 +35,21 @@ fn help_goes_to_standard_output() {
     assert_eq!((done.status, &*done.err), (0, ""));
     assert!(done.out.contains("Exit status: 0"));
 }
+
+#[test]
+fn one_option_chooses_the_form_of_every_answer() {
+    let files = Files::new();
+    let path = files.put("app.log", &example().bytes);
+    let out = |words: &str| logdef(words, &path).out;
+    for verb in ["check", "stats"] {
+        let json = out(&format!("{verb} -o json {{}}"));
+        assert!(json.starts_with('{'), "{json}");
+        assert_eq!(out(&format!("{verb} --json {{}}")), json);
+        assert_eq!(
+            out(&format!("{verb} {{}}")),
+            out(&format!("{verb} -o text {{}}"))
+        );
+    }
+    assert_eq!(out("-o text {}"), out("{}"));
+    assert_eq!(logdef("check -o json --json {}", &path).status, 2);
+}

@@ -173,7 +173,7 @@ fn the_state_of_a_service_counts() {
         (&totals["stored"], &totals["invalid"]),
         (&1.into(), &0.into())
     );
-    let json = service.run("logdef stream --json /tmp/logdef-demo");
+    let json = service.run("logdef stream -o json /tmp/logdef-demo");
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json[0]["payload"]["root"]["keys"]["code"], -7);
     let second = command()

@@ -5,11 +5,11 @@
 //! that is missing) ends this, before the next record is shown; the rest is then for a
 //! recovery to find.
 
-use crate::args::View;
 use crate::choose::filter::Filter;
 use crate::choose::viewer::Viewer;
 use crate::failure::Failure;
 use crate::log::{self, Inputs};
+use crate::verb::view::View;
 use crate::verb::view::reach::Reach;
 use logdef_resync::{
     Ahead, Batch, Event, Given, Glance, Images, LocatedImages, Merge, Place, Resolver, Survey,

@@ -1,11 +1,11 @@
 //! `view --follow`: records as they are written.
 
-use crate::args::View;
 use crate::choose::filter::Filter;
 use crate::choose::viewer::Viewer;
 use crate::failure::Failure;
 use crate::log;
 use crate::paths;
+use crate::verb::view::View;
 use logdef_resync::{Follow, Glance, News, Place, Resolver, Tables, unmasked};
 use logdef_wire::{Record, frame};
 use std::collections::HashMap;

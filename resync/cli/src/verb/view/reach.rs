@@ -2,8 +2,8 @@
 //! each time, until enough of it matches. Records that come last in a merge of the
 //! end are those that come last in a merge of all.
 
-use crate::args::View;
 use crate::choose::viewer::Viewer;
+use crate::verb::view::View;
 
 /// Bytes of lanes to begin with, and what a record likely takes.
 const FIRST: u64 = 128 << 10;

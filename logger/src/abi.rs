@@ -2,7 +2,7 @@
 //! interface.
 
 pub use crate::call::emit::{emit, emit_text};
-pub use crate::call::filter::{decide, is_possible};
+pub use crate::call::gate::{decide, is_possible};
 pub use crate::call::limit::Limit;
 pub use crate::call::site::{Image, Site, SiteState};
 pub use crate::process::meeting::{Services, meeting};

@@ -1,14 +1,13 @@
 //! A log call on its way to the sink. What the macro lays down when it is compiled
 //! is in `macros`, `argument` and `site`; what is done once for a call site in
-//! `resolve`; and each time: `filter` and `limit` say whether the call is on,
-//! `emit` is the way itself, `body` and `crc` make the bytes. Knows nothing of
+//! `resolve`; and each time: `gate` and `limit` say whether the call is on,
+//! `emit` is the way itself, `body` makes the bytes. Knows nothing of
 //! files.
 
 pub(crate) mod argument;
 pub(crate) mod body;
-pub(crate) mod crc;
 pub(crate) mod emit;
-pub(crate) mod filter;
+pub(crate) mod gate;
 pub(crate) mod limit;
 mod macros;
 pub(crate) mod resolve;

@@ -110,17 +110,6 @@ impl Clock {
     }
 }
 
-/// Whether the wall clock was set since this was last asked; if so, the log will say
-/// it.
-pub(crate) fn was_set() -> bool {
-    let process = crate::process::process();
-    let set = process.trouble.compare_clocks(realtime(), monotonic());
-    if set {
-        process.note_levels();
-    }
-    set
-}
-
 /// Counter and wall clock at one instant.
 fn reading() -> (u64, u64) {
     let mut best = (0, 0);
@@ -212,9 +201,10 @@ impl Anchor {
     }
 
     /// Now, by the wall clock; for one thread never less than before, unless
-    /// the clock was set back.
+    /// the clock was set back. Where the counter and the kernel disagree, `was_set`
+    /// is asked whether the wall clock was set meanwhile.
     #[inline(always)]
-    pub fn now(&self, clock: &Clock) -> u64 {
+    pub fn now(&self, clock: &Clock, was_set: impl FnOnce() -> bool) -> u64 {
         let now = match clock.source.load(Ordering::Relaxed) {
             COUNTER => {
                 let version = self.version.load(Ordering::Relaxed);
@@ -228,7 +218,7 @@ impl Anchor {
                     // Fewer ticks than fit 32 bits, of less than 2^4 ns each.
                     time + ((ticks * clock.tick.load(Ordering::Relaxed)) >> 32)
                 } else {
-                    self.renew(clock)
+                    self.renew(clock, was_set)
                 }
             }
             COARSE => sys::clock(libc::CLOCK_REALTIME_COARSE),
@@ -246,7 +236,7 @@ impl Anchor {
 
     #[cold]
     #[inline(never)]
-    fn renew(&self, clock: &Clock) -> u64 {
+    fn renew(&self, clock: &Clock, was_set: impl FnOnce() -> bool) -> u64 {
         let version = self.version.load(Ordering::Relaxed);
         let (ticks, time) = reading();
         if version & 1 == 1 {
@@ -264,13 +254,19 @@ impl Anchor {
         compiler_fence(Ordering::SeqCst);
         self.version
             .store((version | 1).wrapping_add(1), Ordering::Relaxed);
-        self.judge(clock, old, (ticks, time));
+        self.judge(clock, old, (ticks, time), was_set);
         time
     }
 
     /// Refines the tick by two anchors that are not too far apart, and gives
     /// the counter up if it goes astray.
-    fn judge(&self, clock: &Clock, old: (u64, u64), new: (u64, u64)) {
+    fn judge(
+        &self,
+        clock: &Clock,
+        old: (u64, u64),
+        new: (u64, u64),
+        was_set: impl FnOnce() -> bool,
+    ) {
         let ticks = new.0.wrapping_sub(old.0);
         let lifetime = clock.lifetime.load(Ordering::Relaxed);
         if old.1 == 0 || lifetime == 0 {
@@ -316,7 +312,7 @@ mod tests {
             let mut last = 0;
             for _ in 0..20_000 {
                 let before = realtime();
-                let now = anchor.now(&clock);
+                let now = anchor.now(&clock, || false);
                 let after = realtime();
                 // The coarse clock lags by a tick; a wrong anchor would be off
                 // by more.
@@ -335,10 +331,10 @@ mod tests {
         let clock = Clock::new();
         clock.set(ClockSource::Auto);
         let anchor = anchor();
-        anchor.now(&clock);
+        anchor.now(&clock, || false);
         // As the interrupted change leaves it: counter new, time old.
         anchor.version.store(1, Ordering::Relaxed);
         anchor.time.store(12, Ordering::Relaxed);
-        assert!(anchor.now(&clock) > 1_000_000_000);
+        assert!(anchor.now(&clock, || false) > 1_000_000_000);
     }
 }

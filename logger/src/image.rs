@@ -12,7 +12,7 @@ use crate::sys;
 use core::ffi::CStr;
 use core::num::NonZeroUsize;
 use core::ptr;
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use digest::Fingerprint;
 use logdef_unwind::{Module, modules};
 use logdef_wire::{Magic, Svma};
@@ -229,7 +229,7 @@ impl Image {
 
 impl Identity {
     fn of(image: &Image) -> Identity {
-        let module = match crate::process::handler::is_running() {
+        let module = match crate::handler::is_running() {
             true => None,
             false => image.module(),
         };
@@ -266,10 +266,12 @@ fn hash(bytes: &[u8]) -> u64 {
 /// The smallest page there is.
 const PAGE: usize = 4096;
 
-/// The images of a process, and the file names of their call sites.
+/// The images of a process, and the numbers of their call sites and of the files
+/// these are in.
 pub(crate) struct Images {
     images: [AtomicPtr<Image>; Images::MAX],
     files: [AtomicU64; Images::MAX_FILES],
+    next_site: AtomicU32,
 }
 
 impl Images {
@@ -282,6 +284,7 @@ impl Images {
         Images {
             images: [const { AtomicPtr::new(ptr::null_mut()) }; Images::MAX],
             files: [const { AtomicU64::new(0) }; Images::MAX_FILES],
+            next_site: AtomicU32::new(crate::call::site::FIRST_ID),
         }
     }
 
@@ -349,6 +352,11 @@ impl Images {
             .ok()?;
         // SAFETY: just published, and never given back.
         Some((index, unsafe { &*new }))
+    }
+
+    /// A number for a call site.
+    pub fn number_site(&self) -> u32 {
+        self.next_site.fetch_add(1, Ordering::Relaxed)
     }
 
     /// A number for the file name at `address` of an image.

@@ -106,7 +106,11 @@
 //! [`logdef_at_most_every!`] limit how often a call is logged.
 
 mod call;
+mod calls;
 mod clock;
+mod crc;
+mod filter;
+mod handler;
 mod image;
 mod logdefs;
 mod mirror;
@@ -114,8 +118,14 @@ mod note;
 mod observer;
 mod options;
 mod process;
+mod run;
+mod self_reports;
+mod settings;
+mod shared;
 mod sink;
 mod sys;
+mod thread;
+mod tls;
 
 #[doc(hidden)]
 #[path = "private.rs"]
@@ -124,9 +134,9 @@ pub mod __private;
 pub mod abi;
 
 pub use call::argument::Argument;
-pub use call::filter::{Filter, FilterError};
 pub use call::span::Span;
 pub use clock::ClockSource;
+pub use filter::{Filter, FilterError};
 pub use logdef_wire::{Level, Value};
 pub use observer::{Observed, Observer};
 pub use options::{

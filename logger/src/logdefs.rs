@@ -3,14 +3,14 @@
 //! record that needs them first, in the same breath, and marked only after
 //! they are in the log: then no surviving record lacks them.
 
-use crate::call::emit::{Strings, with_scratch};
-use crate::call::site::{Meta, Template};
+use crate::call::emit::with_scratch;
+use crate::call::site::{Meta, Strings, Template};
 use crate::image::code::{self, Epoch};
 use crate::image::{Image, Images};
 use crate::process::Process;
-use crate::process::thread::Thread;
 use crate::sink::Put;
 use crate::sys;
+use crate::thread::Thread;
 use core::ffi::CStr;
 use core::sync::atomic::Ordering;
 use logdef_unwind::modules;
@@ -71,11 +71,11 @@ pub(crate) fn put(
         // Definitions that do not fit are left out: the record is worth more.
         let complete = missing.write(process, thread, subject, known, &mut out);
         let Some(room) = out.buffer.get_mut(out.len..out.len + record.len()) else {
-            return Ok(process.sink.put(thread, record, wanted));
+            return Ok(process.sink.put(&process.shared, thread, record, wanted));
         };
         room.copy_from_slice(record);
         let frames = &out.buffer[..out.len + record.len()];
-        let put = process.sink.put(thread, frames, wanted);
+        let put = process.sink.put(&process.shared, thread, frames, wanted);
         if let (Put::Done(chunk), Ok(())) = (put, complete) {
             missing.mark(thread, subject, chunk);
         }
@@ -90,7 +90,10 @@ pub(crate) fn put(
 #[inline(never)]
 pub(crate) fn next_chunk(process: &Process, thread: &Thread, need: usize) -> bool {
     // The opening takes room too; a path is its longest part.
-    let Some(claim) = process.sink.claim(thread, need as u64 + 1024) else {
+    let Some(claim) = process
+        .sink
+        .claim(&process.shared, thread, need as u64 + 1024)
+    else {
         return false;
     };
     let found = process.images.of(sys::main_program_address());
@@ -117,7 +120,7 @@ pub(crate) fn next_chunk(process: &Process, thread: &Thread, need: usize) -> boo
 /// Puts the logdefs of code addresses into the thread's chunk, as far as they
 /// are not there.
 pub(crate) fn put_addresses(process: &Process, thread: &Thread, addresses: &[usize]) {
-    let now = || thread.clock.now(&process.clock);
+    let now = || process.shared.now(thread);
     process.code.is_settled(&process.images, addresses, now);
     let Some(chunk) = process.sink.chunk(thread) else {
         return;
@@ -139,7 +142,9 @@ pub(crate) fn put_addresses(process: &Process, thread: &Thread, addresses: &[usi
         let frames = &out.buffer[..out.len];
         Ok(match frames.is_empty() {
             true => Put::Dropped,
-            false => process.sink.put(thread, frames, Some(chunk)),
+            false => process
+                .sink
+                .put(&process.shared, thread, frames, Some(chunk)),
         })
     });
     if let Ok(Put::Done(chunk)) = put {
@@ -235,7 +240,7 @@ impl<'p> Missing<'p> {
         out: &mut Frames<'_>,
     ) -> Result<(), OutOfRoom> {
         let magic = self.image.and_then(Image::known_magic);
-        let run = Some(process.run());
+        let run = Some(process.shared.run.id());
         if self.preamble {
             write_preamble(process, self.image, None, out)?;
         }
@@ -340,7 +345,7 @@ fn write_module(process: &Process, image: &Image, out: &mut Frames<'_>) -> Resul
     let mut write = |image: &Image, unloaded: Option<bool>| {
         out.frame(|e| {
             Module {
-                run: Some(process.run()),
+                run: Some(process.shared.run.id()),
                 load_bias: Some(image.load_bias() as u64),
                 start: Some(Avma(image.start() as u64)),
                 size: Some(image.size() as u64),
@@ -369,9 +374,9 @@ fn write_preamble(
 ) -> Result<(), OutOfRoom> {
     let identity = image.and_then(Image::identity);
     let fingerprint = identity.and_then(|identity| identity.fingerprint.as_ref());
-    let about = process.about();
+    let run = &process.shared.run;
     let (mut host, mut boot_id) = ([0; 64], [0; 64]);
-    let (host, boot_id) = (about.host(&mut host), about.boot_id(&mut boot_id));
+    let (host, boot_id) = (run.host.name(&mut host), run.host.boot_id(&mut boot_id));
     out.frame(|e| {
         Preamble {
             magic: identity.map(|identity| identity.magic),
@@ -379,12 +384,12 @@ fn write_preamble(
             size: fingerprint.map(|fingerprint| fingerprint.size),
             digest: fingerprint.map(|fingerprint| &fingerprint.digest[..]),
             version: Some(1),
-            run: Some(process.run()),
-            pid: Some(process.pid.load(Ordering::Relaxed) as u64),
+            run: Some(run.id()),
+            pid: Some(run.pid.load(Ordering::Relaxed) as u64),
             load_bias: image.map(|image| image.load_bias() as u64),
             build_id: image.and_then(Image::build_id),
-            realtime: Some(process.realtime.load(Ordering::Relaxed)),
-            monotonic: Some(process.monotonic.load(Ordering::Relaxed)),
+            realtime: Some(run.realtime.load(Ordering::Relaxed)),
+            monotonic: Some(run.monotonic.load(Ordering::Relaxed)),
             machine: Some(std::env::consts::ARCH.as_bytes()),
             host,
             chunk: size.map(u64::from),
@@ -417,7 +422,7 @@ fn write_address(
             fbase: module.map(|module| Avma(module.start() as u64)),
             sname: symbol.map(|symbol| symbol.name.to_bytes()),
             saddr: symbol.map(|symbol| Avma(symbol.address as u64)),
-            run: Some(process.run()),
+            run: Some(process.shared.run.id()),
             build_id: module.and_then(|module| module.build_id()),
             load_bias: module.map(|module| module.load_bias() as u64),
         }

@@ -11,10 +11,9 @@ mod line;
 mod number;
 mod text;
 
-use crate::call::emit::Strings;
+use crate::call::site::Strings;
 use crate::clock;
 use crate::observer::{Observed, Observer, Slot};
-use crate::process::Process;
 use crate::sys;
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, Ordering};
@@ -81,10 +80,15 @@ impl Mirror {
         (level > 0).then_some(Level(level))
     }
 
+    /// The lowest level of which records are shown, or told of.
+    pub fn lowest_level(&self) -> Option<Level> {
+        let from = [self.level(), self.observed_level()];
+        from.into_iter().flatten().min()
+    }
+
     /// Whether records of a level are shown, or told of.
     pub fn wants(&self, level: Level) -> bool {
-        let from = [self.level(), self.observed_level()];
-        from.into_iter().flatten().any(|from| level >= from)
+        self.lowest_level().is_some_and(|from| level >= from)
     }
 
     /// Shows a record, if it is of the level, and tells the observer of it.
@@ -178,15 +182,4 @@ fn decode<'u>(masked: &Masked<'_>, into: &'u mut [u8]) -> Option<Data<'u>> {
 /// The last part of a path.
 fn file_name(path: &[u8]) -> &[u8] {
     path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
-}
-
-/// The lowest level at which a record needs more than to be written: a backtrace,
-/// a line in the mirror, or an observer to be told.
-pub(crate) fn notable_level(process: &Process) -> Level {
-    let backtrace = process.backtrace_level();
-    let mirror = &process.mirror;
-    [mirror.level(), mirror.observed_level()]
-        .into_iter()
-        .flatten()
-        .fold(backtrace, Level::min)
 }

@@ -2,16 +2,14 @@
 //! thread that panics or a process that a signal ends. None of it is on the
 //! path of a log call.
 
-pub(crate) mod trouble;
-
-use crate::call::emit::{Dropped, MAX_BACKTRACE, current, with_scratch};
+use crate::call::emit::{Dropped, current, with_scratch};
 use crate::logdefs;
-use crate::note::trouble::in_words;
 use crate::process::meeting;
-use crate::process::thread::Thread;
 use crate::process::{Process, process};
+use crate::settings::MAX_BACKTRACE;
 use crate::sink::Put;
-use crate::sys;
+use crate::sys::{self, Errno};
+use crate::thread::Thread;
 use core::ffi::c_int;
 use core::fmt::Write;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -34,11 +32,11 @@ const NAMED: usize = 3_500;
 impl Progress {
     /// Looks at every thread that has logged. Allocates.
     pub fn of(process: &Process) -> Progress {
-        let run = process.run();
+        let run = process.shared.run.id();
         // Asked before the threads are: whoever gets a number later is not meant.
-        let mut ended = process.threads_begun();
+        let mut ended = process.shared.run.threads_begun();
         let mut returned = Vec::new();
-        for thread in process.threads.iter() {
+        for thread in process.shared.threads.iter() {
             ended = ended.min(thread.begins_from());
             if thread.is_of(run) {
                 returned.push(Sequence(thread.returned.load(Ordering::Acquire)));
@@ -71,13 +69,13 @@ impl Progress {
     }
 
     /// Writes down that a sync which began at this progress has ended.
-    pub fn note(&self, process: &'static Process, result: Result<(), sys::Errno>) {
+    pub fn note(&self, process: &'static Process, result: Result<(), Errno>) {
         let time = Some(crate::clock::realtime());
         for part in &self.parts {
             let threads = Decoder::new(part).value().ok().and_then(Value::as_map);
             let all = result.is_ok() && self.parts.len() == 1;
             let durable = Durable {
-                run: Some(process.run()),
+                run: Some(process.shared.run.id()),
                 threads: threads.filter(|_| result.is_ok()),
                 time,
                 errno: result.err().map(|errno| errno.0 as u64),
@@ -104,7 +102,10 @@ fn put(
     with_scratch(thread, |scratch| {
         let len = frame::encode(scratch, body).map_err(|_| Dropped)?;
         for _ in 0..8 {
-            match process.sink.put(thread, &scratch[..len], None) {
+            match process
+                .sink
+                .put(&process.shared, thread, &scratch[..len], None)
+            {
                 Put::Done(_) => return Ok(()),
                 Put::Moved => {}
                 Put::Full if logdefs::next_chunk(process, thread, len) => {}
@@ -115,17 +116,17 @@ fn put(
     })
 }
 
-/// Writes down what is due ([`crate::note::trouble`]). May be called in a signal handler.
+/// Writes down what is due ([`crate::self_reports`]). May be called in a signal handler.
 #[cold]
 pub(crate) fn report(process: &'static Process) {
-    let due = process.trouble.take();
-    process.note_levels();
+    let due = process.shared.reports.take();
+    process.shared.update_slow_path_level();
     let now = crate::clock::realtime();
     let mut written = true;
     let mut note = |kind, text: &[u8], realtime, monotonic| {
         written &= write(process, |encoder| {
             Note {
-                run: Some(process.run()),
+                run: Some(process.shared.run.id()),
                 kind: Some(kind),
                 time: Some(now),
                 text: Some(text).filter(|text| !text.is_empty()),
@@ -136,15 +137,15 @@ pub(crate) fn report(process: &'static Process) {
             .encode(encoder)
         });
     };
-    if due.suspect() {
-        let text = match process.trouble.why_suspect() {
+    if due.suspect_file() {
+        let text = match process.shared.reports.why_suspect() {
             Some(errno) => in_words(errno),
             None => "cut short or replaced by another process",
         };
         note(NoteKind::SUSPECT, text.as_bytes(), None, None);
     }
     if due.space_returned() {
-        let (errno, since) = process.trouble.no_space();
+        let (errno, since) = process.shared.reports.no_space();
         let mut text = Text::new();
         let millis = now.saturating_sub(since) / 1_000_000;
         let _ = write!(text, "{} (errno {})", in_words(errno), errno.0);
@@ -156,8 +157,26 @@ pub(crate) fn report(process: &'static Process) {
         note(NoteKind::CLOCK_SET, b"", Some(now), monotonic);
     }
     if !written {
-        process.trouble.give_back(due);
-        process.note_levels();
+        process.shared.reports.give_back(due);
+        process.shared.update_slow_path_level();
+    }
+}
+
+/// An error in words that fit a note.
+pub(crate) fn in_words(errno: Errno) -> &'static str {
+    match errno.0 {
+        libc::ENOSPC => "no space left on device",
+        libc::EDQUOT => "disk quota exceeded",
+        libc::EFBIG => "file size limit reached",
+        libc::EROFS => "read-only file system",
+        libc::EIO => "input/output error",
+        libc::EACCES | libc::EPERM => "permission denied",
+        libc::ENOENT => "directory is gone",
+        libc::EMFILE | libc::ENFILE => "too many open files",
+        libc::ENOMEM => "no memory",
+        libc::EPIPE => "nobody reads the pipe",
+        libc::EAGAIN => "the reader is behind",
+        _ => "error",
     }
 }
 
@@ -240,7 +259,7 @@ pub(crate) fn install_panic_hook() {
 /// Leaves a note of a panic of this thread.
 pub(crate) fn note_panic(text: &str) {
     let process = process();
-    if !process.is_open() {
+    if !process.shared.run.is_open() {
         return;
     }
     let mut addresses = [0; MAX_BACKTRACE];
@@ -250,7 +269,7 @@ pub(crate) fn note_panic(text: &str) {
     let text = &text.as_bytes()[..text.len().min(4096)];
     write(process, |encoder| {
         Note {
-            run: Some(process.run()),
+            run: Some(process.shared.run.id()),
             kind: Some(NoteKind::PANIC),
             time: Some(crate::clock::realtime()),
             text: Some(text),
@@ -281,8 +300,8 @@ const FATAL: [c_int; 6] = [
 
 /// Leaves a note at the first of these signals, before whoever handled it until
 /// now: in a Rust program the runtime, which looks for stack overflows.
-pub(crate) fn install_signal_handlers() -> Result<(), sys::Errno> {
-    process().note_signals();
+pub(crate) fn install_signal_handlers() -> Result<(), Errno> {
+    process().shared.settings.note_signals();
     for signal in FATAL {
         sys::handle_first(signal, fatal_signal)?;
     }
@@ -304,7 +323,7 @@ extern "C" fn fatal_signal(signal: c_int, info: *mut libc::siginfo_t, context: *
 
 fn note_signal(signal: c_int, address: usize, context: Option<&libc::ucontext_t>) {
     let process = process();
-    if !process.is_open() {
+    if !process.shared.run.is_open() {
         return;
     }
     let mut frames = [logdef_unwind::StackFrame::default(); MAX_BACKTRACE];
@@ -319,7 +338,7 @@ fn note_signal(signal: c_int, address: usize, context: Option<&libc::ucontext_t>
     define(process, &addresses[..len]);
     write(process, |encoder| {
         Note {
-            run: Some(process.run()),
+            run: Some(process.shared.run.id()),
             kind: Some(NoteKind::FATAL_SIGNAL),
             time: Some(crate::clock::realtime()),
             signal: Some(signal as u64),

@@ -2,8 +2,8 @@
 //! called in a signal handler.
 
 use crate::call::emit;
-use crate::call::filter::{Filter, FilterError};
 use crate::clock::ClockSource;
+use crate::filter::{Filter, FilterError};
 use crate::image::digest_cache;
 use crate::mirror;
 use crate::note::{self, Progress};
@@ -213,15 +213,16 @@ impl Options {
         };
         let rotation = self.rotation;
         self.open_with(|| {
-            let sink = &process().sink;
+            let process = process();
             if mapped {
-                return sink.set_mapped(name.as_bytes(), rotation);
+                let shared = &process.shared;
+                return process.sink.set_mapped(shared, name.as_bytes(), rotation);
             }
             let error = |error: io::Error| sys::Errno(error.raw_os_error().unwrap_or(libc::EINVAL));
             let full = std::path::absolute(path).map_err(error)?;
             let full = CString::new(full.into_os_string().into_vec());
             let full = full.map_err(|_| sys::Errno(libc::EINVAL))?;
-            sink.set_append(Append::open(&full)?);
+            process.sink.set_append(Append::open(&full)?);
             Ok(())
         })
     }
@@ -245,7 +246,7 @@ impl Options {
 
     fn open_with(self, set_sink: impl FnOnce() -> Result<(), sys::Errno>) -> io::Result<Log> {
         let process = process();
-        if !process.begin_open() {
+        if !process.shared.run.begin_open() {
             return Err(already_open());
         }
         let opened = set_sink().and_then(|()| {
@@ -260,7 +261,7 @@ impl Options {
             process.finish_open()
         });
         if let Err(errno) = opened {
-            process.abandon_open();
+            process.shared.run.abandon_open();
             return Err(errno.into());
         }
         if self.signal_notes {
@@ -283,22 +284,22 @@ impl Options {
 
     fn apply(&self) {
         let process = process();
-        process.clock.set(self.clock);
+        process.shared.clock.set(self.clock);
         if let Some(level) = self.level {
-            process.set_level(level);
+            process.shared.settings.set_level(level);
         }
         if let Some(level) = self.backtrace_level {
             process.set_backtrace_level(level);
         }
         if let Some(depth) = self.backtrace_depth {
-            process.set_backtrace_depth(depth);
+            process.shared.settings.set_backtrace_depth(depth);
         }
         if let Some(bytes) = self.max_string {
-            process.set_max_string(bytes);
+            process.shared.settings.set_max_string(bytes);
         }
         process.set_mirror_level(self.mirror.or_else(mirror::level_of_environment));
         if let Some(filter) = self.filter.clone().or_else(filter_of_environment) {
-            process.set_filter(filter);
+            process.shared.settings.set_filter(filter);
         }
     }
 }
@@ -431,7 +432,7 @@ fn filter_of_environment() -> Option<Filter> {
 pub fn close() {
     match meeting::leader() {
         Some(leader) => leader.close(),
-        None => drop(process().end()),
+        None => drop(process().close()),
     }
 }
 
@@ -448,11 +449,11 @@ pub fn sync() -> io::Result<()> {
         return leader.sync();
     }
     let process = process();
-    if !process.is_open() {
+    if !process.shared.run.is_open() {
         return Ok(());
     }
     let progress = Progress::of(process);
-    let synced = process.sink.sync();
+    let synced = process.sink.sync(&process.shared);
     progress.note(process, synced);
     Ok(synced?)
 }
@@ -474,7 +475,7 @@ pub fn reserve(bytes: u64) -> io::Result<()> {
         return leader.reserve(bytes);
     }
     let process = process();
-    match process.is_open() {
+    match process.shared.run.is_open() {
         true => Ok(process.sink.prepare(bytes)?),
         false => Err(io::Error::from_raw_os_error(libc::ENOTCONN)),
     }
@@ -512,7 +513,7 @@ pub fn set_observer(observer: Option<(Level, &'static dyn Observer)>) {
 pub fn set_level(level: Level) {
     match meeting::leader() {
         Some(leader) => leader.set_level(level),
-        None => process().set_level(level),
+        None => process().shared.settings.set_level(level),
     }
 }
 
@@ -525,7 +526,7 @@ pub fn set_filter(directives: &str) -> Result<(), FilterError> {
     let filter = Filter::parse(directives)?;
     match meeting::leader() {
         Some(leader) => drop(leader.set_filter(directives)),
-        None => process().set_filter(filter),
+        None => process().shared.settings.set_filter(filter),
     }
     Ok(())
 }
@@ -555,7 +556,7 @@ pub fn modules_changed() {
 pub fn set_backtrace_depth(depth: usize) {
     match meeting::leader() {
         Some(leader) => leader.set_backtrace_depth(depth),
-        None => process().set_backtrace_depth(depth),
+        None => process().shared.settings.set_backtrace_depth(depth),
     }
 }
 

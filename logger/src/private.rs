@@ -81,9 +81,9 @@ pub const fn is_compiled(level: logdef_wire::Level) -> bool {
 /// Whether a site is on.
 #[inline(always)]
 pub fn is_on(site: &Site, state: &SiteState) -> bool {
-    let gate = process().gate.load(Ordering::Relaxed);
+    let gate = process().shared.settings.gate.load(Ordering::Relaxed);
     let own = state.gate.load(Ordering::Relaxed);
-    own != gate && (own == gate | 1 || crate::call::filter::decide(site))
+    own != gate && (own == gate | 1 || crate::call::gate::decide(site))
 }
 
 /// Logs a call.

@@ -14,9 +14,9 @@ pub(crate) use append::Append;
 pub(crate) use chunk::Claim;
 pub(crate) use mapped::Rotation;
 
-use crate::process::process;
-use crate::process::thread::Thread;
+use crate::shared::Shared;
 use crate::sys::Errno;
+use crate::thread::Thread;
 use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use mapped::Mapped;
 
@@ -37,7 +37,7 @@ pub(crate) enum Put {
 /// After a refusal for want of space, nothing is tried for so many nanoseconds.
 const RETRY_AFTER: u64 = 1_000_000_000;
 
-/// The sink of the process.
+/// The sink of the process: one of these at a time, chosen when the log is opened.
 pub(crate) struct Sink {
     kind: AtomicU8,
     /// The chunk that stands for the whole of an appended log.
@@ -48,6 +48,12 @@ pub(crate) struct Sink {
 
 const APPEND: u8 = 0;
 const MAPPED: u8 = 1;
+
+/// The sink that was chosen.
+enum Chosen<'s> {
+    Append(&'s Append),
+    Mapped(&'s Mapped),
+}
 
 impl Sink {
     pub const fn new() -> Sink {
@@ -67,22 +73,31 @@ impl Sink {
     }
 
     /// Maps a file at `path`.
-    pub fn set_mapped(&self, path: &[u8], rotation: Rotation) -> Result<(), Errno> {
-        self.mapped.open(path, rotation)?;
+    pub fn set_mapped(
+        &self,
+        shared: &Shared,
+        path: &[u8],
+        rotation: Rotation,
+    ) -> Result<(), Errno> {
+        self.mapped.open(shared, path, rotation)?;
         self.kind.store(MAPPED, Ordering::Release);
         Ok(())
     }
 
     #[inline(always)]
-    fn is_mapped(&self) -> bool {
-        self.kind.load(Ordering::Relaxed) == MAPPED
+    fn chosen(&self) -> Chosen<'_> {
+        if self.kind.load(Ordering::Relaxed) == MAPPED {
+            Chosen::Mapped(&self.mapped)
+        } else {
+            Chosen::Append(&self.append)
+        }
     }
 
     /// The chunk that the thread's next frames go to, if it has one.
     pub fn chunk(&self, thread: &Thread) -> Option<u32> {
-        match self.is_mapped() {
-            true => self.mapped.chunk(thread),
-            false => Some(self.appended.load(Ordering::Relaxed)),
+        match self.chosen() {
+            Chosen::Mapped(mapped) => mapped.chunk(thread),
+            Chosen::Append(_) => Some(self.appended.load(Ordering::Relaxed)),
         }
     }
 
@@ -90,7 +105,10 @@ impl Sink {
     /// log.
     #[inline(always)]
     pub fn mapped_chunk(&self, thread: &Thread) -> Option<u32> {
-        self.is_mapped().then(|| self.mapped.chunk(thread))?
+        match self.chosen() {
+            Chosen::Mapped(mapped) => mapped.chunk(thread),
+            Chosen::Append(_) => None,
+        }
     }
 
     /// [`Sink::put`] of one frame with this body into a [`Sink::mapped_chunk`].
@@ -101,18 +119,16 @@ impl Sink {
 
     /// Puts the frames of one call where the thread writes; only into `chunk`, if
     /// one is given.
-    pub fn put(&self, thread: &Thread, frames: &[u8], chunk: Option<u32>) -> Put {
-        match self.is_mapped() {
-            true => self.mapped.put(thread, frames, chunk),
-            false => match self.append.put(frames) {
+    pub fn put(&self, shared: &Shared, thread: &Thread, frames: &[u8], chunk: Option<u32>) -> Put {
+        match self.chosen() {
+            Chosen::Mapped(mapped) => mapped.put(thread, frames, chunk),
+            Chosen::Append(append) => match append.put(frames) {
                 Ok(()) => {
-                    if process().trouble.accept() {
-                        process().note_levels();
-                    }
+                    shared.write_succeeded();
                     Put::Done(self.appended.load(Ordering::Relaxed))
                 }
                 Err(errno) => {
-                    process().trouble.refuse(errno);
+                    shared.reports.write_failed(errno);
                     Put::Dropped
                 }
             },
@@ -121,8 +137,11 @@ impl Sink {
 
     /// Claims a chunk for the thread, with room for `need` bytes and as many
     /// again.
-    pub fn claim(&self, thread: &Thread, need: u64) -> Option<Claim> {
-        self.mapped.claim(thread, need)
+    pub fn claim(&self, shared: &Shared, thread: &Thread, need: u64) -> Option<Claim> {
+        match self.chosen() {
+            Chosen::Mapped(mapped) => mapped.claim(shared, thread, need),
+            Chosen::Append(_) => None,
+        }
     }
 
     /// Lets the thread write to a chunk that it claimed, behind the frames that
@@ -133,45 +152,51 @@ impl Sink {
 
     /// Makes the next `bytes` bytes of the log ready to be written.
     pub fn prepare(&self, bytes: u64) -> Result<(), Errno> {
-        match self.is_mapped() {
-            true => self.mapped.prepare(bytes),
-            false => Ok(()),
+        match self.chosen() {
+            Chosen::Mapped(mapped) => mapped.prepare(bytes),
+            Chosen::Append(_) => Ok(()),
         }
     }
 
     /// See [`Mapped::replace_page`].
-    pub fn replace_page(&self, address: usize) -> bool {
-        self.is_mapped() && self.mapped.replace_page(address)
+    pub fn replace_page(&self, shared: &Shared, address: usize) -> bool {
+        match self.chosen() {
+            Chosen::Mapped(mapped) => mapped.replace_page(shared, address),
+            Chosen::Append(_) => false,
+        }
     }
 
     /// The process is a forked child, which may be in the middle of a call.
     pub fn leave_to_parent(&self) {
-        if self.is_mapped() {
-            self.mapped.leave_to_parent();
+        match self.chosen() {
+            Chosen::Mapped(mapped) => mapped.leave_to_parent(),
+            Chosen::Append(_) => {}
         }
     }
 
     /// The process is a forked child now.
-    pub fn become_child(&self) {
-        match self.is_mapped() {
-            true => self.mapped.become_child(),
-            false => drop(self.appended.fetch_add(1, Ordering::Relaxed)),
+    pub fn become_child(&self, shared: &Shared) {
+        match self.chosen() {
+            Chosen::Mapped(mapped) => mapped.become_child(shared),
+            Chosen::Append(_) => {
+                self.appended.fetch_add(1, Ordering::Relaxed);
+            }
         }
     }
 
     /// The name of the file system that holds the log, where it is known.
     pub fn file_system(&self) -> Option<&'static [u8]> {
-        match self.is_mapped() {
-            true => self.mapped.file_system(),
-            false => self.append.file_system(),
+        match self.chosen() {
+            Chosen::Mapped(mapped) => mapped.file_system(),
+            Chosen::Append(append) => append.file_system(),
         }
     }
 
     /// Waits until everything written is on stable storage.
-    pub fn sync(&self) -> Result<(), Errno> {
-        match self.is_mapped() {
-            true => self.mapped.sync(),
-            false => self.append.sync(),
+    pub fn sync(&self, shared: &Shared) -> Result<(), Errno> {
+        match self.chosen() {
+            Chosen::Mapped(mapped) => mapped.sync(shared),
+            Chosen::Append(append) => append.sync(),
         }
     }
 }

@@ -10,7 +10,7 @@
 use core::ffi::{CStr, c_int};
 use core::num::NonZeroUsize;
 use core::ptr::{self, NonNull};
-use core::sync::atomic::{AtomicPtr, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 /// An errno value.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -249,13 +249,24 @@ pub(crate) fn allocate(len: NonZeroUsize) -> Result<NonNull<u8>, Errno> {
     }
 }
 
-/// Zeroed memory like [`allocate`]'s that a forked child sees as zeros again.
-/// `false` tells that the kernel cannot do that.
-pub(crate) fn allocate_wiped_on_fork(len: NonZeroUsize) -> Result<(NonNull<u8>, bool), Errno> {
+/// Set once the kernel was found not to wipe memory on fork.
+static WIPE_ON_FORK_MISSING: AtomicBool = AtomicBool::new(false);
+
+/// Zeroed memory like [`allocate`]'s that a forked child sees as zeros again, unless
+/// [`wipe_on_fork_is_missing`].
+pub(crate) fn allocate_wiped_on_fork(len: NonZeroUsize) -> Result<NonNull<u8>, Errno> {
     let at = allocate(len)?;
     // SAFETY: the range is the mapping just made.
     let wiped = unsafe { libc::madvise(at.as_ptr().cast(), len.get(), libc::MADV_WIPEONFORK) } == 0;
-    Ok((at, wiped))
+    if !wiped {
+        WIPE_ON_FORK_MISSING.store(true, Ordering::Relaxed);
+    }
+    Ok(at)
+}
+
+/// Whether the kernel cannot wipe memory on fork; then a fork handler does.
+pub(crate) fn wipe_on_fork_is_missing() -> bool {
+    WIPE_ON_FORK_MISSING.load(Ordering::Relaxed)
 }
 
 /// The word at an address, if it can be read: the kernel is asked, which reads a

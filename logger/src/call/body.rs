@@ -3,9 +3,9 @@
 //! them, and nowhere else. Takes no lock, allocates nothing, and knows neither
 //! frames nor sinks.
 
-use crate::call::crc::Front;
 use crate::call::site::{PREFIX_ROOM, Template};
-use crate::process::thread::Fields;
+use crate::crc::Front;
+use crate::thread::Fields;
 use core::ffi::c_char;
 use core::slice;
 use logdef_wire::msgpack::OutOfRoom;

@@ -3,27 +3,28 @@
 //! too: each step works on the caller's stack, and what it leaves behind is
 //! left behind by one store.
 //!
-//! 1. The macro asked whether the site is on. ([`crate::call::filter`])
+//! 1. The macro asked whether the site is on. ([`crate::call::gate`])
 //! 2. The record is built on the stack, whole: no pointer of the caller's is
 //!    followed after this ([`crate::call::body`]).
 //! 3. What the chunk does not define yet is put before it ([`crate::logdefs`]).
 //! 4. The sink takes all of it ([`crate::sink`]).
 
 use crate::call::body::{self, Arguments, Head, Rarer, Words};
-use crate::call::crc;
-use crate::call::filter;
+use crate::call::gate;
 use crate::call::resolve::{resolve, resolve_strings};
-use crate::call::site::{Site, Template};
+use crate::call::site::{Site, Strings, Template};
+use crate::calls::{Call, Mark};
+use crate::crc;
 use crate::image::code::{self, Epoch};
 use crate::logdefs::{self, Subject};
 use crate::note;
-use crate::process::calls::{Call, Mark};
 use crate::process::meeting;
-use crate::process::thread::{SCRATCH, Thread, own_add};
-use crate::process::tls;
 use crate::process::{Process, SEQUENCE_MARGIN, process};
+use crate::settings::MAX_BACKTRACE;
 use crate::sink::Put;
 use crate::sys::Errno;
+use crate::thread::{SCRATCH, Thread, own_add};
+use crate::tls;
 use core::ffi::CStr;
 use core::sync::atomic::Ordering;
 use logdef_unwind::modules;
@@ -32,9 +33,6 @@ use logdef_wire::msgpack::OutOfRoom;
 use logdef_wire::printf::ArgPlan;
 use logdef_wire::site::flags;
 use logdef_wire::{Level, Sequence, record};
-
-/// Return addresses of a backtrace beyond these are left out.
-pub const MAX_BACKTRACE: usize = 64;
 
 /// Functions of the C interface between the caller and `emit`, at most.
 const ENTRY: usize = 4;
@@ -89,11 +87,11 @@ impl<'c> Quick<'c> {
         let thread = attached(process)?;
         let chunk = process.sink.mapped_chunk(thread)?;
         let is_quick = template.meta.plain
-            && site.level() < process.notable_level()
+            && site.level() < process.shared.settings.slow_path_level()
             && thread.has_site(template.id, chunk)
             && thread.has_thread(chunk)
             && thread.dropped.load(Ordering::Relaxed) == 0
-            && process.missed.load(Ordering::Relaxed) == 0;
+            && process.shared.run.missed.load(Ordering::Relaxed) == 0;
         if !is_quick {
             return None;
         }
@@ -113,7 +111,7 @@ impl<'c> Quick<'c> {
                     true => Errno::last().0,
                     false => 0,
                 },
-                bound: process.max_string(),
+                bound: process.shared.settings.max_string(),
             },
         })
     }
@@ -162,7 +160,7 @@ fn in_full(
             core::slice::from_raw_parts(template.plan, template.meta.wire_args as usize)
         }),
         None => {
-            resolved = resolve(process, site);
+            resolved = resolve(&process.images, site);
             (&resolved.template, resolved.plan())
         }
     };
@@ -230,7 +228,7 @@ pub unsafe fn emit_text(
         // SAFETY: by the caller.
         return unsafe { leader.emit_text(level, file, line, format, kinds, words, args) };
     }
-    if !filter::is_on(level, file.to_bytes(), line, None) {
+    if !gate::is_on(level, file.to_bytes(), line, None) {
         return;
     }
     let errno = Errno::last();
@@ -241,7 +239,7 @@ pub unsafe fn emit_text(
         .into_iter()
         .find(|at| modules::find(*at).is_some_and(|module| module.is_read_only(*at, 1)));
     let image = image.unwrap_or(crate::sys::main_program_address());
-    let resolved = resolve_strings(process, image, level, line, file, format);
+    let resolved = resolve_strings(&process.images, image, level, line, file, format);
     let call = Parts {
         template: &resolved.template,
         plan: resolved.plan(),
@@ -268,34 +266,11 @@ struct Parts<'c> {
     strings: Strings<'c>,
 }
 
-/// The strings of a call. Measured only when they are needed.
-#[derive(Clone, Copy)]
-pub(crate) enum Strings<'c> {
-    Site(&'c Site),
-    Text { file: &'c CStr, format: &'c CStr },
-}
-
-impl<'c> Strings<'c> {
-    pub fn file(self) -> &'c CStr {
-        match self {
-            Strings::Site(site) => site.file(),
-            Strings::Text { file, .. } => file,
-        }
-    }
-
-    pub fn format(self) -> &'c CStr {
-        match self {
-            Strings::Site(site) => site.format(),
-            Strings::Text { format, .. } => format,
-        }
-    }
-}
-
 impl Parts<'_> {
     #[inline(always)]
     fn log(&self, process: &'static Process) {
         let Some(thread) = current(process) else {
-            process.missed.fetch_add(1, Ordering::Relaxed);
+            process.shared.run.missed.fetch_add(1, Ordering::Relaxed);
             return;
         };
         let mark = Mark::new();
@@ -311,7 +286,9 @@ impl Parts<'_> {
         thread: &Thread,
         sequence: Sequence,
     ) -> Result<(), Dropped> {
-        if self.level >= process.notable_level() || self.flags & flags::BACKTRACE != 0 {
+        if self.level >= process.shared.settings.slow_path_level()
+            || self.flags & flags::BACKTRACE != 0
+        {
             return self.write_notable(process, thread, sequence);
         }
         let mut buffer = [core::mem::MaybeUninit::uninit(); STACK_FRAME];
@@ -324,7 +301,7 @@ impl Parts<'_> {
             dropped,
             &[],
             buffer,
-            process.max_string(),
+            process.shared.settings.max_string(),
         ) {
             Ok(len) => self.put(process, thread, &mut buffer[..len], &[], dropped),
             Err(OutOfRoom) => self.write_large(process, thread, sequence, dropped, &[]),
@@ -340,9 +317,10 @@ impl Parts<'_> {
         thread: &Thread,
         sequence: Sequence,
     ) -> Result<(), Dropped> {
-        let wanted = self.level >= process.backtrace_level() || self.flags & flags::BACKTRACE != 0;
+        let wanted = self.level >= process.shared.settings.backtrace_level()
+            || self.flags & flags::BACKTRACE != 0;
         let depth = match wanted && self.flags & flags::NO_BACKTRACE == 0 {
-            true => process.backtrace_depth().min(MAX_BACKTRACE),
+            true => process.shared.settings.backtrace_depth().min(MAX_BACKTRACE),
             false => 0,
         };
         let mut addresses = [0; MAX_BACKTRACE + ENTRY];
@@ -356,7 +334,7 @@ impl Parts<'_> {
             Strings::Text { .. } => 2,
         };
         let mut len = logdef_unwind::capture(addresses, ours);
-        let now = || thread.clock.now(&process.clock);
+        let now = || process.shared.now(thread);
         for _ in 0..2 {
             let walked = &addresses[..len];
             if process.code.is_settled(&process.images, walked, now) {
@@ -368,7 +346,7 @@ impl Parts<'_> {
         let backtrace = &backtrace[..backtrace.len().min(depth)];
         let dropped = self.dropped(process, thread);
         let written = self.write_large(process, thread, sequence, dropped, backtrace);
-        if written.is_ok() && process.trouble.is_due() {
+        if written.is_ok() && process.shared.reports.is_due() {
             note::report(process);
         }
         written
@@ -405,7 +383,7 @@ impl Parts<'_> {
     ) -> Result<(), Dropped> {
         with_scratch(thread, |scratch| {
             let frame = &mut scratch[..HEADER_LEN + MAX_SHORT_BODY];
-            let bound = process.max_string();
+            let bound = process.shared.settings.max_string();
             // Strings that do not fit together are cut to what each can have.
             let share = MAX_SHORT_BODY / (self.plan.len() + 4);
             let len = self
@@ -435,8 +413,8 @@ impl Parts<'_> {
     #[inline]
     fn dropped(&self, process: &Process, thread: &Thread) -> u64 {
         let mut dropped = thread.dropped.load(Ordering::Relaxed);
-        if process.missed.load(Ordering::Relaxed) > 0 {
-            dropped += process.missed.swap(0, Ordering::Relaxed);
+        if process.shared.run.missed.load(Ordering::Relaxed) > 0 {
+            dropped += process.shared.run.missed.swap(0, Ordering::Relaxed);
             thread.dropped.store(dropped, Ordering::Relaxed);
         }
         dropped
@@ -509,9 +487,9 @@ impl Parts<'_> {
         for attempt in 0..8 {
             let put = match process.sink.chunk(thread) {
                 None => Put::Full,
-                Some(chunk) if attempt == 0 && subject.is_defined(thread, chunk) => {
-                    process.sink.put(thread, frame, Some(chunk))
-                }
+                Some(chunk) if attempt == 0 && subject.is_defined(thread, chunk) => process
+                    .sink
+                    .put(&process.shared, thread, frame, Some(chunk)),
                 // A handler can move the thread to another chunk while we look
                 // at what this one defines; if it did, we do not look again, but
                 // define everything.
@@ -582,7 +560,7 @@ fn head<'c>(
         template,
         thread: thread.fields(),
         sequence: sequence.0,
-        time: thread.clock.now(&process.clock),
+        time: process.shared.now(thread),
     }
 }
 
@@ -600,9 +578,11 @@ fn attached(process: &'static Process) -> Option<&'static Thread> {
     let thread: *const Thread = tls::get();
     // SAFETY: null, or set by `attach` to memory that is never given back.
     let thread = unsafe { thread.as_ref() }?;
-    let fresh = thread.run.load(Ordering::Relaxed) == process.run().0;
+    let fresh = thread.run.load(Ordering::Relaxed) == process.shared.run.id().0;
     let next = Sequence(thread.next.load(Ordering::Relaxed)).count();
-    let usable = fresh && next < (1 << Sequence::COUNT_BITS) - SEQUENCE_MARGIN && process.is_open();
+    let usable = fresh
+        && next < (1 << Sequence::COUNT_BITS) - SEQUENCE_MARGIN
+        && process.shared.run.is_open();
     usable.then_some(thread)
 }
 
@@ -610,7 +590,7 @@ fn attached(process: &'static Process) -> Option<&'static Thread> {
 /// record.
 pub(crate) fn unwritten(process: &'static Process) -> u64 {
     let thread = current(process);
-    let missed = process.missed.load(Ordering::Relaxed);
+    let missed = process.shared.run.missed.load(Ordering::Relaxed);
     thread.map_or(missed, |thread| thread.dropped.load(Ordering::Relaxed))
 }
 

@@ -2,10 +2,9 @@
 //! constant part of its records. Done once for a site; knows neither threads
 //! nor sinks.
 
-use crate::call::crc;
 use crate::call::site::{Meta, PREFIX_ROOM, Site, Template};
-use crate::image::Image;
-use crate::process::Process;
+use crate::crc;
+use crate::image::{Image, Images};
 use core::ffi::CStr;
 use core::ptr;
 use logdef_wire::msgpack::{Encoder, OutOfRoom};
@@ -31,9 +30,9 @@ impl Resolved {
 /// Resolves a site and publishes what was found, if nobody else has.
 #[cold]
 #[inline(never)]
-pub(crate) fn resolve(process: &Process, site: &Site) -> Resolved {
+pub(crate) fn resolve(images: &Images, site: &Site) -> Resolved {
     let mut resolved = resolve_strings(
-        process,
+        images,
         ptr::from_ref(site).addr(),
         site.level(),
         site.line(),
@@ -51,7 +50,7 @@ pub(crate) fn resolve(process: &Process, site: &Site) -> Resolved {
     meta.plain = !texts && site.flags() & rarer == 0;
     // Numbers are given out freely: a thread that loses the race to publish
     // leaves a gap.
-    let id = process.next_site();
+    let id = images.number_site();
     let Resolved { template, plan } = &resolved;
     let plan = &plan[..template.meta.wire_args as usize];
     if site.state().publish(template, plan, id) {
@@ -63,7 +62,7 @@ pub(crate) fn resolve(process: &Process, site: &Site) -> Resolved {
 /// Resolves the strings of a call; `at` is an address in the image to which
 /// the call belongs.
 pub(crate) fn resolve_strings(
-    process: &Process,
+    images: &Images,
     at: usize,
     level: Level,
     line: u32,
@@ -75,7 +74,7 @@ pub(crate) fn resolve_strings(
     // What is beyond the longest plan was refused by the macros; in a wrapper
     // the record goes without arguments.
     let wire_args = plan_into(bytes, &mut plan).unwrap_or(0);
-    let found = process.images.of(at);
+    let found = images.of(at);
     let image = found.map(|(_, image)| image);
     let file_at = image.and_then(|image| image.address_of(file));
     let format_at = image.and_then(|image| image.address_of(format));
@@ -83,7 +82,7 @@ pub(crate) fn resolve_strings(
     let encoded = encode_prefix(&mut prefix, image, level, line, file_at, format_at);
     debug_assert!(encoded.is_ok(), "the longest prefix fits");
     let file_number = match (found, file_at) {
-        (Some((index, _)), Some(at)) => process.images.file(index, at),
+        (Some((index, _)), Some(at)) => images.file(index, at),
         _ => None,
     };
     let meta = Meta {

@@ -327,6 +327,29 @@ impl Meta {
     pub const NO_IMAGE: u8 = u8::MAX;
 }
 
+/// The strings of a call. Measured only when they are needed.
+#[derive(Clone, Copy)]
+pub(crate) enum Strings<'c> {
+    Site(&'c Site),
+    Text { file: &'c CStr, format: &'c CStr },
+}
+
+impl<'c> Strings<'c> {
+    pub fn file(self) -> &'c CStr {
+        match self {
+            Strings::Site(site) => site.file(),
+            Strings::Text { file, .. } => file,
+        }
+    }
+
+    pub fn format(self) -> &'c CStr {
+        match self {
+            Strings::Site(site) => site.format(),
+            Strings::Text { format, .. } => format,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

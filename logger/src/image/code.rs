@@ -102,7 +102,7 @@ pub(crate) fn before(address: usize) -> usize {
 /// module has symbols.
 #[cold]
 fn index_exports(image: &Image, module: &Module) {
-    if !crate::process::handler::is_running() {
+    if !crate::handler::is_running() {
         module.index_exports();
         image.has_exports().store(true, Ordering::Relaxed);
     }

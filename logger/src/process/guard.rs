@@ -8,9 +8,9 @@
 //! pass it on ends the guard.
 
 use crate::process::process;
-use crate::process::thread::{Thread, own_add};
-use crate::process::tls;
 use crate::sys::{self, Errno};
+use crate::thread::{Thread, own_add};
+use crate::tls;
 use core::cell::UnsafeCell;
 use core::ffi::c_int;
 use core::mem::MaybeUninit;
@@ -57,7 +57,8 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut li
     let (address, _) = sys::signal_details(info, context);
     // SAFETY: the kernel passes a valid pointer, or null to who asks for it by hand.
     let by_kernel = unsafe { info.as_ref() }.is_some_and(|info| info.si_code > 0);
-    if by_kernel && process().sink.replace_page(address) {
+    let process = process();
+    if by_kernel && process.sink.replace_page(&process.shared, address) {
         let thread: *const Thread = tls::get();
         // SAFETY: null, or memory that is never given back. The record that was
         // being written is lost with the page.

@@ -25,7 +25,7 @@
 //! The leader stays in memory for good.
 
 use crate::call::emit;
-use crate::call::filter;
+use crate::call::gate;
 use crate::call::site::Site;
 use crate::note;
 use crate::options::{self, Options};
@@ -75,7 +75,7 @@ unsafe impl Sync for Services {}
 /// What this copy would do as a leader.
 static SERVICES: Services = Services {
     size: size_of::<Services>(),
-    gate: &process().gate,
+    gate: &process().shared.settings.gate,
     decide: serve_decide,
     is_possible: serve_is_possible,
     emit: emit::emit,
@@ -136,8 +136,8 @@ pub(crate) fn join() -> Option<&'static Services> {
     };
     LEADER.store(ptr::from_ref(found).cast_mut(), Ordering::Release);
     // No site of this copy is decided by its own gate from now on.
-    process().follow();
-    let missed = process().missed.swap(0, Ordering::Relaxed);
+    process().shared.settings.follow();
+    let missed = process().shared.run.missed.swap(0, Ordering::Relaxed);
     if missed > 0 {
         (found.miss)(missed);
     }
@@ -340,11 +340,11 @@ pub(crate) enum Target<'t> {
 }
 
 unsafe extern "C" fn serve_decide(site: &Site) -> c_int {
-    filter::decide(site).into()
+    gate::decide(site).into()
 }
 
 extern "C" fn serve_is_possible(level: u8) -> c_int {
-    filter::is_possible(Level(level)).into()
+    gate::is_possible(Level(level)).into()
 }
 
 unsafe extern "C" fn serve_emit_text(
@@ -364,7 +364,11 @@ unsafe extern "C" fn serve_emit_text(
 }
 
 extern "C" fn serve_miss(calls: u64) {
-    process().missed.fetch_add(calls, Ordering::Relaxed);
+    process()
+        .shared
+        .run
+        .missed
+        .fetch_add(calls, Ordering::Relaxed);
 }
 
 unsafe extern "C" fn serve_open(request: &OpenRequest) -> c_int {

@@ -20,7 +20,7 @@
 
 use super::Put;
 use super::arena::UNIT;
-use crate::process::thread::own_add;
+use crate::thread::own_add;
 use core::sync::atomic::{AtomicU64, Ordering};
 use logdef_wire::frame::{HEADER_LEN, RESERVED_OFFSET};
 

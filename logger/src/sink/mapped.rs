@@ -7,9 +7,9 @@ use super::chunk::{self, Claim, Place};
 use super::file::{LogFile, Refusal, Use};
 use super::names::{Names, UNNUMBERED};
 use super::{Put, RETRY_AFTER};
-use crate::process::process;
-use crate::process::thread::Thread;
+use crate::shared::Shared;
 use crate::sys::{self, Errno};
+use crate::thread::Thread;
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU64, Ordering};
 use logdef_wire::frame::HEADER_LEN;
@@ -81,7 +81,7 @@ impl Mapped {
     }
 
     /// Starts a log at the path that `names` holds.
-    pub fn open(&self, path: &[u8], rotation: Rotation) -> Result<(), Errno> {
+    pub fn open(&self, shared: &Shared, path: &[u8], rotation: Rotation) -> Result<(), Errno> {
         self.arena.reserve()?;
         // At least four files fit into the addresses.
         let most = self.arena.units() / 4;
@@ -93,11 +93,11 @@ impl Mapped {
             .store(wanted.clamp(8, most), Ordering::Relaxed);
         self.names.set(path, rotation.keep, self.turn() + 1)?;
         self.no_space_until.store(0, Ordering::Relaxed);
-        self.begin(rotation.file_size.is_some())
+        self.begin(shared, rotation.file_size.is_some())
     }
 
     /// Begins a run with its first file.
-    fn begin(&self, rotates: bool) -> Result<(), Errno> {
+    fn begin(&self, shared: &Shared, rotates: bool) -> Result<(), Errno> {
         let full = self.current.load(Ordering::Acquire);
         let slot = self.take_slot(full).ok_or(Errno(libc::ENFILE))?;
         let created = match rotates {
@@ -105,7 +105,7 @@ impl Mapped {
             false => self.names.create_unnumbered().map(|fd| (fd, UNNUMBERED)),
         };
         let (fd, number) = created.inspect_err(|_| slot.leave())?;
-        match self.offer(full, &slot, fd, number) {
+        match self.offer(shared, full, &slot, fd, number) {
             Ok(true) if rotates => self.point_to(slot.turn, number),
             Ok(true) => Ok(()),
             Ok(false) => Err(Errno(libc::EBUSY)),
@@ -114,7 +114,7 @@ impl Mapped {
     }
 
     /// Units for a file that lie in one piece, and where no thread writes.
-    fn place_for(&self, units: u64) -> Option<u64> {
+    fn place_for(&self, shared: &Shared, units: u64) -> Option<u64> {
         let all = self.arena.units();
         for _ in 0..64 {
             let step = units.next_multiple_of(CHUNKS[CHUNKS.len() - 1] / UNIT);
@@ -126,7 +126,7 @@ impl Mapped {
                 // 64 TiB in one process: the numbers are used up.
                 return None;
             }
-            let taken = first > all && self.is_written(from, to, all);
+            let taken = first > all && self.is_written(shared, from, to, all);
             if !wraps && !taken {
                 return Some(first);
             }
@@ -135,13 +135,13 @@ impl Mapped {
     }
 
     /// Whether a thread has its place between two offsets of the reservation.
-    fn is_written(&self, from: u64, to: u64, all: u64) -> bool {
+    fn is_written(&self, shared: &Shared, from: u64, to: u64, all: u64) -> bool {
         let current = self.file(self.current.load(Ordering::Relaxed));
         let offset = current.range().start % all;
         if current.fd() >= 0 && offset < to && from < offset + current.capacity() {
             return true;
         }
-        process().threads.iter().any(|thread| {
+        shared.threads.iter().any(|thread| {
             let place = Place(thread.place.load(Ordering::Relaxed));
             let at = place.chunk() as u64 % all;
             // A call that was interrupted may be in a chunk that its thread has
@@ -225,15 +225,15 @@ impl Mapped {
     /// have to be defined before them. `None` leaves the thread without a chunk:
     /// there is no growing number of used bytes that could run into the size.
     #[cold]
-    pub fn claim(&self, thread: &Thread, need: u64) -> Option<Claim> {
-        let claim = self.try_to_claim(thread, need);
+    pub fn claim(&self, shared: &Shared, thread: &Thread, need: u64) -> Option<Claim> {
+        let claim = self.try_to_claim(shared, thread, need);
         if claim.is_none() {
             thread.place.store(0, Ordering::Relaxed);
         }
         claim
     }
 
-    fn try_to_claim(&self, thread: &Thread, need: u64) -> Option<Claim> {
+    fn try_to_claim(&self, shared: &Shared, thread: &Thread, need: u64) -> Option<Claim> {
         let now = sys::clock(libc::CLOCK_MONOTONIC_COARSE);
         if now < self.no_space_until.load(Ordering::Relaxed) {
             return None;
@@ -271,17 +271,18 @@ impl Mapped {
                         let chunks = nth.saturating_add(1);
                         thread.chunks.store(chunks, Ordering::Relaxed);
                     }
-                    self.accept();
+                    shared.write_succeeded();
+                    shared.clock_was_set();
                     return Some(claim);
                 }
                 // A call that a fork interrupted: the record is the parent's.
-                Err(_) if process().is_orphan() => return None,
+                Err(_) if shared.run.needs_reinit_after_fork() => return None,
                 Err(refusal @ (Refusal::Full | Refusal::Lost)) => {
                     if refusal == Refusal::Lost && !file.is_given_up() {
-                        self.give_up(file, None);
+                        self.give_up(shared, file, None);
                     }
-                    if let Err(errno) = self.rotate(current) {
-                        self.refuse(now, errno);
+                    if let Err(errno) = self.rotate(shared, current) {
+                        self.refuse(shared, now, errno);
                         return None;
                     }
                 }
@@ -290,7 +291,7 @@ impl Mapped {
                     nth = 0;
                 }
                 Err(Refusal::No(errno)) => {
-                    self.refuse(now, errno);
+                    self.refuse(shared, now, errno);
                     return None;
                 }
             }
@@ -298,34 +299,26 @@ impl Mapped {
         None
     }
 
-    fn refuse(&self, now: u64, errno: Errno) {
-        process().trouble.refuse(errno);
+    fn refuse(&self, shared: &Shared, now: u64, errno: Errno) {
+        shared.reports.write_failed(errno);
         self.no_space_until
             .store(now + RETRY_AFTER, Ordering::Relaxed);
     }
 
-    fn accept(&self) {
-        if process().trouble.accept() {
-            process().note_levels();
-        }
-        crate::clock::was_set();
-    }
-
     /// A file is not to be relied on: no thread stays in it, and the log will say
     /// why. May be called in a signal handler.
-    fn give_up(&self, file: &LogFile, errno: Option<Errno>) {
+    fn give_up(&self, shared: &Shared, file: &LogFile, errno: Option<Errno>) {
         file.give_up();
-        self.send_writers_away(|other| core::ptr::eq(other, file));
-        process().trouble.suspect(errno);
-        process().note_levels();
+        self.send_writers_away(shared, |other| core::ptr::eq(other, file));
+        shared.suspect_file(errno);
     }
 
     /// Makes the threads that have their places in some files leave them before
     /// their next calls.
-    fn send_writers_away(&self, of: impl Fn(&LogFile) -> bool) {
+    fn send_writers_away(&self, shared: &Shared, of: impl Fn(&LogFile) -> bool) {
         for file in self.files.iter().filter(|file| file.fd() >= 0 && of(file)) {
             let range = file.range();
-            for thread in process().threads.iter() {
+            for thread in shared.threads.iter() {
                 let place = Place(thread.place.load(Ordering::Acquire));
                 if place.size() > 0 && range.contains(&(place.chunk() as u64)) {
                     thread.send_away();
@@ -348,7 +341,7 @@ impl Mapped {
     /// Puts memory of the process's own in place of a page of the log that cannot be
     /// had: somebody cut the file short. `false` if the address is none of the log's.
     /// For the handler of SIGBUS.
-    pub fn replace_page(&self, address: usize) -> bool {
+    pub fn replace_page(&self, shared: &Shared, address: usize) -> bool {
         let Some(unit) = self.arena.unit_of(address) else {
             return false;
         };
@@ -360,7 +353,7 @@ impl Mapped {
         if let Some(file) = file
             && !file.is_given_up()
         {
-            self.give_up(file, None);
+            self.give_up(shared, file, None);
         }
         self.arena.replace_page(address)
     }
@@ -368,7 +361,7 @@ impl Mapped {
     /// Starts another file after file `full`, unless another thread has. It
     /// waits for nobody: threads that come at once each create a file, and all
     /// but one throw theirs away.
-    fn rotate(&self, full: u64) -> Result<(), Errno> {
+    fn rotate(&self, shared: &Shared, full: u64) -> Result<(), Errno> {
         if self.current.load(Ordering::Acquire) != full {
             return Ok(());
         }
@@ -379,12 +372,12 @@ impl Mapped {
             return Ok(());
         };
         let (fd, number) = self.names.create_numbered().inspect_err(|_| slot.leave())?;
-        match self.offer(full, &slot, fd, number) {
+        match self.offer(shared, full, &slot, fd, number) {
             Ok(true) => {
-                self.settle_old_files();
+                self.settle_old_files(shared);
                 // What a thread that logs little writes next is to be found.
                 let oldest = self.names.oldest_kept(slot.turn);
-                self.send_writers_away(|file| {
+                self.send_writers_away(shared, |file| {
                     file.number() < oldest && file.number() != UNNUMBERED
                 });
                 // A file without the link to it is a file all the same.
@@ -430,14 +423,21 @@ impl Mapped {
 
     /// Makes a new file the current one, if that is still `full`. Whatever
     /// happens, the descriptor and the slot are taken care of.
-    fn offer(&self, full: u64, slot: &Slot, fd: c_int, number: u32) -> Result<bool, Errno> {
+    fn offer(
+        &self,
+        shared: &Shared,
+        full: u64,
+        slot: &Slot,
+        fd: c_int,
+        number: u32,
+    ) -> Result<bool, Errno> {
         if self.current.load(Ordering::Acquire) != full {
             sys::close(fd);
             slot.leave();
             return Ok(false);
         }
         let units = self.file_units.load(Ordering::Relaxed);
-        let set = match self.place_for(units) {
+        let set = match self.place_for(shared, units) {
             Some(first) => slot.file.set(&self.arena, fd, number, first, units),
             None => Err(Errno(libc::ENFILE)),
         };
@@ -475,10 +475,10 @@ impl Mapped {
     }
 
     /// Whether a thread has its place in a file, and was not sent away.
-    fn has_writer(&self, file: &LogFile) -> bool {
+    fn has_writer(&self, shared: &Shared, file: &LogFile) -> bool {
         let range = file.range();
-        let run = process().run().0;
-        process().threads.iter().any(|thread| {
+        let run = shared.run.id().0;
+        shared.threads.iter().any(|thread| {
             let place = Place(thread.place.load(Ordering::Acquire));
             let stays = thread.run.load(Ordering::Relaxed) == run;
             stays && place.size() > 0 && range.contains(&(place.chunk() as u64))
@@ -486,14 +486,14 @@ impl Mapped {
     }
 
     /// Syncs the oldest files, if there are many that no `sync` came for.
-    fn settle_old_files(&self) {
+    fn settle_old_files(&self, shared: &Shared) {
         for file in &self.files {
             let Some(file_use) = file.in_use() else {
                 continue;
             };
             let old = file.turn() + UNSYNCED < self.turn();
             if old && file.in_use() == Some(file_use) {
-                self.send_writers_away(|other| core::ptr::eq(other, file));
+                self.send_writers_away(shared, |other| core::ptr::eq(other, file));
                 let _ = self.sync_file(file);
                 file.leave(file_use);
             }
@@ -510,17 +510,17 @@ impl Mapped {
     }
 
     /// The process is a forked child: it gets a file of its own.
-    pub fn become_child(&self) {
+    pub fn become_child(&self, shared: &Shared) {
         for file in &self.files {
             file.forget();
         }
         self.no_space_until.store(0, Ordering::Relaxed);
         let begun = self.arena.renew().and_then(|()| {
             self.names.become_child(self.turn() + 1)?;
-            self.begin(false)
+            self.begin(shared, false)
         });
         if let Err(errno) = begun {
-            self.refuse(u64::MAX / 2, errno);
+            self.refuse(shared, u64::MAX / 2, errno);
         }
     }
 
@@ -532,7 +532,7 @@ impl Mapped {
     }
 
     /// Waits until every file's bytes are on stable storage.
-    pub fn sync(&self) -> Result<(), Errno> {
+    pub fn sync(&self, shared: &Shared) -> Result<(), Errno> {
         let mut result = Ok(());
         for file in &self.files {
             let Some(file_use) = file.in_use() else {
@@ -542,7 +542,7 @@ impl Mapped {
             // full. Asked first: who leaves later is synced now. (A call that was
             // interrupted and has moved on meanwhile writes at most the one record
             // that it reserved.)
-            let wanted = self.has_writer(file);
+            let wanted = self.has_writer(shared, file);
             let synced = self.sync_file(file);
             let is_old = file.turn() < self.turn();
             if file.in_use() != Some(file_use) {
@@ -554,7 +554,7 @@ impl Mapped {
                 Err(errno) if !file.is_given_up() => {
                     // The kernel tells of a failed write once, and forgets it: a
                     // later sync of this file would promise what is not true.
-                    self.give_up(file, Some(errno));
+                    self.give_up(shared, file, Some(errno));
                     result = result.and(Err(errno));
                     if is_old {
                         file.leave(file_use);
@@ -562,7 +562,7 @@ impl Mapped {
                 }
                 // Told before, and told until a record has found another file.
                 told if file.is_given_up() && !is_old => {
-                    let why = told.err().or_else(|| process().trouble.why_suspect());
+                    let why = told.err().or_else(|| shared.reports.why_suspect());
                     result = result.and(Err(why.unwrap_or(Errno(libc::ESTALE))));
                 }
                 _ => {}

@@ -1,21 +1,8 @@
-//! Which calls are on: a level for the process, for modules and for single
-//! call sites, changeable while the program runs.
-//!
-//! Nothing walks the call sites. The process has one *gate*, an even number;
-//! a site's own gate is a copy of it if the site is off and one more if it is
-//! on. Setting a filter moves the process's gate, which makes every copy stale,
-//! and a site that finds its copy stale decides anew. So a call that is off
-//! costs a comparison, and no list of sites has to survive `dlclose`.
+//! A filter: a level for the process, for modules and for single call sites, as text
+//! and as an answer. Knows nothing of sites and of where the filter is kept.
 
-use crate::call::site::Site;
-use crate::process::process;
 use core::fmt;
-use core::sync::atomic::Ordering;
 use logdef_wire::Level;
-
-/// The gate before anything was set. Zero is what a site's state starts with,
-/// and must be stale.
-pub(crate) const FIRST_GATE: u32 = 2;
 
 /// Levels by place, as `LOGDEF` in the environment and
 /// [`set_filter`](crate::set_filter) write them:
@@ -97,7 +84,7 @@ impl Filter {
     }
 
     /// The level from which a site is on; `None` if the filter does not say.
-    fn level(&self, file: &[u8], line: u32, module: Option<&[u8]>) -> Option<Level> {
+    pub(crate) fn level(&self, file: &[u8], line: u32, module: Option<&[u8]>) -> Option<Level> {
         let fitting = self
             .directives
             .iter()
@@ -105,6 +92,13 @@ impl Filter {
         // The longest place; of equals the last, which `max_by_key` takes.
         let best = fitting.max_by_key(|d| (d.line.is_some(), d.place.len()));
         best.map(|d| d.level).or(self.default)
+    }
+
+    /// The lowest level from which any site is on, if those that the filter does not
+    /// mention are on from `unmentioned`.
+    pub(crate) fn lowest_level(&self, unmentioned: Level) -> Level {
+        let places = self.directives.iter().map(|directive| directive.level);
+        places.fold(self.default.unwrap_or(unmentioned), Level::min)
     }
 }
 
@@ -160,57 +154,6 @@ fn is_below(module: &[u8], place: &[u8]) -> bool {
     module
         .strip_prefix(place)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with(b"::") || rest.starts_with(b"."))
-}
-
-/// Decides whether a site is on, and says so in the site.
-#[cold]
-#[inline(never)]
-pub fn decide(site: &Site) -> bool {
-    if let Some(leader) = crate::process::meeting::leader() {
-        return leader.decide(site);
-    }
-    let process = process();
-    // Read before the settings: if they change meanwhile, this gate is stale.
-    let gate = process.gate.load(Ordering::Acquire);
-    let state = site.state();
-    state.connect(&process.gate);
-    let on = is_on(
-        site.level(),
-        site.file().to_bytes(),
-        site.line(),
-        site.module().map(|module| module.to_bytes()),
-    );
-    state.gate.store(gate | on as u32, Ordering::Relaxed);
-    on
-}
-
-/// Whether calls of this level at this place are on.
-pub(crate) fn is_on(level: Level, file: &[u8], line: u32, module: Option<&[u8]>) -> bool {
-    let process = process();
-    let said = process
-        .filter()
-        .and_then(|filter| filter.level(file, line, module));
-    level >= said.unwrap_or_else(|| process.level())
-}
-
-/// Whether a call of this level could be on anywhere, and a log is open.
-pub fn is_possible(level: Level) -> bool {
-    if let Some(leader) = crate::process::meeting::leader() {
-        return leader.is_possible(level);
-    }
-    let process = process();
-    let lowest = |filter: &Filter| {
-        let places = filter.directives.iter().map(|directive| directive.level);
-        places.chain(filter.default).min()
-    };
-    let said = process.filter();
-    let default = said
-        .and_then(|filter| filter.default)
-        .unwrap_or_else(|| process.level());
-    let from = said
-        .and_then(lowest)
-        .map_or(default, |lowest| lowest.min(default));
-    process.is_open() && level >= from
 }
 
 #[cfg(test)]

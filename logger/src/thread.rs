@@ -10,9 +10,8 @@
 //! finds that it has to start anew at the price of a comparison that is made
 //! anyway.
 
-use crate::call::crc;
-use crate::process::Process;
-use crate::process::calls::{Calls, Holder, Mark};
+use crate::calls::{Calls, Holder, Mark};
+use crate::crc;
 use crate::sys;
 use core::num::NonZeroUsize;
 use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering, compiler_fence};
@@ -335,11 +334,7 @@ impl Threads {
             if region.is_null() {
                 let len =
                     const { NonZeroUsize::new(size_of::<[Thread; REGION_THREADS]>()).unwrap() };
-                let (new, wiped) = sys::allocate_wiped_on_fork(len).ok()?;
-                if !wiped {
-                    crate::process::WIPE_ON_FORK_MISSING.store(true, Ordering::Relaxed);
-                }
-                let new = new.as_ptr().cast();
+                let new = sys::allocate_wiped_on_fork(len).ok()?.as_ptr().cast();
                 region = match slot.compare_exchange(
                     core::ptr::null_mut(),
                     new,
@@ -374,7 +369,7 @@ impl Thread {
     }
 
     /// The owner is about to be given a number, none of those below `from`. What is to
-    /// be handed to [`Thread::has_begun`]: a handler may have interrupted the same.
+    /// be handed to [`Thread::finish_begin`]: a handler may have interrupted the same.
     pub fn begin(&self, from: u64) -> u64 {
         let before = self.begins.load(Ordering::Relaxed);
         self.begins.store(from + 1, Ordering::SeqCst);
@@ -382,8 +377,8 @@ impl Thread {
     }
 
     /// The owner has its number.
-    pub fn has_begun(&self, before: u64) {
-        self.begins.store(before, Ordering::Release);
+    pub fn finish_begin(&self, previous: u64) {
+        self.begins.store(previous, Ordering::Release);
     }
 
     /// A number that no thread's is below which may have begun and does not show yet
@@ -396,9 +391,9 @@ impl Thread {
     }
 
     /// Makes the memory that of the calling thread, under a new number. What a
-    /// thread before it could not write, it takes with it.
-    pub fn adopt(&self, process: &Process, number: ThreadNumber) {
-        let run = process.run();
+    /// thread before it could not write, it takes with it. With `signal_stack`, the
+    /// thread handles signals on a stack that is large enough to note a fatal one.
+    pub fn adopt(&self, run: Run, number: ThreadNumber, signal_stack: bool) {
         let sent_away = self.sent_away.swap(0, Ordering::Relaxed) != 0;
         if sent_away || self.run.load(Ordering::Relaxed) != run.0 {
             // Of an earlier run: its chunk is in another file.
@@ -413,7 +408,7 @@ impl Thread {
         self.returned.store(first, Ordering::Relaxed);
         self.tid.store(sys::thread_id(), Ordering::Relaxed);
         self.clock.reset();
-        if process.notes_signals() {
+        if signal_stack {
             sys::set_signal_stack(self.signal_stack.get().cast(), SIGNAL_STACK);
         }
         self.refresh_name();
@@ -465,6 +460,14 @@ impl Thread {
     /// Whether the thread has logged in a run.
     pub fn is_of(&self, run: Run) -> bool {
         self.run.load(Ordering::Acquire) == run.0 || self.sent_away.load(Ordering::Acquire) == run.0
+    }
+
+    /// Forgets the run, and leaves the memory to the next thread: what the kernel does
+    /// in a forked child, where it can.
+    pub fn wipe(&self) {
+        self.run.store(0, Ordering::Relaxed);
+        self.place.store(0, Ordering::Relaxed);
+        self.release();
     }
 
     /// Leaves the memory to the next thread.

@@ -2,16 +2,16 @@
 //! for a while, that a file is suspect, that the wall clock was set. May be used in
 //! a signal handler; knows no frames.
 //!
-//! Nobody waits for such a report. While one is due, each record is one that needs
-//! more than to be written ([`crate::process::Process::notable_level`]), so that the
-//! next one takes it along, and calls pay nothing when none is.
+//! Nobody waits for such a report. While one is due, every call takes the slow path
+//! ([`crate::settings::Settings::slow_path_level`]), so that the next one takes it
+//! along, and calls pay nothing when none is.
 
 use crate::clock;
 use crate::sys::Errno;
 use core::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 
 /// See the module.
-pub(crate) struct Trouble {
+pub(crate) struct SelfReports {
     due: AtomicU32,
     /// Why records are dropped now; 0 if they are not.
     refused: AtomicU32,
@@ -40,7 +40,7 @@ impl Due {
     }
 
     /// The file before the current one cannot be relied on.
-    pub fn suspect(self) -> bool {
+    pub fn suspect_file(self) -> bool {
         self.0 & Due::SUSPECT.0 != 0
     }
 
@@ -54,9 +54,9 @@ impl Due {
 /// can be apart, and then some.
 const STEP: u64 = 5_000_000;
 
-impl Trouble {
-    pub const fn new() -> Trouble {
-        Trouble {
+impl SelfReports {
+    pub const fn new() -> SelfReports {
+        SelfReports {
             due: AtomicU32::new(0),
             refused: AtomicU32::new(0),
             refused_since: AtomicU64::new(0),
@@ -91,7 +91,7 @@ impl Trouble {
     }
 
     /// The log has no room for a record.
-    pub fn refuse(&self, errno: Errno) {
+    pub fn write_failed(&self, errno: Errno) {
         if self.refused.swap(errno.0 as u32, Ordering::Relaxed) == 0 {
             let now = clock::realtime();
             self.refused_since.store(now, Ordering::Relaxed);
@@ -99,7 +99,7 @@ impl Trouble {
     }
 
     /// The log has room. `true` if it had none before, which is now to be reported.
-    pub fn accept(&self) -> bool {
+    pub fn write_succeeded(&self) -> bool {
         if self.refused.load(Ordering::Relaxed) == 0 {
             return false;
         }
@@ -123,7 +123,7 @@ impl Trouble {
 
     /// A file cannot be relied on, which is to be reported. No error: somebody else
     /// cut it short or took its place.
-    pub fn suspect(&self, errno: Option<Errno>) {
+    pub fn suspect_file(&self, errno: Option<Errno>) {
         let errno = errno.map_or(0, |errno| errno.0 as u32);
         self.suspect_errno.store(errno, Ordering::Relaxed);
         self.give_back(Due::SUSPECT);
@@ -155,57 +155,39 @@ impl Trouble {
     }
 }
 
-/// An error in words that fit a note.
-pub(crate) fn in_words(errno: Errno) -> &'static str {
-    match errno.0 {
-        libc::ENOSPC => "no space left on device",
-        libc::EDQUOT => "disk quota exceeded",
-        libc::EFBIG => "file size limit reached",
-        libc::EROFS => "read-only file system",
-        libc::EIO => "input/output error",
-        libc::EACCES | libc::EPERM => "permission denied",
-        libc::ENOENT => "directory is gone",
-        libc::EMFILE | libc::ENFILE => "too many open files",
-        libc::ENOMEM => "no memory",
-        libc::EPIPE => "nobody reads the pipe",
-        libc::EAGAIN => "the reader is behind",
-        _ => "error",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn space_that_returns_is_reported_once() {
-        let trouble = Trouble::new();
-        assert!(!trouble.accept() && !trouble.is_due());
-        trouble.refuse(Errno(libc::ENOSPC));
-        trouble.refuse(Errno(libc::EDQUOT));
-        assert!(!trouble.is_due(), "there is none yet");
-        assert!(trouble.accept() && !trouble.accept());
-        let due = trouble.take();
-        assert!(due.space_returned() && !due.suspect());
-        assert_eq!(trouble.no_space().0, Errno(libc::EDQUOT));
-        assert!(!trouble.is_due());
-        trouble.give_back(due);
-        assert!(trouble.take().space_returned());
+        let reports = SelfReports::new();
+        assert!(!reports.write_succeeded() && !reports.is_due());
+        reports.write_failed(Errno(libc::ENOSPC));
+        reports.write_failed(Errno(libc::EDQUOT));
+        assert!(!reports.is_due(), "there is none yet");
+        assert!(reports.write_succeeded() && !reports.write_succeeded());
+        let due = reports.take();
+        assert!(due.space_returned() && !due.suspect_file());
+        assert_eq!(reports.no_space().0, Errno(libc::EDQUOT));
+        assert!(!reports.is_due());
+        reports.give_back(due);
+        assert!(reports.take().space_returned());
     }
 
     #[test]
     fn only_a_clock_that_was_set_is_reported() {
-        let trouble = Trouble::new();
-        trouble.begin(1_700_000_000_000_000_000, 5_000_000_000);
+        let reports = SelfReports::new();
+        reports.begin(1_700_000_000_000_000_000, 5_000_000_000);
         // Time goes by; the readings are a little apart.
-        assert!(!trouble.compare_clocks(1_700_000_100_000_900_000, 105_000_000_000));
+        assert!(!reports.compare_clocks(1_700_000_100_000_900_000, 105_000_000_000));
         for (realtime, monotonic) in [
             (1_700_000_099_000_000_000, 105_000_000_000),
             (1_700_000_200_000_000_000, 106_000_000_000),
         ] {
-            assert!(trouble.compare_clocks(realtime, monotonic));
-            assert!(!trouble.compare_clocks(realtime + 1_000_000_000, monotonic + 1_000_000_000));
-            assert!(trouble.take().clock_set());
+            assert!(reports.compare_clocks(realtime, monotonic));
+            assert!(!reports.compare_clocks(realtime + 1_000_000_000, monotonic + 1_000_000_000));
+            assert!(reports.take().clock_set());
         }
     }
 }

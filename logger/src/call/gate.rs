@@ -1,0 +1,57 @@
+//! Whether a call is on. The settings can change while the program runs.
+//!
+//! Nothing walks the call sites. The process has one *gate*, an even number;
+//! a site's own gate is a copy of it if the site is off and one more if it is
+//! on. Setting a filter moves the process's gate, which makes every copy stale,
+//! and a site that finds its copy stale decides again. So a call that is off
+//! costs a comparison, and no list of sites has to survive `dlclose`.
+
+use crate::call::site::Site;
+use crate::process::process;
+use core::sync::atomic::Ordering;
+use logdef_wire::Level;
+
+/// Decides whether a site is on, and says so in the site.
+#[cold]
+#[inline(never)]
+pub fn decide(site: &Site) -> bool {
+    if let Some(leader) = crate::process::meeting::leader() {
+        return leader.decide(site);
+    }
+    let settings = &process().shared.settings;
+    // Read before the settings: if they change meanwhile, this gate is stale.
+    let gate = settings.gate.load(Ordering::Acquire);
+    let state = site.state();
+    state.connect(&settings.gate);
+    let on = is_on(
+        site.level(),
+        site.file().to_bytes(),
+        site.line(),
+        site.module().map(|module| module.to_bytes()),
+    );
+    state.gate.store(gate | on as u32, Ordering::Relaxed);
+    on
+}
+
+/// Whether calls of this level at this place are on.
+pub(crate) fn is_on(level: Level, file: &[u8], line: u32, module: Option<&[u8]>) -> bool {
+    let settings = &process().shared.settings;
+    let said = settings
+        .filter()
+        .and_then(|filter| filter.level(file, line, module));
+    level >= said.unwrap_or_else(|| settings.level())
+}
+
+/// Whether a call of this level could be on anywhere, and a log is open.
+pub fn is_possible(level: Level) -> bool {
+    if let Some(leader) = crate::process::meeting::leader() {
+        return leader.is_possible(level);
+    }
+    let shared = &process().shared;
+    let level_set = shared.settings.level();
+    let lowest = shared
+        .settings
+        .filter()
+        .map_or(level_set, |filter| filter.lowest_level(level_set));
+    shared.run.is_open() && level >= lowest
+}

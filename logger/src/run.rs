@@ -1,0 +1,222 @@
+//! The run that the process writes: whether a log is open, under which number its
+//! records go, when and where it began. Knows neither threads' memory nor files.
+//!
+//! A forked child shares nothing with its parent but the memory it was given a copy
+//! of. It finds that out by a page that the kernel wipes on fork.
+
+use crate::clock;
+use crate::sys::{self, Errno};
+use core::num::NonZeroUsize;
+use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use logdef_wire::{Run, ThreadNumber};
+
+/// See the module.
+pub(crate) struct RunState {
+    phase: AtomicU32,
+    id: AtomicU64,
+    /// Points to a word that is the run, and zero in a forked child.
+    token: AtomicPtr<AtomicU64>,
+    pub pid: AtomicU32,
+    pub realtime: AtomicU64,
+    pub monotonic: AtomicU64,
+    /// Calls while no log was open.
+    pub missed: AtomicU64,
+    next_thread: AtomicU64,
+    pub host: HostIdentity,
+}
+
+/// No log is open: calls are counted.
+const CLOSED: u32 = 0;
+/// A log is being opened, or a forked child is being re-initialized.
+const CHANGING: u32 = 1;
+/// Records are written.
+const OPEN: u32 = 2;
+
+/// Of the sequence's 24 bits.
+const MAX_THREADS: u64 = 1 << 24;
+
+/// The thread numbers of a run are used up.
+pub(crate) struct NumbersUsedUp {
+    /// Whether the calling thread is the first to be told.
+    pub first: bool,
+}
+
+impl RunState {
+    pub const fn new() -> RunState {
+        RunState {
+            phase: AtomicU32::new(CLOSED),
+            id: AtomicU64::new(0),
+            token: AtomicPtr::new(core::ptr::null_mut()),
+            pid: AtomicU32::new(0),
+            realtime: AtomicU64::new(0),
+            monotonic: AtomicU64::new(0),
+            missed: AtomicU64::new(0),
+            next_thread: AtomicU64::new(0),
+            host: HostIdentity::new(),
+        }
+    }
+
+    /// The run; zero before the first.
+    #[inline(always)]
+    pub fn id(&self) -> Run {
+        Run(self.id.load(Ordering::Relaxed))
+    }
+
+    /// Whether records are written.
+    pub fn is_open(&self) -> bool {
+        self.phase.load(Ordering::Acquire) == OPEN
+    }
+
+    /// Takes the right to open a log, which [`RunState::set_open`] or
+    /// [`RunState::abandon_open`] gives back. `false` if one is open.
+    pub fn begin_open(&self) -> bool {
+        self.change(CLOSED)
+    }
+
+    /// Takes the right to re-initialize a forked child. `false` if another thread
+    /// has it.
+    pub fn begin_reinit(&self) -> bool {
+        self.change(OPEN)
+    }
+
+    fn change(&self, from: u32) -> bool {
+        let taken =
+            self.phase
+                .compare_exchange(from, CHANGING, Ordering::Acquire, Ordering::Relaxed);
+        taken.is_ok()
+    }
+
+    /// Records are written from now on.
+    pub fn set_open(&self) {
+        self.phase.store(OPEN, Ordering::Release);
+    }
+
+    /// Gives up opening.
+    pub fn abandon_open(&self) {
+        self.phase.store(CLOSED, Ordering::Release);
+    }
+
+    /// Ends the log: later calls are counted. `false` if none was open.
+    pub fn close(&self) -> bool {
+        let ended = self
+            .phase
+            .compare_exchange(OPEN, CLOSED, Ordering::AcqRel, Ordering::Relaxed);
+        ended.is_ok()
+    }
+
+    /// Makes the word by which a forked child is recognized, if there is none yet.
+    pub fn prepare(&self) -> Result<(), Errno> {
+        if self.token.load(Ordering::Relaxed).is_null() {
+            let page = sys::allocate_wiped_on_fork(const { NonZeroUsize::new(4096).unwrap() })?;
+            self.token.store(page.as_ptr().cast(), Ordering::Release);
+        }
+        self.host.look();
+        Ok(())
+    }
+
+    /// Forgets the threads of the run before, and looks at the clocks: the wall clock
+    /// and the monotonic one. [`RunState::publish_next`] follows.
+    pub fn prepare_next(&self) -> (u64, u64) {
+        self.next_thread.store(0, Ordering::Relaxed);
+        self.pid.store(sys::process_id(), Ordering::Relaxed);
+        let (realtime, monotonic) = (clock::realtime(), clock::monotonic());
+        self.realtime.store(realtime, Ordering::Relaxed);
+        self.monotonic.store(monotonic, Ordering::Relaxed);
+        (realtime, monotonic)
+    }
+
+    /// Threads that find the new run take numbers in it.
+    pub fn publish_next(&self) {
+        let id = sys::random();
+        self.id.store(id, Ordering::Release);
+        self.set_token(id);
+    }
+
+    /// Whether this is a forked child that was not re-initialized yet.
+    pub fn needs_reinit_after_fork(&self) -> bool {
+        let token = self.token();
+        token.is_some_and(|token| token.load(Ordering::Acquire) == 0)
+    }
+
+    /// The process is a forked child, and the kernel did not wipe the word that says so.
+    pub fn note_fork(&self) {
+        self.set_token(0);
+    }
+
+    fn set_token(&self, value: u64) {
+        if let Some(token) = self.token() {
+            token.store(value, Ordering::Release);
+        }
+    }
+
+    fn token(&self) -> Option<&AtomicU64> {
+        // SAFETY: null, or published by `prepare` and never given back.
+        unsafe { self.token.load(Ordering::Acquire).as_ref() }
+    }
+
+    /// A number for a thread of the run.
+    pub fn number_thread(&self) -> Result<ThreadNumber, NumbersUsedUp> {
+        let number = self.next_thread.fetch_add(1, Ordering::SeqCst);
+        if number < MAX_THREADS {
+            return Ok(ThreadNumber(number));
+        }
+        Err(NumbersUsedUp {
+            first: number == MAX_THREADS,
+        })
+    }
+
+    /// How many threads of the run have got a number.
+    pub fn threads_begun(&self) -> u64 {
+        self.next_thread.load(Ordering::SeqCst)
+    }
+}
+
+/// Host name and boot ID.
+pub(crate) struct HostIdentity {
+    name: [AtomicU8; 64],
+    boot_id: [AtomicU8; 36],
+}
+
+impl HostIdentity {
+    const fn new() -> HostIdentity {
+        HostIdentity {
+            name: [const { AtomicU8::new(0) }; 64],
+            boot_id: [const { AtomicU8::new(0) }; 36],
+        }
+    }
+
+    fn look(&self) {
+        let store = |to: &[AtomicU8], from: &[u8]| {
+            for (to, from) in to.iter().zip(from) {
+                to.store(*from, Ordering::Relaxed);
+            }
+        };
+        store(&self.name, sys::host_name(&mut [0; 64]));
+        if let Ok(fd) = sys::open(c"/proc/sys/kernel/random/boot_id", libc::O_RDONLY, 0) {
+            let mut boot_id = [0; 36];
+            if sys::read(fd, &mut boot_id) == Ok(36) {
+                store(&self.boot_id, &boot_id);
+            }
+            sys::close(fd);
+        }
+    }
+
+    /// Copies a name; `None` if it is not known.
+    fn copy<'b>(from: &[AtomicU8], into: &'b mut [u8; 64]) -> Option<&'b [u8]> {
+        for (to, from) in into.iter_mut().zip(from) {
+            *to = from.load(Ordering::Relaxed);
+        }
+        let name = sys::until_nul(into);
+        (!name.is_empty()).then_some(name)
+    }
+
+    /// The host's name.
+    pub fn name<'b>(&self, into: &'b mut [u8; 64]) -> Option<&'b [u8]> {
+        HostIdentity::copy(&self.name, into)
+    }
+
+    /// The identity of the boot.
+    pub fn boot_id<'b>(&self, into: &'b mut [u8; 64]) -> Option<&'b [u8]> {
+        HostIdentity::copy(&self.boot_id, into)
+    }
+}

@@ -1,0 +1,76 @@
+//! What a sink may know of the process: its run, its settings, its threads, its clock,
+//! and what the log has to report of itself. Handed down by those who have it; knows
+//! nothing of sinks, images and calls.
+
+use crate::clock::{self, Clock};
+use crate::run::RunState;
+use crate::self_reports::SelfReports;
+use crate::settings::Settings;
+use crate::sys::Errno;
+use crate::thread::{Thread, Threads};
+
+/// See the module.
+pub(crate) struct Shared {
+    pub run: RunState,
+    pub settings: Settings,
+    pub threads: Threads,
+    pub reports: SelfReports,
+    pub clock: Clock,
+}
+
+impl Shared {
+    pub const fn new() -> Shared {
+        Shared {
+            run: RunState::new(),
+            settings: Settings::new(),
+            threads: Threads::new(),
+            reports: SelfReports::new(),
+            clock: Clock::new(),
+        }
+    }
+
+    /// Begins another run.
+    pub fn begin_run(&self) {
+        let (realtime, monotonic) = self.run.prepare_next();
+        self.reports.begin(realtime, monotonic);
+        self.update_slow_path_level();
+        self.run.publish_next();
+    }
+
+    /// Now, by the wall clock, for a thread.
+    #[inline(always)]
+    pub fn now(&self, thread: &Thread) -> u64 {
+        thread.clock.now(&self.clock, || self.clock_was_set())
+    }
+
+    /// Whether the wall clock was set since this was last asked; if so, the log will
+    /// report it.
+    pub fn clock_was_set(&self) -> bool {
+        let set = self
+            .reports
+            .compare_clocks(clock::realtime(), clock::monotonic());
+        if set {
+            self.update_slow_path_level();
+        }
+        set
+    }
+
+    /// The log has room for a record. If it had none before, it will report that.
+    pub fn write_succeeded(&self) {
+        if self.reports.write_succeeded() {
+            self.update_slow_path_level();
+        }
+    }
+
+    /// A file cannot be relied on, which the log will report.
+    pub fn suspect_file(&self, errno: Option<Errno>) {
+        self.reports.suspect_file(errno);
+        self.update_slow_path_level();
+    }
+
+    /// Recomputes the level from which a call takes the slow path: every call does
+    /// while the log has something to report of itself.
+    pub fn update_slow_path_level(&self) {
+        self.settings.update_slow_path_level(self.reports.is_due());
+    }
+}

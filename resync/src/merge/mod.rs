@@ -163,11 +163,6 @@ impl<'i> Plan<'i> {
             Plan::Survey(_) => &[],
         }
     }
-
-    fn gaps(self, input: u32) -> &'i [GapReport] {
-        let account = self.accounts().get(input as usize);
-        account.map_or(&[], |account| &account.gaps)
-    }
 }
 
 /// A lane whose time has not come, and the time that its thread had reached before.
@@ -542,11 +537,15 @@ impl<'i> OpenLane<'i> {
             broken: false,
         };
         let input = &inputs[lane.input as usize];
-        let gaps = plan.gaps(lane.input);
+        let range = lane.start..lane.end;
+        let items = match plan.accounts().get(lane.input as usize) {
+            Some(account) => Items::range_with_gaps(input, range, batch, account),
+            None => Items::range_with_step(input, range, batch),
+        };
         OpenLane {
             index,
             input: lane.input,
-            items: Items::range_with_gaps(input, lane.start..lane.end, batch, gaps),
+            items,
             ended: false,
             frames: Vec::new(),
             next: 0,

@@ -7,14 +7,14 @@
 //! follows from those of `A` and `AB`. Polynomials stand reflected, as in
 //! CRC-32/ISO-HDLC: the highest bit is the coefficient of `x^0`.
 
-use crate::read::window::Window;
+use crate::read::window::{BEHIND, Window};
 use crc32fast::Hasher;
 use std::collections::VecDeque;
 
 /// The polynomial of CRC-32/ISO-HDLC, reflected, without its highest term.
 const POLYNOMIAL: u32 = 0xedb8_8320;
-/// Bytes between two checkpoints.
-pub(crate) const DISTANCE: u64 = 512;
+/// Bytes between two checkpoints: as many as a window keeps for them.
+const DISTANCE: u64 = BEHIND;
 /// Hexadecimal digits of the longest range, and of a little more.
 const DIGITS: usize = 7;
 

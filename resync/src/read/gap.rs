@@ -26,6 +26,15 @@ impl Gap {
     }
 }
 
+/// The gaps of an input that an earlier walk found, in the order of their offsets.
+pub(crate) trait KnownGaps: fmt::Debug + Sync {
+    /// The gap at an index; `None` behind the last.
+    fn gap(&self, index: usize) -> Option<Gap>;
+
+    /// The index of the first gap at or behind an offset.
+    fn first_from(&self, offset: u64) -> usize;
+}
+
 /// What bytes outside frames are.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]

@@ -7,12 +7,11 @@
 //! |------|------|- padding --|-------------|--- damage ----|--------|------- torn --------|
 //! ```
 
-use crate::read::gap::{Damage, Gap, GapKind, Torn};
+use crate::read::gap::{Damage, Gap, GapKind, KnownGaps, Torn};
 use crate::read::input::{Error, Input};
 use crate::read::scan::{Found, Scanner, Span, Work};
 use crate::read::unmask;
 use crate::read::window::Window;
-use crate::recover::account::GapReport;
 use logdef_wire::frame::{self, Header};
 use logdef_wire::{Record, Tag};
 use std::io;
@@ -99,8 +98,10 @@ pub struct Items<'i> {
     frame: Option<Span>,
     /// Where the chunk ends that was opened last.
     chunk_end: u64,
-    /// Gaps that were found before.
-    known: &'i [GapReport],
+    /// Gaps that were found before, and the index of the next.
+    known: Option<(&'i dyn KnownGaps, usize)>,
+    /// Where that one starts.
+    next_known: u64,
 }
 
 enum Step {
@@ -132,11 +133,12 @@ impl<'i> Items<'i> {
         input: &'i Input,
         range: Range<u64>,
         step: usize,
-        gaps: &'i [GapReport],
+        gaps: &'i dyn KnownGaps,
     ) -> Self {
-        let first = gaps.partition_point(|gap| gap.gap.offset < range.start);
+        let first = gaps.first_from(range.start);
         Items {
-            known: &gaps[first..],
+            known: Some((gaps, first)),
+            next_known: gaps.gap(first).map_or(u64::MAX, |gap| gap.offset),
             ..Items::range_with_step(input, range, step)
         }
     }
@@ -187,7 +189,8 @@ impl<'i> Items<'i> {
             tail: None,
             frame: None,
             chunk_end: 0,
-            known: &[],
+            known: None,
+            next_known: u64::MAX,
         }
     }
 
@@ -210,12 +213,11 @@ impl<'i> Items<'i> {
     /// all are. `None` is no answer.
     #[inline(always)]
     pub(crate) fn next_short(&mut self) -> Option<FrameItem<'_>> {
-        let is_known = self.known.first();
         if self.gap.is_some()
             || self.tail.is_some()
             || self.frame.is_some()
             || self.at >= self.limit
-            || is_known.is_some_and(|gap| gap.gap.offset <= self.at)
+            || self.next_known <= self.at
         {
             return None;
         }
@@ -295,12 +297,13 @@ impl<'i> Items<'i> {
     /// others.
     #[inline]
     fn known_gap(&mut self) -> Option<Gap> {
-        while let [first, rest @ ..] = self.known
-            && first.gap.offset <= self.at
-        {
-            self.known = rest;
-            if first.gap.offset == self.at {
-                return Some(first.gap);
+        while self.next_known <= self.at {
+            let (gaps, index) = self.known.as_mut()?;
+            let gap = gaps.gap(*index)?;
+            *index += 1;
+            self.next_known = gaps.gap(*index).map_or(u64::MAX, |gap| gap.offset);
+            if gap.offset == self.at {
+                return Some(gap);
             }
         }
         None

@@ -3,7 +3,6 @@
 //! owned buffer, never mapped, so that a file that shrinks is an end and no
 //! signal. Knows offsets and bytes, nothing of frames.
 
-use crate::read::crc;
 use crate::read::input::Input;
 use std::io;
 use std::ops::Range;
@@ -11,9 +10,9 @@ use std::ops::Range;
 /// Bytes asked of a file at a time: they stay in a core's cache while they are
 /// looked at.
 const STEP: usize = 256 << 10;
-/// Bytes that stay readable behind the oldest offset still wanted, so that
-/// checkpoints of checksums remain of use.
-const BEHIND: u64 = crc::DISTANCE;
+/// Bytes that stay readable before the oldest offset still wanted: the distance
+/// between two checkpoints of checksums, which are of no use without them.
+pub(crate) const BEHIND: u64 = 512;
 
 /// Bytes of an input, from some offset to some later one.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! What became of the bytes of an input, and of the records of a thread: the
 //! numbers and lists that a report is made of.
 
-use crate::read::gap::{Damage, Gap, GapKind};
+use crate::read::gap::{Damage, Gap, GapKind, KnownGaps};
 use crate::read::scan::Work;
 use crate::recover::sequences::Intervals;
 use logdef_wire::msgpack::DecodeError;
@@ -424,6 +424,16 @@ impl Account {
             lost: hole.to - hole.from,
         };
         self.holes = self.unexplained.drain(..).map(|hole| name(&hole)).collect();
+    }
+}
+
+impl KnownGaps for Account {
+    fn gap(&self, index: usize) -> Option<Gap> {
+        Some(self.gaps.get(index)?.gap)
+    }
+
+    fn first_from(&self, offset: u64) -> usize {
+        self.gaps.partition_point(|gap| gap.gap.offset < offset)
     }
 }
 

@@ -2,7 +2,7 @@
 //! images, modules, runs. Filled from logdefs wherever they stand, asked by key.
 //! A logdef is never applied to a run that it contradicts; memory has a bound.
 
-use crate::resolve::images::LogCall;
+use logdef_symbolizer::LogCall;
 use logdef_wire::record::{BacktraceLogdef, Glance, Module, Preamble, StringLogdef, ThreadLogdef};
 use logdef_wire::{Array, Avma, Magic, Record, Run, Svma, ThreadNumber, Value};
 use std::collections::{BTreeMap, HashMap};

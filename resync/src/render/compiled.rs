@@ -230,7 +230,7 @@ impl Piece {
                 push_float(out, layout, Magnitude::of(value), letter);
             }
             (Class::LongDouble, Value::Raw(bytes), _) => {
-                let Some(value) = LongDouble::decode(bytes) else {
+                let Some(value) = Magnitude::of_long_double(bytes) else {
                     return false;
                 };
                 push_float(out, layout, value, letter);

@@ -164,6 +164,17 @@ const PAIRS: [u16; 128] = {
     pairs
 };
 
+/// The whole part of `twos` · log₁₀ 2, rounded down; at worst one less.
+pub(super) fn floor_of_log10_of_power_of_2(twos: i32) -> i32 {
+    // log₁₀ 2 = 0.301029995663981…, taken a little nearer to minus infinity.
+    let log = if twos < 0 {
+        3_010_299_957
+    } else {
+        3_010_299_956
+    };
+    (twos as i64 * log).div_euclid(10_000_000_000) as i32
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

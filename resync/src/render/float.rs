@@ -6,9 +6,10 @@ use std::io::Write;
 
 use logdef_wire::printf::Flags;
 
-use super::decimal::{Word, push_decimal, push_decimal_of};
+use super::decimal::{Word, floor_of_log10_of_power_of_2, push_decimal, push_decimal_of};
+use super::hexadecimal::Hexadecimal;
 use super::integer::LOWER;
-use super::long_double::LongDouble;
+use super::long_double::{Finite, LongDouble};
 use super::padding::{Layout, insert};
 
 /// A number to print, without its sign.
@@ -17,7 +18,7 @@ pub(super) enum Magnitude {
     Infinite,
     Nan,
     Double(f64),
-    Long(LongDouble),
+    Long(Finite),
 }
 
 impl Magnitude {
@@ -29,6 +30,18 @@ impl Magnitude {
             v => Self::Double(v),
         };
         (value.is_sign_negative(), magnitude)
+    }
+
+    /// The sign and the magnitude of a `long double` by its bytes; `None` if they are
+    /// not 10 or 16.
+    pub fn of_long_double(bytes: &[u8]) -> Option<(bool, Self)> {
+        let (negative, number) = LongDouble::decode(bytes)?;
+        let magnitude = match number {
+            LongDouble::Infinite => Self::Infinite,
+            LongDouble::Nan => Self::Nan,
+            LongDouble::Finite(number) => Self::Long(number),
+        };
+        Some((negative, magnitude))
     }
 
     /// Appends the number with `precision` digits after the point.
@@ -66,66 +79,6 @@ impl Magnitude {
             Self::Double(value) => Hexadecimal::of_double(*value),
             Self::Long(value) => value.hexadecimal(),
             Self::Infinite | Self::Nan => Hexadecimal::default(),
-        }
-    }
-}
-
-/// A binary number as `%a` writes it: `leading`.`fraction` · 2^`exponent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Hexadecimal {
-    /// The digit before the point.
-    pub leading: u8,
-    /// The digits after the point, as one number.
-    pub fraction: u128,
-    /// How many digits `fraction` has.
-    pub digits: usize,
-    pub exponent: i32,
-}
-
-impl Hexadecimal {
-    fn of_double(value: f64) -> Self {
-        let fraction = value.to_bits() & ((1 << 52) - 1);
-        let exponent = (value.to_bits() >> 52 & 0x7ff) as i32;
-        Self {
-            leading: (exponent != 0) as u8,
-            fraction: fraction as u128,
-            digits: 13,
-            exponent: match (exponent, fraction) {
-                (0, 0) => 0,
-                (0, _) => -1022,
-                _ => exponent - 1023,
-            },
-        }
-    }
-
-    /// Rounds to `precision` digits after the point, halves to the even one. The
-    /// digit before the point may become more than it was, as in glibc.
-    fn rounded(self, precision: usize) -> Self {
-        if precision >= self.digits {
-            return self;
-        }
-        let all = (self.leading as u128) << (4 * self.digits) | self.fraction;
-        let dropped = 4 * (self.digits - precision);
-        let (kept, rest, half) = (
-            all >> dropped,
-            all & ((1 << dropped) - 1),
-            1 << (dropped - 1),
-        );
-        let up = rest > half || rest == half && kept & 1 == 1;
-        let kept = kept + up as u128;
-        let rounded = Self {
-            leading: (kept >> (4 * precision)) as u8,
-            fraction: kept & ((1 << (4 * precision)) - 1),
-            digits: precision,
-            exponent: self.exponent,
-        };
-        match rounded.leading {
-            16 => Self {
-                leading: 1,
-                exponent: rounded.exponent + 4,
-                ..rounded
-            },
-            _ => rounded,
         }
     }
 }
@@ -385,14 +338,3 @@ const POWERS_OF_10: [u64; 20] = {
     }
     powers
 };
-
-/// The whole part of `twos` · log₁₀ 2, rounded down; at worst one less.
-pub(super) fn floor_of_log10_of_power_of_2(twos: i32) -> i32 {
-    // log₁₀ 2 = 0.301029995663981…, taken a little nearer to minus infinity.
-    let log = if twos < 0 {
-        3_010_299_957
-    } else {
-        3_010_299_956
-    };
-    (twos as i64 * log).div_euclid(10_000_000_000) as i32
-}

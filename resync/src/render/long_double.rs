@@ -3,11 +3,20 @@
 //! stood in the memory of the machine that logged them.
 
 use super::big::Big;
-use super::float::{Hexadecimal, Magnitude, floor_of_log10_of_power_of_2};
+use super::decimal::floor_of_log10_of_power_of_2;
+use super::hexadecimal::Hexadecimal;
+
+/// A `long double` without its sign.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum LongDouble {
+    Infinite,
+    Nan,
+    Finite(Finite),
+}
 
 /// A finite number that is not negative: `mantissa` · 2^`exponent`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct LongDouble {
+pub(super) struct Finite {
     mantissa: u128,
     exponent: i32,
     /// Bits of the mantissa below the digit that `%a` puts before the point: 60 of
@@ -19,9 +28,9 @@ const BIAS: i32 = 16383;
 const SPECIAL: u16 = 0x7fff;
 
 impl LongDouble {
-    /// The sign and magnitude of a number by its bytes; none if they are not 10 or
+    /// The sign and magnitude of a number by its bytes; `None` if they are not 10 or
     /// 16.
-    pub fn decode(bytes: &[u8]) -> Option<(bool, Magnitude)> {
+    pub fn decode(bytes: &[u8]) -> Option<(bool, LongDouble)> {
         if let Ok(bytes) = <[u8; 16]>::try_from(bytes) {
             return Some(Self::binary128(u128::from_le_bytes(bytes)));
         }
@@ -36,22 +45,22 @@ impl LongDouble {
     /// Whether these bytes are a number beyond about 10^±600, where each digit has
     /// its price.
     pub fn is_far(bytes: &[u8]) -> bool {
-        let is_far = |magnitude| match magnitude {
-            Magnitude::Long(number) => number.mantissa != 0 && number.exponent.abs() > 2000,
+        let is_far = |number| match number {
+            Self::Finite(number) => number.mantissa != 0 && number.exponent.abs() > 2000,
             _ => false,
         };
-        Self::decode(bytes).is_some_and(|(_, magnitude)| is_far(magnitude))
+        Self::decode(bytes).is_some_and(|(_, number)| is_far(number))
     }
 
-    fn x87(mantissa: u64, head: u16) -> (bool, Magnitude) {
+    fn x87(mantissa: u64, head: u16) -> (bool, LongDouble) {
         let (negative, exponent) = (head >> 15 == 1, head & SPECIAL);
         let integer_bit = mantissa >> 63 == 1;
         let magnitude = match exponent {
-            SPECIAL if mantissa == 1 << 63 => Magnitude::Infinite,
-            SPECIAL => Magnitude::Nan,
+            SPECIAL if mantissa == 1 << 63 => Self::Infinite,
+            SPECIAL => Self::Nan,
             // An unnormal, which no x87 since the 80387 takes for a number.
-            1.. if !integer_bit => Magnitude::Nan,
-            _ => Magnitude::Long(Self {
+            1.. if !integer_bit => Self::Nan,
+            _ => Self::Finite(Finite {
                 mantissa: mantissa as u128,
                 exponent: exponent.max(1) as i32 - BIAS - 63,
                 fraction_bits: 60,
@@ -60,13 +69,13 @@ impl LongDouble {
         (negative, magnitude)
     }
 
-    fn binary128(bits: u128) -> (bool, Magnitude) {
+    fn binary128(bits: u128) -> (bool, LongDouble) {
         let (negative, exponent) = (bits >> 127 == 1, (bits >> 112) as u16 & SPECIAL);
         let fraction = bits & ((1 << 112) - 1);
         let magnitude = match exponent {
-            SPECIAL if fraction == 0 => Magnitude::Infinite,
-            SPECIAL => Magnitude::Nan,
-            _ => Magnitude::Long(Self {
+            SPECIAL if fraction == 0 => Self::Infinite,
+            SPECIAL => Self::Nan,
+            _ => Self::Finite(Finite {
                 mantissa: fraction | ((exponent != 0) as u128) << 112,
                 exponent: exponent.max(1) as i32 - BIAS - 112,
                 fraction_bits: 112,
@@ -74,7 +83,9 @@ impl LongDouble {
         };
         (negative, magnitude)
     }
+}
 
+impl Finite {
     /// Appends the number with `precision` digits after the point.
     pub fn push_fixed(&self, out: &mut Vec<u8>, precision: usize) {
         let start = out.len();

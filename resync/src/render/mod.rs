@@ -40,6 +40,7 @@ mod compiled;
 mod decimal;
 mod errno;
 mod float;
+mod hexadecimal;
 mod integer;
 mod long_double;
 mod padding;

@@ -3,14 +3,14 @@
 //! through it; without images nothing is known, and that is an answer too.
 
 use crate::recover::tables::Image;
-use logdef_symbolizer::{AddressKind, Digest, Fingerprint, Locator};
+use logdef_symbolizer::{AddressKind, Digest, Fingerprint, Locator, LogCall};
 use logdef_wire::{Magic, Svma};
 use std::collections::HashMap;
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
-pub use logdef_symbolizer::{LogCall, StackFrame as Function};
+pub use logdef_symbolizer::StackFrame as Function;
 
 /// The longest string that is read from an image.
 const LONGEST: usize = 1 << 16;

@@ -13,14 +13,12 @@
 //! `DB hh hh ll ll`. The CRC covers the body alone.
 
 use crate::msgpack::{Encoder, OutOfRoom};
+pub use crate::pattern::{HEADER_LEN, MAX_SHORT_BODY, PATTERN_LEN, starts_with_pattern};
+use crate::pattern::{is_clean, mask_in_place};
 use core::fmt;
 
-/// Bytes of the header of a frame whose body takes at most [`MAX_SHORT_BODY`].
-pub const HEADER_LEN: usize = 10;
 /// Bytes of the header of a longer frame.
 pub const LONG_HEADER_LEN: usize = 12;
-/// The longest body whose length fits the short header.
-pub const MAX_SHORT_BODY: usize = 0xffff;
 /// The longest body that a reader takes for one; longer claims are damage.
 pub const MAX_BODY: usize = 16 << 20;
 /// The shortest body: a tag and an empty map.
@@ -30,23 +28,10 @@ pub const MIN_BODY: usize = 2;
 pub const CRC_OFFSET: usize = 2;
 /// Offset of the second `c1`, the first byte that a writer reserves with.
 pub const RESERVED_OFFSET: usize = 6;
-/// Bytes from the first `c1` to the head of the raw, inclusive: what a search
-/// must see to know a candidate.
-pub const PATTERN_LEN: usize = 8;
 
 /// The checksum of a body: CRC-32/ISO-HDLC, zlib's.
 pub fn checksum(body: &[u8]) -> u32 {
     crc32fast::hash(body)
-}
-
-/// Whether `bytes` start with the frame header pattern
-/// `C1 CE . . . . C1 {A0..BF|DA|DB}`.
-#[inline]
-pub fn starts_with_pattern(bytes: &[u8]) -> bool {
-    match bytes.first_chunk::<PATTERN_LEN>() {
-        Some([0xc1, 0xce, _, _, _, _, 0xc1, raw]) => matches!(raw, 0xa0..=0xbf | 0xda | 0xdb),
-        _ => false,
-    }
 }
 
 /// What a frame header claims. Nothing of it is to be trusted before the
@@ -191,8 +176,8 @@ pub fn encode(
     let mut encoder = Encoder::new(room);
     body(&mut encoder)?;
     let mut body_len = encoder.position();
-    if !crate::record::masked::is_clean(encoder.written()) {
-        body_len = crate::record::masked::mask_in_place(room, body_len)?;
+    if !is_clean(encoder.written()) {
+        body_len = mask_in_place(room, body_len)?;
     }
     let (header, header_len) = header(&room[..body_len]);
     let frame_len = header_len + body_len;

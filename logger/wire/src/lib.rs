@@ -9,6 +9,7 @@ pub mod frame;
 mod ids;
 mod level;
 pub mod msgpack;
+mod pattern;
 pub mod printf;
 pub mod record;
 pub mod site;

@@ -48,7 +48,7 @@ impl Tag {
     /// [`Note`].
     pub const NOTE: Tag = Tag(6);
     /// [`Masked`].
-    pub const MASKED: Tag = Tag(126);
+    pub const MASKED: Tag = Tag(crate::pattern::MASKED);
     /// [`Data`].
     pub const DATA: Tag = Tag(127);
 

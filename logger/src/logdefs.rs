@@ -267,6 +267,7 @@ impl<'p> Missing<'p> {
                 address: Some(at),
                 string: Some(string.to_bytes()),
                 run,
+                ..StringLogdef::default()
             };
             // A string too long to define is found in the image, or not at all.
             let _ = out.frame(|e| logdef.encode(e));
@@ -395,6 +396,7 @@ fn write_preamble(
             chunk: size.map(u64::from),
             boot_id,
             file_system: process.sink.file_system(),
+            ..Preamble::default()
         }
         .encode(e)
     })

@@ -233,6 +233,7 @@ impl Rebuilder<'_> {
                 address: Some(address),
                 string: Some(&string),
                 run: glance.run,
+                ..StringLogdef::default()
             };
             output.record(|encoder| logdef.encode(encoder))?;
             output.written.rebuilt += 1;
@@ -255,6 +256,8 @@ enum Key {
     Backtrace(Option<Run>, u64),
     Thread(Option<Run>, u64),
     Module(Option<Run>, u64),
+    Text(Option<Run>, u64),
+    Context(Option<Run>, u64),
     /// A record that stands for a moment: by its bytes.
     Moment(Run, u64),
 }
@@ -283,6 +286,10 @@ impl Logdefs {
             Record::Module(record) => {
                 Key::Module(record.run, record.start.map_or(0, |start| start.0))
             }
+            Record::TextLogdef(record) => {
+                Key::Text(record.run, record.number.map_or(0, |number| number.0))
+            }
+            Record::ContextLogdef(record) => Key::Context(record.run, record.id.unwrap_or(0)),
             Record::Note(Note {
                 run: Some(run),
                 time: Some(_),

@@ -574,6 +574,7 @@ fn two_magics_in_one_file_keep_their_strings_apart() {
             address: Some(Svma(0x2008)),
             string: Some(text),
             run: Some(Run(7)),
+            ..StringLogdef::default()
         }));
     }
     let recovery = recover(&log);

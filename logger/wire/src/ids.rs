@@ -55,6 +55,26 @@ impl Magic {
     }
 }
 
+impl Svma {
+    /// The lowest number of a text; no image of a user's program is linked there.
+    const TEXTS: u64 = 1 << 63;
+
+    /// What stands in a data record in place of an address for a string that was
+    /// made at run time: its number plus 2⁶³.
+    pub const fn text(number: u64) -> Svma {
+        Svma(Self::TEXTS | number)
+    }
+
+    /// The number of such a string; `None` for an address in an image.
+    pub const fn text_number(self) -> Option<u64> {
+        if self.0 >= Self::TEXTS {
+            Some(self.0 - Self::TEXTS)
+        } else {
+            None
+        }
+    }
+}
+
 /// A record's place in its thread: the thread's number in the high 24 bits,
 /// the count of its log calls in the low 40. (run, sequence) is the identity
 /// of a record.
@@ -96,6 +116,12 @@ mod tests {
             Some(Magic(0xa999_3e36_4706_8169))
         );
         assert_eq!(Magic::of_digest(3, &digest[..7]), None);
+    }
+
+    #[test]
+    fn a_text_is_no_address() {
+        assert_eq!(Svma::text(7).text_number(), Some(7));
+        assert_eq!(Svma(0x2008).text_number(), None);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 #[cfg(test)]
 extern crate std;
 
+mod description;
 pub mod frame;
 mod ids;
 mod level;
@@ -13,8 +14,11 @@ mod pattern;
 pub mod printf;
 pub mod record;
 pub mod site;
+mod typed;
 
+pub use description::{Description, Grammar};
 pub use ids::{Avma, Magic, Run, Sequence, Svma, ThreadNumber};
 pub use level::Level;
 pub use msgpack::{Array, Map, Value};
 pub use record::{Record, Tag};
+pub use typed::Typed;

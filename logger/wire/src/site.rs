@@ -80,6 +80,10 @@ pub mod flags {
     /// The site's records carry more than its text shows: behind the format string,
     /// and its NUL, stands one that begins like it and takes all arguments.
     pub const ATTACHED: u8 = 64;
+    /// Behind the format string, and what [`ATTACHED`] puts behind it, stands its
+    /// description ([`crate::Description`]). If its grammar is no printf's, the
+    /// format string is empty, and the text stands behind the description.
+    pub const DESCRIBED: u8 = 128;
     /// Flags of sites where a span of time begins.
     pub const BEGIN: u8 = 1 << KIND_SHIFT;
     /// Flags of sites where one ends.
@@ -117,6 +121,17 @@ impl ArgKind {
     /// A Unicode scalar value: with `%c` an integer if it is ASCII, else a raw of
     /// its UTF-8.
     pub const CHAR: ArgKind = ArgKind(9);
+    /// 0 or 1: false or true.
+    pub const BOOL: ArgKind = ArgKind(10);
+    /// The address of a signed integer of 128 bits, in the machine's byte order.
+    pub const INT128: ArgKind = ArgKind(11);
+    /// The address of an unsigned one.
+    pub const UINT128: ArgKind = ArgKind(12);
+    /// The address of a pointer and a length: bytes that are no text.
+    pub const BLOB: ArgKind = ArgKind(13);
+    /// The address of a pointer and a length: text that the program made of a value,
+    /// width and precision applied.
+    pub const PRINTED: ArgKind = ArgKind(14);
 
     /// The name of a kind that is described here, for people.
     pub const fn name(self) -> Option<&'static str> {
@@ -129,6 +144,11 @@ impl ArgKind {
             ArgKind::WSTR => Some("wide string"),
             ArgKind::POINTER => Some("pointer"),
             ArgKind::CHAR => Some("char"),
+            ArgKind::BOOL => Some("bool"),
+            ArgKind::INT128 => Some("int128"),
+            ArgKind::UINT128 => Some("unsigned int128"),
+            ArgKind::BLOB => Some("bytes"),
+            ArgKind::PRINTED => Some("printed"),
             _ => None,
         }
     }

@@ -8,7 +8,7 @@ use std::path::Path;
 /// A field: number, name, type on the wire.
 type Field = (u8, String, String);
 
-const RECORDS: [(&str, &str, u8); 9] = [
+const RECORDS: [(&str, &str, u8); 11] = [
     ("Preamble", "preamble", 0),
     ("String logdef", "string_logdef", 1),
     ("Backtrace logdef", "backtrace_logdef", 2),
@@ -16,6 +16,8 @@ const RECORDS: [(&str, &str, u8); 9] = [
     ("Module", "module", 4),
     ("Durable", "durable", 5),
     ("Note", "note", 6),
+    ("Text logdef", "text_logdef", 7),
+    ("Context logdef", "context_logdef", 8),
     ("Masked", "masked", 126),
     ("Data", "data", 127),
 ];
@@ -56,8 +58,17 @@ fn coded(source: &str) -> Vec<Field> {
 }
 
 fn wire_type(source: &str, number: u8) -> String {
-    for wire_type in ["uint64", "uint", "raw", "bool", "array", "map"] {
-        if source.contains(&format!("fields.{wire_type}({number}, ")) {
+    // By its number, or by the constant that has it.
+    let tag = source.lines().find_map(|line| {
+        let (name, value) = line
+            .trim()
+            .strip_prefix("pub const ")?
+            .split_once(": u8 = ")?;
+        (value == format!("{number};")).then(|| format!("field::{name}"))
+    });
+    let tag = tag.unwrap_or_else(|| number.to_string());
+    for wire_type in ["uint64", "uint", "int", "raw", "bool", "array", "map"] {
+        if source.contains(&format!("fields.{wire_type}({tag}, ")) {
             return wire_type.to_owned();
         }
         // A field that is written as nil where there is nothing.
@@ -99,5 +110,32 @@ fn every_kind_of_note_is_listed() {
     for (kind, name) in kinds.filter_map(|kind| Some((kind.0, kind.name()?))) {
         let words = format.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(words.contains(&format!("{kind} {name}")), "{kind} {name}");
+    }
+}
+
+/// The numbers and names of these, as a sentence of the document lists them: in
+/// order, each number followed by its name.
+#[test]
+fn every_kind_of_argument_is_listed() {
+    let format = read("FORMAT.md");
+    let words = format.split_whitespace().collect::<Vec<_>>().join(" ");
+    let (_, kinds) = words.split_once("The kinds of arguments: ").unwrap();
+    let (kinds, _) = kinds.split_once('.').unwrap();
+    let listed = kinds
+        .split(", ")
+        .map(|kind| kind.split(' ').next().unwrap());
+    let listed: Vec<u8> = listed.filter_map(|number| number.parse().ok()).collect();
+    let known = (0..=u8::MAX).filter(|kind| logdef_wire::site::ArgKind(*kind).name().is_some());
+    assert_eq!(listed, known.collect::<Vec<_>>());
+}
+
+#[test]
+fn every_grammar_is_listed_with_its_letter() {
+    let format = read("FORMAT.md");
+    for letter in 0..=u8::MAX {
+        let grammar = logdef_wire::Grammar::of_letter(letter);
+        let row = format!("\n| `{}` | ", letter.escape_ascii());
+        let is_known = !matches!(grammar, logdef_wire::Grammar::Unknown(_));
+        assert_eq!(format.contains(&row), is_known, "{grammar:?}");
     }
 }

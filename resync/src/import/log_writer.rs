@@ -307,6 +307,7 @@ impl<W: Write> LogWriter<W> {
                 address: Some(address),
                 string: Some(string),
                 run: None,
+                ..StringLogdef::default()
             };
             self.frame(|encoder| logdef.encode(encoder))?;
         }

@@ -171,6 +171,8 @@ pub(crate) fn run_of(record: &Record<'_>) -> Option<Run> {
         Record::Module(record) => record.run,
         Record::Durable(record) => record.run,
         Record::Note(record) => record.run,
+        Record::TextLogdef(record) => record.run,
+        Record::ContextLogdef(record) => record.run,
         Record::Data(record) => record.run,
         _ => None,
     }

@@ -726,6 +726,7 @@ mod tests {
             address: Some(Svma(0x2000)),
             string: Some(text),
             run: Some(Run(run)),
+            ..StringLogdef::default()
         })
     }
 

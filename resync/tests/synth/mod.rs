@@ -108,6 +108,7 @@ impl Log {
             address: Some(address),
             string: Some(string),
             run: Some(run),
+            ..StringLogdef::default()
         }))
     }
 

@@ -369,6 +369,7 @@ impl Log {
                 address,
                 string: Some(string.as_bytes()),
                 run: Some(self.run),
+                ..StringLogdef::default()
             }));
         }
         address

@@ -37,6 +37,15 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// The number, if this is an integer that fits.
+    pub fn as_int(self) -> Option<i64> {
+        match self {
+            Value::Uint(value) => i64::try_from(value).ok(),
+            Value::Int(value) => Some(value),
+            _ => None,
+        }
+    }
+
     /// The bytes, if this is a raw.
     pub fn as_raw(self) -> Option<&'a [u8]> {
         match self {

@@ -165,6 +165,14 @@ impl<'b> MapEncoder<'_, 'b> {
         }
     }
 
+    /// An integer field that may be negative.
+    pub fn int(&mut self, tag: u8, value: Option<i64>) -> Result<(), OutOfRoom> {
+        match value {
+            Some(value) => self.field(tag)?.int(value),
+            None => Ok(()),
+        }
+    }
+
     /// A raw field.
     pub fn raw(&mut self, tag: u8, value: Option<&[u8]>) -> Result<(), OutOfRoom> {
         match value {

@@ -2,8 +2,54 @@
 
 use super::glance::Front;
 use super::{Fields, Tag};
-use crate::msgpack::{Array, DecodeError, Decoder, Encoder, Map, OutOfRoom};
+use crate::msgpack::{Array, DecodeError, Decoder, Encoder, Map, OutOfRoom, Value};
 use crate::{Level, Magic, Run, Sequence, Svma};
+
+/// The field tags of a data record, by name.
+pub mod field {
+    /// See [`Data::magic`](super::Data::magic).
+    pub const MAGIC: u8 = 0;
+    /// See [`Data::file`](super::Data::file).
+    pub const FILE: u8 = 1;
+    /// See [`Data::line`](super::Data::line).
+    pub const LINE: u8 = 2;
+    /// See [`Data::level`](super::Data::level).
+    pub const LEVEL: u8 = 3;
+    /// See [`Data::format`](super::Data::format).
+    pub const FORMAT: u8 = 4;
+    /// See [`Data::run`](super::Data::run).
+    pub const RUN: u8 = 5;
+    /// See [`Data::thread`](super::Data::thread).
+    pub const THREAD: u8 = 6;
+    /// See [`Data::sequence`](super::Data::sequence).
+    pub const SEQUENCE: u8 = 7;
+    /// See [`Data::time`](super::Data::time).
+    pub const TIME: u8 = 8;
+    /// See [`Data::args`](super::Data::args).
+    pub const ARGS: u8 = 9;
+    /// See [`Data::backtrace`](super::Data::backtrace).
+    pub const BACKTRACE: u8 = 10;
+    /// See [`Data::format_text`](super::Data::format_text).
+    pub const FORMAT_TEXT: u8 = 11;
+    /// See [`Data::file_text`](super::Data::file_text).
+    pub const FILE_TEXT: u8 = 12;
+    /// See [`Data::dropped`](super::Data::dropped).
+    pub const DROPPED: u8 = 13;
+    /// See [`Data::kind`](super::Data::kind).
+    pub const KIND: u8 = 14;
+    /// See [`Data::keys`](super::Data::keys).
+    pub const KEYS: u8 = 15;
+    /// See [`Data::context`](super::Data::context).
+    pub const CONTEXT: u8 = 16;
+
+    /// How many fields exist.
+    pub const ALL: u8 = CONTEXT + 1;
+    /// The most fields that one record has: it has the address of a format or its
+    /// text, the address of a file name or its text.
+    pub const MOST: u8 = ALL - 2;
+    // Whoever adds a field that others do not exclude has to write longer heads.
+    const _: () = assert!(MOST <= 15, "a fixmap holds 15 fields");
+}
 
 /// A log call. Constant parts come first, so that a call site's can be encoded
 /// once.
@@ -42,6 +88,8 @@ pub struct Data<'a> {
     pub kind: Option<Kind>,
     /// Field 15: structured key-value pairs.
     pub keys: Option<Map<'a>>,
+    /// Field 16: the context that the call was made in.
+    pub context: Option<u64>,
 }
 
 /// What a data record stands for. An open set.
@@ -71,8 +119,8 @@ impl<'a> Data<'a> {
         let (mut args, mut backtrace) = (None, None);
         for index in 0..front.fields {
             match decoder.tag().ok()? {
-                9 if index == 0 => args = Some(decoder.array()?),
-                10 if backtrace.is_none() => backtrace = Some(decoder.array()?),
+                field::ARGS if index == 0 => args = Some(decoder.array()?),
+                field::BACKTRACE if backtrace.is_none() => backtrace = Some(decoder.array()?),
                 _ => return None,
             }
         }
@@ -99,48 +147,58 @@ impl<'a> Data<'a> {
         let mut data = Data::default();
         while let Some((tag, value)) = fields.next_field()? {
             match tag {
-                0 => data.magic = value.as_uint().map(Magic),
-                1 => data.file = value.as_uint().map(Svma),
-                2 => data.line = value.as_uint(),
-                3 => data.level = value.as_uint().and_then(|n| n.try_into().ok()).map(Level),
-                4 => data.format = value.as_uint().map(Svma),
-                5 => data.run = value.as_uint().map(Run),
-                6 => data.thread = value.as_uint(),
-                7 => data.sequence = value.as_uint().map(Sequence),
-                8 => data.time = value.as_uint(),
-                9 => data.args = value.as_array(),
-                10 => data.backtrace = value.as_array(),
-                11 => data.format_text = value.as_raw(),
-                12 => data.file_text = value.as_raw(),
-                13 => data.dropped = value.as_uint(),
-                14 => data.kind = value.as_uint().map(Kind),
-                15 => data.keys = value.as_map(),
+                field::MAGIC => data.magic = value.as_uint().map(Magic),
+                field::FILE => data.file = value.as_uint().map(Svma),
+                field::LINE => data.line = value.as_uint(),
+                field::LEVEL => {
+                    data.level = value.as_uint().and_then(|n| n.try_into().ok()).map(Level)
+                }
+                field::FORMAT => data.format = value.as_uint().map(Svma),
+                field::RUN => data.run = value.as_uint().map(Run),
+                field::THREAD => data.thread = value.as_uint(),
+                field::SEQUENCE => data.sequence = value.as_uint().map(Sequence),
+                field::TIME => data.time = value.as_uint(),
+                field::ARGS => data.args = value.as_array(),
+                field::BACKTRACE => data.backtrace = value.as_array(),
+                field::FORMAT_TEXT => data.format_text = value.as_raw(),
+                field::FILE_TEXT => data.file_text = value.as_raw(),
+                field::DROPPED => data.dropped = value.as_uint(),
+                field::KIND => data.kind = value.as_uint().map(Kind),
+                field::KEYS => data.keys = value.as_map(),
+                field::CONTEXT => data.context = value.as_uint(),
                 _ => {}
             }
         }
         Ok(data)
     }
 
+    /// Whether the stack was deeper than its backtrace: a nil stands at its end.
+    pub fn is_backtrace_cut(&self) -> bool {
+        let last = self.backtrace.and_then(|backtrace| backtrace.iter().last());
+        last == Some(Value::Nil)
+    }
+
     /// Writes the record's body.
     pub fn encode(&self, encoder: &mut Encoder<'_>) -> Result<(), OutOfRoom> {
         encoder.uint(Tag::DATA.0 as u64)?;
         let mut fields = encoder.fields()?;
-        fields.uint64(0, self.magic.map(|n| n.0))?;
-        fields.uint(1, self.file.map(|n| n.0))?;
-        fields.uint(2, self.line)?;
-        fields.uint(3, self.level.map(|level| level.0 as u64))?;
-        fields.uint(4, self.format.map(|n| n.0))?;
-        fields.uint64(5, self.run.map(|n| n.0))?;
-        fields.uint(6, self.thread)?;
-        fields.uint64(7, self.sequence.map(|n| n.0))?;
-        fields.uint64(8, self.time)?;
-        fields.array(9, self.args)?;
-        fields.array(10, self.backtrace)?;
-        fields.raw(11, self.format_text)?;
-        fields.raw(12, self.file_text)?;
-        fields.uint(13, self.dropped)?;
-        fields.uint(14, self.kind.map(|kind| kind.0))?;
-        fields.map(15, self.keys)?;
+        fields.uint64(field::MAGIC, self.magic.map(|n| n.0))?;
+        fields.uint(field::FILE, self.file.map(|n| n.0))?;
+        fields.uint(field::LINE, self.line)?;
+        fields.uint(field::LEVEL, self.level.map(|level| level.0 as u64))?;
+        fields.uint(field::FORMAT, self.format.map(|n| n.0))?;
+        fields.uint64(field::RUN, self.run.map(|n| n.0))?;
+        fields.uint(field::THREAD, self.thread)?;
+        fields.uint64(field::SEQUENCE, self.sequence.map(|n| n.0))?;
+        fields.uint64(field::TIME, self.time)?;
+        fields.array(field::ARGS, self.args)?;
+        fields.array(field::BACKTRACE, self.backtrace)?;
+        fields.raw(field::FORMAT_TEXT, self.format_text)?;
+        fields.raw(field::FILE_TEXT, self.file_text)?;
+        fields.uint(field::DROPPED, self.dropped)?;
+        fields.uint(field::KIND, self.kind.map(|kind| kind.0))?;
+        fields.map(field::KEYS, self.keys)?;
+        fields.uint(field::CONTEXT, self.context)?;
         fields.finish()
     }
 }
@@ -148,7 +206,6 @@ impl<'a> Data<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::msgpack::Value;
     use crate::record::{Record, assert_vector};
 
     #[test]
@@ -192,13 +249,14 @@ mod tests {
     fn the_rarer_fields_are_these_bytes() {
         let bytes = [
             0x7f, // tag
-            0x86, // six fields
+            0x87, // seven fields
             0x0a, 0x91, 0xcd, 0x11, 0x39, // 10: one return address
             0x0b, 0xa2, b'%', b'd', // 11: format text
             0x0c, 0xa3, b'a', b'.', b'c', // 12: file text
             0x0d, 0xcd, 0x01, 0x9c, // 13: 412 dropped
             0x0e, 0x03, // 14: a counter
             0x0f, 0x81, 0xa1, b'k', 0xc3, // 15: k = true
+            0x10, 0x11, // 16: in context 17
         ];
         let data = Data {
             backtrace: Array::from_objects(1, &bytes[4..7]).ok(),
@@ -207,6 +265,7 @@ mod tests {
             dropped: Some(412),
             kind: Some(Kind::COUNTER),
             keys: Decoder::new(&bytes[23..]).value().unwrap().as_map(),
+            context: Some(17),
             ..Data::default()
         };
         assert_vector(&bytes, Record::Data(data));
@@ -218,5 +277,53 @@ mod tests {
             panic!();
         };
         assert_eq!(data.level, None);
+    }
+
+    /// The fields that cannot stand together are a text beside an address.
+    #[test]
+    fn the_fullest_record_is_a_fixmap() {
+        let mut bytes = std::vec![0x7f, 0x8f];
+        for tag in (0..field::ALL).filter(|tag| ![field::FILE, field::FORMAT].contains(tag)) {
+            bytes.push(tag);
+            match tag {
+                field::ARGS | field::BACKTRACE => bytes.push(0x90),
+                field::FORMAT_TEXT | field::FILE_TEXT => bytes.push(0xa0),
+                field::KEYS => bytes.push(0x80),
+                field::MAGIC | field::RUN | field::SEQUENCE | field::TIME => {
+                    bytes.extend([0xcf, 0, 0, 0, 0, 0, 0, 0, tag]);
+                }
+                _ => bytes.push(tag),
+            }
+        }
+        let Ok(Record::Data(data)) = Record::decode(&bytes) else {
+            panic!("not a data record");
+        };
+        assert_vector(&bytes, Record::Data(data));
+        assert_eq!(Fields::new(&bytes).unwrap().left, field::MOST as u32);
+    }
+
+    /// A writer that puts both an address and its text needs a longer head, and is read.
+    #[test]
+    fn more_fields_than_a_fixmap_holds_are_read() {
+        let mut bytes = std::vec![0x7f, 0xde, 0, 17];
+        for tag in 0..field::ALL {
+            bytes.extend([tag, tag]);
+        }
+        let Ok(Record::Data(data)) = Record::decode(&bytes) else {
+            panic!("not a data record");
+        };
+        assert_eq!((data.magic, data.context), (Some(Magic(0)), Some(16)));
+    }
+
+    #[test]
+    fn a_backtrace_that_was_cut_says_so() {
+        for (bytes, is_cut) in [(&[0xcd, 0x11, 0x39][..], false), (&[7, 0xc0], true)] {
+            let data = Data {
+                backtrace: Array::from_objects(1 + is_cut as u32, bytes).ok(),
+                ..Data::default()
+            };
+            assert_eq!(data.is_backtrace_cut(), is_cut);
+        }
+        assert!(!Data::default().is_backtrace_cut());
     }
 }

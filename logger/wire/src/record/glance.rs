@@ -2,7 +2,7 @@
 //! first, and in this order. They say where a record belongs and how grave it is:
 //! enough to merge and to filter without a look at its arguments.
 
-use super::{Data, Record, Tag};
+use super::{Data, Record, Tag, field};
 use crate::msgpack::{Array, Decoder, end_of_objects};
 use crate::{Level, Magic, Run, Sequence, Svma};
 
@@ -94,12 +94,12 @@ impl<'b> Peek<'b> {
             if key < next || key > 0x7f {
                 return None;
             }
-            if key == 13 {
+            if key == field::DROPPED {
                 dropped = uint(body, &mut at)?;
             } else {
                 let start = at + 1;
                 at = end_of_objects(body, start, 1)?;
-                if key == 10 {
+                if key == field::BACKTRACE {
                     backtrace = Some(Decoder::new(&body[start..at]).array()?);
                 }
             }
@@ -142,23 +142,23 @@ impl Front {
         let (&[127, head @ 0x89..=0x8f], mut rest) = body.split_first_chunk()? else {
             return None;
         };
-        let mut field = |key| uint_behind(&mut rest, key);
+        let mut next = |key| uint_behind(&mut rest, key);
         let glance = Glance {
-            magic: Some(Magic(field(0)?)),
-            file: Some(Svma(field(1)?)),
-            line: Some(field(2)?),
-            level: Some(Level(field(3)?.try_into().ok()?)),
-            format: Some(Svma(field(4)?)),
-            run: Some(Run(field(5)?)),
-            thread: Some(field(6)?),
-            sequence: Some(Sequence(field(7)?)),
-            time: Some(field(8)?),
+            magic: Some(Magic(next(field::MAGIC)?)),
+            file: Some(Svma(next(field::FILE)?)),
+            line: Some(next(field::LINE)?),
+            level: Some(Level(next(field::LEVEL)?.try_into().ok()?)),
+            format: Some(Svma(next(field::FORMAT)?)),
+            run: Some(Run(next(field::RUN)?)),
+            thread: Some(next(field::THREAD)?),
+            sequence: Some(Sequence(next(field::SEQUENCE)?)),
+            time: Some(next(field::TIME)?),
         };
         Some(Front {
             glance,
             fields: (head - 0x89) as u32,
             at: body.len() - rest.len(),
-            next: 9,
+            next: field::ARGS,
         })
     }
 
@@ -179,19 +179,19 @@ impl Front {
         let mut next = 0;
         while fields > 0 {
             let key = *body.get(at)?;
-            if key < next || key > 8 {
+            if key < next || key > field::TIME {
                 break;
             }
             let value = uint(body, &mut at)?;
             match key {
-                0 => glance.magic = Some(Magic(value)),
-                1 => glance.file = Some(Svma(value)),
-                2 => glance.line = Some(value),
-                3 => glance.level = Some(Level(value.try_into().ok()?)),
-                4 => glance.format = Some(Svma(value)),
-                5 => glance.run = Some(Run(value)),
-                6 => glance.thread = Some(value),
-                7 => glance.sequence = Some(Sequence(value)),
+                field::MAGIC => glance.magic = Some(Magic(value)),
+                field::FILE => glance.file = Some(Svma(value)),
+                field::LINE => glance.line = Some(value),
+                field::LEVEL => glance.level = Some(Level(value.try_into().ok()?)),
+                field::FORMAT => glance.format = Some(Svma(value)),
+                field::RUN => glance.run = Some(Run(value)),
+                field::THREAD => glance.thread = Some(value),
+                field::SEQUENCE => glance.sequence = Some(Sequence(value)),
                 _ => glance.time = Some(value),
             }
             next = key + 1;
@@ -212,7 +212,11 @@ impl Front {
     fn ends_glance(&self, body: &[u8]) -> bool {
         let mut at = self.at;
         for left in (1..=self.fields).rev() {
-            if self.next < 9 || !body.get(at).is_some_and(|key| (9..0x80).contains(key)) {
+            if self.next < field::ARGS
+                || !body
+                    .get(at)
+                    .is_some_and(|key| (field::ARGS..0x80).contains(key))
+            {
                 return false;
             }
             if left > 1 {

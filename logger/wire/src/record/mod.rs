@@ -4,6 +4,7 @@
 //! other.
 
 mod backtrace_logdef;
+mod context_logdef;
 mod data;
 mod durable;
 mod glance;
@@ -12,10 +13,12 @@ mod module;
 mod note;
 mod preamble;
 mod string_logdef;
+mod text_logdef;
 mod thread_logdef;
 
 pub use backtrace_logdef::BacktraceLogdef;
-pub use data::{Data, Kind};
+pub use context_logdef::ContextLogdef;
+pub use data::{Data, Kind, field};
 pub use durable::Durable;
 pub use glance::{Glance, Peek};
 pub use masked::Masked;
@@ -23,6 +26,7 @@ pub use module::Module;
 pub use note::{Note, NoteKind};
 pub use preamble::Preamble;
 pub use string_logdef::StringLogdef;
+pub use text_logdef::TextLogdef;
 pub use thread_logdef::ThreadLogdef;
 
 use crate::msgpack::{DecodeError, Decoder, Encoder, OutOfRoom, Value};
@@ -47,6 +51,10 @@ impl Tag {
     pub const DURABLE: Tag = Tag(5);
     /// [`Note`].
     pub const NOTE: Tag = Tag(6);
+    /// [`TextLogdef`].
+    pub const TEXT_LOGDEF: Tag = Tag(7);
+    /// [`ContextLogdef`].
+    pub const CONTEXT_LOGDEF: Tag = Tag(8);
     /// [`Masked`].
     pub const MASKED: Tag = Tag(crate::pattern::MASKED);
     /// [`Data`].
@@ -62,6 +70,8 @@ impl Tag {
             Tag::MODULE => "module",
             Tag::DURABLE => "durable",
             Tag::NOTE => "note",
+            Tag::TEXT_LOGDEF => "text logdef",
+            Tag::CONTEXT_LOGDEF => "context logdef",
             Tag::MASKED => "masked",
             Tag::DATA => "data",
             _ => return None,
@@ -88,6 +98,10 @@ pub enum Record<'a> {
     Durable(Durable<'a>),
     /// Tag 6.
     Note(Note<'a>),
+    /// Tag 7.
+    TextLogdef(TextLogdef<'a>),
+    /// Tag 8.
+    ContextLogdef(ContextLogdef<'a>),
     /// Tag 126. What it holds is another body: unmask and decode that.
     Masked(Masked<'a>),
     /// Tag 127.
@@ -118,6 +132,8 @@ impl<'a> Record<'a> {
             Tag::MODULE => Record::Module(Module::decode(&mut fields)?),
             Tag::DURABLE => Record::Durable(Durable::decode(&mut fields)?),
             Tag::NOTE => Record::Note(Note::decode(&mut fields)?),
+            Tag::TEXT_LOGDEF => Record::TextLogdef(TextLogdef::decode(&mut fields)?),
+            Tag::CONTEXT_LOGDEF => Record::ContextLogdef(ContextLogdef::decode(&mut fields)?),
             Tag::MASKED => Record::Masked(Masked::decode(&mut fields)?),
             Tag::DATA => Record::Data(Data::decode(&mut fields)?),
             tag => {
@@ -139,6 +155,8 @@ impl<'a> Record<'a> {
             Record::Module(_) => Tag::MODULE,
             Record::Durable(_) => Tag::DURABLE,
             Record::Note(_) => Tag::NOTE,
+            Record::TextLogdef(_) => Tag::TEXT_LOGDEF,
+            Record::ContextLogdef(_) => Tag::CONTEXT_LOGDEF,
             Record::Masked(_) => Tag::MASKED,
             Record::Data(_) => Tag::DATA,
             Record::Unknown(tag) => *tag,
@@ -155,6 +173,8 @@ impl<'a> Record<'a> {
             Record::Module(record) => record.encode(encoder),
             Record::Durable(record) => record.encode(encoder),
             Record::Note(record) => record.encode(encoder),
+            Record::TextLogdef(record) => record.encode(encoder),
+            Record::ContextLogdef(record) => record.encode(encoder),
             Record::Masked(record) => record.encode(encoder),
             Record::Data(record) => record.encode(encoder),
             Record::Unknown(tag) => {

@@ -1,7 +1,7 @@
 //! Notes (6): what the log says about itself.
 
 use super::{Fields, Tag};
-use crate::msgpack::{Array, DecodeError, Encoder, OutOfRoom};
+use crate::msgpack::{Array, DecodeError, Encoder, Map, OutOfRoom};
 use crate::{Avma, Run};
 
 /// What a note is about. An open set.
@@ -21,6 +21,16 @@ impl NoteKind {
     pub const CLOCK_SET: NoteKind = NoteKind(5);
     /// There is space again.
     pub const SPACE_RETURNED: NoteKind = NoteKind(6);
+    /// A range of the file was given back to the file system with all of its records.
+    pub const PRUNED: NoteKind = NoteKind(7);
+    /// Calls could not be written.
+    pub const DROPS: NoteKind = NoteKind(8);
+    /// The run ended cleanly, and this is how many calls it made.
+    pub const END: NoteKind = NoteKind(9);
+    /// Which sink writes the log, and why that one.
+    pub const SINK: NoteKind = NoteKind(10);
+    /// A setting from the environment could not be used.
+    pub const SETTING_IGNORED: NoteKind = NoteKind(11);
 
     /// The kind in words.
     pub const fn name(self) -> Option<&'static str> {
@@ -31,6 +41,11 @@ impl NoteKind {
             NoteKind::SUSPECT => "file suspect",
             NoteKind::CLOCK_SET => "clock set",
             NoteKind::SPACE_RETURNED => "space returned",
+            NoteKind::PRUNED => "pruned",
+            NoteKind::DROPS => "drops",
+            NoteKind::END => "end",
+            NoteKind::SINK => "sink",
+            NoteKind::SETTING_IGNORED => "setting ignored",
             _ => return None,
         })
     }
@@ -59,6 +74,20 @@ pub struct Note<'a> {
     pub thread: Option<u64>,
     /// Field 9: fatal signal: return addresses, innermost first.
     pub backtrace: Option<Array<'a>>,
+    /// Field 10: pruned: where the range begins, from the first byte of this frame; negative if before it.
+    pub start: Option<i64>,
+    /// Field 11: pruned: bytes of the range.
+    pub size: Option<u64>,
+    /// Field 12: pruned and end: from thread number to how many calls that thread had made.
+    pub threads: Option<Map<'a>>,
+    /// Field 13: end: calls that all threads of the run made, dropped ones included.
+    pub calls: Option<u64>,
+    /// Field 14: drops and end: how many calls of the run were dropped so far.
+    pub dropped: Option<u64>,
+    /// Field 15: drops: when the first of those was dropped that no note before this one has.
+    pub since: Option<u64>,
+    /// Field 16: drops and sink: why.
+    pub errno: Option<u64>,
 }
 
 impl<'a> Note<'a> {
@@ -76,6 +105,13 @@ impl<'a> Note<'a> {
                 7 => record.address = value.as_uint().map(Avma),
                 8 => record.thread = value.as_uint(),
                 9 => record.backtrace = value.as_array(),
+                10 => record.start = value.as_int(),
+                11 => record.size = value.as_uint(),
+                12 => record.threads = value.as_map(),
+                13 => record.calls = value.as_uint(),
+                14 => record.dropped = value.as_uint(),
+                15 => record.since = value.as_uint(),
+                16 => record.errno = value.as_uint(),
                 _ => {}
             }
         }
@@ -96,6 +132,13 @@ impl<'a> Note<'a> {
         fields.uint(7, self.address.map(|n| n.0))?;
         fields.uint(8, self.thread)?;
         fields.array(9, self.backtrace)?;
+        fields.int(10, self.start)?;
+        fields.uint(11, self.size)?;
+        fields.map(12, self.threads)?;
+        fields.uint(13, self.calls)?;
+        fields.uint(14, self.dropped)?;
+        fields.uint64(15, self.since)?;
+        fields.uint(16, self.errno)?;
         fields.finish()
     }
 }
@@ -103,6 +146,7 @@ impl<'a> Note<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::msgpack::Decoder;
     use crate::record::{Record, assert_vector};
 
     #[test]
@@ -120,6 +164,72 @@ mod tests {
             kind: Some(NoteKind::FATAL_SIGNAL),
             signal: Some(11),
             backtrace: Array::from_objects(2, &bytes[18..]).ok(),
+            ..Note::default()
+        };
+        assert_vector(&bytes, Record::Note(note));
+    }
+
+    #[test]
+    fn a_pruned_range_is_these_bytes() {
+        let bytes = [
+            0x06, // tag
+            0x85, // five fields
+            0x00, 0xcf, 0, 0, 0, 0, 0, 0, 0, 0x0b, // 0: run
+            0x01, 0x07, // 1: pruned
+            0x0a, 0xd2, 0xff, 0xff, 0x00, 0x00, // 10: begins 64 KiB before this frame
+            0x0b, 0xcd, 0x40, 0x00, // 11: 16 KiB
+            0x0c, 0x81, 0x02, 0xcd, 0x01, 0x2c, // 12: thread 2 had made 300 calls
+        ];
+        let note = Note {
+            run: Some(Run(11)),
+            kind: Some(NoteKind::PRUNED),
+            start: Some(-0x1_0000),
+            size: Some(0x4000),
+            threads: Decoder::new(&bytes[25..]).value().unwrap().as_map(),
+            ..Note::default()
+        };
+        assert_vector(&bytes, Record::Note(note));
+    }
+
+    #[test]
+    fn drops_are_these_bytes() {
+        let bytes = [
+            0x06, // tag
+            0x85, // five fields
+            0x01, 0x08, // 1: drops
+            0x03, 0xa4, b'f', b'u', b'l', b'l', // 3: in words
+            0x0e, 0xcd, 0x01, 0x00, // 14: 256 calls
+            0x0f, 0xcf, 0x18, 0x79, 0x9f, 0x3c, 0, 0, 0, 0, // 15: since
+            0x10, 0x1c, // 16: ENOSPC
+        ];
+        let note = Note {
+            kind: Some(NoteKind::DROPS),
+            text: Some(b"full"),
+            dropped: Some(256),
+            since: Some(0x1879_9f3c_0000_0000),
+            errno: Some(28),
+            ..Note::default()
+        };
+        assert_vector(&bytes, Record::Note(note));
+    }
+
+    #[test]
+    fn an_end_is_these_bytes() {
+        let bytes = [
+            0x06, // tag
+            0x85, // five fields
+            0x00, 0xcf, 0, 0, 0, 0, 0, 0, 0, 0x0b, // 0: run
+            0x01, 0x09, // 1: end
+            0x0c, 0x81, 0x00, 0xcd, 0x03, 0xe8, // 12: thread 0 had made 1000 calls
+            0x0d, 0xcd, 0x05, 0xdc, // 13: 1500 calls in all
+            0x0e, 0x02, // 14: two of them dropped
+        ];
+        let note = Note {
+            run: Some(Run(11)),
+            kind: Some(NoteKind::END),
+            threads: Decoder::new(&bytes[15..]).value().unwrap().as_map(),
+            calls: Some(1500),
+            dropped: Some(2),
             ..Note::default()
         };
         assert_vector(&bytes, Record::Note(note));

@@ -40,6 +40,12 @@ pub struct Preamble<'a> {
     pub boot_id: Option<&'a [u8]>,
     /// Field 15: `ext4`, `tmpfs`, …: says what survives the machine.
     pub file_system: Option<&'a [u8]>,
+    /// Field 16: the run that opened the log in which this run writes: its own, or one that it descends from by forks.
+    pub family: Option<Run>,
+    /// Field 17: the run that this one was forked from.
+    pub parent: Option<Run>,
+    /// Field 18: the number of this file in a log that is cut into files.
+    pub part: Option<u64>,
 }
 
 impl<'a> Preamble<'a> {
@@ -63,6 +69,9 @@ impl<'a> Preamble<'a> {
                 13 => record.chunk = value.as_uint(),
                 14 => record.boot_id = value.as_raw(),
                 15 => record.file_system = value.as_raw(),
+                16 => record.family = value.as_uint().map(Run),
+                17 => record.parent = value.as_uint().map(Run),
+                18 => record.part = value.as_uint(),
                 _ => {}
             }
         }
@@ -89,6 +98,9 @@ impl<'a> Preamble<'a> {
         fields.uint(13, self.chunk)?;
         fields.raw(14, self.boot_id)?;
         fields.raw(15, self.file_system)?;
+        fields.uint64(16, self.family.map(|n| n.0))?;
+        fields.uint64(17, self.parent.map(|n| n.0))?;
+        fields.uint(18, self.part)?;
         fields.finish()
     }
 }
@@ -127,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn all_sixteen_fields_survive() {
+    fn all_fields_survive() {
         let preamble = Preamble {
             magic: Some(Magic(1)),
             path: Some(b"p"),
@@ -145,6 +157,9 @@ mod tests {
             chunk: Some(13),
             boot_id: Some(b"b"),
             file_system: Some(b"f"),
+            family: Some(Run(16)),
+            parent: Some(Run(17)),
+            part: Some(18),
         };
         let mut buffer = [0; 256];
         let mut encoder = Encoder::new(&mut buffer);

@@ -16,6 +16,10 @@ pub struct StringLogdef<'a> {
     pub string: Option<&'a [u8]>,
     /// Field 3: the run that wrote it.
     pub run: Option<Run>,
+    /// Field 4: grammar and names of a format, as [`Description`](crate::Description) reads them.
+    pub description: Option<&'a [u8]>,
+    /// Field 5: a format that is none of printf's; field 2 is absent then.
+    pub template: Option<&'a [u8]>,
 }
 
 impl<'a> StringLogdef<'a> {
@@ -27,6 +31,8 @@ impl<'a> StringLogdef<'a> {
                 1 => record.address = value.as_uint().map(Svma),
                 2 => record.string = value.as_raw(),
                 3 => record.run = value.as_uint().map(Run),
+                4 => record.description = value.as_raw(),
+                5 => record.template = value.as_raw(),
                 _ => {}
             }
         }
@@ -41,6 +47,8 @@ impl<'a> StringLogdef<'a> {
         fields.uint(1, self.address.map(|n| n.0))?;
         fields.raw(2, self.string)?;
         fields.uint64(3, self.run.map(|n| n.0))?;
+        fields.raw(4, self.description)?;
+        fields.raw(5, self.template)?;
         fields.finish()
     }
 }
@@ -65,6 +73,25 @@ mod tests {
             address: Some(Svma(0x2008)),
             string: Some(b"%d ok"),
             run: Some(Run(11)),
+            ..StringLogdef::default()
+        };
+        assert_vector(&bytes, Record::StringLogdef(logdef));
+    }
+
+    #[test]
+    fn a_template_stands_where_printf_is_not_looked_for() {
+        let bytes = [
+            0x01, // tag
+            0x83, // three fields
+            0x01, 0xcd, 0x20, 0x08, // 1: address
+            0x04, 0xa6, b'b', b':', b'h', b'o', b's', b't', // 4: braces of Rust, one name
+            0x05, 0xa6, b'{', b'h', b'o', b's', b't', b'}', // 5: template
+        ];
+        let logdef = StringLogdef {
+            address: Some(Svma(0x2008)),
+            description: Some(b"b:host"),
+            template: Some(b"{host}"),
+            ..StringLogdef::default()
         };
         assert_vector(&bytes, Record::StringLogdef(logdef));
     }

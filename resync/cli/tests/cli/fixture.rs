@@ -65,6 +65,7 @@ impl Log {
             address: Some(Svma(address)),
             string: Some(string),
             run: Some(run),
+            ..StringLogdef::default()
         }));
         self
     }

@@ -1,0 +1,137 @@
+//! The description of a format: which grammar its text is in, and how its
+//! arguments are called. It stands behind the text in the image, and in the logdef
+//! of the text in the log. Knows neither grammar beyond its letter.
+
+/// How the text of a format is to be read.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+pub enum Grammar {
+    /// C's printf, which nothing needs to say.
+    #[default]
+    Printf,
+    /// printf where integers print as they are, whatever the length modifier says:
+    /// Rust's.
+    PrintfOfValues,
+    /// The braces of Rust's `format!`.
+    Braces,
+    /// The braces of C++'s `std::format`.
+    StdFormat,
+    /// One of a later version, by its letter.
+    Unknown(u8),
+}
+
+impl Grammar {
+    /// The letter that a description begins with.
+    pub const fn letter(self) -> u8 {
+        match self {
+            Grammar::Printf => b'c',
+            Grammar::PrintfOfValues => b'r',
+            Grammar::Braces => b'b',
+            Grammar::StdFormat => b'f',
+            Grammar::Unknown(letter) => letter,
+        }
+    }
+
+    /// The grammar of a letter.
+    pub const fn of_letter(letter: u8) -> Grammar {
+        match letter {
+            b'c' => Grammar::Printf,
+            b'r' => Grammar::PrintfOfValues,
+            b'b' => Grammar::Braces,
+            b'f' => Grammar::StdFormat,
+            letter => Grammar::Unknown(letter),
+        }
+    }
+
+    /// Whether the text is a template: not one that printf could print.
+    pub const fn is_template(self) -> bool {
+        !matches!(self, Grammar::Printf | Grammar::PrintfOfValues)
+    }
+}
+
+/// Grammar and names: a letter, then `:` and the names of the values on the wire,
+/// in their order, with commas between them. A name that is empty is none, and
+/// those that are left out at the end are.
+///
+/// ```
+/// use logdef_wire::{Description, Grammar};
+///
+/// let description = Description::of(b"b:host,,ms");
+/// assert_eq!(description.grammar(), Grammar::Braces);
+/// let names: Vec<_> = (0..4).map(|index| description.name(index)).collect();
+/// assert_eq!(names, [Some(&b"host"[..]), None, Some(b"ms"), None]);
+/// ```
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+pub struct Description<'a> {
+    bytes: &'a [u8],
+}
+
+impl<'a> Description<'a> {
+    /// Reads what a logdef or an image has; any bytes are a description, and none
+    /// say nothing.
+    pub const fn of(bytes: &'a [u8]) -> Self {
+        Description { bytes }
+    }
+
+    /// The bytes themselves.
+    pub const fn as_bytes(self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// The grammar of the text.
+    pub const fn grammar(self) -> Grammar {
+        match self.bytes {
+            [letter, ..] => Grammar::of_letter(*letter),
+            [] => Grammar::Printf,
+        }
+    }
+
+    /// The names in order; an empty one is none.
+    pub fn names(self) -> impl Iterator<Item = Option<&'a [u8]>> {
+        let names = match self.bytes {
+            [_, b':', names @ ..] => Some(names),
+            _ => None,
+        };
+        let names = names
+            .into_iter()
+            .flat_map(|names| names.split(|byte| *byte == b','));
+        names.map(|name| (!name.is_empty()).then_some(name))
+    }
+
+    /// The name of the value at this index on the wire.
+    pub fn name(self, index: usize) -> Option<&'a [u8]> {
+        self.names().nth(index).flatten()
+    }
+
+    /// The value on the wire that has this name.
+    pub fn index_of(self, name: &[u8]) -> Option<usize> {
+        self.names().position(|other| other == Some(name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::vec::Vec;
+
+    #[test]
+    fn letters_and_grammars_are_one_to_one() {
+        for letter in 0..=u8::MAX {
+            assert_eq!(Grammar::of_letter(letter).letter(), letter);
+        }
+        assert_eq!(Description::of(b"").grammar(), Grammar::Printf);
+        assert_eq!(Description::of(b"z:a").grammar(), Grammar::Unknown(b'z'));
+    }
+
+    #[test]
+    fn any_bytes_are_a_description() {
+        let names = |bytes| Description::of(bytes).names().collect::<Vec<_>>();
+        assert_eq!(names(b""), []);
+        assert_eq!(names(b"r"), []);
+        assert_eq!(names(b"r,a"), []);
+        assert_eq!(names(b"r:"), [None]);
+        assert_eq!(names(b"r:,,x"), [None, None, Some(&b"x"[..])]);
+        assert_eq!(names(b"b:a b,\xff"), [Some(&b"a b"[..]), Some(b"\xff")]);
+        assert_eq!(Description::of(b"b:a,b,a").index_of(b"b"), Some(1));
+        assert_eq!(Description::of(b"b:a,,b").index_of(b""), None);
+    }
+}

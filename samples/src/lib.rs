@@ -6,6 +6,7 @@
 //! small logs, good and damaged, each beside the text it reads as.
 
 pub mod corpus;
+pub mod disk;
 pub mod frames;
 pub mod sights;
 pub mod smash;

@@ -4,95 +4,16 @@
 //! The disks are mounted for this, which takes rights that not every machine
 //! gives.
 
+use logdef_samples::disk::{Disk, quiet};
 use logdef_samples::frames::{self, Value};
 use logdef_samples::workshop::Workshop;
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{BufRead, BufReader, ErrorKind, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-
-/// A disk of some megabytes, mounted in a folder of its own.
-struct Disk {
-    _folder: tempfile::TempDir,
-    mounted: PathBuf,
-}
-
-impl Disk {
-    /// `None`, and a line that says why, if there can be none.
-    fn mount(kind: &str, mib: u64) -> Option<Disk> {
-        Disk::make(kind, mib, &[], "loop")
-    }
-
-    /// With words for `mkfs` and options for `mount`.
-    fn make(kind: &str, mib: u64, words: &[&str], options: &str) -> Option<Disk> {
-        let folder = tempfile::tempdir().unwrap();
-        let mounted = folder.path().join("disk");
-        fs::create_dir(&mounted).unwrap();
-        let mut mount = Command::new("mount");
-        if kind == "tmpfs" {
-            mount.args(["-t", "tmpfs", "-o", &format!("size={mib}m"), "tmpfs"]);
-        } else {
-            let image = folder.path().join("image");
-            let file = fs::File::create(&image).unwrap();
-            file.set_len(mib << 20).unwrap();
-            let mut make = Command::new(format!("mkfs.{kind}"));
-            if !quiet(make.arg("-q").args(words).arg(&image)) {
-                println!("skipped: {kind}: no mkfs.{kind} that works");
-                return None;
-            }
-            mount.args(["-o", options]).arg(&image);
-        }
-        if !quiet(mount.arg(&mounted)) {
-            println!("skipped: {kind}: it cannot be mounted here, or not with {options}");
-            return None;
-        }
-        Some(Disk {
-            _folder: folder,
-            mounted,
-        })
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.mounted.join(name)
-    }
-
-    /// Has ext4 find an error, upon which it takes no more writes, whoever has
-    /// files open (`mount -o remount,ro` is refused then). Whether it did.
-    fn turn_read_only(&self) -> bool {
-        let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
-        let mounted = self.mounted.to_str().unwrap();
-        let mut lines = mounts.lines().map(|line| line.split(' '));
-        let device = lines.find_map(|mut words| {
-            let device = words.next()?.strip_prefix("/dev/")?;
-            (words.next()? == mounted).then_some(device)
-        });
-        let trigger = format!("/sys/fs/ext4/{}/trigger_fs_error", device.unwrap());
-        fs::write(trigger, "a test").is_ok()
-            && fs::File::create(self.path("another"))
-                .is_err_and(|error| error.kind() == ErrorKind::ReadOnlyFilesystem)
-    }
-
-    /// Takes all space but some.
-    fn fill(&self) -> PathBuf {
-        let path = self.path("ballast");
-        let mut ballast = fs::File::create(&path).unwrap();
-        for size in [1 << 20, 64 << 10, 4 << 10, 1] {
-            while ballast.write_all(&vec![1; size]).is_ok() {}
-        }
-        let _ = ballast.sync_all();
-        while ballast.write_all(&[1; 4096]).is_ok() {}
-        path
-    }
-}
-
-impl Drop for Disk {
-    fn drop(&mut self) {
-        quiet(Command::new("umount").arg("--lazy").arg(&self.mounted));
-    }
-}
 
 /// A folder that may take up only so much of its disk, far less than all.
 enum Quota {
@@ -123,9 +44,10 @@ impl Quota {
     /// Likewise.
     fn of_subvolume() -> Option<Quota> {
         let quota = Quota::Subvolume(Disk::mount("btrfs", 256)?);
-        let btrfs = |words: &[&str], path| quiet(Command::new("btrfs").args(words).arg(path));
-        if !(btrfs(&["quota", "enable"], quota.disk().mounted.clone())
-            && btrfs(&["subvolume", "create"], quota.folder())
+        let btrfs =
+            |words: &[&str], path: &Path| quiet(Command::new("btrfs").args(words).arg(path));
+        if !(btrfs(&["quota", "enable"], quota.disk().root())
+            && btrfs(&["subvolume", "create"], &quota.folder())
             && quota.limit(2))
         {
             println!("skipped: btrfs: this one has no quotas");
@@ -151,7 +73,7 @@ impl Quota {
                 let (nobody, kib) = (NOBODY.to_string(), (mib << 10).to_string());
                 let mut command = Command::new("setquota");
                 command.args(["-u", &nobody, "0", &kib, "0", "0"]);
-                quiet(command.arg(&disk.mounted))
+                quiet(command.arg(disk.root()))
             }
             Quota::Subvolume(_) => {
                 let mut command = Command::new("btrfs");
@@ -171,7 +93,7 @@ impl Quota {
         };
         let copy = disk.path("hoarder");
         fs::copy(program, &copy).unwrap();
-        let folder = disk.mounted.parent().expect("the temporary folder");
+        let folder = disk.root().parent().expect("the temporary folder");
         fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).unwrap();
         let mut command = Command::new(copy);
         command.uid(NOBODY).gid(NOBODY);
@@ -180,11 +102,6 @@ impl Quota {
 }
 
 /// Whether a command succeeds; what it says is thrown away.
-fn quiet(command: &mut Command) -> bool {
-    command.stdout(Stdio::null()).stderr(Stdio::null());
-    command.status().is_ok_and(|status| status.success())
-}
-
 /// A program that logs when it is told to.
 struct Hoarder {
     child: Child,
@@ -405,7 +322,7 @@ fn a_disk_that_turns_read_only_costs_the_calls_after_it_and_a_sync_says_so() {
         // A log in files goes on where its folder is now.
         if sink == "auto" {
             let mut mount = Command::new("mount");
-            mount.args(["-t", "tmpfs", "tmpfs"]).arg(&disk.mounted);
+            mount.args(["-t", "tmpfs", "tmpfs"]).arg(disk.root());
             assert!(quiet(&mut mount));
             std::thread::sleep(std::time::Duration::from_millis(1_100));
             hoarder.log(10);
@@ -417,7 +334,7 @@ fn a_disk_that_turns_read_only_costs_the_calls_after_it_and_a_sync_says_so() {
                 panic!("not one note: {notes:?}");
             };
             assert!(note.starts_with("read-only file system "), "{note}");
-            quiet(Command::new("umount").arg("--lazy").arg(&disk.mounted));
+            quiet(Command::new("umount").arg("--lazy").arg(disk.root()));
         }
         hoarder.end();
     }

@@ -15,8 +15,8 @@
 //!   of all logdefs, what each thread lost, which frames are suspect.
 //! - [`Merge`] gives the records of all inputs ordered by time, no thread's order
 //!   broken, none twice.
-//! - [`Survey`] looks at the heads of chunks only: a [`Merge`] along it gives the
-//!   first record of a log of any length at once, and [`Ahead`] lets a merge run on
+//! - [`Survey`] looks at the heads of chunks only: a [`Merge`] from it gives the first
+//!   record of a log of any length at once, and [`BackgroundMerge`] lets a merge run on
 //!   another core than what is done with the records.
 //! - [`Resolver`] turns a record's numbers into texts, from the tables or, where a
 //!   logdef is lost, from the executable ([`Images`]).
@@ -80,8 +80,9 @@ mod follow;
 pub mod rewrite;
 
 pub use follow::{Follow, News};
-pub use merge::ahead::{Ahead, Batch};
-pub use merge::{Event, Given, Merge, MergeOptions, MergedFrame};
+pub use merge::background::{BackgroundMerge, Batch};
+pub use merge::progress::MergedSoFar;
+pub use merge::{Event, Merge, MergeOptions, MergedFrame};
 pub use read::gap::{Damage, Gap, GapKind, Torn};
 pub use read::input::{Error, Input, Source};
 pub use read::item::{FrameItem, Item, Items};

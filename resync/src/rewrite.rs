@@ -1,7 +1,8 @@
 //! Writing logs: `recover` copies what survived into a clean file, `merge` joins
 //! files into one. Frames are copied byte for byte; what is added is frames too.
 
-use crate::merge::{Event, Merge, MergeOptions, Repeats, Sighting};
+use crate::merge::repeats::{Repeats, Sighting};
+use crate::merge::{Event, Merge, MergeOptions};
 use crate::read::framing;
 use crate::read::input::{Error, Input};
 use crate::read::item::{FrameItem, Item, Items};

@@ -3,7 +3,9 @@
 
 mod synth;
 
-use logdef_resync::{Ahead, Event, Given, Input, Merge, MergeOptions, Place, Recovery, Survey};
+use logdef_resync::{
+    BackgroundMerge, Event, Input, Merge, MergeOptions, MergedSoFar, Place, Recovery, Survey,
+};
 use logdef_wire::{Run, Tag};
 use synth::{Log, Random};
 
@@ -20,7 +22,7 @@ fn given(event: Event<'_>) -> Option<(bool, Place)> {
     }
 }
 
-fn after_recovery(input: &Input, before: Option<Given>, sequence: &mut Sequence) {
+fn after_recovery(input: &Input, before: Option<MergedSoFar>, sequence: &mut Sequence) {
     let inputs = std::slice::from_ref(input);
     let recovery = Recovery::of(inputs).unwrap();
     let mut merge = Merge::new(inputs, &recovery, MergeOptions::default());
@@ -45,9 +47,9 @@ fn along_survey(input: &Input, cores: usize, sequence: &mut Sequence) -> Came {
         after_recovery(input, None, sequence);
         return Came::Nowhere;
     };
-    let mut before = Given::nothing(&survey);
-    let merge = Merge::along(input, &survey, MergeOptions::default());
-    let is_astray = Ahead::run(merge, cores, |ahead| {
+    let mut before = MergedSoFar::nothing(&survey);
+    let merge = Merge::from_survey(input, &survey, MergeOptions::default());
+    let contradicts_survey = BackgroundMerge::run(merge, cores, |ahead| {
         while let Some(batch) = ahead.next().unwrap() {
             for event in batch.events() {
                 if let Event::Frame(frame) = event {
@@ -56,9 +58,9 @@ fn along_survey(input: &Input, cores: usize, sequence: &mut Sequence) -> Came {
                 sequence.extend(given(event));
             }
         }
-        ahead.is_astray()
+        ahead.contradicts_survey()
     });
-    if is_astray {
+    if contradicts_survey {
         after_recovery(input, Some(before), sequence);
         return Came::Astray;
     }

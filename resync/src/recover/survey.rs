@@ -10,7 +10,7 @@
 //! ```
 //!
 //! What a survey takes for granted is checked when the records are read: see
-//! [`Merge::along`](crate::Merge::along).
+//! [`Merge::from_survey`](crate::Merge::from_survey).
 
 use crate::read::input::{Error, Input};
 use crate::read::item::{Item, Items};

@@ -4,7 +4,7 @@ use crate::args::{Filters, Images};
 use crate::choose::filter::Filter;
 use crate::failure::Failure;
 use crate::log::{self, Log};
-use logdef_resync::{Ahead, Event, Glance, Merge, Place, Resolver};
+use logdef_resync::{BackgroundMerge, Event, Glance, Merge, Place, Resolver};
 use logdef_wire::record::Data;
 use logdef_wire::{Record, Tag};
 
@@ -22,7 +22,7 @@ pub fn for_each(
     options.gaps = false;
     let merge = Merge::new(&log.inputs, &log.recovery, options);
     let mut message = Vec::new();
-    Ahead::run(merge, log::cores(), |ahead| {
+    BackgroundMerge::run(merge, log::cores(), |ahead| {
         while let Some(batch) = ahead.next()? {
             for event in batch.events() {
                 let Event::Frame(frame) = event else { continue };

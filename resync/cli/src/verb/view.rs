@@ -16,7 +16,7 @@ use crate::show::clock::TimeForm;
 use crate::show::losses;
 use crate::show::printer::Form;
 use crate::show::text::Backtrace;
-use logdef_resync::{Ahead, Event, Merge, Resolver};
+use logdef_resync::{BackgroundMerge, Event, Merge, Resolver};
 use reach::Reach;
 use std::process::ExitCode;
 
@@ -132,7 +132,7 @@ impl View {
                 merge = merge.after(given);
             }
             let mut gaps = Vec::new();
-            Ahead::run(merge, log::cores(), |ahead| {
+            BackgroundMerge::run(merge, log::cores(), |ahead| {
                 while let Some(batch) = ahead.next()? {
                     for event in batch.events() {
                         match event {

@@ -12,8 +12,8 @@ use crate::log::{self, Inputs};
 use crate::verb::view::View;
 use crate::verb::view::reach::Reach;
 use logdef_resync::{
-    Ahead, Batch, Event, Given, Glance, Images, LocatedImages, Merge, Place, Resolver, Survey,
-    Tables,
+    BackgroundMerge, Batch, Event, Glance, Images, LocatedImages, Merge, MergedSoFar, Place,
+    Resolver, Survey, Tables,
 };
 use logdef_wire::{Record, Tag};
 use std::ops::ControlFlow;
@@ -26,7 +26,7 @@ pub enum Outcome {
     Done,
     /// So much was shown; the rest needs a recovery, or all the rest does that was not
     /// looked into.
-    Begun(Box<Viewer>, Given),
+    Begun(Box<Viewer>, MergedSoFar),
 }
 
 pub fn run(args: &View, inputs: &Inputs, images: &mut LocatedImages) -> Result<Outcome, Failure> {
@@ -50,7 +50,7 @@ pub fn run(args: &View, inputs: &Inputs, images: &mut LocatedImages) -> Result<O
     let mut early = Early {
         tables,
         viewer: Viewer::new(args, filter)?,
-        given: Given::nothing(&survey),
+        given: MergedSoFar::nothing(&survey),
         until: wanted.until,
     };
     early.viewer.leave_unknown();
@@ -60,8 +60,8 @@ pub fn run(args: &View, inputs: &Inputs, images: &mut LocatedImages) -> Result<O
         options.since = reach.since(wanted.since, |bytes| {
             survey.since_of_last(bytes, wanted.until)
         });
-        let merge = Merge::along(input, &survey, options);
-        let ended = Ahead::run(merge, log::cores(), |ahead| early.show(ahead, images))?;
+        let merge = Merge::from_survey(input, &survey, options);
+        let ended = BackgroundMerge::run(merge, log::cores(), |ahead| early.show(ahead, images))?;
         if ended == Ended::Astray || reach.is_enough(&mut early.viewer) {
             break ended;
         }
@@ -88,7 +88,7 @@ pub fn run(args: &View, inputs: &Inputs, images: &mut LocatedImages) -> Result<O
         viewer.accept_unknown();
         // Of a tail, nothing was shown yet.
         let given = match args.tail {
-            Some(_) => Given::nothing(&survey),
+            Some(_) => MergedSoFar::nothing(&survey),
             None => given,
         };
         return Ok(Outcome::Begun(Box::new(viewer), given));
@@ -103,7 +103,7 @@ pub fn run(args: &View, inputs: &Inputs, images: &mut LocatedImages) -> Result<O
 struct Early {
     tables: Tables,
     viewer: Viewer,
-    given: Given,
+    given: MergedSoFar,
     /// Nothing after this time is wanted.
     until: u64,
 }
@@ -122,7 +122,7 @@ enum Ended {
 impl Early {
     fn show(
         &mut self,
-        ahead: &mut Ahead<'_>,
+        ahead: &mut BackgroundMerge<'_>,
         images: &mut LocatedImages,
     ) -> Result<Ended, Failure> {
         let mut next = ahead.next()?;
@@ -157,7 +157,7 @@ impl Early {
                 }
             };
         }
-        Ok(match ahead.is_astray() {
+        Ok(match ahead.contradicts_survey() {
             true => Ended::Astray,
             false => Ended::BehindAll,
         })

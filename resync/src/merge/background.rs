@@ -1,6 +1,6 @@
-//! A merge that runs ahead of whoever looks at what it gives: on another core if
-//! there is one. What it gives comes in batches, short ones first, so that the first
-//! record need not wait for the thousandth.
+//! A merge that runs ahead of its reader: on another core if there is one. What it
+//! gives comes in batches, short ones first, so that the first record need not wait for
+//! the thousandth.
 
 use crate::merge::{Event, Merge, MergedFrame};
 use crate::read::input::Error;
@@ -12,7 +12,7 @@ use std::thread;
 /// Events of one batch, and bytes, at most or nearly so.
 const EVENTS: usize = 512;
 const BYTES: usize = 128 << 10;
-/// Batches that are ready and not looked at.
+/// Batches that are ready and not looked at yet.
 const READY: usize = 4;
 
 /// Events that follow each other.
@@ -100,36 +100,36 @@ impl<'i> Batch<'i> {
 
 /// Gives what a merge gives.
 #[derive(Debug)]
-pub struct Ahead<'i> {
+pub struct BackgroundMerge<'i> {
     source: Source<'i>,
     batch: Batch<'i>,
     events: usize,
-    is_astray: bool,
+    contradicts_survey: bool,
 }
 
 #[derive(Debug)]
 enum Source<'i> {
     /// The merge itself.
     Here(Box<Merge<'i>>),
-    /// Where it arrives, and where what is done with goes back to.
+    /// Where batches arrive, and where those that are done with go back to.
     There(Receiver<Arrival<'i>>, SyncSender<Batch<'i>>),
     Ended,
 }
 
-/// A batch; with the last one, whether the merge is astray.
+/// A batch; with the last one, whether the merge contradicts its survey.
 type Arrival<'i> = Result<(Batch<'i>, Option<bool>), Error>;
 
-impl<'i> Ahead<'i> {
+impl<'i> BackgroundMerge<'i> {
     /// Lets a merge run while `with` looks at what it gives: on a core of its own, if
     /// `cores` are more than one.
     ///
     /// ```
-    /// use logdef_resync::{Ahead, Input, Merge, MergeOptions, Recovery};
+    /// use logdef_resync::{BackgroundMerge, Input, Merge, MergeOptions, Recovery};
     ///
     /// let inputs = [Input::from_bytes("empty", Vec::new())];
     /// let recovery = Recovery::of(&inputs)?;
     /// let merge = Merge::new(&inputs, &recovery, MergeOptions::default());
-    /// let events = Ahead::run(merge, 2, |ahead| {
+    /// let events = BackgroundMerge::run(merge, 2, |ahead| {
     ///     let mut events = 0;
     ///     while let Some(batch) = ahead.next()? {
     ///         events += batch.events().count();
@@ -139,25 +139,29 @@ impl<'i> Ahead<'i> {
     /// assert_eq!(events, 0);
     /// # Ok::<(), logdef_resync::Error>(())
     /// ```
-    pub fn run<T>(merge: Merge<'i>, cores: usize, with: impl FnOnce(&mut Ahead<'i>) -> T) -> T {
+    pub fn run<T>(
+        merge: Merge<'i>,
+        cores: usize,
+        with: impl FnOnce(&mut BackgroundMerge<'i>) -> T,
+    ) -> T {
         if cores < 2 {
-            return with(&mut Ahead::of(Source::Here(Box::new(merge))));
+            return with(&mut BackgroundMerge::of(Source::Here(Box::new(merge))));
         }
         thread::scope(|scope| {
             let (sender, receiver) = sync_channel(READY);
             let (back, spare) = sync_channel(READY + 2);
             scope.spawn(move || send(merge, &sender, &spare));
             // When it is dropped nobody receives, and the sender ends.
-            with(&mut Ahead::of(Source::There(receiver, back)))
+            with(&mut BackgroundMerge::of(Source::There(receiver, back)))
         })
     }
 
     fn of(source: Source<'i>) -> Self {
-        Ahead {
+        BackgroundMerge {
             source,
             batch: Batch::default(),
             events: 1,
-            is_astray: false,
+            contradicts_survey: false,
         }
     }
 
@@ -169,7 +173,7 @@ impl<'i> Ahead<'i> {
             Source::Here(merge) => {
                 let goes_on = self.batch.fill(merge, self.events)?;
                 self.events = (2 * self.events).min(EVENTS);
-                (!goes_on).then(|| merge.is_astray())
+                (!goes_on).then(|| merge.contradicts_survey())
             }
             Source::There(receiver, back) => {
                 // Where it is not wanted back it is dropped.
@@ -184,16 +188,17 @@ impl<'i> Ahead<'i> {
                 }
             }
         };
-        if let Some(is_astray) = ended {
-            self.is_astray = is_astray;
+        if let Some(contradicts_survey) = ended {
+            self.contradicts_survey = contradicts_survey;
             self.source = Source::Ended;
         }
         Ok(Some(&self.batch))
     }
 
-    /// Whether the merge ended [astray](Merge::is_astray).
-    pub fn is_astray(&self) -> bool {
-        self.is_astray
+    /// Whether the merge ended because it [contradicts its
+    /// survey](Merge::contradicts_survey).
+    pub fn contradicts_survey(&self) -> bool {
+        self.contradicts_survey
     }
 }
 
@@ -203,7 +208,8 @@ fn send<'i>(mut merge: Merge<'i>, sender: &SyncSender<Arrival<'i>>, spare: &Rece
         let mut batch = spare.try_recv().unwrap_or_default();
         let arrival = batch.fill(&mut merge, events);
         let ended = matches!(arrival, Ok(false) | Err(_));
-        let arrival = arrival.map(|goes_on| (batch, (!goes_on).then(|| merge.is_astray())));
+        let arrival =
+            arrival.map(|goes_on| (batch, (!goes_on).then(|| merge.contradicts_survey())));
         if sender.send(arrival).is_err() || ended {
             return;
         }

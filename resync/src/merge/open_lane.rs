@@ -1,0 +1,433 @@
+//! A lane that is being merged: its frames, read some way ahead, in the order they are
+//! given.
+
+use crate::merge::survey_contract::{Checked, SurveyContract};
+use crate::merge::{Event, Identity, MergeOptions, MergedFrame, Plan, Waiting};
+use crate::read::gap::{Gap, GapKind};
+use crate::read::input::{Error, Input};
+use crate::read::item::{FrameItem, Item, Items};
+use crate::read::unmask;
+use crate::recover::account::Account;
+use crate::recover::lane::ThreadKey;
+use crate::recover::recovery::Recovery;
+use crate::recover::suspect::run_of;
+use crate::recover::tables::Place;
+use logdef_wire::record::Glance;
+use logdef_wire::{Record, Tag};
+use std::collections::HashMap;
+
+/// Bytes that a lane holds of its input; fewer when many lanes are open.
+const BATCH: usize = 64 << 10;
+const SMALL_BATCH: usize = 8 << 10;
+/// Bytes that very many lanes share, as far as none has less than the smallest.
+const SMALL_BATCHES: usize = 16 << 20;
+const SMALLEST_BATCH: usize = 512;
+const LARGE_BATCH: usize = 4 << 20;
+const MANY_LANES: usize = 64;
+/// Frames that a lane of several threads reads ahead to put them in order.
+const AHEAD: usize = 4096;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct OpenLane<'i> {
+    pub(crate) index: u32,
+    input: u32,
+    items: Items<'i>,
+    has_ended: bool,
+    /// Frames in the order they are given, from `next` on.
+    frames: Vec<Buffered>,
+    next: usize,
+    /// When `next` gets here, more is read.
+    refill: usize,
+    bytes: Vec<u8>,
+    /// The times below which no record of a thread is given.
+    floors: Floors,
+    batch: usize,
+    scratch: Vec<u8>,
+    /// The time that its last record is merged by.
+    pub(crate) key: u64,
+    rule: Rule<'i>,
+}
+
+/// By what a lane's items are given or left out.
+#[derive(Debug)]
+enum Rule<'i> {
+    Recovery(&'i Recovery),
+    Survey(SurveyContract),
+}
+
+/// A frame that was read ahead.
+#[derive(Clone, Copy, Debug)]
+struct Buffered {
+    key: u64,
+    identity: Identity,
+    offset: u64,
+    /// The frame, and in it or after it the unmasked body; of a gap, nothing.
+    frame: (u32, u32),
+    body: (u32, u32),
+}
+
+impl Buffered {
+    fn gap(offset: u64) -> Buffered {
+        Buffered {
+            key: 0,
+            identity: None,
+            offset,
+            frame: (0, 0),
+            body: (0, 0),
+        }
+    }
+}
+
+/// What one step of reading ahead came to.
+enum Step {
+    /// Nothing that is given.
+    Nothing,
+    /// A frame or gap that goes with the next data record.
+    Lead,
+    Data(Glance),
+    End,
+}
+
+#[derive(Debug)]
+enum Floors {
+    One(ThreadKey, u64),
+    Many(HashMap<ThreadKey, u64>),
+}
+
+impl Floors {
+    /// The time that a record of a thread is merged by.
+    fn lift(&mut self, thread: ThreadKey, time: u64) -> u64 {
+        let floor = match self {
+            Floors::One(only, floor) if *only == thread => floor,
+            Floors::One(..) => return time,
+            Floors::Many(floors) => floors.entry(thread).or_default(),
+        };
+        *floor = time.max(*floor);
+        *floor
+    }
+}
+
+impl<'i> OpenLane<'i> {
+    /// A lane beside `others` that are open.
+    pub(crate) fn new(
+        inputs: &'i [Input],
+        plan: Plan<'i>,
+        waiting: Waiting,
+        others: usize,
+    ) -> Self {
+        let index = waiting.lane;
+        let lane = &plan.lanes()[index as usize];
+        let batch = match others {
+            ..=MANY_LANES => BATCH,
+            many => (SMALL_BATCHES / many).clamp(SMALLEST_BATCH, SMALL_BATCH),
+        };
+        // No more is read ahead than the lane has.
+        let batch = batch
+            .min((lane.end - lane.start) as usize)
+            .max(SMALLEST_BATCH);
+        let floors = match &lane.threads[..] {
+            [only] => Floors::One(only.key, waiting.floor),
+            many => Floors::Many(many.iter().map(|part| (part.key, part.floor)).collect()),
+        };
+        let input = &inputs[lane.input as usize];
+        let range = lane.start..lane.end;
+        let (items, rule) = match plan {
+            Plan::Recovery(recovery) => {
+                let account = &recovery.accounts()[lane.input as usize];
+                let items = Items::range_with_gaps(input, range, batch, account);
+                (items, Rule::Recovery(recovery))
+            }
+            Plan::Survey(survey) => {
+                let contract = SurveyContract::of(survey, index, lane);
+                (
+                    Items::range_with_step(input, range, batch),
+                    Rule::Survey(contract),
+                )
+            }
+        };
+        OpenLane {
+            index,
+            input: lane.input,
+            items,
+            has_ended: false,
+            frames: Vec::new(),
+            next: 0,
+            refill: 0,
+            bytes: Vec::new(),
+            floors,
+            batch,
+            scratch: Vec::new(),
+            key: waiting.key,
+            rule,
+        }
+    }
+
+    /// What became of what the survey took for granted, where there is one.
+    pub(crate) fn contract(&self) -> Option<&SurveyContract> {
+        match &self.rule {
+            Rule::Survey(contract) => Some(contract),
+            Rule::Recovery(_) => None,
+        }
+    }
+
+    /// Goes to the next frame and returns what it is merged by.
+    #[inline]
+    pub(crate) fn advance(
+        &mut self,
+        options: MergeOptions,
+    ) -> Result<Option<(u64, Identity)>, Error> {
+        self.next += usize::from(!self.frames.is_empty());
+        if !self.has_ended && self.next >= self.refill {
+            self.fill(options)?;
+        }
+        let head = self.frames.get(self.next);
+        Ok(head.map(|head| (head.key, head.identity)))
+    }
+
+    /// Reads ahead.
+    fn fill(&mut self, options: MergeOptions) -> Result<(), Error> {
+        self.forget_given();
+        let is_ordered = matches!(self.floors, Floors::One(..));
+        let (count, most) = if is_ordered {
+            (AHEAD / 8, self.batch)
+        } else {
+            (AHEAD, LARGE_BATCH)
+        };
+        // Frames since the last data record, which go with the next.
+        let mut lead = self.frames.len();
+        while self.frames.len() < count && self.bytes.len() < most {
+            match self.step(options)? {
+                Step::Nothing | Step::Lead => {}
+                Step::Data(glance) => {
+                    self.give_time(lead, &glance);
+                    lead = self.frames.len();
+                }
+                Step::End => {
+                    self.has_ended = true;
+                    break;
+                }
+            }
+        }
+        for frame in &mut self.frames[lead..] {
+            frame.key = self.key;
+        }
+        self.refill = self.frames.len();
+        if !is_ordered {
+            // What comes out of order finds its place in the other half.
+            self.frames.sort_by_key(|frame| (frame.key, frame.identity));
+            self.refill = (self.frames.len() / 2).max(1);
+        }
+        Ok(())
+    }
+
+    /// Reads one item.
+    #[inline]
+    fn step(&mut self, options: MergeOptions) -> Result<Step, Error> {
+        // Nearly all items are such frames.
+        let item = match self.items.next_short() {
+            Some(frame) => Some(Item::Frame(frame)),
+            None => self.items.next()?,
+        };
+        let (checked, buffered) = match item {
+            None => {
+                if let Rule::Survey(contract) = &mut self.rule {
+                    contract.check_end(self.items.offset());
+                }
+                // What it read ahead is of no more use.
+                self.items = Items::of_bytes(&[]);
+                return Ok(Step::End);
+            }
+            Some(Item::Gap(gap)) => {
+                let checked = self.rule.check_gap(self.input, &gap, options);
+                (checked, Buffered::gap(gap.offset))
+            }
+            Some(Item::Frame(frame)) => {
+                let tag = frame.tag();
+                if !options.all_frames && tag != Tag::DATA && tag != Tag::MASKED {
+                    return Ok(Step::Nothing);
+                }
+                match unmask::unmasked(frame.body, &mut self.scratch) {
+                    Some(body) => {
+                        let checked = self.rule.check_frame(self.input, &frame, body, options);
+                        let buffered = match checked {
+                            Checked::Take(_) => keep(&mut self.bytes, &frame, body),
+                            _ => Buffered::gap(frame.offset),
+                        };
+                        (checked, buffered)
+                    }
+                    None => (self.rule.check_masked(), Buffered::gap(frame.offset)),
+                }
+            }
+        };
+        Ok(match checked {
+            Checked::Skip => Step::Nothing,
+            Checked::Broken => {
+                if let Rule::Survey(contract) = &mut self.rule {
+                    contract.is_broken = true;
+                }
+                Step::End
+            }
+            Checked::Take(data) => {
+                self.frames.push(buffered);
+                data.map_or(Step::Lead, Step::Data)
+            }
+        })
+    }
+
+    /// A data record came: it and the frames since the one before are merged by its
+    /// time.
+    #[inline]
+    fn give_time(&mut self, lead: usize, glance: &Glance) {
+        let time = glance.time.unwrap_or(0);
+        let identity = glance.run.zip(glance.sequence);
+        self.key = match identity {
+            Some((run, sequence)) => self.floors.lift((run, sequence.number()), time),
+            None => time,
+        };
+        let last = self.frames.len() - 1;
+        self.frames[last].identity = identity;
+        for frame in &mut self.frames[lead..] {
+            frame.key = self.key;
+        }
+    }
+
+    fn forget_given(&mut self) {
+        self.frames.drain(..self.next.min(self.frames.len()));
+        self.next = 0;
+        if self.frames.is_empty() {
+            self.bytes.clear();
+            return;
+        }
+        let mut bytes = Vec::with_capacity(self.bytes.len());
+        for frame in &mut self.frames {
+            let moved = |range: &mut (u32, u32), bytes: &mut Vec<u8>| {
+                let start = bytes.len() as u32;
+                bytes.extend_from_slice(&self.bytes[range.0 as usize..range.1 as usize]);
+                let old = *range;
+                *range = (start, bytes.len() as u32);
+                old
+            };
+            let body = frame.body;
+            let old = moved(&mut frame.frame, &mut bytes);
+            if body.0 >= old.0 && body.1 <= old.1 {
+                let offset = frame.frame.0;
+                frame.body = (body.0 - old.0 + offset, body.1 - old.0 + offset);
+            } else {
+                moved(&mut frame.body, &mut bytes);
+            }
+        }
+        self.bytes = bytes;
+    }
+
+    pub(crate) fn head_bytes(&self) -> &[u8] {
+        let (start, end) = self.frames[self.next].frame;
+        &self.bytes[start as usize..end as usize]
+    }
+
+    pub(crate) fn head_place(&self) -> Place {
+        Place {
+            input: self.input,
+            offset: self.frames[self.next].offset,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn head_event<'m>(
+        &'m self,
+        accounts: &'m [Account],
+        conflict: bool,
+    ) -> Option<Event<'m>> {
+        let head = &self.frames[self.next];
+        let (start, end) = head.body;
+        if start == end {
+            let gap = accounts[self.input as usize].gap_at(head.offset)?;
+            return Some(Event::Gap(self.input, gap));
+        }
+        Some(Event::Frame(MergedFrame {
+            place: self.head_place(),
+            bytes: self.head_bytes(),
+            body: &self.bytes[start as usize..end as usize],
+            lane: self.index,
+            conflict,
+        }))
+    }
+}
+
+impl Rule<'_> {
+    fn check_gap(&self, input: u32, gap: &Gap, options: MergeOptions) -> Checked {
+        let recovery = match self {
+            Rule::Survey(contract) => return contract.check_gap(gap),
+            Rule::Recovery(recovery) => recovery,
+        };
+        // What the walk took for padding may be a lost block, and the other way round.
+        let report = recovery.accounts()[input as usize].gap_at(gap.offset);
+        if options.gaps && report.is_some_and(|report| report.gap.kind != GapKind::Padding) {
+            Checked::Take(None)
+        } else {
+            Checked::Skip
+        }
+    }
+
+    #[inline]
+    fn check_frame(
+        &mut self,
+        input: u32,
+        frame: &FrameItem<'_>,
+        body: &[u8],
+        options: MergeOptions,
+    ) -> Checked {
+        let recovery = match self {
+            Rule::Survey(contract) => return contract.check_frame(body, frame.offset),
+            Rule::Recovery(recovery) => recovery,
+        };
+        let Some(data) = look(body, options) else {
+            return Checked::Skip;
+        };
+        if !recovery.suspects.is_empty() {
+            let run = Record::decode(body).ok().and_then(|record| run_of(&record));
+            if recovery.suspects.contains(input, frame.offset, run) {
+                return Checked::Skip;
+            }
+        }
+        Checked::Take(data)
+    }
+
+    /// A masked record that cannot be unmasked.
+    fn check_masked(&self) -> Checked {
+        match self {
+            Rule::Survey(_) => Checked::Broken,
+            Rule::Recovery(_) => Checked::Skip,
+        }
+    }
+}
+
+/// Keeps a frame's bytes, and its body after them if that was masked.
+#[inline]
+fn keep(bytes: &mut Vec<u8>, frame: &FrameItem<'_>, body: &[u8]) -> Buffered {
+    let start = bytes.len() as u32;
+    bytes.extend_from_slice(frame.bytes);
+    let end = bytes.len() as u32;
+    let body = if frame.tag() == Tag::MASKED {
+        bytes.extend_from_slice(body);
+        (end, bytes.len() as u32)
+    } else {
+        (end - frame.body.len() as u32, end)
+    };
+    Buffered {
+        frame: (start, end),
+        body,
+        ..Buffered::gap(frame.offset)
+    }
+}
+
+/// Whether a record is given, and what is to be known of it if it is data.
+/// Malformed records are given only where all frames are.
+fn look(body: &[u8], options: MergeOptions) -> Option<Option<Glance>> {
+    if body.first() == Some(&Tag::DATA.0)
+        && let Some(glance) = Glance::of(body)
+    {
+        return Some(Some(glance));
+    }
+    options.all_frames.then_some(None)
+}

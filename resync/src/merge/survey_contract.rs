@@ -1,0 +1,104 @@
+//! What a survey took for granted of a chunk, checked frame by frame when the chunk is
+//! merged: that it holds the next records of one thread of the run, and nothing else.
+
+use crate::read::gap::{Gap, GapKind};
+use crate::recover::lane::{Lane, ThreadKey};
+use crate::recover::survey::Survey;
+use crate::recover::suspect::run_of;
+use logdef_wire::record::{Glance, Peek};
+use logdef_wire::{Record, Run};
+
+/// What becomes of an item of a lane.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Checked {
+    /// It is given; what must be known of it if it is a data record.
+    Take(Option<Glance>),
+    Skip,
+    /// It is not what the survey took for granted.
+    Broken,
+}
+
+/// See the module.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SurveyContract {
+    run: Run,
+    thread: Option<ThreadKey>,
+    start: u64,
+    end: u64,
+    /// What its thread counts next.
+    pub(crate) count: u64,
+    pub(crate) is_broken: bool,
+}
+
+impl SurveyContract {
+    /// Of the lane at an index of a survey.
+    pub(crate) fn of(survey: &Survey, index: u32, lane: &Lane) -> SurveyContract {
+        SurveyContract {
+            run: survey.run,
+            thread: lane.threads.first().map(|thread| thread.key),
+            start: lane.start,
+            end: lane.end,
+            count: survey.begins[index as usize],
+            is_broken: false,
+        }
+    }
+
+    /// Zeros after the records are the chunk's unused end; nothing else may stand there.
+    pub(crate) fn check_gap(&self, gap: &Gap) -> Checked {
+        if gap.kind == GapKind::Padding {
+            Checked::Skip
+        } else {
+            Checked::Broken
+        }
+    }
+
+    /// Checks a record by its unmasked body.
+    #[inline]
+    pub(crate) fn check_frame(&mut self, body: &[u8], offset: u64) -> Checked {
+        let peek = peek(body);
+        let holds = match &peek {
+            Some(peek) => self.is_next(peek),
+            None => self.allows(body, offset),
+        };
+        if holds {
+            Checked::Take(peek.map(|peek| peek.glance))
+        } else {
+            Checked::Broken
+        }
+    }
+
+    /// The lane's frames end at an offset.
+    pub(crate) fn check_end(&mut self, offset: u64) {
+        self.is_broken |= offset > self.end;
+    }
+
+    /// Whether a data record is the next of the thread.
+    #[inline]
+    fn is_next(&mut self, peek: &Peek<'_>) -> bool {
+        let Some((run, sequence)) = peek.glance.run.zip(peek.glance.sequence) else {
+            return false;
+        };
+        let is_next = self.thread == Some((run, sequence.number()))
+            && sequence.count() == self.count.saturating_add(peek.dropped);
+        self.count = sequence.count() + 1;
+        is_next
+    }
+
+    /// Whether another record may stand at an offset.
+    fn allows(&self, body: &[u8], offset: u64) -> bool {
+        let Ok(record) = Record::decode(body) else {
+            return false;
+        };
+        let opens = matches!(&record, Record::Preamble(preamble) if preamble.chunk > Some(0));
+        run_of(&record).is_none_or(|run| run == self.run) && opens == (offset == self.start)
+    }
+}
+
+/// What must be known of a data record to count it.
+#[inline]
+fn peek(body: &[u8]) -> Option<Peek<'_>> {
+    Peek::of(body).or_else(|| match Record::decode(body) {
+        Ok(Record::Data(data)) => Some(Peek::from(&data)),
+        _ => None,
+    })
+}

@@ -56,12 +56,12 @@
 //! | when | in the mapped log |
 //! |---|---|
 //! | loading | `openat`, `read`, `close` of `/proc/self/maps`, `memfd_create`, `ftruncate`, `mmap`, `mprotect` |
-//! | [`open`] | files in `/proc`, `/sys` and the log's directory; `mmap`, `madvise`, `fstatfs`, `getrandom`, `uname` |
+//! | [`open`] | files in `/proc`, `/sys` and the log's directory; `fcntl`, `flock`, `mmap`, `madvise`, `fstatfs`, `getrandom`, `uname` |
 //! | a call | none |
 //! | an image's first call | `openat`, `fstat`, `mmap`, `munmap`, `read`, `readlink`, `close`: its digest |
 //! | a thread's first call | `gettid`, `prctl(PR_GET_NAME)`, now and then `mmap` and `madvise`; a chunk |
 //! | another chunk | `fstat`, `prlimit64`, `fallocate`, `madvise`, `pwritev`, `fstatfs`, `prctl(PR_GET_NAME)`; after [`reserve`] only `madvise`, `fstatfs`, `prctl`; `mprotect` of the full one |
-//! | another file | `openat`, `fstat`, `fstatfs`, `mmap`, `madvise`, `readlink`, `link`, `symlink`, `rename`, `unlink`, `fdatasync` of old ones |
+//! | another file | `openat`, `fcntl`, `flock`, `fstat`, `fstatfs`, `mmap`, `madvise`, `readlink`, `symlink`, `renameat2`, `unlink`, `fdatasync` of old ones |
 //! | [`sync`] | `fstat`, `fdatasync`; of a new file also `openat`, `fsync`, `close` of its directory |
 //! | a forked child's first call | `getpid`, `getrandom`, `mmap`, `madvise`; another file |
 //!

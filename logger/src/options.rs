@@ -11,13 +11,14 @@ use crate::observer::Observer;
 use crate::process::guard;
 use crate::process::meeting::{self, Target};
 use crate::process::process;
-use crate::sink::{Append, Rotation, file_system};
+use crate::sink::target::{self, Target as Place};
+use crate::sink::{Append, Rotation};
 use crate::sys;
 use logdef_wire::Level;
 use std::ffi::CString;
 use std::io;
 use std::os::fd::{IntoRawFd, OwnedFd};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 /// Opens the log of the process at `path` with the [default options](Options).
@@ -193,7 +194,9 @@ impl Options {
     /// A mapped log is a new file of mode 0600; a file of that name from an
     /// earlier run is renamed to `path.000001` or the next free number. An
     /// appended log may be a file, which is added to, a pipe or a character
-    /// device.
+    /// device. A link at `path` is followed once, and the log lives where it leads.
+    /// `/dev/stdout`, `/dev/stderr`, `/dev/fd/N` and `/proc/self/fd/N` are the streams
+    /// that the process has.
     ///
     /// # Errors
     ///
@@ -206,24 +209,17 @@ impl Options {
             leader.open(&self, Target::Path(name.as_bytes()))?;
             return self.opened();
         }
-        let mapped = match self.sink {
-            Sink::Mapped => true,
-            Sink::Append => false,
-            Sink::Auto => may_be_mapped(path),
+        let target = target::find(path)?;
+        let mapped = match (&target, self.sink) {
+            (Place::File(path), Sink::Auto) => target::may_be_mapped(path),
+            (Place::File(_), Sink::Mapped) => true,
+            (_, Sink::Mapped) => return Err(sys::Errno(libc::EINVAL).into()),
+            _ => false,
         };
         let rotation = self.rotation;
         self.open_with(|| {
             let process = process();
-            if mapped {
-                let shared = &process.shared;
-                return process.sink.set_mapped(shared, name.as_bytes(), rotation);
-            }
-            let error = |error: io::Error| sys::Errno(error.raw_os_error().unwrap_or(libc::EINVAL));
-            let full = std::path::absolute(path).map_err(error)?;
-            let full = CString::new(full.into_os_string().into_vec());
-            let full = full.map_err(|_| sys::Errno(libc::EINVAL))?;
-            process.sink.set_append(Append::open(&full)?);
-            Ok(())
+            process.sink.set(&process.shared, target, mapped, rotation)
         })
     }
 
@@ -399,27 +395,6 @@ impl Options {
 pub(crate) fn already_open() -> io::Error {
     let error = "the process has a log already";
     io::Error::new(io::ErrorKind::AlreadyExists, error)
-}
-
-/// Whether a new file at `path` may be mapped: what stands there is a file or
-/// nothing, on a file system that is known.
-fn may_be_mapped(path: &Path) -> bool {
-    if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
-        return false;
-    }
-    let directory = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    let Ok(directory) = CString::new(directory.as_os_str().as_bytes()) else {
-        return false;
-    };
-    let Ok(fd) = sys::open(&directory, libc::O_RDONLY | libc::O_DIRECTORY, 0) else {
-        return false;
-    };
-    let magic = sys::file_system(fd);
-    sys::close(fd);
-    magic.is_ok_and(file_system::may_be_mapped)
 }
 
 fn filter_of_environment() -> Option<Filter> {

@@ -9,6 +9,8 @@ mod file;
 pub(crate) mod file_system;
 mod mapped;
 mod names;
+mod owner;
+pub(crate) mod target;
 
 pub(crate) use append::Append;
 pub(crate) use chunk::Claim;
@@ -19,6 +21,8 @@ use crate::sys::Errno;
 use crate::thread::Thread;
 use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use mapped::Mapped;
+use std::os::unix::ffi::OsStrExt;
+use target::Target;
 
 /// What became of the frames of a call.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -70,6 +74,26 @@ impl Sink {
         self.append.set(append);
         self.appended.fetch_add(1, Ordering::Relaxed);
         self.kind.store(APPEND, Ordering::Release);
+    }
+
+    /// Opens what a target is, by `mapped` if it is a file.
+    pub fn set(
+        &self,
+        shared: &Shared,
+        target: Target,
+        mapped: bool,
+        rotation: Rotation,
+    ) -> Result<(), Errno> {
+        match target {
+            Target::File(path) if mapped => {
+                self.set_mapped(shared, path.as_os_str().as_bytes(), rotation)?;
+            }
+            Target::File(path) | Target::Special(path) => {
+                self.set_append(Append::open(&target::c_path(path)?)?);
+            }
+            Target::Stream(fd) => self.set_append(Append::stream(fd)?),
+        }
+        Ok(())
     }
 
     /// Maps a file at `path`.

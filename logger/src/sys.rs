@@ -7,6 +7,10 @@
 //! functions of the same names are cancellation points, and a thread must not
 //! be cancelled in the middle of a log call that promised not to unwind.
 
+mod directory;
+
+pub(crate) use directory::*;
+
 use core::ffi::{CStr, c_int};
 use core::num::NonZeroUsize;
 use core::ptr::{self, NonNull};
@@ -40,7 +44,7 @@ fn checked(result: isize) -> Result<usize, Errno> {
     usize::try_from(result).map_err(|_| Errno::last())
 }
 
-/// Opens a file, close-on-exec.
+/// Opens a file, close-on-exec, under a number that is high: never 0, 1 or 2.
 pub(crate) fn open(path: &CStr, flags: c_int, mode: libc::mode_t) -> Result<c_int, Errno> {
     // SAFETY: the path ends in a NUL; open writes to none of our memory.
     let fd = unsafe {
@@ -52,7 +56,7 @@ pub(crate) fn open(path: &CStr, flags: c_int, mode: libc::mode_t) -> Result<c_in
             mode as libc::c_uint,
         )
     };
-    checked(fd as isize).map(|fd| fd as c_int)
+    lift(checked(fd as isize)? as c_int)
 }
 
 /// Closes a descriptor.
@@ -588,7 +592,7 @@ pub(crate) fn local_time_ahead(seconds: u64) -> i32 {
 pub(crate) fn allocate_named(name: &CStr, len: NonZeroUsize) -> Result<NonNull<u8>, Errno> {
     // SAFETY: the name ends in a NUL.
     let fd = unsafe { libc::syscall(libc::SYS_memfd_create, name.as_ptr(), libc::MFD_CLOEXEC) };
-    let fd = checked(fd as isize)? as c_int;
+    let fd = lift(checked(fd as isize)? as c_int)?;
     // SAFETY: touches none of our memory; a new private mapping harms nobody.
     let at = unsafe {
         let sized = libc::ftruncate(fd, len.get() as libc::off_t);

@@ -227,6 +227,15 @@ typedef struct logdef_options {
  * Opens the process's log: one for the program and all its libraries, also those
  * that have a copy of the logger in them. Calls before it are counted and not
  * written. 0, or -1 and errno: EBUSY if there is a log already.
+ *
+ * A mapped log is a new file of mode 0600. A file that has its name already is
+ * renamed to `path.000001` or the next free number; an appended log is added to
+ * it. With `file_size` the files are `path.000001`, `path.000002` and so on, and
+ * `path` is a link to the newest. Only files that logdef wrote are ever removed, and
+ * none that another running process wrote. Any other link at `path` is followed
+ * once, and the log lives where it leads; /dev/stdout, /dev/stderr, /dev/fd/N and
+ * /proc/self/fd/N are the process's own streams. The log's descriptors are numbered
+ * from 64 up where the limit on open files allows, and are never 0, 1 or 2.
  */
 int logdef_open(const char *path) LOGDEF_NOTHROW_;
 /* `options` may be null. EINVAL if an option is out of its range. */

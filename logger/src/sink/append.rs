@@ -46,7 +46,7 @@ impl Append {
         }
     }
 
-    /// Opens a path, which should start at the root, to be added to.
+    /// Opens a path that starts at the root, to be added to.
     pub fn open(path: &CStr) -> Result<Append, Errno> {
         let append = Append::to(sys::open(path, FLAGS | libc::O_CREAT, 0o600)?)?;
         let bytes = path.to_bytes_with_nul();
@@ -56,6 +56,15 @@ impl Append {
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), memory.as_ptr(), bytes.len()) };
         append.path.store(memory.as_ptr(), Ordering::Relaxed);
         Ok(append)
+    }
+
+    /// Writes to what a descriptor of the process leads to, by a descriptor of its own.
+    pub fn stream(fd: c_int) -> Result<Append, Errno> {
+        let is_read_only = sys::status_flags(fd)? & libc::O_ACCMODE == libc::O_RDONLY;
+        match is_read_only {
+            true => Err(Errno(libc::EBADF)),
+            false => Append::to(sys::duplicate_high(fd)?),
+        }
     }
 
     /// Takes over a descriptor.

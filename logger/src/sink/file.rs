@@ -244,7 +244,9 @@ impl LogFile {
 
     /// Opens what stands under a file's name.
     pub fn open(path: &CStr) -> Option<c_int> {
-        sys::open(path, libc::O_RDWR | libc::O_NOFOLLOW, 0).ok()
+        let fd = sys::open(path, libc::O_RDWR | libc::O_NOFOLLOW, 0).ok()?;
+        sys::mark_in_use(fd);
+        Some(fd)
     }
 
     /// A descriptor of the file and what is known of it. `None` if it is gone.

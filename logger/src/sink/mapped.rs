@@ -402,7 +402,7 @@ impl Mapped {
 
     fn point_to(&self, turn: u64, number: u32) -> Result<(), Errno> {
         self.names.point_to(number)?;
-        self.names.prune(self.names.oldest_kept(turn));
+        self.names.prune(turn);
         Ok(())
     }
 

@@ -6,9 +6,15 @@
 //! step ever takes the only name of a file that holds records: an earlier
 //! run's file is renamed aside, never overwritten.
 //!
+//! Files are removed only by the numbers that this process gave them, or that its
+//! directory showed when the log was opened to be of logs whose processes have ended
+//! ([`owner`]). What else has a name of this form stays, and so does what is not
+//! ours under the path itself.
+//!
 //! All but [`Names::set`] works without allocation, since a rotation may
 //! happen in a signal handler.
 
+use super::owner::{self, Owner};
 use crate::sys::{self, Errno, Temporary};
 use core::ffi::{CStr, c_int};
 use core::num::NonZeroUsize;
@@ -25,12 +31,11 @@ pub(crate) struct Names {
     base: AtomicPtr<PathBytes>,
     /// The highest number given out.
     number: AtomicU32,
-    /// Numbers up to this were removed.
-    pruned: AtomicU32,
+    /// Files at places below this were removed.
+    pruned: AtomicU64,
     keep: AtomicU32,
     /// The numbers of the files that are or were the log's, each at its place modulo
-    /// the length. Between two of them there are numbers of files that threads made in
-    /// vain, since another was quicker.
+    /// the length; 0 for none.
     places: [AtomicU32; PLACES],
     /// What is added to a file's turn for its place: files of earlier runs have places
     /// too.
@@ -40,6 +45,12 @@ pub(crate) struct Names {
 /// More files than half of these are not kept, if any are to be removed at all.
 const PLACES: usize = 2048;
 
+/// Names that other processes may take before this one gets one.
+const ATTEMPTS: u32 = 4096;
+/// Numbers at most that are looked at for the highest of a log: a directory may hold
+/// any number of other files of this form.
+const LOOKED_AT: usize = 4096;
+
 /// The number of the file that stands under the path itself.
 pub(crate) const UNNUMBERED: u32 = 0;
 
@@ -48,7 +59,7 @@ impl Names {
         Names {
             base: AtomicPtr::new(core::ptr::null_mut()),
             number: AtomicU32::new(0),
-            pruned: AtomicU32::new(0),
+            pruned: AtomicU64::new(0),
             keep: AtomicU32::new(0),
             places: [const { AtomicU32::new(0) }; PLACES],
             before: AtomicU64::new(0),
@@ -62,27 +73,37 @@ impl Names {
         let full = std::path::absolute(std::ffi::OsStr::from_bytes(path))
             .map_err(|error| Errno(error.raw_os_error().unwrap_or(libc::EINVAL)))?;
         absolute.push(full.as_os_str().as_bytes())?;
-        let numbers = numbers_in_use(&full);
-        let (first, last) = (numbers.first(), numbers.last());
+        self.set_base(&absolute)?;
+        let mut numbers = numbers_in_use(&full);
+        let is_log = |number: &&u32| self.with(**number, owner::is_log) == Ok(true);
+        let last = numbers.iter().rev().take(LOOKED_AT).find(is_log);
         self.number
             .store(last.copied().unwrap_or(0), Ordering::Relaxed);
-        self.pruned.store(
-            first.map_or(0, |first| first.saturating_sub(1)),
-            Ordering::Relaxed,
-        );
-        self.start_places(&numbers, turn);
         let most = PLACES as u32 / 2;
-        self.keep
-            .store(keep.map_or(0, |keep| keep.min(most)), Ordering::Relaxed);
-        self.set_base(&absolute)
+        let keep = keep.map_or(0, |keep| keep.min(most));
+        self.keep.store(keep, Ordering::Relaxed);
+        match keep {
+            0 => numbers.clear(),
+            _ => numbers.retain(|number| self.with(*number, owner::of) == Ok(Owner::Nobody)),
+        }
+        let excess = numbers.len().saturating_sub(most as usize);
+        for number in numbers.drain(..excess) {
+            let _ = self.with(number, sys::unlink);
+        }
+        self.start_places(&numbers, turn);
+        Ok(())
     }
 
     fn start_places(&self, earlier: &[u32], turn: u64) {
-        for (place, number) in self.places.iter().cycle().zip(earlier) {
+        for place in &self.places {
+            place.store(0, Ordering::Relaxed);
+        }
+        for (place, number) in self.places.iter().zip(earlier) {
             place.store(*number, Ordering::Relaxed);
         }
         let before = (earlier.len() as u64).wrapping_sub(turn);
         self.before.store(before, Ordering::Relaxed);
+        self.pruned.store(0, Ordering::Relaxed);
     }
 
     fn set_base(&self, path: &PathBuffer) -> Result<(), Errno> {
@@ -132,37 +153,57 @@ impl Names {
     }
 
     /// Creates the file that a run begins with, under the path itself. What
-    /// stands there is moved aside.
+    /// stands there gets the number that the new file had first.
     pub fn create_unnumbered(&self) -> Result<c_int, Errno> {
-        for _ in 0..64 {
-            match self.with(UNNUMBERED, create)? {
-                Err(Errno(libc::EEXIST)) => self.move_aside()?,
-                result => return result,
+        if self.link() == Link::Ours {
+            // What it leads to has a name of its own.
+            self.with(UNNUMBERED, sys::unlink)?.or_else(unless_gone)?;
+        }
+        match self.with(UNNUMBERED, create)? {
+            Err(Errno(libc::EEXIST)) => {}
+            result => return result,
+        }
+        let (fd, number) = self.create_numbered()?;
+        let taken = self.with(number, |new| {
+            self.with(UNNUMBERED, |path| take_name(new, path))
+        })?;
+        match taken.and_then(|taken| taken) {
+            Ok(displaced) => {
+                if !displaced {
+                    self.give_back(number);
+                }
+                Ok(fd)
+            }
+            Err(errno) => {
+                sys::close(fd);
+                self.discard(number);
+                Err(errno)
             }
         }
-        Err(Errno(libc::EEXIST))
     }
 
-    fn move_aside(&self) -> Result<(), Errno> {
-        let is_link = self.with(UNNUMBERED, |path| sys::read_link(path, &mut [0; 1]).is_ok())?;
-        if is_link {
-            // What it leads to has a name of its own.
-            return self.with(UNNUMBERED, sys::unlink)?;
+    /// What kind of link stands under the path.
+    fn link(&self) -> Link {
+        let mut target = [0; 256];
+        let read = self.with(UNNUMBERED, |path| {
+            sys::read_link(path, &mut target).map(<[u8]>::len)
+        });
+        match read {
+            Ok(Ok(len)) if is_numbered(&target[..len], self.name()) => Link::Ours,
+            Ok(Ok(_)) => Link::Foreign,
+            _ => Link::None,
         }
-        let number = self.number.fetch_add(1, Ordering::Relaxed) + 1;
-        let moved = self.with(UNNUMBERED, |from| {
-            self.with(number, |to| sys::rename_without_replacing(from, to))
-        })??;
-        match moved {
-            // Taken since we looked, or gone: try again.
-            Err(Errno(libc::EEXIST | libc::ENOENT)) => Ok(()),
-            result => result,
-        }
+    }
+
+    /// The last part of the path.
+    fn name(&self) -> &[u8] {
+        let base = self.base();
+        base.rsplit(|byte| *byte == b'/').next().unwrap_or(base)
     }
 
     /// Creates a file under the next number.
     pub fn create_numbered(&self) -> Result<(c_int, u32), Errno> {
-        for _ in 0..1024 {
+        for _ in 0..ATTEMPTS {
             let number = self.number.fetch_add(1, Ordering::Relaxed) + 1;
             match self.with(number, create)? {
                 Err(Errno(libc::EEXIST)) => {}
@@ -174,49 +215,81 @@ impl Names {
 
     /// Removes a file that nobody wrote to.
     pub fn discard(&self, number: u32) {
-        let _ = self.with(number, sys::unlink);
+        if self.with(number, sys::unlink) == Ok(Ok(())) {
+            self.give_back(number);
+        }
+    }
+
+    /// The number has no file, and is to be the next one's, so that the files of a log
+    /// are numbered without gaps.
+    fn give_back(&self, number: u32) {
+        let (before, order) = (number - 1, Ordering::Relaxed);
+        let _ = self.number.compare_exchange(number, before, order, order);
     }
 
     /// File `number` is the log's as the `turn`th.
     pub fn enter(&self, turn: u64, number: u32) {
         let place = self.before.load(Ordering::Relaxed).wrapping_add(turn);
-        self.places[place as usize % PLACES].store(number, Ordering::Relaxed);
+        self.places[place as usize % PLACES].store(number, Ordering::SeqCst);
+        if place < self.pruned.load(Ordering::SeqCst) {
+            // Other threads made so many files meanwhile.
+            self.remove_at(place);
+        }
     }
 
     /// Lets the path lead to file `number`. A plain file that stands under the path
-    /// keeps a numbered name.
+    /// keeps a numbered name; a link that is not the log's stays.
     pub fn point_to(&self, number: u32) -> Result<(), Errno> {
-        let is_link = self.with(UNNUMBERED, |path| sys::read_link(path, &mut [0; 1]).is_ok())?;
-        if !is_link {
-            self.keep_plain_file()?;
+        if self.link() == Link::Foreign {
+            return Ok(());
         }
         let mut target = PathBuffer::new()?;
-        let base = self.base();
-        let name = base.rsplit(|byte| *byte == b'/').next().unwrap_or(base);
-        target.push(name)?;
+        target.push(self.name())?;
         target.push(b".")?;
         target.push_number(number)?;
         let mut link = PathBuffer::new()?;
-        link.push(base)?;
+        link.push(self.base())?;
         link.push(b".")?;
         link.push_number(number)?;
         link.push(b".link")?;
-        let _ = sys::unlink(link.as_c_str());
-        sys::symlink(target.as_c_str(), link.as_c_str())?;
-        self.with(UNNUMBERED, |path| sys::rename(link.as_c_str(), path))?
+        let link = link.as_c_str();
+        let _ = sys::unlink(link);
+        sys::symlink(target.as_c_str(), link)?;
+        match self.with(UNNUMBERED, |path| take_name(link, path))? {
+            Ok(true) => self.keep_displaced(link),
+            Ok(false) => Ok(()),
+            // The file system cannot exchange names.
+            Err(Errno(libc::EINVAL | libc::ENOSYS)) => self.replace_by(link),
+            Err(errno) => Err(errno),
+        }
     }
 
-    /// Gives the plain file under the path a number too, the lowest that is
-    /// free before those in use by this run.
-    fn keep_plain_file(&self) -> Result<(), Errno> {
-        let number = self.number.fetch_add(1, Ordering::Relaxed) + 1;
-        let linked = self.with(UNNUMBERED, |from| {
-            self.with(number, |to| sys::link(from, to))
-        })??;
-        match linked {
-            Err(Errno(libc::ENOENT)) => Ok(()),
-            result => result,
+    /// Renames `link` to the path, where a plain file gets a second name before.
+    fn replace_by(&self, link: &CStr) -> Result<(), Errno> {
+        if self.link() == Link::None {
+            let number = self.number.fetch_add(1, Ordering::Relaxed) + 1;
+            let linked = self.with(UNNUMBERED, |from| {
+                self.with(number, |to| sys::link(from, to))
+            })??;
+            linked.or_else(unless_gone)?;
         }
+        self.with(UNNUMBERED, |path| sys::rename(link, path))?
+    }
+
+    /// Removes the link that stood under the path, which has the name `at` now; a plain
+    /// file gets a number.
+    fn keep_displaced(&self, at: &CStr) -> Result<(), Errno> {
+        if sys::read_link(at, &mut [0; 1]).is_ok() {
+            return sys::unlink(at);
+        }
+        for _ in 0..ATTEMPTS {
+            let number = self.number.fetch_add(1, Ordering::Relaxed) + 1;
+            match self.with(number, |to| sys::rename_without_replacing(at, to))? {
+                Err(Errno(libc::EEXIST)) => {}
+                result => return result,
+            }
+        }
+        Err(Errno(libc::EEXIST))
     }
 
     /// The lowest number of a file that stays when the newest is the `turn`th.
@@ -229,11 +302,22 @@ impl Names {
         }
     }
 
-    /// Removes the files below number `oldest`.
-    pub fn prune(&self, oldest: u32) {
-        let upto = oldest.saturating_sub(1);
-        let from = self.pruned.fetch_max(upto, Ordering::Relaxed);
-        for number in from + 1..=upto {
+    /// Removes what is not kept when the newest is the `turn`th.
+    pub fn prune(&self, turn: u64) {
+        let keep = self.keep.load(Ordering::Relaxed) as u64;
+        let files = self.before.load(Ordering::Relaxed).wrapping_add(turn) + 1;
+        let Some(oldest) = files.checked_sub(keep).filter(|_| keep > 0) else {
+            return;
+        };
+        let from = self.pruned.fetch_max(oldest, Ordering::SeqCst);
+        for place in from..oldest {
+            self.remove_at(place);
+        }
+    }
+
+    fn remove_at(&self, place: u64) {
+        let number = self.places[place as usize % PLACES].swap(0, Ordering::SeqCst);
+        if number != 0 {
             let _ = self.with(number, sys::unlink);
         }
     }
@@ -248,15 +332,67 @@ impl Names {
         path.push(b"-")?;
         path.push_number(sys::random() as u32)?;
         self.number.store(0, Ordering::Relaxed);
-        self.pruned.store(0, Ordering::Relaxed);
         self.start_places(&[], turn);
         self.set_base(&path)
     }
 }
 
+/// What kind of link a path is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Link {
+    /// No link, or nothing.
+    None,
+    /// It leads to a numbered file beside it.
+    Ours,
+    /// It leads elsewhere.
+    Foreign,
+}
+
 fn create(path: &CStr) -> Result<c_int, Errno> {
     let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW;
-    sys::open(path, flags, 0o600)
+    let fd = sys::open(path, flags, 0o600)?;
+    sys::mark_in_use(fd);
+    Ok(fd)
+}
+
+/// Gives what is called `new` the name `path`. `true` if something had that name,
+/// which is called `new` from then on.
+fn take_name(new: &CStr, path: &CStr) -> Result<bool, Errno> {
+    for _ in 0..ATTEMPTS {
+        match sys::exchange(new, path) {
+            Ok(()) => return Ok(true),
+            Err(Errno(libc::ENOENT)) => {}
+            Err(errno) => return Err(errno),
+        }
+        match sys::rename_without_replacing(new, path) {
+            Ok(()) => return Ok(false),
+            // Another process was quicker.
+            Err(Errno(libc::EEXIST)) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    Err(Errno(libc::EEXIST))
+}
+
+fn unless_gone(errno: Errno) -> Result<(), Errno> {
+    match errno {
+        Errno(libc::ENOENT) => Ok(()),
+        errno => Err(errno),
+    }
+}
+
+/// The number in the name of a log's file, if it is one of `log`'s.
+fn number_of(name: &[u8], log: &[u8]) -> Option<u32> {
+    let digits = name.strip_prefix(log)?.strip_prefix(b".")?;
+    let are_ours = digits.iter().all(u8::is_ascii_digit)
+        && (digits.len() == 6 || digits.len() > 6 && digits[0] != b'0');
+    let digits = core::str::from_utf8(digits).ok().filter(|_| are_ours)?;
+    digits.parse().ok().filter(|number| *number != UNNUMBERED)
+}
+
+/// Whether a name is that of a numbered file of `log`.
+pub(crate) fn is_numbered(name: &[u8], log: &[u8]) -> bool {
+    number_of(name, log).is_some()
 }
 
 /// The numbers after `path` in its directory, in their order.
@@ -267,16 +403,9 @@ fn numbers_in_use(path: &Path) -> Vec<u32> {
     let Ok(entries) = std::fs::read_dir(directory) else {
         return Vec::new();
     };
+    let entries = entries.flatten();
     let mut numbers: Vec<u32> = entries
-        .flatten()
-        .filter_map(|entry| {
-            let entry = entry.file_name();
-            let rest = entry.as_bytes().strip_prefix(name.as_bytes())?;
-            std::str::from_utf8(rest.strip_prefix(b".")?)
-                .ok()?
-                .parse()
-                .ok()
-        })
+        .filter_map(|entry| number_of(entry.file_name().as_bytes(), name.as_bytes()))
         .collect();
     numbers.sort_unstable();
     numbers
@@ -330,6 +459,7 @@ impl PathBuffer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use logdef_wire::record::Preamble;
 
     fn names(keep: Option<u32>) -> (tempfile::TempDir, Names) {
         let directory = tempfile::tempdir().unwrap();
@@ -348,12 +478,31 @@ mod tests {
         names
     }
 
+    /// The front of a log by a process.
+    fn log_by(pid: u64) -> Vec<u8> {
+        let mut bytes = vec![0; 256];
+        let preamble = Preamble {
+            pid: Some(pid),
+            ..Preamble::default()
+        };
+        let len = frame_of(&mut bytes, &preamble);
+        bytes.truncate(len);
+        bytes
+    }
+
+    fn frame_of(bytes: &mut [u8], preamble: &Preamble<'_>) -> usize {
+        logdef_wire::frame::encode(bytes, |encoder| preamble.encode(encoder)).unwrap()
+    }
+
+    /// A pid that no process has.
+    const ENDED: u64 = 0x7fff_fff0;
+
     #[test]
     fn an_earlier_runs_file_is_moved_aside() {
         let (directory, names) = names(None);
         let path = directory.path().join("log");
         std::fs::write(&path, "old").unwrap();
-        std::fs::write(directory.path().join("log.000007"), "older").unwrap();
+        std::fs::write(directory.path().join("log.000007"), log_by(ENDED)).unwrap();
         names.set(path.as_os_str().as_bytes(), None, 1).unwrap();
         sys::close(names.create_unnumbered().unwrap());
         assert_eq!(list(&directory), ["log", "log.000007", "log.000008"]);
@@ -370,19 +519,19 @@ mod tests {
             sys::close(fd);
             names.enter(round as u64, number);
             names.point_to(number).unwrap();
-            names.prune(names.oldest_kept(round as u64));
+            names.prune(round as u64);
             let newest = std::fs::read(directory.path().join("log")).unwrap();
             assert_eq!(newest, [round]);
         }
-        assert_eq!(list(&directory), ["log", "log.000004", "log.000005"]);
+        assert_eq!(list(&directory), ["log", "log.000003", "log.000004"]);
     }
 
     #[test]
-    fn numbers_of_files_made_in_vain_are_not_counted() {
+    fn files_made_in_vain_leave_no_gap_and_are_not_counted() {
         let (directory, names) = names(Some(3));
         let path = directory.path().join("log");
         for earlier in ["log.000003", "log.000005", "log.000006"] {
-            std::fs::write(directory.path().join(earlier), "").unwrap();
+            std::fs::write(directory.path().join(earlier), log_by(ENDED)).unwrap();
         }
         names.set(path.as_os_str().as_bytes(), Some(3), 41).unwrap();
         let rotate = |turn| {
@@ -394,16 +543,116 @@ mod tests {
             let (fd, number) = names.create_numbered().unwrap();
             sys::close(fd);
             names.enter(turn, number);
-            names.prune(names.oldest_kept(turn));
+            names.prune(turn);
         };
         rotate(41);
-        assert_eq!(list(&directory), ["log.000005", "log.000006", "log.000012"]);
+        assert_eq!(list(&directory), ["log.000005", "log.000006", "log.000007"]);
         rotate(42);
-        assert_eq!(list(&directory), ["log.000006", "log.000012", "log.000018"]);
+        assert_eq!(list(&directory), ["log.000006", "log.000007", "log.000008"]);
         for turn in 43..3000 {
             rotate(turn);
         }
         assert_eq!(list(&directory).len(), 3);
+    }
+
+    #[test]
+    fn strangers_files_stay_and_their_numbers_cost_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let strangers = [
+            "log.1",
+            "log.1000000",
+            "log.1700000000",
+            "log.20261119",
+            "log.20261120",
+            "log.20261121",
+            "log.000002",
+            "log.000002.gz",
+            "log.4294967296",
+            "log.+00003",
+        ];
+        for name in strangers {
+            std::fs::write(directory.path().join(name), "a text log\n").unwrap();
+        }
+        std::fs::write(directory.path().join("log.000001"), log_by(ENDED)).unwrap();
+        let names = Names::new();
+        let path = directory.path().join("log");
+        names.set(path.as_os_str().as_bytes(), Some(2), 1).unwrap();
+        for turn in 1..=4 {
+            let (fd, number) = names.create_numbered().unwrap();
+            sys::close(fd);
+            names.enter(turn, number);
+            names.point_to(number).unwrap();
+            names.prune(turn);
+        }
+        let mut expected: Vec<_> = strangers.map(str::to_owned).into();
+        expected.extend(["log", "log.000005", "log.000006"].map(str::to_owned));
+        expected.sort();
+        assert_eq!(list(&directory), expected);
+    }
+
+    #[test]
+    fn files_of_a_process_that_lives_stay() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut sleeper = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .unwrap();
+        let by_sleeper = log_by(sleeper.id().into());
+        std::fs::write(directory.path().join("log.000001"), &by_sleeper).unwrap();
+        std::fs::write(directory.path().join("log.000002"), log_by(ENDED)).unwrap();
+        std::fs::write(directory.path().join("log.000003"), log_by(ENDED)).unwrap();
+        // In use, whatever its process is called where it runs.
+        let locked = std::fs::File::open(directory.path().join("log.000003")).unwrap();
+        sys::mark_in_use(std::os::fd::AsRawFd::as_raw_fd(&locked));
+        let path = directory.path().join("log");
+        let turn = |names: &Names, turn| {
+            let (fd, number) = names.create_numbered().unwrap();
+            sys::write(fd, &log_by(ENDED)).unwrap();
+            sys::close(fd);
+            names.enter(turn, number);
+            names.prune(turn);
+        };
+        let names = Names::new();
+        names.set(path.as_os_str().as_bytes(), Some(1), 1).unwrap();
+        turn(&names, 1);
+        assert_eq!(list(&directory), ["log.000001", "log.000003", "log.000004"]);
+        sleeper.kill().unwrap();
+        sleeper.wait().unwrap();
+        drop(locked);
+        let names = Names::new();
+        names.set(path.as_os_str().as_bytes(), Some(1), 1).unwrap();
+        turn(&names, 1);
+        assert_eq!(list(&directory), ["log.000005"]);
+    }
+
+    #[test]
+    fn a_link_that_is_not_the_logs_stays() {
+        let (directory, names) = names(None);
+        let path = directory.path().join("log");
+        std::os::unix::fs::symlink("elsewhere", &path).unwrap();
+        let (fd, number) = names.create_numbered().unwrap();
+        sys::close(fd);
+        names.point_to(number).unwrap();
+        assert_eq!(std::fs::read_link(&path).unwrap(), Path::new("elsewhere"));
+        assert_eq!(list(&directory), ["log", "log.000001"]);
+    }
+
+    #[test]
+    fn many_that_start_at_once_all_get_a_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("log");
+        let start = std::sync::Barrier::new(200);
+        std::thread::scope(|scope| {
+            for _ in 0..200 {
+                scope.spawn(|| {
+                    let names = Names::new();
+                    names.set(path.as_os_str().as_bytes(), None, 1).unwrap();
+                    start.wait();
+                    sys::close(names.create_unnumbered().unwrap());
+                });
+            }
+        });
+        assert_eq!(list(&directory).len(), 200);
     }
 
     #[test]

@@ -10,7 +10,8 @@
 //! `pkg-config` ([`installed`]), exporting what it should ([`symbols`]), and
 //! logging what it is told ([`programs`], [`conversions`]), whoever else in the
 //! process has a copy of it ([`copies`]), as filters say ([`filters`]), also
-//! when the wall clock is set ([`clock`]). The logs are
+//! when the wall clock is set ([`clock`]), and wherever and however programs run
+//! ([`wild`]). The logs are
 //! decoded by rmp-serde, which shares no code with the logger ([`decode`]).
 //!
 //! Compilers that are not installed are named and skipped, but for the system's
@@ -30,3 +31,4 @@ mod misuse;
 mod programs;
 mod sites;
 mod symbols;
+mod wild;

@@ -1,0 +1,217 @@
+//! `tests/c/wild.c`: what real programs and administrators do around a log, and what
+//! the log must not do to them.
+
+use crate::compilers::{source, toolchains};
+use crate::decode::{Message, messages};
+use crate::installed::{build, prefix};
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+
+/// The program, built once.
+pub fn program() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| {
+        let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("wild");
+        let flags = ["-std=c11", "-D_GNU_SOURCE", "-O1", "-pthread"];
+        let sources = [source("wild.c")];
+        build(toolchains()[0].cc, &flags, &sources, &program);
+        program
+    })
+}
+
+/// A story of the program's, to be run.
+fn story(log: &Path, name: &str, more: &[&str]) -> Command {
+    let mut command = Command::new(program());
+    command.arg(log).arg(name).args(more);
+    command.env_remove("LOGDEF").env_remove("LOGDEF_STDERR");
+    command
+}
+
+fn succeeded(output: &Output) {
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {said}", output.status);
+}
+
+/// The files in a directory that are no links, by name.
+fn files(directory: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory).unwrap();
+    let mut files: Vec<_> = entries
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| !path.is_symlink())
+        .collect();
+    files.sort();
+    files
+}
+
+/// The first arguments of all records in these files, sorted. Nothing else is in them.
+fn numbers(files: &[PathBuf]) -> Vec<i128> {
+    let all = files.iter().flat_map(|file| messages(file));
+    let mut numbers: Vec<_> = all.map(|message: Message| message.args[0].int()).collect();
+    numbers.sort();
+    numbers
+}
+
+/// Sinks as `logdef.h` numbers them.
+const MAPPED: &str = "1";
+const APPEND: &str = "2";
+
+#[test]
+fn a_program_without_standard_streams_does_not_print_into_its_log() {
+    for (sink, file_size) in [(MAPPED, "0"), (MAPPED, "131072"), (APPEND, "0")] {
+        let directory = tempfile::tempdir().unwrap();
+        let log = directory.path().join("app.log");
+        let shell = format!("exec {} \"$@\" <&- >&- 2>&-", program().display());
+        let mut command = Command::new("sh");
+        command.args(["-c", &shell, "sh"]).arg(&log);
+        let output = command.args(["prints", sink, file_size]).output().unwrap();
+        succeeded(&output);
+        let numbers = numbers(&files(directory.path()));
+        assert!(numbers.iter().copied().eq(0..2500), "{sink} {file_size}");
+    }
+}
+
+#[test]
+fn a_program_that_closes_everything_gets_no_low_descriptor_of_the_log() {
+    let directory = tempfile::tempdir().unwrap();
+    let log = directory.path().join("app.log");
+    let status = story(&log, "closes", &[]).status().unwrap();
+    assert!(status.success());
+    let numbers = numbers(&files(directory.path()));
+    assert!(numbers.iter().copied().eq(0..20000));
+}
+
+#[test]
+fn files_that_logdef_did_not_write_survive_rotation() {
+    let directory = tempfile::tempdir().unwrap();
+    let log = directory.path().join("app.log");
+    let strangers = [
+        "app.log.1",
+        "app.log.20261119",
+        "app.log.20261120",
+        "app.log.20261121",
+        "app.log.1000000",
+        "app.log.1700000000",
+    ];
+    for stranger in strangers {
+        std::fs::write(directory.path().join(stranger), "a text log\n").unwrap();
+    }
+    succeeded(&story(&log, "rotates", &[MAPPED]).output().unwrap());
+    for stranger in strangers {
+        assert!(directory.path().join(stranger).exists(), "{stranger}");
+    }
+    let ours = files(directory.path());
+    assert_eq!(ours.len(), strangers.len() + 4, "{ours:?}");
+    let newest = std::fs::read_link(&log).unwrap();
+    assert_eq!(
+        newest.as_os_str().len(),
+        "app.log.000000".len(),
+        "{newest:?}"
+    );
+}
+
+#[test]
+fn processes_with_one_rotated_path_leave_each_others_files_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let log = directory.path().join("app.log");
+    let mut slow = story(&log, "waits", &[MAPPED, "131072", "2"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut done = BufReader::new(slow.stdout.take().unwrap()).lines();
+    let mut go = slow.stdin.take().unwrap();
+    writeln!(go, "go").unwrap();
+    done.next().unwrap().unwrap();
+    let of_slow = files(directory.path());
+    for _ in 0..3 {
+        succeeded(&story(&log, "rotates", &[MAPPED]).output().unwrap());
+    }
+    for file in &of_slow {
+        assert!(file.exists(), "{file:?}");
+    }
+    assert!(numbers(&of_slow).into_iter().eq(0..1000));
+    drop(go);
+    assert!(slow.wait().unwrap().success());
+    // Nobody writes to any of them now: four are kept.
+    succeeded(&story(&log, "rotates", &[MAPPED]).output().unwrap());
+    assert_eq!(files(directory.path()).len(), 4);
+}
+
+#[test]
+fn two_hundred_processes_that_start_at_once_all_get_a_log() {
+    let directory = tempfile::tempdir().unwrap();
+    let log = directory.path().join("app.log");
+    let starters: Vec<_> = (0..200)
+        .map(|_| story(&log, "starts", &[]).spawn().unwrap())
+        .collect();
+    for mut starter in starters {
+        assert!(starter.wait().unwrap().success());
+    }
+    let files = files(directory.path());
+    assert_eq!((files.len(), numbers(&files).len()), (200, 200));
+}
+
+#[test]
+fn a_users_link_is_followed_and_stays() {
+    for sink in [MAPPED, APPEND] {
+        let directory = tempfile::tempdir().unwrap();
+        let data = directory.path().join("data");
+        std::fs::create_dir(&data).unwrap();
+        let log = directory.path().join("app.log");
+        std::os::unix::fs::symlink("data/real.log", &log).unwrap();
+        succeeded(&story(&log, "logs", &[sink]).output().unwrap());
+        assert_eq!(
+            std::fs::read_link(&log).unwrap(),
+            Path::new("data/real.log")
+        );
+        assert_eq!(files(&data), [data.join("real.log")]);
+        assert!(numbers(&files(&data)).into_iter().eq(0..10), "{sink}");
+    }
+}
+
+#[test]
+fn standard_output_by_name_is_a_stream() {
+    let directory = tempfile::tempdir().unwrap();
+    let link = directory.path().join("docker.log");
+    std::os::unix::fs::symlink("/dev/stdout", &link).unwrap();
+    for path in ["/dev/stdout", "/proc/self/fd/1", "/dev/fd/1"] {
+        for path in [Path::new(path), &link] {
+            let into = directory.path().join("redirected.log");
+            let redirected = std::fs::File::create(&into).unwrap();
+            let status = story(path, "logs", &["0"]).stdout(redirected).status();
+            assert!(status.unwrap().success(), "{path:?}");
+            assert!(numbers(&[into]).into_iter().eq(0..10), "{path:?}");
+        }
+    }
+    assert_eq!(std::fs::read_link(&link).unwrap(), Path::new("/dev/stdout"));
+    let mapped = story(Path::new("/dev/stdout"), "logs", &[MAPPED]).output();
+    let said = String::from_utf8(mapped.unwrap().stderr).unwrap();
+    assert_eq!(said, format!("errno {}\n", libc::EINVAL));
+}
+
+/// As root `/dev` could be written to: in a mount namespace of its own.
+#[test]
+fn a_link_in_dev_is_not_replaced() {
+    let directory = tempfile::tempdir().unwrap();
+    let into = directory.path().join("redirected.log");
+    let script = "mount -t tmpfs none /dev || exit 9
+        ln -s /proc/self/fd/1 /dev/stdout
+        \"$@\" >\"$INTO\" || exit 8
+        test \"$(readlink /dev/stdout)\" = /proc/self/fd/1";
+    let output = Command::new("unshare")
+        .args(["-m", "sh", "-c", script, "sh"])
+        .arg(program())
+        .args(["/dev/stdout", "logs", "0"])
+        .env("INTO", &into)
+        .env("LD_LIBRARY_PATH", prefix().join("lib"))
+        .output();
+    match output {
+        Ok(output) if output.status.code() != Some(9) && output.status.code() != Some(1) => {
+            succeeded(&output);
+            assert!(numbers(&[into]).into_iter().eq(0..10));
+        }
+        refused => println!("skipped: no mount namespace here: {refused:?}"),
+    }
+}

@@ -1,0 +1,107 @@
+//! Whose a log file is, by the preamble that it begins with: what is no log is never
+//! removed, and what a process that lives writes to is never removed by another.
+
+use crate::sys::{self, Errno};
+use core::ffi::CStr;
+use core::num::NonZeroUsize;
+use logdef_wire::record::Preamble;
+use logdef_wire::{Record, frame};
+
+/// What stands under a name.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Owner {
+    /// No log, or nothing.
+    NoLog,
+    /// A log, by another process that may still write to it or remove it.
+    Other,
+    /// A log of this process, or of one that has ended.
+    Nobody,
+}
+
+/// A preamble is shorter: its longest part is a path.
+const FRONT: usize = 8 << 10;
+
+/// Whose the file at `path` is. May be called in a signal handler.
+pub(crate) fn of(path: &CStr) -> Owner {
+    find(path).unwrap_or(Owner::NoLog)
+}
+
+/// Whether the file at `path` begins as a log does.
+pub(crate) fn is_log(path: &CStr) -> bool {
+    of(path) != Owner::NoLog
+}
+
+fn find(path: &CStr) -> Result<Owner, Errno> {
+    let mut memory = sys::Temporary::new(const { NonZeroUsize::new(FRONT).unwrap() })?;
+    let flags = libc::O_RDONLY | libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
+    let fd = sys::open(path, flags, 0)?;
+    let read = sys::read_whole(fd, memory.bytes());
+    let in_use = sys::is_in_use(fd);
+    sys::close(fd);
+    let front = &memory.as_slice()[..read?];
+    let Ok(Record::Preamble(preamble)) = frame::decode(front)
+        .map_err(|_| ())
+        .and_then(|frame| Record::decode(frame.body).map_err(|_| ()))
+    else {
+        return Ok(Owner::NoLog);
+    };
+    let pid = preamble.pid.and_then(|pid| u32::try_from(pid).ok());
+    let is_own = pid == Some(sys::process_id()) && lives(&preamble, sys::process_id());
+    let other_lives = || pid.is_some_and(|pid| lives(&preamble, pid));
+    Ok(match !is_own && (in_use || other_lives()) {
+        true => Owner::Other,
+        false => Owner::Nobody,
+    })
+}
+
+/// Whether process `pid` of this machine is the one that wrote the preamble: it had
+/// started by then. Where the kernel does not tell, it has ended: who logs holds a lock
+/// too.
+fn lives(preamble: &Preamble<'_>, pid: u32) -> bool {
+    let mut boot_id = [0; 36];
+    let same_boot = preamble.boot_id.is_none_or(|named| {
+        sys::read_start(c"/proc/sys/kernel/random/boot_id", &mut boot_id) != Ok(named.len())
+            || boot_id == named
+    });
+    let suspended = sys::clock(libc::CLOCK_BOOTTIME).saturating_sub(crate::clock::monotonic());
+    let by = preamble
+        .monotonic
+        .unwrap_or(u64::MAX)
+        .saturating_add(suspended);
+    same_boot && started(pid).is_some_and(|started| started <= by)
+}
+
+/// When a process started, in nanoseconds since the machine did; `None` if there is
+/// none of this id.
+fn started(pid: u32) -> Option<u64> {
+    let mut path = *b"/proc/0000000000/stat\0";
+    let mut rest = pid;
+    for digit in path[6..16].iter_mut().rev() {
+        *digit = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    // The kernel knows no number with zeros before it.
+    let first = path[6..16].iter().position(|digit| *digit != b'0')?;
+    path.copy_within(6 + first.., 6);
+    let mut stat = [0; 1024];
+    let len = sys::read_start(CStr::from_bytes_until_nul(&path).ok()?, &mut stat).ok()?;
+    // The second word is a name in parentheses, and may hold anything.
+    let name_ends = stat[..len].iter().rposition(|byte| *byte == b')')?;
+    let mut words = stat[name_ends + 1..len].split(|byte| *byte == b' ');
+    let ticks = core::str::from_utf8(words.nth(20)?).ok()?;
+    // A tick is a hundredth of a second wherever the kernel shows one.
+    ticks.parse::<u64>().ok()?.checked_mul(10_000_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_says_when_this_process_started() {
+        let at = started(sys::process_id()).unwrap();
+        assert!(at > 0 && at <= sys::clock(libc::CLOCK_BOOTTIME));
+        assert_eq!(started(u32::MAX), None);
+        assert_eq!(started(0), None);
+    }
+}

@@ -90,6 +90,7 @@ pub use read::scan::Work;
 pub use read::split;
 pub use read::unmask::{decode, unmasked};
 pub use recover::account::{Account, GapReport, HoleReport, Malformed, Tally, ThreadReport, Times};
+pub use recover::losses::Losses;
 pub use recover::recovery::{Options, Recovery};
 pub use recover::survey::Survey;
 pub use recover::tables::{

@@ -7,6 +7,7 @@ use crate::read::framing;
 use crate::read::input::{Error, Input};
 use crate::read::item::{FrameItem, Item, Items};
 use crate::read::unmask;
+use crate::recover::losses::Carried;
 use crate::recover::recovery::Recovery;
 use crate::recover::suspect::run_of;
 use crate::recover::tables::StringLookup;
@@ -94,37 +95,32 @@ pub fn recover(
             output.frame(frame.bytes)?;
         }
     }
-    let accounts = recovery.accounts();
-    let torn: u64 = accounts.iter().map(|account| account.torn.bytes).sum();
-    let damage: u64 = accounts.iter().map(|account| account.damage.bytes).sum();
-    let suspect: u64 = accounts.iter().map(|account| account.suspect).sum();
-    let rebuilt = output.written.rebuilt;
-    if torn + damage + suspect + rebuilt > 0 {
-        let lost: u64 = accounts.iter().map(|account| account.lost()).sum();
-        let text = format!(
-            "recovered: {damage} damaged and {torn} torn bytes left out, {lost} records lost, \
-             {suspect} suspect frames left out, {rebuilt} strings rebuilt"
-        );
-        let last = accounts
-            .iter()
-            .filter_map(|account| account.times.0)
-            .map(|(_, last)| last)
-            .max();
-        output.record(|encoder| {
-            let note = Note {
-                kind: Some(NoteKind::RECOVERY),
-                time: last,
-                text: Some(text.as_bytes()),
-                ..Note::default()
-            };
-            note.encode(encoder)
-        })?;
-    }
+    carry_losses(recovery, &mut output)?;
     output.finish()
 }
 
+/// Adds a note of what the inputs lost, so that a copy of a damaged log is no clean log.
+/// A copy of a copy has it already.
+fn carry_losses<W: Write>(recovery: &Recovery, output: &mut Output<'_, W>) -> Result<(), Error> {
+    let accounts = recovery.accounts();
+    let carried = Carried::of(accounts, output.written.rebuilt);
+    if !carried.is_news() {
+        return Ok(());
+    }
+    let text = carried.to_string();
+    let times = accounts.iter().filter_map(|account| account.times.0);
+    let note = Note {
+        kind: Some(NoteKind::RECOVERY),
+        time: times.map(|(_, last)| last).max(),
+        text: Some(text.as_bytes()),
+        ..Note::default()
+    };
+    output.record(|encoder| note.encode(encoder))
+}
+
 /// Joins inputs into one, ordered by time without breaking any thread's order.
-/// Records that several inputs hold are written once, and so are logdefs.
+/// Records that several inputs hold are written once, and so are logdefs. If anything
+/// else than padding was left out, a note at the end says so.
 pub fn merge(
     inputs: &[Input],
     recovery: &Recovery,
@@ -149,6 +145,7 @@ pub fn merge(
         }
     }
     output.written.left_out += merge.duplicates();
+    carry_losses(recovery, &mut output)?;
     output.finish()
 }
 

@@ -179,7 +179,7 @@ fn records_deleted_without_a_trace_are_missed_by_their_numbers() {
         log.data(Run(7), 0, count, EPOCH + count, b"x");
     }
     let recovery = recover(&log);
-    assert!(recovery.accounts()[0].is_clean());
+    assert!(recovery.accounts()[0].is_undamaged());
     assert_eq!(recovery.lost(), 3);
     let holes = &recovery.accounts()[0].holes;
     assert_eq!((holes[0].from, holes[0].lost), (3, 3));

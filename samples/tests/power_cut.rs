@@ -331,7 +331,10 @@ fn check_recovery(image: &[u8], data: u64) -> Result<bool, String> {
             return Err(format!("miscounted: {thread:?}"));
         }
     }
-    Ok(recovery.is_clean())
+    Ok(recovery
+        .accounts()
+        .iter()
+        .all(logdef_resync::Account::is_undamaged))
 }
 
 /// Thread and count of a record as it tells them itself.

@@ -134,7 +134,10 @@ impl After {
         self.runs = runs.len();
         let recovery = Recovery::of(&inputs).unwrap();
         self.lost = recovery.lost();
-        self.clean = recovery.is_clean();
+        self.clean = recovery
+            .accounts()
+            .iter()
+            .all(logdef_resync::Account::is_undamaged);
         let accounts = recovery.accounts().iter();
         self.strange = accounts.map(|a| a.malformed + a.suspect).sum();
         self.torn = recovery.accounts().iter().map(|a| a.torn.count).sum();

@@ -5,6 +5,7 @@ use crate::choose::condition::Condition;
 use crate::choose::filter::Site;
 use crate::choose::when::{self, Moment};
 use crate::failure::Failure;
+use crate::show::words;
 use crate::verb::check::Check;
 use crate::verb::dump::Dump;
 use crate::verb::export::Export;
@@ -32,7 +33,7 @@ use std::process::ExitCode;
 ///
 /// `logdef app.log` is short for `logdef view app.log`.
 #[derive(Debug, Parser)]
-#[command(version, after_help = EXIT_STATUS)]
+#[command(version, after_help = words::help())]
 pub struct Args {
     /// When to use colour
     #[arg(
@@ -47,16 +48,11 @@ pub struct Args {
     pub verb: Verb,
 }
 
-const EXIT_STATUS: &str = "\
-Exit status: 0 no damage (an unfinished last record, as a crash leaves it, is not damage),
-1 the output could not be written, 2 usage, 3 damage was found (check, or any verb with
---strict), 4 a file could not be read, or is not a log.";
-
 #[derive(Debug, Subcommand)]
 pub enum Verb {
     /// Show records in the order of time
     View(Box<View>),
-    /// Account for every byte, and report what was lost
+    /// Account for every byte, and report what is missing, dropped, damaged or torn
     Check(Check),
     /// Count records by level, call site, run and thread, and over time
     Stats(Box<Stats>),
@@ -122,7 +118,7 @@ pub struct Source {
     /// and patterns; `-`, or none, is standard input
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// Exit with status 3 if damage was found
+    /// Exit with status 3 if records are missing or dropped, or bytes damaged
     #[arg(long)]
     pub strict: bool,
 }

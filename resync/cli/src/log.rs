@@ -65,7 +65,7 @@ impl Log {
         )))
     }
 
-    /// Says what was lost, in a few lines on standard error.
+    /// Reports what is missing, dropped or damaged, in a few lines on standard error.
     pub fn report(&self) {
         for account in self.recovery.accounts() {
             for line in losses::of(account) {
@@ -75,9 +75,9 @@ impl Log {
         for conflict in self.recovery.tables().conflicts() {
             note(&losses::conflict(conflict));
         }
-        let lost = self.recovery.lost();
-        if lost > 0 {
-            note(&format!("{} lost in all", losses::count(lost, "record")));
+        let found = self.recovery.losses();
+        if !found.is_clean() {
+            note(&losses::verdict(&found));
         }
     }
 

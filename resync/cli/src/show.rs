@@ -11,3 +11,4 @@ pub(crate) mod map;
 pub(crate) mod printer;
 pub(crate) mod tabular;
 pub(crate) mod text;
+pub(crate) mod words;

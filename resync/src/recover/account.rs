@@ -217,9 +217,9 @@ impl Account {
         }
     }
 
-    /// Whether all of it is there, with no damage, and no malformed or suspect frame.
-    /// Torn frames are clean: that is what a crash looks like.
-    pub fn is_clean(&self) -> bool {
+    /// Whether all of its bytes are there, with no damage, and no malformed or suspect
+    /// frame. Torn frames are no damage: that is what a crash looks like.
+    pub fn is_undamaged(&self) -> bool {
         self.broken_off.is_none()
             && self.damage.count == 0
             && self.malformed == 0
@@ -304,6 +304,7 @@ impl Account {
         match (first, last) {
             (Some(first), _) => between[first].lose(hole),
             (None, Some(last)) => between[last].lose(hole),
+            (None, None) if self.lose_torn(hole, since) => {}
             (None, None) => self.lose_block(hole, since),
         }
         if let (Some(first), Some(last)) = (first, last)
@@ -316,6 +317,22 @@ impl Account {
             }
             gaps[last].shared = true;
         }
+    }
+
+    /// A frame that was never finished is damage if its thread went on: its front was
+    /// overwritten. The first one after the thread's last record is likely its own.
+    fn lose_torn(&mut self, hole: Hole, since: usize) -> bool {
+        let is_torn = |gap: &&mut GapReport| matches!(gap.gap.kind, GapKind::Torn(_));
+        let Some(gap) = self.gaps[since..].iter_mut().take(NEAR).find(is_torn) else {
+            return false;
+        };
+        gap.gap.kind = GapKind::Damage(Damage::NoHeader);
+        gap.lose(hole);
+        let len = gap.gap.len;
+        self.torn.count -= 1;
+        self.torn.bytes -= len;
+        self.damage.add(len);
+        true
     }
 
     /// Zeros that a thread's sequence jumps across are no padding: a block of

@@ -3,6 +3,7 @@
 
 pub(crate) mod account;
 pub(crate) mod lane;
+pub(crate) mod losses;
 pub(crate) mod recovery;
 pub(crate) mod sequences;
 pub(crate) mod survey;

@@ -8,11 +8,12 @@ use crate::read::item::FrameItem;
 use crate::read::unmask;
 use crate::recover::account::{Account, Hole, Malformed, ThreadReport};
 use crate::recover::lane::{LANES, Lane, LaneThread, Lanes, ThreadKey, since_of};
+use crate::recover::losses::{Carried, Losses};
 use crate::recover::sequences::Intervals;
 use crate::recover::suspect::{Suspects, Vouching, run_of};
 use crate::recover::tables::{self, Place, Tables};
 use crate::recover::walk::{Step, Stretch, walk};
-use logdef_wire::record::Peek;
+use logdef_wire::record::{Note, NoteKind, Peek};
 use logdef_wire::{Record, Run, Tag};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -81,6 +82,8 @@ pub struct Recovery {
     /// What lanes do not tell the time of.
     asides: Asides,
     tables: Tables,
+    /// What the inputs say of files that they were made from.
+    pub(crate) carried: Option<Carried>,
 }
 
 impl Recovery {
@@ -127,9 +130,14 @@ impl Recovery {
         self.threads.iter().map(|thread| thread.lost).sum()
     }
 
-    /// Whether no input has damage, nor lacks a record. Torn frames are clean.
+    /// What was lost of all inputs together.
+    pub fn losses(&self) -> Losses {
+        Losses::of(&self.accounts, &self.threads, self.carried)
+    }
+
+    /// Whether nothing is missing, dropped or damaged: see [`Losses::is_clean`].
     pub fn is_clean(&self) -> bool {
-        self.accounts.iter().all(Account::is_clean)
+        self.losses().is_clean()
     }
 
     /// A time to begin the end of all this at: from it on there are some `bytes` of
@@ -214,6 +222,7 @@ struct Pass {
     vouching: Vouching,
     suspects: Suspects,
     tables: Tables,
+    carried: Option<Carried>,
     input: u32,
     scratch: Vec<u8>,
     /// Of the data record before: its thread and its time.
@@ -259,6 +268,7 @@ impl Pass {
             vouching: Vouching::default(),
             suspects,
             tables: Tables::new(options.memory),
+            carried: None,
             input: 0,
             scratch: Vec::new(),
             previous: None,
@@ -360,10 +370,19 @@ impl Pass {
             }
             _ => self.lanes.other(place.offset),
         }
-        if let Record::Note(_) = record {
+        if let Record::Note(note) = record {
             self.asides.add(place);
+            self.carry(note);
         }
         self.tables.add(record, place);
+    }
+
+    /// Takes in what a file says of those that it was made from.
+    fn carry(&mut self, note: &Note<'_>) {
+        let text = note.text.filter(|_| note.kind == Some(NoteKind::RECOVERY));
+        if let Some(carried) = text.and_then(Carried::parse) {
+            self.carried.get_or_insert_default().add(&carried);
+        }
     }
 
     /// Takes data records in, unless they are suspect.
@@ -494,6 +513,7 @@ impl Pass {
             repeated,
             asides: self.asides,
             tables: self.tables,
+            carried: self.carried,
         }
     }
 }

@@ -1,7 +1,8 @@
 //! What was lost, in words.
 
 use crate::show::escape;
-use logdef_resync::{Account, Conflict, GapReport};
+use crate::show::words;
+use logdef_resync::{Account, Conflict, GapReport, Losses};
 use logdef_wire::{Run, ThreadNumber};
 
 /// A gap as a line: where, what, and what it cost.
@@ -15,11 +16,11 @@ pub fn gap(name: &str, report: &GapReport) -> String {
         gap.kind
     );
     if report.lost > 0 || gap.is_damage() {
-        let lost = count(report.lost, "record");
+        let missing = count(report.lost, "record");
         line += &match (report.exact, report.lost) {
-            (true, _) => format!(", {lost} lost"),
-            (false, 0) => ", unknown how many records lost".into(),
-            (false, _) => format!(", at least {lost} lost"),
+            (true, _) => format!(", {missing} missing"),
+            (false, 0) => ", unknown how many records are missing".into(),
+            (false, _) => format!(", at least {missing} missing"),
         };
         if report.lost > 0 && !report.threads.is_empty() {
             line += &format!(" of {}", threads(&report.threads));
@@ -46,7 +47,7 @@ pub fn of(account: &Account) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(why) = &account.broken_off {
         lines.push(format!(
-            "{name}: breaks off after {} bytes ({why}): unknown how many records lost",
+            "{name}: breaks off after {} bytes ({why}): unknown how many records are missing",
             account.bytes
         ));
     }
@@ -57,7 +58,7 @@ pub fn of(account: &Account) -> Vec<String> {
             _ => format!("records {} to {last} are", hole.from),
         };
         lines.push(format!(
-            "{name}: thread {:016x}/{}: {which} missing where no byte is",
+            "{name}: thread {:016x}/{}: {which} missing, and no byte of the file is damaged there",
             hole.run, hole.number.0
         ));
     }
@@ -69,14 +70,14 @@ pub fn of(account: &Account) -> Vec<String> {
     }
     if account.suspect > 0 {
         lines.push(format!(
-            "{name}: {} suspect frames left out: found in damage, and of a run that nothing vouches for",
-            account.suspect
+            "{name}: {} left out: found inside damage, and of a run that no undamaged frame names",
+            count(account.suspect, "suspect frame")
         ));
     }
     if account.repeated > 0 {
         lines.push(format!(
-            "{name}: {} records are here more than once",
-            account.repeated
+            "{name}: {} here more than once, shown once",
+            count(account.repeated, "record")
         ));
     }
     lines
@@ -104,4 +105,35 @@ pub fn count(number: u64, what: &str) -> String {
         1 => format!("1 {what}"),
         _ => format!("{number} {what}s"),
     }
+}
+
+/// The verdict on all inputs: whether they are clean, and what is not there.
+pub fn verdict(losses: &Losses) -> String {
+    let mut parts = Vec::new();
+    if losses.missing > 0 || losses.at_least {
+        let at_least = if losses.at_least { "at least " } else { "" };
+        let missing = count(losses.missing, "record");
+        parts.push(format!("{at_least}{missing} {}", words::MISSING.word));
+    }
+    for (number, what, word) in [
+        (losses.dropped, "record", words::DROPPED.word),
+        (losses.damaged, "byte", words::DAMAGED.word),
+        (losses.rejected, "frame", words::DAMAGED.word),
+        (losses.broken_off, "file", "broken off"),
+        (losses.torn, "byte", words::TORN.word),
+        (losses.pruned, "record", words::PRUNED.word),
+    ] {
+        if number > 0 {
+            parts.push(format!("{} {word}", count(number, what)));
+        }
+    }
+    if parts.is_empty() {
+        parts.push("no record missing".into());
+    }
+    let is_clean = if losses.is_clean() {
+        "clean"
+    } else {
+        "not clean"
+    };
+    format!("{is_clean}: {}", parts.join(", "))
 }

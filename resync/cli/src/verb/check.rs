@@ -1,4 +1,4 @@
-//! `check`: what became of every byte, and what was lost.
+//! `check`: what became of every byte, and which records are not there.
 
 use crate::args::{Answer, Source};
 use crate::destination;
@@ -9,6 +9,7 @@ use crate::show::escape;
 use crate::show::json;
 use crate::show::losses;
 use crate::show::map;
+use crate::show::words;
 use logdef_resync::{Account, GapKind, Recovery, Tally};
 use std::io::Write;
 use std::path::PathBuf;
@@ -16,6 +17,7 @@ use std::process::ExitCode;
 
 /// `check`: what to account for, and how to report it.
 #[derive(Debug, clap::Args)]
+#[command(after_help = words::help())]
 pub struct Check {
     #[command(flatten)]
     pub source: Source,
@@ -69,25 +71,20 @@ fn print(recovery: &Recovery, out: &mut Vec<u8>) {
         if thread.lost + thread.dropped + thread.before_first > 0 {
             let _ = writeln!(
                 out,
-                "thread {:016x}/{}: {} records, {} lost, {} before the first one here, {} dropped by the writer",
+                "thread {:016x}/{}: {} records, {} missing, {} dropped, {} pruned",
                 thread.run,
                 thread.number.0,
                 thread.records,
                 thread.lost,
-                thread.before_first,
-                thread.dropped
+                thread.dropped,
+                thread.before_first
             );
         }
     }
     for conflict in recovery.tables().conflicts() {
         push_line(&losses::conflict(conflict), out);
     }
-    let verdict = match recovery.is_clean() {
-        true => "clean",
-        false => "damaged",
-    };
-    let lost = losses::count(recovery.lost(), "record");
-    let _ = writeln!(out, "{verdict}: {lost} lost");
+    let _ = writeln!(out, "{}", losses::verdict(&recovery.losses()));
 }
 
 fn print_account(account: &Account, out: &mut Vec<u8>) {
@@ -108,7 +105,7 @@ fn print_account(account: &Account, out: &mut Vec<u8>) {
         ("frames", &account.frames),
         ("padding", &account.padding),
         ("torn", &account.torn),
-        ("damage", &account.damage),
+        ("damaged", &account.damage),
     ] {
         let _ = writeln!(
             out,

@@ -2,7 +2,7 @@
 
 use crate::args::Source;
 use crate::failure::Failure;
-use crate::log;
+use crate::log::{self, Log};
 use crate::output::Output;
 use crate::show::escape;
 use logdef_resync::{Item, Items};
@@ -21,10 +21,8 @@ pub struct Dump {
 impl Dump {
     pub fn run(&self) -> Result<ExitCode, Failure> {
         let mut output = Output::new();
-        let mut damaged = false;
         let inputs = log::inputs(&self.source)?;
         for input in &inputs.opened {
-            damaged |= input.broken_off().is_some();
             let _ = writeln!(output.buffer, "{}:", input.name());
             let mut items = Items::new(input);
             while let Some(item) = items.next()? {
@@ -39,7 +37,6 @@ impl Dump {
                         body(frame.body, &mut output.buffer);
                     }
                     Item::Gap(gap) => {
-                        damaged |= gap.is_damage();
                         let _ = writeln!(
                             output.buffer,
                             "{:#010x} {:6} {}",
@@ -51,7 +48,11 @@ impl Dump {
             }
         }
         output.flush()?;
-        Ok(log::status(self.source.strict, !damaged, inputs.lacks_some))
+        if !self.source.strict {
+            return Ok(log::status(false, true, inputs.lacks_some));
+        }
+        // What is missing, frames alone do not say.
+        Ok(Log::of(inputs)?.status(&self.source))
     }
 }
 

@@ -9,7 +9,7 @@ use crate::output::Output;
 use crate::show::clock;
 use crate::show::draw::{Svg, sparkline};
 use crate::show::escape;
-use crate::show::json::{Object, list};
+use crate::show::json::{Object, list, push_losses};
 use crate::show::losses;
 use logdef_resync::{Place, Recovery, Resolved, Resolver};
 use logdef_wire::record::Data;
@@ -176,18 +176,7 @@ impl Counts {
                 line(out, thread.records, what.trim_end());
             }
         }
-        let dropped: u64 = recovery.threads().iter().map(|t| t.dropped).sum();
-        let gaps: u64 = recovery
-            .accounts()
-            .iter()
-            .map(|account| account.torn.count + account.damage.count)
-            .sum();
-        let _ = writeln!(
-            out,
-            "{} torn or damaged, {} lost, {dropped} dropped by the writers",
-            losses::count(gaps, "range"),
-            losses::count(recovery.lost(), "record"),
-        );
+        let _ = writeln!(out, "{}", losses::verdict(&recovery.losses()));
     }
 
     fn json(&self, recovery: &Recovery, out: &mut Vec<u8>) {
@@ -234,9 +223,7 @@ impl Counts {
             crate::show::json::push_number(*n, out);
         });
         rates.end();
-        object.number("lost", Some(recovery.lost()));
-        let dropped = recovery.threads().iter().map(|t| t.dropped).sum();
-        object.number("dropped", Some(dropped));
+        push_losses(recovery, &mut object);
         object.end();
         out.push(b'\n');
     }

@@ -13,7 +13,7 @@ fn a_clean_log_is_clean() {
     let done = on(&example(), "check {}");
     assert_eq!(done.status, 0);
     assert!(
-        done.out.ends_with("clean: 0 records lost\n"),
+        done.out.ends_with("clean: no record missing\n"),
         "{}",
         done.out
     );
@@ -39,7 +39,7 @@ fn damage_is_status_3_with_bytes_and_records() {
     let bytes = format!("bytes {:#x}..{:#x}", frame.start, frame.end);
     assert!(done.out.contains(&bytes), "{}", done.out);
     assert!(
-        done.out.ends_with("damaged: 1 record lost\n"),
+        done.out.ends_with(": 1 record missing, 79 bytes damaged\n"),
         "{}",
         done.out
     );
@@ -55,9 +55,9 @@ fn as_json_every_byte_has_a_state() {
     let (status, found) = json(&log);
     assert_eq!(status, 3);
     assert_eq!(found["clean"], false);
-    assert_eq!(found["lost"], 1);
+    assert_eq!(found["missing"], 1);
     let file = &found["files"][0];
-    let states = ["frames", "padding", "torn", "damage"];
+    let states = ["frames", "padding", "torn", "damaged"];
     let sum: u64 = states
         .iter()
         .map(|state| file[state]["bytes"].as_u64().unwrap())
@@ -67,8 +67,8 @@ fn as_json_every_byte_has_a_state() {
     let gap = &file["gaps"][0];
     assert_eq!(gap["offset"], frame.start);
     assert_eq!(gap["bytes"], frame.len());
-    assert_eq!(gap["state"], "damage");
-    assert_eq!(gap["lost"], 1);
+    assert_eq!(gap["state"], "damaged");
+    assert_eq!(gap["missing"], 1);
     assert_eq!(gap["exact"], true);
     assert_eq!(
         gap["threads"],
@@ -86,7 +86,7 @@ fn a_clean_log_is_clean_as_json() {
 }
 
 #[test]
-fn records_that_stand_nowhere_are_told() {
+fn records_that_are_in_no_file_are_missing_and_not_clean() {
     let log = example();
     let mut holey = Log::default();
     for (index, frame) in log.frames.iter().enumerate() {
@@ -95,10 +95,15 @@ fn records_that_stand_nowhere_are_told() {
         }
     }
     let done = on(&holey, "check {}");
-    // No byte is damaged: these records are elsewhere.
-    assert_eq!(done.status, 0, "{}", done.out);
+    assert_eq!(done.status, 3, "{}", done.out);
     assert!(
-        done.out.contains("record 1 is missing where no byte is"),
+        done.out
+            .contains("record 1 is missing, and no byte of the file is damaged there"),
+        "{}",
+        done.out
+    );
+    assert!(
+        done.out.ends_with("not clean: 1 record missing\n"),
         "{}",
         done.out
     );
@@ -157,4 +162,64 @@ fn a_map_can_be_a_picture() {
         logdef(&format!("check --map {} {{}}", picture.display()), &path).status,
         2
     );
+}
+
+/// The first bytes of a frame in the middle, zeroed, look like a record that a crash
+/// left unfinished; but its thread went on.
+#[test]
+fn a_torn_frame_whose_thread_went_on_is_damage() {
+    for len in [1, 2, 6] {
+        let mut log = example();
+        let start = log.frames[11].start;
+        log.bytes[start..start + len].fill(0);
+        let (status, found) = json(&log);
+        assert_eq!(status, 3, "{len}: {found}");
+        assert_eq!(found["clean"], false);
+        assert_eq!(found["missing"], 1, "{len}: {found}");
+        assert_eq!(found["torn"]["bytes"], 0, "{len}: {found}");
+        let gaps = found["files"][0]["gaps"].as_array().unwrap();
+        let missing = gaps.iter().map(|gap| gap["missing"].as_u64().unwrap());
+        assert_eq!(missing.sum::<u64>(), 1, "{len}: {found}");
+    }
+}
+
+fn data(count: u64, dropped: Option<u64>) -> logdef_wire::Record<'static> {
+    logdef_wire::Record::Data(logdef_wire::record::Data {
+        run: Some(RUN),
+        sequence: Some(logdef_wire::Sequence::new(
+            logdef_wire::ThreadNumber(0),
+            count,
+        )),
+        time: Some(EPOCH + count),
+        format_text: Some(b"here"),
+        dropped,
+        ..Default::default()
+    })
+}
+
+#[test]
+fn what_the_program_dropped_is_not_clean_and_what_was_pruned_is() {
+    let mut log = Log::of(RUN, 1, EPOCH);
+    log.record(&data(7, None));
+    let (status, found) = json(&log);
+    assert_eq!((status, &found["pruned"]), (0, &json!(7)), "{found}");
+    assert_eq!(
+        (&found["clean"], &found["missing"]),
+        (&json!(true), &json!(0))
+    );
+    assert!(
+        on(&log, "check {}")
+            .out
+            .ends_with("\nclean: 7 records pruned\n")
+    );
+
+    log.record(&data(10, Some(2)));
+    let (status, found) = json(&log);
+    assert_eq!((status, &found["dropped"]), (3, &json!(2)), "{found}");
+    assert_eq!(found["missing"], 0);
+    for verb in ["view", "stats", "dump", "export --to folded -o -"] {
+        let strict = on(&log, &format!("{verb} --strict {{}}"));
+        assert_eq!(strict.status, 3, "{verb}: {}", strict.err);
+        assert_eq!(on(&log, &format!("{verb} {{}}")).status, 0, "{verb}");
+    }
 }

@@ -147,13 +147,13 @@ fn what_a_tail_does_not_reach_is_checked_if_asked_for() {
     assert_eq!((done.status, &*done.err), (0, ""));
     let done = logdef("view --tail 3 --strict {}", &path);
     assert_eq!(done.status, 3);
-    assert_eq!(done.err.matches(" lost of ").count(), 1, "{}", done.err);
+    assert_eq!(done.err.matches(" missing of ").count(), 1, "{}", done.err);
     for words in [
         "--since 2027-01-15T08:00:00.0119Z",
         "--until 2027-01-15T08:00:00.0001Z",
     ] {
         let done = logdef(&format!("view --strict {words} {{}}"), &path);
         assert_eq!(done.status, 3, "{words}");
-        assert!(done.err.contains("1 record lost"), "{}", done.err);
+        assert!(done.err.contains("1 record missing"), "{}", done.err);
     }
 }

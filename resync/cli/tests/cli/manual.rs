@@ -33,7 +33,7 @@ fn text_without_addresses_passes_as_it_is() {
 fn help_goes_to_standard_output() {
     let done = run(command().arg("--help"), b"");
     assert_eq!((done.status, &*done.err), (0, ""));
-    assert!(done.out.contains("Exit status: 0"));
+    assert!(done.out.contains("Exit status:\n  0  "));
 }
 
 #[test]

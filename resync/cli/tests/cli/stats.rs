@@ -31,7 +31,7 @@ fn as_json_with_filters_and_losses() {
     assert_eq!(found["levels"], json!({ "INFO": 4, "ERROR": 1 }));
     assert_eq!(found["call_sites"][0]["records"], 4);
     assert_eq!(found["call_sites"][0]["place"], "src/net.c:10");
-    assert_eq!(found["lost"], 1);
+    assert_eq!(found["missing"], 1);
     let rates = found["rates"]["records"].as_array().unwrap();
     let sum: u64 = rates.iter().map(|n| n.as_u64().unwrap()).sum();
     assert_eq!(sum, 5);

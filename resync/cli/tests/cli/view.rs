@@ -249,7 +249,7 @@ fn damage_is_told_beside_the_data_and_not_in_it() {
     assert!(!done.out.contains("damage"));
     assert!(
         done.err
-            .contains("damage: checksum mismatch, 1 record lost"),
+            .contains("damage: checksum mismatch, 1 record missing"),
         "{}",
         done.err
     );

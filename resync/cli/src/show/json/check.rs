@@ -1,6 +1,7 @@
 //! What `check` found, as one object.
 
 use super::object::{Object, list};
+use crate::show::words;
 use logdef_resync::{Account, Conflict, GapKind, GapReport, Recovery, Tally, ThreadReport, Torn};
 use logdef_wire::{Run, Tag, ThreadNumber};
 
@@ -8,7 +9,7 @@ use logdef_wire::{Run, Tag, ThreadNumber};
 pub fn check(recovery: &Recovery, out: &mut Vec<u8>) {
     let mut object = Object::begin(out);
     object.bool("clean", recovery.is_clean());
-    object.number("lost", Some(recovery.lost()));
+    push_losses(recovery, &mut object);
     list(object.key("files"), recovery.accounts().iter(), file);
     list(object.key("threads"), recovery.threads().iter(), thread);
     let conflicts = recovery.tables().conflicts();
@@ -21,13 +22,13 @@ fn file(account: &Account, out: &mut Vec<u8>) {
     let mut object = Object::begin(out);
     object.string("name", account.name.as_bytes());
     object.number("bytes", Some(account.bytes));
-    object.bool("clean", account.is_clean());
-    object.number("lost", Some(account.lost()));
+    object.bool("clean", account.is_undamaged() && account.lost() == 0);
+    object.number("missing", Some(account.lost()));
     for (key, tally) in [
         ("frames", &account.frames),
         ("padding", &account.padding),
         ("torn", &account.torn),
-        ("damage", &account.damage),
+        ("damaged", &account.damage),
     ] {
         push_tally(tally, object.key(key));
     }
@@ -62,7 +63,7 @@ fn file(account: &Account, out: &mut Vec<u8>) {
         let mut object = Object::begin(out);
         push_identity(&mut object, hole.run, hole.number);
         object.number("from", Some(hole.from));
-        object.number("lost", Some(hole.lost));
+        object.number("missing", Some(hole.lost));
         object.end();
     });
     object.number("malformed", Some(account.malformed));
@@ -79,6 +80,29 @@ fn file(account: &Account, out: &mut Vec<u8>) {
     object.end();
 }
 
+/// Adds what all inputs lack, under the keys of the table of words.
+pub fn push_losses(recovery: &Recovery, object: &mut Object<'_>) {
+    let losses = recovery.losses();
+    let count = |tally: fn(&Account) -> &Tally| {
+        let tallies = recovery.accounts().iter().map(tally);
+        tallies.map(|tally| tally.count).sum::<u64>()
+    };
+    let torn = Tally {
+        count: count(|account| &account.torn),
+        bytes: losses.torn,
+    };
+    let damaged = Tally {
+        count: count(|account| &account.damage),
+        bytes: losses.damaged,
+    };
+    object.number(words::MISSING.key, Some(losses.missing));
+    object.bool("at_least", losses.at_least);
+    object.number(words::DROPPED.key, Some(losses.dropped));
+    push_tally(&damaged, object.key(words::DAMAGED.key));
+    push_tally(&torn, object.key(words::TORN.key));
+    object.number(words::PRUNED.key, Some(losses.pruned));
+}
+
 fn push_tally(tally: &Tally, out: &mut Vec<u8>) {
     let mut object = Object::begin(out);
     object.number("count", Some(tally.count));
@@ -92,7 +116,7 @@ fn push_gap(report: &GapReport, out: &mut Vec<u8>) {
         GapKind::Padding => ("padding", "zeros"),
         GapKind::Torn(Torn::Unpublished) => ("torn", "unpublished"),
         GapKind::Torn(_) => ("torn", "cut"),
-        GapKind::Damage(damage) => ("damage", damage.name()),
+        GapKind::Damage(damage) => ("damaged", damage.name()),
         _ => ("unknown", "unknown"),
     };
     let mut object = Object::begin(out);
@@ -100,7 +124,7 @@ fn push_gap(report: &GapReport, out: &mut Vec<u8>) {
     object.number("bytes", Some(gap.len));
     object.string("state", state.as_bytes());
     object.string("why", why.as_bytes());
-    object.number("lost", Some(report.lost));
+    object.number("missing", Some(report.lost));
     object.bool("exact", report.exact);
     object.number("after_time_ns", report.times.0);
     object.number("before_time_ns", report.times.1);
@@ -120,9 +144,9 @@ fn thread(report: &ThreadReport, out: &mut Vec<u8>) {
     let mut object = Object::begin(out);
     push_identity(&mut object, report.run, report.number);
     object.number("records", Some(report.records));
-    object.number("lost", Some(report.lost));
-    object.number("before_first", Some(report.before_first));
+    object.number("missing", Some(report.lost));
     object.number("dropped", Some(report.dropped));
+    object.number("pruned", Some(report.before_first));
     object.number("repeated", Some(report.repeated));
     object.number("first", Some(report.first));
     object.number("last", Some(report.last));

@@ -4,6 +4,6 @@ mod check;
 mod object;
 mod record;
 
-pub use check::check;
+pub use check::{check, push_losses};
 pub use object::{Object, list, push_number, push_string};
 pub use record::Writer;

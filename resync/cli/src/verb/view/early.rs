@@ -38,7 +38,7 @@ pub fn run(args: &View, inputs: &Inputs, images: &mut LocatedImages) -> Result<O
     }
     // Runs are counted over the whole log, and so is what the exit status stands for.
     let stops = args.head.is_some() || args.tail.is_some();
-    if !args.filters.run.is_empty() || args.source.strict && stops {
+    if !args.filters.run.is_empty() || args.source.strict {
         return Ok(Outcome::NotBegun);
     }
     let Some(mut survey) = Survey::of(input)? else {

@@ -1,0 +1,196 @@
+//! What is not in a set of inputs that was logged, in five numbers that mean the same
+//! wherever they are shown; and the same of files that were made from damaged ones,
+//! which carry it along in a note.
+
+use super::account::{Account, GapReport, ThreadReport};
+use std::fmt;
+
+/// What was lost, of all inputs together.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Losses {
+    /// Records that a thread counted and that are in none of the inputs.
+    pub missing: u64,
+    /// Whether more may be missing: damage can hide records that nothing counts.
+    pub at_least: bool,
+    /// Records that the program could not write, and counted.
+    pub dropped: u64,
+    /// Bytes that were something else once, or that could not be read.
+    pub damaged: u64,
+    /// Frames that are whole and are no record, or none that anything vouches for.
+    pub rejected: u64,
+    /// Inputs that end before their end.
+    pub broken_off: u64,
+    /// Bytes of records that were never finished, as a crash leaves them.
+    pub torn: u64,
+    /// Records before the first of their thread that is here: rotation removed them, or
+    /// their file is not among the inputs.
+    pub pruned: u64,
+}
+
+impl Losses {
+    pub(super) fn of(
+        accounts: &[Account],
+        threads: &[ThreadReport],
+        carried: Option<Carried>,
+    ) -> Losses {
+        let missing = threads.iter().map(|thread| thread.lost).sum();
+        let pruned = threads.iter().map(|thread| thread.before_first).sum();
+        let carried = carried.unwrap_or_default();
+        let sum = |of: fn(&Account) -> u64| accounts.iter().map(of).sum::<u64>();
+        let damaged = sum(|account| account.damage.bytes) + carried.damaged;
+        let rejected = sum(|account| account.malformed + account.suspect) + carried.rejected;
+        let broken_off =
+            sum(|account| u64::from(account.broken_off.is_some())) + carried.broken_off;
+        Losses {
+            // What a rewritten file lacks, its threads' counts show again.
+            missing,
+            at_least: carried.damaged + carried.rejected + carried.broken_off > 0
+                || accounts.iter().any(may_hide_records)
+                || pruned > 0 && damaged + rejected + broken_off > 0,
+            dropped: threads.iter().map(|thread| thread.dropped).sum(),
+            damaged,
+            rejected,
+            broken_off,
+            torn: sum(|account| account.torn.bytes) + carried.torn,
+            pruned,
+        }
+    }
+
+    /// Whether nothing is missing, dropped or damaged. A torn end is clean, and so is
+    /// what was pruned.
+    pub fn is_clean(&self) -> bool {
+        self.missing + self.dropped + self.damaged + self.rejected + self.broken_off == 0
+    }
+}
+
+/// Whether an input may lack records that no count shows.
+fn may_hide_records(account: &Account) -> bool {
+    let is_open = |report: &GapReport| report.gap.is_damage() && !report.exact;
+    account.broken_off.is_some()
+        || account.untracked > 0
+        || account.malformed + account.suspect > 0
+        || account.damage.count > 0 && account.without_identity + account.gaps_unlisted > 0
+        || account.gaps.iter().any(is_open)
+}
+
+/// What a file made from damaged ones says of them, in the text of a note.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Carried {
+    pub(crate) damaged: u64,
+    pub(crate) torn: u64,
+    pub(crate) missing: u64,
+    pub(crate) rejected: u64,
+    pub(crate) broken_off: u64,
+    pub(crate) rebuilt: u64,
+}
+
+/// What the numbers stand for, in the order in which they are written.
+const WORDS: [&str; 6] = [
+    " damaged bytes, ",
+    " torn bytes, ",
+    " missing records, ",
+    " rejected frames, ",
+    " files broken off, ",
+    " strings rebuilt",
+];
+const BEGIN: &str = "made from: ";
+
+impl Carried {
+    /// What a file made of these inputs has to say of them, but for what they say
+    /// themselves. Malformed frames are copied.
+    pub(crate) fn of(accounts: &[Account], rebuilt: u64) -> Carried {
+        let sum = |of: fn(&Account) -> u64| accounts.iter().map(of).sum::<u64>();
+        Carried {
+            damaged: sum(|account| account.damage.bytes),
+            torn: sum(|account| account.torn.bytes),
+            missing: sum(Account::lost),
+            rejected: sum(|account| account.suspect),
+            broken_off: sum(|account| u64::from(account.broken_off.is_some())),
+            rebuilt,
+        }
+    }
+
+    /// Whether a note must say it. What is missing, the threads' counts say.
+    pub(crate) fn is_news(&self) -> bool {
+        self.damaged + self.torn + self.rejected + self.broken_off + self.rebuilt > 0
+    }
+
+    /// Reads the text of a note.
+    pub(crate) fn parse(text: &[u8]) -> Option<Carried> {
+        let mut rest = std::str::from_utf8(text).ok()?.strip_prefix(BEGIN)?;
+        let mut numbers = [0; WORDS.len()];
+        for (number, word) in numbers.iter_mut().zip(WORDS) {
+            let (digits, behind) = rest.split_once(word)?;
+            *number = digits.parse().ok()?;
+            rest = behind;
+        }
+        let [damaged, torn, missing, rejected, broken_off, rebuilt] = numbers;
+        rest.is_empty().then_some(Carried {
+            damaged,
+            torn,
+            missing,
+            rejected,
+            broken_off,
+            rebuilt,
+        })
+    }
+
+    /// Adds what another file says. Hostile numbers stop at the largest.
+    pub(crate) fn add(&mut self, other: &Carried) {
+        let pairs = [
+            (&mut self.damaged, other.damaged),
+            (&mut self.torn, other.torn),
+            (&mut self.missing, other.missing),
+            (&mut self.rejected, other.rejected),
+            (&mut self.broken_off, other.broken_off),
+            (&mut self.rebuilt, other.rebuilt),
+        ];
+        for (sum, number) in pairs {
+            *sum = sum.saturating_add(number).min(u64::MAX >> 8);
+        }
+    }
+}
+
+impl fmt::Display for Carried {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(BEGIN)?;
+        let numbers = [
+            self.damaged,
+            self.torn,
+            self.missing,
+            self.rejected,
+            self.broken_off,
+            self.rebuilt,
+        ];
+        for (number, word) in numbers.iter().zip(WORDS) {
+            write!(f, "{number}{word}")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_is_read_as_it_was_written() {
+        let carried = Carried {
+            damaged: 57,
+            torn: 9,
+            missing: 3,
+            rejected: 2,
+            broken_off: 1,
+            rebuilt: 4,
+        };
+        let text = carried.to_string();
+        assert_eq!(
+            text,
+            "made from: 57 damaged bytes, 9 torn bytes, 3 missing records, \
+             2 rejected frames, 1 files broken off, 4 strings rebuilt"
+        );
+        assert_eq!(Carried::parse(text.as_bytes()), Some(carried));
+        assert_eq!(Carried::parse(b"made from: 57 damaged bytes"), None);
+    }
+}

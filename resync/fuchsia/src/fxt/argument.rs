@@ -83,7 +83,38 @@ impl<'a, T> Argument<'a, T> {
     }
 }
 
-impl<T> Value<'_, T> {
+impl<'a, T> Argument<'a, T> {
+    /// The same with each string, the name first, as `text` turns it.
+    pub(crate) fn map<U, E>(
+        self,
+        mut text: impl FnMut(T) -> Result<U, E>,
+    ) -> Result<Argument<'a, U>, E> {
+        Ok(Argument {
+            name: text(self.name)?,
+            value: self.value.map(text)?,
+            extra: self.extra,
+        })
+    }
+}
+
+impl<'a, T> Value<'a, T> {
+    fn map<U, E>(self, text: impl FnOnce(T) -> Result<U, E>) -> Result<Value<'a, U>, E> {
+        Ok(match self {
+            Value::Text(value) => Value::Text(text(value)?),
+            Value::Null => Value::Null,
+            Value::I32(value) => Value::I32(value),
+            Value::U32(value) => Value::U32(value),
+            Value::I64(value) => Value::I64(value),
+            Value::U64(value) => Value::U64(value),
+            Value::F64(value) => Value::F64(value),
+            Value::Pointer(value) => Value::Pointer(value),
+            Value::Koid(value) => Value::Koid(value),
+            Value::Bool(value) => Value::Bool(value),
+            Value::Blob(value) => Value::Blob(value),
+            Value::Unknown { kind, data, body } => Value::Unknown { kind, data, body },
+        })
+    }
+
     /// The number of the type, 0 to 15.
     pub fn kind(&self) -> u8 {
         match self {

@@ -17,7 +17,7 @@ use super::thread::{Koid, ProcessRef, Thread, ThreadRef};
 use super::time::{Ticks, Time};
 
 /// How a record names strings, threads and times. Sealed by its use: the codec knows
-/// the three layers of this module.
+/// the layers of this module only.
 pub trait Layer: Clone + Debug + PartialEq {
     /// A string that the format lets a record refer to by index.
     type Text: Clone + Debug + PartialEq;
@@ -33,6 +33,56 @@ pub trait Layer: Clone + Debug + PartialEq {
     type Bytes: Clone + Debug + PartialEq + Default;
     /// The arguments of a record, 15 at most.
     type Args: Clone + Debug + PartialEq + Default;
+}
+
+/// One step from a layer to another: what becomes of each thing that a record names.
+/// [`Record::map`](super::Record) calls these methods in the order in which the format
+/// lists the parts of a record.
+///
+/// `what` names the part for a warning.
+pub(crate) trait Layers<From: Layer> {
+    /// The layer that it leads to.
+    type To: Layer;
+    /// Why a record cannot be mapped.
+    type Error;
+
+    fn text(
+        &mut self,
+        text: From::Text,
+        what: &'static str,
+    ) -> Result<<Self::To as Layer>::Text, Self::Error>;
+
+    /// The name of a kernel object, which may be any bytes.
+    fn object_name(&mut self, name: From::Text) -> Result<<Self::To as Layer>::Text, Self::Error> {
+        self.text(name, "object name")
+    }
+
+    fn spelled(&mut self, text: From::Spelled, what: &'static str) -> <Self::To as Layer>::Spelled;
+
+    fn thread(&mut self, thread: From::Thread) -> Result<<Self::To as Layer>::Thread, Self::Error>;
+
+    fn process(&mut self, process: From::Process) -> <Self::To as Layer>::Process;
+
+    fn time(&mut self, time: From::Time) -> <Self::To as Layer>::Time;
+
+    fn bytes(&mut self, bytes: From::Bytes) -> <Self::To as Layer>::Bytes;
+
+    /// Called at most once for a record: each has one list of arguments.
+    fn args(&mut self, args: From::Args) -> Result<<Self::To as Layer>::Args, Self::Error>;
+}
+
+/// Nothing is kept: where a step leads that only looks at a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Nothing;
+
+impl Layer for Nothing {
+    type Text = ();
+    type Spelled = ();
+    type Thread = ();
+    type Process = ();
+    type Time = ();
+    type Bytes = ();
+    type Args = ();
 }
 
 /// As it stands in the bytes, borrowing them.

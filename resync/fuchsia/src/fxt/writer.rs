@@ -18,14 +18,13 @@ use foldhash::fast::RandomState;
 use std::collections::HashMap;
 use std::io;
 
-use super::argument::{Argument, Arguments, MAX_ARGUMENTS, RawArgument, Value};
+use super::argument::{Argument, Arguments, MAX_ARGUMENTS};
 use super::buffer::Words;
 use super::error::WriteError;
-use super::layer::{Plain, Raw};
+use super::layer::{Layers, Plain, Raw};
 use super::record::{
-    Blob, BlobKind, BlobOrigin, Event, EventKind, Initialization, KernelObject, LargeBlob, Log,
-    Metadata, ObjectKind, Profiler, ProviderId, Record, Scheduling, StringRecord, ThreadRecord,
-    Unknown, UserspaceObject,
+    Blob, BlobKind, Event, EventKind, Initialization, KernelObject, Log, Metadata, ObjectKind,
+    ProviderId, Record, StringRecord, ThreadRecord,
 };
 use super::string::{StringIndex, StringRef};
 use super::thread::{Koid, ProcessRef, Thread, ThreadIndex, ThreadRef};
@@ -205,7 +204,7 @@ impl<W: io::Write> Writer<W> {
     /// String and thread records are refused, as the session owns the tables; so is a
     /// section of a provider that was never named.
     pub fn write<'a>(&mut self, record: impl Into<Record<Plain<'a>>>) -> Result<(), Error> {
-        self.encode(&record.into())?;
+        self.encode(record.into())?;
         self.flush_if_due()
     }
 
@@ -246,202 +245,112 @@ impl<W: io::Write> Writer<W> {
         Ok(())
     }
 
-    fn encode(&mut self, record: &Record<Plain<'_>>) -> Result<(), WriteError> {
+    fn encode(&mut self, record: Record<Plain<'_>>) -> Result<(), WriteError> {
+        self.check(&record)?;
         let Writer {
             buffer,
             scratch,
             tables,
             ..
         } = self;
-        let raw: Record<Raw<'_>> = match *record {
-            Record::Metadata(metadata) => return self.metadata(metadata),
-            Record::Initialization(init) => {
-                if init.ticks_per_second == 0 {
-                    return Err(WriteError::Zero { what: "tick rate" });
-                }
-                init.into()
-            }
-            Record::String(_) | Record::Thread(_) => {
-                return Err(WriteError::Forbidden {
-                    what: "table entries are the session's own to write",
-                });
-            }
-            Record::Event(event) => Event {
-                time: event.time,
-                thread: tables.thread(buffer, event.thread)?,
-                category: tables.text(buffer, event.category)?,
-                name: tables.text(buffer, event.name)?,
-                args: tables.args(buffer, scratch, event.args)?,
-                kind: event.kind,
-            }
-            .into(),
-            Record::Blob(blob) => Blob {
-                name: tables.text(buffer, blob.name)?,
-                kind: blob.kind,
-                data: blob.data,
-            }
-            .into(),
-            Record::UserspaceObject(object) => UserspaceObject {
-                process: ProcessRef::Inline(object.process),
-                pointer: object.pointer,
-                name: tables.text(buffer, object.name)?,
-                args: tables.args(buffer, scratch, object.args)?,
-            }
-            .into(),
-            Record::KernelObject(object) => KernelObject {
-                kind: object.kind,
-                koid: object.koid,
-                name: tables.text(buffer, object.name)?,
-                args: tables.args(buffer, scratch, object.args)?,
-            }
-            .into(),
-            Record::Scheduling(scheduling) => match scheduling {
-                Scheduling::ContextSwitch {
-                    time,
-                    cpu,
-                    outgoing,
-                    outgoing_state,
-                    incoming,
-                    args,
-                } => Scheduling::ContextSwitch {
-                    time,
-                    cpu,
-                    outgoing,
-                    outgoing_state,
-                    incoming,
-                    args: tables.args(buffer, scratch, args)?,
-                },
-                Scheduling::ThreadWakeup {
-                    time,
-                    cpu,
-                    thread,
-                    args,
-                } => Scheduling::ThreadWakeup {
-                    time,
-                    cpu,
-                    thread,
-                    args: tables.args(buffer, scratch, args)?,
-                },
-                Scheduling::LegacyContextSwitch {
-                    time,
-                    cpu,
-                    outgoing,
-                    outgoing_state,
-                    outgoing_priority,
-                    incoming,
-                    incoming_priority,
-                } => Scheduling::LegacyContextSwitch {
-                    time,
-                    cpu,
-                    outgoing: tables.thread(buffer, outgoing)?,
-                    outgoing_state,
-                    outgoing_priority,
-                    incoming: tables.thread(buffer, incoming)?,
-                    incoming_priority,
-                },
-            }
-            .into(),
-            Record::Log(log) => Log {
-                time: log.time,
-                thread: tables.thread(buffer, log.thread)?,
-                message: log.message.as_bytes(),
-            }
-            .into(),
-            Record::Profiler(profiler) => match profiler {
-                Profiler::Module {
-                    time,
-                    process,
-                    thread,
-                    module,
-                    name,
-                    build_id,
-                } => Profiler::Module {
-                    time,
-                    process: ProcessRef::Inline(process),
-                    thread,
-                    module,
-                    name: name.as_bytes(),
-                    build_id,
-                },
-                Profiler::Mapping {
-                    time,
-                    process,
-                    thread,
-                    module,
-                    start,
-                    range,
-                    vaddr,
-                    flags,
-                } => Profiler::Mapping {
-                    time,
-                    process: ProcessRef::Inline(process),
-                    thread,
-                    module,
-                    start,
-                    range,
-                    vaddr,
-                    flags,
-                },
-                Profiler::Backtrace {
-                    time,
-                    thread,
-                    frames,
-                } => Profiler::Backtrace {
-                    time,
-                    thread: tables.thread(buffer, thread)?,
-                    frames,
-                },
-            }
-            .into(),
-            Record::LargeBlob(blob) => LargeBlob {
-                category: tables.text(buffer, blob.category)?,
-                name: tables.text(buffer, blob.name)?,
-                origin: match blob.origin {
-                    Some(origin) => Some(BlobOrigin {
-                        time: origin.time,
-                        thread: tables.thread(buffer, origin.thread)?,
-                        args: tables.args(buffer, scratch, origin.args)?,
-                    }),
-                    None => None,
-                },
-                data: blob.data,
-            }
-            .into(),
-            Record::Unknown(Unknown { header, body }) => Unknown { header, body }.into(),
+        let mut references = References {
+            tables,
+            buffer,
+            scratch: Some(scratch),
         };
+        let raw = record.map(&mut references)?;
         raw.encode(buffer)?;
+        if let Record::Metadata(
+            Metadata::ProviderInfo { provider, .. } | Metadata::ProviderSection { provider },
+        ) = raw
+        {
+            self.switch(provider);
+        }
         Ok(())
     }
 
-    fn metadata(&mut self, metadata: Metadata<Plain<'_>>) -> Result<(), WriteError> {
-        let (raw, provider): (Metadata<Raw<'_>>, _) = match metadata {
-            Metadata::ProviderInfo { provider, name } => {
-                let name = name.as_bytes();
-                (Metadata::ProviderInfo { provider, name }, Some(provider))
+    /// Whether the session may write `record`.
+    fn check(&self, record: &Record<Plain<'_>>) -> Result<(), WriteError> {
+        match record {
+            Record::Initialization(init) if init.ticks_per_second == 0 => {
+                Err(WriteError::Zero { what: "tick rate" })
             }
-            Metadata::ProviderSection { provider } => {
-                if provider != self.provider && !self.others.contains_key(&provider) {
-                    return Err(WriteError::Forbidden {
-                        what: "a section of a provider that was never named",
-                    });
-                }
-                (Metadata::ProviderSection { provider }, Some(provider))
+            Record::String(_) | Record::Thread(_) => Err(WriteError::Forbidden {
+                what: "table entries are the session's own to write",
+            }),
+            Record::Metadata(Metadata::ProviderSection { provider })
+                if *provider != self.provider && !self.others.contains_key(provider) =>
+            {
+                Err(WriteError::Forbidden {
+                    what: "a section of a provider that was never named",
+                })
             }
-            Metadata::ProviderEvent { provider, event } => {
-                (Metadata::ProviderEvent { provider, event }, None)
-            }
-            Metadata::Magic => (Metadata::Magic, None),
-        };
-        Record::from(raw).encode(&mut self.buffer)?;
-        if let Some(provider) = provider
-            && provider != self.provider
-        {
-            let next = self.others.remove(&provider).unwrap_or_default();
-            let last = core::mem::replace(&mut self.tables, next);
-            self.others.insert(self.provider, last);
-            self.provider = provider;
+            _ => Ok(()),
         }
-        Ok(())
+    }
+
+    /// Puts the tables of `provider` in the place of those of the last one.
+    fn switch(&mut self, provider: ProviderId) {
+        if provider == self.provider {
+            return;
+        }
+        let next = self.others.remove(&provider).unwrap_or_default();
+        let last = core::mem::replace(&mut self.tables, next);
+        self.others.insert(self.provider, last);
+        self.provider = provider;
+    }
+}
+
+/// From what is spelled out to references: registers what is worth a table entry.
+struct References<'w, 's> {
+    tables: &'w mut Tables,
+    /// Takes the records that register something.
+    buffer: &'w mut Vec<u8>,
+    /// Takes the encoded arguments. `None` after that.
+    scratch: Option<&'s mut Vec<u8>>,
+}
+
+impl<'a: 's, 's> Layers<Plain<'a>> for References<'_, 's> {
+    type To = Raw<'s>;
+    type Error = WriteError;
+
+    fn text(&mut self, text: &'a str, _: &'static str) -> Result<StringRef<'s>, WriteError> {
+        self.tables.text(self.buffer, text)
+    }
+
+    fn spelled(&mut self, text: &'a str, _: &'static str) -> &'s [u8] {
+        text.as_bytes()
+    }
+
+    fn thread(&mut self, thread: Thread) -> Result<ThreadRef, WriteError> {
+        self.tables.thread(self.buffer, thread)
+    }
+
+    fn process(&mut self, process: Koid) -> ProcessRef {
+        ProcessRef::Inline(process)
+    }
+
+    fn time(&mut self, time: Ticks) -> Ticks {
+        time
+    }
+
+    fn bytes(&mut self, bytes: &'a [u8]) -> &'s [u8] {
+        bytes
+    }
+
+    fn args(&mut self, args: &'a [Argument<'a, &'a str>]) -> Result<Arguments<'s>, WriteError> {
+        let count = WriteError::check("number of arguments", args.len(), MAX_ARGUMENTS as u64)?;
+        let Some(scratch) = self.scratch.take() else {
+            return Err(WriteError::Forbidden {
+                what: "a second list of arguments in a record",
+            });
+        };
+        scratch.clear();
+        for arg in args {
+            arg.map(|text| self.tables.text(self.buffer, text))?
+                .write(&mut Words::continuing(scratch))?;
+        }
+        Ok(Arguments::encoded(scratch, count as u8))
     }
 }
 
@@ -510,39 +419,6 @@ impl Tables {
         record.encode(buffer)?;
         self.threads.insert(thread, index);
         Ok(ThreadRef::Index(index))
-    }
-
-    /// Encodes `args` into `scratch`.
-    fn args<'s>(
-        &mut self,
-        buffer: &mut Vec<u8>,
-        scratch: &'s mut Vec<u8>,
-        args: &[Argument<'_, &str>],
-    ) -> Result<Arguments<'s>, WriteError> {
-        let count = WriteError::check("number of arguments", args.len(), MAX_ARGUMENTS as u64)?;
-        scratch.clear();
-        for arg in args {
-            let raw: RawArgument<'_> = Argument {
-                name: self.text(buffer, arg.name)?,
-                value: match arg.value {
-                    Value::Text(text) => Value::Text(self.text(buffer, text)?),
-                    Value::Null => Value::Null,
-                    Value::I32(value) => Value::I32(value),
-                    Value::U32(value) => Value::U32(value),
-                    Value::I64(value) => Value::I64(value),
-                    Value::U64(value) => Value::U64(value),
-                    Value::F64(value) => Value::F64(value),
-                    Value::Pointer(value) => Value::Pointer(value),
-                    Value::Koid(value) => Value::Koid(value),
-                    Value::Bool(value) => Value::Bool(value),
-                    Value::Blob(value) => Value::Blob(value),
-                    Value::Unknown { kind, data, body } => Value::Unknown { kind, data, body },
-                },
-                extra: arg.extra,
-            };
-            raw.write(&mut Words::continuing(scratch))?;
-        }
-        Ok(Arguments::encoded(scratch, count as u8))
     }
 }
 

@@ -10,6 +10,7 @@ mod blob;
 mod event;
 mod large_blob;
 mod log;
+mod map;
 mod metadata;
 mod object;
 mod profiler;

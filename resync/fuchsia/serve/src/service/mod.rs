@@ -16,6 +16,7 @@
 //! oldest is rolled out and counted.
 
 mod component;
+mod directory;
 mod log_storage;
 mod readers;
 mod replay;

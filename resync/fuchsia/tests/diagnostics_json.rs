@@ -41,7 +41,7 @@ fn record(severity: Severity, arguments: &[(&str, Value<'_>)]) -> Vec<u8> {
 }
 
 fn from_record(bytes: &[u8], origin: &Origin<'_>) -> LogsData {
-    let (record, _) = Record::parse(bytes, Profile::Compat).unwrap();
+    let (record, _) = Record::parse(bytes, Profile::Lenient).unwrap();
     LogsData::from_record(&record, origin)
 }
 

@@ -86,17 +86,17 @@ fn encode(record: &Record<'_>) -> Vec<u8> {
 /// What holds for any bytes at all.
 fn assert_sound(bytes: &[u8]) {
     let strict = Record::parse(bytes, Profile::Strict);
-    let compat = Record::parse(bytes, Profile::Compat);
+    let lenient = Record::parse(bytes, Profile::Lenient);
     if let Ok((record, rest)) = strict {
         assert_eq!(record.as_bytes().len() + rest.len(), bytes.len());
         assert_eq!(encode(&record), record.as_bytes(), "strict is canonical");
-        let (other, _) = compat.expect("compat accepts what strict accepts");
+        let (other, _) = lenient.expect("lenient accepts what strict accepts");
         assert_eq!(
             format!("{:?}", record.arguments().collect::<Vec<_>>()),
             format!("{:?}", other.arguments().collect::<Vec<_>>())
         );
     }
-    if let Ok((record, _)) = compat {
+    if let Ok((record, _)) = lenient {
         let words = record.as_bytes().len() / 8;
         assert!(record.arguments().count() <= words);
     }
@@ -140,7 +140,7 @@ fn every_single_bit_flip_is_refused_or_is_another_canonical_record() {
 fn every_truncation_is_refused_with_the_missing_size() {
     let bytes = of_all_types();
     for length in 0..bytes.len() {
-        for profile in [Profile::Strict, Profile::Compat] {
+        for profile in [Profile::Strict, Profile::Lenient] {
             let error = Record::parse(&bytes[..length], profile).unwrap_err();
             match length {
                 0..8 => assert_eq!(error.rule, Rule::Truncated(length)),

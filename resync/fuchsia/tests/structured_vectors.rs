@@ -36,7 +36,7 @@ fn assert_both_directions(
 ) {
     let bytes = hex(bytes);
     assert_eq!(encode(timestamp, severity, arguments), bytes);
-    for profile in [Profile::Strict, Profile::Compat] {
+    for profile in [Profile::Strict, Profile::Lenient] {
         let mut padded = bytes.clone();
         padded.extend([1, 2, 3]);
         let (record, rest) = Record::parse(&padded, profile).unwrap();
@@ -240,7 +240,7 @@ fn an_unfinished_record_is_not_of_type_nine() {
 
 /// One test per malformed case: the bytes, then what each reader says.
 macro_rules! malformed {
-    ($($name:ident: $bytes:expr, strict $strict:expr, compat $compat:expr;)*) => {
+    ($($name:ident: $bytes:expr, strict $strict:expr, lenient $lenient:expr;)*) => {
         $(#[test]
         fn $name() {
             let bytes = hex($bytes);
@@ -251,9 +251,9 @@ macro_rules! malformed {
                 })
             };
             let strict: Result<&[&str], DecodeError> = $strict;
-            let compat: Result<&[&str], DecodeError> = $compat;
+            let lenient: Result<&[&str], DecodeError> = $lenient;
             assert_eq!(verdict(Profile::Strict), strict.map(strings), "strict");
-            assert_eq!(verdict(Profile::Compat), compat.map(strings), "compat");
+            assert_eq!(verdict(Profile::Lenient), lenient.map(strings), "lenient");
         })*
     };
 }
@@ -274,188 +274,188 @@ malformed! {
     fewer_than_eight_bytes_have_no_header:
         "29 00 00 00 00 00 00",
         strict at(Field::RecordHeader, 0, Rule::Truncated(7)),
-        compat at(Field::RecordHeader, 0, Rule::Truncated(7));
+        lenient at(Field::RecordHeader, 0, Rule::Truncated(7));
 
     another_record_type_is_not_a_log_record:
         "28 00 00 00 00 00 00 30  01 00 00 00 00 00 00 00",
         strict at(Field::RecordHeader, 0, Rule::NotALogRecord(8)),
-        compat at(Field::RecordHeader, 0, Rule::NotALogRecord(8));
+        lenient at(Field::RecordHeader, 0, Rule::NotALogRecord(8));
 
     fewer_than_sixteen_bytes_have_no_timestamp:
         "29 00 00 00 00 00 00 30  01 00 00 00 00 00 00",
         strict at(Field::Timestamp, 8, Rule::Truncated(7)),
-        compat at(Field::Timestamp, 8, Rule::Truncated(7));
+        lenient at(Field::Timestamp, 8, Rule::Truncated(7));
 
     a_size_of_zero_words_is_too_small:
         "09 00 00 00 00 00 00 30  01 00 00 00 00 00 00 00",
         strict at(Field::RecordHeader, 0, Rule::SizeTooSmall(0)),
-        compat at(Field::RecordHeader, 0, Rule::SizeTooSmall(0));
+        lenient at(Field::RecordHeader, 0, Rule::SizeTooSmall(0));
 
     a_size_of_one_word_is_too_small:
         "19 00 00 00 00 00 00 30  01 00 00 00 00 00 00 00",
         strict at(Field::RecordHeader, 0, Rule::SizeTooSmall(1)),
-        compat at(Field::RecordHeader, 0, Rule::SizeTooSmall(1));
+        lenient at(Field::RecordHeader, 0, Rule::SizeTooSmall(1));
 
     a_size_beyond_the_input_is_refused:
         "39 00 00 00 00 00 00 30  01 00 00 00 00 00 00 00  00 00 00 00 00 00 00",
         strict at(Field::RecordHeader, 0, Rule::SizeBeyondInput(3)),
-        compat at(Field::RecordHeader, 0, Rule::SizeBeyondInput(3));
+        lenient at(Field::RecordHeader, 0, Rule::SizeBeyondInput(3));
 
     reserved_bits_of_the_record_are_for_strict_readers:
         "29 00 01 00 00 00 80 30  01 00 00 00 00 00 00 00",
         strict at(Field::RecordHeader, 0, Rule::ReservedBits(0x0080_0000_0001_0000)),
-        compat Ok(&[]);
+        lenient Ok(&[]);
 
     an_argument_type_above_nine_does_not_exist:
         "49 00 00 00 00 00 00 30  01 00 00 00 00 00 00 00
          2a 00 01 80 00 00 00 00  61 00 00 00 00 00 00 00",
         strict at(Field::ArgumentHeader, 16, Rule::InvalidType(10)),
-        compat at(Field::ArgumentHeader, 16, Rule::InvalidType(10));
+        lenient at(Field::ArgumentHeader, 16, Rule::InvalidType(10));
 
     a_reserved_name_reference_is_refused:
         "49 00 00 00 00 00 00 30  01 00 00 00 00 00 00 00
          29 00 01 00 00 00 00 00  61 00 00 00 00 00 00 00",
         strict at(Field::ArgumentHeader, 16, Rule::ReservedStringReference(1)),
-        compat at(Field::ArgumentHeader, 16, Rule::ReservedStringReference(1));
+        lenient at(Field::ArgumentHeader, 16, Rule::ReservedStringReference(1));
 
     a_name_beyond_the_record_is_refused:
         "49 00 00 00 00 00 00 30  01 00 00 00 00 00 00 00
          29 00 09 80 00 00 00 00  61 61 61 61 61 61 61 61  61 00 00 00 00 00 00 00",
         strict at(Field::Name, 24, Rule::TextBeyondRecord(9)),
-        compat at(Field::Name, 24, Rule::TextBeyondRecord(9));
+        lenient at(Field::Name, 24, Rule::TextBeyondRecord(9));
 
     a_name_that_is_not_utf8_is_refused:
         "49 00 00 00 00 00 00 30  01 00 00 00 00 00 00 00
          29 00 02 80 00 00 00 00  c3 28 00 00 00 00 00 00",
         strict at(Field::Name, 24, Rule::NotUtf8),
-        compat at(Field::Name, 24, Rule::NotUtf8);
+        lenient at(Field::Name, 24, Rule::NotUtf8);
 
     a_null_argument_reads_as_unsigned_one_in_compat:
         "49 00 00 00 00 00 00 30  01 00 00 00 00 00 00 00
          20 00 01 80 00 00 00 00  61 00 00 00 00 00 00 00",
         strict at(Field::ArgumentHeader, 16, Rule::UnsupportedType(0)),
-        compat Ok(&["a=UnsignedInt(1)"]);
+        lenient Ok(&["a=UnsignedInt(1)"]);
 
     a_32_bit_signed_argument_is_not_of_logs:
         "49 00 00 00 00 00 00 30  01 00 00 00 00 00 00 00
          21 00 01 80 00 00 00 00  61 00 00 00 00 00 00 00",
         strict at(Field::ArgumentHeader, 16, Rule::UnsupportedType(1)),
-        compat at(Field::ArgumentHeader, 16, Rule::UnsupportedType(1));
+        lenient at(Field::ArgumentHeader, 16, Rule::UnsupportedType(1));
 
     a_32_bit_unsigned_argument_is_not_of_logs:
         "49 00 00 00 00 00 00 30  01 00 00 00 00 00 00 00
          22 00 01 80 00 00 00 00  61 00 00 00 00 00 00 00",
         strict at(Field::ArgumentHeader, 16, Rule::UnsupportedType(2)),
-        compat at(Field::ArgumentHeader, 16, Rule::UnsupportedType(2));
+        lenient at(Field::ArgumentHeader, 16, Rule::UnsupportedType(2));
 
     a_pointer_argument_is_not_of_logs:
         "59 00 00 00 00 00 00 30  01 00 00 00 00 00 00 00
          37 00 01 80 00 00 00 00  61 00 00 00 00 00 00 00  01 00 00 00 00 00 00 00",
         strict at(Field::ArgumentHeader, 16, Rule::UnsupportedType(7)),
-        compat at(Field::ArgumentHeader, 16, Rule::UnsupportedType(7));
+        lenient at(Field::ArgumentHeader, 16, Rule::UnsupportedType(7));
 
     a_koid_argument_is_not_of_logs:
         "59 00 00 00 00 00 00 30  01 00 00 00 00 00 00 00
          38 00 01 80 00 00 00 00  61 00 00 00 00 00 00 00  01 00 00 00 00 00 00 00",
         strict at(Field::ArgumentHeader, 16, Rule::UnsupportedType(8)),
-        compat at(Field::ArgumentHeader, 16, Rule::UnsupportedType(8));
+        lenient at(Field::ArgumentHeader, 16, Rule::UnsupportedType(8));
 
     a_signed_argument_without_a_value_is_cut:
         "49 00 00 00 00 00 00 30  01 00 00 00 00 00 00 00
          33 00 01 80 00 00 00 00  61 00 00 00 00 00 00 00",
         strict at(Field::Value, 32, Rule::Truncated(0)),
-        compat at(Field::Value, 32, Rule::Truncated(0));
+        lenient at(Field::Value, 32, Rule::Truncated(0));
 
     an_unsigned_argument_without_a_value_is_cut:
         "49 00 00 00 00 00 00 30  01 00 00 00 00 00 00 00
          34 00 01 80 00 00 00 00  61 00 00 00 00 00 00 00",
         strict at(Field::Value, 32, Rule::Truncated(0)),
-        compat at(Field::Value, 32, Rule::Truncated(0));
+        lenient at(Field::Value, 32, Rule::Truncated(0));
 
     a_floating_argument_without_a_value_is_cut:
         "49 00 00 00 00 00 00 30  01 00 00 00 00 00 00 00
          35 00 01 80 00 00 00 00  61 00 00 00 00 00 00 00",
         strict at(Field::Value, 32, Rule::Truncated(0)),
-        compat at(Field::Value, 32, Rule::Truncated(0));
+        lenient at(Field::Value, 32, Rule::Truncated(0));
 
     a_reserved_value_reference_is_refused:
         "49 00 00 00 00 00 00 30  01 00 00 00 00 00 00 00
          26 00 01 80 ff 7f 00 00  61 00 00 00 00 00 00 00",
         strict at(Field::ArgumentHeader, 16, Rule::ReservedStringReference(0x7fff)),
-        compat at(Field::ArgumentHeader, 16, Rule::ReservedStringReference(0x7fff));
+        lenient at(Field::ArgumentHeader, 16, Rule::ReservedStringReference(0x7fff));
 
     a_value_beyond_the_record_is_refused:
         "49 00 00 00 00 00 00 30  01 00 00 00 00 00 00 00
          26 00 01 80 01 80 00 00  61 00 00 00 00 00 00 00",
         strict at(Field::Value, 32, Rule::TextBeyondRecord(1)),
-        compat at(Field::Value, 32, Rule::TextBeyondRecord(1));
+        lenient at(Field::Value, 32, Rule::TextBeyondRecord(1));
 
     a_value_that_is_not_utf8_is_refused:
         "59 00 00 00 00 00 00 30  01 00 00 00 00 00 00 00
          36 00 01 80 02 80 00 00  61 00 00 00 00 00 00 00  c3 28 00 00 00 00 00 00",
         strict at(Field::Value, 32, Rule::NotUtf8),
-        compat at(Field::Value, 32, Rule::NotUtf8);
+        lenient at(Field::Value, 32, Rule::NotUtf8);
 
     the_first_message_may_be_damaged_text_in_compat:
         "59 00 00 00 00 00 00 30  01 00 00 00 00 00 00 00
          36 00 07 80 02 80 00 00  6d 65 73 73 61 67 65 00  c3 28 00 00 00 00 00 00",
         strict at(Field::Value, 32, Rule::NotUtf8),
-        compat Ok(&["message=Text(\"\u{fffd}(\")"]);
+        lenient Ok(&["message=Text(\"\u{fffd}(\")"]);
 
     the_second_message_may_not_whatever_the_first_was:
         "79 00 00 00 00 00 00 30  01 00 00 00 00 00 00 00
          29 00 07 80 00 00 00 00  6d 65 73 73 61 67 65 00
          36 00 07 80 02 80 00 00  6d 65 73 73 61 67 65 00  c3 28 00 00 00 00 00 00",
         strict at(Field::Value, 48, Rule::NotUtf8),
-        compat at(Field::Value, 48, Rule::NotUtf8);
+        lenient at(Field::Value, 48, Rule::NotUtf8);
 
     an_empty_text_in_line_is_for_compat_readers:
         "49 00 00 00 00 00 00 30  01 00 00 00 00 00 00 00
          26 00 01 80 00 80 00 00  61 00 00 00 00 00 00 00",
         strict at(Field::ArgumentHeader, 16, Rule::InlineEmptyText),
-        compat Ok(&["a=Text(\"\")"]);
+        lenient Ok(&["a=Text(\"\")"]);
 
     an_empty_name_is_for_compat_readers:
         "49 00 00 00 00 00 00 30  01 00 00 00 00 00 00 00
          24 00 00 00 00 00 00 00  07 00 00 00 00 00 00 00",
         strict at(Field::Name, 24, Rule::EmptyName),
-        compat Ok(&["=UnsignedInt(7)"]);
+        lenient Ok(&["=UnsignedInt(7)"]);
 
     a_lying_argument_size_is_for_compat_readers:
         "49 00 00 00 00 00 00 30  01 00 00 00 00 00 00 00
          f9 ff 01 80 00 00 00 00  61 00 00 00 00 00 00 00",
         strict at(Field::ArgumentHeader, 16, Rule::WrongArgumentSize { stated: 4095, actual: 2 }),
-        compat Ok(&["a=Boolean(false)"]);
+        lenient Ok(&["a=Boolean(false)"]);
 
     unused_bits_of_a_number_are_for_compat_readers:
         "59 00 00 00 00 00 00 30  01 00 00 00 00 00 00 00
          34 00 01 80 00 00 00 01  61 00 00 00 00 00 00 00  02 00 00 00 00 00 00 00",
         strict at(Field::ArgumentHeader, 16, Rule::ReservedBits(0x0100_0000_0000_0000)),
-        compat Ok(&["a=UnsignedInt(2)"]);
+        lenient Ok(&["a=UnsignedInt(2)"]);
 
     unused_bits_of_a_text_are_for_compat_readers:
         "49 00 00 00 00 00 00 30  01 00 00 00 00 00 00 00
          26 00 01 80 00 00 01 00  61 00 00 00 00 00 00 00",
         strict at(Field::ArgumentHeader, 16, Rule::ReservedBits(0x0001_0000_0000_0000)),
-        compat Ok(&["a=Text(\"\")"]);
+        lenient Ok(&["a=Text(\"\")"]);
 
     unused_bits_of_a_boolean_are_for_compat_readers:
         "49 00 00 00 00 00 00 30  01 00 00 00 00 00 00 00
          29 00 01 80 02 00 00 00  61 00 00 00 00 00 00 00",
         strict at(Field::ArgumentHeader, 16, Rule::ReservedBits(0x0000_0002_0000_0000)),
-        compat Ok(&["a=Boolean(false)"]);
+        lenient Ok(&["a=Boolean(false)"]);
 
     padding_of_a_name_is_for_compat_readers:
         "49 00 00 00 00 00 00 30  01 00 00 00 00 00 00 00
          29 00 01 80 01 00 00 00  61 00 00 00 00 00 00 01",
         strict at(Field::Name, 24, Rule::Padding),
-        compat Ok(&["a=Boolean(true)"]);
+        lenient Ok(&["a=Boolean(true)"]);
 
     padding_of_a_value_is_for_compat_readers:
         "59 00 00 00 00 00 00 30  01 00 00 00 00 00 00 00
          36 00 01 80 01 80 00 00  61 00 00 00 00 00 00 00  62 01 00 00 00 00 00 00",
         strict at(Field::Value, 32, Rule::Padding),
-        compat Ok(&["a=Text(\"b\")"]);
+        lenient Ok(&["a=Text(\"b\")"]);
 }
 
 #[test]
@@ -467,7 +467,7 @@ fn a_name_of_257_bytes_is_for_compat_readers() {
     bytes.extend([0; 7]);
     let strict = Record::parse(&bytes, Profile::Strict).map(|_| ());
     assert_eq!(strict, at(Field::Name, 24, Rule::NameTooLong(257)));
-    let (record, _) = Record::parse(&bytes, Profile::Compat).unwrap();
+    let (record, _) = Record::parse(&bytes, Profile::Lenient).unwrap();
     assert_eq!(record.arguments().next().unwrap().name.len(), 257);
 }
 
@@ -482,7 +482,7 @@ fn a_sixteenth_argument_is_for_compat_readers() {
         strict,
         at(Field::ArgumentHeader, 256, Rule::TooManyArguments)
     );
-    let (record, _) = Record::parse(&bytes, Profile::Compat).unwrap();
+    let (record, _) = Record::parse(&bytes, Profile::Lenient).unwrap();
     assert_eq!(record.arguments().count(), 16);
 }
 

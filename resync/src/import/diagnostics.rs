@@ -89,7 +89,7 @@ pub fn import_records(records: &Input, out: impl Write) -> Result<Imported, Erro
         let got = read(records, &mut buffer, at)?;
         let bytes = &buffer[..got];
         let stated = Header::parse(bytes).map_or(usize::MAX, |header| header.words * 8);
-        let passed = match Record::parse(bytes, Profile::Compat) {
+        let passed = match Record::parse(bytes, Profile::Lenient) {
             Ok((record, _)) => {
                 write(
                     &mut log,

@@ -1,6 +1,7 @@
 //! `send`: a record for a log service, from a script.
 
-use crate::failure::Failure;
+use crate::failure::{DAMAGED, Failure};
+use crate::log;
 use crate::verb::stream::directory;
 use logdef_fuchsia::structured::Severity;
 use logdef_fuchsia::structured::Value;
@@ -12,9 +13,14 @@ use std::time::Duration;
 
 /// `send`: the record, and the service that gets it.
 #[derive(Debug, clap::Args)]
+#[command(
+    after_help = "A record has at most 15 arguments (process, thread, message and 12 keys) and 32760 bytes.\n\
+                  Of one that has more, texts are cut and keys left out, which the key `left_out` counts;\n\
+                  it is stored, and the exit status is 3."
+)]
 pub struct Send {
-    /// Directory of the service [default: logdef in $XDG_RUNTIME_DIR, or else
-    /// /tmp/logdef-UID]
+    /// Directory of the service [default: as for `serve`]. A service of another user is
+    /// refused
     #[arg(short, long, value_name = "DIR")]
     pub directory: Option<PathBuf>,
     /// Severity: trace, debug, info, warn, error, fatal
@@ -51,10 +57,16 @@ impl Send {
         let client = client.waiting(PATIENCE);
         client.write(self.level, &self.message, &pairs);
         let synced = client.sync().map_err(failed)?;
-        match synced.stored {
-            1 => Ok(ExitCode::SUCCESS),
-            _ => Err(failed(io::Error::other("the record was not stored"))),
+        if synced.stored != 1 {
+            return Err(failed(io::Error::other("the record was not stored")));
         }
+        if client.cut() > 0 {
+            log::say(
+                "the record was cut: it has 15 arguments and 32760 bytes at most, process and thread included",
+            );
+            return Ok(ExitCode::from(DAMAGED));
+        }
+        Ok(ExitCode::SUCCESS)
     }
 }
 

@@ -18,7 +18,8 @@ use std::str::FromStr;
 #[command(after_help = "Stops on SIGTERM and SIGINT, after storing everything that was sent.")]
 pub struct Serve {
     /// Directory for its sockets, for this user only [default: logdef in
-    /// $XDG_RUNTIME_DIR, or else /tmp/logdef-UID]
+    /// $XDG_RUNTIME_DIR, /run/user/UID, or for root /run, or else /tmp/logdef-UID]. One
+    /// that is a symbolic link, of another user, or that others can write is refused
     #[arg(value_name = "DIR")]
     pub directory: Option<PathBuf>,
     /// Log to store records in: FILE.000001, FILE.000002, … [default:
@@ -35,8 +36,10 @@ pub struct Serve {
     /// Memory for the records that queries return, in total
     #[arg(long, value_name = "BYTES", default_value = "64M")]
     pub total_bytes: Bytes,
-    /// Accept only records that conform to the format, not everything that common
-    /// readers accept
+    /// Accept only records that keep every rule of the record format: at most 15
+    /// arguments, with names of 1 to 256 bytes and types 3, 4, 5, 6 or 9, reserved bits
+    /// and padding zero, sizes that agree, UTF-8. By default the service is lenient, as
+    /// readers in the field are
     #[arg(long)]
     pub strict: bool,
     /// What to do on an invalid record

@@ -136,7 +136,7 @@ fn of_source(args: &Stream, path: &Path) -> Result<ExitCode, Failure> {
         match retriever.next(pause) {
             Ok(Next::Record(bytes)) => {
                 pause = Duration::ZERO;
-                let record = match Record::parse(bytes, Profile::Compat) {
+                let record = match Record::parse(bytes, Profile::Lenient) {
                     Ok((record, _)) => record,
                     Err(error) => {
                         log::say(&format!("{name}: {error}"));

@@ -221,3 +221,106 @@ fn a_stream_source_is_shown_and_filtered() {
     drop(source);
     assert!(all.next().is_none() && worst.next().is_none());
 }
+
+#[test]
+fn what_no_record_can_hold_is_cut_and_said() {
+    let service = Service::start(tempfile::tempdir().unwrap(), &["--strict"]);
+    let send = |script: &str| service.run(&format!("{script} 2>&1 || true"));
+    let long = "x".repeat(33_000);
+    let said = send(&format!("logdef send -d /tmp/logdef-demo INFO {long}"));
+    assert!(said.contains("the record was cut"), "{said}");
+    let keys: Vec<_> = (0..30).map(|key| format!("k{key}=1")).collect();
+    let said = send(&format!(
+        "logdef send -d /tmp/logdef-demo INFO many {}",
+        keys.join(" ")
+    ));
+    assert!(said.contains("the record was cut"), "{said}");
+    let status = command()
+        .args(["send", "INFO", &long, "-d"])
+        .arg(service.directory.path())
+        .output()
+        .unwrap()
+        .status;
+    assert_eq!(status.code(), Some(3));
+    let text = service.run("logdef stream /tmp/logdef-demo");
+    assert!(!text.contains("missing message"), "{text}");
+    assert_eq!(text.matches("x…").count(), 2);
+    assert!(text.contains("left_out=19"), "{text}");
+}
+
+/// The command as another user, in a place where it can run.
+fn as_user(user: u32, program: &Path) -> Command {
+    use std::os::unix::process::CommandExt;
+    let mut command = Command::new(program);
+    command.uid(user).gid(user).env_remove("XDG_RUNTIME_DIR");
+    command
+}
+
+#[test]
+fn a_service_of_another_user_gets_nothing() {
+    use std::fs::{Permissions, copy, create_dir, set_permissions};
+    use std::os::unix::fs::{PermissionsExt, chown};
+    const THEM: u32 = 65_533;
+    const US: u32 = 65_532;
+
+    let place = tempfile::tempdir().unwrap();
+    let open = |path: &Path, mode| set_permissions(path, Permissions::from_mode(mode)).unwrap();
+    open(place.path(), 0o755);
+    let theirs = place.path().join("theirs");
+    create_dir(&theirs).unwrap();
+    if chown(&theirs, Some(THEM), Some(THEM)).is_err() {
+        println!("skipped: only root can be another user");
+        return;
+    }
+    let program = place.path().join("logdef");
+    copy(env!("CARGO_BIN_EXE_logdef"), &program).unwrap();
+    open(&program, 0o755);
+
+    // They serve, and then open all doors to those who come.
+    let mut child = as_user(THEM, &program)
+        .arg("serve")
+        .arg(&theirs)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = String::new();
+    BufReader::new(child.stderr.take().unwrap())
+        .read_line(&mut said)
+        .unwrap();
+    assert!(said.contains("serving in"), "{said}");
+    open(&theirs, 0o755);
+    for socket in ["log", "stream"] {
+        open(&theirs.join(socket), 0o666);
+    }
+    for verb in [&["send", "INFO", "secret", "-d"][..], &["stream"]] {
+        let output = as_user(US, &program)
+            .args(verb)
+            .arg(&theirs)
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(4));
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("of user 65533"), "{said}");
+    }
+    // We do not serve in their directory, nor in one that they can replace.
+    let output = as_user(US, &program)
+        .arg("serve")
+        .arg(&theirs)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("belongs to user 65533"), "{said}");
+    let ours = place.path().join("ours");
+    create_dir(&ours).unwrap();
+    chown(&ours, Some(US), Some(US)).unwrap();
+    open(&ours, 0o777);
+    let output = as_user(US, &program)
+        .arg("serve")
+        .arg(&ours)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("can be written by other users"), "{said}");
+    child.kill().unwrap();
+    child.wait().unwrap();
+}

@@ -12,7 +12,8 @@
  *     }
  *
  * A record that cannot be sent at once is dropped and counted; the count goes with the next record that
- * is sent. Any number of threads may write to one connection. Not for signal handlers. */
+ * is sent. A record has at most 15 arguments and 32760 bytes: of what passes that, a text is cut and ends
+ * with "...", and other arguments are left out; the argument `left_out` counts them, and `cut` such records. Any number of threads may write to one connection. Not for signal handlers. */
 #ifndef LOGDEF_SERVE_H
 #define LOGDEF_SERVE_H
 
@@ -47,6 +48,7 @@ enum {
 struct logdef_serve {
     int fd;
     uint64_t dropped; /* records not sent since the last that was */
+    uint64_t cut;     /* records so far of which something was cut or left out */
 };
 
 /* A named value; made by the functions below. The numbers are the types of the format. */
@@ -90,12 +92,14 @@ static inline struct logdef_serve_arg logdef_serve_bool(const char *name, int va
     return logdef_serve_make(name, 9, value != 0, NULL);
 }
 
-/* Connects to the service in `directory`. Returns 0, or -1 with errno set. */
+/* Connects to the service in `directory`. Returns 0, or -1 with errno set: EPERM if it is of another user, who
+ * would get what is logged. */
 static inline int logdef_serve_open(struct logdef_serve *log, const char *directory) {
     struct sockaddr_un address;
     memset(&address, 0, sizeof address);
     address.sun_family = AF_UNIX;
     log->dropped = 0;
+    log->cut = 0;
     log->fd = -1;
     int length = snprintf(address.sun_path, sizeof address.sun_path, "%s/log", directory);
     if (length < 0 || (size_t)length >= sizeof address.sun_path) {
@@ -105,7 +109,15 @@ static inline int logdef_serve_open(struct logdef_serve *log, const char *direct
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -1;
-    if (connect(fd, (const struct sockaddr *)&address, sizeof address) != 0) {
+    struct ucred service;
+    socklen_t size = sizeof service;
+    int failed = connect(fd, (const struct sockaddr *)&address, sizeof address) != 0 ||
+                 getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &service, &size) != 0;
+    if (!failed && service.uid != 0 && geteuid() != 0 && service.uid != geteuid()) {
+        failed = 1;
+        errno = EPERM;
+    }
+    if (failed) {
         int error = errno;
         close(fd);
         errno = error;
@@ -167,30 +179,61 @@ static inline void logdef_serve_put_text(unsigned char *to, const char *text, si
         to[byte] = (unsigned char)(whole || (unsigned char)text[byte] < 0x80 ? text[byte] : '?');
 }
 
-/* Appends an argument; one that passes a limit is left out. */
-static inline void logdef_serve_put_arg(struct logdef_serve_record *record,
-                                        const struct logdef_serve_arg *arg) {
+/* Bytes of text that an argument of this name can have in `room` bytes. */
+static inline size_t logdef_serve_text_room(size_t room, size_t name) {
+    size_t taken = 8 + logdef_serve_padded(name);
+    size_t left = room > taken ? (room - taken) / 8 * 8 : 0;
+    return left > 0x7fff ? 0x7fff : left;
+}
+
+/* Appends an argument within `room` bytes of the record and `most` arguments. A text that is too long is cut.
+ * Returns 0, 1 if it was cut, or -1 if the argument does not fit at all. */
+static inline int logdef_serve_put_arg(struct logdef_serve_record *record,
+                                       const struct logdef_serve_arg *arg, size_t room,
+                                       unsigned most) {
     size_t name = arg->name ? strlen(arg->name) : 0;
     size_t text = arg->type == 6 ? strlen(arg->text) : 0;
-    if (name == 0 || name > LOGDEF_SERVE_MAX_NAME || text > 0x7fff ||
-        record->args == LOGDEF_SERVE_MAX_ARGS)
-        return;
-    size_t value = arg->type == 6 ? logdef_serve_padded(text) : arg->type == 9 ? 0 : 8;
+    if (name == 0 || name > LOGDEF_SERVE_MAX_NAME || record->args >= most)
+        return -1;
+    room = room > record->length ? room - record->length : 0;
+    size_t most_text = logdef_serve_text_room(room, name);
+    int cut = text > most_text;
+    if (cut) {
+        if (most_text < 8)
+            return -1;
+        /* Whole characters, and "..." behind them. */
+        text = most_text - 3;
+        while (text > 0 && ((unsigned char)arg->text[text] & 0xc0) == 0x80)
+            text--;
+    }
+    size_t shown = cut ? text + 3 : text;
+    size_t value = arg->type == 6 ? logdef_serve_padded(shown) : arg->type == 9 ? 0 : 8;
     size_t size = 8 + logdef_serve_padded(name) + value;
-    if (size > sizeof record->bytes - record->length)
-        return;
-    uint64_t varies = arg->type == 6 ? (text ? 0x8000 | text : 0) : arg->type == 9 ? arg->bits : 0;
+    if (size > room)
+        return -1;
+    uint64_t varies = arg->type == 6 ? (shown ? 0x8000 | shown : 0) : arg->type == 9 ? arg->bits : 0;
     unsigned char *to = record->bytes + record->length;
     logdef_serve_put_word(to, (uint64_t)arg->type | (uint64_t)(size / 8) << 4 |
                                   (uint64_t)(0x8000 | name) << 16 | varies << 32);
     logdef_serve_put_text(to + 8, arg->name, name);
     to += 8 + logdef_serve_padded(name);
-    if (arg->type == 6)
+    if (arg->type == 6) {
+        memset(to, 0, value);
         logdef_serve_put_text(to, arg->text, text);
-    else if (arg->type != 9)
+        if (cut)
+            memcpy(to + text, "...", 3);
+    } else if (arg->type != 9)
         logdef_serve_put_word(to, arg->bits);
     record->length += size;
     record->args++;
+    return cut;
+}
+
+/* Bytes of an argument as it is. */
+static inline size_t logdef_serve_size(const struct logdef_serve_arg *arg) {
+    size_t name = arg->name ? strlen(arg->name) : 0;
+    return 16 + logdef_serve_padded(name) +
+           (arg->type == 6 ? logdef_serve_padded(strlen(arg->text)) : 0);
 }
 
 /* Sends a record with process, thread, message and `count` arguments. Returns 0, or -1 with errno set if
@@ -209,10 +252,36 @@ static inline int logdef_serve_write(struct logdef_serve *log, unsigned char sev
     own[1] = logdef_serve_u64("tid", (uint64_t)syscall(SYS_gettid));
     own[2] = logdef_serve_u64(dropped ? "num_dropped" : NULL, dropped);
     own[3] = logdef_serve_text("message", message);
-    for (size_t arg = 0; arg < 4; arg++)
-        logdef_serve_put_arg(&record, &own[arg]);
+    /* The message leaves room for the arguments, up to half of the record. */
+    const size_t whole = sizeof record.bytes;
+    const size_t counted = 32; /* of `left_out` */
+    size_t others = 0;
     for (size_t arg = 0; arg < count; arg++)
-        logdef_serve_put_arg(&record, &args[arg]);
+        others += logdef_serve_size(&args[arg]);
+    int fits = count <= 11 && logdef_serve_size(&own[3]) + others + 200 <= whole;
+    size_t room = fits ? whole : whole - counted;
+    unsigned most = fits ? LOGDEF_SERVE_MAX_ARGS : LOGDEF_SERVE_MAX_ARGS - 1;
+    uint64_t left_out = 0;
+    int cut = 0;
+    for (size_t arg = 0; arg < 3; arg++)
+        logdef_serve_put_arg(&record, &own[arg], room, most);
+    size_t rest = others < whole / 2 ? others : whole / 2;
+    cut |= logdef_serve_put_arg(&record, &own[3], fits ? room : room - rest, most);
+    for (size_t arg = 0; arg < count; arg++) {
+        /* A text has its share of what is left, so that the texts after it have theirs. */
+        size_t end = room;
+        if (!fits && args[arg].type == 6 && room > record.length)
+            end = record.length + (room - record.length) / (count - arg);
+        int put = logdef_serve_put_arg(&record, &args[arg], end, most);
+        left_out += put < 0;
+        cut |= put > 0;
+    }
+    if (left_out > 0) {
+        struct logdef_serve_arg said = logdef_serve_u64("left_out", left_out);
+        logdef_serve_put_arg(&record, &said, whole, LOGDEF_SERVE_MAX_ARGS);
+    }
+    if (cut || left_out > 0)
+        __atomic_fetch_add(&log->cut, 1, __ATOMIC_RELAXED);
     logdef_serve_put_word(record.bytes, 9 | (uint64_t)(record.length / 8) << 4 |
                                             (uint64_t)severity << 56);
     logdef_serve_put_word(record.bytes + 8,

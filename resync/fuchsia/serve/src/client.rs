@@ -18,12 +18,13 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use logdef_fuchsia::structured::{MAX_RECORD_BYTES, RecordWriter, Severity, Value};
+use logdef_fuchsia::structured::{MAX_RECORD_BYTES, RecordWriter, Severity, Value, fit};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::retry_on_intr;
 use rustix::net::{RecvFlags, SendFlags, SocketType, recv, send};
 
 use crate::Clock;
+use crate::receive::peer;
 use crate::service::{Request, SYNC};
 use crate::socket::{connect_unix, send_packet, try_connect_unix};
 
@@ -38,6 +39,7 @@ pub struct Client {
     wait: Duration,
     clock: Clock,
     dropped: AtomicU64,
+    cut: AtomicU64,
 }
 
 /// What a service has of a connection.
@@ -55,16 +57,18 @@ impl Client {
     /// Connects to the service in `directory`.
     ///
     /// # Errors
-    /// If none is there.
+    /// If there is none, or it is of another user.
     pub fn connect(directory: impl AsRef<Path>) -> io::Result<Self> {
         let path = directory.as_ref().join("log");
         let connection = connect_unix(&path, SocketType::SEQPACKET)?;
+        refuse_strangers(&connection)?;
         Ok(Self {
             path,
             connection: Mutex::new(Some(connection)),
             wait: Duration::ZERO,
             clock: Clock::default(),
             dropped: AtomicU64::new(0),
+            cut: AtomicU64::new(0),
         })
     }
 
@@ -78,8 +82,8 @@ impl Client {
         Self { clock, ..self }
     }
 
-    /// Sends a record with process, thread, message and `arguments`. What passes a limit of records is left
-    /// out.
+    /// Sends a record with process, thread, message and `arguments`. What passes the limits of a record is cut
+    /// or left out as [`fit`] does, and counted: see [`cut`](Self::cut).
     pub fn write(&self, severity: Severity, message: &str, arguments: &[(&str, Value<'_>)]) {
         let mut small = [0; 1024];
         let mut large = Vec::new();
@@ -93,24 +97,42 @@ impl Client {
             large.resize(MAX_RECORD_BYTES, 0);
             &mut large[..]
         };
-        let Ok(mut record) = RecordWriter::new(buffer, self.clock.now(), severity) else {
+        let now = self.clock.now();
+        let dropped = self.dropped.swap(0, Ordering::Relaxed);
+        let own = [
+            ("pid", u64::from(std::process::id()).into()),
+            ("tid", tid().into()),
+            ("num_dropped", dropped.into()),
+            ("message", message.into()),
+        ];
+        // A count of none is not said.
+        let own = own
+            .iter()
+            .filter(|(name, _)| dropped > 0 || *name != "num_dropped");
+        let all = || own.clone().chain(arguments);
+        let Ok(mut writer) = RecordWriter::new(buffer, now, severity) else {
             return;
         };
-        let dropped = self.dropped.swap(0, Ordering::Relaxed);
-        let pid = u64::from(std::process::id());
-        let tid = rustix::thread::gettid().as_raw_nonzero().get() as u64;
-        let _ = record.argument("pid", pid);
-        let _ = record.argument("tid", tid);
-        if dropped > 0 {
-            let _ = record.argument("num_dropped", dropped);
-        }
-        let _ = record.argument("message", message);
-        for (name, value) in arguments {
-            let _ = record.argument(name, value.clone());
-        }
-        if self.send(record.finish()).is_err() {
+        let fits = all().all(|(name, value)| writer.argument(name, value.clone()).is_ok());
+        let record = if fits {
+            writer.finish()
+        } else {
+            large.resize(MAX_RECORD_BYTES, 0);
+            let all: Vec<_> = all().cloned().collect();
+            let Ok((record, _)) = fit(&mut large, now, severity, &all) else {
+                return;
+            };
+            self.cut.fetch_add(1, Ordering::Relaxed);
+            record
+        };
+        if self.send(record).is_err() {
             self.dropped.fetch_add(dropped + 1, Ordering::Relaxed);
         }
+    }
+
+    /// Records so far of which something was cut or left out, as it passed the limits of a record.
+    pub fn cut(&self) -> u64 {
+        self.cut.load(Ordering::Relaxed)
     }
 
     /// Records dropped since the last that was sent.
@@ -160,10 +182,27 @@ impl Client {
             *connection = None;
         }
         let again = try_connect_unix(&self.path, SocketType::SEQPACKET)?;
+        refuse_strangers(&again)?;
         let sent = send_packet(again.as_fd(), record, None);
         *connection = Some(again);
         sent
     }
+}
+
+fn tid() -> u64 {
+    rustix::thread::gettid().as_raw_nonzero().get() as u64
+}
+
+/// Refuses a service of another user: it would get what is logged, and could answer anything. Root may use
+/// the service of any user.
+fn refuse_strangers(socket: impl AsFd) -> io::Result<()> {
+    let own = rustix::process::geteuid().as_raw();
+    let theirs = peer(socket)?.uid;
+    if [0, own].contains(&theirs) || own == 0 {
+        return Ok(());
+    }
+    let message = format!("the service there is of user {theirs}");
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, message))
 }
 
 fn would_block(sent: &io::Result<()>) -> bool {
@@ -179,9 +218,10 @@ fn wait_until_writable(socket: &OwnedFd, time: Duration) -> io::Result<bool> {
 /// Asks the service in `directory`; the answer is JSON arrays, one after the other, until the end.
 ///
 /// # Errors
-/// If none is there.
+/// If there is none, or it is of another user.
 pub fn ask(directory: impl AsRef<Path>, request: &Request) -> io::Result<BufReader<UnixStream>> {
     let mut stream = UnixStream::connect(directory.as_ref().join("stream"))?;
+    refuse_strangers(&stream)?;
     let mut line = serde_json::to_vec(request)?;
     line.push(b'\n');
     stream.write_all(&line)?;

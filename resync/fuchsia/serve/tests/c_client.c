@@ -30,8 +30,14 @@ int main(int argc, char **argv) {
         logdef_serve_text("fits", large + 10000),
     };
     failed |= logdef_serve_write(&log, 0x2e, "too large", many, 3);
+    failed |= log.cut != 2;
     log.dropped = 3;
     failed |= logdef_serve_write(&log, LOGDEF_SERVE_INFO, "after a loss", NULL, 0);
+    struct logdef_serve_arg numbers[30];
+    for (int number = 0; number < 30; number++)
+        numbers[number] = logdef_serve_u64("n", (uint64_t)number);
+    failed |= logdef_serve_write(&log, LOGDEF_SERVE_INFO, large, numbers, 30);
+    failed |= log.cut != 3;
     logdef_serve_close(&log);
     failed |= logdef_serve_write(&log, LOGDEF_SERVE_INFO, "nobody", NULL, 0) != -1;
     free(large);

@@ -44,7 +44,7 @@ fn records_of_client_compiled_with(flags: &[&str]) -> Vec<LogsData> {
         let answer = ask(directory.path(), &Request::default()).unwrap();
         let arrays = serde_json::Deserializer::from_reader(answer).into_iter::<Vec<LogsData>>();
         let data: Vec<_> = arrays.flat_map(Result::unwrap).collect();
-        if data.len() == 3 {
+        if data.len() == 4 {
             break data;
         }
         assert!(start.elapsed() < Duration::from_secs(20), "{data:?}");
@@ -64,6 +64,7 @@ fn assert_as_sent(data: &[LogsData]) {
             ("empty", text("")),
             ("floating", Property::Double(2.5)),
             ("latin1", text("gr??")),
+            ("left_out", Property::SignedInt(1)),
             ("no", Property::Boolean(false)),
             ("signed", Property::SignedInt(-5)),
             ("surrogate", text("???")),
@@ -73,7 +74,22 @@ fn assert_as_sent(data: &[LogsData]) {
         ]
         .map(|(name, value)| (name.to_owned(), value))
     );
-    assert_eq!(keys(1).len(), 1);
+    // The text that fits no record is cut, and the name that is none left out and counted.
+    let names: Vec<_> = keys(1).into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, ["fits", "large", "left_out"]);
+    for index in [0, 1] {
+        let Property::Text(text) = &keys(1)[index].1 else {
+            panic!("{:?}", keys(1));
+        };
+        assert!(text.ends_with("x..."), "{index}");
+    }
+    assert_eq!(keys(1)[2].1, Property::SignedInt(1));
+    let payload = data[3].payload.as_ref().unwrap();
+    let message = payload.message.as_ref().unwrap();
+    assert!(message.len() > 31_000 && message.ends_with("x..."));
+    assert_eq!(payload.keys.len(), 12);
+    let left_out = ("left_out".to_owned(), Property::SignedInt(19));
+    assert!(payload.keys.contains(&left_out), "{:?}", payload.keys);
     assert_eq!(data[1].metadata.raw_severity, Some(0x2e));
     assert_eq!(
         data[2].metadata.errors,

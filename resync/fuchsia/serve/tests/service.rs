@@ -474,6 +474,61 @@ fn what_is_rolled_out_while_a_reader_is_behind_is_counted_in_its_next_record() {
 }
 
 #[test]
+fn a_snapshot_counts_what_was_rolled_out_before_it() {
+    let service = Running::with(|settings| settings.component_bytes = 8 << 10);
+    let client = service.client().waiting(SOON);
+    for _ in 0..200 {
+        client.write(Severity::INFO, "x", &[]);
+    }
+    assert_eq!(client.sync().unwrap().stored, 200);
+    let shown = service.snapshot();
+    let rolled_out = LogError::RolledOutLogs {
+        count: 200 - shown.len() as u64,
+    };
+    assert_eq!(shown[0].metadata.errors, [rolled_out]);
+    assert!(
+        shown[1..]
+            .iter()
+            .all(|data| data.metadata.errors.is_empty())
+    );
+    // A subscriber did not ask for what was before.
+    let request = Request {
+        mode: Mode::Subscribe,
+        ..Request::default()
+    };
+    let mut later = answers(service.path(), &request);
+    // Another answer shows that the first request was taken.
+    service.snapshot();
+    client.write(Severity::INFO, "later", &[]);
+    assert_eq!(later.next().unwrap().metadata.errors, []);
+}
+
+#[test]
+fn what_no_record_can_hold_is_cut_and_counted() {
+    let service = Running::with(|settings| settings.profile = Profile::Strict);
+    let client = service.client();
+    let long = "x".repeat(33_000);
+    client.write(Severity::INFO, &long, &[]);
+    let names: Vec<_> = (0..30).map(|number| number.to_string()).collect();
+    let keys: Vec<_> = names.iter().map(|name| (&**name, 5_u64.into())).collect();
+    client.write(Severity::INFO, "many", &keys);
+    client.write(Severity::INFO, "few", &keys[..12]);
+    assert_eq!(client.sync().unwrap().stored, 3);
+    assert_eq!(client.cut(), 2);
+    let shown = service.snapshot();
+    let text = message(&shown[0]);
+    assert!(
+        text.len() > 32_600 && text.ends_with("x…"),
+        "{}",
+        text.len()
+    );
+    let keys = &shown[1].payload.as_ref().unwrap().keys;
+    let left_out = ("left_out".to_owned(), Property::SignedInt(19));
+    assert!(keys.len() == 12 && keys.contains(&left_out), "{keys:?}");
+    assert_eq!(shown[2].payload.as_ref().unwrap().keys.len(), 12);
+}
+
+#[test]
 fn those_who_connect_and_say_nothing_take_no_place_from_those_who_write() {
     let service = Running::with(|settings| settings.writers = 16);
     let honest = service.client();

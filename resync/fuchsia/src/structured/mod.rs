@@ -16,7 +16,7 @@
 //!
 //! There are two readers in one, chosen by [`Profile`]: *strict* accepts exactly what the text of the
 //! format promises, and what it accepts is the one encoding of that record (re-encoding gives the same
-//! bytes); *compat* accepts what readers in the field accept. [`RecordWriter`] is always strict. Reading
+//! bytes); *lenient* accepts what readers in the field accept, which the text of the format does not. [`RecordWriter`] is always strict. Reading
 //! borrows from the input and writing allocates nothing.
 //!
 //! A record carries no checksum and a two-word boolean argument is bit for bit an empty record, so
@@ -41,6 +41,7 @@
 mod argument;
 mod dropped;
 mod error;
+mod fit;
 mod record;
 mod severity;
 mod words;
@@ -48,6 +49,7 @@ mod words;
 pub use argument::{Argument, Arguments, Value};
 pub use dropped::{AddDroppedError, add_dropped};
 pub use error::{DecodeError, EncodeError, Field, Rule};
+pub use fit::{Cut, fit};
 pub use record::{Header, Record, RecordWriter};
 pub use severity::Severity;
 
@@ -70,8 +72,9 @@ pub enum Profile {
     /// What the text of the format promises: reserved bits and padding zero, sizes consistent, names of
     /// 1 to 256 bytes, at most 15 arguments, text that is UTF-8. What passes is canonical.
     Strict,
-    /// What readers in the field accept: all of the above is ignored, a null argument reads as the
-    /// unsigned number 1, and the first argument named `message` may be damaged text.
+    /// Less than the text of the format demands, as readers in the field are: all of the above is ignored,
+    /// a null argument reads as the unsigned number 1, and the first argument named `message` may be
+    /// damaged text.
     #[default]
-    Compat,
+    Lenient,
 }

@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn references_without_the_flag_are_reserved() {
-        for profile in [Profile::Strict, Profile::Compat] {
+        for profile in [Profile::Strict, Profile::Lenient] {
             assert_eq!(referenced_length(0, profile), Ok(0));
             assert_eq!(referenced_length(0xffff, profile), Ok(32_767));
             for reserved in [1, 0x4000, 0x7fff] {

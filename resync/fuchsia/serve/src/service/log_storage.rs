@@ -199,7 +199,7 @@ fn files(path: &Path) -> io::Result<Vec<(PathBuf, u64)>> {
 /// Appends what people see of a record, and returns its severity.
 fn write_line(stored: &Stored<'_>, line: &mut String) -> Severity {
     let severity = match stored.format {
-        Format::Structured => match Record::parse(stored.record, Profile::Compat) {
+        Format::Structured => match Record::parse(stored.record, Profile::Lenient) {
             Ok((record, _)) => {
                 write_record(&record, line);
                 record.severity()

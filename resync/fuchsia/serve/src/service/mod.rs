@@ -26,7 +26,7 @@ mod run;
 mod statistics;
 mod storage;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 pub use log_storage::LogStorage;
 pub use replay::Recovered;
@@ -74,12 +74,12 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The defaults for sockets in `directory`: compat profile, close on invalid, 1 MiB for each component,
+    /// The defaults for sockets in `directory`: lenient profile, close on invalid, 1 MiB for each component,
     /// 64 MiB in all, the monotonic clock, 512 writers, 32 readers.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
         Self {
             directory: directory.into(),
-            profile: Profile::Compat,
+            profile: Profile::Lenient,
             on_invalid: OnInvalid::Close,
             component_bytes: 1 << 20,
             total_bytes: 64 << 20,
@@ -89,15 +89,11 @@ impl Settings {
         }
     }
 
-    /// The usual directory: `logdef` in the runtime directory of the user, or else in `/tmp` with the
-    /// number of the user.
+    /// The usual directory: `logdef` in the runtime directory of the user (`$XDG_RUNTIME_DIR`, or else
+    /// `/run/user/UID`, or `/run` for root), or else `/tmp/logdef-UID`. A directory that is a symbolic
+    /// link, of another user, or that others can write is refused by the service, and a service of another user by
+    /// its clients.
     pub fn default_directory() -> PathBuf {
-        match std::env::var_os("XDG_RUNTIME_DIR") {
-            Some(runtime) if !runtime.is_empty() => Path::new(&runtime).join("logdef"),
-            _ => PathBuf::from(format!(
-                "/tmp/logdef-{}",
-                rustix::process::getuid().as_raw()
-            )),
-        }
+        directory::usual()
     }
 }

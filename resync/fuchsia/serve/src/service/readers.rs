@@ -46,6 +46,8 @@ struct Logs {
     /// The next record to look at, and the first that is not for this answer.
     cursor: u64,
     end: Option<u64>,
+    /// What came before the request is part of the answer: what was rolled out of it is said.
+    from_start: bool,
     seen: BTreeMap<ComponentId, Seen>,
 }
 
@@ -192,6 +194,7 @@ fn start(text: &[u8], ring: &Ring) -> Result<Option<Logs>, String> {
         filter,
         cursor,
         end,
+        from_start: request.mode != Mode::Subscribe,
         seen: BTreeMap::new(),
     }))
 }
@@ -211,9 +214,8 @@ impl Logs {
             }
             looked += 1;
             self.cursor = number + 1;
-            // What was lost before the first record that this reader sees of a component is not its loss.
             let start = Seen {
-                next: entry.index,
+                next: if self.from_start { 0 } else { entry.index },
                 rolled_out: 0,
             };
             let seen = self.seen.entry(entry.component).or_insert(start);

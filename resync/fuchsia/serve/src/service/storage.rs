@@ -48,7 +48,7 @@ impl Stored<'_> {
             data
         };
         match self.format {
-            Format::Structured => match Record::parse(self.record, Profile::Compat) {
+            Format::Structured => match Record::parse(self.record, Profile::Lenient) {
                 Ok((record, _)) => LogsData::from_record(&record, &origin),
                 Err(error) => unreadable(error.to_string()),
             },

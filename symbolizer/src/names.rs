@@ -1,6 +1,7 @@
 //! From a code address to the stack frames a person reads: DWARF first, then symbol tables, names
 //! demangled, everything remembered. One `Names` serves one image.
 
+pub(crate) mod abbreviations;
 pub(crate) mod address;
 pub(crate) mod demangle;
 pub(crate) mod dwarf;

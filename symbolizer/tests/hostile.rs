@@ -309,6 +309,7 @@ fn everywhere() -> Vec<u8> {
 }
 
 const COMPILE_UNIT: u8 = 0x11;
+const PARTIAL_UNIT: u8 = 0x3c;
 const SUBPROGRAM: u8 = 0x2e;
 const INLINED_SUBROUTINE: u8 = 0x1d;
 const LOW_PC_HIGH_PC: [u8; 4] = [0x11, 0x01, 0x12, 0x07]; // DW_FORM_addr, DW_FORM_data8
@@ -394,6 +395,30 @@ fn a_line_table_that_all_units_share_is_not_decoded_for_each_without_end() {
     // Rows take 24 bytes each, and vectors grow by doubling.
     let (chain, _) = forged.ask(256 << 20);
     assert_eq!(chain, ["main ?:0"]);
+}
+
+#[test]
+fn thousands_of_partial_units_that_share_a_line_table_are_read() {
+    let _turn = turn();
+    // Not hostile, but near it: `dwz` makes a partial unit for every header file of a program.
+    let abbreviations = [
+        &[1, COMPILE_UNIT, 1][..],
+        &LOW_PC_HIGH_PC,
+        &[0x10, 0x17, 0, 0], // DW_AT_stmt_list, DW_FORM_sec_offset
+        &[2, PARTIAL_UNIT, 0, 0x10, 0x17, 0, 0],
+        &[3, SUBPROGRAM, 0, 0x03, 0x08], // DW_AT_name, DW_FORM_string
+        &LOW_PC_HIGH_PC,
+        &[0, 0, 0],
+    ]
+    .concat();
+    let span = everywhere();
+    let code = unit(&[&[1], &*span, &[0; 4], &[3], b"from_dwarf\0", &*span, &[0]].concat());
+    let partial = unit(&[2, 0, 0, 0, 0]);
+    let entries = [code, partial.repeat(10_000)].concat();
+    let lines = line_program(100, 1_000);
+    let (chain, complaints) = Forged::new(&abbreviations, &entries, &lines).ask(64 << 20);
+    assert_eq!(chain, ["from_dwarf ?:0"]);
+    assert_eq!(complaints, [""; 0]);
 }
 
 #[test]

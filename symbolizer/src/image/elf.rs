@@ -242,9 +242,7 @@ impl Elf {
         let unpacked = packed
             .decompress()
             .map_err(|error| format!("{name}: {error}"))?;
-        let whole: Arc<[u8]> = unpacked.into_owned().into();
-        let range = 0..whole.len();
-        Ok(Some(Bytes { whole, range }))
+        Ok(Some(Bytes::from(unpacked.into_owned())))
     }
 
     /// Where section `name` is once the image is loaded, and its size in bytes.
@@ -267,6 +265,14 @@ impl Elf {
                     .is_ok_and(|place| place.compressed_size != 0)
             })
         })
+    }
+}
+
+impl From<Vec<u8>> for Bytes {
+    fn from(bytes: Vec<u8>) -> Bytes {
+        let whole: Arc<[u8]> = bytes.into();
+        let range = 0..whole.len();
+        Bytes { whole, range }
     }
 }
 

@@ -2,24 +2,21 @@
 //! `gimli` know the format; here they get their sections, split units and supplementary file, all
 //! through the [meter](crate::names::meter). Which files those are is decided elsewhere.
 
-use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use addr2line::{Context, Location, LookupContinuation, LookupResult, SplitDwarfLoad};
-use gimli::{
-    DwarfPackage, DwarfPackageSections, EndianSlice, LittleEndian, RunTimeEndian, Section,
-    SectionId,
-};
+use gimli::{DwarfPackage, DwarfPackageSections, RunTimeEndian, SectionId};
 
 use crate::error::Shown;
 use crate::find::open;
 use crate::image::contain::contained;
 use crate::image::elf::{Bytes, Elf};
 use crate::limits::Limits;
-use crate::names::meter::{Account, Allowance, Reader, metered, stopped};
+use crate::names::abbreviations;
+use crate::names::meter::{Account, Allowance, Reader, explain, metered};
 
 /// The debug information of one image.
 pub(crate) struct Dwarf {
@@ -95,18 +92,18 @@ impl Dwarf {
         limits: &Limits,
     ) -> Result<Dwarf, String> {
         let mut allowance = Allowance::default();
-        let mut dwarf = sections(main, |id| Some(id.name()), &mut allowance, limits)?;
-        if let Some(supplementary) = supplementary {
-            let sections = sections(supplementary, |id| Some(id.name()), &mut allowance, limits)?;
-            dwarf.set_sup(sections);
-        }
+        let name = |id: SectionId| Some(id.name());
+        let mut dwarf = sections(main, name, &mut allowance, limits)?;
+        let mut shared = supplementary
+            .map(|elf| sections(elf, name, &mut allowance, limits))
+            .transpose()?;
         let context = contained(|| {
             metered(&mut allowance, u64::MAX, || {
-                vet_abbreviations(&dwarf)?;
-                if let Some(supplementary) = dwarf.sup() {
-                    vet_abbreviations(supplementary)?;
+                abbreviations::prepare(&mut dwarf)?;
+                if let Some(mut shared) = shared.take() {
+                    abbreviations::prepare(&mut shared)?;
+                    dwarf.set_sup(shared);
                 }
-                dwarf.populate_abbreviations_cache(gimli::AbbreviationsCacheStrategy::Duplicates);
                 Context::from_dwarf(dwarf).map_err(explain)
             })
         })
@@ -216,8 +213,8 @@ impl Dwarf {
     ) -> Option<Arc<gimli::Dwarf<Reader>>> {
         let packaged = self.package.as_ref().and_then(|package| {
             metered(allowance, self.limits.steps_per_address, || {
-                let unit = package.find_cu(load.dwo_id, &load.parent).ok()??;
-                vet_abbreviations(&unit).ok()?;
+                let mut unit = package.find_cu(load.dwo_id, &load.parent).ok()??;
+                abbreviations::prepare(&mut unit).ok()?;
                 Some(unit)
             })
         });
@@ -232,7 +229,7 @@ impl Dwarf {
             let elf = Elf::parse(open::read_regular(&path, self.limits.file_size).ok()?).ok()?;
             let mut dwarf = sections(&elf, |id| id.dwo_name(), allowance, &self.limits).ok()?;
             metered(allowance, self.limits.steps_per_address, || {
-                vet_abbreviations(&dwarf).ok()?;
+                abbreviations::prepare(&mut dwarf).ok()?;
                 let header = dwarf.units().next().ok()??;
                 let unit = dwarf.unit(header).ok()?;
                 (unit.dwo_id == Some(load.dwo_id)).then_some(())
@@ -322,70 +319,6 @@ fn reader(
         allowance.grow(account, bytes.range.len());
     }
     Reader::new(bytes, endian, account)
-}
-
-/// Checks the abbreviation tables before a decoder relies on them: they do not overlap, and no
-/// entry has attributes without end. Attributes that take no byte in an entry are what makes the
-/// second necessary: a million of them in an abbreviation would make every byte of `.debug_info`
-/// cost a million steps, and no reader would notice.
-fn vet_abbreviations(dwarf: &gimli::Dwarf<Reader>) -> Result<(), String> {
-    const ATTRIBUTES: usize = 256;
-
-    let mut offsets = BTreeSet::new();
-    let mut units = dwarf.units();
-    while let Some(unit) = units.next().map_err(explain)? {
-        offsets.insert(unit.debug_abbrev_offset().0);
-    }
-    let section = dwarf.debug_abbrev.reader().bytes();
-    let mut end_of_last = 0;
-    for offset in offsets {
-        if offset < end_of_last {
-            return Err(format!(
-                "abbreviation table at {offset:#x} begins inside another"
-            ));
-        }
-        let mut table = EndianSlice::new(section.get(offset..).unwrap_or(&[]), LittleEndian);
-        let widest = widest_abbreviation(&mut table).map_err(explain)?;
-        if widest > ATTRIBUTES {
-            return Err(format!(
-                "abbreviation table at {offset:#x} has an entry of {widest} attributes"
-            ));
-        }
-        end_of_last = section.len() - table.len();
-    }
-    Ok(())
-}
-
-/// Reads one abbreviation table (DWARF 5, section 7.5.3) and returns the most attributes that an
-/// entry of it has.
-fn widest_abbreviation(table: &mut EndianSlice<'_, LittleEndian>) -> gimli::Result<usize> {
-    use gimli::Reader as _;
-
-    let mut widest = 0;
-    // A table that ends with its section needs no terminator.
-    while !table.is_empty() && table.read_uleb128()? != 0 {
-        let _tag = table.read_uleb128()?;
-        let _children = table.read_u8()?;
-        let mut attributes = 0;
-        loop {
-            let name = table.read_uleb128()?;
-            let form = table.read_uleb128()?;
-            if form == u64::from(gimli::DW_FORM_implicit_const.0) {
-                table.read_sleb128()?;
-            }
-            if (name, form) == (0, 0) {
-                break;
-            }
-            attributes += 1;
-        }
-        widest = widest.max(attributes);
-    }
-    Ok(widest)
-}
-
-/// What a decoder's error comes from: the data, or the meter.
-fn explain(error: gimli::Error) -> String {
-    stopped().map_or_else(|| error.to_string(), str::to_owned)
 }
 
 fn panicked<T>() -> Result<T, String> {

@@ -88,6 +88,11 @@ pub(crate) fn stopped() -> Option<&'static str> {
     STOPPED.get()
 }
 
+/// What a decoder's error comes from: the data, or the meter.
+pub(crate) fn explain(error: gimli::Error) -> String {
+    stopped().map_or_else(|| error.to_string(), str::to_owned)
+}
+
 /// Runs `decode`, which may read `steps` times and no more than `allowance`, from which what it
 /// used is taken.
 pub(crate) fn metered<T>(allowance: &mut Allowance, steps: u64, decode: impl FnOnce() -> T) -> T {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::find::fingerprint::{Digest, Hex};
+use crate::fingerprint::{Digest, Hex};
 use crate::text::printable::Printable;
 
 /// No file could be used for the image that was asked for.
@@ -29,6 +29,17 @@ pub enum Refusal {
     NotRegular,
     /// Larger than [`Limits::file_size`](crate::Limits::file_size).
     TooLarge {
+        /// Size of the file in bytes.
+        size: u64,
+    },
+    /// A large file of which little was ever written.
+    Holes {
+        /// Size of the file in bytes.
+        size: u64,
+    },
+    /// Files that the log names have been read up to
+    /// [`Limits::total_size`](crate::Limits::total_size).
+    TooMany {
         /// Size of the file in bytes.
         size: u64,
     },
@@ -95,6 +106,10 @@ impl fmt::Display for Refusal {
             Refusal::NotFound => f.write_str("does not exist"),
             Refusal::NotRegular => f.write_str("is not a regular file"),
             Refusal::TooLarge { size } => write!(f, "is too large to read, {size} bytes"),
+            Refusal::Holes { size } => write!(f, "has {size} bytes, nearly all of them a hole"),
+            Refusal::TooMany { size } => {
+                write!(f, "is not read, {size} bytes: too much was read already")
+            }
             Refusal::Outside => f.write_str("leads out of the directory searched"),
             Refusal::Io(error) => write!(f, "cannot be read, {error}"),
             Refusal::Size { found, wanted } => {

@@ -2,10 +2,10 @@
 //! at a path is looked at before it is believed; nothing in here knows what is done
 //! with a file once it was taken.
 
+pub(crate) mod build_ids;
 pub(crate) mod debug_files;
 #[cfg(feature = "debuginfod")]
 pub(crate) mod debuginfod;
+pub(crate) mod digests;
 pub(crate) mod fetch;
-pub(crate) mod fingerprint;
 pub(crate) mod locator;
-pub(crate) mod open;

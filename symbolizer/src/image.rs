@@ -2,6 +2,7 @@
 
 pub(crate) mod call_site;
 pub(crate) mod contain;
+pub(crate) mod debug_files;
 pub(crate) mod elf;
 pub(crate) mod mini_debug_info;
 pub(crate) mod placement;
@@ -14,10 +15,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use logdef_wire::{Avma, Svma};
 
 use crate::error::Shown;
-use crate::find::debug_files;
-use crate::find::fingerprint::Fingerprint;
-use crate::find::locator::Locator;
+use crate::fingerprint::Fingerprint;
 use crate::image::call_site::{CallSite, CallSites};
+use crate::image::debug_files::DebugFiles;
 use crate::image::elf::{Elf, Segment};
 use crate::image::pointers::Pointers;
 use crate::names::address::AddressKind;
@@ -35,7 +35,7 @@ pub struct Image {
     elf: Arc<Elf>,
     path: PathBuf,
     proof: Proof,
-    locator: Locator,
+    debug_files: Arc<dyn DebugFiles>,
     names: Mutex<Option<Names>>,
     pointers: OnceLock<Pointers>,
     call_sites: OnceLock<CallSites>,
@@ -54,12 +54,17 @@ pub enum Proof {
 }
 
 impl Image {
-    pub(crate) fn new(elf: Elf, path: PathBuf, proof: Proof, locator: Locator) -> Image {
+    pub(crate) fn new(
+        elf: Elf,
+        path: PathBuf,
+        proof: Proof,
+        debug_files: Arc<dyn DebugFiles>,
+    ) -> Image {
         Image {
             elf: Arc::new(elf),
             path,
             proof,
-            locator,
+            debug_files,
             names: Mutex::new(None),
             pointers: OnceLock::new(),
             call_sites: OnceLock::new(),
@@ -145,7 +150,7 @@ impl Image {
         self.with_names(|names| {
             names.at(kind.probe(address), &|wanted: Wanted<'_>| {
                 let (comp_dir, path) = (wanted.comp_dir, wanted.path);
-                self.locator.split_units(&self.path, comp_dir, path)
+                self.debug_files.split_units(&self.path, comp_dir, path)
             })
         })
     }
@@ -213,11 +218,14 @@ impl Image {
     }
 
     fn load_names(&self) -> Names {
-        let limits = &self.locator.options().limits;
-        let files = debug_files::find(&self.elf, &self.path, &self.locator);
+        let limits = self.debug_files.limits();
+        let files = self.debug_files.find(&self.elf, &self.path);
         let mut complaints = Complaints::default();
         for (path, refusal) in &files.refused {
             complaints.add(format!("{} {refusal}", Shown(path)));
+        }
+        for path in &files.missing {
+            complaints.add(format!("its debug file {} was not found", Shown(path)));
         }
         let mut dwarf = None;
         if files.main.has_section(".debug_info") {
@@ -253,7 +261,7 @@ mod tests {
     fn images_and_locators_can_be_shared_by_threads() {
         fn assert_shareable<T: Send + Sync>() {}
         assert_shareable::<Image>();
-        assert_shareable::<Locator>();
+        assert_shareable::<crate::Locator>();
         assert_shareable::<Symbolized>();
     }
 }

@@ -39,17 +39,19 @@
 
 mod error;
 mod find;
+mod fingerprint;
 mod image;
 mod limits;
 mod names;
+mod open;
 mod text;
 
 pub use error::{Error, Refusal};
 #[cfg(feature = "debuginfod")]
 pub use find::debuginfod::Debuginfod;
 pub use find::fetch::{Artifact, Fetch};
-pub use find::fingerprint::{Digest, Fingerprint};
 pub use find::locator::{Locator, Options};
+pub use fingerprint::{Digest, Fingerprint};
 pub use image::call_site::{CallSite, CallSites, Literal};
 pub use image::elf::Segment;
 pub use image::placement::LogCall;

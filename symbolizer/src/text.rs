@@ -10,7 +10,7 @@ pub(crate) mod maps;
 pub(crate) mod markup;
 pub(crate) mod printable;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
@@ -88,6 +88,13 @@ impl<'a> TextFilter<'a> {
         named
     }
 
+    /// What went wrong with the debug files of the images that were asked, a line each.
+    pub fn complaints(&self) -> Vec<String> {
+        let given = self.images.iter().map(|loaded| &loaded.image);
+        let found = self.found.values().flatten();
+        complaints(given.chain(found))
+    }
+
     /// What is at an address of the process.
     fn names_of(&self, address: u64) -> Option<String> {
         self.images.iter().find_map(|loaded| {
@@ -119,6 +126,12 @@ impl<'a> TextFilter<'a> {
         self.found.insert(path.to_owned(), found.clone());
         found
     }
+}
+
+/// What went wrong with images, each line once.
+fn complaints<'i>(images: impl Iterator<Item = &'i Arc<Image>>) -> Vec<String> {
+    let lines: BTreeSet<String> = images.flat_map(|image| image.complaints()).collect();
+    lines.into_iter().collect()
 }
 
 impl fmt::Debug for TextFilter<'_> {

@@ -6,7 +6,7 @@ mod support;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use logdef_symbolizer::{Image, Locator, Options, Svma};
+use logdef_symbolizer::{AddressKind, Image, Loaded, Locator, Options, Svma, TextFilter};
 use support::{chain, compile, have, run, symbol};
 
 /// A program with full debug information, and what every arrangement of it must answer.
@@ -157,6 +157,37 @@ fn a_debug_file_that_does_not_belong_is_refused_with_the_reason() {
     assert_eq!(complaints.len(), 2, "{complaints:?}");
     assert!(complaints[0].contains("has build ID"), "{complaints:?}");
     assert!(complaints[1].contains("has CRC"), "{complaints:?}");
+}
+
+#[test]
+fn a_debug_file_that_is_named_and_nowhere_is_said_to_be() {
+    let case = Case::new("-O1 -g");
+    case.split_off("program.debug");
+    case.run("objcopy", &["--add-gnu-debuglink=program.debug", "program"]);
+    fs::remove_file(case.path("program.debug")).unwrap();
+    let program = case.path("program");
+    let missing = format!(
+        "{}: its debug file program.debug was not found",
+        program.display()
+    );
+    let image = case.locator("lib/debug").open(&program).unwrap();
+    assert_eq!(image.complaints(), [""; 0]);
+    chain(&image, case.answers[0].0);
+    assert_eq!(image.complaints(), [missing.as_str()]);
+    // Whoever names addresses in text can ask too.
+    let image = case.locator("lib/debug").open(&program).unwrap();
+    let loaded = Loaded {
+        image: image.into(),
+        load_bias: 0,
+    };
+    let mut filter = TextFilter::new(vec![loaded], AddressKind::Exact);
+    filter.line(&format!("0x{:x}", case.answers[0].0.0));
+    assert_eq!(filter.complaints(), [missing.as_str()]);
+    // A program that was never promised one has nothing missing.
+    case.run("objcopy", &["--remove-section=.gnu_debuglink", "program"]);
+    let image = case.locator("lib/debug").open(&program).unwrap();
+    chain(&image, case.answers[0].0);
+    assert_eq!(image.complaints(), [""; 0]);
 }
 
 #[test]

@@ -92,6 +92,25 @@ fn an_image_is_found_under_its_path_its_name_its_build_id_or_any_name() {
 }
 
 #[test]
+fn a_library_that_was_logged_by_the_name_of_a_link_is_found_at_any_depth() {
+    let case = Case::new("-g");
+    // A module record has no digest, so neither name nor size say which file it is.
+    let path = case.place("usr/lib/x86_64-linux-gnu/libprogram-2.31.so");
+    for search in ["", "usr", "usr/lib"] {
+        let locator = Locator::new(Options {
+            image_dirs: vec![case.search.join(search)],
+            ..Options::default()
+        });
+        let logged = b"/lib/x86_64-linux-gnu/libprogram.so.6";
+        assert_found(
+            locator.for_symbols(logged, &case.only_build_id()),
+            &path,
+            Proof::BuildId,
+        );
+    }
+}
+
+#[test]
 fn the_first_that_matches_wins_over_others_of_the_same_name() {
     let case = Case::new("-g");
     let other = case.place("v1/program");

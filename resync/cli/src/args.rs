@@ -158,14 +158,15 @@ enum AnswerForm {
 /// Where to look for programs and libraries.
 #[derive(Debug, ClapArgs)]
 pub struct Images {
-    /// Look for programs and libraries in this directory too
+    /// Look for programs and libraries in this directory and below it too
     #[arg(long, value_name = "DIR")]
     pub image_dir: Vec<PathBuf>,
     /// Do not open files at the paths that the log names. By default they are tried first,
     /// and used if size and SHA-1, or the build ID, match the log
     #[arg(long)]
     pub no_logged_paths: bool,
-    /// Look for debug files in this directory too
+    /// Look for debug files in this directory too. By default in /usr/lib/debug, and in
+    /// usr/lib/debug below each --image-dir
     #[arg(long, value_name = "DIR")]
     pub debug_dir: Vec<PathBuf>,
     /// Ask the servers in DEBUGINFOD_URLS for files that were not found elsewhere. This

@@ -9,6 +9,7 @@ use crate::show::losses;
 use logdef_resync::{Input, LocatedImages, Recovery};
 use logdef_symbolizer::Locator;
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// The logs that a verb works on.
@@ -159,12 +160,24 @@ pub fn images(images: &Images) -> LocatedImages {
     LocatedImages::new(locator(images))
 }
 
+/// Where packages of debug files are installed, below the root of a system.
+const DEBUG_DIR: &str = "usr/lib/debug";
+
+/// The directories with debug files that the user gives, that of this system, and those of other
+/// systems whose roots are directories of images.
+fn debug_dirs(images: &Images) -> Vec<PathBuf> {
+    let mut dirs = images.debug_dir.clone();
+    dirs.push(Path::new("/").join(DEBUG_DIR));
+    dirs.extend(images.image_dir.iter().map(|dir| dir.join(DEBUG_DIR)));
+    dirs
+}
+
 /// Looks where the user says.
 pub fn locator(images: &Images) -> Locator {
     let options = logdef_symbolizer::Options {
         use_logged_paths: !images.no_logged_paths,
         image_dirs: images.image_dir.clone(),
-        debug_dirs: images.debug_dir.clone(),
+        debug_dirs: debug_dirs(images),
         ..logdef_symbolizer::Options::default()
     };
     #[cfg(feature = "debuginfod")]

@@ -5,7 +5,7 @@
 use crate::recover::tables::Image;
 use logdef_symbolizer::{AddressKind, Digest, Fingerprint, Locator, LogCall};
 use logdef_wire::{Magic, Svma};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
@@ -100,6 +100,7 @@ pub struct LocatedImages {
     symbols: HashMap<Image, Option<logdef_symbolizer::Image>>,
     functions: HashMap<(Image, Svma, bool), Arc<[Function]>>,
     complaints: Vec<String>,
+    said: HashSet<String>,
 }
 
 impl fmt::Debug for LocatedImages {
@@ -119,6 +120,7 @@ impl LocatedImages {
             symbols: HashMap::new(),
             functions: HashMap::new(),
             complaints: Vec::new(),
+            said: HashSet::new(),
         }
     }
 
@@ -207,10 +209,12 @@ impl Images for LocatedImages {
     }
 
     fn complaints(&mut self) -> Vec<String> {
-        let mut complaints = std::mem::take(&mut self.complaints);
-        complaints.sort();
-        complaints.dedup();
-        complaints
+        let of_images = self.symbols.values().flatten();
+        let lines = of_images.flat_map(logdef_symbolizer::Image::complaints);
+        let lines: BTreeSet<String> = lines.chain(self.complaints.drain(..)).collect();
+        // Images repeat what they said before.
+        let new = lines.into_iter().filter(|it| self.said.insert(it.clone()));
+        new.collect()
     }
 }
 

@@ -13,26 +13,43 @@ use object::Object;
 use crate::error::Refusal;
 use crate::find::fetch::Artifact;
 use crate::find::locator::{Locator, below, by_build_id, is_inside};
-use crate::find::open;
+use crate::image::debug_files::{DebugFiles, Found};
 use crate::image::elf::Elf;
+use crate::limits::Limits;
+use crate::open;
 
-/// The files that together name the code of one image.
-pub(crate) struct DebugFiles {
-    /// Holds `.debug_info` or at least a symbol table: the image itself or its debug file.
-    pub main: Arc<Elf>,
-    /// What `.gnu_debugaltlink` or `.debug_sup` of `main` refers to.
-    pub supplementary: Option<Elf>,
-    /// A `.dwp` file beside the image.
-    pub package: Option<Elf>,
-    /// Files that are there under the right names but do not match.
-    pub refused: Vec<(PathBuf, Refusal)>,
+impl DebugFiles for Locator {
+    fn find(&self, image: &Arc<Elf>, path: &Path) -> Found {
+        find(image, path, self)
+    }
+
+    fn split_units(&self, image: &Path, comp_dir: &[u8], path: &[u8]) -> Vec<PathBuf> {
+        let options = self.options();
+        let path = Path::new(OsStr::from_bytes(path));
+        let recorded = Path::new(OsStr::from_bytes(comp_dir)).join(path);
+        let mut paths = Vec::new();
+        if options.use_logged_paths {
+            paths.push(recorded.clone());
+        }
+        let beside = image.parent().map(Path::to_owned);
+        let given = options.debug_dirs.iter().chain(&options.image_dirs);
+        for dir in beside.iter().chain(given) {
+            paths.extend(below(dir, path));
+            paths.extend(below(dir, &recorded));
+        }
+        paths
+    }
+
+    fn limits(&self) -> &Limits {
+        &self.options().limits
+    }
 }
 
-/// Finds the debug files of `image`, which was read from `path`.
-pub(crate) fn find(image: &Arc<Elf>, path: &Path, locator: &Locator) -> DebugFiles {
+fn find(image: &Arc<Elf>, path: &Path, locator: &Locator) -> Found {
     let mut search = Search {
         locator,
         refused: Vec::new(),
+        missing: Vec::new(),
     };
     let separate = if image.has_section(".debug_info") {
         None
@@ -45,17 +62,19 @@ pub(crate) fn find(image: &Arc<Elf>, path: &Path, locator: &Locator) -> DebugFil
     };
     let supplementary = search.supplementary(&main, &main_path);
     let package = search.package(path, &main_path);
-    DebugFiles {
+    Found {
         main,
         supplementary,
         package,
         refused: search.refused,
+        missing: search.missing,
     }
 }
 
 struct Search<'a> {
     locator: &'a Locator,
     refused: Vec<(PathBuf, Refusal)>,
+    missing: Vec<PathBuf>,
 }
 
 impl Search<'_> {
@@ -68,12 +87,23 @@ impl Search<'_> {
                 return found;
             }
         }
-        if let Some((name, crc)) = debug_link(image) {
-            let found = self.first_linked(link_places(self.locator, path, &name), image, crc);
+        let link = debug_link(image);
+        let refused = self.refused.len();
+        if let Some((name, crc)) = &link {
+            let found = self.first_linked(link_places(self.locator, path, name), image, *crc);
             if found.is_some() {
                 return found;
             }
         }
+        let found = self.fetched(image);
+        // A file that was refused has its line already.
+        if let (None, Some((name, _)), true) = (&found, link, self.refused.len() == refused) {
+            self.missing.push(name.into());
+        }
+        found
+    }
+
+    fn fetched(&mut self, image: &Elf) -> Option<(Elf, PathBuf)> {
         let id = image.build_id.as_deref()?;
         let (bytes, source) = self.locator.fetch(id, Artifact::DebugInfo)?;
         match Elf::parse(bytes).and_then(|elf| elf.check_build_id(id).map(|()| elf)) {
@@ -103,6 +133,7 @@ impl Search<'_> {
             places.extend(below(&dir.join(".dwz"), name));
             places.extend(below(dir, name));
         }
+        let refused = self.refused.len();
         let checked = self.first(places, |elf| {
             let found = supplementary_id(elf).or_else(|| elf.build_id.clone());
             match found.as_deref() == Some(&*id) {
@@ -113,6 +144,9 @@ impl Search<'_> {
                 }),
             }
         });
+        if checked.is_none() && self.refused.len() == refused {
+            self.missing.push(name.to_owned());
+        }
         checked.map(|(elf, _)| elf)
     }
 

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use crate::error::Refusal;
 use crate::find::fetch::{Artifact, Fetch};
-use crate::find::fingerprint::Hex;
-use crate::find::open::read_regular;
+use crate::fingerprint::Hex;
+use crate::open::read_regular;
 
 /// Asks debuginfod servers, one after the other.
 #[derive(Clone, Debug)]

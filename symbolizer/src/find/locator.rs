@@ -12,12 +12,14 @@ use std::sync::{Arc, OnceLock};
 use logdef_wire::Magic;
 
 use crate::error::{Error, Refusal};
+use crate::find::build_ids;
+use crate::find::digests::Digests;
 use crate::find::fetch::{Artifact, Fetch};
-use crate::find::fingerprint::{Digest, Fingerprint, Hex};
-use crate::find::open;
+use crate::fingerprint::{Digest, Fingerprint, Hex};
 use crate::image::elf::Elf;
 use crate::image::{Image, Proof};
 use crate::limits::Limits;
+use crate::open::{self, Regular};
 
 /// Where to look for files.
 #[derive(Clone, Debug, Default)]
@@ -47,6 +49,10 @@ struct Shared {
     fetch: Option<Box<dyn Fetch>>,
     /// Every file below the image directories, with its size.
     files: OnceLock<Vec<(PathBuf, u64)>>,
+    /// Those with a build ID.
+    build_ids: OnceLock<HashMap<Vec<u8>, Vec<PathBuf>>>,
+    /// What was found out about files that were read.
+    digests: Digests,
     /// Every executable among them, by the magic of its content.
     magics: OnceLock<HashMap<Magic, PathBuf>>,
 }
@@ -84,6 +90,8 @@ impl Locator {
                 options,
                 fetch,
                 files: OnceLock::new(),
+                build_ids: OnceLock::new(),
+                digests: Digests::default(),
                 magics: OnceLock::new(),
             }),
         }
@@ -119,7 +127,7 @@ impl Locator {
             false if magic_of_build_id(&elf) == Some(magic) => Proof::BuildId,
             false => return None,
         };
-        Some(Image::new(elf, path.clone(), proof, self.clone()))
+        Some(self.made(elf, path.clone(), proof))
     }
 
     fn magics(&self) -> &HashMap<Magic, PathBuf> {
@@ -146,7 +154,7 @@ impl Locator {
     /// The image at `path`, which the user named; nothing is compared.
     pub fn open(&self, path: &Path) -> Result<Image, Error> {
         self.read(path)
-            .map(|elf| Image::new(elf, path.to_owned(), Proof::Named, self.clone()))
+            .map(|elf| self.made(elf, path.to_owned(), Proof::Named))
             .map_err(|refusal| Error {
                 wanted: path.to_owned(),
                 refused: vec![(path.to_owned(), refusal)],
@@ -157,7 +165,7 @@ impl Locator {
     /// compared.
     pub fn parse(&self, path: &Path, bytes: Vec<u8>) -> Result<Image, Error> {
         Elf::parse(bytes.into())
-            .map(|elf| Image::new(elf, path.to_owned(), Proof::Named, self.clone()))
+            .map(|elf| self.made(elf, path.to_owned(), Proof::Named))
             .map_err(|refusal| Error {
                 wanted: path.to_owned(),
                 refused: vec![(path.to_owned(), refusal)],
@@ -195,7 +203,7 @@ impl Locator {
                 Ok((elf, proof)) => {
                     let will_do =
                         strictness == Strictness::SameBytes || elf.has_section(".debug_info");
-                    let image = Image::new(elf, candidate, proof, self.clone());
+                    let image = self.made(elf, candidate, proof);
                     if will_do {
                         return Ok(image);
                     }
@@ -211,8 +219,9 @@ impl Locator {
         if let Some(id) = &wanted.build_id
             && let Some((bytes, source)) = self.fetch(id, Artifact::Executable)
         {
-            match compare(bytes, wanted, strictness) {
-                Ok((elf, proof)) => return Ok(Image::new(elf, source, proof, self.clone())),
+            let digest_of = |bytes: &[u8], like: Digest| like.same_of(bytes);
+            match compare(bytes, wanted, strictness, digest_of) {
+                Ok((elf, proof)) => return Ok(self.made(elf, source, proof)),
                 Err(refusal) => error.refused.push((source, refusal)),
             }
         }
@@ -266,16 +275,20 @@ impl Locator {
         paths
     }
 
-    /// Files anywhere in the image directories that have the right name or the right size.
+    /// Files anywhere in the image directories that have the right build ID, the right name or the
+    /// right size.
     fn candidates_far(&self, logged_path: &Path, wanted: &Fingerprint) -> Vec<PathBuf> {
         let name = logged_path.file_name();
         let files = self.files();
+        let id = wanted.build_id.as_ref();
+        let same_build = id.and_then(|id| self.build_ids().get(id));
         let has_size = |size: u64| wanted.digest.is_some() && wanted.size == Some(size);
-        files
+        let named = files
             .iter()
             .filter(|(path, size)| has_size(*size) || (name.is_some() && path.file_name() == name))
-            .map(|(path, _)| path.clone())
-            .collect()
+            .map(|(path, _)| path);
+        let same_build = same_build.into_iter().flatten();
+        same_build.chain(named).cloned().collect()
     }
 
     fn files(&self) -> &[(PathBuf, u64)] {
@@ -285,50 +298,66 @@ impl Locator {
         })
     }
 
-    /// Reads a candidate and compares it with what is wanted.
+    /// Every file in the image directories that has a build ID where linkers put it.
+    fn build_ids(&self) -> &HashMap<Vec<u8>, Vec<PathBuf>> {
+        self.shared.build_ids.get_or_init(|| {
+            let mut build_ids: HashMap<Vec<u8>, Vec<PathBuf>> = HashMap::new();
+            for (path, _) in self.files() {
+                if let Some(id) = build_ids::of_file(path) {
+                    build_ids.entry(id).or_default().push(path.clone());
+                }
+            }
+            build_ids
+        })
+    }
+
+    /// Compares a candidate with what is wanted, and reads it if it may be that.
     fn accept(
         &self,
         path: &Path,
         wanted: &Fingerprint,
         strictness: Strictness,
     ) -> Result<(Elf, Proof), Refusal> {
-        if let (Some(size), Some(_)) = (wanted.size, wanted.digest)
-            && !strictness.is_lenient(wanted)
-        {
-            let found = open::size_of(path)?;
-            if found != size {
-                return Err(Refusal::Size {
-                    found,
-                    wanted: size,
-                });
+        let mut file = Regular::open(path)?;
+        let id = file.id();
+        if strictness.is_lenient(wanted) {
+            let in_head = build_ids::of_head(&file.head(build_ids::HEAD)?).map(Some);
+            let found = in_head.or_else(|| self.shared.digests.build_id(id));
+            if let Some(found) = found
+                && found != wanted.build_id
+            {
+                let wanted = wanted.build_id.clone().unwrap_or_default();
+                return Err(Refusal::BuildId { found, wanted });
             }
+        } else if let Some(digest) = wanted.digest {
+            if let Some(wanted) = wanted.size
+                && id.size != wanted
+            {
+                let found = id.size;
+                return Err(Refusal::Size { found, wanted });
+            }
+            self.shared.digests.check(id, digest)?;
         }
-        let bytes = open::read_regular(path, self.options().limits.file_size)?;
-        compare(bytes, wanted, strictness)
+        let limits = &self.options().limits;
+        let digests = &self.shared.digests;
+        let bytes = digests.read(file, limits.file_size, limits.total_size)?;
+        let digest_of = |bytes: &[u8], like: Digest| digests.of(id, bytes, like);
+        let compared = compare(bytes, wanted, strictness, digest_of);
+        match &compared {
+            Err(Refusal::BuildId { found, .. }) => digests.has_build_id(id, found.clone()),
+            Err(Refusal::NotElf(_)) => digests.has_build_id(id, None),
+            _ => {}
+        }
+        compared
     }
+
     pub(crate) fn read(&self, path: &Path) -> Result<Elf, Refusal> {
         Elf::parse(open::read_regular(path, self.options().limits.file_size)?)
     }
 
-    /// Files that may hold the rest of a split unit, which was compiled to `path` in `comp_dir` and
-    /// linked into the image at `image`.
-    pub(crate) fn split_units(&self, image: &Path, comp_dir: &[u8], path: &[u8]) -> Vec<PathBuf> {
-        let recorded = Path::new(OsStr::from_bytes(comp_dir)).join(OsStr::from_bytes(path));
-        let mut paths = Vec::new();
-        if self.options().use_logged_paths {
-            paths.push(recorded.clone());
-        }
-        let options = self.options();
-        let beside = image.parent().map(Path::to_owned);
-        for dir in beside
-            .iter()
-            .chain(&options.debug_dirs)
-            .chain(&options.image_dirs)
-        {
-            paths.extend(below(dir, Path::new(OsStr::from_bytes(path))));
-            paths.extend(below(dir, &recorded));
-        }
-        paths
+    /// The image that was read from `path`, which asks this locator for what completes it.
+    fn made(&self, elf: Elf, path: PathBuf, proof: Proof) -> Image {
+        Image::new(elf, path, proof, Arc::new(self.clone()))
     }
 }
 
@@ -348,9 +377,10 @@ fn compare(
     bytes: Arc<[u8]>,
     wanted: &Fingerprint,
     strictness: Strictness,
+    digest_of: impl FnOnce(&[u8], Digest) -> Digest,
 ) -> Result<(Elf, Proof), Refusal> {
     if let Some(digest) = wanted.digest {
-        let found = digest.same_of(&bytes);
+        let found = digest_of(&bytes, digest);
         let size = wanted.size.unwrap_or(bytes.len() as u64);
         if found == digest && size == bytes.len() as u64 {
             return Ok((Elf::parse(bytes)?, Proof::Digest));

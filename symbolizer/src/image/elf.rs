@@ -12,7 +12,7 @@ use object::read::elf::{ElfFile, FileHeader, ProgramHeader, SectionHeader};
 use object::{CompressionFormat, Endianness, Object, ObjectSection, ObjectSegment, SectionFlags};
 
 use crate::error::Refusal;
-use crate::find::fingerprint::{Digest, Fingerprint};
+use crate::fingerprint::{Digest, Fingerprint};
 
 /// A part of an image that the loader maps: one `PT_LOAD` program header.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -11,12 +11,12 @@ use addr2line::{Context, Location, LookupContinuation, LookupResult, SplitDwarfL
 use gimli::{DwarfPackage, DwarfPackageSections, RunTimeEndian, SectionId};
 
 use crate::error::Shown;
-use crate::find::open;
 use crate::image::contain::contained;
 use crate::image::elf::{Bytes, Elf};
 use crate::limits::Limits;
 use crate::names::abbreviations;
 use crate::names::meter::{Account, Allowance, Reader, explain, metered};
+use crate::open;
 
 /// The debug information of one image.
 pub(crate) struct Dwarf {

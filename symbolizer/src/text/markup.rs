@@ -20,8 +20,8 @@ use std::sync::Arc;
 
 use logdef_wire::Svma;
 
-use crate::find::fingerprint::{Fingerprint, Hex};
 use crate::find::locator::Locator;
+use crate::fingerprint::{Fingerprint, Hex};
 use crate::image::Image;
 use crate::names::StackFrame;
 use crate::names::address::AddressKind;
@@ -244,6 +244,12 @@ impl MarkupFilter {
             svma,
             image,
         })
+    }
+
+    /// What went wrong with the debug files of the images that were asked, a line each. Images
+    /// that were not found are said so in the text.
+    pub fn complaints(&self) -> Vec<String> {
+        super::complaints(self.images.values().filter_map(|it| it.as_ref().ok()))
     }
 
     fn image(&mut self, name: &str, build_id: &[u8]) -> Result<Arc<Image>, String> {

@@ -198,7 +198,7 @@ fn of_text(
         line.clear();
         let read = input.take(LONGEST).read_until(b'\n', &mut line);
         if read.map_err(failed)? == 0 {
-            return Ok(());
+            break;
         }
         let text = String::from_utf8_lossy(&line);
         let text = text.trim_end_matches(['\n', '\r']);
@@ -217,6 +217,12 @@ fn of_text(
             output.flush()?;
         }
     }
+    let mut complaints = addresses.complaints();
+    complaints.extend(markup.complaints());
+    complaints.sort();
+    complaints.dedup();
+    complaints.iter().for_each(|complaint| log::say(complaint));
+    Ok(())
 }
 
 /// Finds images by paths that no fingerprint comes with: the user vouches for

@@ -1,0 +1,194 @@
+//! Reading a file that a log or another file named. Whatever stands at the path, this neither
+//! blocks nor reads more than the limit, and the bytes are owned: a file that shrinks meanwhile
+//! can only end the reading early.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+use std::sync::Arc;
+
+use rustix::fs::SeekFrom;
+
+use crate::error::Refusal;
+
+/// Tells a file from others, and from itself after it was written to.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct FileId {
+    device: u64,
+    inode: u64,
+    /// Bytes.
+    pub size: u64,
+    /// Seconds and nanoseconds.
+    modified: (i64, i64),
+}
+
+impl FileId {
+    fn of(metadata: &fs::Metadata) -> FileId {
+        FileId {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            size: metadata.len(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+        }
+    }
+}
+
+/// A regular file, opened.
+pub(crate) struct Regular {
+    file: File,
+    metadata: fs::Metadata,
+}
+
+impl Regular {
+    /// Opens the regular file at `path`. What it is is asked before, since opening alone can have
+    /// effects on a device.
+    pub fn open(path: &Path) -> Result<Regular, Refusal> {
+        let metadata = fs::metadata(path).map_err(refused)?;
+        if !metadata.is_file() {
+            return Err(Refusal::NotRegular);
+        }
+        let file = OpenOptions::new()
+            .read(true)
+            .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
+            .open(path)
+            .map_err(refused)?;
+        // Asked again of the open file: another may have taken the name in between.
+        let metadata = file.metadata().map_err(refused)?;
+        match metadata.is_file() {
+            true => Ok(Regular { file, metadata }),
+            false => Err(Refusal::NotRegular),
+        }
+    }
+
+    pub fn id(&self) -> FileId {
+        FileId::of(&self.metadata)
+    }
+
+    /// The first bytes of the file, up to `most` of them.
+    pub fn head(&mut self, most: u64) -> Result<Vec<u8>, Refusal> {
+        let mut head = Vec::new();
+        let mut start = (&mut self.file).take(most);
+        start.read_to_end(&mut head).map_err(refused)?;
+        rustix::fs::seek(&self.file, SeekFrom::Start(0)).map_err(|it| refused(it.into()))?;
+        Ok(head)
+    }
+
+    /// The bytes of the file, if there are at most `limit` of them, and most were ever written.
+    pub fn read(mut self, limit: u64) -> Result<Arc<[u8]>, Refusal> {
+        let size = self.metadata.len();
+        let Some(length) = usize::try_from(size).ok().filter(|_| size <= limit) else {
+            return Err(Refusal::TooLarge { size });
+        };
+        if self.is_mostly_holes() {
+            return Err(Refusal::Holes { size });
+        }
+        let mut bytes: Arc<[u8]> = std::iter::repeat_n(0, length).collect();
+        let buffer = Arc::get_mut(&mut bytes).expect("nobody else has it yet");
+        self.file.read_exact(buffer).map_err(refused)?;
+        Ok(bytes)
+    }
+
+    /// Whether a large file is hardly there: it takes a name and a size to make one of a gigabyte,
+    /// and no compiler does.
+    fn is_mostly_holes(&self) -> bool {
+        const SMALL: u64 = 1 << 20;
+        /// Stretches to ask for. A file of more has much in it, or is none of a linker.
+        const STRETCHES: usize = 256;
+
+        let size = self.metadata.len();
+        // Blocks have 512 bytes here. File systems that compress need fewer too, so they decide
+        // only whether to ask.
+        if size <= SMALL || self.metadata.blocks().saturating_mul(512) >= size / 2 {
+            return false;
+        }
+        let (mut at, mut written) = (0, 0);
+        for _ in 0..STRETCHES {
+            match rustix::fs::seek(&self.file, SeekFrom::Data(at)) {
+                Ok(start) => {
+                    let end = rustix::fs::seek(&self.file, SeekFrom::Hole(start)).unwrap_or(size);
+                    written += end - start;
+                    at = end;
+                }
+                Err(rustix::io::Errno::NXIO) => break,
+                // The file system does not know.
+                Err(_) => return false,
+            }
+        }
+        // The position is where reading begins.
+        let rewound = rustix::fs::seek(&self.file, SeekFrom::Start(0));
+        rewound.is_err() || written < size / 2
+    }
+}
+
+/// Whether the regular file at `path` can be read and starts with these bytes.
+pub(crate) fn starts_with<const N: usize>(path: &Path, wanted: &[u8; N]) -> bool {
+    let head = Regular::open(path).and_then(|mut file| file.head(N as u64));
+    head.is_ok_and(|head| head == wanted)
+}
+
+/// The bytes of the regular file at `path`, at most `limit` of them.
+pub(crate) fn read_regular(path: &Path, limit: u64) -> Result<Arc<[u8]>, Refusal> {
+    Regular::open(path)?.read(limit)
+}
+
+fn refused(error: io::Error) -> Refusal {
+    match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Refusal::NotFound,
+        _ => Refusal::Io(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_regular_file_is_read_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        fs::write(&path, b"some bytes").unwrap();
+        assert_eq!(&*read_regular(&path, 10).unwrap(), b"some bytes");
+        assert!(matches!(
+            read_regular(&path, 9),
+            Err(Refusal::TooLarge { size: 10 })
+        ));
+    }
+
+    #[test]
+    fn a_file_of_holes_is_refused_and_one_with_some_is_read() {
+        use std::os::unix::fs::FileExt;
+
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        let file = File::create(&path).unwrap();
+        file.set_len(1 << 30).unwrap();
+        file.write_all_at(b"\x7fELF", 0).unwrap();
+        assert!(matches!(
+            read_regular(&path, 1 << 30),
+            Err(Refusal::Holes { size: 0x4000_0000 })
+        ));
+        file.set_len(4 << 20).unwrap();
+        file.write_all_at(&[1; 3 << 20], 1 << 20).unwrap();
+        let bytes = read_regular(&path, 1 << 30).unwrap();
+        assert_eq!((bytes.len(), &bytes[..4]), (4 << 20, &b"\x7fELF"[..]));
+    }
+
+    #[test]
+    fn what_is_no_regular_file_is_refused_without_waiting() {
+        let dir = tempfile::tempdir().unwrap();
+        let pipe = dir.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.unwrap().success());
+        for path in [dir.path(), &pipe, Path::new("/dev/zero")] {
+            assert!(matches!(
+                read_regular(path, 1 << 20),
+                Err(Refusal::NotRegular)
+            ));
+        }
+        assert!(matches!(
+            read_regular(&dir.path().join("absent"), 1),
+            Err(Refusal::NotFound)
+        ));
+    }
+}

@@ -5,4 +5,4 @@ pub use crate::call::emit::{emit, emit_text};
 pub use crate::call::gate::{decide, is_possible};
 pub use crate::call::limit::Limit;
 pub use crate::call::site::{Image, Site, SiteState};
-pub use crate::process::meeting::{Services, meeting};
+pub use crate::copies::leader::{LeaderTable, leader_or_self};

@@ -8,11 +8,11 @@ mod digest;
 pub(crate) mod digest_cache;
 mod maps;
 
+use crate::published::Published;
 use crate::sys;
 use core::ffi::CStr;
-use core::num::NonZeroUsize;
 use core::ptr;
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use digest::Fingerprint;
 use logdef_unwind::{Module, modules};
 use logdef_wire::{Magic, Svma};
@@ -32,7 +32,7 @@ pub(crate) struct Image {
     build_id_len: u8,
     /// Where the build ID is mapped, if that is in the first page.
     build_id_at: usize,
-    identity: AtomicPtr<Identity>,
+    identity: Published<Identity>,
     /// Since when the image is known to be mapped; 0 if another one took its
     /// place.
     since: AtomicU64,
@@ -40,6 +40,10 @@ pub(crate) struct Image {
     gone: AtomicU64,
     has_exports: AtomicBool,
 }
+
+// SAFETY: integers, bytes, a flag that is off, and a null pointer to what is not yet
+// published.
+unsafe impl sys::Zeroed for Image {}
 
 /// What names the table of an image's logdefs. Decided once.
 pub(crate) struct Identity {
@@ -100,31 +104,17 @@ impl Image {
 
     /// The image's magic, if anybody has asked for its identity.
     pub fn known_magic(&self) -> Option<Magic> {
-        // SAFETY: null, or published below and never given back.
-        let identity = unsafe { self.identity.load(Ordering::Acquire).as_ref() };
-        identity.map(|identity| identity.magic)
+        self.identity.get().map(|identity| identity.magic)
     }
 
     /// What names the image's table. The first to ask has the file's digest
     /// taken, unless that is in a signal handler: it can take as long as the file
     /// takes to read. Then, and where there is no file, the build ID must do.
     pub fn identity(&self) -> Option<&Identity> {
-        let mut found = self.identity.load(Ordering::Acquire);
-        if found.is_null() {
-            let new = Identity::of(self).place()?;
-            found = match self.identity.compare_exchange(
-                ptr::null_mut(),
-                new,
-                Ordering::AcqRel,
-                Ordering::Acquire,
-            ) {
-                Ok(_) => new,
-                Err(other) => other,
-            };
-        }
-        // SAFETY: published above, here or by another thread, and never given
-        // back.
-        unsafe { found.as_ref() }
+        self.identity.get().or_else(|| {
+            let new = sys::allocate_for(Identity::of(self)).ok()?;
+            Some(self.identity.publish_first(new))
+        })
     }
 
     /// Since when the image is known to be where it is; `None` if it was not
@@ -245,15 +235,6 @@ impl Identity {
             fingerprint,
         }
     }
-
-    fn place(self) -> Option<*mut Identity> {
-        let len = const { NonZeroUsize::new(size_of::<Identity>()).unwrap() };
-        let at = sys::allocate(len).ok()?.cast::<Identity>().as_ptr();
-        // SAFETY: fresh memory of the right size, page aligned; nobody else
-        // knows of it yet.
-        unsafe { at.write(self) };
-        Some(at)
-    }
 }
 
 /// FNV-1a.
@@ -269,7 +250,7 @@ const PAGE: usize = 4096;
 /// The images of a process, and the numbers of their call sites and of the files
 /// these are in.
 pub(crate) struct Images {
-    images: [AtomicPtr<Image>; Images::MAX],
+    images: [Published<Image>; Images::MAX],
     files: [AtomicU64; Images::MAX_FILES],
     next_site: AtomicU32,
 }
@@ -282,7 +263,7 @@ impl Images {
 
     pub const fn new() -> Images {
         Images {
-            images: [const { AtomicPtr::new(ptr::null_mut()) }; Images::MAX],
+            images: [const { Published::new() }; Images::MAX],
             files: [const { AtomicU64::new(0) }; Images::MAX_FILES],
             next_site: AtomicU32::new(crate::call::site::FIRST_ID),
         }
@@ -290,9 +271,7 @@ impl Images {
 
     /// The image at an index that [`Images::of`] gave.
     pub fn get(&self, index: u8) -> Option<&Image> {
-        let image = self.images.get(index as usize)?.load(Ordering::Acquire);
-        // SAFETY: null, or published below and never given back.
-        unsafe { image.as_ref() }
+        self.images.get(index as usize)?.get()
     }
 
     /// The images found so far, and their indexes.
@@ -310,27 +289,18 @@ impl Images {
     pub fn of_module(&self, module: &Module) -> Option<(u8, &Image)> {
         let mut described = None;
         for (index, slot) in self.images.iter().enumerate() {
-            let mut found = slot.load(Ordering::Acquire);
-            if found.is_null() {
-                let new = match described {
-                    Some(new) => new,
-                    None => *described.insert(describe(module)?),
-                };
-                // Another thread may have come first, with another image; then
-                // it is looked at, and the search goes on with the next slot.
-                match slot.compare_exchange(
-                    ptr::null_mut(),
-                    new,
-                    Ordering::AcqRel,
-                    Ordering::Acquire,
-                ) {
-                    Ok(_) => found = new,
-                    Err(other) => found = other,
+            let image = match slot.get() {
+                Some(image) => image,
+                None => {
+                    let new = match described {
+                        Some(new) => new,
+                        None => *described.insert(describe(module)?),
+                    };
+                    // Another thread may have come first, with another image; then
+                    // that is looked at, and the search continues with the next slot.
+                    slot.publish_first(new)
                 }
-            }
-            // SAFETY: published above, here or by another thread, and never
-            // given back.
-            let image = unsafe { &*found };
+            };
             if image.is(module) {
                 return Some((index as u8, image));
             }
@@ -346,12 +316,8 @@ impl Images {
         let (index, old) =
             old.find(|(_, old)| old.gone().is_some() && old.known_magic().is_none())?;
         let new = describe(module)?;
-        let old = ptr::from_ref(old).cast_mut();
         let slot = &self.images[index as usize];
-        slot.compare_exchange(old, new, Ordering::AcqRel, Ordering::Acquire)
-            .ok()?;
-        // SAFETY: just published, and never given back.
-        Some((index, unsafe { &*new }))
+        slot.replace_if(old, new).then_some((index, new))
     }
 
     /// A number for a call site.
@@ -377,13 +343,10 @@ impl Images {
     }
 }
 
-fn describe(module: &Module) -> Option<*mut Image> {
-    let len = const { NonZeroUsize::new(size_of::<Image>()).unwrap() };
-    let at = sys::allocate(len).ok()?.cast::<Image>();
-    // SAFETY: fresh memory of the right size, page aligned and zeroed, which is
-    // a valid `Image`; nobody else knows of it yet.
-    unsafe { &mut *at.as_ptr() }.describe(module);
-    Some(at.as_ptr())
+fn describe(module: &Module) -> Option<&'static Image> {
+    let image = sys::allocate_zeroed::<Image>().ok()?;
+    image.describe(module);
+    Some(image)
 }
 
 #[cfg(test)]

@@ -105,11 +105,14 @@
 //! [`logdef_once!`], [`logdef_first_n!`], [`logdef_every_n!`] and
 //! [`logdef_at_most_every!`] limit how often a call is logged.
 
+mod api;
 mod call;
 mod calls;
 mod clock;
+mod copies;
 mod crc;
 mod filter;
+mod guard;
 mod handler;
 mod image;
 mod logdefs;
@@ -118,6 +121,7 @@ mod note;
 mod observer;
 mod options;
 mod process;
+mod published;
 mod run;
 mod self_reports;
 mod settings;
@@ -133,13 +137,15 @@ pub mod __private;
 #[doc(hidden)]
 pub mod abi;
 
+pub use api::control::{
+    close, modules_changed, reserve, set_backtrace_depth, set_backtrace_level, set_filter,
+    set_level, set_observer, sync, unwritten,
+};
+pub use api::open::{Log, open, options};
 pub use call::argument::Argument;
 pub use call::span::Span;
 pub use clock::ClockSource;
 pub use filter::{Filter, FilterError};
 pub use logdef_wire::{Level, Value};
 pub use observer::{Observed, Observer};
-pub use options::{
-    Log, Options, Sink, close, modules_changed, open, options, reserve, set_backtrace_depth,
-    set_backtrace_level, set_filter, set_level, set_observer, sync, unwritten,
-};
+pub use options::{Options, Sink};

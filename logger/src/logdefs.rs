@@ -3,14 +3,13 @@
 //! record that needs them first, in the same breath, and marked only after
 //! they are in the log: then no surviving record lacks them.
 
-use crate::call::emit::with_scratch;
 use crate::call::site::{Meta, Strings, Template};
 use crate::image::code::{self, Epoch};
 use crate::image::{Image, Images};
 use crate::process::Process;
 use crate::sink::Put;
 use crate::sys;
-use crate::thread::Thread;
+use crate::thread::{Dropped, Thread, with_scratch};
 use core::ffi::CStr;
 use core::sync::atomic::Ordering;
 use logdef_unwind::modules;
@@ -88,7 +87,7 @@ pub(crate) fn put(
 /// `false` if there is none to be had.
 #[cold]
 #[inline(never)]
-pub(crate) fn next_chunk(process: &Process, thread: &Thread, need: usize) -> bool {
+fn next_chunk(process: &Process, thread: &Thread, need: usize) -> bool {
     // The opening takes room too; a path is its longest part.
     let Some(claim) = process
         .sink
@@ -116,6 +115,31 @@ pub(crate) fn next_chunk(process: &Process, thread: &Thread, need: usize) -> boo
     }
     true
 }
+
+/// Calls `put`, which gets the number of the attempt, until frames of `len` bytes are in
+/// the log: again if a handler moved the thread to another chunk meanwhile, and with
+/// another chunk if this one is full.
+#[inline(always)]
+pub(crate) fn place(
+    process: &Process,
+    thread: &Thread,
+    len: usize,
+    mut put: impl FnMut(u32) -> Put,
+) -> Result<(), Dropped> {
+    for attempt in 0..ATTEMPTS {
+        match put(attempt) {
+            Put::Done(_) => return Ok(()),
+            Put::Moved => {}
+            Put::Full if next_chunk(process, thread, len) => {}
+            Put::Full | Put::Dropped => break,
+        }
+    }
+    Err(Dropped)
+}
+
+/// A record that was not placed after so many attempts is dropped: handlers interrupt
+/// its thread all the time, or it is larger than a chunk.
+const ATTEMPTS: u32 = 8;
 
 /// Puts the logdefs of code addresses into the thread's chunk, as far as they
 /// are not there.

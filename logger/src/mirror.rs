@@ -13,12 +13,13 @@ mod text;
 
 use crate::call::site::Strings;
 use crate::clock;
-use crate::observer::{Observed, Observer, Slot};
+use crate::observer::{Observed, Observer};
+use crate::published::Published;
 use crate::sys;
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, Ordering};
 use line::{Line, Style};
-use logdef_wire::record::{Data, Masked, Record};
+use logdef_wire::record::{Data, Record};
 use logdef_wire::{Level, Value};
 
 /// Standard error.
@@ -35,7 +36,8 @@ pub(crate) struct Mirror {
     ahead: AtomicI32,
     /// The lowest level that the observer is told of; 0 for none.
     observed: AtomicU8,
-    observer: Slot,
+    /// One that was set before is not freed: a thread may be telling it something.
+    observer: Published<&'static dyn Observer>,
 }
 
 impl Mirror {
@@ -45,13 +47,14 @@ impl Mirror {
             colored: AtomicBool::new(false),
             ahead: AtomicI32::new(0),
             observed: AtomicU8::new(0),
-            observer: Slot::new(),
+            observer: Published::new(),
         }
     }
 
     /// Tells an observer of records of this level and above.
     pub fn set_observer(&self, observer: Option<(Level, &'static dyn Observer)>) {
-        self.observer.set(observer.map(|(_, observer)| observer));
+        let set = observer.map(|(_, observer)| &*Box::leak(Box::new(observer)));
+        self.observer.replace(set);
         let level = observer.map_or(0, |(level, _)| level.0.max(1));
         self.observed.store(level, Ordering::Relaxed);
     }
@@ -94,13 +97,8 @@ impl Mirror {
     /// Shows a record, if it is of the level, and tells the observer of it.
     pub fn show(&self, body: &[u8], strings: Strings<'_>) {
         let mut unmasked = [0; UNMASKED];
-        let data = match Record::decode(body) {
-            Ok(Record::Data(data)) => data,
-            Ok(Record::Masked(masked)) => match decode(&masked, &mut unmasked) {
-                Some(data) => data,
-                None => return,
-            },
-            _ => return,
+        let Some((body, data)) = decode(body, &mut unmasked) else {
+            return;
         };
         let shown = self.level().zip(data.level);
         if shown.is_some_and(|(from, level)| level >= from) {
@@ -111,7 +109,7 @@ impl Mirror {
         }
         let observed = self.observed_level().zip(data.level);
         if observed.is_some_and(|(from, level)| level >= from)
-            && let Some(observer) = self.observer.observer()
+            && let Some(observer) = self.observer.get()
         {
             let mut line = Line::new(false);
             let args = data.args.unwrap_or_default();
@@ -119,6 +117,7 @@ impl Mirror {
             let line = line.finish();
             observer.observe(&Observed {
                 data,
+                body,
                 file: strings.file().to_bytes(),
                 message: line.strip_suffix(b"\n").unwrap_or(line),
             });
@@ -172,9 +171,17 @@ pub(crate) fn level_of_environment() -> Option<Level> {
     }
 }
 
-fn decode<'u>(masked: &Masked<'_>, into: &'u mut [u8]) -> Option<Data<'u>> {
-    match Record::decode(masked.unmask(into)?) {
-        Ok(Record::Data(data)) => Some(data),
+/// A data record's body, unmasked, and its fields.
+fn decode<'b>(body: &'b [u8], unmasked: &'b mut [u8]) -> Option<(&'b [u8], Data<'b>)> {
+    match Record::decode(body) {
+        Ok(Record::Data(data)) => Some((body, data)),
+        Ok(Record::Masked(masked)) => {
+            let body = masked.unmask(unmasked)?;
+            match Record::decode(body) {
+                Ok(Record::Data(data)) => Some((body, data)),
+                _ => None,
+            }
+        }
         _ => None,
     }
 }

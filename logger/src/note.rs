@@ -2,17 +2,14 @@
 //! thread that panics or a process that a signal ends. None of it is on the
 //! path of a log call.
 
-use crate::call::emit::{Dropped, current, with_scratch};
 use crate::logdefs;
-use crate::process::meeting;
-use crate::process::{Process, process};
+use crate::process::{Process, current, process};
 use crate::settings::MAX_BACKTRACE;
-use crate::sink::Put;
 use crate::sys::{self, Errno};
-use crate::thread::Thread;
+use crate::thread::{Dropped, Thread, with_scratch};
 use core::ffi::c_int;
 use core::fmt::Write;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::Ordering;
 use logdef_wire::frame;
 use logdef_wire::msgpack::{Array, Decoder, Encoder, OutOfRoom, Value};
 use logdef_wire::record::{Durable, Note, NoteKind};
@@ -101,18 +98,10 @@ fn put(
 ) -> Result<(), Dropped> {
     with_scratch(thread, |scratch| {
         let len = frame::encode(scratch, body).map_err(|_| Dropped)?;
-        for _ in 0..8 {
-            match process
-                .sink
-                .put(&process.shared, thread, &scratch[..len], None)
-            {
-                Put::Done(_) => return Ok(()),
-                Put::Moved => {}
-                Put::Full if logdefs::next_chunk(process, thread, len) => {}
-                Put::Full | Put::Dropped => break,
-            }
-        }
-        Err(Dropped)
+        let frame = &scratch[..len];
+        logdefs::place(process, thread, len, |_| {
+            process.sink.put(&process.shared, thread, frame, None)
+        })
     })
 }
 
@@ -237,23 +226,6 @@ impl Backtrace {
     fn array(&self) -> Option<Array<'_>> {
         Array::from_objects(self.len, &self.bytes[..self.bytes_len]).ok()
     }
-}
-
-/// Leaves a note when a thread panics, before the hook that was there.
-pub(crate) fn install_panic_hook() {
-    static INSTALLED: AtomicBool = AtomicBool::new(false);
-    if INSTALLED.swap(true, Ordering::Relaxed) {
-        return;
-    }
-    let before = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |info| {
-        let text = info.to_string();
-        match meeting::leader() {
-            Some(leader) => leader.note_panic(&text),
-            None => note_panic(&text),
-        }
-        before(info);
-    }));
 }
 
 /// Leaves a note of a panic of this thread.

@@ -2,10 +2,8 @@
 //! on the thread that logs. It is how a record gets where files do not lead: into
 //! shared memory that others read live, say.
 
-use core::sync::atomic::{AtomicPtr, Ordering};
 use logdef_wire::record::Data;
 use logdef_wire::{Level, Value};
-use std::ptr;
 
 /// Told of records; see [`set_observer`](crate::set_observer).
 ///
@@ -20,6 +18,7 @@ pub trait Observer: Sync {
 #[derive(Clone, Copy, Debug)]
 pub struct Observed<'r> {
     pub(crate) data: Data<'r>,
+    pub(crate) body: &'r [u8],
     pub(crate) file: &'r [u8],
     pub(crate) message: &'r [u8],
 }
@@ -53,28 +52,5 @@ impl<'r> Observed<'r> {
     /// The arguments, in order, with their types.
     pub fn arguments(&self) -> impl Iterator<Item = Value<'r>> + use<'r> {
         self.data.args.into_iter().flatten()
-    }
-}
-
-/// The observer of the process.
-pub(crate) struct Slot(AtomicPtr<&'static dyn Observer>);
-
-impl Slot {
-    pub const fn new() -> Slot {
-        Slot(AtomicPtr::new(ptr::null_mut()))
-    }
-
-    /// Tells `observer` from now on. One that was there before is not freed: a thread
-    /// may be telling it something.
-    pub fn set(&self, observer: Option<&'static dyn Observer>) {
-        let at = observer.map_or(ptr::null_mut(), |observer| {
-            ptr::from_mut(Box::leak(Box::new(observer)))
-        });
-        self.0.store(at, Ordering::Release);
-    }
-
-    pub fn observer(&self) -> Option<&'static dyn Observer> {
-        // SAFETY: null, or leaked by `set`.
-        unsafe { self.0.load(Ordering::Acquire).as_ref() }.copied()
     }
 }

@@ -1,56 +1,11 @@
-//! Opening, closing and setting the log of the process. None of it may be
-//! called in a signal handler.
+//! How a log is opened: what a program chooses, and the same in numbers, as it crosses
+//! to another copy of the logger. Opens nothing.
 
-use crate::call::emit;
 use crate::clock::ClockSource;
-use crate::filter::{Filter, FilterError};
-use crate::image::digest_cache;
-use crate::mirror;
-use crate::note::{self, Progress};
-use crate::observer::Observer;
-use crate::process::guard;
-use crate::process::meeting::{self, Target};
-use crate::process::process;
-use crate::sink::target::{self, Target as Place};
-use crate::sink::{Append, Rotation};
-use crate::sys;
+use crate::filter::Filter;
+use crate::sink::Rotation;
 use logdef_wire::Level;
-use std::ffi::CString;
 use std::io;
-use std::os::fd::{IntoRawFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
-
-/// Opens the log of the process at `path` with the [default options](Options).
-///
-/// # Errors
-///
-/// What [`Options::open`] says.
-pub fn open(path: impl AsRef<Path>) -> io::Result<Log> {
-    options().open(path)
-}
-
-/// The default options, to be changed before the log is opened.
-pub fn options() -> Options {
-    Options::default()
-}
-
-/// The process's log, open. Dropping it changes nothing: static destructors
-/// and threads that outlive `main` may still log.
-#[derive(Clone, Copy, Debug)]
-pub struct Log(());
-
-impl Log {
-    /// See [`sync`].
-    pub fn sync(&self) -> io::Result<()> {
-        sync()
-    }
-
-    /// See [`close`].
-    pub fn close(self) {
-        close();
-    }
-}
 
 /// How records get into the file.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -70,18 +25,18 @@ pub enum Sink {
 /// How the log is opened.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    sink: Sink,
-    clock: ClockSource,
-    rotation: Rotation,
-    level: Option<Level>,
-    filter: Option<Filter>,
-    backtrace_level: Option<Level>,
-    backtrace_depth: Option<usize>,
-    max_string: Option<usize>,
-    mirror: Option<Level>,
-    panic_notes: bool,
-    signal_notes: bool,
-    guard: bool,
+    pub(crate) sink: Sink,
+    pub(crate) clock: ClockSource,
+    pub(crate) rotation: Rotation,
+    pub(crate) level: Option<Level>,
+    pub(crate) filter: Option<Filter>,
+    pub(crate) backtrace_level: Option<Level>,
+    pub(crate) backtrace_depth: Option<usize>,
+    pub(crate) max_string: Option<usize>,
+    pub(crate) mirror: Option<Level>,
+    pub(crate) panic_notes: bool,
+    pub(crate) signal_notes: bool,
+    pub(crate) guard: bool,
 }
 
 impl Options {
@@ -188,123 +143,13 @@ impl Options {
         self.guard = true;
         self
     }
-
-    /// Opens the log at `path`.
-    ///
-    /// A mapped log is a new file of mode 0600; a file of that name from an
-    /// earlier run is renamed to `path.000001` or the next free number. An
-    /// appended log may be a file, which is added to, a pipe or a character
-    /// device. A link at `path` is followed once, and the log lives where it leads.
-    /// `/dev/stdout`, `/dev/stderr`, `/dev/fd/N` and `/proc/self/fd/N` are the streams
-    /// that the process has.
-    ///
-    /// # Errors
-    ///
-    /// If the process has a log already (`AlreadyExists`), or the file cannot
-    /// be made, reserved or mapped.
-    pub fn open(self, path: impl AsRef<Path>) -> io::Result<Log> {
-        let path = path.as_ref();
-        let name = CString::new(path.as_os_str().as_bytes())?;
-        if let Some(leader) = meeting::join() {
-            leader.open(&self, Target::Path(name.as_bytes()))?;
-            return self.opened();
-        }
-        let target = target::find(path)?;
-        let mapped = match (&target, self.sink) {
-            (Place::File(path), Sink::Auto) => target::may_be_mapped(path),
-            (Place::File(_), Sink::Mapped) => true,
-            (_, Sink::Mapped) => return Err(sys::Errno(libc::EINVAL).into()),
-            _ => false,
-        };
-        let rotation = self.rotation;
-        self.open_with(|| {
-            let process = process();
-            process.sink.set(&process.shared, target, mapped, rotation)
-        })
-    }
-
-    /// Opens the log on a descriptor that is open already: a file, a pipe or a
-    /// socket.
-    ///
-    /// # Errors
-    ///
-    /// If the process has a log already (`AlreadyExists`).
-    pub fn open_fd(self, fd: OwnedFd) -> io::Result<Log> {
-        if let Some(leader) = meeting::join() {
-            leader.open(&self, Target::Descriptor(fd))?;
-            return self.opened();
-        }
-        self.open_with(|| {
-            process().sink.set_append(Append::to(fd.into_raw_fd())?);
-            Ok(())
-        })
-    }
-
-    fn open_with(self, set_sink: impl FnOnce() -> Result<(), sys::Errno>) -> io::Result<Log> {
-        let process = process();
-        if !process.shared.run.begin_open() {
-            return Err(already_open());
-        }
-        let opened = set_sink().and_then(|()| {
-            self.apply();
-            logdef_unwind::modules::refresh();
-            logdef_unwind::warm_up();
-            logdef_unwind::register_thread();
-            logdef_unwind::modules::index_exports();
-            digest_cache::find_place();
-            let program = process.images.of(sys::main_program_address());
-            program.map(|(_, program)| program.identity());
-            process.finish_open()
-        });
-        if let Err(errno) = opened {
-            process.shared.run.abandon_open();
-            return Err(errno.into());
-        }
-        if self.signal_notes {
-            note::install_signal_handlers()?;
-        }
-        // After it, so that it is asked first.
-        if self.guard {
-            guard::install()?;
-        }
-        self.opened()
-    }
-
-    /// What is the affair of each copy of the logger.
-    fn opened(&self) -> io::Result<Log> {
-        if self.panic_notes {
-            note::install_panic_hook();
-        }
-        Ok(Log(()))
-    }
-
-    fn apply(&self) {
-        let process = process();
-        process.shared.clock.set(self.clock);
-        if let Some(level) = self.level {
-            process.shared.settings.set_level(level);
-        }
-        if let Some(level) = self.backtrace_level {
-            process.set_backtrace_level(level);
-        }
-        if let Some(depth) = self.backtrace_depth {
-            process.shared.settings.set_backtrace_depth(depth);
-        }
-        if let Some(bytes) = self.max_string {
-            process.shared.settings.set_max_string(bytes);
-        }
-        process.set_mirror_level(self.mirror.or_else(mirror::level_of_environment));
-        if let Some(filter) = self.filter.clone().or_else(filter_of_environment) {
-            process.shared.settings.set_filter(filter);
-        }
-    }
 }
 
 /// [`Options`] in numbers, but for the filter, for another copy of the logger
-/// ([`meeting`]). Zero is the default, and stays the default of what comes later.
+/// ([`copies`](crate::copies)). Zero is the default, and stays the default of what comes later.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[repr(C)]
-pub struct Settings {
+pub struct Numbers {
     sink: u32,
     clock: u32,
     /// Levels and counts are one more than they say.
@@ -322,9 +167,9 @@ pub struct Settings {
 
 impl Options {
     /// All but the filter and what concerns this copy alone.
-    pub(crate) fn settings(&self) -> Settings {
+    pub(crate) fn numbers(&self) -> Numbers {
         let level = |level: Option<Level>| level.map_or(0, |level| level.0 as u32 + 1);
-        Settings {
+        Numbers {
             sink: match self.sink {
                 Sink::Auto => 0,
                 Sink::Mapped => 1,
@@ -348,13 +193,8 @@ impl Options {
         }
     }
 
-    /// The filter as directives.
-    pub(crate) fn filter_text(&self) -> Option<String> {
-        self.filter.as_ref().map(Filter::to_string)
-    }
-
     /// The options that another copy of the logger has.
-    pub(crate) fn of_settings(settings: &Settings, filter: Option<&[u8]>) -> io::Result<Options> {
+    pub(crate) fn of_numbers(numbers: &Numbers, filter: Option<&[u8]>) -> io::Result<Options> {
         let invalid = || io::Error::from_raw_os_error(libc::EINVAL);
         let level = |level: u32| level.checked_sub(1).map(|level| Level(level as u8));
         let filter = filter.map(|text| {
@@ -362,176 +202,32 @@ impl Options {
             Filter::parse(text).map_err(|_| invalid())
         });
         Ok(Options {
-            sink: match settings.sink {
+            sink: match numbers.sink {
                 0 => Sink::Auto,
                 1 => Sink::Mapped,
                 2 => Sink::Append,
                 _ => return Err(invalid()),
             },
-            clock: match settings.clock {
+            clock: match numbers.clock {
                 0 => ClockSource::Auto,
                 1 => ClockSource::Kernel,
                 2 => ClockSource::Coarse,
                 _ => return Err(invalid()),
             },
             rotation: Rotation {
-                file_size: (settings.file_size > 0).then_some(settings.file_size),
-                keep: (settings.keep > 0).then_some(settings.keep),
+                file_size: (numbers.file_size > 0).then_some(numbers.file_size),
+                keep: (numbers.keep > 0).then_some(numbers.keep),
             },
-            level: level(settings.level),
+            level: level(numbers.level),
             filter: filter.transpose()?,
-            backtrace_level: level(settings.backtrace_level),
-            backtrace_depth: settings.backtrace_depth.checked_sub(1).map(|n| n as usize),
-            max_string: settings.max_string.checked_sub(1).map(|n| n as usize),
-            mirror: level(settings.mirror),
+            backtrace_level: level(numbers.backtrace_level),
+            backtrace_depth: numbers.backtrace_depth.checked_sub(1).map(|n| n as usize),
+            max_string: numbers.max_string.checked_sub(1).map(|n| n as usize),
+            mirror: level(numbers.mirror),
             panic_notes: false,
-            signal_notes: settings.signal_notes != 0,
-            guard: settings.guard != 0,
+            signal_notes: numbers.signal_notes != 0,
+            guard: numbers.guard != 0,
         })
-    }
-}
-
-/// The process has a log.
-pub(crate) fn already_open() -> io::Error {
-    let error = "the process has a log already";
-    io::Error::new(io::ErrorKind::AlreadyExists, error)
-}
-
-fn filter_of_environment() -> Option<Filter> {
-    let text = std::env::var("LOGDEF").ok()?;
-    Filter::parse(&text).ok()
-}
-
-/// Ends the log. Later calls are counted, and the count is written down after
-/// the next [`open`].
-pub fn close() {
-    match meeting::leader() {
-        Some(leader) => leader.close(),
-        None => drop(process().close()),
-    }
-}
-
-/// Waits until every record whose call has returned is on stable storage, and
-/// writes down in the log how far that is.
-///
-/// # Errors
-///
-/// What the system says; then nothing is promised, and the log says that too. It goes
-/// on in another file: the kernel tells of a failed write once, and a later success
-/// would say nothing of the bytes before it.
-pub fn sync() -> io::Result<()> {
-    if let Some(leader) = meeting::leader() {
-        return leader.sync();
-    }
-    let process = process();
-    if !process.shared.run.is_open() {
-        return Ok(());
-    }
-    let progress = Progress::of(process);
-    let synced = process.sink.sync(&process.shared);
-    progress.note(process, synced);
-    Ok(synced?)
-}
-
-/// Gives the log's file room for the next `bytes` bytes, and the room pages: for
-/// programs that drop privileges, change their root or give up system calls when
-/// they have started. Until they are used up, a thread that needs another chunk
-/// finds one without opening, growing or mapping anything.
-///
-/// An appended log has nothing to reserve.
-///
-/// # Errors
-///
-/// What the system says: no space, a quota; `FileTooLarge` if the file that is
-/// written to may not have so many more bytes ([`Options::rotate`], the limit of the
-/// process).
-pub fn reserve(bytes: u64) -> io::Result<()> {
-    if let Some(leader) = meeting::leader() {
-        return leader.reserve(bytes);
-    }
-    let process = process();
-    match process.shared.run.is_open() {
-        true => Ok(process.sink.prepare(bytes)?),
-        false => Err(io::Error::from_raw_os_error(libc::ENOTCONN)),
-    }
-}
-
-/// How many calls of this thread in a row, up to the last, could not be written,
-/// for want of space above all. The next that can says how many there were.
-pub fn unwritten() -> u64 {
-    emit::unwritten(process())
-}
-
-/// Tells `observer` of records of this level and above from now on, beside writing
-/// them; `None` ends that. Such records take as long as the observer does, and what
-/// printing them takes.
-///
-/// ```
-/// use logdef::{Level, Observed, Observer};
-///
-/// struct Alarm;
-///
-/// impl Observer for Alarm {
-///     fn observe(&self, record: &Observed<'_>) {
-///         eprintln!("{}", String::from_utf8_lossy(record.message()));
-///     }
-/// }
-///
-/// logdef::set_observer(Some((Level::FATAL, &Alarm)));
-/// ```
-pub fn set_observer(observer: Option<(Level, &'static dyn Observer)>) {
-    process().set_observer(observer);
-}
-
-/// Logs calls of this level and above from now on, where no directive of the
-/// filter says otherwise.
-pub fn set_level(level: Level) {
-    match meeting::leader() {
-        Some(leader) => leader.set_level(level),
-        None => process().shared.settings.set_level(level),
-    }
-}
-
-/// Logs what the directives say from now on.
-///
-/// # Errors
-///
-/// If one of them is none; then nothing changes.
-pub fn set_filter(directives: &str) -> Result<(), FilterError> {
-    let filter = Filter::parse(directives)?;
-    match meeting::leader() {
-        Some(leader) => drop(leader.set_filter(directives)),
-        None => process().shared.settings.set_filter(filter),
-    }
-    Ok(())
-}
-
-/// Adds a backtrace to records of this level and above from now on.
-pub fn set_backtrace_level(level: Level) {
-    match meeting::leader() {
-        Some(leader) => leader.set_backtrace_level(level),
-        None => process().set_backtrace_level(level),
-    }
-}
-
-/// Takes notice of libraries that were loaded or unloaded since the log was
-/// opened, or since the last call. A program may call this after `dlopen` and
-/// `dlclose`, outside of signal handlers and of forked children.
-///
-/// With glibc 2.35 or newer it only makes sure that their exported functions
-/// have names in backtraces of signal handlers too; the rest is found out when
-/// a backtrace needs it. With older C libraries, code of a library loaded
-/// later has no name and no module in the log until this was called.
-pub fn modules_changed() {
-    logdef_unwind::modules::refresh();
-    logdef_unwind::modules::index_exports();
-}
-
-/// At most so many return addresses in a backtrace from now on.
-pub fn set_backtrace_depth(depth: usize) {
-    match meeting::leader() {
-        Some(leader) => leader.set_backtrace_depth(depth),
-        None => process().shared.settings.set_backtrace_depth(depth),
     }
 }
 
@@ -541,7 +237,7 @@ mod tests {
 
     #[test]
     fn options_reach_another_copy_as_they_are() {
-        let all = options()
+        let all = Options::default()
             .sink(Sink::Append)
             .clock(ClockSource::Coarse)
             .rotate(1 << 20)
@@ -554,16 +250,19 @@ mod tests {
             .mirror(Level(1))
             .note_fatal_signals()
             .guard_against_truncation();
-        for options in [all, options()] {
-            let (settings, filter) = (options.settings(), options.filter_text());
+        for options in [all, Options::default()] {
+            let (numbers, filter) = (
+                options.numbers(),
+                options.filter.as_ref().map(Filter::to_string),
+            );
             let filter = filter.as_ref().map(String::as_bytes);
-            let arrived = Options::of_settings(&settings, filter).unwrap();
+            let arrived = Options::of_numbers(&numbers, filter).unwrap();
             assert_eq!(format!("{arrived:?}"), format!("{options:?}"));
         }
-        let unknown = Settings {
+        let unknown = Numbers {
             sink: 3,
-            ..Settings::default()
+            ..Numbers::default()
         };
-        assert!(Options::of_settings(&unknown, None).is_err());
+        assert!(Options::of_numbers(&unknown, None).is_err());
     }
 }

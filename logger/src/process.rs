@@ -5,9 +5,6 @@
 //! A forked child becomes a process of its own, with a run and threads of its own,
 //! before its first record.
 
-pub(crate) mod guard;
-pub(crate) mod meeting;
-
 use crate::image::Images;
 use crate::image::code::Code;
 use crate::mirror::Mirror;
@@ -16,9 +13,8 @@ use crate::shared::Shared;
 use crate::sink::Sink;
 use crate::sys;
 use crate::thread::Thread;
-use crate::tls;
 use core::sync::atomic::{AtomicBool, AtomicI32, Ordering};
-use logdef_wire::Level;
+use logdef_wire::{Level, Sequence};
 
 /// See the module.
 pub(crate) struct Process {
@@ -32,7 +28,7 @@ pub(crate) struct Process {
 }
 
 /// A thread takes a new number when fewer calls than this are left to it.
-pub(crate) const SEQUENCE_MARGIN: u64 = 1 << 16;
+const SEQUENCE_MARGIN: u64 = 1 << 16;
 
 static PROCESS: Process = Process::new();
 
@@ -108,14 +104,12 @@ impl Process {
         if run.needs_reinit_after_fork() && !self.become_child() {
             return None;
         }
-        let mine: *mut Thread = tls::get();
-        // SAFETY: null, or set below to memory that is never given back.
-        let thread = match unsafe { mine.as_ref() } {
+        let thread = match Thread::mine() {
             Some(mine) if mine.come_back(run.id()) => return Some(mine),
             Some(mine) => mine,
             None => {
                 let new = self.shared.threads.claim()?;
-                tls::set(core::ptr::from_ref(new).cast_mut());
+                new.make_mine();
                 self.notice_exit(new);
                 new
             }
@@ -178,8 +172,25 @@ impl Process {
     }
 }
 
+/// The calling thread's memory, if it has any and it can be used.
+#[inline(always)]
+pub(crate) fn attached(process: &'static Process) -> Option<&'static Thread> {
+    let thread = Thread::mine()?;
+    let fresh = thread.run.load(Ordering::Relaxed) == process.shared.run.id().0;
+    let next = Sequence(thread.next.load(Ordering::Relaxed)).count();
+    let usable = fresh
+        && next < (1 << Sequence::COUNT_BITS) - SEQUENCE_MARGIN
+        && process.shared.run.is_open();
+    usable.then_some(thread)
+}
+
+/// The calling thread's memory.
+pub(crate) fn current(process: &'static Process) -> Option<&'static Thread> {
+    attached(process).or_else(|| process.attach())
+}
+
 unsafe extern "C" fn thread_exits(thread: *mut libc::c_void) {
-    tls::clear();
+    Thread::forget_mine();
     // SAFETY: the value is what `notice_exit` set: memory that is never given
     // back.
     let thread = unsafe { &*thread.cast::<Thread>() };

@@ -5,9 +5,9 @@
 //! of. It finds that out by a page that the kernel wipes on fork.
 
 use crate::clock;
+use crate::published::Published;
 use crate::sys::{self, Errno};
-use core::num::NonZeroUsize;
-use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use logdef_wire::{Run, ThreadNumber};
 
 /// See the module.
@@ -15,7 +15,7 @@ pub(crate) struct RunState {
     phase: AtomicU32,
     id: AtomicU64,
     /// Points to a word that is the run, and zero in a forked child.
-    token: AtomicPtr<AtomicU64>,
+    token: Published<AtomicU64>,
     pub pid: AtomicU32,
     pub realtime: AtomicU64,
     pub monotonic: AtomicU64,
@@ -46,7 +46,7 @@ impl RunState {
         RunState {
             phase: AtomicU32::new(CLOSED),
             id: AtomicU64::new(0),
-            token: AtomicPtr::new(core::ptr::null_mut()),
+            token: Published::new(),
             pid: AtomicU32::new(0),
             realtime: AtomicU64::new(0),
             monotonic: AtomicU64::new(0),
@@ -106,9 +106,8 @@ impl RunState {
 
     /// Makes the word by which a forked child is recognized, if there is none yet.
     pub fn prepare(&self) -> Result<(), Errno> {
-        if self.token.load(Ordering::Relaxed).is_null() {
-            let page = sys::allocate_wiped_on_fork(const { NonZeroUsize::new(4096).unwrap() })?;
-            self.token.store(page.as_ptr().cast(), Ordering::Release);
+        if self.token.get().is_none() {
+            self.token.publish_first(sys::allocate_wiped_on_fork()?);
         }
         self.host.look();
         Ok(())
@@ -134,7 +133,7 @@ impl RunState {
 
     /// Whether this is a forked child that was not re-initialized yet.
     pub fn needs_reinit_after_fork(&self) -> bool {
-        let token = self.token();
+        let token = self.token.get();
         token.is_some_and(|token| token.load(Ordering::Acquire) == 0)
     }
 
@@ -144,14 +143,9 @@ impl RunState {
     }
 
     fn set_token(&self, value: u64) {
-        if let Some(token) = self.token() {
+        if let Some(token) = self.token.get() {
             token.store(value, Ordering::Release);
         }
-    }
-
-    fn token(&self) -> Option<&AtomicU64> {
-        // SAFETY: null, or published by `prepare` and never given back.
-        unsafe { self.token.load(Ordering::Acquire).as_ref() }
     }
 
     /// A number for a thread of the run.

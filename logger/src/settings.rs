@@ -2,7 +2,8 @@
 //! neither threads nor files.
 
 use crate::filter::Filter;
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, Ordering};
+use crate::published::Published;
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use logdef_wire::Level;
 
 /// Return addresses of a backtrace beyond these are left out.
@@ -27,7 +28,7 @@ pub(crate) struct Settings {
     backtrace_depth: AtomicU8,
     max_string: AtomicU32,
     notes_signals: AtomicBool,
-    filter: AtomicPtr<Filter>,
+    filter: Published<Filter>,
 }
 
 impl Settings {
@@ -41,7 +42,7 @@ impl Settings {
             backtrace_depth: AtomicU8::new(32),
             max_string: AtomicU32::new(16 << 10),
             notes_signals: AtomicBool::new(false),
-            filter: AtomicPtr::new(core::ptr::null_mut()),
+            filter: Published::new(),
         }
     }
 
@@ -58,15 +59,13 @@ impl Settings {
 
     /// The filter, if one was set.
     pub fn filter(&self) -> Option<&Filter> {
-        // SAFETY: null, or a filter that is never freed: a site may be reading
-        // it at any time, in a signal handler too, so that an old one stays.
-        unsafe { self.filter.load(Ordering::Acquire).as_ref() }
+        self.filter.get()
     }
 
-    /// Sets the filter.
+    /// Sets the filter. The old one is never freed: a site may be reading it at any
+    /// time, in a signal handler too.
     pub fn set_filter(&self, filter: Filter) {
-        let filter = Box::into_raw(Box::new(filter));
-        self.filter.store(filter, Ordering::Release);
+        self.filter.replace(Some(Box::leak(Box::new(filter))));
         self.move_gate();
     }
 

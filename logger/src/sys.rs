@@ -14,7 +14,7 @@ pub(crate) use directory::*;
 use core::ffi::{CStr, c_int};
 use core::num::NonZeroUsize;
 use core::ptr::{self, NonNull};
-use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 /// An errno value.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -253,20 +253,55 @@ pub(crate) fn allocate(len: NonZeroUsize) -> Result<NonNull<u8>, Errno> {
     }
 }
 
-/// Set once the kernel was found not to wipe memory on fork.
-static WIPE_ON_FORK_MISSING: AtomicBool = AtomicBool::new(false);
+/// A type of which all zeros are a value.
+///
+/// # Safety
+///
+/// They are, and its alignment is at most that of a page.
+pub(crate) unsafe trait Zeroed {}
 
-/// Zeroed memory like [`allocate`]'s that a forked child sees as zeros again, unless
+// SAFETY: zero is an integer.
+unsafe impl Zeroed for AtomicU64 {}
+
+// SAFETY: its elements are zeroed, one behind the other.
+unsafe impl<T: Zeroed, const N: usize> Zeroed for [T; N] {}
+
+/// A zeroed value in memory of its own that is never given back.
+pub(crate) fn allocate_zeroed<T: Zeroed>() -> Result<&'static mut T, Errno> {
+    let len = const { NonZeroUsize::new(size_of::<T>()).unwrap() };
+    let at = allocate(len)?.cast::<T>();
+    // SAFETY: fresh memory of this size, page aligned, whose zeros are a value by
+    // `Zeroed`; it is lent here only.
+    Ok(unsafe { &mut *at.as_ptr() })
+}
+
+/// Moves a value into memory of its own that is never given back.
+pub(crate) fn allocate_for<T>(value: T) -> Result<&'static T, Errno> {
+    const { assert!(align_of::<T>() <= 4096) };
+    let len = const { NonZeroUsize::new(size_of::<T>()).unwrap() };
+    let at = allocate(len)?.cast::<T>();
+    // SAFETY: fresh memory of this size, page aligned; it is lent here only.
+    unsafe {
+        at.write(value);
+        Ok(at.as_ref())
+    }
+}
+
+/// What [`allocate_zeroed`] returns, but zeros again in a forked child, unless
 /// [`wipe_on_fork_is_missing`].
-pub(crate) fn allocate_wiped_on_fork(len: NonZeroUsize) -> Result<NonNull<u8>, Errno> {
-    let at = allocate(len)?;
-    // SAFETY: the range is the mapping just made.
-    let wiped = unsafe { libc::madvise(at.as_ptr().cast(), len.get(), libc::MADV_WIPEONFORK) } == 0;
-    if !wiped {
+pub(crate) fn allocate_wiped_on_fork<T: Zeroed + Sync>() -> Result<&'static T, Errno> {
+    let at = allocate_zeroed::<T>()?;
+    let (start, len) = (ptr::from_mut(at).cast(), size_of::<T>());
+    // SAFETY: the range is the mapping just made, and lent to nobody else yet; zeros
+    // are a value of `T`, whenever the kernel puts them there.
+    if unsafe { libc::madvise(start, len, libc::MADV_WIPEONFORK) } != 0 {
         WIPE_ON_FORK_MISSING.store(true, Ordering::Relaxed);
     }
     Ok(at)
 }
+
+/// Set once the kernel was found not to wipe memory on fork.
+static WIPE_ON_FORK_MISSING: AtomicBool = AtomicBool::new(false);
 
 /// Whether the kernel cannot wipe memory on fork; then a fork handler does.
 pub(crate) fn wipe_on_fork_is_missing() -> bool {

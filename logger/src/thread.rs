@@ -12,9 +12,11 @@
 
 use crate::calls::{Calls, Holder, Mark};
 use crate::crc;
+use crate::published::Published;
 use crate::sys;
+use crate::tls;
 use core::num::NonZeroUsize;
-use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering, compiler_fence};
+use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering, compiler_fence};
 use logdef_wire::{Run, Sequence, ThreadNumber};
 
 /// Sites with numbers beyond this are defined again at each call.
@@ -25,7 +27,7 @@ const ADDRESS_WAYS: usize = 2;
 /// the stacks that runtimes lay aside for such handlers.
 const SIGNAL_STACK: usize = 64 << 10;
 /// Room for the frames of one call that do not fit the stack.
-pub(crate) const SCRATCH: usize = 80 << 10;
+const SCRATCH: usize = 80 << 10;
 /// A call takes up to two of them, a handler that interrupts it another.
 const SCRATCHES: usize = 3;
 
@@ -75,6 +77,9 @@ pub(crate) struct Thread {
 // given to the kernel, for the same thread.
 unsafe impl Sync for Thread {}
 
+// SAFETY: integers, whose zeros mean no run, and bytes.
+unsafe impl sys::Zeroed for Thread {}
+
 /// The fields run and thread of a thread's records, encoded.
 #[derive(Clone, Copy)]
 pub(crate) struct Fields {
@@ -98,7 +103,28 @@ struct AddressMark {
     address: AtomicU64,
 }
 
+/// A call's record could not be written.
+pub(crate) struct Dropped;
+
 impl Thread {
+    /// The calling thread's memory, if it has any.
+    #[inline(always)]
+    pub fn mine() -> Option<&'static Thread> {
+        let mine: *const Thread = tls::get();
+        // SAFETY: null, or set by `make_mine` to a reference that is valid for ever.
+        unsafe { mine.as_ref() }
+    }
+
+    /// Makes this the calling thread's memory.
+    pub fn make_mine(&'static self) {
+        tls::set(core::ptr::from_ref(self).cast_mut());
+    }
+
+    /// The calling thread has no memory from now on.
+    pub fn forget_mine() {
+        tls::clear();
+    }
+
     /// Takes the next sequence. One instruction on x86_64, so that a handler
     /// of this thread takes another.
     #[inline]
@@ -298,61 +324,54 @@ impl Drop for Scratch<'_> {
     }
 }
 
+/// Lends scratch memory of the thread; what is interrupted too often gets memory
+/// of its own.
+pub(crate) fn with_scratch<T>(
+    thread: &Thread,
+    work: impl FnOnce(&mut [u8]) -> Result<T, Dropped>,
+) -> Result<T, Dropped> {
+    let mark = Mark::new();
+    if let Some(mut scratch) = thread.scratch(&mark) {
+        return work(scratch.bytes());
+    }
+    let len = const { NonZeroUsize::new(SCRATCH).unwrap() };
+    let mut memory = sys::Temporary::new(len).map_err(|_| Dropped)?;
+    work(memory.bytes())
+}
+
 const REGION_THREADS: usize = 16;
 const MAX_REGIONS: usize = 4096;
 
 /// The memory of all threads of a process: regions of [`REGION_THREADS`],
 /// mapped as they are needed, their pages as they are touched.
 pub(crate) struct Threads {
-    regions: [AtomicPtr<[Thread; REGION_THREADS]>; MAX_REGIONS],
+    regions: [Published<[Thread; REGION_THREADS]>; MAX_REGIONS],
 }
 
 impl Threads {
     pub const fn new() -> Threads {
         Threads {
-            regions: [const { AtomicPtr::new(core::ptr::null_mut()) }; MAX_REGIONS],
+            regions: [const { Published::new() }; MAX_REGIONS],
         }
     }
 
     /// Every thread's memory, owned or not.
-    pub fn iter(&self) -> impl Iterator<Item = &Thread> {
-        let regions = self
-            .regions
-            .iter()
-            .map(|region| region.load(Ordering::Acquire));
-        regions
-            .take_while(|region| !region.is_null())
-            // SAFETY: published by `claim` and never given back.
-            .flat_map(|region| unsafe { &*region })
+    pub fn iter(&self) -> impl Iterator<Item = &'static Thread> {
+        self.regions.iter().map_while(Published::get).flatten()
     }
 
     /// Memory for a thread that logs for the first time: that of a thread that
     /// has ended, with the chunk that it left, or new.
-    pub fn claim(&self) -> Option<&Thread> {
+    pub fn claim(&self) -> Option<&'static Thread> {
         for slot in &self.regions {
-            let mut region = slot.load(Ordering::Acquire);
-            if region.is_null() {
-                let len =
-                    const { NonZeroUsize::new(size_of::<[Thread; REGION_THREADS]>()).unwrap() };
-                let new = sys::allocate_wiped_on_fork(len).ok()?.as_ptr().cast();
-                region = match slot.compare_exchange(
-                    core::ptr::null_mut(),
-                    new,
-                    Ordering::AcqRel,
-                    Ordering::Acquire,
-                ) {
-                    Ok(_) => new,
-                    // Another thread's region came first; ours stays untouched
-                    // and costs no memory.
-                    Err(other) => other,
-                };
-            }
-            // SAFETY: published above and never given back; zeros are a valid
-            // `Thread`.
-            for thread in unsafe { &*region } {
-                if thread.take() {
-                    return Some(thread);
-                }
+            let region = match slot.get() {
+                Some(region) => region,
+                // If another thread's region came first, ours stays untouched and
+                // costs no memory.
+                None => slot.publish_first(sys::allocate_wiped_on_fork().ok()?),
+            };
+            if let Some(thread) = region.iter().find(|thread| thread.take()) {
+                return Some(thread);
             }
         }
         None

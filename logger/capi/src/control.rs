@@ -154,8 +154,8 @@ pub unsafe extern "C" fn logdef_set_filter(filter: *const c_char) -> c_int {
 /// Says to other copies of the logger in this process whom this one follows, or
 /// that it leads. No part of the C ABI.
 #[unsafe(no_mangle)]
-pub extern "C" fn logdef_meeting_v1() -> *const logdef::abi::Services {
-    logdef::abi::meeting()
+pub extern "C" fn logdef_meeting_v1() -> *const logdef::abi::LeaderTable {
+    logdef::abi::leader_or_self()
 }
 
 /// The library's version.

@@ -14,17 +14,16 @@ use crate::call::gate;
 use crate::call::resolve::{resolve, resolve_strings};
 use crate::call::site::{Site, Strings, Template};
 use crate::calls::{Call, Mark};
+use crate::copies::leader::leader;
 use crate::crc;
 use crate::image::code::{self, Epoch};
 use crate::logdefs::{self, Subject};
 use crate::note;
-use crate::process::meeting;
-use crate::process::{Process, SEQUENCE_MARGIN, process};
+use crate::process::{Process, attached, current, process};
 use crate::settings::MAX_BACKTRACE;
 use crate::sink::Put;
 use crate::sys::Errno;
-use crate::thread::{SCRATCH, Thread, own_add};
-use crate::tls;
+use crate::thread::{Dropped, Thread, own_add, with_scratch};
 use core::ffi::CStr;
 use core::sync::atomic::Ordering;
 use logdef_unwind::modules;
@@ -144,7 +143,7 @@ fn in_full(
     words: Words,
     counted: Option<&Counted<'_>>,
 ) -> Result<(), Dropped> {
-    if let Some(leader) = meeting::leader() {
+    if let Some(leader) = leader() {
         // A site is resolved where its records are written: what is published in
         // it means something to one copy of the logger only.
         // SAFETY: by the caller of `emit`.
@@ -224,7 +223,7 @@ pub unsafe fn emit_text(
     args: usize,
 ) {
     let process = process();
-    if let Some(leader) = meeting::leader() {
+    if let Some(leader) = leader() {
         // SAFETY: by the caller.
         return unsafe { leader.emit_text(level, file, line, format, kinds, words, args) };
     }
@@ -303,7 +302,7 @@ impl Parts<'_> {
             buffer,
             process.shared.settings.max_string(),
         ) {
-            Ok(len) => self.put(process, thread, &mut buffer[..len], &[], dropped),
+            Ok(len) => self.put(process, thread, &buffer[..len], &[], dropped),
             Err(OutOfRoom) => self.write_large(process, thread, sequence, dropped, &[]),
         }
     }
@@ -400,7 +399,7 @@ impl Parts<'_> {
                     )
                 })
                 .map_err(|_| Dropped)?;
-            let put = self.put(process, thread, &mut frame[..len], backtrace, dropped);
+            let put = self.put(process, thread, &frame[..len], backtrace, dropped);
             // To show a record it has to be decoded.
             if process.mirror.wants(self.level) {
                 process.mirror.show(&frame[HEADER_LEN..len], self.strings);
@@ -471,7 +470,7 @@ impl Parts<'_> {
         &self,
         process: &Process,
         thread: &Thread,
-        frame: &mut [u8],
+        frame: &[u8],
         backtrace: &[usize],
         dropped: u64,
     ) -> Result<(), Dropped> {
@@ -484,35 +483,25 @@ impl Parts<'_> {
                 _ => process.code.epoch(),
             },
         };
-        for attempt in 0..8 {
-            let put = match process.sink.chunk(thread) {
-                None => Put::Full,
-                Some(chunk) if attempt == 0 && subject.is_defined(thread, chunk) => process
-                    .sink
-                    .put(&process.shared, thread, frame, Some(chunk)),
-                // A handler can move the thread to another chunk while we look
-                // at what this one defines; if it did, we do not look again, but
-                // define everything.
-                Some(chunk) => logdefs::put(process, thread, &subject, frame, chunk, attempt > 1),
+        let sink = &process.sink;
+        logdefs::place(process, thread, frame.len(), |attempt| {
+            let Some(chunk) = sink.chunk(thread) else {
+                return Put::Full;
             };
-            match put {
-                Put::Done(_) => {
-                    if dropped > 0 {
-                        own_add(&thread.dropped, dropped.wrapping_neg());
-                    }
-                    return Ok(());
-                }
-                Put::Moved => {}
-                Put::Full if logdefs::next_chunk(process, thread, frame.len()) => {}
-                Put::Full | Put::Dropped => break,
+            if attempt == 0 && subject.is_defined(thread, chunk) {
+                return sink.put(&process.shared, thread, frame, Some(chunk));
             }
+            // A handler can move the thread to another chunk while we look at what
+            // this one defines; if it did, we do not look again, but define
+            // everything.
+            logdefs::put(process, thread, &subject, frame, chunk, attempt > 1)
+        })?;
+        if dropped > 0 {
+            own_add(&thread.dropped, dropped.wrapping_neg());
         }
-        Err(Dropped)
+        Ok(())
     }
 }
-
-/// The record could not be written.
-pub(crate) struct Dropped;
 
 /// A call that has its sequence.
 struct Counted<'t> {
@@ -570,48 +559,6 @@ fn write_header(frame: &mut [u8], len: usize, crc: u32) {
     let start = 0xdac1_0000_0000_cec1 | (crc.swap_bytes() as u64) << 16;
     frame[..8].copy_from_slice(&start.to_le_bytes());
     frame[8..HEADER_LEN].copy_from_slice(&(len as u16).to_be_bytes());
-}
-
-/// The calling thread's memory, if it has any and it can be used.
-#[inline(always)]
-fn attached(process: &'static Process) -> Option<&'static Thread> {
-    let thread: *const Thread = tls::get();
-    // SAFETY: null, or set by `attach` to memory that is never given back.
-    let thread = unsafe { thread.as_ref() }?;
-    let fresh = thread.run.load(Ordering::Relaxed) == process.shared.run.id().0;
-    let next = Sequence(thread.next.load(Ordering::Relaxed)).count();
-    let usable = fresh
-        && next < (1 << Sequence::COUNT_BITS) - SEQUENCE_MARGIN
-        && process.shared.run.is_open();
-    usable.then_some(thread)
-}
-
-/// Calls of the thread, up to the last, that could not be written and are in no
-/// record.
-pub(crate) fn unwritten(process: &'static Process) -> u64 {
-    let thread = current(process);
-    let missed = process.shared.run.missed.load(Ordering::Relaxed);
-    thread.map_or(missed, |thread| thread.dropped.load(Ordering::Relaxed))
-}
-
-/// The calling thread's memory.
-pub(crate) fn current(process: &'static Process) -> Option<&'static Thread> {
-    attached(process).or_else(|| process.attach())
-}
-
-/// Lends scratch memory of the thread; what is interrupted too often gets memory
-/// of its own.
-pub(crate) fn with_scratch<T>(
-    thread: &Thread,
-    work: impl FnOnce(&mut [u8]) -> Result<T, Dropped>,
-) -> Result<T, Dropped> {
-    let mark = Mark::new();
-    if let Some(mut scratch) = thread.scratch(&mark) {
-        return work(scratch.bytes());
-    }
-    let len = const { core::num::NonZeroUsize::new(SCRATCH).unwrap() };
-    let mut memory = crate::sys::Temporary::new(len).map_err(|_| Dropped)?;
-    work(memory.bytes())
 }
 
 /// Stack memory as bytes to be written. Zeroing it would cost more than the

@@ -7,6 +7,7 @@
 //! costs a comparison, and no list of sites has to survive `dlclose`.
 
 use crate::call::site::Site;
+use crate::copies::leader::leader;
 use crate::process::process;
 use core::sync::atomic::Ordering;
 use logdef_wire::Level;
@@ -15,8 +16,8 @@ use logdef_wire::Level;
 #[cold]
 #[inline(never)]
 pub fn decide(site: &Site) -> bool {
-    if let Some(leader) = crate::process::meeting::leader() {
-        return leader.decide(site);
+    if let Some(leader) = leader() {
+        return leader.is_on(site);
     }
     let settings = &process().shared.settings;
     // Read before the settings: if they change meanwhile, this gate is stale.
@@ -44,7 +45,7 @@ pub(crate) fn is_on(level: Level, file: &[u8], line: u32, module: Option<&[u8]>)
 
 /// Whether a call of this level could be on anywhere, and a log is open.
 pub fn is_possible(level: Level) -> bool {
-    if let Some(leader) = crate::process::meeting::leader() {
+    if let Some(leader) = leader() {
         return leader.is_possible(level);
     }
     let shared = &process().shared;

@@ -10,11 +10,10 @@
 use crate::process::process;
 use crate::sys::{self, Errno};
 use crate::thread::{Thread, own_add};
-use crate::tls;
 use core::cell::UnsafeCell;
 use core::ffi::c_int;
 use core::mem::MaybeUninit;
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, Ordering};
 
 /// What handled SIGBUS before.
 struct Before(UnsafeCell<MaybeUninit<libc::sigaction>>);
@@ -26,10 +25,8 @@ static BEFORE: Before = Before(UnsafeCell::new(MaybeUninit::zeroed()));
 
 /// Installs the handler, once.
 pub(crate) fn install() -> Result<(), Errno> {
-    const NO: u32 = 0;
-    const YES: u32 = 1;
-    static INSTALLED: AtomicU32 = AtomicU32::new(NO);
-    if INSTALLED.swap(YES, Ordering::AcqRel) == YES {
+    static INSTALLED: AtomicBool = AtomicBool::new(false);
+    if INSTALLED.swap(true, Ordering::AcqRel) {
         return Ok(());
     }
     // SAFETY: the action is valid zeros before it is filled; `BEFORE` is written
@@ -45,7 +42,7 @@ pub(crate) fn install() -> Result<(), Errno> {
     match installed {
         0 => Ok(()),
         _ => {
-            INSTALLED.store(NO, Ordering::Release);
+            INSTALLED.store(false, Ordering::Release);
             Err(Errno::last())
         }
     }
@@ -59,10 +56,8 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut li
     let by_kernel = unsafe { info.as_ref() }.is_some_and(|info| info.si_code > 0);
     let process = process();
     if by_kernel && process.sink.replace_page(&process.shared, address) {
-        let thread: *const Thread = tls::get();
-        // SAFETY: null, or memory that is never given back. The record that was
-        // being written is lost with the page.
-        if let Some(thread) = unsafe { thread.as_ref() } {
+        // The record that was being written is lost with the page.
+        if let Some(thread) = Thread::mine() {
             own_add(&thread.dropped, 1);
         }
         errno.restore();

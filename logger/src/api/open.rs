@@ -1,0 +1,95 @@
+//! Opening the log of the process.
+
+use crate::api::choose;
+use crate::api::control::{close, sync};
+use crate::copies::request::{OpenRequest, Target};
+use crate::copies::serve::elect_leader;
+use crate::options::Options;
+use core::sync::atomic::{AtomicBool, Ordering};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+/// Opens the log of the process at `path` with the [default options](Options).
+///
+/// # Errors
+///
+/// What [`Options::open`] says.
+pub fn open(path: impl AsRef<Path>) -> io::Result<Log> {
+    options().open(path)
+}
+
+/// The default options, to be changed before the log is opened.
+pub fn options() -> Options {
+    Options::default()
+}
+
+/// The process's log, open. Dropping it changes nothing: static destructors
+/// and threads that outlive `main` may still log.
+#[derive(Clone, Copy, Debug)]
+pub struct Log(());
+
+impl Log {
+    /// See [`sync`].
+    pub fn sync(&self) -> io::Result<()> {
+        sync()
+    }
+
+    /// See [`close`].
+    pub fn close(self) {
+        close();
+    }
+}
+
+impl Options {
+    /// Opens the log at `path`.
+    ///
+    /// A mapped log is a new file of mode 0600; a file of that name from an
+    /// earlier run is renamed to `path.000001` or the next free number. An
+    /// appended log may be a file, which is added to, a pipe or a character
+    /// device. A link at `path` is followed once, and the log lives where it leads.
+    /// `/dev/stdout`, `/dev/stderr`, `/dev/fd/N` and `/proc/self/fd/N` are the streams
+    /// that the process has.
+    ///
+    /// # Errors
+    ///
+    /// If the process has a log already (`AlreadyExists`), or the file cannot
+    /// be made, reserved or mapped.
+    pub fn open(self, path: impl AsRef<Path>) -> io::Result<Log> {
+        self.open_target(Target::Path(path.as_ref()))
+    }
+
+    /// Opens the log on a descriptor that is open already: a file, a pipe or a
+    /// socket.
+    ///
+    /// # Errors
+    ///
+    /// If the process has a log already (`AlreadyExists`).
+    pub fn open_fd(self, fd: OwnedFd) -> io::Result<Log> {
+        self.open_target(Target::Descriptor(fd))
+    }
+
+    fn open_target(self, target: Target<'_>) -> io::Result<Log> {
+        elect_leader();
+        let filter = self.filter.as_ref().map(ToString::to_string);
+        choose::open(&OpenRequest::new(&self, filter.as_deref(), target))?;
+        // Each copy of the Rust runtime has its own hook.
+        if self.panic_notes {
+            install_panic_hook();
+        }
+        Ok(Log(()))
+    }
+}
+
+/// Leaves a note when a thread panics, before the hook that was there.
+fn install_panic_hook() {
+    static INSTALLED: AtomicBool = AtomicBool::new(false);
+    if INSTALLED.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    let before = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        choose::note_panic(&info.to_string());
+        before(info);
+    }));
+}

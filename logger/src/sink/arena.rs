@@ -5,14 +5,11 @@
 //! Chunks are numbered in units of [`UNIT`] bytes, upwards for ever; the
 //! address of a unit is its number modulo the size of the reservation.
 
-use super::chunk::Memory;
+use super::chunk::{Memory, UNIT};
 use crate::sys::Errno;
 use core::ffi::c_int;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU64, Ordering, compiler_fence};
-
-/// Bytes of the smallest chunk.
-pub(crate) const UNIT: u64 = 16 << 10;
 
 /// See the module.
 pub(crate) struct Arena {

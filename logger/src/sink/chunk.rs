@@ -19,13 +19,15 @@
 //! zero means no chunk.
 
 use super::Put;
-use super::arena::UNIT;
 use crate::thread::own_add;
 use core::sync::atomic::{AtomicU64, Ordering};
 use logdef_wire::frame::{HEADER_LEN, RESERVED_OFFSET};
 
 #[cfg(test)]
 mod model;
+
+/// Bytes of the smallest chunk.
+pub(super) const UNIT: u64 = 16 << 10;
 
 /// Eight bytes of the process's memory.
 pub(crate) trait Word {

@@ -2,8 +2,8 @@
 //! chunk is full. Knows chunks by their numbers and nothing of what is in
 //! them.
 
-use super::arena::{Arena, UNIT};
-use super::chunk::{self, Claim};
+use super::arena::Arena;
+use super::chunk::{self, Claim, UNIT};
 use crate::sys::{self, Errno};
 use core::ffi::{CStr, c_int};
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};

@@ -2,8 +2,8 @@
 //! growing file, and needs nobody for it. When the call has returned the
 //! record is in the page cache, where no signal can reach it.
 
-use super::arena::{Arena, Room, UNIT};
-use super::chunk::{self, Claim, Place};
+use super::arena::{Arena, Room};
+use super::chunk::{self, Claim, Place, UNIT};
 use super::file::{LogFile, Refusal, Use};
 use super::names::{Names, UNNUMBERED};
 use super::{Put, RETRY_AFTER};

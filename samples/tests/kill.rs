@@ -326,7 +326,7 @@ impl Run {
             recovery
                 .accounts()
                 .iter()
-                .all(logdef_resync::Account::is_undamaged),
+                .all(Account::is_undamaged),
             "there is damage"
         );
         // One call at most of each thread, whose frames lie side by side: all of

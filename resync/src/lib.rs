@@ -79,7 +79,7 @@ pub mod import;
 mod follow;
 pub mod rewrite;
 
-pub use follow::{Follow, News};
+pub use follow::{Follow, News, begins_as_log, family};
 pub use merge::background::{BackgroundMerge, Batch};
 pub use merge::progress::MergedSoFar;
 pub use merge::{Event, Merge, MergeOptions, MergedFrame};

@@ -1,24 +1,42 @@
 //! What the command line names: files, directories of logs, patterns.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
+use std::fs::{DirEntry, Metadata};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The files that the words stand for, in their order; standard input if there
-/// is no word. What stands for nothing is a problem, in a line.
+/// The files that the words stand for, in their order, each file once however many names
+/// lead to it; standard input if there is no word. What stands for nothing is a problem,
+/// in a line.
 pub fn of(words: &[PathBuf]) -> Vec<Result<PathBuf, String>> {
-    match words {
-        [] => vec![Ok(PathBuf::from("-"))],
-        words => words.iter().flat_map(|word| files(word)).collect(),
+    if words.is_empty() {
+        return vec![Ok(PathBuf::from("-"))];
     }
+    let mut files: Vec<_> = words.iter().flat_map(|word| files(word)).collect();
+    let mut known = HashSet::new();
+    files.retain(|file| {
+        let metadata = file.as_ref().ok().and_then(|path| path.metadata().ok());
+        let is_file = |metadata: &Metadata| metadata.is_file();
+        metadata
+            .filter(is_file)
+            .is_none_or(|metadata| known.insert((metadata.dev(), metadata.ino())))
+    });
+    files
+}
+
+/// Whether a word is a pattern. A file of that very name goes before what its name would
+/// match.
+pub fn is_pattern(word: &Path) -> bool {
+    let text = word.to_str();
+    text.is_some_and(|text| text.contains(['*', '?', '['])) && !word.exists()
 }
 
 fn files(word: &Path) -> Vec<Result<PathBuf, String>> {
     if word.is_dir() {
         return directory(word);
     }
-    let pattern = word.to_str().filter(|word| word.contains(['*', '?', '[']));
-    // A file of that very name goes before what its name would match.
-    let Some(pattern) = pattern.filter(|_| !word.exists()) else {
+    let Some(pattern) = word.to_str().filter(|_| is_pattern(word)) else {
         return vec![Ok(word.to_owned())];
     };
     let found = match glob::glob(pattern) {
@@ -35,7 +53,8 @@ fn files(word: &Path) -> Vec<Result<PathBuf, String>> {
     files
 }
 
-/// The logs of a directory, by name; rotated ones with their numbers too.
+/// The logs of a directory, by name, whatever they are called. Pipes and devices are left
+/// alone: reading them might never end.
 fn directory(path: &Path) -> Vec<Result<PathBuf, String>> {
     let cannot = |error| format!("cannot read {}: {error}", path.display());
     let entries = match std::fs::read_dir(path) {
@@ -46,34 +65,46 @@ fn directory(path: &Path) -> Vec<Result<PathBuf, String>> {
     let mut problems = Vec::new();
     for entry in entries {
         match entry {
-            Ok(entry) if is_log(&entry.file_name()) && !entry.path().is_dir() => {
-                files.push(Ok(entry.path()));
-            }
+            Ok(entry) if is_log(&entry) => files.push(Ok(entry.path())),
             Ok(_) => {}
             Err(error) => problems.push(Err(cannot(error))),
         }
     }
     files.sort();
     if files.is_empty() && problems.is_empty() {
-        problems.push(Err(format!(
-            "no log in directory {}: logs are called *.log or *.logdef; name others one by one",
-            path.display()
-        )));
+        problems.push(Err(format!("no log in directory {}", path.display())));
     }
     files.append(&mut problems);
     files
 }
 
-fn is_log(name: &OsStr) -> bool {
+/// Whether an entry is a log: by its name, so that one whose first bytes are damaged is
+/// read too, or by its first bytes, so that those of forked children are.
+fn is_log(entry: &DirEntry) -> bool {
+    let path = entry.path();
+    if !path.metadata().is_ok_and(|metadata| metadata.is_file()) {
+        return false;
+    }
+    has_name_of_log(&entry.file_name()) || logdef_resync::begins_as_log(&path)
+}
+
+fn has_name_of_log(name: &OsStr) -> bool {
     let name = name.to_string_lossy();
     let name = name
         .strip_suffix(".gz")
         .or(name.strip_suffix(".zst"))
         .unwrap_or(&name);
-    let base = match name.rsplit_once('.') {
-        Some((base, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => base,
-        _ => name,
+    // Rotated files have a number, those of forked children a process and a number.
+    let is_numbers = |end: &str| {
+        end.bytes()
+            .all(|byte| byte.is_ascii_digit() || byte == b'-')
     };
+    let mut base = name;
+    while let Some((rest, end)) = base.rsplit_once('.')
+        && is_numbers(end)
+    {
+        base = rest;
+    }
     base.ends_with(".log") || base.ends_with(".logdef")
 }
 
@@ -88,12 +119,13 @@ mod tests {
             "a.logdef",
             "a.log.1",
             "a.log.gz",
+            "a.log.022332-648927393.022335-873586087",
             "a.logdef.12.zst",
         ] {
-            assert!(is_log(OsStr::new(name)), "{name}");
+            assert!(has_name_of_log(OsStr::new(name)), "{name}");
         }
         for name in ["a.txt", "log", "a.log.old", "alog.1", "a.1"] {
-            assert!(!is_log(OsStr::new(name)), "{name}");
+            assert!(!has_name_of_log(OsStr::new(name)), "{name}");
         }
     }
 }

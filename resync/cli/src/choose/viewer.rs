@@ -29,6 +29,8 @@ pub struct Viewer {
     has_skipped: bool,
     /// The last records so far, where only they are wanted.
     tail: Option<(usize, VecDeque<Kept>)>,
+    /// Whether records do not come by time while only the last are wanted.
+    sorts_tail: bool,
     spare: Vec<Vec<u8>>,
     message: Vec<u8>,
     unknown: Unknown,
@@ -71,6 +73,7 @@ impl Viewer {
             has_shown: false,
             has_skipped: false,
             tail: args.tail.map(|tail| (tail, VecDeque::new())),
+            sorts_tail: false,
             spare: Vec::new(),
             message: Vec::new(),
             unknown: Unknown::Shown,
@@ -84,6 +87,12 @@ impl Viewer {
         self.shows_all = false;
         self.waiting.clear();
         self.owed = 0;
+    }
+
+    /// Keeps the last records by time, of files that are read one after another.
+    pub fn begin_tail_by_time(&mut self, tail: usize) {
+        self.begin_tail(tail);
+        self.sorts_tail = true;
     }
 
     /// Whether all that is wanted of the end is there, and of a time or later.
@@ -281,7 +290,11 @@ impl Viewer {
         }
         let kept = self.keep(place, body);
         if let Some((most, tail)) = &mut self.tail {
-            tail.push_back(kept);
+            let at = match self.sorts_tail {
+                true => place_by_time(tail, &kept),
+                false => tail.len(),
+            };
+            tail.insert(at, kept);
             if tail.len() > *most {
                 self.spare.extend(tail.pop_front().map(|kept| kept.body));
             }
@@ -325,6 +338,21 @@ impl Viewer {
         }
         self.output.line()
     }
+}
+
+/// Where a record goes among those kept: by time, but after those of its thread.
+fn place_by_time(tail: &VecDeque<Kept>, kept: &Kept) -> usize {
+    let of = |kept: &Kept| {
+        let glance = Glance::of(&kept.body).unwrap_or_default();
+        let thread = glance.sequence.map(|sequence| sequence.number());
+        (glance.time, (glance.run, thread))
+    };
+    let (time, thread) = of(kept);
+    let is_before = |other: &Kept| {
+        let (other_time, other_thread) = of(other);
+        other_time <= time || other_thread == thread
+    };
+    tail.iter().rposition(is_before).map_or(0, |at| at + 1)
 }
 
 /// Whether the log tells of each address which module it is in.

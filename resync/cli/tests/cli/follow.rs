@@ -80,3 +80,37 @@ fn standard_input_cannot_be_followed() {
     assert_eq!(done.status, 2);
     assert!(done.err.contains("--follow needs files"));
 }
+
+#[test]
+fn a_folder_is_followed_through_links_and_children_without_copies() {
+    let files = Files::new();
+    files.put("app.log.000001", &example().bytes);
+    let link = files.path().join("app.log");
+    std::os::unix::fs::symlink("app.log.000001", &link).unwrap();
+    for path in [files.path(), &link] {
+        let mut following = Following::new("--tail 1", path);
+        assert_eq!(following.line(), "accepted beta:9");
+        let epoch = EPOCH + 100 * SECOND;
+        let child = files.path().join("app.log.77-1");
+        std::fs::write(&child, example_of(logdef_wire::Run(9), 9, epoch).bytes).unwrap();
+        let lines: Vec<_> = (0..10).map(|_| following.line()).collect();
+        assert_eq!(lines[9], "accepted beta:9");
+        std::fs::remove_file(&child).unwrap();
+    }
+}
+
+/// A tail is of all files, whichever is read first.
+#[test]
+fn following_begins_with_the_last_records_of_all_files() {
+    let files = Files::new();
+    let late = example_of(logdef_wire::Run(1), 1, EPOCH);
+    files.put("a.log", &late.bytes);
+    files.put(
+        "b.log",
+        &example_of(logdef_wire::Run(2), 2, EPOCH - SECOND / 2).bytes,
+    );
+    let mut following = Following::new("--tail 3", files.path());
+    let lines: Vec<_> = (0..3).map(|_| following.line()).collect();
+    let failed = "cannot open /tmp/x: No such file or directory";
+    assert_eq!(lines, [failed, "accepted beta:9", "accepted beta:9"]);
+}

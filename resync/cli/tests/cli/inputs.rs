@@ -158,3 +158,22 @@ fn a_compressed_log_that_breaks_off_is_no_clean_log() {
         );
     }
 }
+
+#[test]
+fn a_directory_is_searched_by_what_files_hold_and_each_is_read_once() {
+    let files = Files::new();
+    files.put("app.log.000001", &example_of(Run(1), 11, EPOCH).bytes);
+    let link = files.path().join("app.log");
+    std::os::unix::fs::symlink("app.log.000001", link).unwrap();
+    // Of a forked child, and one whose name says nothing.
+    files.put("app.log.012-345", &example_of(Run(2), 22, EPOCH).bytes);
+    files.put("trace", &example_of(Run(3), 33, EPOCH).bytes);
+    files.put("notes.txt", b"no log");
+    let fifo = files.path().join("pipe.log");
+    let made = std::process::Command::new("mkfifo").arg(&fifo).status();
+    assert!(made.unwrap().success());
+    let done = logdef("{}", files.path());
+    assert_eq!((done.lines().len(), &*done.err), (30, ""));
+    let check = logdef("check {}", files.path());
+    assert!(!check.out.contains("more than once"), "{}", check.out);
+}

@@ -2,137 +2,166 @@
 
 use crate::choose::filter::Filter;
 use crate::choose::viewer::Viewer;
-use crate::failure::Failure;
+use crate::failure::{DAMAGED, Failure};
 use crate::log;
 use crate::paths;
+use crate::show::{losses, words};
 use crate::verb::view::View;
-use logdef_resync::{Follow, Glance, News, Place, Resolver, Tables, unmasked};
-use logdef_wire::{Record, frame};
-use std::collections::HashMap;
+use logdef_resync::{Follow, News, Place, Resolver, Tables, unmasked};
+use logdef_wire::{Record, Tag, frame};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// How often the files are looked at.
-const PAUSE: Duration = Duration::from_millis(100);
-/// Records that are shown of what was there before.
+/// How often the files are looked at: while records come, and while none do.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(100));
+/// Records that are shown of those that were there before.
 const BEFORE: usize = 10;
-
-/// A log that is followed.
-struct Followed {
-    path: PathBuf,
-    follow: Follow,
-    /// The number of each file that the path stood for.
-    inputs: HashMap<u32, u32>,
-}
 
 /// A record and where it stands.
 struct Arrived {
     place: Place,
-    time: Option<u64>,
     body: Vec<u8>,
 }
 
 pub fn run(args: &View) -> Result<ExitCode, Failure> {
-    let mut logs = open(&args.source.files)?;
-    let mut files = 0;
+    let mut follow = begin(&args.source.files)?;
     let mut tables = Tables::new(logdef_resync::Options::default().memory);
     let mut images = log::images(&args.images);
-    let mut arrived = poll(&mut logs, &mut files, &mut tables);
     let mut viewer = Viewer::new(args, Filter::new(&args.filters, &tables)?)?;
     if args.head.is_none() {
-        viewer.begin_tail(args.tail.unwrap_or(BEFORE));
+        viewer.begin_tail_by_time(args.tail.unwrap_or(BEFORE));
     }
+    let mut is_clean = true;
     loop {
-        // Tables grow, so each round has a resolver of its own; images are kept.
-        let mut resolver = Resolver::new(&tables, &mut images);
-        for record in arrived.drain(..) {
-            let goes_on = viewer.frame(record.place, &record.body, &tables, &mut resolver)?;
-            if goes_on.is_break() {
-                viewer.flush()?;
-                return Ok(ExitCode::SUCCESS);
-            }
-        }
-        viewer.end_tail(&mut resolver)?;
-        viewer.flush()?;
-        for complaint in resolver.complaints() {
-            log::say(&complaint);
-        }
-        drop(resolver);
-        std::thread::sleep(PAUSE);
-        arrived = poll(&mut logs, &mut files, &mut tables);
-    }
-}
-
-fn open(words: &[PathBuf]) -> Result<Vec<Followed>, Failure> {
-    let mut logs = Vec::new();
-    for path in paths::of(words) {
-        let path = path.map_err(Failure::Unreadable)?;
-        if path == Path::new("-") {
-            return Err(Failure::Usage(
-                "--follow needs files: standard input is read to its end".into(),
-            ));
-        }
-        let follow = Follow::new(&path)?;
-        if !path.exists() {
-            log::say(&format!("{}: waiting for it to appear", path.display()));
-        }
-        logs.push(Followed {
-            path,
-            follow,
-            inputs: HashMap::new(),
-        });
-    }
-    Ok(logs)
-}
-
-/// What is new in all logs, by time; logdefs go to the tables.
-fn poll(logs: &mut [Followed], files: &mut u32, tables: &mut Tables) -> Vec<Arrived> {
-    let mut arrived = Vec::new();
-    for log in logs {
-        for news in log.follow.poll() {
-            let name = log.path.display();
+        let mut arrived = Vec::new();
+        let polled = follow.poll();
+        let pause = if polled.is_empty() {
+            PAUSES.1
+        } else {
+            PAUSES.0
+        };
+        for news in polled {
             match news {
                 News::Frame {
                     file,
                     offset,
                     bytes,
                 } => {
-                    let input = *log.inputs.entry(file).or_insert_with(|| {
-                        *files += 1;
-                        *files - 1
-                    });
-                    let place = Place { input, offset };
-                    arrived.extend(record(place, &bytes, tables));
+                    let place = Place {
+                        input: file,
+                        offset,
+                    };
+                    arrived.extend(record(place, &bytes, &mut tables));
                 }
-                News::Damage { gap, .. } => log::note(&format!(
-                    "{name}: bytes {:#x}..{:#x} ({}): {}",
-                    gap.offset,
-                    gap.end(),
-                    gap.len,
-                    gap.kind
-                )),
-                News::Rotated => log::note(&format!("{name}: rotated, going on with the new file")),
-                News::Truncated => log::note(&format!("{name}: truncated, beginning again")),
-                News::Unreadable { why } => {
-                    log::note(&format!("{name}: cannot be read now ({why}), trying on"))
+                other => {
+                    is_clean &= matches!(other, News::Truncated { .. } | News::Unreadable { .. });
+                    // Lines about records come after those before them.
+                    viewer.flush()?;
+                    log::note(&line(&follow, &other));
                 }
             }
         }
+        // Tables grow, so each round has a resolver of its own; images are kept.
+        let mut resolver = Resolver::new(&tables, &mut images);
+        for record in arrived {
+            let goes_on = viewer.frame(record.place, &record.body, &tables, &mut resolver)?;
+            if goes_on.is_break() {
+                viewer.flush()?;
+                return Ok(match args.source.strict && !is_clean {
+                    true => ExitCode::from(DAMAGED),
+                    false => ExitCode::SUCCESS,
+                });
+            }
+        }
+        if !follow.has_more() {
+            viewer.end_tail(&mut resolver)?;
+        }
+        viewer.flush()?;
+        for complaint in resolver.complaints() {
+            log::say(&complaint);
+        }
+        if !follow.has_more() {
+            std::thread::sleep(pause);
+        }
     }
-    arrived.sort_by_key(|record| record.time);
-    arrived
 }
 
+/// Follows what the words name: a folder, a pattern, or a file and what belongs to it.
+fn begin(words: &[PathBuf]) -> Result<Follow, Failure> {
+    if words.is_empty() || words.iter().any(|word| word == Path::new("-")) {
+        return Err(Failure::Usage(
+            "--follow needs files: standard input is read to its end".into(),
+        ));
+    }
+    for word in words {
+        if !word.exists() && !paths::is_pattern(word) {
+            log::say(&format!("{}: waiting for it to appear", word.display()));
+        }
+    }
+    let words = words.to_vec();
+    Ok(Follow::of(move || {
+        let files = words.iter().map(|word| {
+            if word.is_dir() || paths::is_pattern(word) {
+                paths::of(std::slice::from_ref(word))
+                    .into_iter()
+                    .flatten()
+                    .collect()
+            } else {
+                logdef_resync::family(word)
+            }
+        });
+        files.collect::<Vec<Vec<_>>>().concat()
+    }))
+}
+
+fn line(follow: &Follow, news: &News) -> String {
+    let name = |file: u32| {
+        let path = follow.path(file);
+        path.map_or_else(String::new, |path| path.display().to_string())
+    };
+    match news {
+        News::Damage { file, gap } => format!(
+            "{}: bytes {:#x}..{:#x} ({}): {}",
+            name(*file),
+            gap.offset,
+            gap.end(),
+            gap.len,
+            gap.kind
+        ),
+        News::Missing {
+            run,
+            number,
+            from,
+            count,
+        } => format!(
+            "thread {run:016x}/{}: {} {} from record {from} on: they are in no file, or not any more",
+            number.0,
+            losses::count(*count, "record"),
+            words::MISSING.word,
+        ),
+        News::Truncated { file } => {
+            format!("{}: truncated, reading it from its start", name(*file))
+        }
+        News::Unreadable { path, why } => {
+            format!(
+                "{}: cannot be read now ({why}), trying again",
+                path.display()
+            )
+        }
+        _ => String::new(),
+    }
+}
+
+/// Takes a frame in: logdefs go to the tables, records are to be shown.
 fn record(place: Place, bytes: &[u8], tables: &mut Tables) -> Option<Arrived> {
     let mut scratch = Vec::new();
-    let body = unmasked(frame::decode(bytes).ok()?.body, &mut scratch)?.to_vec();
-    let record = Record::decode(&body).ok()?;
+    let body = unmasked(frame::decode(bytes).ok()?.body, &mut scratch)?;
+    let record = Record::decode(body).ok()?;
     tables.add(&record, place);
-    let time = match record {
-        Record::Data(data) => Glance::from(&data).time,
-        Record::Note(note) => note.time,
-        _ => return None,
-    };
-    Some(Arrived { place, time, body })
+    let is_shown = matches!(record.tag(), Tag::DATA | Tag::NOTE);
+    is_shown.then(|| Arrived {
+        place,
+        body: body.to_vec(),
+    })
 }

@@ -1,0 +1,59 @@
+//! Which files are a log's: by their names beside it, and by their first bytes.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// The files of the log at `path`: itself, and in its folder those whose names are its
+/// name, a dot and numbers (rotated files, and those of forked children), or a dot and
+/// anything else if they begin as a log does or are compressed. The file at `path` comes
+/// first, whether or not it is there.
+pub fn family(path: &Path) -> Vec<PathBuf> {
+    let mut files = vec![path.to_owned()];
+    let folder = match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    };
+    let Some(name) = path.file_name().map(|name| name.as_encoded_bytes()) else {
+        return files;
+    };
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    for entry in entries {
+        let other = entry.file_name();
+        let rest = other.as_encoded_bytes().strip_prefix(name);
+        let Some([b'.', more @ ..]) = rest else {
+            continue;
+        };
+        let path = entry.path();
+        // A file begins with zeros until the thread that has its first chunk comes to run.
+        let is_numbered = || {
+            more.iter()
+                .all(|byte| matches!(byte, b'0'..=b'9' | b'-' | b'.'))
+        };
+        if path.is_file() && (is_numbered() || is_compressed(&path) || begins_as_log(&path)) {
+            files.push(path);
+        }
+    }
+    files[1..].sort();
+    files
+}
+
+fn is_compressed(path: &Path) -> bool {
+    let end = path.extension();
+    end.is_some_and(|end| end == "gz" || end == "zst")
+}
+
+/// Whether a file begins with a frame. Only plain files are opened:
+/// others might wait for a writer, or give no end of bytes.
+pub fn begins_as_log(path: &Path) -> bool {
+    if !std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file()) {
+        return false;
+    }
+    let mut head = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(8).read_to_end(&mut head));
+    read.is_ok()
+        && matches!(
+            head[..],
+            [0xc1, 0xce, _, _, _, _, 0xc1, 0xa0..=0xbf | 0xda | 0xdb]
+        )
+}

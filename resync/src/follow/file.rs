@@ -1,0 +1,337 @@
+//! One file of a log that is being written, read as it grows: through reads only, never
+//! a mapping. What is reserved but not yet published is *pending*, not damaged: the
+//! reader comes back to it. Knows the file by its inode, and no other file.
+
+use super::News;
+use crate::read::gap::{Gap, GapKind};
+use crate::read::input::{Error, Input};
+use crate::read::item::{Item, Items};
+use logdef_wire::frame;
+use std::collections::BTreeMap;
+use std::io;
+use std::ops::Range;
+use std::path::PathBuf;
+
+/// Places to come back to; when there are more, the oldest are given up, as the
+/// unused ends of chunks are.
+const PENDING: usize = 1 << 16;
+/// How often bytes that are no frame are looked at again before they count as
+/// damage: a reader may meet a writer in the middle of a frame.
+const PATIENCE: u32 = 3;
+/// Bytes of the first frame that are compared: another frame in its place means that
+/// the file was emptied and has grown again. Runs differ within them.
+const HEAD: usize = 64;
+
+/// Where what was read goes.
+pub(super) trait Sink {
+    fn frame(&mut self, offset: u64, bytes: &[u8]);
+    fn news(&mut self, news: News);
+    /// Whether reading should stop here for now.
+    fn is_full(&self) -> bool;
+}
+
+/// A file, and how far it was read.
+#[derive(Debug)]
+pub(super) struct Followed {
+    /// Its number among the files of the log.
+    number: u32,
+    /// Where it was seen last.
+    pub(super) path: PathBuf,
+    pub(super) identity: (u64, u64),
+    /// Whether it never changes: it is compressed.
+    is_fixed: bool,
+    pub(super) input: Option<Input>,
+    /// Whether it has a name in the folder.
+    pub(super) is_named: bool,
+    /// Every byte before was given, is pending, or was given up.
+    at: u64,
+    /// Ranges before `at` that may yet become frames.
+    pending: BTreeMap<u64, Pending>,
+    /// How its first frame begins, once there is one.
+    head: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    end: u64,
+    /// How often it was looked at without success while it was not zeros.
+    looks: u32,
+}
+
+impl Followed {
+    pub(super) fn new(number: u32, path: PathBuf, identity: (u64, u64), input: Input) -> Followed {
+        Followed {
+            number,
+            path,
+            identity,
+            is_fixed: !matches!(input.file_identity(), Ok(Some(found)) if found.0 == identity),
+            input: Some(input),
+            is_named: true,
+            at: 0,
+            pending: BTreeMap::new(),
+            head: Vec::new(),
+        }
+    }
+
+    /// Reads what is new, or a part of it if the sink gets full: then `false`.
+    pub(super) fn read(&mut self, sink: &mut impl Sink) -> Result<bool, Error> {
+        let input = match self.input.take() {
+            Some(input) => input,
+            None if self.is_fixed => return Ok(true),
+            None => self.open_again()?,
+        };
+        let result = self.read_input(&input, sink);
+        // A compressed file takes memory, and has no more to give.
+        if !(self.is_fixed && matches!(result, Ok(true))) {
+            self.input = Some(input);
+        }
+        result
+    }
+
+    /// Opens the file that was closed to save its descriptor.
+    fn open_again(&self) -> Result<Input, Error> {
+        let input = Input::open(&self.path)?;
+        match input.file_identity() {
+            Ok(Some((identity, _))) if identity == self.identity => Ok(input),
+            _ => Err(self.error(io::ErrorKind::NotFound.into())),
+        }
+    }
+
+    fn error(&self, cause: io::Error) -> Error {
+        Error::new(self.path.display().to_string(), cause)
+    }
+
+    fn begin_again(&mut self) {
+        self.at = 0;
+        self.pending.clear();
+        self.head.clear();
+    }
+
+    /// Whether the file does not begin with the frame any more that it began with.
+    fn has_new_head(&self, input: &Input) -> bool {
+        let mut bytes = [0; HEAD];
+        let bytes = &mut bytes[..self.head.len()];
+        let read = input.read_at(bytes, 0);
+        read.is_ok_and(|_| bytes != &self.head[..])
+    }
+
+    fn read_input(&mut self, input: &Input, sink: &mut impl Sink) -> Result<bool, Error> {
+        let len = input.file_identity().map_err(|cause| self.error(cause))?;
+        let len = len.map_or(input.len(), |(_, len)| len);
+        if len < self.at || self.has_new_head(input) {
+            sink.news(News::Truncated { file: self.number });
+            self.begin_again();
+        }
+        for (start, pending) in std::mem::take(&mut self.pending) {
+            if sink.is_full() {
+                self.pending.insert(start, pending);
+            } else {
+                self.look(input, start..pending.end, pending.looks, len, sink)?;
+            }
+        }
+        if !sink.is_full() && self.at < len {
+            self.look(input, self.at..u64::MAX, 0, len, sink)?;
+        }
+        while self.pending.len() > PENDING {
+            self.pending.pop_first();
+        }
+        Ok(!sink.is_full())
+    }
+
+    /// Reads a range, part of which may have become frames.
+    fn look(
+        &mut self,
+        input: &Input,
+        range: Range<u64>,
+        looks: u32,
+        len: u64,
+        sink: &mut impl Sink,
+    ) -> Result<(), Error> {
+        // A chunk is filled from its start, and so is the space after the last
+        // chunk: a range that still starts with nothing costs one short read.
+        let mut head = [0; frame::HEADER_LEN];
+        // A failure of the medium is a gap for the items to find.
+        let read = input.read_at(&mut head, range.start);
+        let known = range.end != u64::MAX;
+        let is_empty = |read| head[..read] == [0; frame::HEADER_LEN][..read];
+        if known && read.is_ok_and(is_empty) {
+            self.wait(range.start, range.end, 0);
+            return Ok(());
+        }
+        let mut items = Items::range_with_step(input, range.clone(), 64 << 10);
+        loop {
+            if sink.is_full() {
+                let at = items.offset();
+                if known {
+                    self.wait(at, range.end, looks);
+                } else {
+                    self.at = at;
+                }
+                return Ok(());
+            }
+            let chunk_end = items.chunk_end();
+            let Some(item) = items.next()? else {
+                break;
+            };
+            match item {
+                Item::Frame(frame) => {
+                    if frame.offset == 0 {
+                        self.head = frame.bytes[..frame.bytes.len().min(HEAD)].to_vec();
+                    }
+                    sink.frame(frame.offset, frame.bytes);
+                }
+                Item::Gap(gap) if !known && self.is_end(&gap, len, chunk_end) => return Ok(()),
+                Item::Gap(gap) => {
+                    let end = gap.end().min(range.end);
+                    self.gap(
+                        Gap {
+                            len: end - gap.offset,
+                            ..gap
+                        },
+                        looks,
+                        chunk_end,
+                        sink,
+                    );
+                }
+            }
+        }
+        if !known {
+            self.at = items.offset();
+        }
+        Ok(())
+    }
+
+    /// Whether a gap is what has not been written yet at the end of the file; then the
+    /// next look begins there.
+    fn is_end(&mut self, gap: &Gap, len: u64, chunk_end: u64) -> bool {
+        let is_end = gap.end() >= len && !gap.is_damage();
+        if is_end {
+            self.at = gap.offset;
+            if gap.kind == GapKind::Padding {
+                self.wait_for_zeros(gap.offset, gap.end(), chunk_end);
+                self.at = gap.end();
+            }
+        }
+        is_end
+    }
+
+    fn gap(&mut self, gap: Gap, looks: u32, chunk_end: u64, sink: &mut impl Sink) {
+        match gap.kind {
+            GapKind::Padding => self.wait_for_zeros(gap.offset, gap.end(), chunk_end),
+            GapKind::Torn(_) => self.wait(gap.offset, gap.end(), 0),
+            GapKind::Damage(_) if looks < PATIENCE => {
+                self.wait(gap.offset, gap.end(), looks + 1);
+            }
+            GapKind::Damage(_) => sink.news(News::Damage {
+                file: self.number,
+                gap,
+            }),
+        }
+    }
+
+    /// Zeros may reach across the end of a chunk, and each side is filled from its
+    /// start.
+    fn wait_for_zeros(&mut self, start: u64, end: u64, chunk_end: u64) {
+        let seam = chunk_end.clamp(start, end);
+        self.wait(start, seam, 0);
+        self.wait(seam, end, 0);
+    }
+
+    fn wait(&mut self, start: u64, end: u64, looks: u32) {
+        if start < end {
+            self.pending.insert(start, Pending { end, looks });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read::gap::Damage;
+    use crate::read::input::Source;
+    use logdef_wire::record::{Data, Preamble};
+    use logdef_wire::{Record, Run};
+
+    /// Bytes of which a sector fails.
+    #[derive(Debug)]
+    struct Medium(Vec<u8>, Range<u64>);
+
+    impl Source for Medium {
+        fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+            let Medium(bytes, broken) = self;
+            let end = match offset {
+                at if broken.contains(&at) => return Err(io::Error::from_raw_os_error(5)),
+                at if at < broken.start => broken.start.min(bytes.len() as u64),
+                _ => bytes.len() as u64,
+            };
+            let rest = &bytes[offset.min(end) as usize..end as usize];
+            let len = rest.len().min(buffer.len());
+            buffer[..len].copy_from_slice(&rest[..len]);
+            Ok(len)
+        }
+    }
+
+    #[derive(Default)]
+    struct Seen {
+        frames: Vec<u64>,
+        news: Vec<News>,
+    }
+
+    impl Sink for Seen {
+        fn frame(&mut self, offset: u64, _: &[u8]) {
+            self.frames.push(offset);
+        }
+
+        fn news(&mut self, news: News) {
+            self.news.push(news);
+        }
+
+        fn is_full(&self) -> bool {
+            false
+        }
+    }
+
+    #[test]
+    fn a_sector_that_fails_is_a_gap_and_not_the_end() {
+        let mut bytes = vec![0; 32 << 10];
+        let run = Some(Run(7));
+        let preamble = Record::Preamble(Preamble {
+            run,
+            ..Preamble::default()
+        });
+        let data = Data {
+            run,
+            format_text: Some(b"still here"),
+            ..Data::default()
+        };
+        let data = Record::Data(data);
+        let mut starts = Vec::new();
+        let mut end = 0;
+        while end < 16 << 10 {
+            let record = if end == 0 { &preamble } else { &data };
+            starts.push(end as u64);
+            end += frame::encode(&mut bytes[end..], |encoder| record.encode(encoder)).unwrap();
+        }
+        bytes.truncate(end);
+        let broken = 4096..8192;
+        let len = bytes.len() as u64;
+        let input = Input::from_source("medium", Medium(bytes, broken.clone()), len);
+        let mut file = Followed::new(0, "app.log".into(), (0, 0), input);
+        file.is_fixed = false;
+        let mut seen = Seen::default();
+        for _ in 0..10 {
+            assert!(file.read(&mut seen).unwrap());
+        }
+        // But for those that the sector touches.
+        let ends = starts.iter().skip(1).chain([&len]);
+        let whole = starts.iter().zip(ends);
+        let whole = whole.filter(|(start, end)| **end <= broken.start || **start >= broken.end);
+        let whole: Vec<_> = whole.map(|(start, _)| *start).collect();
+        assert_eq!(seen.frames, whole);
+        let told = seen.news.iter().filter(|news| {
+            matches!(news, News::Damage { gap, .. }
+                if gap.kind == GapKind::Damage(Damage::Unreadable))
+        });
+        assert_eq!(told.count(), 1, "{:?}", seen.news);
+    }
+}

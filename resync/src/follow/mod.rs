@@ -1,0 +1,375 @@
+//! A log that is being written, followed through all its files: the one that it began
+//! with, those that it goes on in when it is rotated, those of forked children and of
+//! later runs. Threads go on in the old files until their chunks are full, so all files
+//! are looked at each time. Every record is given once, in the order of its thread, and
+//! what can no longer be had is reported. Nothing that happens to a file ends this: what
+//! cannot be read is reported, and tried again.
+
+mod family;
+mod file;
+mod order;
+
+pub use family::{begins_as_log, family};
+
+use crate::read::gap::Gap;
+use crate::read::input::{Error, Input};
+use crate::read::item::{Item, Items};
+use crate::read::unmask;
+use file::{Followed, Sink};
+use logdef_wire::record::Peek;
+use logdef_wire::{Record, Run, Tag, ThreadNumber, frame};
+use order::Order;
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::fmt;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Bytes of frames that one call gives, or little more.
+const BATCH: usize = 8 << 20;
+/// Files that are kept open. The rest is opened again for each look.
+const OPEN: usize = 256;
+/// Files without a name that are kept open, since their programs may still write to them.
+const NAMELESS: usize = 128;
+/// Items at the beginning of a file that are read to find its first time.
+const FIRST_ITEMS: usize = 256;
+/// Looks at all files after which what keeps a file from being read is reported. While a
+/// file is being replaced, its name may stand for nothing.
+const PATIENCE: u32 = 3;
+
+/// What following gives.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum News {
+    /// A frame was published.
+    Frame {
+        /// The number of the file it stands in: see [`Follow::path`].
+        file: u32,
+        /// Its offset there.
+        offset: u64,
+        /// The whole frame.
+        bytes: Vec<u8>,
+    },
+    /// Bytes that stayed no frame.
+    Damage {
+        /// The number of the file.
+        file: u32,
+        /// Where, and why.
+        gap: Gap,
+    },
+    /// Records of a thread are in none of the files, or not any more.
+    Missing {
+        /// The run.
+        run: Run,
+        /// The thread's number in it.
+        number: ThreadNumber,
+        /// The first count that is missing.
+        from: u64,
+        /// How many are.
+        count: u64,
+    },
+    /// A file became shorter than what was read of it, or begins with other bytes.
+    Truncated {
+        /// The number of the file.
+        file: u32,
+    },
+    /// A file cannot be read now, and why. It is reported once, and tried again.
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system says: `Permission denied`.
+        why: String,
+    },
+}
+
+/// Follows the files of a log.
+///
+/// ```no_run
+/// use logdef_resync::{Follow, News};
+///
+/// let mut follow = Follow::new("/var/log/app.log".as_ref());
+/// loop {
+///     for news in follow.poll() {
+///         if let News::Frame { offset, bytes, .. } = news {
+///             println!("{} bytes at {offset}", bytes.len());
+///         }
+///     }
+///     if !follow.has_more() {
+///         std::thread::sleep(std::time::Duration::from_millis(100));
+///     }
+/// }
+/// ```
+pub struct Follow {
+    find: Box<dyn FnMut() -> Vec<PathBuf> + Send>,
+    /// By number; none for a file that is no more.
+    files: Vec<Option<Followed>>,
+    paths: Vec<PathBuf>,
+    numbers: HashMap<(u64, u64), u32>,
+    /// Files that have yet to be read in this look, by number.
+    queue: VecDeque<u32>,
+    order: Order,
+    /// What keeps files from being read, how often it was met in a row, and whether it was
+    /// in this look.
+    troubles: HashMap<PathBuf, (String, u32, bool)>,
+    scratch: Vec<u8>,
+}
+
+impl fmt::Debug for Follow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Follow")
+            .field("paths", &self.paths)
+            .finish()
+    }
+}
+
+impl Follow {
+    /// Follows the log at `path` from its start, with all files of its
+    /// [`family`]. It may appear later.
+    pub fn new(path: &Path) -> Follow {
+        let path = path.to_owned();
+        Follow::of(move || family(&path))
+    }
+
+    /// Follows the files that `find` gives each time it is asked.
+    pub fn of(find: impl FnMut() -> Vec<PathBuf> + Send + 'static) -> Follow {
+        Follow {
+            find: Box::new(find),
+            files: Vec::new(),
+            paths: Vec::new(),
+            numbers: HashMap::new(),
+            queue: VecDeque::new(),
+            order: Order::default(),
+            troubles: HashMap::new(),
+            scratch: Vec::new(),
+        }
+    }
+
+    /// Where the file of a number was seen last.
+    pub fn path(&self, file: u32) -> Option<&Path> {
+        self.paths.get(file as usize).map(PathBuf::as_path)
+    }
+
+    /// Whether the last poll ended because it had enough, and not because it had read all.
+    pub fn has_more(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
+    /// What happened since the last call: logdefs first, then records by time, in the
+    /// order of each thread. What goes wrong with a file is news too, and may pass.
+    pub fn poll(&mut self) -> Vec<News> {
+        let mut news = Vec::new();
+        if self.queue.is_empty() {
+            self.find_files();
+        }
+        let mut bytes = 0;
+        while let Some(&number) = self.queue.front() {
+            let Some(mut file) = self.files[number as usize].take() else {
+                self.queue.pop_front();
+                continue;
+            };
+            let mut sink = Batch {
+                number,
+                order: &mut self.order,
+                news: &mut news,
+                bytes: &mut bytes,
+                scratch: &mut self.scratch,
+            };
+            let result = file.read(&mut sink);
+            let is_full = matches!(result, Ok(false));
+            self.keep(number, file, result.err());
+            if is_full {
+                break;
+            }
+            self.queue.pop_front();
+        }
+        if self.queue.is_empty() {
+            self.order.end_of_look(&mut news);
+            self.report_troubles(&mut news);
+        }
+        news.extend(self.order.take());
+        news
+    }
+
+    /// Keeps a file for the next look, unless it is gone.
+    fn keep(&mut self, number: u32, mut file: Followed, error: Option<Error>) {
+        if let Some(error) = error {
+            if error.cause().kind() == io::ErrorKind::NotFound {
+                self.numbers.remove(&file.identity);
+                return;
+            }
+            self.trouble(&file.path.clone(), error.cause().to_string());
+        }
+        let mut others = self.files.iter().flatten();
+        let is_open = |file: &&Followed| file.input.is_some();
+        // A file without a name could not be opened again.
+        if file.is_named && others.by_ref().filter(is_open).nth(OPEN - 1).is_some() {
+            file.input = None;
+        }
+        self.files[number as usize] = Some(file);
+    }
+
+    /// Begins a look: asks which files there are.
+    fn find_files(&mut self) {
+        let mut named = HashSet::new();
+        let mut begun = Vec::new();
+        for path in (self.find)() {
+            let metadata = match std::fs::metadata(&path) {
+                Ok(metadata) => metadata,
+                Err(error) => {
+                    // It may be waited for.
+                    if error.kind() != io::ErrorKind::NotFound || self.paths.contains(&path) {
+                        self.trouble(&path, error.to_string());
+                    }
+                    continue;
+                }
+            };
+            if !metadata.is_file() {
+                self.trouble(&path, not_a_file(&metadata).into());
+                continue;
+            }
+            let identity = (metadata.dev(), metadata.ino());
+            if !named.insert(identity) {
+                continue;
+            }
+            match self.numbers.get(&identity) {
+                Some(number) => self.rename(*number, path),
+                None => match Input::open(&path) {
+                    Ok(input) => begun.push((first_time(&input), path, identity, input)),
+                    Err(error) => self.trouble(&path, error.cause().to_string()),
+                },
+            }
+        }
+        // A thread's records in one file are before those in a file that began later.
+        begun.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
+        for (_, path, identity, input) in begun {
+            let number = self.files.len() as u32;
+            self.numbers.insert(identity, number);
+            self.paths.push(path.clone());
+            let file = Followed::new(number, path, identity, input);
+            self.files.push(Some(file));
+        }
+        for file in self.files.iter_mut().flatten() {
+            file.is_named = named.contains(&file.identity);
+        }
+        self.forget_nameless();
+        let kept = self.files.iter().enumerate();
+        self.queue = kept
+            .filter_map(|(number, file)| file.is_some().then_some(number as u32))
+            .collect();
+    }
+
+    fn rename(&mut self, number: u32, path: PathBuf) {
+        if let Some(Some(file)) = self.files.get_mut(number as usize)
+            && file.path != path
+        {
+            file.path.clone_from(&path);
+            self.paths[number as usize] = path;
+        }
+    }
+
+    /// Programs may write on to files that were removed; the oldest of many are given up.
+    fn forget_nameless(&mut self) {
+        let nameless = self.files.iter().flatten().filter(|file| !file.is_named);
+        let nameless: Vec<_> = nameless
+            .map(|file| (file.identity, file.input.is_some()))
+            .collect();
+        let many = nameless.len().saturating_sub(NAMELESS);
+        for (index, (identity, is_open)) in nameless.into_iter().enumerate() {
+            if (index < many || !is_open)
+                && let Some(number) = self.numbers.remove(&identity)
+            {
+                self.files[number as usize] = None;
+            }
+        }
+    }
+
+    fn trouble(&mut self, path: &Path, why: String) {
+        let trouble = self.troubles.entry(path.to_owned()).or_default();
+        if trouble.0 != why {
+            *trouble = (why, 0, true);
+        }
+        *trouble = (
+            std::mem::take(&mut trouble.0),
+            trouble.1.saturating_add(1),
+            true,
+        );
+    }
+
+    fn report_troubles(&mut self, news: &mut Vec<News>) {
+        self.troubles.retain(|path, (why, met, is_met)| {
+            if *met == PATIENCE {
+                news.push(News::Unreadable {
+                    path: path.clone(),
+                    why: why.clone(),
+                });
+            }
+            std::mem::take(is_met)
+        });
+    }
+}
+
+fn not_a_file(metadata: &std::fs::Metadata) -> &'static str {
+    if metadata.is_dir() {
+        "Is a directory"
+    } else {
+        "Not a plain file"
+    }
+}
+
+/// The time of the first record of a file: when its run began, if it has none yet.
+fn first_time(input: &Input) -> u64 {
+    let mut items = Items::range_with_step(input, 0..u64::MAX, 64 << 10);
+    let mut scratch = Vec::new();
+    let mut begun = 0;
+    for _ in 0..FIRST_ITEMS {
+        let Ok(Some(item)) = items.next() else { break };
+        let Item::Frame(frame) = item else { continue };
+        match unmask::decode(frame.body, &mut scratch) {
+            Ok(Record::Data(data)) if data.time.is_some() => return data.time.unwrap_or(0),
+            Ok(Record::Preamble(preamble)) if begun == 0 => {
+                begun = preamble.realtime.unwrap_or(0);
+            }
+            _ => {}
+        }
+    }
+    begun
+}
+
+/// What one poll gives.
+struct Batch<'b> {
+    number: u32,
+    order: &'b mut Order,
+    news: &'b mut Vec<News>,
+    bytes: &'b mut usize,
+    scratch: &'b mut Vec<u8>,
+}
+
+impl Sink for Batch<'_> {
+    fn frame(&mut self, offset: u64, bytes: &[u8]) {
+        *self.bytes += bytes.len();
+        let news = News::Frame {
+            file: self.number,
+            offset,
+            bytes: bytes.to_vec(),
+        };
+        let Ok(frame) = frame::decode(bytes) else {
+            return;
+        };
+        let body = unmask::unmasked(frame.body, self.scratch).unwrap_or(frame.body);
+        match (body.first().copied().map(Tag), Record::decode(body)) {
+            (Some(Tag::DATA), Ok(Record::Data(data))) => {
+                self.order.arrive(&Peek::from(&data), bytes.len(), news);
+            }
+            (_, Ok(Record::Note(note))) => self.order.give(note.time.unwrap_or(0), news),
+            _ => self.news.push(news),
+        }
+    }
+
+    fn news(&mut self, news: News) {
+        self.news.push(news);
+    }
+
+    fn is_full(&self) -> bool {
+        *self.bytes >= BATCH
+    }
+}

@@ -244,13 +244,13 @@ fn an_instant_says_all_that_the_record_does() {
         ("line", "U32(7)"),
         ("dropped", "U32(2)"),
         ("backtrace", "0x1139 serve\n"),
-        ("1", "U64(5)"),
-        ("2", "I64(-3)"),
+        ("1", "U32(5)"),
+        ("2", "I32(-3)"),
         ("3", "F64(0.5)"),
         ("4", "text"),
         ("5", "Null"),
         ("user", "x"),
-        ("n", "U64(7)"),
+        ("n", "U32(7)"),
     ];
     let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let found = events(&trace);
@@ -270,7 +270,7 @@ fn what_is_too_many_shares_the_last_argument() {
     assert_eq!(args.len(), 15);
     let rest: Vec<String> = (11..30).map(|number| number.to_string()).collect();
     assert_eq!(args[14], ("more".to_owned(), rest.join(", ")));
-    assert_eq!(args[13], ("11".to_owned(), "U64(10)".to_owned()));
+    assert_eq!(args[13], ("11".to_owned(), "U32(10)".to_owned()));
 }
 
 #[test]
@@ -349,7 +349,7 @@ fn spans_and_counters_are_events_of_their_own_kind() {
         .collect();
     assert_eq!(kinds, expected);
     let text = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-    let counted = [text("read", "U64(3)"), text("written", "U64(4)")];
+    let counted = [text("read", "U32(3)"), text("written", "U32(4)")];
     assert_eq!(found[2].2, counted);
     assert!(found[3].2.contains(&text("message", "answered")));
     // Perfetto knows these events, and gets packets of the messages only.
@@ -358,11 +358,12 @@ fn spans_and_counters_are_events_of_their_own_kind() {
 }
 
 #[test]
-fn equal_times_on_a_thread_are_told_apart_where_asked() {
+fn equal_times_on_a_thread_are_told_apart_where_asked_and_for_perfetto() {
     let records: Vec<_> = (0..600).map(|_| data(b"same", 50)).collect();
-    for break_ties in [false, true] {
-        let mut options = options(false, true, false);
-        options.break_ties = break_ties;
+    for (asked, perfetto) in [(false, false), (true, false), (false, true)] {
+        let mut options = options(false, true, perfetto);
+        options.break_ties = asked;
+        let break_ties = asked || perfetto;
         let trace = export_all(&records, options, &[]);
         let mut times = Vec::new();
         read(&trace, |record| {
@@ -378,5 +379,108 @@ fn equal_times_on_a_thread_are_told_apart_where_asked() {
                 .zip(0..)
                 .all(|(time, at)| *time == expected(at))
         );
+    }
+}
+
+/// Name, process and thread of each event.
+fn placed(trace: &[u8]) -> Vec<(String, u64, u64)> {
+    let mut placed = Vec::new();
+    read(trace, |record| {
+        if let FxtRecord::Event(event) = record {
+            let thread = event.thread;
+            placed.push((event.name.to_string(), thread.process.0, thread.thread.0));
+        }
+    });
+    placed
+}
+
+#[test]
+fn a_thread_whose_number_is_lost_is_shown_as_no_other_thread() {
+    use logdef_wire::Magic;
+    let tables = {
+        // Of the threads 1, 2 and 3 of process 500 only the kernel's number of 2 is left: 502.
+        let log = synth::chunked(Run(7), 4, 40, 4096, 5).bytes;
+        let inputs = [Input::from_bytes("log", log)];
+        Recovery::of(&inputs).unwrap()
+    };
+    let of = |run, magic, number: u64| Data {
+        run,
+        magic,
+        sequence: Some(Sequence::new(ThreadNumber(number), 0)),
+        ..data(b"x", 5)
+    };
+    let mut resolver = Resolver::without_images(tables.tables());
+    let mut exporter = Exporter::new(Vec::new(), options(false, true, false)).unwrap();
+    let place = Place {
+        input: 0,
+        offset: 0,
+    };
+    let mut records = Vec::new();
+    // Threads of a known process: the first four are known, the others are not.
+    records.extend((0..8).map(|number| of(Some(Run(7)), None, number)));
+    // Processes that no preamble tells of.
+    records.extend((0..3).map(|run| of(Some(Run(100 + run)), None, 0)));
+    // Records that name no run, of two images.
+    records.extend((0..2).map(|magic| of(None, Some(Magic(magic)), 0)));
+    for data in &records {
+        exporter
+            .record(&resolver.resolve(data, place), &[])
+            .unwrap();
+    }
+    let placed = placed(&exporter.finish().unwrap());
+    let threads: std::collections::HashSet<_> = placed.iter().map(|(_, _, tid)| tid).collect();
+    assert_eq!(threads.len(), records.len());
+    let processes: std::collections::HashSet<_> = placed.iter().map(|(_, pid, _)| pid).collect();
+    assert_eq!(processes.len(), 1 + 3 + 2);
+    assert!(placed[..8].iter().all(|(_, pid, _)| *pid == 7));
+    for (_, _, tid) in &placed[4..] {
+        // Beyond what any kernel gives, within what Perfetto keeps.
+        assert!((1 << 30..1 << 31).contains(tid), "{tid}");
+    }
+}
+
+#[test]
+fn a_record_without_a_time_is_never_in_1970() {
+    let without = |text: &'static [u8]| Data {
+        time: None,
+        ..data(text, 0)
+    };
+    let records = [
+        data(b"first", 1 << 60),
+        without(b"between"),
+        data(b"last", (1 << 60) + 5),
+    ];
+    let trace = export_all(&records, options(true, true, false), &[]);
+    let mut times = Vec::new();
+    read(&trace, |record| match record {
+        FxtRecord::Event(event) => times.push(event.time.ticks.0),
+        FxtRecord::Log(log) => times.push(log.time.ticks.0),
+        _ => {}
+    });
+    assert!(times.iter().all(|time| *time >= 1 << 60), "{times:?}");
+    let between = &events(&trace)[1];
+    assert!(
+        between
+            .2
+            .contains(&("time".to_owned(), "unknown".to_owned()))
+    );
+}
+
+#[test]
+fn a_counter_shows_all_its_values() {
+    let values: Vec<u8> = (0..17).collect();
+    let format = (0..17).map(|at| format!("v{at} %d ")).collect::<String>();
+    let record = Data {
+        kind: Some(Kind::COUNTER),
+        args: Array::from_objects(17, &values).ok(),
+        ..data(format.as_bytes(), 9)
+    };
+    for perfetto in [false, true] {
+        let trace = export_all(&[record], options(false, !perfetto, perfetto), &[]);
+        let found = events(&trace);
+        let values: Vec<_> = found.iter().flat_map(|(_, _, args)| args.clone()).collect();
+        assert_eq!(values.len(), 17);
+        assert_eq!(values[16], ("v16".to_owned(), "U32(16)".to_owned()));
+        assert!(found.iter().all(|(name, ..)| name == "v0"));
     }
 }

@@ -293,7 +293,10 @@ fn a_record_is_a_row_of_the_log_table_with_its_call_stack() {
     assert_eq!(clocks, [(1, 1_000), (3, 1_000), (6, 1_000)]);
     let track = packets[1].track_descriptor.as_ref().unwrap();
     let descriptor = track.thread.as_ref().unwrap();
-    assert_eq!((descriptor.pid, descriptor.tid), (Some(9), Some(77)));
+    assert_eq!(
+        (descriptor.pid, descriptor.tid),
+        (Some((1 << 30) + 1), Some(77))
+    );
     assert_eq!(descriptor.thread_name.as_deref(), Some("worker"));
     assert_eq!(packets.len(), 3);
     assert_eq!(packets[2].timestamp, Some(1_000));

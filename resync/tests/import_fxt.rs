@@ -71,7 +71,7 @@ fn lines(trace: Writer<Vec<u8>>) -> (Vec<Line>, u64) {
             .collect();
         let thread = resolved.thread.unwrap();
         lines.push(Line {
-            time: data.time.unwrap(),
+            time: data.time.unwrap_or(u64::MAX),
             message: text(&message),
             level: data.level,
             file: text(resolved.file.bytes.unwrap_or_default()),
@@ -132,7 +132,7 @@ fn a_line_has_process_thread_level_and_place() {
             level: Some(Level::WARN),
             file: "src/dns.cc".into(),
             line: Some(42),
-            keys: "tries=3 peer=\"10.0.0.1\" where=16 none=nil".into(),
+            keys: "tries=3 peer=\"10.0.0.1\" where=16 none=nil category=\"net\"".into(),
             ..common.clone()
         },
         Line {
@@ -145,18 +145,11 @@ fn a_line_has_process_thread_level_and_place() {
 }
 
 #[test]
-fn the_category_is_the_place_where_nothing_else_tells_one() {
-    let mut trace = new();
-    trace.write(Event::instant(1, THREAD, "net", "x")).unwrap();
-    assert_eq!(lines(trace).0[0].file, "net");
-}
-
-#[test]
 fn spans_flows_and_counters_keep_their_kinds() {
     let mut trace = new();
     let mut write = |kind, time: u64, name| {
         trace
-            .write(Event::new(kind, time, THREAD, "c", name))
+            .write(Event::new(kind, time, THREAD, "netstack", name))
             .unwrap();
     };
     write(EventKind::DurationBegin, 10, "outer");
@@ -172,7 +165,13 @@ fn spans_flows_and_counters_keep_their_kinds() {
         Argument::new("rate", 0.5),
         Argument::new("unit", "bytes"),
     ];
-    let counter = Event::new(EventKind::Counter { id: 4 }, 16, THREAD, "c", "disk 100%");
+    let counter = Event::new(
+        EventKind::Counter { id: 4 },
+        16,
+        THREAD,
+        "netstack",
+        "disk 100%",
+    );
     trace.write(counter.args(&values)).unwrap();
     let (begin, end) = (Some(Kind::BEGIN), Some(Kind::END));
     let expected = [
@@ -181,14 +180,14 @@ fn spans_flows_and_counters_keep_their_kinds() {
         row(10, begin, "outer", ""),
         row(11, begin, "request", "span=7"),
         row(12, None, "halfway", "span=7"),
-        row(13, None, "arrow", "flow=8"),
+        row(13, None, "arrow", "flow_begin=8"),
         row(14, end, "", "span=7"),
         row(15, end, "", ""),
         row(
             16,
             Some(Kind::COUNTER),
             "disk 100%: read 3, rate 0.5",
-            "unit=\"bytes\" id=4",
+            "id=4 unit=\"bytes\"",
         ),
     ];
     assert_eq!(told(trace), expected);
@@ -264,4 +263,173 @@ fn what_has_no_place_in_a_log_is_counted_and_a_full_buffer_told() {
     assert_eq!(left_out, 1);
     assert_eq!(lines.len(), 1);
     assert_eq!(lines[0].level, Some(Level::WARN));
+}
+
+/// What a log says, record by record: time, message, kind, level where it has a place, and keys.
+fn said(log: Vec<u8>) -> Vec<(Option<u64>, String, Option<u64>)> {
+    let inputs = [Input::from_bytes("log", log)];
+    let recovery = Recovery::of(&inputs).unwrap();
+    let mut resolver = Resolver::without_images(recovery.tables());
+    let mut merge = Merge::new(&inputs, &recovery, MergeOptions::default());
+    let mut said = Vec::new();
+    while let Some(event) = merge.next().unwrap() {
+        if let Merged::Frame(frame) = event
+            && let Some(Record::Data(data)) = frame.record()
+        {
+            let mut message = Vec::new();
+            resolver.resolve(&data, frame.place).message(&mut message);
+            let text = String::from_utf8_lossy(&message).into_owned();
+            said.push((data.time, text, data.kind.map(|kind| kind.0)));
+        }
+    }
+    said
+}
+
+fn exported(log: Vec<u8>, options: logdef_resync::export::fxt::Options) -> Vec<u8> {
+    use logdef_resync::export::fxt::Exporter;
+    let inputs = [Input::from_bytes("log", log)];
+    let recovery = Recovery::of(&inputs).unwrap();
+    let mut resolver = Resolver::without_images(recovery.tables());
+    let mut merge = Merge::new(&inputs, &recovery, MergeOptions::default());
+    let mut exporter = Exporter::new(Vec::new(), options).unwrap();
+    while let Some(event) = merge.next().unwrap() {
+        if let Merged::Frame(frame) = event
+            && let Some(Record::Data(data)) = frame.record()
+        {
+            exporter
+                .record(&resolver.resolve(&data, frame.place), &[])
+                .unwrap();
+        }
+    }
+    exporter.finish().unwrap()
+}
+
+#[test]
+fn what_is_exported_by_default_and_imported_again_is_the_same_log() {
+    use logdef_resync::import::{Entry, LogWriter, Origin};
+    let long = "x".repeat(70_000);
+    let named: &[(&[u8], Value<'_>)] = &[(b"span", Value::Uint(7))];
+    let entry = |format: &'static str, kind: Option<Kind>| Entry {
+        image: b"/bin/server",
+        pid: Some(10),
+        tid: Some(11),
+        level: Some(Level::INFO),
+        file: Some(b"a.c"),
+        line: Some(3),
+        format: format.as_bytes(),
+        kind,
+        ..Entry::default()
+    };
+    let (begin, end, counter) = (Some(Kind::BEGIN), Some(Kind::END), Some(Kind::COUNTER));
+    let many: Vec<_> = (0..40).map(|at| format!("v{at}=%llu")).collect();
+    let many = many.join(", ");
+    let numbers: Vec<_> = (0..40).map(Value::Uint).collect();
+    let entries = [
+        entry("started", None),
+        entry("load", begin),
+        entry("same span", begin),
+        entry("same span", end),
+        entry("", end),
+        entry("ends what never began", end),
+        Entry {
+            keys: named,
+            ..entry("request", begin)
+        },
+        Entry {
+            keys: named,
+            ..entry("request done", end)
+        },
+        Entry {
+            args: &[Value::Uint(3)],
+            ..entry("queue depth %llu", counter)
+        },
+        Entry {
+            args: &[Value::Float(0.25), Value::Int(-4), Value::Uint(255)],
+            ..entry("disk: %.2f%% read, %lld written, %#llx", counter)
+        },
+        Entry {
+            args: &numbers,
+            format: many.as_bytes(),
+            ..entry("", counter)
+        },
+        Entry {
+            args: &[Value::Raw(long.as_bytes())],
+            ..entry("%s", None)
+        },
+        Entry {
+            args: &[Value::Raw(long.as_bytes())],
+            ..entry("%s", begin)
+        },
+        Entry {
+            args: &[Value::Raw(long.as_bytes())],
+            ..entry("%s", end)
+        },
+        entry("", None),
+    ];
+    // Once with a time for each, and once all at one time.
+    for step in [1, 0] {
+        let mut log = LogWriter::new(Vec::new(), Origin::of(b"spans"));
+        for (at, entry) in entries.iter().enumerate() {
+            let time = Some(1_800_000_000_000_000_000 + step * at as u64);
+            log.write(&Entry { time, ..*entry }).unwrap();
+        }
+        let log = log.finish().unwrap().0;
+        let trace = exported(log.clone(), Default::default());
+        let mut again = Vec::new();
+        let trace = Input::from_bytes("trace", trace);
+        fxt::import(&trace, &mut again).unwrap();
+        let (expected, found) = (said(log), said(again));
+        assert_eq!(found.len(), expected.len(), "{step}");
+        for (found, expected) in found.iter().zip(&expected) {
+            assert_eq!(found, expected);
+        }
+    }
+}
+
+#[test]
+fn the_direction_of_a_flow_is_kept_and_its_category_is_no_file() {
+    let mut trace = new();
+    for (time, kind) in [
+        (1, EventKind::FlowBegin { id: 5 }),
+        (2, EventKind::FlowStep { id: 5 }),
+        (3, EventKind::FlowEnd { id: 5 }),
+    ] {
+        trace
+            .write(Event::new(kind, Ticks(time), THREAD, "net", "packet"))
+            .unwrap();
+    }
+    // Our exporter writes the name of the provider as category, which says nothing new.
+    trace
+        .write(Event::instant(4, THREAD, "netstack", "own"))
+        .unwrap();
+    let (lines, _) = lines(trace);
+    let keys: Vec<_> = lines.iter().map(|line| &*line.keys).collect();
+    let expected = [
+        "category=\"net\" flow_begin=5",
+        "category=\"net\" flow_step=5",
+        "category=\"net\" flow_end=5",
+        "",
+    ];
+    assert_eq!(keys, expected);
+    assert!(lines.iter().all(|line| line.file.is_empty()));
+}
+
+#[test]
+fn a_time_that_a_log_cannot_hold_is_none_and_is_counted() {
+    let mut trace = Writer::new(Vec::new()).unwrap();
+    trace
+        .provider(ProviderId(1), "slow", TickRate::new(1).unwrap())
+        .unwrap();
+    trace.log(5, THREAD, "in time").unwrap();
+    trace.log(u64::MAX, THREAD, "late").unwrap();
+    let trace = Input::from_bytes("trace", trace.finish().unwrap());
+    let mut log = Vec::new();
+    let imported = fxt::import(&trace, &mut log).unwrap();
+    assert_eq!(imported.untimed, 1);
+    let said = said(log);
+    let late = said
+        .iter()
+        .find(|(_, message, _)| message == "late")
+        .unwrap();
+    assert_eq!(late.0, None);
 }

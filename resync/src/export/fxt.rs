@@ -8,6 +8,11 @@
 //! | instants | events | marks on the thread's track, arguments in the details | marks |
 //! | Perfetto packets | bytes that it knows nothing of | likewise, and rows of the log table with priority, place and call stack | nothing |
 //!
+//! A process or thread whose number is lost gets one that no kernel gives, from 2^30 on.
+//! A record without a time stands where the one before it does, with the argument
+//! `time` = `unknown`. The values of a counter are in as many events as they take;
+//! level and place of a counter have no room there.
+//!
 //! A log record has room for text only; an instant carries level, file, line, the
 //! printf arguments with their types, keys, and the backtrace. Spans and counters are
 //! durations, async events and counter events, whichever of the last two forms is
@@ -41,6 +46,12 @@ const TEXT: usize = 900;
 const KEY: usize = 64;
 /// Bytes of packets that are put into one blob record.
 const BLOB: usize = 30 << 10;
+/// Processes and threads whose numbers are lost are numbered from here on: no Linux kernel gives a number
+/// above 2^22, and Perfetto cuts what does not fit 31 bits.
+const INVENTED: u64 = 1 << 30;
+
+/// The argument `time` of an event whose own time is a guess.
+pub(crate) const TIME_UNKNOWN: &str = "unknown";
 
 /// What each record becomes: any of these. By default a log record and an instant,
 /// which every reader has something to show of.
@@ -71,7 +82,9 @@ pub struct Options {
     /// What each record becomes.
     pub forms: Forms,
     /// Make times on one thread differ by at least a nanosecond: viewers nest
-    /// marks of equal time, and drop them beyond some depth.
+    /// marks of equal time, and drop them beyond some depth. Always done for
+    /// Perfetto's packets: of rows of its log table that are deeper than 512, none is
+    /// shown.
     pub break_ties: bool,
 }
 
@@ -105,6 +118,11 @@ pub struct Exporter<W: io::Write> {
     processes: HashSet<u64>,
     threads: HashMap<ThreadOfRun, usize>,
     known: Vec<KnownThread>,
+    /// Numbers in place of those that are lost.
+    invented: HashMap<Process, u64>,
+    next_invented: u64,
+    /// The time of the last record.
+    last_time: Option<u64>,
     spans: Spans,
     packets: Packets,
     message: Vec<u8>,
@@ -112,7 +130,9 @@ pub struct Exporter<W: io::Write> {
 }
 
 type ImageOfRun = (Option<Run>, Option<Magic>);
-type ThreadOfRun = (Option<Run>, ThreadNumber);
+/// A run; or, of records that name none, an image.
+type Process = (Option<Run>, Option<Magic>);
+type ThreadOfRun = (Process, ThreadNumber);
 
 #[derive(Clone, Debug)]
 struct KnownThread {
@@ -134,6 +154,9 @@ impl<W: io::Write> Exporter<W> {
             processes: HashSet::new(),
             threads: HashMap::new(),
             known: Vec::new(),
+            invented: HashMap::new(),
+            next_invented: INVENTED,
+            last_time: None,
             spans: Spans::default(),
             packets: Packets::default(),
             message: Vec::new(),
@@ -216,38 +239,31 @@ impl<W: io::Write> Exporter<W> {
         let number = data
             .sequence
             .map_or(ThreadNumber(0), |sequence| sequence.number());
-        let key = (data.run, number);
+        let process = (data.run, data.magic.filter(|_| data.run.is_none()));
+        let key = (process, number);
         let name = record.thread.and_then(|thread| thread.name.as_deref());
-        let mut time = data.time.unwrap_or(0);
+        let mut time = self.time(record);
         let index = match self.thread {
             Some((last, index)) if last == key => Some(index),
             _ => self.threads.get(&key).copied(),
         };
         if let Some(index) = index {
             self.thread = Some((key, index));
+            let breaks_ties = self.options.break_ties || self.options.forms.perfetto;
             let known = &mut self.known[index];
-            if self.options.break_ties {
-                time = time.max(known.last_time + 1);
+            if breaks_ties {
+                time = time.max(known.last_time.saturating_add(1));
             }
             known.last_time = time;
             if name.is_none_or(|name| name == known.name) {
                 return Ok((known.thread, time));
             }
         }
-        let run = data.run.map_or(0, |run| run.0 & 0x7fff_ffff);
-        let pid = record.run.and_then(|run| run.pid).unwrap_or(run);
-        let tid = record.thread.and_then(|thread| thread.tid);
-        let thread = Thread::new(pid, tid.unwrap_or(pid.saturating_add(1 + number.0)));
-        if self.processes.insert(pid) {
-            let name = image_name(record);
-            self.writer
-                .process_name(thread.process, cut(&name, TEXT).as_ref())?;
-        }
-        let text = match name {
-            Some(name) => lossy(name).into_owned(),
-            None => format!("thread {}", number.0),
+        let thread = match index {
+            Some(index) => self.known[index].thread,
+            None => self.number(process, record),
         };
-        self.writer.thread_name(thread, cut(&text, TEXT).as_ref())?;
+        self.name(thread, number, record)?;
         let known = KnownThread {
             thread,
             name: name.unwrap_or_default().to_vec(),
@@ -261,6 +277,51 @@ impl<W: io::Write> Exporter<W> {
             }
         }
         Ok((thread, time))
+    }
+
+    /// When a record was: where that is not known, as late as the one before it. The format has no event
+    /// without a time.
+    fn time(&mut self, record: &Resolved<'_>) -> u64 {
+        let known = record.data.time.or(self.last_time);
+        let begun = || record.run.and_then(|run| run.realtime);
+        let time = known.or_else(begun).unwrap_or(0);
+        self.last_time = Some(time);
+        time
+    }
+
+    /// The numbers of a thread: the kernel's, or numbers of our own for those that are lost.
+    fn number(&mut self, process: Process, record: &Resolved<'_>) -> Thread {
+        let pid = record.run.and_then(|run| run.pid).unwrap_or_else(|| {
+            *self.invented.entry(process).or_insert_with(|| {
+                self.next_invented += 1;
+                self.next_invented
+            })
+        });
+        let tid = record.thread.and_then(|thread| thread.tid);
+        let tid = tid.unwrap_or_else(|| {
+            self.next_invented += 1;
+            self.next_invented
+        });
+        Thread::new(pid, tid)
+    }
+
+    /// Writes the names of a thread and, the first time, of its process.
+    fn name(
+        &mut self,
+        thread: Thread,
+        number: ThreadNumber,
+        record: &Resolved<'_>,
+    ) -> io::Result<()> {
+        if self.processes.insert(thread.process.0) {
+            let name = image_name(record);
+            self.writer
+                .process_name(thread.process, cut(&name, TEXT).as_ref())?;
+        }
+        let text = match record.thread.and_then(|thread| thread.name.as_deref()) {
+            Some(name) => lossy(name).into_owned(),
+            None => format!("thread {}", number.0),
+        };
+        Ok(self.writer.thread_name(thread, cut(&text, TEXT).as_ref())?)
     }
 
     /// A text that is too long goes on in further records.
@@ -285,7 +346,7 @@ impl<W: io::Write> Exporter<W> {
         ended: Option<OpenSpan>,
     ) -> io::Result<()> {
         let data = &record.data;
-        if data.kind == Some(Kind::COUNTER) && self.counter(record, at)? {
+        if data.kind == Some(Kind::COUNTER) && data.time.is_some() && self.counter(record, at)? {
             return Ok(());
         }
         let id = span_id(data);
@@ -300,9 +361,13 @@ impl<W: io::Write> Exporter<W> {
         // An end goes by the name of its beginning: viewers match them so.
         let span = ended.map(|span| lossy(&span.message).into_owned());
         let name = cut(span.as_deref().unwrap_or(text), NAME);
-        let more = (*name != *text && !text.is_empty()).then_some(text);
+        let is_own = span.is_none() && *name == *text;
+        let more = (!is_own && !text.is_empty()).then_some(text);
         let is_packet = self.options.forms.perfetto && kind == EventKind::Instant;
         let mut line = Details::new(record, more);
+        if kind == EventKind::Instant {
+            line.kind = kind_name(data.kind);
+        }
         if !is_packet || self.options.forms.instant {
             line.stack = describe(stack);
         }
@@ -322,8 +387,8 @@ impl<W: io::Write> Exporter<W> {
         self.write_packets(BLOB)
     }
 
-    /// Whether the record has values that a counter event can show; it was written
-    /// then.
+    /// Whether the record has values that counter events can show; they were written
+    /// then, fifteen in each.
     fn counter(&mut self, record: &Resolved<'_>, at: At) -> io::Result<bool> {
         let Some(series) = Series::of(record) else {
             return Ok(false);
@@ -335,7 +400,9 @@ impl<W: io::Write> Exporter<W> {
             .collect();
         let (category, kind) = (&self.names[at.provider], EventKind::Counter { id: 0 });
         let event = Event::new(kind, at.time, at.thread, category, &series.name);
-        self.writer.write(event.args(&args))?;
+        for args in args.chunks(MAX_ARGUMENTS) {
+            self.writer.write(event.args(args))?;
+        }
         Ok(true)
     }
 
@@ -364,6 +431,8 @@ struct At {
 struct Details<'r> {
     record: &'r Resolved<'r>,
     more: Option<&'r str>,
+    /// What the record is, where its event does not show it.
+    kind: Option<&'static str>,
     stack: String,
 }
 
@@ -372,6 +441,7 @@ impl<'r> Details<'r> {
         Details {
             record,
             more,
+            kind: None,
             stack: String::new(),
         }
     }
@@ -397,8 +467,14 @@ impl<'r> Details<'r> {
         if let Some(more) = &more {
             args.push("message", Value::Text(more));
         }
+        if let Some(kind) = self.kind {
+            args.push("kind", Value::Text(kind));
+        }
         if let Some(dropped) = data.dropped {
             args.push("dropped", dropped.into());
+        }
+        if data.time.is_none() {
+            args.push("time", Value::Text(TIME_UNKNOWN));
         }
         if !self.stack.is_empty() {
             args.push("backtrace", Value::Text(&self.stack));
@@ -521,10 +597,31 @@ fn level_name(level: Level) -> Cow<'static, str> {
         .map_or_else(|| Cow::Owned(level.to_string()), Cow::Borrowed)
 }
 
-/// The file name of the image that logged.
+/// What a record is that is more than a message.
+pub(crate) fn kind_name(kind: Option<Kind>) -> Option<&'static str> {
+    match kind? {
+        Kind::BEGIN => Some("begin"),
+        Kind::END => Some("end"),
+        Kind::COUNTER => Some("counter"),
+        _ => None,
+    }
+}
+
+/// The kind of this name.
+pub(crate) fn kind_of(name: &str) -> Option<Kind> {
+    let kinds = [Kind::BEGIN, Kind::END, Kind::COUNTER];
+    kinds
+        .into_iter()
+        .find(|kind| kind_name(Some(*kind)) == Some(name))
+}
+
+/// The file name of the image that logged; all of what is no path of a file, as imported names are.
 pub(super) fn image_name<'a>(record: &Resolved<'a>) -> Cow<'a, str> {
     let path = record.image.map_or(&b""[..], |image| &image.path);
-    let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
+    let name = match path.starts_with(b"/") {
+        true => path.rsplit(|byte| *byte == b'/').next().unwrap_or(path),
+        false => path,
+    };
     match name {
         b"" => Cow::Borrowed("unknown"),
         name => String::from_utf8_lossy(name),
@@ -548,8 +645,9 @@ fn typed<'a>(arg: Arg<'_>, text: &'a str) -> Value<'a, &'a str> {
     match arg {
         Arg::Nil => Value::Null,
         Arg::Bool(value) => Value::Bool(value),
-        Arg::Uint(value) => Value::U64(value),
-        Arg::Int(value) => Value::I64(value),
+        // In 32 bits where they fit.
+        Arg::Uint(value) => value.into(),
+        Arg::Int(value) => value.into(),
         Arg::Float(value) => Value::F64(value),
         _ => Value::Text(text),
     }

@@ -1,6 +1,7 @@
 //! Perfetto's own trace packets, for a blob record of a trace: a mark on the thread's
 //! track, and a row in the table of logs with priority, place, message and call
-//! stack. Protobuf, written by hand as far as this needs it; the numbers of messages
+//! stack, which Perfetto shows from version 55 on (version 52 counts it as unknown and drops
+//! it). Protobuf, written by hand as far as this needs it; the numbers of messages
 //! and fields are those of Perfetto's `protos/perfetto/trace`.
 //!
 //! One packet sequence. File and line are interned once; a message, which the log
@@ -94,14 +95,14 @@ mod interned {
     pub const BODY: u32 = 2;
 }
 
-/// So much is interned before all of it is forgotten, there and here.
+/// Strings and places interned before all of them are forgotten, there and here.
 const INTERNED: u64 = 1 << 14;
 
 /// Packets that were not written out yet.
 #[derive(Debug, Default)]
 pub(crate) struct Packets {
     bytes: Vec<u8>,
-    /// Whether the clocks were told.
+    /// Whether the clock snapshot was written.
     begun: bool,
     /// Names of the threads that have tracks.
     tracks: HashMap<Thread, Vec<u8>>,

@@ -6,9 +6,9 @@
 
 use super::text::{cut, lossy};
 use crate::resolve::resolver::Resolved;
-use logdef_fuchsia::fxt::MAX_ARGUMENTS;
 use logdef_wire::Value;
 use logdef_wire::printf::{Count, Directives};
+use std::collections::HashSet;
 
 /// The longest name.
 const NAME: usize = 64;
@@ -23,8 +23,7 @@ pub(crate) struct Series {
 }
 
 impl Series {
-    /// The numbers among a record's arguments, as many as an event can show; `None`
-    /// if there are none.
+    /// The numbers among a record's arguments; `None` if there are none.
     pub(crate) fn of(record: &Resolved<'_>) -> Option<Series> {
         let args: Vec<Value<'_>> = record.data.args?.iter().collect();
         let format = record.format.bytes.unwrap_or_default();
@@ -70,24 +69,22 @@ impl Series {
                 name = Some(tidy(all));
                 before = own.to_owned();
             }
-            if values.len() < MAX_ARGUMENTS {
-                values.push((tidy(&before), value));
-            }
+            values.push((tidy(&before), value));
         }
         let name = match name {
             Some(name) => name,
             // The first value's name is the counter's.
             None => std::mem::take(&mut values.first_mut()?.0),
         };
-        for index in 0..values.len() {
-            let taken = |name: &str| values[..index].iter().any(|(other, _)| other == name);
-            if values[index].0.is_empty() || taken(&values[index].0) {
-                let number = index + 1;
-                values[index].0 = match index {
+        let mut taken = HashSet::new();
+        for (index, (name, _)) in values.iter_mut().enumerate() {
+            if name.is_empty() || taken.contains(name) {
+                *name = match index {
                     0 => VALUE.to_owned(),
-                    _ => format!("{VALUE} {number}"),
+                    _ => format!("{VALUE} {}", index + 1),
                 };
             }
+            taken.insert(name.clone());
         }
         (!values.is_empty()).then_some(Series { name, values })
     }

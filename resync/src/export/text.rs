@@ -24,7 +24,7 @@ pub(crate) fn cut(text: &str, most: usize) -> Cow<'_, str> {
     Cow::Owned([&text[..end], CUT].concat())
 }
 
-/// Likewise, of a text that may be owned.
+/// Does the same for a text that may be owned.
 #[inline]
 pub(crate) fn whole(text: Cow<'_, str>, most: usize) -> Cow<'_, str> {
     if text.len() <= most {

@@ -8,21 +8,26 @@
 //! | duration begin, end | the begin and the end of a span |
 //! | duration complete | both |
 //! | async begin, end | both, with a key `span` |
-//! | async instant, flow | a message with a key `span` or `flow` |
+//! | async instant | a message with a key `span` |
+//! | flow begin, step, end | a message with a key `flow_begin`, `flow_step` or `flow_end` |
 //! | counter | a counter: its numbers are the arguments |
 //! | "buffer full" | a warning |
 //!
-//! A log record and the instant after it that say the same, at one time on one
-//! thread, are one message. What the trace calls a process is the log's process, a
-//! provider its image, a category its source file where no argument tells one.
-//! Everything else has no place in a log, and is counted.
+//! A log record and the event after it that says the same, at one time on one
+//! thread, are one record: our exporter writes both by default. What the trace calls a
+//! process is the log's process, a provider its image, a category a key `category`
+//! where it is not the name of the provider. Everything else has no place in a log,
+//! and is counted; so are times beyond the 64 bits that a log has for them, which
+//! become no time.
 
 use super::log_writer::{Entry, LogWriter, Origin, Written, literal};
 use super::order::Order;
+use crate::export::fxt::{TIME_UNKNOWN, kind_of};
+use crate::export::text::{CUT, boundary};
 use crate::read::input::{Error, Input};
 use logdef_fuchsia::fxt::{
-    Argument, EventKind, Item, Koid, MAX_LOG_LEN, Metadata, ObjectKind, ProviderEvent, Reader,
-    Record, Resolved, Thread, Time, Tracker, Value as Typed,
+    Argument, Event, EventKind, Item, Koid, Log, MAX_ARGUMENTS, MAX_LOG_LEN, Metadata, ObjectKind,
+    ProviderEvent, Reader, Record, Resolved, Thread, Time, Tracker, Value as Typed,
 };
 use logdef_wire::record::Kind;
 use logdef_wire::{Level, Value};
@@ -50,6 +55,8 @@ pub struct Imported {
     pub gaps: u64,
     /// Bytes in them.
     pub gap_bytes: u64,
+    /// Records whose time a log cannot hold: before 1970 or after 2554.
+    pub untimed: u64,
 }
 
 /// Makes a log of a trace.
@@ -63,6 +70,7 @@ pub fn import(trace: &Input, out: impl Write) -> Result<Imported, Error> {
         log: LogWriter::new(out, Origin::of(&head[..got])),
         order: Order::new(),
         last: None,
+        untimed: 0,
     };
     let mut imported = Imported::default();
     each(trace, |item, tracker| {
@@ -84,6 +92,7 @@ pub fn import(trace: &Input, out: impl Write) -> Result<Imported, Error> {
     while let Some(next) = importer.order.pop() {
         next.write(&mut importer.log)?;
     }
+    imported.untimed = importer.untimed;
     imported.written = importer.log.finish()?.1;
     Ok(imported)
 }
@@ -126,9 +135,23 @@ struct Importer<W> {
     names: HashMap<Koid, Box<[u8]>>,
     log: LogWriter<W>,
     order: Order<Owned>,
-    /// A log record, and the length of the last piece of its text: what follows may
-    /// belong to it.
-    last: Option<(Owned, usize)>,
+    /// The last record, as long as what follows may belong to it.
+    last: Option<Last>,
+    untimed: u64,
+}
+
+/// A record to which the next one of the trace may belong.
+struct Last {
+    entry: Owned,
+    time: Time,
+    of: LastKind,
+}
+
+enum LastKind {
+    /// A log record, and the length of the last piece of its text.
+    Log { piece: usize },
+    /// A counter event with as many values as fit one, by its name.
+    Counter { name: String, id: u64 },
 }
 
 /// A value of an argument or key.
@@ -148,7 +171,7 @@ struct Owned {
     image: Vec<u8>,
     thread: Thread,
     thread_name: Option<Box<[u8]>>,
-    time: u64,
+    time: Option<u64>,
     level: Option<Level>,
     file: Option<Vec<u8>>,
     line: Option<u64>,
@@ -156,6 +179,10 @@ struct Owned {
     args: Vec<OwnedValue>,
     keys: Vec<(Vec<u8>, OwnedValue)>,
     kind: Option<Kind>,
+    /// What a log record says of the counter.
+    logged: Option<Vec<u8>>,
+    /// It has a time, which a log cannot hold.
+    is_untimed: bool,
 }
 
 impl<W: Write> Importer<W> {
@@ -163,87 +190,14 @@ impl<W: Write> Importer<W> {
     /// have.
     fn record(&mut self, record: &Record<Resolved<'_>>, tracker: &Tracker) -> Result<bool, Error> {
         match record {
-            Record::Log(log) => {
-                let text = log.message.as_bytes();
-                if let Some((last, piece)) = &mut self.last
-                    && last.is_at(&log.time, log.thread)
-                    && *piece > MAX_LOG_LEN - 4
-                    && let Some(OwnedValue::Raw(message)) = last.args.first_mut()
-                    && message.len() < LONGEST
-                {
-                    *piece = text.len();
-                    message.extend_from_slice(text);
-                    return Ok(true);
-                }
-                self.settle()?;
-                let mut entry = self.entry(&log.time, log.thread, tracker);
-                entry.format = b"%s".to_vec();
-                entry.args = vec![OwnedValue::Raw(text.to_vec())];
-                self.last = Some((entry, text.len()));
-            }
-            Record::Event(event) => {
-                let mut entry = self.entry(&event.time, event.thread, tracker);
-                let is_end = matches!(
-                    event.kind,
-                    EventKind::DurationEnd | EventKind::AsyncEnd { .. }
-                );
-                // The end of a span need not say again what it is.
-                let name = if is_end { "" } else { &*event.name };
-                entry.describe(&event.category, name, &event.args);
-                let key = |entry: &mut Owned, key: &[u8], id| {
-                    entry.keys.push((key.to_vec(), OwnedValue::Uint(id)));
-                };
-                match event.kind {
-                    EventKind::Instant => {
-                        if let Some((last, _)) = &self.last
-                            && last.is_at(&event.time, event.thread)
-                            && let Some(OwnedValue::Raw(message)) = last.args.first()
-                            && says_the_same(&event.name, message)
-                        {
-                            entry.format = b"%s".to_vec();
-                            entry.args = vec![OwnedValue::Raw(message.clone())];
-                            self.last = None;
-                        }
-                    }
-                    EventKind::DurationBegin => entry.kind = Some(Kind::BEGIN),
-                    EventKind::DurationEnd => entry.kind = Some(Kind::END),
-                    EventKind::DurationComplete { end } => {
-                        let mut ended = entry.clone();
-                        ended.keys.clear();
-                        ended.format.clear();
-                        ended.time = nanos(&end);
-                        ended.kind = Some(Kind::END);
-                        entry.kind = Some(Kind::BEGIN);
-                        self.push(ended)?;
-                    }
-                    EventKind::AsyncBegin { id } => {
-                        entry.kind = Some(Kind::BEGIN);
-                        key(&mut entry, b"span", id);
-                    }
-                    EventKind::AsyncInstant { id } => key(&mut entry, b"span", id),
-                    EventKind::AsyncEnd { id } => {
-                        entry.kind = Some(Kind::END);
-                        key(&mut entry, b"span", id);
-                    }
-                    EventKind::FlowBegin { id }
-                    | EventKind::FlowStep { id }
-                    | EventKind::FlowEnd { id } => key(&mut entry, b"flow", id),
-                    EventKind::Counter { id } => {
-                        entry.count();
-                        if id != 0 {
-                            key(&mut entry, b"id", id);
-                        }
-                    }
-                    EventKind::Unknown(_) => return Ok(false),
-                }
-                self.settle()?;
-                self.push(entry)?;
-            }
+            Record::Log(log) => self.log(log, tracker)?,
+            Record::Event(event) => return self.event(event, tracker),
             Record::Metadata(Metadata::ProviderEvent { event, .. })
                 if *event == ProviderEvent::BUFFER_FULL =>
             {
                 self.settle()?;
                 let mut entry = self.entry(&Time::default(), Thread::default(), tracker);
+                entry.time = None;
                 entry.level = Some(Level::WARN);
                 entry.format = b"the provider's buffer was full: records may be missing".to_vec();
                 self.push(entry)?;
@@ -258,6 +212,172 @@ impl<W: Write> Importer<W> {
         Ok(true)
     }
 
+    fn log(&mut self, log: &Log<Resolved<'_>>, tracker: &Tracker) -> Result<(), Error> {
+        let text = log.message.as_bytes();
+        if let Some(last) = &mut self.last
+            && last.is_at(log.time, log.thread)
+            && let LastKind::Log { piece } = &mut last.of
+            && *piece > MAX_LOG_LEN - 4
+            && let Some(OwnedValue::Raw(message)) = last.entry.args.first_mut()
+            && message.len() < LONGEST
+        {
+            *piece = text.len();
+            message.extend_from_slice(text);
+            return Ok(());
+        }
+        self.settle()?;
+        let mut entry = self.entry(&log.time, log.thread, tracker);
+        entry.say(text);
+        let piece = text.len();
+        self.last = Some(Last {
+            entry,
+            time: log.time,
+            of: LastKind::Log { piece },
+        });
+        Ok(())
+    }
+
+    fn event(&mut self, event: &Event<Resolved<'_>>, tracker: &Tracker) -> Result<bool, Error> {
+        if let EventKind::Counter { id } = event.kind {
+            self.counter(event, id, tracker)?;
+            return Ok(true);
+        }
+        if let EventKind::Unknown(_) = event.kind {
+            return Ok(false);
+        }
+        let mut entry = self.entry(&event.time, event.thread, tracker);
+        let is_end = matches!(
+            event.kind,
+            EventKind::DurationEnd | EventKind::AsyncEnd { .. }
+        );
+        // The end of a span need not say again what it is.
+        let name = if is_end { "" } else { &*event.name };
+        let category = category(event, tracker);
+        entry.describe(name, &event.args);
+        entry.categorize(category);
+        if let Some(message) = self.logged(event, is_end) {
+            entry.say(&message);
+            self.last = None;
+        }
+        match event.kind {
+            EventKind::DurationBegin => entry.kind = Some(Kind::BEGIN),
+            EventKind::DurationEnd => entry.kind = Some(Kind::END),
+            EventKind::DurationComplete { end } => {
+                let mut ended = entry.clone();
+                ended.keys.clear();
+                ended.say_nothing();
+                ended.time = nanos(&end);
+                ended.kind = Some(Kind::END);
+                entry.kind = Some(Kind::BEGIN);
+                self.settle()?;
+                self.push(ended)?;
+            }
+            EventKind::AsyncBegin { id } => {
+                entry.kind = Some(Kind::BEGIN);
+                entry.key("span", id);
+            }
+            EventKind::AsyncInstant { id } => entry.key("span", id),
+            EventKind::AsyncEnd { id } => {
+                entry.kind = Some(Kind::END);
+                entry.key("span", id);
+            }
+            EventKind::FlowBegin { id } => entry.key("flow_begin", id),
+            EventKind::FlowStep { id } => entry.key("flow_step", id),
+            EventKind::FlowEnd { id } => entry.key("flow_end", id),
+            EventKind::Instant | EventKind::Counter { .. } | EventKind::Unknown(_) => {}
+        }
+        self.settle()?;
+        self.push(entry)?;
+        Ok(true)
+    }
+
+    /// The text of the log record just before `event`, if the two are one record.
+    fn logged(&self, event: &Event<Resolved<'_>>, is_end: bool) -> Option<Vec<u8>> {
+        let last = self.last.as_ref()?;
+        let LastKind::Log { .. } = last.of else {
+            return None;
+        };
+        let Some(OwnedValue::Raw(message)) = last.entry.args.first() else {
+            return None;
+        };
+        if !last.is_at(event.time, event.thread) {
+            return None;
+        }
+        let is_same = match is_end {
+            false => says_the_same(&event.name, message),
+            // The end of a span goes by the name of its beginning, and says in an argument what it says.
+            true => match argument(&event.args, "message") {
+                Some(said) => says_the_same(said, message),
+                None => message.is_empty() || event.name.as_bytes() == message,
+            },
+        };
+        is_same.then(|| message.clone())
+    }
+
+    /// A counter event: alone, with the log record before it, or with the event before
+    /// it, whose values it continues.
+    fn counter(
+        &mut self,
+        event: &Event<Resolved<'_>>,
+        id: u64,
+        tracker: &Tracker,
+    ) -> Result<(), Error> {
+        let is_full = event.args.len() == MAX_ARGUMENTS;
+        let mut entry = match self.last.take() {
+            Some(last)
+                if last.is_at(event.time, event.thread)
+                    && last.entry.format.len() + 32 * last.entry.args.len() < LONGEST
+                    && matches!(&last.of, LastKind::Counter { name, id: other }
+                        if *name == *event.name && *other == id) =>
+            {
+                last.entry
+            }
+            last => {
+                self.last = last;
+                self.begin_counter(event, id, tracker)?
+            }
+        };
+        entry.count(&event.args);
+        if is_full {
+            let name = event.name.to_string();
+            self.last = Some(Last {
+                entry,
+                time: event.time,
+                of: LastKind::Counter { name, id },
+            });
+            return Ok(());
+        }
+        entry.print_as_logged();
+        self.push(entry)
+    }
+
+    /// A counter without values yet.
+    fn begin_counter(
+        &mut self,
+        event: &Event<Resolved<'_>>,
+        id: u64,
+        tracker: &Tracker,
+    ) -> Result<Owned, Error> {
+        let mut entry = self.entry(&event.time, event.thread, tracker);
+        entry.categorize(category(event, tracker));
+        entry.kind = Some(Kind::COUNTER);
+        entry.format = literal(event.name.as_bytes()).into_owned();
+        if id != 0 {
+            entry.key("id", id);
+        }
+        if let Some(last) = &self.last
+            && last.is_at(event.time, event.thread)
+            && let LastKind::Log { .. } = last.of
+            && let Some(OwnedValue::Raw(message)) = last.entry.args.first()
+            && contains(message, without_mark(&event.name).as_bytes())
+        {
+            entry.logged = Some(message.clone());
+            self.last = None;
+        }
+        self.settle()?;
+        Ok(entry)
+    }
+
     /// An entry of a thread that says nothing yet.
     fn entry(&self, time: &Time, thread: Thread, tracker: &Tracker) -> Owned {
         let provider = tracker.provider().name().map(str::as_bytes);
@@ -268,20 +388,27 @@ impl<W: Write> Importer<W> {
             thread,
             thread_name: self.names.get(&thread.thread).cloned(),
             time: nanos(time),
+            is_untimed: nanos(time).is_none(),
             ..Owned::default()
         }
     }
 
-    /// Nothing more belongs to the last log record.
+    /// Nothing more belongs to the last record.
     fn settle(&mut self) -> Result<(), Error> {
         match self.last.take() {
-            Some((last, _)) => self.push(last),
+            Some(mut last) => {
+                last.entry.print_as_logged();
+                self.push(last.entry)
+            }
             None => Ok(()),
         }
     }
 
     fn push(&mut self, entry: Owned) -> Result<(), Error> {
-        self.order.push(entry.time, entry.size(), entry);
+        // Without a time it stays where it is.
+        let time = entry.time.unwrap_or(self.order.latest());
+        self.untimed += u64::from(entry.is_untimed);
+        self.order.push(time, entry.size(), entry);
         while let Some(next) = self.order.overdue() {
             next.write(&mut self.log)?;
         }
@@ -289,57 +416,123 @@ impl<W: Write> Importer<W> {
     }
 }
 
+impl Last {
+    fn is_at(&self, time: Time, thread: Thread) -> bool {
+        self.time.nanos == time.nanos && self.entry.thread == thread
+    }
+}
+
+/// The text of an argument.
+fn argument<'a>(args: &'a [Argument<'_, Cow<'_, str>>], name: &str) -> Option<&'a str> {
+    args.iter().find_map(|arg| match &arg.value {
+        Typed::Text(text) if arg.name == name => Some(&**text),
+        _ => None,
+    })
+}
+
+/// The category of an event, if it is not just the name of its provider.
+fn category<'e>(event: &'e Event<Resolved<'_>>, tracker: &Tracker) -> Option<&'e str> {
+    let category = &*event.category;
+    let is_news = tracker.provider().name() != Some(category) && !category.is_empty();
+    is_news.then_some(category)
+}
+
 impl Owned {
     /// Takes place, level and keys from an event's arguments.
-    fn describe(&mut self, category: &str, name: &str, args: &[Argument<'_, Cow<'_, str>>]) {
+    fn describe(&mut self, name: &str, args: &[Argument<'_, Cow<'_, str>>]) {
         let mut name = Cow::Borrowed(name);
         for arg in args {
             match (&*arg.name, &arg.value) {
                 ("severity", Typed::Text(text)) if self.level.is_none() => {
-                    self.level = Level::parse(text);
+                    match Level::parse(text) {
+                        Some(level) => self.level = Some(level),
+                        None => self.keep(arg),
+                    }
                 }
                 ("file", Typed::Text(file)) if self.file.is_none() => {
                     self.file = Some(file.as_bytes().to_vec());
                 }
-                ("line", value) if self.line.is_none() => self.line = number(value),
+                ("line", value) if self.line.is_none() && number(value).is_some() => {
+                    self.line = number(value);
+                }
+                ("kind", Typed::Text(text)) if kind_of(text).is_some() => {
+                    self.kind = kind_of(text);
+                }
+                ("time", Typed::Text(text)) if *text == TIME_UNKNOWN => self.time = None,
                 ("message", Typed::Text(text))
                     if name.is_empty() || says_the_same(&name, text.as_bytes()) =>
                 {
                     name = Cow::Owned(text.to_string());
                 }
-                (key, value) => self.keys.push((key.as_bytes().to_vec(), value.into())),
+                _ => self.keep(arg),
             }
-        }
-        if self.file.is_none() && !category.is_empty() {
-            self.file = Some(category.as_bytes().to_vec());
         }
         self.format = literal(name.as_bytes()).into_owned();
     }
 
-    /// Makes the keys that are numbers the values of a counter.
-    fn count(&mut self) {
-        self.kind = Some(Kind::COUNTER);
-        let keys = std::mem::take(&mut self.keys);
-        for (name, value) in keys {
+    fn categorize(&mut self, category: Option<&str>) {
+        if let Some(category) = category {
+            let value = OwnedValue::Raw(category.as_bytes().to_vec());
+            self.keys.push((b"category".to_vec(), value));
+        }
+    }
+
+    /// Keeps an argument as a key.
+    fn keep(&mut self, arg: &Argument<'_, Cow<'_, str>>) {
+        let key = arg.name.as_bytes().to_vec();
+        self.keys.push((key, (&arg.value).into()));
+    }
+
+    /// A key, unless the same is there.
+    fn key(&mut self, name: &str, value: u64) {
+        let is_same = |(key, of): &(Vec<u8>, OwnedValue)| {
+            key == name.as_bytes() && matches!(of, OwnedValue::Uint(other) if *other == value)
+        };
+        if !self.keys.iter().any(is_same) {
+            let key = name.as_bytes().to_vec();
+            self.keys.push((key, OwnedValue::Uint(value)));
+        }
+    }
+
+    /// Has this message.
+    fn say(&mut self, message: &[u8]) {
+        self.format = b"%s".to_vec();
+        self.args = vec![OwnedValue::Raw(message.to_vec())];
+    }
+
+    fn say_nothing(&mut self) {
+        self.format.clear();
+        self.args.clear();
+    }
+
+    /// Makes arguments that are numbers the values of a counter.
+    fn count(&mut self, args: &[Argument<'_, Cow<'_, str>>]) {
+        for arg in args {
+            let value = OwnedValue::from(&arg.value);
             let conversion = match value {
                 OwnedValue::Uint(_) => " %llu",
                 OwnedValue::Int(_) => " %lld",
                 OwnedValue::Float(_) => " %g",
                 _ => {
-                    self.keys.push((name, value));
+                    self.keep(arg);
                     continue;
                 }
             };
             let before: &[u8] = if self.args.is_empty() { b": " } else { b", " };
             self.format.extend_from_slice(before);
-            self.format.extend_from_slice(&literal(&name));
+            self.format.extend_from_slice(&literal(arg.name.as_bytes()));
             self.format.extend_from_slice(conversion.as_bytes());
             self.args.push(value);
         }
     }
 
-    fn is_at(&self, time: &Time, thread: Thread) -> bool {
-        self.time == nanos(time) && self.thread == thread
+    /// Makes a counter that was logged print as it was: the values stand in the text.
+    fn print_as_logged(&mut self) {
+        if let Some(message) = self.logged.take()
+            && let Some(format) = format_of(&message, &self.args)
+        {
+            self.format = format;
+        }
     }
 
     fn size(&self) -> usize {
@@ -363,7 +556,7 @@ impl Owned {
             pid: Some(self.thread.process.0),
             tid: Some(self.thread.thread.0),
             thread_name: self.thread_name.as_deref(),
-            time: Some(self.time),
+            time: self.time,
             level: self.level,
             file: self.file.as_deref(),
             line: self.line,
@@ -423,14 +616,78 @@ fn number(value: &Typed<'_, Cow<'_, str>>) -> Option<u64> {
     }
 }
 
-/// Nanoseconds, as far as 64 bits hold them.
-fn nanos(time: &Time) -> u64 {
-    time.nanos.try_into().unwrap_or(u64::MAX)
+/// Nanoseconds, if 64 bits hold them.
+fn nanos(time: &Time) -> Option<u64> {
+    time.nanos.try_into().ok()
+}
+
+/// How far apart the values of a counter may stand in its text, in bytes.
+const NEAR: usize = 512;
+
+/// A format that prints `values` so that `text` comes out; `None` if none of those tried does.
+fn format_of(text: &[u8], values: &[OwnedValue]) -> Option<Vec<u8>> {
+    let text = str::from_utf8(text).ok()?;
+    let mut format = Vec::new();
+    let mut rest = text;
+    for value in values {
+        let (at, len, conversion) = printed(&rest[..boundary(rest, NEAR)], value)?;
+        format.extend_from_slice(&literal(&rest.as_bytes()[..at]));
+        format.extend_from_slice(conversion.as_bytes());
+        rest = &rest[at + len..];
+    }
+    format.extend_from_slice(&literal(rest.as_bytes()));
+    Some(format)
+}
+
+/// Where in `text` a value first stands, how long it is there, and what prints it so.
+fn printed(text: &str, value: &OwnedValue) -> Option<(usize, usize, String)> {
+    let mut ways = match *value {
+        OwnedValue::Uint(value) => vec![
+            (value.to_string(), "%llu".to_owned()),
+            (format!("{value:#x}"), "%#llx".to_owned()),
+            (format!("{value:x}"), "%llx".to_owned()),
+        ],
+        OwnedValue::Int(value) => vec![(value.to_string(), "%lld".to_owned())],
+        OwnedValue::Float(value) if value.is_finite() => (0..=9)
+            .rev()
+            .map(|digits| (format!("{value:.digits$}"), format!("%.{digits}f")))
+            .chain(short(value).map(|text| (text, "%g".to_owned())))
+            .collect(),
+        _ => return None,
+    };
+    let part_of_number = |c: char| c.is_ascii_alphanumeric();
+    ways.retain(|(way, _)| !way.is_empty());
+    let found = ways.into_iter().filter_map(|(way, conversion)| {
+        let at = text.match_indices(&way).find(|(at, _)| {
+            let after = text[at + way.len()..].chars().next();
+            !text[..*at].ends_with(part_of_number) && !after.is_some_and(|c| c.is_ascii_digit())
+        });
+        at.map(|(at, _)| (at, way.len(), conversion))
+    });
+    // The first place, and there the longest.
+    found.min_by_key(|(at, len, _)| (*at, std::cmp::Reverse(*len)))
+}
+
+/// What `%g` prints, where that is plain digits and all of the value.
+fn short(value: f64) -> Option<String> {
+    let text = value.to_string();
+    let digits = text.trim_start_matches(['-', '0', '.']).replace('.', "");
+    let is_plain = value == 0.0 || (1e-4..1e6).contains(&value.abs());
+    (is_plain && digits.len() <= 6).then_some(text)
+}
+
+fn contains(text: &[u8], part: &[u8]) -> bool {
+    memchr::memmem::find(text, part).is_some()
+}
+
+/// A name, or the beginning of it that was not cut off.
+fn without_mark(name: &str) -> &str {
+    name.strip_suffix(CUT).unwrap_or(name)
 }
 
 /// Whether an event's name is a message, or its beginning where it was cut.
 fn says_the_same(name: &str, message: &[u8]) -> bool {
-    match name.strip_suffix(crate::export::text::CUT) {
+    match name.strip_suffix(CUT) {
         Some(start) if message.starts_with(start.as_bytes()) => true,
         _ => name.as_bytes() == message,
     }

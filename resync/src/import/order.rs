@@ -14,6 +14,7 @@ pub(crate) struct Order<T> {
     waiting: BinaryHeap<Reverse<Waiting<T>>>,
     bytes: usize,
     arrived: u64,
+    latest: u64,
 }
 
 #[derive(Debug)]
@@ -30,6 +31,7 @@ impl<T> Order<T> {
             waiting: BinaryHeap::new(),
             bytes: 0,
             arrived: 0,
+            latest: 0,
         }
     }
 
@@ -37,12 +39,18 @@ impl<T> Order<T> {
     /// in order.
     pub(crate) fn push(&mut self, time: u64, bytes: usize, record: T) {
         self.bytes += bytes;
+        self.latest = time;
         self.waiting.push(Reverse(Waiting {
             key: (time, self.arrived),
             bytes,
             record,
         }));
         self.arrived += 1;
+    }
+
+    /// The time of the record that came last.
+    pub(crate) fn latest(&self) -> u64 {
+        self.latest
     }
 
     /// The earliest record, if more wait than the window holds.

@@ -42,7 +42,7 @@ pub struct Export {
     )]
     pub forms: Vec<FxtForm>,
     /// fxt: make times on one thread differ by at least a nanosecond, as some viewers
-    /// require
+    /// require. Always so with the form `perfetto`
     #[arg(long)]
     pub break_ties: bool,
     /// journald: socket to send entries to, if no file is named
@@ -96,7 +96,8 @@ pub enum FxtForm {
     /// details. Perfetto's log table stays empty
     Instant,
     /// Perfetto's own packets: marks, and rows in its log table with priority, place
-    /// and call stack. Other tools see only spans and counters
+    /// and, from Perfetto 55 on, call stack (version 52 drops it). Other tools see only
+    /// spans and counters
     Perfetto,
     /// All of these: Perfetto shows two marks for each record
     All,

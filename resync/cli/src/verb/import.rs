@@ -73,6 +73,12 @@ fn report(args: &Import, input: &Input, imported: Imported) -> Result<bool, Fail
             "{left_out} left out, which have no place in a log"
         ));
     }
+    if imported.untimed > 0 {
+        let untimed = losses::count(imported.untimed, "record");
+        log::say(&format!(
+            "{untimed} imported without a time: theirs is before 1970 or after 2554"
+        ));
+    }
     if imported.gaps > 0 {
         let places = losses::count(imported.gaps, "place");
         log::say(&format!(

@@ -84,7 +84,9 @@ impl WarningKind {
     pub fn is_legal(&self) -> bool {
         matches!(
             self,
-            WarningKind::MagicAgain
+            // The magic number usually stands at the start, and need not.
+            WarningKind::NoMagic
+                | WarningKind::MagicAgain
                 | WarningKind::BufferFull(_)
                 | WarningKind::UnknownRecord(_)
                 | WarningKind::UnknownEvent(_)

@@ -5,8 +5,7 @@ use logdef_unwind::{FrameKind, StackFrame};
 
 /// Whether one of the calling functions is a signal handler: the thread is on
 /// its alternate stack, or there is a stack frame that was interrupted, not
-/// called. Takes some hundred nanoseconds. On aarch64 a handler without a stack
-/// of its own is not recognised.
+/// called. Takes some hundred nanoseconds.
 #[cold]
 pub(crate) fn is_running() -> bool {
     if crate::sys::is_on_signal_stack() {
@@ -31,7 +30,6 @@ mod tests {
     }
 
     #[test]
-    #[cfg(target_arch = "x86_64")]
     fn a_handler_knows_that_it_is_one_and_other_code_that_it_is_not() {
         assert!(!is_running());
         // SAFETY: the handler has the right form and only walks the stack.

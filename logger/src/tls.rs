@@ -3,14 +3,13 @@
 //! pointer leads to.
 //!
 //! Ordinary thread-locals of a shared library are allocated at a thread's
-//! first use of them, by `malloc`: not in a signal handler. On x86_64 the
-//! variable is of the initial-exec kind, whose place is made when the thread
-//! is; the linker turns the access into a constant offset in a program.
+//! first use of them, by `malloc`: not in a signal handler. This variable is of
+//! the initial-exec kind, whose place is made when the thread is; the linker
+//! turns the access into a constant offset in a program.
 
 use core::cell::Cell;
 use core::ptr;
 
-#[cfg(target_arch = "x86_64")]
 mod slot {
     use core::arch::{asm, global_asm};
     use core::cell::Cell;
@@ -18,10 +17,10 @@ mod slot {
     // Hidden, so that each image that holds a logger has its own; weak, so that
     // two objects of one image agree.
     global_asm!(
-        ".pushsection .tbss.logdef_thread_v1,\"awT\",@nobits",
+        ".pushsection .tbss.logdef_thread_v1,\"awT\",%nobits",
         ".weak logdef_thread_v1",
         ".hidden logdef_thread_v1",
-        ".type logdef_thread_v1, @object",
+        ".type logdef_thread_v1, %object",
         ".size logdef_thread_v1, 8",
         ".balign 8",
         "logdef_thread_v1:",
@@ -29,6 +28,7 @@ mod slot {
         ".popsection",
     );
 
+    #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub(super) fn slot() -> *const Cell<*mut ()> {
         let slot;
@@ -44,21 +44,25 @@ mod slot {
         }
         slot
     }
-}
 
-#[cfg(not(target_arch = "x86_64"))]
-mod slot {
-    use core::cell::Cell;
-
-    thread_local! {
-        static SLOT: Cell<*mut ()> = const { Cell::new(core::ptr::null_mut()) };
-    }
-
+    #[cfg(target_arch = "aarch64")]
     #[inline(always)]
     pub(super) fn slot() -> *const Cell<*mut ()> {
-        // A constant initial value without a destructor: no registration, and
-        // valid as long as the thread.
-        SLOT.with(|slot| core::ptr::from_ref(slot))
+        let slot;
+        // SAFETY: loads the offset of the variable above and adds the thread
+        // pointer.
+        unsafe {
+            asm!(
+                "mrs {slot}, tpidr_el0",
+                "adrp {offset}, :gottprel:logdef_thread_v1",
+                "ldr {offset}, [{offset}, :gottprel_lo12:logdef_thread_v1]",
+                "add {slot}, {slot}, {offset}",
+                slot = out(reg) slot,
+                offset = out(reg) _,
+                options(nostack, pure, readonly),
+            );
+        }
+        slot
     }
 }
 

@@ -33,9 +33,20 @@ const PLACES: usize = 8;
 /// Odd, without pattern: 2^64 divided by the golden ratio.
 const SCRAMBLE: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// Bits of a key below the epoch: an address of 47 bits, and one that says
-/// whether it is exact.
+/// Bits of a key below the epoch: an address, and one that says whether it is
+/// exact.
 const EPOCH_SHIFT: u32 = 48;
+
+/// Low bits of an address that are always zero: instructions of aarch64 have four
+/// bytes, and its programs may have addresses of 48 bits.
+const ZEROS: u32 = if cfg!(target_arch = "aarch64") { 2 } else { 0 };
+
+/// No program has code at this address or beyond.
+const END: u64 = if cfg!(target_arch = "aarch64") {
+    1 << 48
+} else {
+    1 << 47
+};
 
 struct Entry {
     check: AtomicU64,
@@ -81,8 +92,9 @@ impl Epoch {
     pub(crate) fn key(self, pc: usize, exact: bool) -> Option<Key> {
         let address = pc as u64;
         let hash = address.wrapping_mul(SCRAMBLE);
-        (address < 1 << (EPOCH_SHIFT - 1)).then_some(Key {
-            word: u64::from(self.0) << EPOCH_SHIFT | address << 1 | u64::from(exact),
+        let is_one = address < END && address.is_multiple_of(1 << ZEROS);
+        is_one.then_some(Key {
+            word: u64::from(self.0) << EPOCH_SHIFT | address >> ZEROS << 1 | u64::from(exact),
             home: (hash >> (64 - ENTRIES.ilog2())) as usize,
         })
     }
@@ -183,12 +195,12 @@ mod tests {
     #[test]
     fn what_was_stored_is_found_for_its_address_and_kind_alone() {
         let _turn = turn();
-        let address = 0x7F12_3456_789A;
+        let address = 0x7F12_3456_7898;
         assert_eq!(look_up(key(address)), None);
         store(key(address), 7);
         assert_eq!(look_up(key(address)), Some(7));
         assert_eq!(look_up(Epoch::current().key(address, true).unwrap()), None);
-        assert_eq!(look_up(key(address + 1)), None);
+        assert_eq!(look_up(key(address + 4)), None);
         store(key(address), 8);
         assert_eq!(look_up(key(address)), Some(8));
         start_epoch();
@@ -198,8 +210,9 @@ mod tests {
     #[test]
     fn what_no_program_can_execute_has_no_key() {
         let epoch = Epoch::current();
-        assert!(epoch.key((1 << 47) - 1, true).is_some());
-        assert!(epoch.key(1 << 47, false).is_none());
+        let end = END as usize;
+        assert!(epoch.key(end - (1 << ZEROS), true).is_some());
+        assert!(epoch.key(end, false).is_none());
         assert!(epoch.key(usize::MAX, true).is_none());
     }
 
@@ -218,7 +231,7 @@ mod tests {
     fn a_large_program_keeps_nearly_all_of_its_addresses() {
         let _turn = turn();
         start_epoch();
-        let addresses = |count: usize| (0..count).map(|n| 0x5555_0000_0000 + n * n % 999_983 * 5);
+        let addresses = |count: usize| (0..count).map(|n| 0x5555_0000_0000 + n * n % 999_983 * 20);
         for address in addresses(2400) {
             store(key(address), address as u64);
         }

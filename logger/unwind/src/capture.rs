@@ -18,7 +18,8 @@ use crate::{modules, stack};
 /// Async-signal-safe: no lock, no allocation, no load that could fault. A thread
 /// that has called [`register_thread`](crate::register_thread) needs no system
 /// call. On an alternate signal stack there should be 7 KiB left for addresses
-/// never seen before; when their rules are known, 2 KiB are enough.
+/// never seen before (10 KiB on aarch64); when their rules are known, 2 KiB are
+/// enough (3 KiB).
 ///
 /// ```
 /// let mut addresses = [0; 32];

@@ -45,12 +45,13 @@
 //!
 //! # Supported
 //!
-//! 64-bit Linux on x86_64, and on aarch64 by frame pointers alone. glibc 2.35 or
+//! 64-bit Linux on x86_64 and aarch64, there with signed return addresses too. glibc 2.35 or
 //! newer answers [`modules::find`] by itself; with an older glibc, or musl, the
 //! answer comes from the list that [`modules::refresh`] last took.
 
 mod cache;
 mod capture;
+mod cfi;
 mod exports;
 mod loader;
 pub mod modules;

@@ -181,7 +181,6 @@ impl Module {
     }
 
     /// Where the module's `.eh_frame_hdr` is mapped.
-    #[cfg(target_arch = "x86_64")]
     pub(crate) fn eh_frame_hdr(&self) -> Option<usize> {
         (self.object.eh_frame_hdr != 0).then_some(self.object.eh_frame_hdr)
     }
@@ -385,7 +384,8 @@ mod tests {
             }
             true
         });
-        assert!(seen >= 12);
+        // Two or more each of the program, the C library, its loader and libgcc.
+        assert!(seen >= 8);
     }
 
     #[test]

@@ -75,7 +75,11 @@ fn capture_all() -> usize {
     assert_eq!(logdef_unwind::capture_frames(&mut frames, 0), len);
     frames[3].set_tag(1);
     for frame in &frames[..len] {
-        let module = logdef_unwind::modules::find(frame.address).unwrap();
+        let Some(module) = logdef_unwind::modules::find(frame.address) else {
+            // An emulator's signal trampoline is in none.
+            assert!(cfg!(not(target_arch = "x86_64")));
+            continue;
+        };
         module.build_id();
         module.is_read_only(frame.address, 1);
         module.exported_symbol(frame.address);

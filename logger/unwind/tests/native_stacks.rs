@@ -42,7 +42,10 @@ fn c_functions_of_all_shapes_are_walked_at_every_optimization() {
 
 #[test]
 fn c_functions_are_walked_when_clang_compiled_them() {
-    let library = Library::of("clang", "shapes.c", &["-O2", "-fomit-frame-pointer"]);
+    // It compiles for other machines than its own only if it is told.
+    let target = format!("--target={}-linux-gnu", std::env::consts::ARCH);
+    let options = [&*target, "-O2", "-fomit-frame-pointer"];
+    let library = Library::of("clang", "shapes.c", &options);
     assert!(visits(&library, c"everything") > 30);
 }
 
@@ -73,5 +76,6 @@ fn a_function_that_keeps_its_frame_in_rbx_is_walked_from_far_below() {
     let library = Library::of("gcc", "shapes.c", &["-O2", "-fomit-frame-pointer"]);
     VISITS.set(0);
     library.call(c"frames_by_rbx", far_below);
-    assert_eq!(VISITS.get(), 2);
+    // There is such a function for x86_64 only.
+    assert_eq!(VISITS.get(), 1 + usize::from(cfg!(target_arch = "x86_64")));
 }

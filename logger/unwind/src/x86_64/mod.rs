@@ -3,18 +3,18 @@
 //! Async-signal-safe throughout: no lock, no allocation, no load that can
 //! fault.
 
-mod cfi;
-mod registers;
-mod rule;
+pub(crate) mod registers;
+pub(crate) mod rule;
+mod short;
 
 pub(crate) use registers::{AtCall, Registers, with_registers};
 
 use crate::cache::{self, Epoch};
 use crate::capture::{FrameKind, StackFrame};
+use crate::cfi::{self, Step};
 use crate::modules;
 use crate::stack::{Mapped, Window};
-use cfi::Step;
-use registers::{RBP, RIP, RSP};
+use registers::{PC, RBP, SP};
 use rule::{Base, Packed, Rule};
 
 const WORD: usize = size_of::<usize>();
@@ -212,8 +212,8 @@ impl Walk<'_> {
         is_guessed: bool,
     ) -> Option<Position> {
         let position = Position {
-            pc: registers.value(RIP)?,
-            sp: registers.value(RSP)?,
+            pc: registers.value(PC)?,
+            sp: registers.value(SP)?,
             fp: registers.value(RBP).unwrap_or(0),
             is_exact,
             is_guessed,
@@ -231,8 +231,8 @@ impl Walk<'_> {
     #[inline(never)]
     fn evaluate(&mut self, position: Position) -> Option<Position> {
         let mut at_hand = Registers::unknown();
-        at_hand.set(RIP, position.pc);
-        at_hand.set(RSP, position.sp);
+        at_hand.set(PC, position.pc);
+        at_hand.set(SP, position.sp);
         at_hand.set(RBP, position.fp);
         let step = cfi::step(&at_hand, position.is_exact, &mut self.window);
         if let Step::Caller {
@@ -240,8 +240,8 @@ impl Walk<'_> {
             exact: false,
         } = step
             && let (Some(pc), Some(sp), Some(fp)) = (
-                registers.value(RIP),
-                registers.value(RSP),
+                registers.value(PC),
+                registers.value(SP),
                 registers.value(RBP),
             )
         {
@@ -275,8 +275,8 @@ impl Walk<'_> {
                 Step::Outermost | Step::Stuck => return None,
             }
         }
-        let is_here = registers.value(RIP) == Some(position.pc)
-            && registers.value(RSP) == Some(position.sp)
+        let is_here = registers.value(PC) == Some(position.pc)
+            && registers.value(SP) == Some(position.sp)
             && is_exact == position.is_exact;
         is_here.then_some(registers)
     }
@@ -351,4 +351,9 @@ fn is_code(address: usize) -> bool {
     modules::find(address)
         .and_then(|module| module.segment_containing(address))
         .is_some_and(|segment| segment.executable)
+}
+
+/// A return address is what it is here; other processors sign theirs.
+pub(crate) fn without_signature(address: usize) -> usize {
+    address
 }

@@ -8,10 +8,25 @@ use crate::stack::Window;
 
 pub(crate) const RBX: usize = 3;
 pub(crate) const RBP: usize = 6;
-pub(crate) const RSP: usize = 7;
-/// The column of the return address, not a register of its own in DWARF.
-pub(crate) const RIP: usize = 16;
+/// The stack pointer, rsp.
+pub(crate) const SP: usize = 7;
+/// The program counter, rip: the column of the return address, not a register of
+/// its own in DWARF.
+pub(crate) const PC: usize = 16;
 pub(crate) const COUNT: usize = 17;
+
+/// Rules of one row: for all general registers, and one of the others.
+pub(crate) const RULES: usize = COUNT + 1;
+
+/// Whose instructions the call frame information may have.
+pub(crate) const VENDOR: gimli::Vendor = gimli::Vendor::Default;
+
+/// The code of every signal trampoline on x86_64 Linux: the number of
+/// `rt_sigreturn` into rax, in either encoding, and `syscall`.
+pub(crate) const TRAMPOLINES: [&[u8]; 2] = [
+    b"\x48\xC7\xC0\x0F\x00\x00\x00\x0F\x05",
+    b"\xB8\x0F\x00\x00\x00\x0F\x05",
+];
 
 /// The registers as far as they are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +99,7 @@ const IN_CONTEXT: [(usize, libc::c_int); COUNT] = [
     (4, libc::REG_RSI),
     (5, libc::REG_RDI),
     (RBP, libc::REG_RBP),
-    (RSP, libc::REG_RSP),
+    (SP, libc::REG_RSP),
     (8, libc::REG_R8),
     (9, libc::REG_R9),
     (10, libc::REG_R10),
@@ -93,7 +108,7 @@ const IN_CONTEXT: [(usize, libc::c_int); COUNT] = [
     (13, libc::REG_R13),
     (14, libc::REG_R14),
     (15, libc::REG_R15),
-    (RIP, libc::REG_RIP),
+    (PC, libc::REG_RIP),
 ];
 
 /// The registers that survive a call, as they were at the call of
@@ -119,8 +134,8 @@ impl From<&AtCall> for Registers {
         registers.set(13, at_call.r13);
         registers.set(14, at_call.r14);
         registers.set(15, at_call.r15);
-        registers.set(RSP, at_call.rsp);
-        registers.set(RIP, at_call.rip);
+        registers.set(SP, at_call.rsp);
+        registers.set(PC, at_call.rip);
         registers
     }
 }

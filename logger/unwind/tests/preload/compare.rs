@@ -80,9 +80,21 @@ extern "C" fn on_signal(_: i32, _: *mut libc::siginfo_t, context: *mut c_void) {
 /// Whether the last signal came at the same place.
 fn is_waiting(context: &libc::ucontext_t) -> bool {
     static LAST: AtomicUsize = AtomicUsize::new(0);
-    let register = |number: i32| context.uc_mcontext.gregs[number as usize] as usize;
-    let place = register(libc::REG_RIP) ^ register(libc::REG_RSP).rotate_left(32);
+    let (pc, sp) = pc_and_sp(context);
+    let place = pc ^ sp.rotate_left(32);
     LAST.swap(place, Ordering::Relaxed) == place
+}
+
+#[cfg(target_arch = "x86_64")]
+fn pc_and_sp(context: &libc::ucontext_t) -> (usize, usize) {
+    let register = |number: i32| context.uc_mcontext.gregs[number as usize] as usize;
+    (register(libc::REG_RIP), register(libc::REG_RSP))
+}
+
+#[cfg(target_arch = "aarch64")]
+fn pc_and_sp(context: &libc::ucontext_t) -> (usize, usize) {
+    let registers = &context.uc_mcontext;
+    (registers.pc as usize, registers.sp as usize)
 }
 
 /// Sends the signal on to a thread of the process, each in turn.

@@ -1,32 +1,27 @@
 //! Call frame information of loaded modules: from a code address to its
 //! [`Rule`], or, where a rule does not suffice, from all registers of a stack
 //! frame to all registers of its caller. The slow side of the walk: about a
-//! microsecond per address. All storage is on the stack (some 4 KiB).
+//! microsecond per address. All storage is on the stack (some 4 KiB, 6 on aarch64). Which
+//! registers there are, and what fits in a rule, is the processor's business.
 
 use gimli::{
     BaseAddresses, CfaRule, EhFrame, EhFrameHdr, Encoding, EndianSlice, Evaluation,
-    EvaluationResult, EvaluationStorage, Expression, FrameDescriptionEntry, NativeEndian,
-    Operation, Piece, Reader, ReaderOffset, Register, RegisterRule, UnwindContext,
-    UnwindContextStorage, UnwindExpression, UnwindSection, UnwindTableRow, Value,
+    EvaluationResult, EvaluationStorage, Expression, FrameDescriptionEntry, NativeEndian, Piece,
+    Reader, ReaderOffset, Register, RegisterRule, UnwindContext, UnwindContextStorage,
+    UnwindExpression, UnwindSection, UnwindTableRow, Value,
 };
 
-use super::registers::{self, RBP, RIP, RSP, Registers};
-use super::rule::{Base, Rule};
 use crate::modules::{self, Module};
+use crate::processor::registers::{self, PC, Registers, SP};
+use crate::processor::rule::Rule;
+use crate::processor::without_signature;
 use crate::stack::Window;
-
-/// The code of every signal trampoline on x86_64 Linux: the number of
-/// `rt_sigreturn` into rax, in either encoding, and `syscall`.
-const TRAMPOLINES: [&[u8]; 2] = [
-    b"\x48\xC7\xC0\x0F\x00\x00\x00\x0F\x05",
-    b"\xB8\x0F\x00\x00\x00\x0F\x05",
-];
 
 /// The longest expression that is evaluated, in steps.
 const MAX_STEPS: u32 = 256;
 
-type Bytes = EndianSlice<'static, NativeEndian>;
-type Row = UnwindTableRow<usize, OnStack>;
+pub(crate) type Bytes = EndianSlice<'static, NativeEndian>;
+pub(crate) type Row = UnwindTableRow<usize, OnStack>;
 
 /// The rule for `pc`, and whether it may be remembered.
 ///
@@ -50,7 +45,7 @@ pub(crate) fn rule(pc: usize, exact: bool) -> (Rule, bool) {
 
 /// The caller's registers, from all that is known of the callee's.
 pub(crate) enum Step {
-    /// RIP and RSP are known; `exact` says that the caller was interrupted.
+    /// PC and SP are known; `exact` says that the caller was interrupted.
     Caller { registers: Registers, exact: bool },
     /// The outermost function.
     Outermost,
@@ -59,18 +54,18 @@ pub(crate) enum Step {
     Stuck,
 }
 
-/// Evaluates the call frame information of `registers[RIP]` in full.
+/// Evaluates the call frame information of `registers[PC]` in full.
 pub(crate) fn step(registers: &Registers, exact: bool, window: &mut Window) -> Step {
     try_step(registers, exact, window).unwrap_or(Step::Stuck)
 }
 
 fn try_step(registers: &Registers, exact: bool, window: &mut Window) -> Option<Step> {
-    let pc = registers.value(RIP)?;
+    let pc = registers.value(PC)?;
     let look_up = if exact { pc } else { pc.wrapping_sub(1) };
     let module = modules::find(look_up)?;
     if is_signal_trampoline(&module, pc) {
         return Some(Step::Caller {
-            registers: Registers::load_context(window, registers.value(RSP)?)?,
+            registers: Registers::load_context(window, registers.value(SP)?)?,
             exact: true,
         });
     }
@@ -82,17 +77,17 @@ fn try_step(registers: &Registers, exact: bool, window: &mut Window) -> Option<S
 /// other than glibc have no call frame information for it.
 fn is_signal_trampoline(module: &Module, pc: usize) -> bool {
     module.bytes_from(pc).is_some_and(|code| {
-        TRAMPOLINES
+        registers::TRAMPOLINES
             .iter()
             .any(|trampoline| code.starts_with(trampoline))
     })
 }
 
 /// The description of the function at one address.
-struct Code {
+pub(crate) struct Code {
     section: EhFrame<Bytes>,
     bases: BaseAddresses,
-    entry: FrameDescriptionEntry<Bytes>,
+    pub(crate) entry: FrameDescriptionEntry<Bytes>,
 }
 
 impl Code {
@@ -104,7 +99,8 @@ impl Code {
             .ok()?;
         let section_at = header.eh_frame_ptr().direct().ok()?;
         let bases = bases.set_eh_frame(section_at);
-        let section = EhFrame::from(bytes_from(module, section_at as usize)?);
+        let mut section = EhFrame::from(bytes_from(module, section_at as usize)?);
+        section.set_vendor(registers::VENDOR);
         let entry = match header.table() {
             Some(table) => {
                 let entry_at = table.lookup(address as u64, &bases).ok()?.direct().ok()?;
@@ -125,7 +121,9 @@ impl Code {
         })
     }
 
-    /// Calls `use_row` with the row of the table that holds at `address`.
+    /// Calls `use_row` with the row of the table that holds at `address`. Not
+    /// inlined: only evaluation is to need the stack that it takes.
+    #[inline(never)]
     fn with_row<T>(&self, address: usize, use_row: impl FnOnce(&Row) -> Option<T>) -> Option<T> {
         let mut context = UnwindContext::<usize, OnStack>::new_in();
         let row = self
@@ -135,77 +133,8 @@ impl Code {
         use_row(row)
     }
 
-    fn return_address(&self, row: &Row) -> Option<RegisterRule<usize>> {
+    pub(crate) fn return_address(&self, row: &Row) -> Option<RegisterRule<usize>> {
         row.register(self.entry.cie().return_address_register())
-    }
-
-    /// The rule of `row`, if there is a short one.
-    fn rule(&self, row: &Row) -> Option<Rule> {
-        match self.return_address(row) {
-            Some(RegisterRule::Undefined) => return Some(Rule::Outermost),
-            Some(RegisterRule::Offset(-8)) => {}
-            _ => return Some(Rule::Evaluate),
-        }
-        if self.entry.is_signal_trampoline() || row.register(register(RSP)).is_some() {
-            return Some(Rule::Evaluate);
-        }
-        Some(self.frame(row).unwrap_or(Rule::Evaluate))
-    }
-
-    fn frame(&self, row: &Row) -> Option<Rule> {
-        let saved = match row.register(register(RBP)) {
-            None => RegisterRule::SameValue,
-            Some(rule) => rule,
-        };
-        match row.cfa() {
-            CfaRule::RegisterAndOffset { register, offset } => Some(Rule::Frame {
-                base: match usize::from(register.0) {
-                    RSP => Base::Rsp,
-                    RBP => Base::Rbp,
-                    _ => return None,
-                },
-                offset: u32::try_from(*offset).ok()?,
-                saved_rbp: match saved {
-                    RegisterRule::SameValue => None,
-                    RegisterRule::Offset(offset) => Some(i32::try_from(offset).ok()?),
-                    _ => return None,
-                },
-            }),
-            CfaRule::Expression(expression) => Some(Rule::Realigned {
-                cfa_at: self.rbp_plus(expression, true)?,
-                saved_rbp: match saved {
-                    RegisterRule::SameValue => None,
-                    RegisterRule::Expression(expression) => {
-                        Some(self.rbp_plus(&expression, false)?)
-                    }
-                    _ => return None,
-                },
-            }),
-        }
-    }
-
-    /// The offset in `DW_OP_breg6 offset`, followed by `DW_OP_deref` or not: what
-    /// functions use that realign their stack.
-    fn rbp_plus(&self, expression: &UnwindExpression<usize>, is_loaded: bool) -> Option<i32> {
-        let mut operations = self.bytecode(expression)?.operations(self.encoding());
-        let Some(Operation::RegisterOffset {
-            register, offset, ..
-        }) = operations.next().ok()?
-        else {
-            return None;
-        };
-        if is_loaded {
-            let Some(Operation::Deref {
-                size: 8,
-                space: false,
-                ..
-            }) = operations.next().ok()?
-            else {
-                return None;
-            };
-        }
-        let is_all = operations.next().ok()?.is_none();
-        (usize::from(register.0) == RBP && is_all).then_some(i32::try_from(offset).ok()?)
     }
 
     fn caller(&self, row: &Row, callee: &Registers, window: &mut Window) -> Option<Step> {
@@ -220,7 +149,7 @@ impl Code {
             CfaRule::Expression(expression) => self.evaluate(expression, None, callee, window)?,
         };
         let mut caller = callee.callee_saved();
-        caller.set(RSP, cfa);
+        caller.set(SP, cfa);
         for &(register, ref rule) in row.registers() {
             let number = usize::from(register.0);
             if number >= registers::COUNT || register == self.return_address_column() {
@@ -234,8 +163,9 @@ impl Code {
         }
         let column = self.return_address_column().0.into();
         let rule = return_address.unwrap_or(RegisterRule::SameValue);
-        caller.set(RIP, self.recover(&rule, column, cfa, callee, window)?);
-        caller.value(RSP)?;
+        let pc = self.recover(&rule, column, cfa, callee, window)?;
+        caller.set(PC, without_signature(pc));
+        caller.value(SP)?;
         Some(Step::Caller {
             registers: caller,
             exact: self.entry.is_signal_trampoline(),
@@ -272,11 +202,14 @@ impl Code {
         self.entry.cie().return_address_register()
     }
 
-    fn encoding(&self) -> Encoding {
+    pub(crate) fn encoding(&self) -> Encoding {
         self.entry.cie().encoding()
     }
 
-    fn bytecode(&self, expression: &UnwindExpression<usize>) -> Option<Expression<Bytes>> {
+    pub(crate) fn bytecode(
+        &self,
+        expression: &UnwindExpression<usize>,
+    ) -> Option<Expression<Bytes>> {
         expression.get(&self.section).ok()
     }
 
@@ -328,16 +261,16 @@ fn bytes_from(module: &Module, address: usize) -> Option<Bytes> {
     Some(EndianSlice::new(module.bytes_from(address)?, NativeEndian))
 }
 
-fn register(number: usize) -> Register {
+/// A register by its number in DWARF.
+pub(crate) fn register(number: usize) -> Register {
     Register(number as u16)
 }
 
 /// Room for evaluation, on the stack.
-struct OnStack;
+pub(crate) struct OnStack;
 
 impl<T: ReaderOffset> UnwindContextStorage<T> for OnStack {
-    // All general registers, and one of the others.
-    type Rules = [(Register, RegisterRule<T>); registers::COUNT + 1];
+    type Rules = [(Register, RegisterRule<T>); registers::RULES];
     // The present row, and two that were put by: compilers put by one.
     type Stack = [UnwindTableRow<T, Self>; 3];
 }
@@ -354,11 +287,14 @@ mod tests {
 
     #[test]
     fn evaluation_needs_little_stack() {
-        assert!(size_of::<UnwindContext<usize, OnStack>>() <= 2 * 1024);
+        // Aarch64 has twice as many registers.
+        let rows = if cfg!(target_arch = "x86_64") { 2 } else { 4 };
+        assert!(size_of::<UnwindContext<usize, OnStack>>() <= rows * 1024);
         assert!(size_of::<Evaluation<Bytes, OnStack>>() <= 1024);
     }
 
     #[test]
+    #[cfg(target_arch = "x86_64")]
     fn the_signal_trampoline_of_the_c_library_is_known_by_its_code() {
         // SAFETY: installs and removes a handler for a signal nobody sends.
         let restorer = unsafe {
@@ -391,6 +327,7 @@ mod tests {
         assert_eq!(rule(usize::MAX, true), (Rule::Unknown, false));
     }
 
+    #[cfg(target_arch = "x86_64")]
     #[repr(C)]
     struct KernelAction {
         handler: usize,
@@ -399,5 +336,6 @@ mod tests {
         mask: u64,
     }
 
+    #[cfg(target_arch = "x86_64")]
     extern "C" fn handler(_: i32) {}
 }

@@ -66,8 +66,7 @@
 //! | a forked child's first call | `getpid`, `getrandom`, `mmap`, `madvise`; another file |
 //!
 //! The times come from the vDSO where there is one. In the appended log a call is
-//! `statx`, `prlimit64` and `write`; on a pipe, a socket or a terminal `statx`, `gettid`,
-//! `fcntl`, and for each 4 KiB of a pipe `ppoll` and `write`, with `futex` where threads meet.
+//! `statx`, `prlimit64` and `write`.
 //!
 //! # Spans and counters
 //!

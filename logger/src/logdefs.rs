@@ -16,7 +16,7 @@ use logdef_unwind::modules;
 use logdef_wire::frame;
 use logdef_wire::msgpack::{Encoder, OutOfRoom};
 use logdef_wire::record::{BacktraceLogdef, Module, Preamble, StringLogdef, ThreadLogdef};
-use logdef_wire::{Avma, Magic, Svma};
+use logdef_wire::{Avma, Description, Magic, Svma};
 
 /// What a record refers to.
 pub(crate) struct Subject<'s> {
@@ -281,16 +281,19 @@ impl<'p> Missing<'p> {
                 .encode(e)
             })?;
         }
-        for (at, string) in [
-            (self.file, subject.strings.file()),
-            (self.format, subject.strings.format()),
+        let strings = subject.strings;
+        for (at, string, description) in [
+            (self.file, strings.file(), Description::default()),
+            (self.format, strings.format(), strings.description()),
         ] {
             let Some(at) = at else { continue };
+            let description = description.as_bytes();
             let logdef = StringLogdef {
                 magic,
                 address: Some(at),
                 string: Some(string.to_bytes()),
                 run,
+                description: (!description.is_empty()).then_some(description),
                 ..StringLogdef::default()
             };
             // A string too long to define is found in the image, or not at all.

@@ -113,7 +113,7 @@ impl Mirror {
         {
             let mut line = Line::new(false);
             let args = data.args.unwrap_or_default();
-            text::write(&mut line, strings.format().to_bytes(), args);
+            text::write(&mut line, strings, args);
             let line = line.finish();
             observer.observe(&Observed {
                 data,
@@ -141,7 +141,7 @@ impl Mirror {
             line.print(format_args!(":{}: ", data.line.unwrap_or(0)));
         });
         let args = data.args.unwrap_or_default();
-        text::write(line, strings.format().to_bytes(), args);
+        text::write(line, strings, args);
         let skipped = data.keys.into_iter().flat_map(|keys| keys.iter());
         for (key, value) in skipped {
             if let (Value::Raw(key), Value::Uint(value)) = (key, value) {

@@ -8,6 +8,7 @@ use core::sync::atomic::Ordering;
 pub use crate::call::argument::{assert_fits, capture, class_letter, letter};
 pub use crate::call::limit::Limit;
 pub use crate::call::site::{Site, SiteState};
+pub use crate::call::span::next_span;
 pub use logdef_wire::printf::ArgPlan;
 pub use logdef_wire::site::flags;
 
@@ -88,7 +89,7 @@ pub fn is_on(site: &Site, state: &SiteState) -> bool {
 
 /// Logs a call.
 #[inline(always)]
-pub fn log<const N: usize>(site: &'static Site, passed: &[Passed; N]) {
+pub fn log<const N: usize>(site: &'static Site, passed: &[Passed<'_>; N]) {
     let lowered = Lowered::of(passed);
     // SAFETY: the macro made the site and the arguments from one format, and
     // both `lowered` and what it points into live until `emit` returns.
@@ -98,7 +99,7 @@ pub fn log<const N: usize>(site: &'static Site, passed: &[Passed; N]) {
 /// Logs a call of a site that is limited or names a span: with the word that it
 /// takes after the arguments'.
 #[inline(always)]
-pub fn log_with<const N: usize>(site: &'static Site, passed: &[Passed; N], word: u64) {
+pub fn log_with<const N: usize>(site: &'static Site, passed: &[Passed<'_>; N], word: u64) {
     /// What such a site's words are.
     #[repr(C)]
     struct Words<const N: usize> {
@@ -114,7 +115,7 @@ pub fn log_with<const N: usize>(site: &'static Site, passed: &[Passed; N], word:
     unsafe { crate::call::emit::emit(site, lowered.kinds(), (&raw const words).cast()) }
 }
 
-/// A span that ends by a call of `end`, if it began.
-pub fn span(began: bool, end: fn()) -> crate::Span {
-    crate::Span::new(began.then_some(end))
+/// A span that ends by a call of `end` with its number, if it began.
+pub fn span(began: Option<u64>, end: fn(u64)) -> crate::Span {
+    crate::Span::new(began.map(|id| (end, id)))
 }

@@ -61,6 +61,11 @@ const PROGRAMS: &[(&str, &str, &[&str])] = &[
         &["argument 1 is a `&str`, which does not fit its conversion 'd'"],
     ),
     (
+        "argument_that_changes_another",
+        r#"let mut s = String::new(); logdef!(Info, "%s %d", s, { s.push('x'); 1 });"#,
+        &["cannot borrow `s` as mutable because it is also borrowed as immutable"],
+    ),
+    (
         "too_few",
         r#"logdef!(Info, "%d %d", 1);"#,
         &["the format takes more arguments than are passed"],

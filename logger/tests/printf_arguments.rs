@@ -42,7 +42,8 @@ fn every_type_becomes_what_it_is_in_c() {
     let (int, uint) = (Value::Int, Value::Uint);
     let raw = |bytes: &'static [u8]| Value::Raw(bytes);
 
-    // Integers keep their true sign, whatever the conversion says.
+    // Integers keep their true sign where one is printed; where none is, they are
+    // what is printed, in the width of their type.
     log!("%hhd %hd %d %ld %zd",
         i8::MIN => int(-128), i16::MIN => int(-32_768), i32::MIN => int(-(1 << 31)),
         i64::MIN => int(i64::MIN), isize::MIN => int(i64::MIN));
@@ -52,7 +53,7 @@ fn every_type_becomes_what_it_is_in_c() {
     log!("%hhu %hx %o %lX %zb",
         u8::MAX => uint(255), u16::MAX => uint(65_535), u32::MAX => uint(u32::MAX.into()),
         u64::MAX => uint(u64::MAX), usize::MAX => uint(u64::MAX));
-    log!("%lu %x %i", -1i64 => int(-1), -1i8 => int(-1), u64::MAX => uint(u64::MAX));
+    log!("%lu %x %i", -1i64 => uint(u64::MAX), -1i8 => uint(255), u64::MAX => uint(u64::MAX));
     log!("%d %d %d %x", true => uint(1), false => uint(0), 'A' => uint(65),
         '\u{10ffff}' => uint(0x10_ffff));
     log!("%c %c %c %lc", 'A' => uint(65), b'B' => uint(66), -1i32 => int(-1), 'C' => uint(67));

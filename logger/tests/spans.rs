@@ -67,16 +67,19 @@ fn spans_and_counters_are_marked_as_such() {
         _ => {}
     });
     let (begin, end, counter) = (Kind::BEGIN, Kind::END, Kind::COUNTER);
+    // Guards have numbers of their own; the inner one ends first.
+    let (outer, inner) = (found[4].1.2, found[5].1.2);
+    assert!(outer.is_some() && inner.is_some() && outer != inner);
     let expected = [
         ("load %d", (begin, vec![1], None)),
         ("depth %d", (counter, vec![2], None)),
         ("%d rows", (end, vec![3], None)),
         ("", (end, vec![], None)),
-        ("outer %d", (begin, vec![4], None)),
-        ("inner", (begin, vec![], None)),
+        ("outer %d", (begin, vec![4], outer)),
+        ("inner", (begin, vec![], inner)),
         ("two: a %d, b %d", (counter, vec![5, 6], None)),
-        ("", (end, vec![], None)),
-        ("", (end, vec![], None)),
+        ("", (end, vec![], inner)),
+        ("", (end, vec![], outer)),
         ("request %d", (begin, vec![7], Some(u64::MAX))),
         ("the smallest number", (begin, vec![], Some(0))),
         // Of another thread, so in another chunk.

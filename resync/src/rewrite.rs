@@ -14,7 +14,7 @@ use crate::recover::tables::StringLookup;
 use crate::resolve::images::Images;
 use logdef_wire::msgpack::{Encoder, OutOfRoom};
 use logdef_wire::record::{Glance, Note, NoteKind, Preamble, StringLogdef};
-use logdef_wire::{Magic, Record, Run, Svma, Tag};
+use logdef_wire::{Description, Magic, Record, Run, Svma, Tag};
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
@@ -226,12 +226,15 @@ impl Rebuilder<'_> {
             let Some(string) = self.images.string_at(&image, address) else {
                 continue;
             };
+            let description = self.images.description_at(&image, address);
+            let is_template = Description::of(&description).grammar().is_template();
             let logdef = StringLogdef {
                 magic: Some(magic),
                 address: Some(address),
-                string: Some(&string),
+                string: (!is_template).then_some(&string[..]),
                 run: glance.run,
-                ..StringLogdef::default()
+                description: (!description.is_empty()).then_some(&description[..]),
+                template: is_template.then_some(&string[..]),
             };
             output.record(|encoder| logdef.encode(encoder))?;
             output.written.rebuilt += 1;

@@ -5,6 +5,7 @@
 
 use crate::call::body::Bytes;
 use core::ffi::CStr;
+use core::marker::PhantomData;
 use logdef_wire::printf::{Class, caller_arg, caller_args, check};
 use logdef_wire::site::ArgKind;
 use std::borrow::Cow;
@@ -13,13 +14,13 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// A type that fits a printf conversion: `'d'` stands for all that take an
-/// integer, `'*'` for a width or precision, `'c'` for a character, `'f'` for a
+/// A type that fits a printf conversion: `'d'` stands for those that print an
+/// integer with its sign, `'u'` for those that print it without one, `'*'` for a width or precision, `'c'` for a character, `'f'` for a
 /// floating point number, `'s'` for a string, `'p'` for a pointer and `'n'` for
 /// the place that `%n` would write to, were it not inert.
 pub trait Argument<const CONVERSION: char> {
     /// What is passed on for it.
-    fn capture(&self) -> Passed;
+    fn capture(&self) -> Passed<'_>;
 }
 
 /// [`Argument`] at its place in a call: for argument `NUMBER`, counted from 1,
@@ -32,7 +33,7 @@ pub trait Argument<const CONVERSION: char> {
 )]
 pub trait Fits<const CLASS: char, const LETTER: char, const NUMBER: usize> {
     /// See [`Argument::capture`].
-    fn pass(&self) -> Passed;
+    fn pass(&self) -> Passed<'_>;
 }
 
 #[diagnostic::do_not_recommend]
@@ -42,36 +43,39 @@ where
     T: Argument<CLASS> + ?Sized,
 {
     #[inline(always)]
-    fn pass(&self) -> Passed {
+    fn pass(&self) -> Passed<'_> {
         self.capture()
     }
 }
 
-/// An argument on its way: what the caller must keep until the call is over.
+/// An argument on its way, which borrows from the caller's until the call is over.
 #[derive(Clone, Copy, Debug)]
-pub struct Passed {
+pub struct Passed<'a> {
     kind: ArgKind,
     word: u64,
     /// What the word points to, for [`ArgKind::BYTES`].
     bytes: Bytes,
+    borrowed: PhantomData<&'a [u8]>,
 }
 
-impl Passed {
+impl<'a> Passed<'a> {
     #[inline(always)]
-    fn word(kind: ArgKind, word: u64) -> Passed {
+    fn word(kind: ArgKind, word: u64) -> Self {
         Passed {
             kind,
             word,
             bytes: Bytes::new(None),
+            borrowed: PhantomData,
         }
     }
 
     #[inline(always)]
-    fn bytes(bytes: Option<&[u8]>) -> Passed {
+    fn bytes(bytes: Option<&'a [u8]>) -> Self {
         Passed {
             kind: ArgKind::BYTES,
             word: 0,
             bytes: Bytes::new(bytes),
+            borrowed: PhantomData,
         }
     }
 }
@@ -86,8 +90,8 @@ pub struct Lowered<const N: usize> {
 impl<const N: usize> Lowered<N> {
     /// Of arguments that stay where they are meanwhile: words may point to them.
     #[inline(always)]
-    pub fn of(passed: &[Passed; N]) -> Lowered<N> {
-        let word = |passed: &Passed| match passed.kind {
+    pub fn of(passed: &[Passed<'_>; N]) -> Lowered<N> {
+        let word = |passed: &Passed<'_>| match passed.kind {
             ArgKind::BYTES => core::ptr::from_ref(&passed.bytes) as u64,
             _ => passed.word,
         };
@@ -121,7 +125,8 @@ pub const fn class_letter(format: &str, index: usize) -> char {
     match caller_arg(bytes_of(format), index) {
         None => '*',
         Some(used) => match used.class {
-            Class::Int => 'd',
+            Class::Int if matches!(used.conversion.0, b'd' | b'i') => 'd',
+            Class::Int => 'u',
             Class::Star => '*',
             Class::Char | Class::WideChar => 'c',
             Class::Float | Class::LongDouble => 'f',
@@ -173,11 +178,11 @@ pub const fn bytes_of(format: &str) -> &[u8] {
 }
 
 macro_rules! integers {
-    ($conversion:literal, $kind:ident: $($type:ty),*) => {$(
+    ($conversion:literal, $kind:ident: $($type:ty $(as $through:ty)?),*) => {$(
         impl Argument<$conversion> for $type {
             #[inline(always)]
-            fn capture(&self) -> Passed {
-                Passed::word(ArgKind::$kind, *self as u64)
+            fn capture(&self) -> Passed<'_> {
+                Passed::word(ArgKind::$kind, *self $(as $through)? as u64)
             }
         }
     )*};
@@ -185,6 +190,9 @@ macro_rules! integers {
 
 integers!('d', INT: i8, i16, i32, i64, isize);
 integers!('d', UINT: u8, u16, u32, u64, usize, char, bool);
+// The two's complement has the width of the type, which only the caller knows.
+integers!('u', UINT: i8 as u8, i16 as u16, i32 as u32, i64 as u64, isize as usize);
+integers!('u', UINT: u8, u16, u32, u64, usize, char, bool);
 integers!('c', INT: i8, i16, i32, i64, isize);
 integers!('c', UINT: u8, u16, u32, u64, usize);
 integers!('c', CHAR: char);
@@ -196,7 +204,7 @@ macro_rules! floats {
     ($($type:ty),*) => {$(
         impl Argument<'f'> for $type {
             #[inline(always)]
-            fn capture(&self) -> Passed {
+            fn capture(&self) -> Passed<'_> {
                 Passed::word(ArgKind::DOUBLE, f64::from(*self).to_bits())
             }
         }
@@ -222,7 +230,7 @@ macro_rules! strings {
         }
         impl Argument<'s'> for $type {
             #[inline(always)]
-            fn capture(&self) -> Passed {
+            fn capture(&self) -> Passed<'_> {
                 Passed::bytes(self.text())
             }
         }
@@ -244,7 +252,7 @@ strings! {
 
 impl<const N: usize> Argument<'s'> for [u8; N] {
     #[inline(always)]
-    fn capture(&self) -> Passed {
+    fn capture(&self) -> Passed<'_> {
         Passed::bytes(Some(self))
     }
 }
@@ -265,14 +273,14 @@ impl<T: Text + ToOwned + ?Sized> Text for Cow<'_, T> {
 
 impl<T: Text> Argument<'s'> for Option<T> {
     #[inline(always)]
-    fn capture(&self) -> Passed {
+    fn capture(&self) -> Passed<'_> {
         Passed::bytes(self.as_ref().and_then(T::text))
     }
 }
 
 impl<T: Text + ToOwned + ?Sized> Argument<'s'> for Cow<'_, T> {
     #[inline(always)]
-    fn capture(&self) -> Passed {
+    fn capture(&self) -> Passed<'_> {
         Passed::bytes(self.text())
     }
 }
@@ -282,7 +290,7 @@ macro_rules! through {
         #[diagnostic::do_not_recommend]
         impl<T: Argument<C> + ?Sized, const C: char> Argument<C> for $pointer {
             #[inline(always)]
-            fn capture(&self) -> Passed {
+            fn capture(&self) -> Passed<'_> {
                 (**self).capture()
             }
         }
@@ -295,7 +303,7 @@ macro_rules! pointers {
     ($conversion:literal: $($pointer:ty),*) => {$(
         impl<T> Argument<$conversion> for $pointer {
             #[inline(always)]
-            fn capture(&self) -> Passed {
+            fn capture(&self) -> Passed<'_> {
                 Passed::word(ArgKind::POINTER, self.cast::<u8>().addr() as u64)
             }
         }
@@ -307,7 +315,7 @@ pointers!('n': *const T, *mut T);
 
 /// Captures argument `NUMBER`, counted from 1.
 #[inline(always)]
-pub fn capture<const CLASS: char, const LETTER: char, const NUMBER: usize, T>(arg: &T) -> Passed
+pub fn capture<const CLASS: char, const LETTER: char, const NUMBER: usize, T>(arg: &T) -> Passed<'_>
 where
     T: Fits<CLASS, LETTER, NUMBER>,
 {

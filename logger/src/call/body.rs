@@ -634,6 +634,11 @@ pub struct Bytes {
     len: usize,
 }
 
+// SAFETY: it stands for a shared slice of bytes, which may be sent and shared.
+unsafe impl Send for Bytes {}
+// SAFETY: as above.
+unsafe impl Sync for Bytes {}
+
 impl Bytes {
     /// The bytes of a string; `None` is logged as C's null pointer is.
     #[inline]

@@ -143,6 +143,9 @@ macro_rules! logdef_at_most_every {
 /// [`logdef_end!`](crate::logdef_end) that ends no other: spans nest. Readers show how long it took,
 /// and trace viewers draw it.
 ///
+/// Nothing in the records says which end belongs to which beginning, so this is for
+/// synchronous code alone: tasks that take turns on a thread would end each other's spans.
+///
 /// ```
 /// # use logdef::{logdef_begin, logdef_end};
 /// # let (path, rows) = ("a.csv", 7);
@@ -151,8 +154,8 @@ macro_rules! logdef_at_most_every {
 /// logdef_end!(Info, "%d rows", rows);
 /// ```
 ///
-/// [`logdef_span!`](crate::logdef_span) cannot forget the end; [`logdef_async_begin!`](crate::logdef_async_begin) is for spans that
-/// end on another thread.
+/// [`logdef_span!`](crate::logdef_span) cannot forget the end, and may be held across `.await`;
+/// [`logdef_async_begin!`](crate::logdef_async_begin) is for spans that your own numbers name.
 #[macro_export]
 macro_rules! logdef_begin {
     ($level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
@@ -177,22 +180,31 @@ macro_rules! logdef_end {
 ///
 /// ```
 /// # use logdef::logdef_span;
-/// fn load(path: &str) {
+/// # async fn read(path: &str) {}
+/// async fn load(path: &str) {
 ///     let _span = logdef_span!(Info, "load %s", path);
-///     // …
+///     read(path).await;
 /// } // ends here
 /// ```
 ///
 /// Give it a name: `let _ =` would drop it at once. If the beginning is not logged,
 /// since a filter holds it back, the end is not.
+///
+/// Both records carry a number that names the span (15 bytes each), so it may end
+/// anywhere: across `.await`, on another thread, and where a task is cancelled, which
+/// drops it.
 #[macro_export]
 macro_rules! logdef_span {
     ($level:ident, $format:literal $(, $arg:expr)* $(,)?) => {{
-        let mut began = false;
+        let mut __logdef_began = ::core::option::Option::None;
         $crate::__site!(
-            [tells(began)], $crate::__private::flags::BEGIN, $level, $format, $($arg),*
+            [begins(__logdef_began)],
+            $crate::__private::flags::BEGIN | $crate::__private::flags::SPAN,
+            $level, $format, $($arg),*
         );
-        $crate::__private::span(began, || $crate::logdef_end!($level))
+        $crate::__private::span(__logdef_began, |__logdef_id| {
+            $crate::logdef_async_end!(__logdef_id, $level)
+        })
     }};
 }
 
@@ -249,92 +261,115 @@ macro_rules! logdef_counter {
     };
 }
 
+// Hygiene does not cover items, so the caller's expressions stand outside of the block
+// that declares any: a `FORMAT` or a `SITE` in them is the caller's own. What the macro
+// hands on is bound to variables, which are hygienic.
+
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __site {
-    ([$($limit:tt)*], $flags:expr, $level:ident, $format:literal, attach [$($attached:literal)?], $($arg:expr),*) => {{
-        // What is captured; and what is shown, with all of it behind if that is more.
-        const FORMAT: &str = ::core::concat!($format $(, $attached)?, "\0");
-        const TEXT: &str = ::core::concat!($format, "\0" $(, $format, $attached, "\0")?);
-        const _: () = $crate::__private::assert_fits(
-            FORMAT,
-            $crate::__private::count(&[$(::core::stringify!($arg)),*]),
-        );
-        static PLAN: [$crate::__private::ArgPlan; $crate::__private::wire_args(FORMAT)] =
-            $crate::__private::plan(FORMAT);
-        static STATE: $crate::__private::SiteState = $crate::__private::SiteState::new();
-        #[unsafe(link_section = "logdef_sites")]
-        static SITE: $crate::__private::Site = $crate::__private::Site::new(
-            $crate::__private::Level::$level,
-            TEXT,
-            ::core::concat!(::core::file!(), "\0"),
-            ::core::concat!(::core::module_path!(), "\0"),
-            ::core::line!(),
-            $crate::__private::count(&[$(::core::stringify!($arg)),*]),
-            &PLAN,
-            &STATE,
-            $flags,
-        );
-        // The level first: a call below the least level is compiled to nothing.
-        if const { $crate::__private::is_compiled($crate::__private::Level::$level) }
-            && $crate::__private::is_on(&SITE, &STATE)
-        {
-            $crate::__due!([$($limit)*], FORMAT, $($arg,)*)
+    ([$($limit:tt)*], $flags:expr, $level:ident, $format:literal, attach [$($attached:literal)?], $($arg:expr),*) => {
+        match {
+            // What is captured; and what is shown, with all of it behind if that is
+            // more, and how it is to be read.
+            const FORMAT: &::core::primitive::str = ::core::concat!($format $(, $attached)?, "\0");
+            const TEXT: &::core::primitive::str =
+                ::core::concat!($format, "\0" $(, $format, $attached, "\0")?, "r\0");
+            const _: () = $crate::__private::assert_fits(
+                FORMAT,
+                $crate::__private::count(&[$(::core::stringify!($arg)),*]),
+            );
+            static PLAN: [$crate::__private::ArgPlan; $crate::__private::wire_args(FORMAT)] =
+                $crate::__private::plan(FORMAT);
+            static STATE: $crate::__private::SiteState = $crate::__private::SiteState::new();
+            #[unsafe(link_section = "logdef_sites")]
+            static SITE: $crate::__private::Site = $crate::__private::Site::new(
+                $crate::__private::Level::$level,
+                TEXT,
+                ::core::concat!(::core::file!(), "\0"),
+                ::core::concat!(::core::module_path!(), "\0"),
+                ::core::line!(),
+                $crate::__private::count(&[$(::core::stringify!($arg)),*]),
+                &PLAN,
+                &STATE,
+                $flags | $crate::__private::flags::DESCRIBED,
+            );
+            (&SITE, &STATE)
+        } {
+            // The level first: a call below the least level is compiled to nothing.
+            (__logdef_site, __logdef_state) => {
+                if const { $crate::__private::is_compiled($crate::__private::Level::$level) }
+                    && $crate::__private::is_on(__logdef_site, __logdef_state)
+                {
+                    $crate::__due!([$($limit)*], __logdef_site, [$format $(, $attached)?], $($arg,)*)
+                }
+            }
         }
-    }};
+    };
     ([$($limit:tt)*], $flags:expr, $level:ident, $format:literal, $($arg:expr),*) => {
         $crate::__site!([$($limit)*], $flags, $level, $format, attach [], $($arg),*)
     };
 }
 
 /// Goes on if the limit, should there be one, lets the call through. A span's number
-/// is evaluated, and one that tells whether it began does so.
+/// is evaluated; one that has none yet gets one, and so tells that it began.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __due {
-    ([], $format:ident, $($arg:expr,)*) => {
-        $crate::__args!([], $format, 0, [], $($arg,)*)
+    ([], $site:ident, $format:tt, $($arg:expr,)*) => {
+        $crate::__args!([], $site, $format, 0, [], $($arg,)*)
     };
-    ([tells($began:ident)], $format:ident, $($arg:expr,)*) => {{
-        $began = true;
-        $crate::__args!([], $format, 0, [], $($arg,)*)
+    ([begins($began:ident)], $site:ident, $format:tt, $($arg:expr,)*) => {{
+        let __logdef_id = $crate::__private::next_span();
+        $began = ::core::option::Option::Some(__logdef_id);
+        $crate::__args!([__logdef_id], $site, $format, 0, [], $($arg,)*)
     }};
-    ([span($id:expr)], $format:ident, $($arg:expr,)*) => {{
-        let id: u64 = $id;
-        $crate::__args!([id], $format, 0, [], $($arg,)*)
+    ([span($id:expr)], $site:ident, $format:tt, $($arg:expr,)*) => {{
+        let __logdef_id: ::core::primitive::u64 = $id;
+        $crate::__args!([__logdef_id], $site, $format, 0, [], $($arg,)*)
     }};
-    ([$limit:ident($by:expr)], $format:ident, $($arg:expr,)*) => {{
-        static LIMIT: $crate::__private::Limit = $crate::__private::Limit::new();
-        if let ::core::option::Option::Some(skipped) = LIMIT.$limit($by) {
-            $crate::__args!([skipped], $format, 0, [], $($arg,)*)
+    ([$limit:ident($by:expr)], $site:ident, $format:tt, $($arg:expr,)*) => {
+        match {
+            static LIMIT: $crate::__private::Limit = $crate::__private::Limit::new();
+            &LIMIT
+        } {
+            __logdef_limit => {
+                if let ::core::option::Option::Some(__logdef_skipped) = __logdef_limit.$limit($by) {
+                    $crate::__args!([__logdef_skipped], $site, $format, 0, [], $($arg,)*)
+                }
+            }
         }
-    }};
+    };
 }
 
 /// Captures the arguments one by one, each with its index.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __args {
-    ([], $format:ident, $index:expr, [$($passed:tt)*],) => {
+    ([], $site:ident, $format:tt, $index:expr, [$($passed:tt)*],) => {
         match [$($passed)*] {
-            passed => $crate::__private::log(&SITE, &passed),
+            __logdef_passed => $crate::__private::log($site, &__logdef_passed),
         }
     };
-    ([$word:ident], $format:ident, $index:expr, [$($passed:tt)*],) => {
+    ([$word:ident], $site:ident, $format:tt, $index:expr, [$($passed:tt)*],) => {
         match [$($passed)*] {
-            passed => $crate::__private::log_with(&SITE, &passed, $word),
+            __logdef_passed => $crate::__private::log_with($site, &__logdef_passed, $word),
         }
     };
-    ([$($word:ident)?], $format:ident, $index:expr, [$($passed:tt)*], $arg:expr, $($rest:tt)*) => {
+    (
+        [$($word:ident)?], $site:ident, [$($format:literal),+], $index:expr, [$($passed:tt)*],
+        $arg:expr, $($rest:tt)*
+    ) => {
         $crate::__args!(
             [$($word)?],
-            $format,
+            $site,
+            [$($format),+],
             $index + 1,
             [
                 $($passed)*
                 $crate::__private::capture::<
-                    { $crate::__private::class_letter($format, $index) },
-                    { $crate::__private::letter($format, $index) },
+                    { $crate::__private::class_letter(::core::concat!($($format),+), $index) },
+                    { $crate::__private::letter(::core::concat!($($format),+), $index) },
                     { $index + 1 },
                     _,
                 >(&$arg),

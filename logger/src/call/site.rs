@@ -14,9 +14,9 @@ use core::ffi::{CStr, c_char};
 use core::mem::{MaybeUninit, offset_of};
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
-use logdef_wire::Level;
 use logdef_wire::printf::ArgPlan;
 use logdef_wire::site as layout;
+use logdef_wire::{Description, Level};
 
 /// A call site, as it stands in the section `logdef_sites`.
 #[derive(Debug)]
@@ -107,6 +107,18 @@ impl Site {
         // SAFETY: the macro that sets the flag puts another NUL-terminated literal
         // right behind the NUL of the first, in one string.
         unsafe { CStr::from_ptr(self.format.add(shown.count_bytes() + 1)) }
+    }
+
+    /// What stands behind the format: its grammar and names. Empty if nothing does.
+    pub(crate) fn description(&self) -> Description<'_> {
+        if self.flags & layout::flags::DESCRIBED == 0 {
+            return Description::default();
+        }
+        let before = self.captured();
+        // SAFETY: the macro that sets the flag puts another NUL-terminated literal
+        // right behind the NUL of what is captured, in one string.
+        let description = unsafe { CStr::from_ptr(before.as_ptr().add(before.count_bytes() + 1)) };
+        Description::of(description.to_bytes())
     }
 
     /// The file name.
@@ -346,6 +358,14 @@ impl<'c> Strings<'c> {
         match self {
             Strings::Site(site) => site.format(),
             Strings::Text { format, .. } => format,
+        }
+    }
+
+    /// A wrapper's format is C's.
+    pub fn description(self) -> Description<'c> {
+        match self {
+            Strings::Site(site) => site.description(),
+            Strings::Text { .. } => Description::default(),
         }
     }
 }

@@ -3,26 +3,28 @@
 
 use super::line::Line;
 use super::number::{Form, Number};
-use logdef_wire::printf::{Class, Count, Directive, Directives, Fault, Flags, Length, caller_args};
-use logdef_wire::{Array, Value};
+use crate::call::site::Strings;
+use logdef_wire::printf::{Class, Count, Directive, Directives, Fault, Flags, Integer, Order};
+use logdef_wire::{Array, Grammar, Value};
 
 /// Wider fields and more precise numbers are not printed.
 const MOST: i64 = 128;
 
 /// Writes the text of a record to the line; one newline at its end is the line's.
-pub(super) fn write(line: &mut Line, format: &[u8], args: Array<'_>) {
+pub(super) fn write(line: &mut Line, strings: Strings<'_>, args: Array<'_>) {
+    let format = strings.format().to_bytes();
+    write_printf(line, format, strings.description().grammar(), args);
+}
+
+fn write_printf(line: &mut Line, format: &[u8], grammar: Grammar, args: Array<'_>) {
     let format = format.strip_suffix(b"\n").unwrap_or(format);
-    let mut directives = Directives::new(format);
-    let mut positional = directives.clone();
-    while positional.advance().is_some() {}
     let mut values = Values {
         args,
-        next: 0,
-        positional: positional.is_positional(),
-        errno: caller_args(format),
+        order: Order::of(format),
+        grammar,
     };
     let mut from = 0;
-    while let Some(directive) = directives.advance() {
+    for directive in Directives::new(format) {
         line.text(&format[from..directive.start]);
         from = directive.end;
         conversion(line, format, &directive, &mut values);
@@ -33,29 +35,21 @@ pub(super) fn write(line: &mut Line, format: &[u8], args: Array<'_>) {
 /// The arguments of a record, in the order in which directives take them.
 struct Values<'a> {
     args: Array<'a>,
-    next: usize,
-    positional: bool,
-    /// Where errno stands in a positional format.
-    errno: usize,
+    order: Order,
+    grammar: Grammar,
 }
 
 impl<'a> Values<'a> {
-    fn take(&mut self, argument: Option<u16>) -> Option<Value<'a>> {
-        let index = match (self.positional, argument) {
-            (true, Some(argument)) => argument as usize,
-            (true, None) => self.errno,
-            (false, _) => self.next,
-        };
-        self.next += 1;
-        self.args.iter().nth(index)
+    fn get(&self, index: u16) -> Option<Value<'a>> {
+        self.args.iter().nth(index as usize)
     }
 
     /// A width or a precision.
-    fn count(&mut self, count: Count) -> Option<i64> {
+    fn count(&self, count: Count) -> Option<i64> {
         match count {
             Count::None => None,
             Count::Fixed(n) => Some(n as i64),
-            Count::Argument(at) => integer(self.take(Some(at))?).map(|n| n as i32 as i64),
+            Count::Argument(at) => integer(self.get(at)?).map(|n| n as i32 as i64),
         }
     }
 }
@@ -67,15 +61,16 @@ fn conversion(line: &mut Line, format: &[u8], directive: &Directive, values: &mu
     ) {
         return line.text(&format[directive.start..directive.end]);
     }
-    let width = values.count(directive.width);
-    let precision = values.count(directive.precision).filter(|n| *n >= 0);
+    let placed = values.order.place(directive);
+    let width = values.count(placed.width);
+    let precision = values.count(placed.precision).filter(|n| *n >= 0);
     let Some(form) = directive.form() else {
         return match directive.conversion.0 {
             b'%' => line.bytes(b"%"),
             _ => line.text(&format[directive.start..directive.end]),
         };
     };
-    let value = values.take(directive.argument);
+    let value = placed.value.and_then(|index| values.get(index));
     let left = directive.flags.has(Flags::LEFT) || width.is_some_and(|width| width < 0);
     let width = width.map_or(0, |width| width.abs().min(MOST) as usize);
     let number = |line: &mut Line, number: Number| {
@@ -129,9 +124,10 @@ fn conversion(line: &mut Line, format: &[u8], directive: &Directive, values: &mu
             let value = Number::Float(of_long_double(bytes));
             number(line, value);
         }
-        (_, Some(value)) => match integer(value) {
+        (_, Some(value)) => match Integer::of(value) {
             Some(value) => {
-                let value = narrowed(value, directive.length, directive.conversion.0);
+                let (length, conversion) = (directive.length, directive.conversion);
+                let value = value.printed(length, conversion, values.grammar);
                 number(line, Number::Integer(value));
             }
             None => line.bytes(b"?"),
@@ -145,22 +141,6 @@ fn integer(value: Value<'_>) -> Option<i64> {
         Value::Int(value) => Some(value),
         Value::Bool(value) => Some(value as i64),
         _ => None,
-    }
-}
-
-/// An integer as the directive's length modifier has it.
-fn narrowed(value: i64, length: Length, conversion: u8) -> i64 {
-    let signed = matches!(conversion, b'd' | b'i');
-    let bits = match length {
-        Length::Char | Length::W8 | Length::Wf8 => 8,
-        Length::Short | Length::W16 => 16,
-        Length::None | Length::W32 => 32,
-        _ => 64,
-    };
-    let unused = 64 - bits;
-    match signed {
-        true => value << unused >> unused,
-        false => ((value as u64) << unused >> unused) as i64,
     }
 }
 
@@ -230,7 +210,7 @@ mod tests {
         let len = encoder.position();
         let args = Array::from_objects(args.len() as u32, &bytes[..len]).unwrap();
         let mut line = Line::new(false);
-        write(&mut line, format.as_bytes(), args);
+        write_printf(&mut line, format.as_bytes(), Grammar::Printf, args);
         let text = String::from_utf8(line.finish().to_vec()).unwrap();
         text.trim_end_matches('\n').to_string()
     }

@@ -4,7 +4,7 @@
 
 use logdef_symbolizer::LogCall;
 use logdef_wire::record::{BacktraceLogdef, Glance, Module, Preamble, StringLogdef, ThreadLogdef};
-use logdef_wire::{Array, Avma, Magic, Record, Run, Svma, ThreadNumber, Value};
+use logdef_wire::{Array, Avma, Description, Magic, Record, Run, Svma, ThreadNumber, Value};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -190,7 +190,7 @@ pub struct Conflict {
 /// ```
 #[derive(Debug, Default)]
 pub struct Tables {
-    texts: Vec<Arc<[u8]>>,
+    texts: Vec<Interned>,
     strings: HashMap<(Magic, Svma), Vec<Variant>>,
     backtraces: HashMap<(Run, Avma), Vec<(Place, BacktraceEntry)>>,
     threads: HashMap<(Run, ThreadNumber), Vec<(Place, Thread)>>,
@@ -204,6 +204,26 @@ pub struct Tables {
     memory: usize,
     used: usize,
     refused: u64,
+}
+
+/// A string of a logdef.
+#[derive(Clone, Debug, Eq, PartialEq)]
+struct Interned {
+    bytes: Arc<[u8]>,
+    /// Grammar and names, if it is a format that has any.
+    description: Arc<[u8]>,
+}
+
+impl Interned {
+    fn is(&self, (bytes, description): (&[u8], &[u8])) -> bool {
+        *self.bytes == *bytes && *self.description == *description
+    }
+}
+
+/// What a logdef says of a string: its bytes, and its description.
+fn described<'a>(logdef: &StringLogdef<'a>) -> Option<(&'a [u8], &'a [u8])> {
+    let bytes = logdef.template.or(logdef.string)?;
+    Some((bytes, logdef.description.unwrap_or_default()))
 }
 
 /// One of the strings that logdefs give an address.
@@ -260,7 +280,13 @@ impl Tables {
     /// The bytes of a string.
     #[inline]
     pub fn text(&self, id: StringId) -> &[u8] {
-        &self.texts[id.0 as usize]
+        &self.texts[id.0 as usize].bytes
+    }
+
+    /// Grammar and names of a string that is a format.
+    #[inline]
+    pub fn description(&self, id: StringId) -> Description<'_> {
+        Description::of(&self.texts[id.0 as usize].description)
     }
 
     /// How many strings there are: their ids are below.
@@ -377,13 +403,13 @@ impl Tables {
             Record::Preamble(preamble) => self.knows_preamble(preamble),
             Record::StringLogdef(logdef) => {
                 let (Some(magic), Some(address), Some(string)) =
-                    (logdef.magic, logdef.address, logdef.string)
+                    (logdef.magic, logdef.address, described(logdef))
                 else {
                     return true;
                 };
                 let variants = self.strings.get(&(magic, address));
                 variants.is_some_and(|variants| match &variants[..] {
-                    [only] => *self.texts[Tables::index(only.id)] == *string,
+                    [only] => self.texts[Tables::index(only.id)].is(string),
                     _ => false,
                 })
             }
@@ -419,9 +445,12 @@ impl Tables {
     }
 
     /// Takes in a string that no logdef gave, and returns it.
-    pub(crate) fn add_text(&mut self, string: &[u8]) -> StringId {
+    pub(crate) fn add_text(&mut self, (bytes, description): (&[u8], &[u8])) -> StringId {
         let id = StringId(self.texts.len() as u32);
-        self.texts.push(string.into());
+        self.texts.push(Interned {
+            bytes: bytes.into(),
+            description: description.into(),
+        });
         id
     }
 
@@ -475,14 +504,14 @@ impl Tables {
 
     fn add_string(&mut self, logdef: &StringLogdef<'_>, place: Place) {
         let (Some(magic), Some(address), Some(string)) =
-            (logdef.magic, logdef.address, logdef.string)
+            (logdef.magic, logdef.address, described(logdef))
         else {
             return;
         };
         let variants = self.strings.get_mut(&(magic, address));
         let same = variants.and_then(|variants| {
             let texts = &self.texts;
-            let same = |variant: &&mut Variant| *texts[variant.id.0 as usize] == *string;
+            let same = |variant: &&mut Variant| texts[variant.id.0 as usize].is(string);
             variants.iter_mut().find(same)
         });
         if let Some(variant) = same {
@@ -500,7 +529,7 @@ impl Tables {
             self.refused += 1;
             return;
         }
-        if !self.room(string.len()) {
+        if !self.room(string.0.len() + string.1.len()) {
             return;
         }
         let id = self.add_text(string);
@@ -509,8 +538,8 @@ impl Tables {
             self.conflicts.push(Conflict {
                 magic,
                 address,
-                first: self.texts[first.id.0 as usize].clone(),
-                second: self.texts[id.0 as usize].clone(),
+                first: self.texts[first.id.0 as usize].bytes.clone(),
+                second: self.texts[id.0 as usize].bytes.clone(),
                 place,
             });
         }

@@ -4,14 +4,15 @@ use std::io::Write;
 use std::ops::Range;
 
 use logdef_wire::printf::{
-    Class, Conversion, Count, Directive, Directives, Fault, Flags, caller_args, wire_args,
+    Class, Conversion, Count, Directive, Directives, Fault, Flags, Integer, Length, Order,
+    wire_args,
 };
-use logdef_wire::{Array, Value};
+use logdef_wire::{Array, Description, Grammar, Typed, Value};
 
 use super::decimal::push_decimal;
 use super::errno::{errno_name, errno_text};
 use super::float::{Magnitude, push_float};
-use super::integer::{Bits, push_pointer, push_signed, push_unsigned};
+use super::integer::{push_pointer, push_signed, push_unsigned};
 use super::long_double::LongDouble;
 use super::padding::Layout;
 use super::shortcut::{Step, push_steps};
@@ -45,7 +46,18 @@ pub struct CompiledFormat {
 impl CompiledFormat {
     /// Takes `format`, which has no NUL at its end, apart. Any bytes are a format.
     pub fn new(format: &[u8]) -> Self {
-        let mut compiler = Compiler::new(format);
+        Self::of_printf(format, Grammar::Printf)
+    }
+
+    /// Likewise, as its description says it is to be read. None if it is in a grammar
+    /// that is not known here.
+    pub fn described(format: &[u8], description: Description<'_>) -> Option<Self> {
+        let grammar = description.grammar();
+        (!grammar.is_template()).then(|| Self::of_printf(format, grammar))
+    }
+
+    fn of_printf(format: &[u8], grammar: Grammar) -> Self {
+        let mut compiler = Compiler::new(format, grammar);
         let mut from = 0;
         for directive in Directives::new(format) {
             compiler.text(&format[from..directive.start]);
@@ -135,7 +147,8 @@ struct Piece {
     conversion: Conversion,
     /// None for an unknown conversion.
     class: Option<Class>,
-    bits: Bits,
+    length: Length,
+    grammar: Grammar,
     flags: Flags,
     width: Count,
     precision: Count,
@@ -211,16 +224,18 @@ impl Piece {
         arg: &Value<'_>,
     ) -> bool {
         let letter = self.conversion.0;
-        match (class, *arg, integer(arg)) {
-            (Class::Int, _, Some(value)) if matches!(letter, b'd' | b'i') => {
-                push_signed(out, layout, self.bits.signed(value));
-            }
+        match (class, *arg, Integer::of(*arg)) {
             (Class::Int, _, Some(value)) => {
-                push_unsigned(out, layout, self.bits.unsigned(value), letter);
+                match value.printed(self.length, self.conversion, self.grammar) {
+                    value if matches!(letter, b'd' | b'i') => push_signed(out, layout, value),
+                    value => push_unsigned(out, layout, value.magnitude, letter),
+                }
             }
-            (Class::Char, _, Some(value)) => push_char(out, layout, &[value as u8]),
+            (Class::Char, _, Some(value)) => push_char(out, layout, &[low_bits(value) as u8]),
             (Class::WideChar, _, Some(value)) => {
-                let Some(character) = u32::try_from(value).ok().and_then(char::from_u32) else {
+                let code = u32::try_from(value.magnitude).ok();
+                let code = code.filter(|_| !value.is_negative);
+                let Some(character) = code.and_then(char::from_u32) else {
                     return false;
                 };
                 push_char(out, layout, character.encode_utf8(&mut [0; 4]).as_bytes());
@@ -245,9 +260,9 @@ impl Piece {
                 };
                 push_bytes(out, &layout, b"(nil)");
             }
-            (Class::Pointer, _, Some(value)) => push_pointer(out, layout, value as u64),
+            (Class::Pointer, _, Some(value)) => push_pointer(out, layout, low_bits(value)),
             (Class::Written, _, _) => {}
-            (Class::Errno, _, Some(value)) => push_errno(out, layout, value as i32),
+            (Class::Errno, _, Some(value)) => push_errno(out, layout, low_bits(value) as i32),
             _ => return false,
         }
         true
@@ -292,7 +307,10 @@ fn count(count: Count, args: &[Value<'_>], name: &str, marks: &mut Vec<u8>) -> O
         Count::Fixed(n) => return Some(n as i64),
         Count::Argument(n) => args.get(n as usize),
     };
-    let number = arg.and_then(integer).and_then(|n| i64::try_from(n).ok());
+    let number = arg.and_then(|arg| match *arg {
+        Value::Bool(value) => Some(value as i64),
+        arg => arg.as_int(),
+    });
     if number.is_none() {
         let _ = write!(marks, "%!({name} ");
         match arg {
@@ -304,12 +322,11 @@ fn count(count: Count, args: &[Value<'_>], name: &str, marks: &mut Vec<u8>) -> O
     number
 }
 
-fn integer(arg: &Value<'_>) -> Option<i128> {
-    match *arg {
-        Value::Uint(value) => Some(value as i128),
-        Value::Int(value) => Some(value as i128),
-        Value::Bool(value) => Some(value as i128),
-        _ => None,
+/// The two's complement of an integer, cut to 64 bits.
+fn low_bits(value: Integer) -> u64 {
+    match value.is_negative {
+        true => (value.magnitude as u64).wrapping_neg(),
+        false => value.magnitude as u64,
     }
 }
 
@@ -318,7 +335,7 @@ fn push_errno(out: &mut Vec<u8>, layout: &Layout, number: i32) {
     if layout.has(Flags::ALTERNATIVE) {
         return match errno_name(number.into()) {
             Some(name) => push_bytes(out, layout, name.as_bytes()),
-            None => push_signed(out, layout, Bits::Int.signed(number.into())),
+            None => push_signed(out, layout, Integer::signed(number.into())),
         };
     }
     match errno_text(number.into()) {
@@ -336,7 +353,11 @@ fn push_any(out: &mut Vec<u8>, arg: &Value<'_>) {
         Value::Int(value) => write!(out, "int={value}"),
         Value::Float(value) => write!(out, "float={value:?}"),
         Value::Raw(bytes) => write!(out, "raw=").and_then(|()| out.write_all(bytes)),
-        Value::Array(array) => write!(out, "array of {}", array.len()),
+        Value::Array(array) => match Typed::of(*array) {
+            Some(Typed::Int128(value)) => write!(out, "int={value}"),
+            Some(Typed::Uint128(value)) => write!(out, "int={value}"),
+            _ => write!(out, "array of {}", array.len()),
+        },
         Value::Map(map) => write!(out, "map of {}", map.len()),
         Value::Ext(kind, bytes) => write!(out, "ext {kind} of {}", bytes.len()),
     };
@@ -347,23 +368,18 @@ struct Compiler {
     literals: Vec<u8>,
     pieces: Vec<Piece>,
     steps: Vec<Step>,
-    positional: bool,
-    caller_args: usize,
-    /// How many arguments on the wire the directives so far have taken.
-    taken: usize,
+    order: Order,
+    grammar: Grammar,
 }
 
 impl Compiler {
-    fn new(format: &[u8]) -> Self {
-        let mut directives = Directives::new(format);
-        directives.by_ref().for_each(drop);
+    fn new(format: &[u8], grammar: Grammar) -> Self {
         Self {
             literals: Vec::with_capacity(format.len()),
             pieces: Vec::new(),
             steps: Vec::new(),
-            positional: directives.is_positional(),
-            caller_args: caller_args(format),
-            taken: 0,
+            order: Order::of(format),
+            grammar,
         }
     }
 
@@ -375,55 +391,28 @@ impl Compiler {
         if let Some(Fault::Truncated | Fault::TooManyArguments) = directive.fault {
             return self.text(text);
         }
-        let width = self.star(directive.width);
-        let precision = self.star(directive.precision);
-        let class = directive.class();
-        let arg = match (directive.argument, class) {
-            (Some(n), _) => self.wire_arg(n),
-            (None, Some(Class::Errno)) if self.positional => self.caller_args,
-            (None, Some(Class::Errno)) => self.take(),
-            _ => 0,
-        };
+        let placed = self.order.place(directive);
         if directive.fault.is_none() && directive.conversion == Conversion::PERCENT {
             return self.text(b"%");
         }
+        let arg = placed.value.unwrap_or(0) as usize;
         let lead = &self.literals[self.text_start()..];
-        self.steps.push(Step::of(directive, lead, arg));
+        self.steps
+            .push(Step::of(directive, self.grammar, lead, arg));
         self.pieces.push(Piece {
             text: self.text_start()..self.literals.len(),
             arg,
             conversion: directive.conversion,
-            class,
-            bits: Bits::of(directive.length),
+            class: directive.class(),
+            length: directive.length,
+            grammar: self.grammar,
             flags: directive.flags,
-            width,
-            precision,
+            width: placed.width,
+            precision: placed.precision,
         });
     }
 
     fn text_start(&self) -> usize {
         self.pieces.last().map_or(0, |piece| piece.text.end)
-    }
-
-    /// A `*` by its index on the wire.
-    fn star(&mut self, count: Count) -> Count {
-        match count {
-            Count::Argument(n) => Count::Argument(self.wire_arg(n) as u16),
-            count => count,
-        }
-    }
-
-    /// The index on the wire of the caller's argument `n`, which the directive at
-    /// hand takes.
-    fn wire_arg(&mut self, n: u16) -> usize {
-        match self.positional {
-            true => n as usize,
-            false => self.take(),
-        }
-    }
-
-    fn take(&mut self) -> usize {
-        self.taken += 1;
-        self.taken - 1
     }
 }

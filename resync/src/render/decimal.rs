@@ -103,6 +103,14 @@ impl Word {
     }
 }
 
+/// Appends a number in decimal, of any size.
+pub(super) fn push_wide(out: &mut Vec<u8>, value: u128) {
+    match u64::try_from(value) {
+        Ok(value) => push_decimal(out, value),
+        Err(_) => out.extend_from_slice(value.to_string().as_bytes()),
+    }
+}
+
 /// Appends `value` in decimal.
 pub(super) fn push_decimal(out: &mut Vec<u8>, value: u64) {
     match Word::decimal(value) {

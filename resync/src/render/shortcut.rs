@@ -2,12 +2,11 @@
 //! most formats consist, over arguments of which nothing is unusual. Whatever else
 //! comes goes the long way, which gives the same text for these too.
 
-use logdef_wire::Value;
-use logdef_wire::printf::{Class, Count, Directive, Flags};
+use logdef_wire::printf::{Class, Count, Directive, Flags, Length};
+use logdef_wire::{Grammar, Value};
 
 use super::decimal::Word;
 use super::float::short_double;
-use super::integer::Bits;
 
 /// A directive and the text before it, as far as they go the short way.
 #[derive(Clone, Copy, Debug)]
@@ -67,7 +66,7 @@ const ROOM: usize = Word::SIZE + SHORT;
 impl Step {
     /// The way for a directive with the text `lead` before it, which takes the
     /// argument `arg` on the wire.
-    pub fn of(directive: &Directive, lead: &[u8], arg: usize) -> Self {
+    pub fn of(directive: &Directive, grammar: Grammar, lead: &[u8], arg: usize) -> Self {
         if lead.len() > Word::SIZE {
             return Self {
                 lead: Word::default(),
@@ -78,29 +77,49 @@ impl Step {
         Self {
             lead: Word::of(lead),
             arg,
-            shortcut: Shortcut::of(directive),
+            shortcut: Shortcut::of(directive, grammar),
         }
     }
 }
 
 impl Shortcut {
-    fn of(directive: &Directive) -> Self {
+    fn of(directive: &Directive, grammar: Grammar) -> Self {
         if directive.flags != Flags::default()
             || directive.width != Count::None
             || directive.precision != Count::None
         {
             return Self::None;
         }
-        let bits = Bits::of(directive.length);
-        match (directive.class(), directive.conversion.0, bits) {
-            (Some(Class::Int), b'd' | b'i', Bits::Int) => Self::Signed32,
-            (Some(Class::Int), b'd' | b'i', Bits::Exactly(64)) => Self::Signed64,
-            (Some(Class::Int), b'u', Bits::Int | Bits::Exactly(64)) => Self::Unsigned,
+        // What no length modifier narrows has the short way of 64 bits.
+        let length = match grammar {
+            Grammar::Printf => directive.length,
+            _ => Length::Long,
+        };
+        match (directive.class(), directive.conversion.0, length) {
+            (Some(Class::Int), b'd' | b'i', Length::None) => Self::Signed32,
+            (Some(Class::Int), b'd' | b'i', length) if has_64_bits(length) => Self::Signed64,
+            (Some(Class::Int), b'u', length) if length == Length::None || has_64_bits(length) => {
+                Self::Unsigned
+            }
             (Some(Class::Float), b'f', _) => Self::Double,
             (Some(Class::Str | Class::WideStr), _, _) => Self::Bytes,
             _ => Self::None,
         }
     }
+}
+
+/// Whether C's type of this length has 64 bits.
+fn has_64_bits(length: Length) -> bool {
+    !matches!(
+        length,
+        Length::None
+            | Length::Char
+            | Length::Short
+            | Length::W8
+            | Length::W16
+            | Length::W32
+            | Length::Wf8
+    )
 }
 
 /// Text in a block of which the rest is still to be written.

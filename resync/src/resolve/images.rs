@@ -23,6 +23,13 @@ pub trait Images: fmt::Debug {
     /// NUL. Only the very image will do.
     fn string_at(&mut self, image: &Image, address: Svma) -> Option<Vec<u8>>;
 
+    /// Grammar and names of the format at that address, as [`logdef_wire::Description`]
+    /// reads them; empty if the image has none.
+    fn description_at(&mut self, image: &Image, address: Svma) -> Vec<u8> {
+        let _ = (image, address);
+        Vec::new()
+    }
+
     /// The functions at an address of code in an image, innermost first; all but
     /// the last are inlined. Empty if nothing is known.
     fn functions(&mut self, image: &Image, address: Svma, exact: bool) -> Arc<[Function]>;
@@ -56,6 +63,10 @@ pub trait Images: fmt::Debug {
 impl<I: Images + ?Sized> Images for &mut I {
     fn string_at(&mut self, image: &Image, address: Svma) -> Option<Vec<u8>> {
         (**self).string_at(image, address)
+    }
+
+    fn description_at(&mut self, image: &Image, address: Svma) -> Vec<u8> {
+        (**self).description_at(image, address)
     }
 
     fn functions(&mut self, image: &Image, address: Svma, exact: bool) -> Arc<[Function]> {
@@ -163,6 +174,13 @@ impl Images for LocatedImages {
         let string = found.call_sites().literal_at(address);
         let string = string.or_else(|| found.string_at(address, LONGEST));
         string.map(<[u8]>::to_vec)
+    }
+
+    fn description_at(&mut self, image: &Image, address: Svma) -> Vec<u8> {
+        let found = self.same(image);
+        found.map_or(Vec::new(), |found| {
+            found.call_sites().description_at(address).to_vec()
+        })
     }
 
     fn functions(&mut self, image: &Image, address: Svma, exact: bool) -> Arc<[Function]> {

@@ -8,7 +8,7 @@ use crate::recover::tables::{
 use crate::render::CompiledFormat;
 use crate::resolve::images::{Function, Images, NoImages};
 use logdef_wire::record::Data;
-use logdef_wire::{Array, Avma, Magic, Run, Svma, ThreadNumber, Value};
+use logdef_wire::{Array, Avma, Description, Magic, Run, Svma, ThreadNumber, Value};
 use std::collections::HashMap;
 use std::io::Write;
 use std::sync::Arc;
@@ -73,22 +73,33 @@ pub struct Resolver<'t> {
 #[derive(Debug)]
 struct Known {
     bytes: Arc<[u8]>,
+    description: Arc<[u8]>,
     provenance: Provenance,
-    compiled: std::sync::OnceLock<CompiledFormat>,
+    compiled: std::sync::OnceLock<Option<CompiledFormat>>,
 }
 
 impl Known {
     fn new(bytes: &[u8], provenance: Provenance) -> Arc<Known> {
+        Known::described(bytes, Description::default(), provenance)
+    }
+
+    fn described(bytes: &[u8], description: Description<'_>, provenance: Provenance) -> Arc<Known> {
         Arc::new(Known {
             bytes: bytes.into(),
+            description: description.as_bytes().into(),
             provenance,
             compiled: std::sync::OnceLock::new(),
         })
     }
 
-    fn compiled(&self) -> &CompiledFormat {
-        self.compiled
-            .get_or_init(|| CompiledFormat::new(&self.bytes))
+    /// None for a template in a grammar that is not known here.
+    fn compiled(&self) -> Option<&CompiledFormat> {
+        let compile = || CompiledFormat::described(&self.bytes, self.description());
+        self.compiled.get_or_init(compile).as_ref()
+    }
+
+    fn description(&self) -> Description<'_> {
+        Description::of(&self.description)
     }
 }
 
@@ -135,6 +146,8 @@ pub struct Resolved<'a> {
     pub run: Option<&'a RunInfo>,
     /// The thread.
     pub thread: Option<&'a Thread>,
+    /// Grammar of the format, and the names of the arguments.
+    pub description: Description<'a>,
     compiled: Option<&'a CompiledFormat>,
 }
 
@@ -191,7 +204,8 @@ impl<'t> Resolver<'t> {
             image: site.image,
             run: site.run,
             thread,
-            compiled: site.format.as_deref().map(Known::compiled),
+            description: format.description(),
+            compiled: site.format.as_deref().and_then(Known::compiled),
         }
     }
 
@@ -393,9 +407,11 @@ impl<'t> Resolver<'t> {
         let (magic, address) = (data.magic?, address?);
         match self.tables.string(magic, address, data.run) {
             StringLookup::Found(id) => {
-                let bytes = self.tables.text(id);
+                let (bytes, description) = (self.tables.text(id), self.tables.description(id));
                 let known = &mut self.texts[Tables::index(id)];
-                let known = known.get_or_insert_with(|| Known::new(bytes, Provenance::Logged));
+                let known = known.get_or_insert_with(|| {
+                    Known::described(bytes, description, Provenance::Logged)
+                });
                 Some(known.clone())
             }
             StringLookup::Missing | StringLookup::Conflict => self.rebuilt(magic, address),
@@ -425,7 +441,11 @@ impl<'t> Resolver<'t> {
         }
         let image = self.image(magic);
         let string = self.images.string_at(&image, address);
-        let known = string.map(|string| Known::new(&string, Provenance::Reconstructed));
+        let known = string.map(|string| {
+            let description = self.images.description_at(&image, address);
+            let description = Description::of(&description);
+            Known::described(&string, description, Provenance::Reconstructed)
+        });
         self.found.insert(key, known.clone());
         known
     }
@@ -454,7 +474,8 @@ impl Resolved<'_> {
     }
 
     /// Appends the message: the arguments in their format, else the arguments as
-    /// they are after the address of the format that is missing.
+    /// they are after the address of the format that is missing, or after its text if
+    /// that is in a grammar of a later version.
     #[inline]
     pub fn message(&self, out: &mut Vec<u8>) {
         let Some(compiled) = self.compiled else {
@@ -477,9 +498,10 @@ impl Resolved<'_> {
     #[cold]
     fn bare_message(&self, out: &mut Vec<u8>) {
         // Writing to a vector does not fail.
-        let _ = match self.data.format {
-            Some(address) => write!(out, "?{address:#x}"),
-            None => write!(out, "?"),
+        let _ = match (self.format.bytes, self.data.format) {
+            (Some(template), _) => write!(out, "?\"{}\"", template.escape_ascii()),
+            (None, Some(address)) => write!(out, "?{address:#x}"),
+            (None, None) => write!(out, "?"),
         };
         for (index, arg) in self.data.args.into_iter().flatten().enumerate() {
             out.extend_from_slice(if index == 0 { b" " } else { b", " });

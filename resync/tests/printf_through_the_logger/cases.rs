@@ -41,6 +41,8 @@ pub struct Group {
     pub in_rust: bool,
     /// Whether arguments are signed where the conversion is not, or the reverse.
     pub other_sign: bool,
+    /// In Rust another value is logged: the one that C prints.
+    pub converted: bool,
 }
 
 impl Group {
@@ -463,7 +465,13 @@ fn group(
     };
     let letter = conversion.0 as char;
     let mut args: Vec<Arg> = stars.iter().map(same).collect();
-    args.push(kind.arg());
+    let printed = printed_type(conversion, length);
+    let mut value = kind.arg();
+    if let Some(printed) = printed {
+        // Rust prints the value that is passed, where C converts it first.
+        value.rust = format!("v as {printed}");
+    }
+    args.push(value);
     Group {
         format: format!("<%{look}{}{letter}>", length.spelling()),
         c_format: format!("<%{look}{c_length}{letter}>"),
@@ -471,6 +479,22 @@ fn group(
         table: Some(kind),
         in_rust: kind != Kind::LongDoubles,
         other_sign,
+        converted: printed.is_some_and(|printed| printed != kind.rust_type()),
+    }
+}
+
+/// The type of Rust that an integer directive converts its argument to.
+fn printed_type(conversion: Conversion, length: Length) -> Option<&'static str> {
+    let types = match length {
+        Length::Char | Length::W8 | Length::Wf8 => ["i8", "u8"],
+        Length::Short | Length::W16 => ["i16", "u16"],
+        Length::None | Length::W32 => ["i32", "u32"],
+        _ => ["i64", "u64"],
+    };
+    match conversion.0 {
+        b'd' | b'i' => Some(types[0]),
+        b'u' | b'o' | b'x' | b'X' | b'b' | b'B' => Some(types[1]),
+        _ => None,
     }
 }
 
@@ -558,6 +582,7 @@ fn particular() -> Vec<Group> {
             table: None,
             in_rust: true,
             other_sign: false,
+            converted: false,
         })
         .collect();
     groups.push(group(
@@ -589,6 +614,7 @@ fn particular() -> Vec<Group> {
             table: None,
             in_rust: false,
             other_sign: false,
+            converted: false,
         });
     }
     groups

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use logdef_wire::printf::{Class, caller_arg, caller_args};
 use logdef_wire::site::{self as layout, ArgKind};
-use logdef_wire::{Level, Svma};
+use logdef_wire::{Description, Level, Svma};
 
 use crate::image::elf::Elf;
 use crate::image::pointers::Pointers;
@@ -21,8 +21,11 @@ pub struct CallSite {
     pub address: Svma,
     /// Where the site's mutable state is: what tells one site from another.
     pub state: Svma,
-    /// The format string.
+    /// The format string, or the template of a site whose format is none of printf's.
     pub format: Literal,
+    /// Grammar and names of the format, as [`logdef_wire::Description`] reads them; empty if the
+    /// image has none.
+    pub description: Arc<[u8]>,
     /// The source file.
     pub file: Literal,
     /// The line, from 1.
@@ -54,11 +57,14 @@ pub struct CallSites {
     sites: Vec<CallSite>,
     records: usize,
     unread: usize,
-    /// Every string that a site may log by its address.
-    literals: HashMap<Svma, Arc<[u8]>>,
+    /// Every string that a site may log by its address, with its description.
+    literals: HashMap<Svma, Described>,
     /// Where the records are, copies included, by format, file and line.
     places: HashMap<(Svma, Svma, u64), Vec<Svma>>,
 }
+
+/// A string and its description.
+type Described = (Arc<[u8]>, Arc<[u8]>);
 
 /// Records beyond these are not looked at: no program has a million log calls.
 const MOST: usize = 1 << 20;
@@ -89,7 +95,13 @@ impl CallSites {
 
     /// The format or file name at an address that some site has it at.
     pub fn literal_at(&self, address: Svma) -> Option<&[u8]> {
-        self.literals.get(&address).map(|bytes| &**bytes)
+        self.literals.get(&address).map(|(bytes, _)| &**bytes)
+    }
+
+    /// What describes the format at an address; empty if nothing does.
+    pub fn description_at(&self, address: Svma) -> &[u8] {
+        let known = self.literals.get(&address);
+        known.map_or(&[], |(_, description)| description)
     }
 
     /// Where the records of a site are that logs these: several if the compiler made copies, or
@@ -137,10 +149,10 @@ impl CallSites {
             key(a).cmp(&key(b)).then(a.address.cmp(&b.address))
         });
         for site in &sites.sites {
-            for literal in [&site.format, &site.file] {
-                let bytes = literal.bytes.clone();
-                sites.literals.insert(literal.address, bytes);
-            }
+            let file = (site.file.bytes.clone(), Arc::from([]));
+            sites.literals.insert(site.file.address, file);
+            let format = (site.format.bytes.clone(), site.description.clone());
+            sites.literals.insert(site.format.address, format);
         }
         sites
     }
@@ -171,9 +183,11 @@ fn site(
         let bytes = strings.at(address)?;
         Some(Literal { address, bytes })
     };
-    let (format, file) = (literal(layout::FORMAT)?, literal(layout::FILE)?);
+    let (mut format, file) = (literal(layout::FORMAT)?, literal(layout::FILE)?);
     let mut text = |offset| literal(offset).map(|literal| literal.bytes);
     let (function, module) = (text(layout::FUNCTION), text(layout::MODULE));
+    let flags = record[layout::FLAGS];
+    let description = described(strings, &mut format, flags);
     let args = usize::from(record[layout::ARGS]);
     let kinds = match pointer(layout::KINDS) {
         Some(kinds) => elf
@@ -189,14 +203,34 @@ fn site(
         address,
         state: pointer(layout::STATE)?,
         format,
+        description: description.unwrap_or_default(),
         file,
         line,
         level: Level(record[layout::LEVEL]),
         function,
         module,
         kinds,
-        flags: record[layout::FLAGS],
+        flags,
     })
+}
+
+/// The description behind a format, if the flags say that there is one. A format that is empty since
+/// its text is none of printf's gets that text.
+fn described(strings: &mut Strings<'_>, format: &mut Literal, flags: u8) -> Option<Arc<[u8]>> {
+    if flags & layout::flags::DESCRIBED == 0 {
+        return None;
+    }
+    let behind = |at: Svma, bytes: &[u8]| Svma(at.0.wrapping_add(bytes.len() as u64 + 1));
+    let mut at = behind(format.address, &format.bytes);
+    if flags & layout::flags::ATTACHED != 0 {
+        let captured = strings.at(at)?;
+        at = behind(at, &captured);
+    }
+    let description = strings.at(at)?;
+    if Description::of(&description).grammar().is_template() {
+        format.bytes = strings.at(behind(at, &description))?;
+    }
+    Some(description)
 }
 
 /// The kinds of `args` arguments where no record has them: Rust's macros make them from the

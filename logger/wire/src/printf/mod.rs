@@ -44,18 +44,22 @@
 //!
 //! # Values on the wire
 //!
-//! Integers keep their sign and value after C's default promotions; the renderer
-//! narrows them by the length modifier, as `printf` would. The other classes are
-//! described at [`Class`].
+//! Integers keep their sign and value after C's default promotions; what is printed
+//! narrows them by the length modifier, as `printf` would, or prints the value as it
+//! is: [`Integer::printed`]. The other classes are described at [`Class`].
 
 mod check;
 mod conversion;
 mod directive;
+mod integer;
+mod order;
 mod plan;
 
 pub use check::{FormatError, Problem, check};
 pub use conversion::{CType, Class, Conversion, Form, Length, Lengths, Row, TABLE};
 pub use directive::{Count, Directive, Directives, Fault, Flags, MAX_ARGUMENTS};
+pub use integer::Integer;
+pub use order::{Order, Placed};
 pub use plan::{
     ArgPlan, CallerArg, PlanError, Precision, caller_arg, caller_args, plan, plan_into, wire_args,
 };

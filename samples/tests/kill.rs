@@ -323,10 +323,7 @@ impl Run {
         let sum = |of: fn(&Account) -> u64| accounts.iter().map(of).sum::<u64>();
         assert_eq!(sum(|account| account.data()), records, "records");
         assert!(
-            recovery
-                .accounts()
-                .iter()
-                .all(Account::is_undamaged),
+            recovery.accounts().iter().all(Account::is_undamaged),
             "there is damage"
         );
         // One call at most of each thread, whose frames lie side by side: all of

@@ -84,6 +84,12 @@ impl CompiledFormat {
         self.args
     }
 
+    /// Whether an argument is a `long double`: its bytes are a number and no string.
+    pub fn is_long_double(&self, arg: usize) -> bool {
+        let is_one = |piece: &Piece| piece.arg == arg && piece.class == Some(Class::LongDouble);
+        self.pieces.iter().any(is_one)
+    }
+
     /// Appends the text of a record with these arguments to `out`.
     ///
     /// Arguments beyond those that the format takes are left out, as `printf` does.

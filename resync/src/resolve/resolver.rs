@@ -473,6 +473,13 @@ impl Resolved<'_> {
             && (data.sequence.is_none() || self.thread.is_some())
     }
 
+    /// Whether the format takes an argument for a `long double`: its bytes are a number
+    /// and no string.
+    pub fn is_long_double(&self, arg: usize) -> bool {
+        self.compiled
+            .is_some_and(|format| format.is_long_double(arg))
+    }
+
     /// Appends the message: the arguments in their format, else the arguments as
     /// they are after the address of the format that is missing, or after its text if
     /// that is in a grammar of a later version.

@@ -24,7 +24,8 @@ pub enum Form {
     Json,
     /// key=value pairs
     Logfmt,
-    /// Comma-separated values; the first line names them
+    /// Comma-separated values; the first line names them. Cells that a spreadsheet would
+    /// run begin with '
     Csv,
     /// Messages only, byte for byte: they can control a terminal
     Raw,

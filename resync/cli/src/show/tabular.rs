@@ -32,6 +32,9 @@ impl Writer {
                 out.push(b',');
             }
             self.fill(column, record);
+            if may_be_formula(&self.escaped) {
+                self.escaped.insert(0, b'\'');
+            }
             let is_plain = |byte: &u8| !matches!(byte, b',' | b'"' | b'\r' | b'\n');
             if self.escaped.iter().all(is_plain) {
                 out.extend_from_slice(&self.escaped);
@@ -122,7 +125,14 @@ impl Writer {
     }
 }
 
-/// The structured keys of a record, as logfmt.
+/// Whether a spreadsheet would run a cell instead of showing it.
+fn may_be_formula(cell: &[u8]) -> bool {
+    let is_number = || str::from_utf8(cell).is_ok_and(|text| text.parse::<f64>().is_ok());
+    matches!(cell, [b'=' | b'+' | b'-' | b'@', ..]) && !is_number()
+}
+
+/// The structured keys of a record, as logfmt. Those that are called as a column is have
+/// `keys.` before them: parsers take the last of two equal keys.
 fn push_keys(record: &Resolved<'_>, cell: &mut Vec<u8>, out: &mut Vec<u8>) {
     let Some(keys) = record.data.keys else { return };
     for (index, (key, value)) in keys.iter().enumerate() {
@@ -137,6 +147,9 @@ fn push_keys(record: &Resolved<'_>, cell: &mut Vec<u8>, out: &mut Vec<u8>) {
             if is_key {
                 // A key holds nothing that ends one.
                 escaped.retain(|byte| !matches!(byte, b' ' | b'=' | b'"'));
+                if COLUMNS.iter().any(|name| name.as_bytes() == escaped) {
+                    out.extend_from_slice(b"keys.");
+                }
                 out.extend_from_slice(&escaped);
                 out.push(b'=');
             } else {

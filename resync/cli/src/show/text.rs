@@ -186,7 +186,14 @@ impl Writer {
             let _ = write!(out, "({dropped} dropped before) ");
         }
         match data.kind {
-            None => escape::push_with(out, |out| record.message(out)),
+            None => escape::push_with(out, |out| {
+                let start = out.len();
+                record.message(out);
+                // The line has an end of its own.
+                if out[start..].ends_with(b"\n") {
+                    out.pop();
+                }
+            }),
             Some(_) => {
                 self.message.clear();
                 record.message(&mut self.message);

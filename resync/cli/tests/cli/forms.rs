@@ -147,3 +147,75 @@ fn strings_that_the_log_lacks_are_told_on_request() {
         on(&log, "view {}").out
     );
 }
+
+/// A record with a text of its own, arguments and keys.
+fn odd(text: &[u8], args: &[&[u8]], keys: &[(&str, &str)]) -> Log {
+    let (mut first, mut second) = ([0; 256], [0; 256]);
+    let mut encoder = Encoder::new(&mut first);
+    args.iter().for_each(|arg| encoder.raw(arg).unwrap());
+    let mut pairs = Encoder::new(&mut second);
+    for (key, value) in keys {
+        pairs.raw(key.as_bytes()).unwrap();
+        pairs.raw(value.as_bytes()).unwrap();
+    }
+    let mut log = Log::of(RUN, 1, EPOCH);
+    log.record(&Record::Data(Data {
+        run: Some(RUN),
+        level: Some(logdef_wire::Level::INFO),
+        time: Some(EPOCH),
+        sequence: Some(Sequence::new(ThreadNumber(0), 0)),
+        format_text: Some(text),
+        args: Array::from_objects(args.len() as u32, encoder.written()).ok(),
+        keys: logdef_wire::msgpack::Map::from_objects(keys.len() as u32, pairs.written()).ok(),
+        ..Data::default()
+    }));
+    log
+}
+
+#[test]
+fn keys_of_the_program_cannot_pass_for_columns() {
+    let log = odd(
+        b"real",
+        &[],
+        &[("level", "FATAL"), ("message", "fake"), ("user", "me")],
+    );
+    let line = on(&log, "view -o logfmt {}").out;
+    for key in ["level", "message"] {
+        assert_eq!(line.matches(&format!(" {key}=")).count(), 1, "{line}");
+        assert!(line.contains(&format!(" keys.{key}=")), "{line}");
+    }
+    assert!(line.contains(" user=me"), "{line}");
+}
+
+#[test]
+fn no_cell_of_csv_is_a_formula() {
+    for text in ["=1+1", "+cmd", "-cmd", "@sum"] {
+        let done = on(&odd(text.as_bytes(), &[], &[]), "view -o csv {}");
+        assert!(done.out.contains(&format!(",'{text},")), "{}", done.out);
+    }
+    let done = on(&odd(b"-5", &[], &[]), "view -o csv {}");
+    assert!(done.out.contains(",-5,"), "{}", done.out);
+}
+
+#[test]
+fn a_text_that_ends_a_line_does_not_show_it() {
+    let done = on(&odd(b"one\ntwo\n", &[], &[]), "view {}");
+    assert!(done.out.ends_with(" one\\ntwo\n"), "{}", done.out);
+    assert_eq!(
+        on(&odd(b"end\n\n", &[], &[]), "view -o raw {}").out,
+        "end\n\n\n"
+    );
+}
+
+#[test]
+fn a_long_double_is_a_number_in_json() {
+    // 1.5 and infinity, as x87 has them.
+    let number = [0, 0, 0, 0, 0, 0, 0, 0xc0, 0xff, 0x3f];
+    let infinite = [0, 0, 0, 0, 0, 0, 0, 0x80, 0xff, 0x7f];
+    let log = odd(b"%s %Lf %Lg", &[b"0123456789", &number, &infinite], &[]);
+    let record: serde_json::Value = serde_json::from_str(&on(&log, "view -o json {}").out).unwrap();
+    assert_eq!(
+        record["args"],
+        serde_json::json!(["0123456789", 1.5, "inf"])
+    );
+}

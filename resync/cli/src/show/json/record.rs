@@ -2,6 +2,7 @@
 //! means unknown.
 
 use super::object::{Object, list, push_number, push_string, push_string_with, push_value};
+use logdef_resync::render::CompiledFormat;
 use logdef_resync::{Resolved, StackEntry, Thread};
 use logdef_wire::record::Kind;
 use logdef_wire::{Level, Magic, Run, Svma, ThreadNumber, Value};
@@ -54,7 +55,15 @@ impl Writer {
         object.number("sequence", data.sequence.map(|s| s.count()));
         self.site(record, &mut object);
         if let Some(args) = data.args {
-            list(object.key("args"), args.iter(), push_value);
+            let args = args.iter().enumerate();
+            list(object.key("args"), args, |(number, arg), out| match arg {
+                Value::Raw(bytes)
+                    if matches!(bytes.len(), 10 | 16) && record.is_long_double(number) =>
+                {
+                    push_long_double(bytes, out);
+                }
+                arg => push_value(arg, out),
+            });
         }
         push_string_with(object.key("message"), |out| record.message(out));
         if let Some(kind) = data.kind {
@@ -165,6 +174,17 @@ fn push_kind(kind: Kind, out: &mut Vec<u8>) {
         Kind::END => push_string(b"end", out),
         Kind::COUNTER => push_string(b"counter", out),
         Kind(other) => push_number(other, out),
+    }
+}
+
+/// All digits that a `long double` has; JSON has no infinities and no NaN.
+fn push_long_double(bytes: &[u8], out: &mut Vec<u8>) {
+    let mut text = Vec::new();
+    CompiledFormat::new(b"%.21Lg").render(&[Value::Raw(bytes)], &mut text);
+    if text.iter().any(u8::is_ascii_digit) {
+        out.extend_from_slice(&text);
+    } else {
+        push_string(&text, out);
     }
 }
 

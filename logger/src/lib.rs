@@ -66,7 +66,8 @@
 //! | a forked child's first call | `getpid`, `getrandom`, `mmap`, `madvise`; another file |
 //!
 //! The times come from the vDSO where there is one. In the appended log a call is
-//! `statx`, `prlimit64` and `write`.
+//! `statx`, `prlimit64` and `write`; on a pipe, a socket or a terminal `statx`, `gettid`,
+//! `fcntl`, and for each 4 KiB of a pipe `ppoll` and `write`, with `futex` where threads meet.
 //!
 //! # Spans and counters
 //!

@@ -54,7 +54,7 @@ impl Options {
 
     /// Starts a new file when one has this many bytes. The files are called
     /// `path.000001`, `path.000002`, … and `path` is a link to the newest; each
-    /// can be read alone. Mapped logs only.
+    /// can be read alone. Of an appended log each process counts its own files.
     pub fn rotate(mut self, file_size: u64) -> Self {
         self.rotation.file_size = Some(file_size);
         self
@@ -62,7 +62,8 @@ impl Options {
 
     /// Keeps the newest `files` of a rotated log, at most 1,024, the one written to
     /// included: with
-    /// [`rotate`](Self::rotate), a bound on the bytes of the whole. A forked child's
+    /// [`rotate`](Self::rotate), without which it is refused, a bound on the bytes of the
+    /// whole. A forked child's
     /// files are counted apart.
     pub fn keep(mut self, files: u32) -> Self {
         self.rotation.keep = Some(files.max(1));

@@ -9,19 +9,23 @@ mod file;
 pub(crate) mod file_system;
 mod mapped;
 mod names;
+mod outlet;
 mod owner;
+mod stream;
 pub(crate) mod target;
 
-pub(crate) use append::Append;
+use append::Append;
 pub(crate) use chunk::Claim;
 pub(crate) use mapped::Rotation;
 
 use crate::shared::Shared;
 use crate::sys::Errno;
 use crate::thread::Thread;
-use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use core::ffi::c_int;
+use core::sync::atomic::{AtomicU8, Ordering};
 use mapped::Mapped;
 use std::os::unix::ffi::OsStrExt;
+use stream::Writer;
 use target::Target;
 
 /// What became of the frames of a call.
@@ -44,8 +48,6 @@ const RETRY_AFTER: u64 = 1_000_000_000;
 /// The sink of the process: one of these at a time, chosen when the log is opened.
 pub(crate) struct Sink {
     kind: AtomicU8,
-    /// The chunk that stands for the whole of an appended log.
-    appended: AtomicU32,
     append: Append,
     mapped: Mapped,
 }
@@ -63,17 +65,9 @@ impl Sink {
     pub const fn new() -> Sink {
         Sink {
             kind: AtomicU8::new(APPEND),
-            appended: AtomicU32::new(0),
             append: Append::new(),
             mapped: Mapped::new(),
         }
-    }
-
-    /// Sends what comes to a descriptor.
-    pub fn set_append(&self, append: Append) {
-        self.append.set(append);
-        self.appended.fetch_add(1, Ordering::Relaxed);
-        self.kind.store(APPEND, Ordering::Release);
     }
 
     /// Opens what a target is, by `mapped` if it is a file.
@@ -86,23 +80,27 @@ impl Sink {
     ) -> Result<(), Errno> {
         match target {
             Target::File(path) if mapped => {
-                self.set_mapped(shared, path.as_os_str().as_bytes(), rotation)?;
+                return self.set_mapped(shared, path.as_os_str().as_bytes(), rotation);
             }
-            Target::File(path) | Target::Special(path) => {
-                self.set_append(Append::open(&target::c_path(path)?)?);
-            }
-            Target::Stream(fd) => self.set_append(Append::stream(fd)?),
+            Target::File(path) => self.append.open(path, rotation)?,
+            // Only files rotate.
+            _ if rotation.file_size.is_some() => return Err(Errno(libc::EINVAL)),
+            Target::Special(path) => self.append.open(path, rotation)?,
+            Target::Stream(fd) => self.append.open_stream(fd)?,
         }
+        self.kind.store(APPEND, Ordering::Release);
+        Ok(())
+    }
+
+    /// Sends what comes to a descriptor.
+    pub fn set_descriptor(&self, fd: c_int) -> Result<(), Errno> {
+        self.append.open_descriptor(fd)?;
+        self.kind.store(APPEND, Ordering::Release);
         Ok(())
     }
 
     /// Maps a file at `path`.
-    pub fn set_mapped(
-        &self,
-        shared: &Shared,
-        path: &[u8],
-        rotation: Rotation,
-    ) -> Result<(), Errno> {
+    fn set_mapped(&self, shared: &Shared, path: &[u8], rotation: Rotation) -> Result<(), Errno> {
         self.mapped.open(shared, path, rotation)?;
         self.kind.store(MAPPED, Ordering::Release);
         Ok(())
@@ -121,7 +119,7 @@ impl Sink {
     pub fn chunk(&self, thread: &Thread) -> Option<u32> {
         match self.chosen() {
             Chosen::Mapped(mapped) => mapped.chunk(thread),
-            Chosen::Append(_) => Some(self.appended.load(Ordering::Relaxed)),
+            Chosen::Append(append) => Some(append.chunk()),
         }
     }
 
@@ -146,10 +144,12 @@ impl Sink {
     pub fn put(&self, shared: &Shared, thread: &Thread, frames: &[u8], chunk: Option<u32>) -> Put {
         match self.chosen() {
             Chosen::Mapped(mapped) => mapped.put(thread, frames, chunk),
-            Chosen::Append(append) => match append.put(frames) {
-                Ok(()) => {
-                    shared.write_succeeded();
-                    Put::Done(self.appended.load(Ordering::Relaxed))
+            Chosen::Append(append) => match append.put(frames, chunk, writer(shared, thread)) {
+                Ok(put) => {
+                    if put != Put::Moved {
+                        shared.write_succeeded();
+                    }
+                    put
                 }
                 Err(errno) => {
                     shared.reports.write_failed(errno);
@@ -202,9 +202,7 @@ impl Sink {
     pub fn become_child(&self, shared: &Shared) {
         match self.chosen() {
             Chosen::Mapped(mapped) => mapped.become_child(shared),
-            Chosen::Append(_) => {
-                self.appended.fetch_add(1, Ordering::Relaxed);
-            }
+            Chosen::Append(append) => append.begin_run(),
         }
     }
 
@@ -222,5 +220,12 @@ impl Sink {
             Chosen::Mapped(mapped) => mapped.sync(shared),
             Chosen::Append(append) => append.sync(),
         }
+    }
+}
+
+fn writer<'s>(shared: &'s Shared, thread: &Thread) -> Writer<'s> {
+    Writer {
+        is_nested: thread.calls.are_nested(),
+        run: &shared.run,
     }
 }

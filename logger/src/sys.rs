@@ -8,8 +8,10 @@
 //! be cancelled in the middle of a log call that promised not to unwind.
 
 mod directory;
+mod wait;
 
 pub(crate) use directory::*;
+pub(crate) use wait::*;
 
 use core::ffi::{CStr, c_int};
 use core::num::NonZeroUsize;
@@ -72,7 +74,7 @@ pub(crate) fn write(fd: c_int, bytes: &[u8]) -> Result<usize, Errno> {
 }
 
 /// Sends once, without SIGPIPE.
-pub(crate) fn send(fd: c_int, bytes: &[u8]) -> Result<usize, Errno> {
+pub(crate) fn send(fd: c_int, bytes: &[u8], flags: c_int) -> Result<usize, Errno> {
     // SAFETY: the slice is valid for its length.
     let sent = unsafe {
         libc::syscall(
@@ -80,7 +82,7 @@ pub(crate) fn send(fd: c_int, bytes: &[u8]) -> Result<usize, Errno> {
             fd,
             bytes.as_ptr(),
             bytes.len(),
-            libc::MSG_NOSIGNAL,
+            libc::MSG_NOSIGNAL | flags,
             ptr::null::<u8>(),
             0,
         )
@@ -103,19 +105,33 @@ pub(crate) fn stat(fd: c_int) -> Result<libc::stat, Errno> {
     Ok(stat)
 }
 
-/// Which file a descriptor leads to: its device and its inode.
+/// Which file a descriptor leads to, and how large it is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Identity {
+    /// Device and inode.
+    pub file: (u64, u64),
+    pub size: u64,
+    /// How many names it has.
+    pub names: u32,
+}
+
+/// Which file a descriptor leads to.
 ///
 /// `fstat` looks at the times too, and what was looked at the kernel must change
 /// at the next write: that would double the cost of writing.
-pub(crate) fn identity(fd: c_int) -> Result<(u64, u64), Errno> {
+pub(crate) fn identity(fd: c_int) -> Result<Identity, Errno> {
     // SAFETY: all zeros is a valid `statx`.
     let mut stat: libc::statx = unsafe { core::mem::zeroed() };
-    let (flags, wanted) = (libc::AT_EMPTY_PATH, libc::STATX_INO);
+    let wanted = libc::STATX_INO | libc::STATX_SIZE | libc::STATX_NLINK;
     // SAFETY: the path ends in a NUL, and `stat` is valid for writes.
-    let done = unsafe { libc::statx(fd, c"".as_ptr(), flags, wanted, &mut stat) };
+    let done = unsafe { libc::statx(fd, c"".as_ptr(), libc::AT_EMPTY_PATH, wanted, &mut stat) };
     checked(done as isize)?;
     let device = libc::makedev(stat.stx_dev_major, stat.stx_dev_minor);
-    Ok((device, stat.stx_ino))
+    Ok(Identity {
+        file: (device, stat.stx_ino),
+        size: stat.stx_size,
+        names: stat.stx_nlink,
+    })
 }
 
 /// Lets other threads have the processor, if any wait for it.

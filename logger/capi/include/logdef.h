@@ -205,15 +205,18 @@ typedef struct logdef_options {
     int backtrace_level; /* the lowest level with backtraces; ERROR */
     int backtrace_depth; /* the most return addresses of a backtrace; 32, at most 64 */
     int max_string;      /* longer strings are cut, visibly; 16 KiB */
-    uint64_t file_size;  /* mapped: a new file begins when one has so many bytes */
-    uint64_t files;      /* mapped: how many of these are kept, at most 1,024; all */
+    uint64_t file_size;  /* a new file begins when one has so many bytes; of an
+                            appended log each process counts its own files. EINVAL for
+                            pipes, sockets and devices */
+    uint64_t files;      /* how many of these are kept, at most 1,024; all. EINVAL
+                            without a size */
     const char *filter;  /* as for logdef_set_filter; the environment's */
     int mirror_level;    /* the lowest level that is shown on standard error too, for
                             development; what the environment variable LOGDEF_STDERR
                             says: a level, or 1 for all; else none */
     int fatal_signals;   /* 1: a note and a backtrace at the first SIGSEGV, SIGBUS,
                             SIGILL, SIGFPE, SIGABRT or SIGTRAP; none */
-    uint64_t flight_recorder; /* mapped: keeps about the newest so many bytes, in eight
+    uint64_t flight_recorder; /* keeps about the newest so many bytes, in eight
                             files; all */
     int guard;           /* 1: goes on in another file if somebody cuts this one short.
                             Handles SIGBUS for the log's own memory; without it that
@@ -234,7 +237,16 @@ typedef struct logdef_options {
  * `path` is a link to the newest. Only files that logdef wrote are ever removed, and
  * none that another running process wrote. Any other link at `path` is followed
  * once, and the log lives where it leads; /dev/stdout, /dev/stderr, /dev/fd/N and
- * /proc/self/fd/N are the process's own streams. The log's descriptors are numbered
+ * /proc/self/fd/N are the process's own streams.
+ *
+ * On a pipe, a socket or a terminal the threads of the process take turns, so that
+ * records of any length arrive whole; a call waits while the reader is behind, or is
+ * dropped and counted if the descriptor does not block. A handler that interrupts a
+ * call which has written half a record drops its own, and counts it. Several processes
+ * on one pipe: records of up to 4,096 bytes arrive whole. A FIFO that nobody opens for
+ * reading within a second is ENXIO.
+ *
+ * The log's descriptors are numbered
  * from 64 up where the limit on open files allows, and are never 0, 1 or 2.
  */
 int logdef_open(const char *path) LOGDEF_NOTHROW_;

@@ -9,8 +9,8 @@ use crate::note::{self, Progress};
 use crate::observer::Observer;
 use crate::options::{Options, Sink};
 use crate::process::{Process, current, process};
+use crate::sink::Rotation;
 use crate::sink::target::{self, Target as Place};
-use crate::sink::{Append, Rotation};
 use crate::sys::{self, Errno};
 use crate::{guard, mirror};
 use core::sync::atomic::Ordering;
@@ -22,6 +22,10 @@ use std::os::fd::{IntoRawFd, OwnedFd};
 pub(crate) fn open(request: &OpenRequest<'_>) -> io::Result<()> {
     let target = request.take_target()?;
     let options = request.options()?;
+    if options.rotation.keep.is_some() && options.rotation.file_size.is_none() {
+        // A number of files to keep needs a size of files.
+        return Err(Errno(libc::EINVAL).into());
+    }
     let opening = Opening::of(target, options.sink)?;
     let process = process();
     if !process.shared.run.begin_open() {
@@ -73,10 +77,7 @@ impl Opening {
 
     fn set(self, process: &Process, rotation: Rotation) -> Result<(), Errno> {
         match self {
-            Opening::Descriptor(fd) => {
-                process.sink.set_append(Append::to(fd.into_raw_fd())?);
-                Ok(())
-            }
+            Opening::Descriptor(fd) => process.sink.set_descriptor(fd.into_raw_fd()),
             Opening::At { target, mapped } => {
                 process.sink.set(&process.shared, target, mapped, rotation)
             }

@@ -292,8 +292,8 @@ impl Parts<'_> {
         }
         let mut buffer = [core::mem::MaybeUninit::uninit(); STACK_FRAME];
         let buffer = writable(&mut buffer);
-        let dropped = self.dropped(process, thread);
-        match self.frame(
+        let dropped = take_dropped(process, thread);
+        let built = self.frame(
             process,
             thread,
             sequence,
@@ -301,10 +301,15 @@ impl Parts<'_> {
             &[],
             buffer,
             process.shared.settings.max_string(),
-        ) {
-            Ok(len) => self.put(process, thread, &buffer[..len], &[], dropped),
+        );
+        let written = match built {
+            Ok(len) => self.put(process, thread, &buffer[..len], &[]),
             Err(OutOfRoom) => self.write_large(process, thread, sequence, dropped, &[]),
+        };
+        if written.is_err() {
+            own_add(&thread.dropped, dropped);
         }
+        written
     }
 
     /// With a backtrace, a line in the mirror, a report of the log's own.
@@ -343,8 +348,11 @@ impl Parts<'_> {
         }
         let backtrace = self.callers(process, &addresses[..len]);
         let backtrace = &backtrace[..backtrace.len().min(depth)];
-        let dropped = self.dropped(process, thread);
+        let dropped = take_dropped(process, thread);
         let written = self.write_large(process, thread, sequence, dropped, backtrace);
+        if written.is_err() {
+            own_add(&thread.dropped, dropped);
+        }
         if written.is_ok() && process.shared.reports.is_due() {
             note::report(process);
         }
@@ -399,24 +407,13 @@ impl Parts<'_> {
                     )
                 })
                 .map_err(|_| Dropped)?;
-            let put = self.put(process, thread, &frame[..len], backtrace, dropped);
+            let put = self.put(process, thread, &frame[..len], backtrace);
             // To show a record it has to be decoded.
             if process.mirror.wants(self.level) {
                 process.mirror.show(&frame[HEADER_LEN..len], self.strings);
             }
             put
         })
-    }
-
-    /// Calls that were lost before this one.
-    #[inline]
-    fn dropped(&self, process: &Process, thread: &Thread) -> u64 {
-        let mut dropped = thread.dropped.load(Ordering::Relaxed);
-        if process.shared.run.missed.load(Ordering::Relaxed) > 0 {
-            dropped += process.shared.run.missed.swap(0, Ordering::Relaxed);
-            thread.dropped.store(dropped, Ordering::Relaxed);
-        }
-        dropped
     }
 
     /// Encodes the frame into `buffer` and returns its length.
@@ -472,7 +469,6 @@ impl Parts<'_> {
         thread: &Thread,
         frame: &[u8],
         backtrace: &[usize],
-        dropped: u64,
     ) -> Result<(), Dropped> {
         let subject = Subject {
             template: self.template,
@@ -495,12 +491,22 @@ impl Parts<'_> {
             // this one defines; if it did, we do not look again, but define
             // everything.
             logdefs::put(process, thread, &subject, frame, chunk, attempt > 1)
-        })?;
-        if dropped > 0 {
-            own_add(&thread.dropped, dropped.wrapping_neg());
-        }
-        Ok(())
+        })
     }
+}
+
+/// Takes the count of the calls that were lost before this one, so that a handler which
+/// interrupts it does not write the count down as well.
+#[inline]
+fn take_dropped(process: &Process, thread: &Thread) -> u64 {
+    let mut dropped = 0;
+    if thread.dropped.load(Ordering::Relaxed) > 0 {
+        dropped = thread.dropped.swap(0, Ordering::Relaxed);
+    }
+    if process.shared.run.missed.load(Ordering::Relaxed) > 0 {
+        dropped += process.shared.run.missed.swap(0, Ordering::Relaxed);
+    }
+    dropped
 }
 
 /// A call that has its sequence.

@@ -1,110 +1,179 @@
 //! The sink that writes: one `write(2)` for each call, to a file opened with
 //! `O_APPEND`, a pipe or a socket. Slow and simple: it is what the mapped sink
 //! is tested against, and what serves where files cannot be mapped.
+//!
+//! A file may follow another: when one is full, was removed, or is to be opened again.
+//! Whoever finds that out opens the next one; nobody waits for it. Each file is a chunk
+//! of the log by itself, so that it defines what its records refer to.
 
-use super::RETRY_AFTER;
-use crate::sys::{self, Errno};
+use super::names::Names;
+use super::outlet::{Outlet, Taken};
+use super::stream::{Kind, Stream, Writer};
+use super::target;
+use super::{Put, RETRY_AFTER, Rotation};
+use crate::sys::{self, Errno, Identity};
 use core::ffi::{CStr, c_int};
 use core::num::NonZeroUsize;
 use core::ptr;
-use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU8, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 
-/// Where the bytes go.
+/// See the module.
 pub(crate) struct Append {
-    fd: AtomicI32,
-    kind: AtomicU8,
-    device: AtomicU64,
-    inode: AtomicU64,
-    /// A path that ends in a NUL, in memory that is never given back; null for a
-    /// descriptor that came without.
+    /// The chunk that stands for the file which is written to, and below it the
+    /// outlet's place.
+    current: AtomicU64,
+    outlets: [Outlet; OUTLETS],
+    stream: Stream,
+    names: Names,
+    /// A path that ends in a NUL, in memory that is never given back; null for what
+    /// came as a descriptor, and for a rotated log.
     path: AtomicPtr<u8>,
+    /// Bytes of a file; 0 for a log that is not rotated.
+    file_size: AtomicU64,
+    /// Whether files are removed, so that none may grow beyond its size.
+    is_bounded: AtomicBool,
+    /// Files of this log that were written to.
+    turn: AtomicU64,
+    reopen: AtomicBool,
+    /// When a thread began to open another file, by the coarse clock; 0 if none is at
+    /// it.
+    moving_since: AtomicU64,
     /// Until then (coarse monotonic time) there is no space, and nothing is tried: a
     /// full file system may flush all it has to find some.
     no_space_until: AtomicU64,
     no_space_errno: AtomicI32,
+    /// Until then no other file is tried.
+    stay_until: AtomicU64,
+    chunks: AtomicU32,
 }
 
-const FLAGS: c_int = libc::O_WRONLY | libc::O_APPEND | libc::O_NOCTTY;
+/// The file that is written to, and those before it that a `sync` has yet to reach.
+const OUTLETS: usize = 32;
+const PLACE_BITS: u32 = 8;
+const FLAGS: c_int = libc::O_WRONLY | libc::O_APPEND | libc::O_NOCTTY | libc::O_NONBLOCK;
+/// A pipe that nobody has opened for reading by then (in tenths of a second) is not
+/// waited for.
+const FOR_A_READER: u32 = 10;
 
-/// A file or a character device.
-const FILE: u8 = 0;
-/// A pipe: writing to one that nobody reads raises SIGPIPE.
-const PIPE: u8 = 1;
-/// A socket: can be told not to.
-const SOCKET: u8 = 2;
+/// Files of a rotated log are not smaller.
+const SMALLEST: u64 = 16 << 10;
+
+/// How much of a call's frames was written.
+enum Written {
+    All,
+    /// A full disk takes no more.
+    Part,
+    /// Another file is the one to write to from now on.
+    Elsewhere,
+}
+
+/// Why another file is opened.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Move {
+    Full,
+    Removed,
+    Asked,
+}
 
 impl Append {
     pub const fn new() -> Append {
         Append {
-            fd: AtomicI32::new(-1),
-            kind: AtomicU8::new(FILE),
-            device: AtomicU64::new(0),
-            inode: AtomicU64::new(0),
+            current: AtomicU64::new(0),
+            outlets: [const { Outlet::new() }; OUTLETS],
+            stream: Stream::new(),
+            names: Names::new(),
             path: AtomicPtr::new(ptr::null_mut()),
+            file_size: AtomicU64::new(0),
+            is_bounded: AtomicBool::new(false),
+            turn: AtomicU64::new(0),
+            reopen: AtomicBool::new(false),
+            moving_since: AtomicU64::new(0),
             no_space_until: AtomicU64::new(0),
             no_space_errno: AtomicI32::new(0),
+            stay_until: AtomicU64::new(0),
+            chunks: AtomicU32::new(0),
         }
     }
 
-    /// Opens a path that starts at the root, to be added to.
-    pub fn open(path: &CStr) -> Result<Append, Errno> {
-        let append = Append::to(sys::open(path, FLAGS | libc::O_CREAT, 0o600)?)?;
+    /// Opens a file to be added to, or a pipe or a device. Allocates.
+    pub fn open(&self, path: PathBuf, rotation: Rotation) -> Result<(), Errno> {
+        self.begin(rotation);
+        if rotation.file_size.is_some() {
+            let turn = self.turn.load(Ordering::Relaxed) + 1;
+            self.names
+                .set(path.as_os_str().as_bytes(), rotation.keep, turn)?;
+            return self.next_file();
+        }
+        let path = target::c_path(path)?;
+        let fd = open_or_wait(&path)?;
         let bytes = path.to_bytes_with_nul();
         let len = NonZeroUsize::new(bytes.len()).ok_or(Errno(libc::EINVAL))?;
-        let memory = sys::allocate(len)?;
+        let memory = sys::allocate(len).inspect_err(|_| sys::close(fd))?;
         // SAFETY: fresh memory of this size.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), memory.as_ptr(), bytes.len()) };
-        append.path.store(memory.as_ptr(), Ordering::Relaxed);
-        Ok(append)
+        self.go_to(fd)?;
+        self.path.store(memory.as_ptr(), Ordering::Release);
+        Ok(())
     }
 
     /// Writes to what a descriptor of the process leads to, by a descriptor of its own.
-    pub fn stream(fd: c_int) -> Result<Append, Errno> {
-        let is_read_only = sys::status_flags(fd)? & libc::O_ACCMODE == libc::O_RDONLY;
-        match is_read_only {
-            true => Err(Errno(libc::EBADF)),
-            false => Append::to(sys::duplicate_high(fd)?),
+    pub fn open_stream(&self, fd: c_int) -> Result<(), Errno> {
+        if sys::status_flags(fd)? & libc::O_ACCMODE == libc::O_RDONLY {
+            return Err(Errno(libc::EBADF));
         }
+        self.open_descriptor(sys::duplicate_high(fd)?)
     }
 
     /// Takes over a descriptor.
-    pub fn to(fd: c_int) -> Result<Append, Errno> {
-        let stat = sys::stat(fd)?;
-        let kind = match stat.st_mode & libc::S_IFMT {
-            libc::S_IFIFO => PIPE,
-            libc::S_IFSOCK => SOCKET,
-            _ => FILE,
-        };
-        Ok(Append {
-            fd: AtomicI32::new(fd),
-            kind: AtomicU8::new(kind),
-            device: AtomicU64::new(stat.st_dev),
-            inode: AtomicU64::new(stat.st_ino),
-            path: AtomicPtr::new(ptr::null_mut()),
-            no_space_until: AtomicU64::new(0),
-            no_space_errno: AtomicI32::new(0),
-        })
+    pub fn open_descriptor(&self, fd: c_int) -> Result<(), Errno> {
+        self.begin(Rotation::default());
+        self.go_to(fd)
     }
 
-    /// Takes over another's descriptor.
-    pub fn set(&self, other: Append) {
-        // A daemon may have closed it, and the number be another file's.
-        if let Some(old) = self.own_fd() {
-            sys::close(old);
-        }
-        let device = other.device.into_inner();
-        self.device.store(device, Ordering::Relaxed);
-        self.inode
-            .store(other.inode.into_inner(), Ordering::Relaxed);
-        self.path.store(other.path.into_inner(), Ordering::Relaxed);
-        self.kind.store(other.kind.into_inner(), Ordering::Relaxed);
+    /// Forgets the log before.
+    fn begin(&self, rotation: Rotation) {
+        let size = rotation.file_size.map_or(0, |size| size.max(SMALLEST));
+        self.file_size.store(size, Ordering::Relaxed);
+        self.is_bounded
+            .store(rotation.keep.is_some(), Ordering::Relaxed);
+        self.path.store(ptr::null_mut(), Ordering::Release);
+        self.reopen.store(false, Ordering::Relaxed);
         self.no_space_until.store(0, Ordering::Relaxed);
-        self.fd.store(other.fd.into_inner(), Ordering::Release);
+        self.stay_until.store(0, Ordering::Relaxed);
+        self.moving_since.store(0, Ordering::Relaxed);
+        self.stream.forget();
     }
 
-    /// Writes the frames in one go. What a full disk cuts short is torn, and
-    /// the call's records count as dropped.
-    pub fn put(&self, frames: &[u8]) -> Result<(), Errno> {
+    /// The chunk that stands for the file which is written to.
+    pub fn chunk(&self) -> u32 {
+        (self.current.load(Ordering::Acquire) >> PLACE_BITS) as u32
+    }
+
+    /// Another run writes to the file: it has to define everything again. The process
+    /// may be a forked child.
+    pub fn begin_run(&self) {
+        self.stream.forget();
+        self.moving_since.store(0, Ordering::Relaxed);
+        let current = self.current.load(Ordering::Acquire);
+        for (place, outlet) in self.outlets.iter().enumerate() {
+            outlet.forget_users();
+            if place as u64 != place_of(current) {
+                outlet.close();
+            }
+        }
+        let next = self.next_chunk() << PLACE_BITS | place_of(current);
+        self.current.store(next, Ordering::Release);
+    }
+
+    fn next_chunk(&self) -> u64 {
+        u64::from(self.chunks.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    /// Writes the frames in one go, if `wanted` is still the chunk that is written to.
+    /// What a full disk cuts short is torn, and the call's records count as dropped.
+    pub fn put(&self, frames: &[u8], wanted: Option<u32>, by: Writer<'_>) -> Result<Put, Errno> {
         let now = || sys::clock(libc::CLOCK_MONOTONIC_COARSE);
         let full_until = self.no_space_until.load(Ordering::Relaxed);
         if full_until > 0 {
@@ -113,10 +182,14 @@ impl Append {
             }
             self.no_space_until.store(0, Ordering::Relaxed);
         }
-        match self.write(frames) {
-            Ok(len) if len == frames.len() => Ok(()),
+        let Some((chunk, outlet)) = self.take(wanted) else {
+            return Ok(Put::Moved);
+        };
+        match self.put_into(&outlet, frames, by) {
+            Ok(Written::All) => Ok(Put::Done(chunk)),
+            Ok(Written::Elsewhere) => Ok(Put::Moved),
             // The next call is told why.
-            Ok(_) => Err(Errno(libc::ENOSPC)),
+            Ok(Written::Part) => Err(Errno(libc::ENOSPC)),
             Err(errno @ Errno(libc::ENOSPC | libc::EDQUOT | libc::EFBIG)) => {
                 self.no_space_errno.store(errno.0, Ordering::Relaxed);
                 let until = now() + RETRY_AFTER;
@@ -127,69 +200,231 @@ impl Append {
         }
     }
 
-    fn write(&self, frames: &[u8]) -> Result<usize, Errno> {
-        let fd = self.opened()?;
+    /// Holds on to what is written to now.
+    fn take(&self, wanted: Option<u32>) -> Option<(u32, Taken<'_>)> {
+        for _ in 0..OUTLETS {
+            let current = self.current.load(Ordering::Acquire);
+            let chunk = (current >> PLACE_BITS) as u32;
+            if wanted.is_some_and(|wanted| wanted != chunk) {
+                return None;
+            }
+            let outlet = self.outlets[place_of(current) as usize].take();
+            if self.current.load(Ordering::Acquire) == current {
+                return Some((chunk, outlet));
+            }
+        }
+        None
+    }
+
+    fn put_into(&self, outlet: &Outlet, frames: &[u8], by: Writer<'_>) -> Result<Written, Errno> {
+        let (fd, identity) = self.opened(outlet)?;
+        let kind = outlet.kind();
+        if kind != Kind::File {
+            return self
+                .stream
+                .write(fd, kind, frames, by)
+                .map(|()| Written::All);
+        }
+        if let Some(why) = self.should_move(&identity, frames.len() as u64)
+            && self.move_on(why)?
+        {
+            return Ok(Written::Elsewhere);
+        }
         for _ in 0..8 {
-            let written = match self.kind.load(Ordering::Relaxed) {
-                SOCKET => sys::send(fd, frames),
-                PIPE => sys::write_without_sigpipe(fd, frames),
-                _ => sys::write_without_sigxfsz(fd, frames),
-            };
-            if written != Err(Errno(libc::EINTR)) {
-                return written;
+            match sys::write_without_sigxfsz(fd, frames) {
+                Err(Errno(libc::EINTR)) => {}
+                Ok(len) if len == frames.len() => return Ok(Written::All),
+                Ok(_) => return Ok(Written::Part),
+                Err(errno) => return Err(errno),
             }
         }
         Err(Errno(libc::EINTR))
     }
 
+    #[inline]
+    fn should_move(&self, file: &Identity, len: u64) -> Option<Move> {
+        let limit = self.file_size.load(Ordering::Relaxed);
+        if limit > 0 && file.size > 0 && file.size + len > limit {
+            return Some(Move::Full);
+        }
+        let has_name = limit > 0 || !self.path.load(Ordering::Relaxed).is_null();
+        if file.names == 0 && has_name {
+            return Some(Move::Removed);
+        }
+        self.reopen.load(Ordering::Relaxed).then_some(Move::Asked)
+    }
+
+    /// Opens another file. `false` if this one is still the one to write to.
+    fn move_on(&self, why: Move) -> Result<bool, Errno> {
+        let now = sys::clock(libc::CLOCK_MONOTONIC_COARSE);
+        let moved = match now < self.stay_until.load(Ordering::Relaxed) {
+            true => Err(Errno(self.no_space_errno.load(Ordering::Relaxed))),
+            false => self.try_to_move(why, now),
+        };
+        let Err(errno) = moved else { return moved };
+        // Where no other can be had, the old one goes on, unless that breaks a promise.
+        match why {
+            Move::Removed => Err(errno),
+            Move::Full if self.is_bounded.load(Ordering::Relaxed) => Err(errno),
+            Move::Full | Move::Asked => Ok(false),
+        }
+    }
+
+    fn try_to_move(&self, why: Move, now: u64) -> Result<bool, Errno> {
+        let since = self.moving_since.load(Ordering::Relaxed);
+        // A handler may have jumped out of a call that was at it.
+        let is_left = now > since + 10 * RETRY_AFTER;
+        let (success, failure) = (Ordering::Acquire, Ordering::Relaxed);
+        if since > 0 && !is_left
+            || self
+                .moving_since
+                .compare_exchange(since, now.max(1), success, failure)
+                .is_err()
+        {
+            return Ok(false);
+        }
+        if why == Move::Asked {
+            self.reopen.store(false, Ordering::Relaxed);
+        }
+        let moved = match self.file_size.load(Ordering::Relaxed) {
+            0 => self.open_path(),
+            _ => self.next_file(),
+        };
+        if let Err(errno) = moved {
+            self.no_space_errno.store(errno.0, Ordering::Relaxed);
+            self.stay_until.store(now + RETRY_AFTER, Ordering::Relaxed);
+        }
+        self.moving_since.store(0, Ordering::Release);
+        moved.map(|()| true)
+    }
+
+    /// Opens the path again, where another file may stand by now.
+    fn open_path(&self) -> Result<(), Errno> {
+        let path = self.path().ok_or(Errno(libc::EBADF))?;
+        let fd = sys::open(path, FLAGS | libc::O_CREAT, 0o600)?;
+        sys::set_status_flags(fd, libc::O_APPEND).inspect_err(|_| sys::close(fd))?;
+        self.go_to(fd)
+    }
+
+    /// Goes on in the next file of a rotated log.
+    fn next_file(&self) -> Result<(), Errno> {
+        let turn = self.turn.load(Ordering::Relaxed) + 1;
+        let (fd, number) = self.names.create_numbered()?;
+        sys::set_status_flags(fd, libc::O_APPEND).inspect_err(|_| sys::close(fd))?;
+        self.go_to(fd)?;
+        self.names.enter(turn, number);
+        self.turn.store(turn, Ordering::Relaxed);
+        self.names.point_to(number)?;
+        self.names.prune(turn);
+        Ok(())
+    }
+
+    /// Writes to a descriptor from now on, which is the log's.
+    fn go_to(&self, fd: c_int) -> Result<(), Errno> {
+        let current = self.current.load(Ordering::Acquire);
+        let is_free = |place: &usize| {
+            *place as u64 != place_of(current) && self.outlets[*place].set(fd) != Ok(false)
+        };
+        let found = (0..OUTLETS).find(is_free).or_else(|| {
+            self.settle_one(place_of(current));
+            (0..OUTLETS).find(is_free)
+        });
+        let place = found
+            .ok_or(Errno(libc::EMFILE))
+            .inspect_err(|_| sys::close(fd))?;
+        if let Err(errno) = sys::identity(fd) {
+            sys::close(fd);
+            return Err(errno);
+        }
+        let next = self.next_chunk() << PLACE_BITS | place as u64;
+        self.current.store(next, Ordering::Release);
+        Ok(())
+    }
+
+    /// Syncs and closes a file that is written to no more.
+    fn settle_one(&self, current: u64) {
+        for (place, outlet) in self.outlets.iter().enumerate() {
+            if place as u64 != current && outlet.is_unused() {
+                if let Some(fd) = outlet.own() {
+                    let _ = sys::sync_data(fd);
+                }
+                outlet.close();
+                return;
+            }
+        }
+    }
+
     /// The name of the file system, for a file on one that is known.
     pub fn file_system(&self) -> Option<&'static [u8]> {
-        if self.kind.load(Ordering::Relaxed) != FILE {
+        let (_, outlet) = self.take(None)?;
+        if outlet.kind() != Kind::File {
             return None;
         }
-        let magic = sys::file_system(self.opened().ok()?).ok()?;
-        super::file_system::name(magic)
+        let (fd, _) = self.opened(&outlet).ok()?;
+        super::file_system::name(sys::file_system(fd).ok()?)
     }
 
     /// Waits until what was written is on stable storage.
     pub fn sync(&self) -> Result<(), Errno> {
-        if self.kind.load(Ordering::Relaxed) != FILE {
-            return Ok(());
+        let current = place_of(self.current.load(Ordering::Acquire));
+        let mut result = Ok(());
+        for (place, outlet) in self.outlets.iter().enumerate() {
+            let is_current = place as u64 == current;
+            if outlet.kind() != Kind::File || !is_current && outlet.own().is_none() {
+                continue;
+            }
+            let taken = outlet.take();
+            let synced = self.opened(&taken).and_then(|(fd, _)| sys::sync_data(fd));
+            drop(taken);
+            if !is_current && synced.is_ok() && outlet.is_unused() {
+                outlet.close();
+            }
+            result = result.and(synced);
         }
-        sys::sync_data(self.opened()?)
+        result
     }
 
-    /// The descriptor, opened anew if a daemon closed it: its number may be that of
-    /// another file by now, which must not get a log's bytes.
-    fn opened(&self) -> Result<c_int, Errno> {
-        if let Some(fd) = self.own_fd() {
-            return Ok(fd);
-        }
+    fn path(&self) -> Option<&CStr> {
         let path = self.path.load(Ordering::Acquire);
-        // To open a pipe would wait for its reader.
-        if path.is_null() || self.kind.load(Ordering::Relaxed) != FILE {
-            return Err(Errno(libc::EBADF));
-        }
-        // SAFETY: set in `open` to a path that ends in a NUL and stays.
-        let path = unsafe { CStr::from_ptr(path.cast()) };
-        let fd = sys::open(path, FLAGS, 0)?;
-        if !self.is(fd) {
-            sys::close(fd);
-            return Err(Errno(libc::ESTALE));
-        }
-        self.fd.store(fd, Ordering::Release);
-        Ok(fd)
+        // SAFETY: null, or set in `open` to a path that ends in a NUL and stays.
+        (!path.is_null()).then(|| unsafe { CStr::from_ptr(path.cast()) })
     }
 
-    /// The descriptor, if it still leads where it did.
-    fn own_fd(&self) -> Option<c_int> {
-        let fd = self.fd.load(Ordering::Acquire);
-        (fd >= 0 && self.is(fd)).then_some(fd)
+    /// The descriptor, opened again if a daemon closed it: its number may be that of
+    /// another file by now, which must not get a log's bytes.
+    fn opened(&self, outlet: &Outlet) -> Result<(c_int, Identity), Errno> {
+        if let Some(found) = outlet.checked() {
+            return Ok(found);
+        }
+        let open = |path: &CStr| sys::open(path, FLAGS, 0);
+        let fd = match self.path() {
+            Some(path) => open(path)?,
+            None if self.file_size.load(Ordering::Relaxed) > 0 => {
+                self.names.with_newest(open)??
+            }
+            None => return Err(Errno(libc::EBADF)),
+        };
+        outlet.put_back(fd)
     }
+}
 
-    fn is(&self, fd: c_int) -> bool {
-        let device = self.device.load(Ordering::Relaxed);
-        let inode = self.inode.load(Ordering::Relaxed);
-        sys::identity(fd) == Ok((device, inode))
-    }
+fn place_of(current: u64) -> u64 {
+    current & ((1 << PLACE_BITS) - 1)
+}
+
+/// Opens a file, or a device, or a pipe if somebody reads it within a second.
+fn open_or_wait(path: &CStr) -> Result<c_int, Errno> {
+    let mut tries = FOR_A_READER;
+    let fd = loop {
+        match sys::open(path, FLAGS | libc::O_CREAT, 0o600) {
+            Err(Errno(libc::ENXIO)) if tries > 0 => {
+                tries -= 1;
+                sys::wait_while(&AtomicU32::new(0), 0, 100);
+            }
+            result => break result?,
+        }
+    };
+    // A pipe that is full makes the caller wait, as it would any writer.
+    sys::set_status_flags(fd, libc::O_APPEND).inspect_err(|_| sys::close(fd))?;
+    Ok(fd)
 }

@@ -139,6 +139,11 @@ impl Names {
         Ok(with(path.as_c_str()))
     }
 
+    /// Calls `with` with the name of the newest file.
+    pub fn with_newest<T>(&self, with: impl FnOnce(&CStr) -> T) -> Result<T, Errno> {
+        self.with(self.number.load(Ordering::Relaxed), with)
+    }
+
     /// Calls `with` with the directory of the files.
     pub fn with_directory<T>(&self, with: impl FnOnce(&CStr) -> T) -> Result<T, Errno> {
         let base = self.base();

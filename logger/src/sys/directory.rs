@@ -42,6 +42,13 @@ pub(crate) fn status_flags(fd: c_int) -> Result<c_int, Errno> {
     checked(flags as isize).map(|flags| flags as c_int)
 }
 
+/// Sets the status flags of what a descriptor leads to.
+pub(crate) fn set_status_flags(fd: c_int, flags: c_int) -> Result<(), Errno> {
+    // SAFETY: touches none of our memory.
+    let set = unsafe { libc::syscall(libc::SYS_fcntl, fd, libc::F_SETFL, flags) };
+    checked(set as isize).map(drop)
+}
+
 /// Marks a file as one that this process, or a child of it, has open. The mark goes
 /// with the last descriptor.
 pub(crate) fn mark_in_use(fd: c_int) {

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -135,6 +136,87 @@ static void logs(void)
         LOGDEF(INFO, "record %d", i);
 }
 
+static char sixteen_thousand[16001];
+
+static void *writes(void *number)
+{
+    for (long i = 0; i < 500; i++)
+        LOGDEF(INFO, "%ld %s", (long)(intptr_t)number * 500 + i, sixteen_thousand);
+    return NULL;
+}
+
+/* Four threads write records that no pipe takes at once. */
+static void crowds(void)
+{
+    pthread_t threads[4];
+
+    memset(sixteen_thousand, 'x', sizeof sixteen_thousand - 1);
+    MUST(logdef_open(log_path) == 0);
+    for (long i = 0; i < 4; i++)
+        MUST(pthread_create(&threads[i], NULL, writes, (void *)(intptr_t)i) == 0);
+    for (int i = 0; i < 4; i++)
+        MUST(pthread_join(threads[i], NULL) == 0);
+}
+
+static volatile sig_atomic_t logs_in_handler;
+static volatile long in_handler;
+
+static void on_alarm(int signal)
+{
+    (void)signal;
+    if (logs_in_handler)
+        LOGDEF(WARN, "%ld", in_handler++);
+}
+
+/* A signal every 200 microseconds while a slow pipe is written to. */
+static void interrupts(void)
+{
+    struct sigaction action = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
+    struct itimerval often = {{0, 200}, {0, 200}}, never = {{0, 0}, {0, 0}};
+
+    logs_in_handler = atoi(more[0]);
+    memset(sixteen_thousand, 'x', sizeof sixteen_thousand - 1);
+    MUST(logdef_open(log_path) == 0);
+    MUST(sigaction(SIGALRM, &action, NULL) == 0);
+    MUST(setitimer(ITIMER_REAL, &often, NULL) == 0);
+    writes(NULL);
+    MUST(setitimer(ITIMER_REAL, &never, NULL) == 0);
+    fprintf(stderr, "%ld", in_handler);
+}
+
+/* Keeps a bound on what it logs, in a process and its child, and goes on when the
+ * newest file is removed. */
+static void records(void)
+{
+    logdef_options options = LOGDEF_OPTIONS;
+    options.sink = atoi(more[0]);
+    options.flight_recorder = 1 << 20;
+    MUST(logdef_open_with(log_path, &options) == 0);
+    for (int i = 0; i < 100000; i++)
+        LOGDEF(INFO, "%d", i);
+}
+
+/* Its log is removed while it is open. */
+static void survives(void)
+{
+    logdef_options options = LOGDEF_OPTIONS;
+    options.sink = LOGDEF_SINK_APPEND;
+    MUST(logdef_open_with(log_path, &options) == 0);
+    LOGDEF(INFO, "%d", -1);
+    MUST(unlink(log_path) == 0);
+    for (int i = 0; i < 10; i++)
+        LOGDEF(INFO, "%d", i);
+    MUST(logdef_sync() == 0);
+}
+
+/* Asks for files to be kept, and not for files. */
+static void keeps(void)
+{
+    logdef_options options = LOGDEF_OPTIONS;
+    options.files = 4;
+    MUST(logdef_open_with(log_path, &options) == -1 && errno == EINVAL);
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -143,6 +225,8 @@ int main(int argc, char **argv)
     } stories[] = {
         {"prints", prints}, {"closes", closes}, {"rotates", rotates},
         {"waits", waits},   {"starts", starts}, {"logs", logs},
+        {"crowds", crowds}, {"interrupts", interrupts}, {"records", records},
+        {"survives", survives}, {"keeps", keeps},
     };
 
     MUST(argc >= 3);

@@ -1,0 +1,136 @@
+//! A descriptor that the append sink writes to, in a place that others use after it.
+//! It is used only after its device and inode were compared: a program may close it,
+//! and the number become another file's.
+
+use super::stream::Kind;
+use crate::sys::{self, Errno, Identity};
+use core::ffi::c_int;
+use core::ops::Deref;
+use core::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering};
+
+/// See the module.
+pub(crate) struct Outlet {
+    /// -1 for a free place.
+    fd: AtomicI32,
+    kind: AtomicU8,
+    device: AtomicU64,
+    inode: AtomicU64,
+    /// Calls that hold on to it.
+    users: AtomicU32,
+}
+
+/// An outlet that is not closed while this lives.
+pub(crate) struct Taken<'o>(&'o Outlet);
+
+impl Deref for Taken<'_> {
+    type Target = Outlet;
+
+    fn deref(&self) -> &Outlet {
+        self.0
+    }
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        let one_less = |users: u32| users.checked_sub(1);
+        // Zero already, where a fork came between.
+        let _ = self
+            .0
+            .users
+            .fetch_update(Ordering::AcqRel, Ordering::Relaxed, one_less);
+    }
+}
+
+impl Outlet {
+    pub const fn new() -> Outlet {
+        Outlet {
+            fd: AtomicI32::new(-1),
+            kind: AtomicU8::new(Kind::File as u8),
+            device: AtomicU64::new(0),
+            inode: AtomicU64::new(0),
+            users: AtomicU32::new(0),
+        }
+    }
+
+    /// Holds on to it.
+    pub fn take(&self) -> Taken<'_> {
+        self.users.fetch_add(1, Ordering::AcqRel);
+        Taken(self)
+    }
+
+    /// Whether no call holds on to it.
+    pub fn is_unused(&self) -> bool {
+        self.users.load(Ordering::Acquire) == 0
+    }
+
+    /// No call of this process does: it is a forked child.
+    pub fn forget_users(&self) {
+        self.users.store(0, Ordering::Release);
+    }
+
+    /// Makes the place that of a descriptor. `false` if it is not free.
+    pub fn set(&self, fd: c_int) -> Result<bool, Errno> {
+        if self.fd.load(Ordering::Acquire) >= 0 || !self.is_unused() {
+            return Ok(false);
+        }
+        let stat = sys::stat(fd)?;
+        self.device.store(stat.st_dev, Ordering::Relaxed);
+        self.inode.store(stat.st_ino, Ordering::Relaxed);
+        let kind = Kind::of(stat.st_mode) as u8;
+        self.kind.store(kind, Ordering::Relaxed);
+        self.fd.store(fd, Ordering::Release);
+        Ok(true)
+    }
+
+    /// Frees the place.
+    pub fn close(&self) {
+        // A daemon may have closed it, and the number be another file's.
+        let own = self.own();
+        self.fd.store(-1, Ordering::Release);
+        if let Some(fd) = own {
+            sys::close(fd);
+        }
+    }
+
+    /// What it leads to.
+    pub fn kind(&self) -> Kind {
+        let kind = self.kind.load(Ordering::Relaxed);
+        let kinds = [Kind::File, Kind::Pipe, Kind::Socket, Kind::Device];
+        kinds
+            .into_iter()
+            .find(|one| *one as u8 == kind)
+            .unwrap_or(Kind::File)
+    }
+
+    /// The descriptor, if it still leads where it did.
+    pub fn own(&self) -> Option<c_int> {
+        self.checked().map(|(fd, _)| fd)
+    }
+
+    /// The descriptor and its file, if it still leads where it did.
+    pub fn checked(&self) -> Option<(c_int, Identity)> {
+        let fd = self.fd.load(Ordering::Acquire);
+        let identity = sys::identity(fd).ok().filter(|_| fd >= 0)?;
+        self.is(&identity).then_some((fd, identity))
+    }
+
+    /// Takes a new descriptor in place of one that was closed, if it leads to the same
+    /// file.
+    pub fn put_back(&self, fd: c_int) -> Result<(c_int, Identity), Errno> {
+        let identity = sys::identity(fd).inspect_err(|_| sys::close(fd))?;
+        if !self.is(&identity) {
+            sys::close(fd);
+            return Err(Errno(libc::ESTALE));
+        }
+        let flags = sys::status_flags(fd)? & !libc::O_NONBLOCK;
+        sys::set_status_flags(fd, flags)?;
+        self.fd.store(fd, Ordering::Release);
+        Ok((fd, identity))
+    }
+
+    fn is(&self, identity: &Identity) -> bool {
+        let device = self.device.load(Ordering::Relaxed);
+        let inode = self.inode.load(Ordering::Relaxed);
+        identity.file == (device, inode)
+    }
+}

@@ -1,0 +1,64 @@
+//! Waiting, for another thread or for a reader. Part of the room for unsafe.
+
+use super::{Errno, checked};
+use core::ffi::c_int;
+use core::ptr;
+use core::sync::atomic::AtomicU32;
+
+/// Waits until a descriptor takes bytes, or its other end is gone; for so many
+/// milliseconds, or for ever if that is negative. `false` if it takes none by then.
+pub(crate) fn wait_for_room(fd: c_int, milliseconds: c_int) -> Result<bool, Errno> {
+    let mut wanted = libc::pollfd {
+        fd,
+        events: libc::POLLOUT,
+        revents: 0,
+    };
+    let time = time(milliseconds);
+    let limit = match milliseconds {
+        0.. => &raw const time,
+        _ => ptr::null(),
+    };
+    let (mask, size) = (ptr::null::<u8>(), 0);
+    // SAFETY: the descriptor's record and the time are valid for the call, and the mask
+    // is none.
+    let ready = unsafe { libc::syscall(libc::SYS_ppoll, &raw mut wanted, 1, limit, mask, size) };
+    checked(ready as isize).map(|ready| ready > 0)
+}
+
+/// Waits while a word has a value, for so many milliseconds at most.
+pub(crate) fn wait_while(word: &AtomicU32, value: u32, milliseconds: c_int) {
+    let time = time(milliseconds);
+    let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+    // SAFETY: the word and the time are valid for the call.
+    unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            word.as_ptr(),
+            operation,
+            value,
+            &raw const time,
+        )
+    };
+}
+
+/// Wakes one that [waits](wait_while).
+pub(crate) fn wake_one(word: &AtomicU32) {
+    let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
+    // SAFETY: the word is valid for the call.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, 1) };
+}
+
+/// Whether a thread of this process has a kernel's id.
+pub(crate) fn thread_exists(id: u32) -> bool {
+    // SAFETY: sends nothing.
+    let sent = unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), id as c_int, 0) };
+    sent == 0 || Errno::last() != Errno(libc::ESRCH)
+}
+
+fn time(milliseconds: c_int) -> libc::timespec {
+    let milliseconds = milliseconds.max(0);
+    libc::timespec {
+        tv_sec: (milliseconds / 1000).into(),
+        tv_nsec: (milliseconds % 1000 * 1_000_000).into(),
+    }
+}

@@ -17,6 +17,7 @@ use crate::sys;
 use crate::tls;
 use core::num::NonZeroUsize;
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering, compiler_fence};
+use logdef_wire::record::field;
 use logdef_wire::{Run, Sequence, ThreadNumber};
 
 /// Sites with numbers beyond this are defined again at each call.
@@ -435,9 +436,9 @@ impl Thread {
         let mut encoder = logdef_wire::msgpack::Encoder::new(&mut fields);
         // Two field tags and two integers: at most twenty bytes.
         let encoded = encoder
-            .uint(5)
+            .uint(field::RUN.into())
             .and_then(|()| encoder.uint64(run.0))
-            .and_then(|()| encoder.uint(6))
+            .and_then(|()| encoder.uint(field::THREAD.into()))
             .and_then(|()| encoder.uint(sys::thread_self()));
         debug_assert!(encoded.is_ok());
         let len = encoder.position();

@@ -10,10 +10,21 @@ use core::ffi::c_char;
 use core::slice;
 use logdef_wire::msgpack::OutOfRoom;
 use logdef_wire::printf::{ArgPlan, Class, Precision};
+use logdef_wire::record::field;
 use logdef_wire::site::ArgKind;
 
 /// Arguments on the wire beyond these are left out.
 pub(crate) const MAX_WIRE_ARGS: usize = 64;
+
+/// The fields run, thread, sequence, time and args, which every record has behind its
+/// constant ones.
+pub(crate) const VARYING_FIELDS: u8 = 5;
+
+/// A fixmap holds so many fields.
+const MOST_IN_FIXMAP: u8 = 15;
+
+/// The head of an integer of eight bytes.
+const UINT64: u64 = 0xcf;
 
 /// Stands at the end of a string that was longer than the bound.
 pub(crate) const CUT_MARK: &[u8] = "…[cut]".as_bytes();
@@ -87,9 +98,10 @@ pub(crate) struct Head<'c> {
     pub time: u64,
 }
 
-/// The fields that most records do not have.
+/// The fields that most records do not have. One that is added here is written in
+/// [`optional_fields`] and given a value in `emit`.
 #[derive(Clone, Copy)]
-pub(crate) struct Rarer<'c> {
+pub(crate) struct OptionalFields<'c> {
     pub dropped: u64,
     pub kind: u8,
     /// The key that the word after the arguments is logged as.
@@ -351,9 +363,9 @@ fn times(sequence: u64, time: u64, args: usize) -> ([u64; 3], usize) {
         ),
     };
     let words = [
-        0xcf07 | sequence << 16,
-        sequence >> 48 | 0xcf08 << 16 | time << 32,
-        time >> 32 | 9 << 32 | head << 40,
+        field::SEQUENCE as u64 | UINT64 << 8 | sequence << 16,
+        sequence >> 48 | (field::TIME as u64) << 16 | UINT64 << 24 | time << 32,
+        time >> 32 | (field::ARGS as u64) << 32 | head << 40,
     ];
     (words, len)
 }
@@ -361,36 +373,48 @@ fn times(sequence: u64, time: u64, args: usize) -> ([u64; 3], usize) {
 /// Adds fields to a body of `len` bytes and returns its length.
 #[cold]
 #[inline(never)]
-pub(crate) fn add_rarer(
+pub(crate) fn append_optional_fields(
     buffer: &mut [u8],
     len: usize,
-    rarer: &Rarer<'_>,
+    optional: &OptionalFields<'_>,
     bound: usize,
 ) -> Result<usize, OutOfRoom> {
     let (body, rest) = buffer.split_at_mut(len);
     let mut out = Out::new(rest);
-    // Of the constant fields, format and file stand here only where their texts
-    // do not: at most 5 + 5 + 4 fields, a fixmap.
-    body[1] += rarer_fields(&mut out, rarer, bound)?;
+    // The head of a fixmap (`Resolved`) counts its fields.
+    const {
+        assert!(
+            field::MOST <= MOST_IN_FIXMAP,
+            "another field needs another head"
+        )
+    };
+    body[1] += optional_fields(&mut out, optional, bound)?;
     Ok(len + out.len())
 }
 
 /// Writes those of the fields that the record has and returns how many.
-fn rarer_fields(out: &mut Out<'_>, rarer: &Rarer<'_>, bound: usize) -> Result<u8, OutOfRoom> {
+fn optional_fields(
+    out: &mut Out<'_>,
+    optional: &OptionalFields<'_>,
+    bound: usize,
+) -> Result<u8, OutOfRoom> {
     let mut fields = 0;
-    if !rarer.backtrace.is_empty() {
+    if !optional.backtrace.is_empty() {
         fields += 1;
-        out.need(1 + HEAD + SCALAR * rarer.backtrace.len())?;
+        out.need(1 + HEAD + SCALAR * optional.backtrace.len())?;
         // SAFETY: just asked for.
         unsafe {
-            out.bytes([10]);
-            out.head(0x90, 0xf, 0xdc, rarer.backtrace.len());
-            for address in rarer.backtrace {
+            out.bytes([field::BACKTRACE]);
+            out.head(0x90, 0xf, 0xdc, optional.backtrace.len());
+            for address in optional.backtrace {
                 out.uint(*address as u64);
             }
         }
     }
-    for (tag, text) in [(11, rarer.format_text), (12, rarer.file_text)] {
+    for (tag, text) in [
+        (field::FORMAT_TEXT, optional.format_text),
+        (field::FILE_TEXT, optional.file_text),
+    ] {
         if let Some(text) = text {
             fields += 1;
             out.need(1)?;
@@ -399,23 +423,23 @@ fn rarer_fields(out: &mut Out<'_>, rarer: &Rarer<'_>, bound: usize) -> Result<u8
             out.raw(text, bound, 0)?;
         }
     }
-    let key = rarer.key.map_or("", |(key, _)| key);
+    let key = optional.key.map_or("", |(key, _)| key);
     debug_assert!(key.len() < 0x20, "a fixraw");
     out.need(2 * (1 + SCALAR) + 2 + key.len() + 1 + SCALAR)?;
     // SAFETY: just asked for.
     unsafe {
-        if rarer.dropped > 0 {
+        if optional.dropped > 0 {
             fields += 1;
-            out.bytes([13]);
-            out.uint(rarer.dropped);
+            out.bytes([field::DROPPED]);
+            out.uint(optional.dropped);
         }
-        if rarer.kind > 0 {
+        if optional.kind > 0 {
             fields += 1;
-            out.bytes([14, rarer.kind]);
+            out.bytes([field::KIND, optional.kind]);
         }
-        if let Some((key, value)) = rarer.key {
+        if let Some((key, value)) = optional.key {
             fields += 1;
-            out.bytes([15, 0x81, 0xa0 | key.len() as u8]);
+            out.bytes([field::KEYS, 0x81, 0xa0 | key.len() as u8]);
             out.slice(key.as_bytes());
             out.uint(value);
         }

@@ -9,7 +9,7 @@
 //! 3. What the chunk does not define yet is put before it ([`crate::logdefs`]).
 //! 4. The sink takes all of it ([`crate::sink`]).
 
-use crate::call::body::{self, Arguments, Head, Rarer, Words};
+use crate::call::body::{self, Arguments, Head, OptionalFields, Words};
 use crate::call::gate;
 use crate::call::resolve::{resolve, resolve_strings};
 use crate::call::site::{Site, Strings, Template};
@@ -27,7 +27,7 @@ use crate::thread::{Dropped, Thread, own_add, with_scratch};
 use core::ffi::CStr;
 use core::sync::atomic::Ordering;
 use logdef_unwind::modules;
-use logdef_wire::frame::{HEADER_LEN, MAX_SHORT_BODY};
+use logdef_wire::frame::{HEADER_LEN, MAX_SHORT_BODY, short_header};
 use logdef_wire::msgpack::OutOfRoom;
 use logdef_wire::printf::ArgPlan;
 use logdef_wire::site::flags;
@@ -265,6 +265,62 @@ struct Parts<'c> {
     strings: Strings<'c>,
 }
 
+/// A call's record, once its thread is known.
+struct Record<'r> {
+    process: &'r Process,
+    thread: &'r Thread,
+    sequence: Sequence,
+    /// Calls that were lost before it.
+    dropped: u64,
+    backtrace: &'r [usize],
+}
+
+impl<'r> Record<'r> {
+    /// Takes the count of the calls that were lost before this one, so that a handler
+    /// which interrupts it does not write the count down as well.
+    #[inline(always)]
+    fn of(
+        process: &'r Process,
+        thread: &'r Thread,
+        sequence: Sequence,
+        backtrace: &'r [usize],
+    ) -> Record<'r> {
+        Record {
+            process,
+            thread,
+            sequence,
+            dropped: take_dropped(process, thread),
+            backtrace,
+        }
+    }
+
+    fn max_string(&self) -> usize {
+        self.process.shared.settings.max_string()
+    }
+
+    /// Gives the count back if the record was not written.
+    #[inline(always)]
+    fn end(&self, written: Result<(), Dropped>) -> Result<(), Dropped> {
+        if written.is_err() {
+            own_add(&self.thread.dropped, self.dropped);
+        }
+        written
+    }
+}
+
+/// Takes the count of the calls of the thread that were lost.
+#[inline]
+fn take_dropped(process: &Process, thread: &Thread) -> u64 {
+    let mut dropped = 0;
+    if thread.dropped.load(Ordering::Relaxed) > 0 {
+        dropped = thread.dropped.swap(0, Ordering::Relaxed);
+    }
+    if process.shared.run.missed.load(Ordering::Relaxed) > 0 {
+        dropped += process.shared.run.missed.swap(0, Ordering::Relaxed);
+    }
+    dropped
+}
+
 impl Parts<'_> {
     #[inline(always)]
     fn log(&self, process: &'static Process) {
@@ -292,24 +348,12 @@ impl Parts<'_> {
         }
         let mut buffer = [core::mem::MaybeUninit::uninit(); STACK_FRAME];
         let buffer = writable(&mut buffer);
-        let dropped = take_dropped(process, thread);
-        let built = self.frame(
-            process,
-            thread,
-            sequence,
-            dropped,
-            &[],
-            buffer,
-            process.shared.settings.max_string(),
-        );
-        let written = match built {
-            Ok(len) => self.put(process, thread, &buffer[..len], &[]),
-            Err(OutOfRoom) => self.write_large(process, thread, sequence, dropped, &[]),
+        let record = Record::of(process, thread, sequence, &[]);
+        let written = match self.frame(&record, record.max_string(), buffer) {
+            Ok(len) => self.put(&record, &buffer[..len]),
+            Err(OutOfRoom) => self.write_large(&record),
         };
-        if written.is_err() {
-            own_add(&thread.dropped, dropped);
-        }
-        written
+        record.end(written)
     }
 
     /// With a backtrace, a line in the mirror, a report of the log's own.
@@ -348,11 +392,8 @@ impl Parts<'_> {
         }
         let backtrace = self.callers(process, &addresses[..len]);
         let backtrace = &backtrace[..backtrace.len().min(depth)];
-        let dropped = take_dropped(process, thread);
-        let written = self.write_large(process, thread, sequence, dropped, backtrace);
-        if written.is_err() {
-            own_add(&thread.dropped, dropped);
-        }
+        let record = Record::of(process, thread, sequence, backtrace);
+        let written = record.end(self.write_large(&record));
         if written.is_ok() && process.shared.reports.is_due() {
             note::report(process);
         }
@@ -380,76 +421,56 @@ impl Parts<'_> {
 
     /// Builds the record where there is more room than on the stack.
     #[cold]
-    fn write_large(
-        &self,
-        process: &Process,
-        thread: &Thread,
-        sequence: Sequence,
-        dropped: u64,
-        backtrace: &[usize],
-    ) -> Result<(), Dropped> {
-        with_scratch(thread, |scratch| {
+    fn write_large(&self, record: &Record<'_>) -> Result<(), Dropped> {
+        with_scratch(record.thread, |scratch| {
             let frame = &mut scratch[..HEADER_LEN + MAX_SHORT_BODY];
-            let bound = process.shared.settings.max_string();
             // Strings that do not fit together are cut to what each can have.
             let share = MAX_SHORT_BODY / (self.plan.len() + 4);
             let len = self
-                .frame(process, thread, sequence, dropped, backtrace, frame, bound)
-                .or_else(|_| {
-                    self.frame(
-                        process,
-                        thread,
-                        sequence,
-                        dropped,
-                        backtrace,
-                        frame,
-                        share / 2,
-                    )
-                })
+                .frame(record, record.max_string(), frame)
+                .or_else(|_| self.frame(record, share / 2, frame))
                 .map_err(|_| Dropped)?;
-            let put = self.put(process, thread, &frame[..len], backtrace);
+            let put = self.put(record, &frame[..len]);
             // To show a record it has to be decoded.
-            if process.mirror.wants(self.level) {
-                process.mirror.show(&frame[HEADER_LEN..len], self.strings);
+            let mirror = &record.process.mirror;
+            if mirror.wants(self.level) {
+                mirror.show(&frame[HEADER_LEN..len], self.strings);
             }
             put
         })
     }
 
-    /// Encodes the frame into `buffer` and returns its length.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "one for each thing that is tried anew"
-    )]
+    /// Encodes the frame into `buffer`, strings cut to `bound`, and returns its length.
     fn frame(
         &self,
-        process: &Process,
-        thread: &Thread,
-        sequence: Sequence,
-        dropped: u64,
-        backtrace: &[usize],
-        buffer: &mut [u8],
+        record: &Record<'_>,
         bound: usize,
+        buffer: &mut [u8],
     ) -> Result<usize, OutOfRoom> {
         let meta = self.template.meta;
-        let head = head(process, thread, self.template, sequence);
+        let head = head(
+            record.process,
+            record.thread,
+            self.template,
+            record.sequence,
+        );
         let arguments = Arguments {
             plan: self.plan,
             words: self.words,
             errno: self.errno.0,
             bound,
         };
-        let rarer = Rarer {
-            dropped,
+        let optional = OptionalFields {
+            dropped: record.dropped,
             key: self.key,
             kind: (self.flags & flags::KIND) >> flags::KIND_SHIFT,
-            backtrace,
+            backtrace: record.backtrace,
             format_text: meta.format_text.then(|| self.strings.format().to_bytes()),
             file_text: meta.file_text.then(|| self.strings.file().to_bytes()),
         };
         let room = buffer.get_mut(HEADER_LEN..).ok_or(OutOfRoom)?;
         let (len, _) = body::encode(room, &head, &arguments)?;
-        let mut len = body::add_rarer(room, len, &rarer, bound)?;
+        let mut len = body::append_optional_fields(room, len, &optional, bound)?;
         let mut check = crc::check(&room[..len]);
         if check.holds_c1 && !record::masked::is_clean(&room[..len]) {
             len = record::masked::mask_in_place(room, len)?;
@@ -458,18 +479,18 @@ impl Parts<'_> {
         if len > MAX_SHORT_BODY {
             return Err(OutOfRoom);
         }
-        write_header(buffer, len, check.crc);
+        buffer[..HEADER_LEN].copy_from_slice(&short_header(check.crc, len as u16));
         Ok(HEADER_LEN + len)
     }
 
     /// Puts the frame into the log, behind what the log does not define yet.
-    fn put(
-        &self,
-        process: &Process,
-        thread: &Thread,
-        frame: &[u8],
-        backtrace: &[usize],
-    ) -> Result<(), Dropped> {
+    fn put(&self, record: &Record<'_>, frame: &[u8]) -> Result<(), Dropped> {
+        let Record {
+            process,
+            thread,
+            backtrace,
+            ..
+        } = *record;
         let subject = Subject {
             template: self.template,
             strings: self.strings,
@@ -493,20 +514,6 @@ impl Parts<'_> {
             logdefs::put(process, thread, &subject, frame, chunk, attempt > 1)
         })
     }
-}
-
-/// Takes the count of the calls that were lost before this one, so that a handler which
-/// interrupts it does not write the count down as well.
-#[inline]
-fn take_dropped(process: &Process, thread: &Thread) -> u64 {
-    let mut dropped = 0;
-    if thread.dropped.load(Ordering::Relaxed) > 0 {
-        dropped = thread.dropped.swap(0, Ordering::Relaxed);
-    }
-    if process.shared.run.missed.load(Ordering::Relaxed) > 0 {
-        dropped += process.shared.run.missed.swap(0, Ordering::Relaxed);
-    }
-    dropped
 }
 
 /// A call that has its sequence.
@@ -557,14 +564,6 @@ fn head<'c>(
         sequence: sequence.0,
         time: process.shared.now(thread),
     }
-}
-
-/// Writes the header of a frame whose body of `len` bytes is in place.
-#[inline(always)]
-fn write_header(frame: &mut [u8], len: usize, crc: u32) {
-    let start = 0xdac1_0000_0000_cec1 | (crc.swap_bytes() as u64) << 16;
-    frame[..8].copy_from_slice(&start.to_le_bytes());
-    frame[8..HEADER_LEN].copy_from_slice(&(len as u16).to_be_bytes());
 }
 
 /// Stack memory as bytes to be written. Zeroing it would cost more than the

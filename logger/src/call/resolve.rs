@@ -2,6 +2,7 @@
 //! constant part of its records. Done once for a site; knows neither threads
 //! nor sinks.
 
+use crate::call::body::{self, MAX_WIRE_ARGS};
 use crate::call::site::{Meta, PREFIX_ROOM, Site, Template};
 use crate::crc;
 use crate::image::{Image, Images};
@@ -9,10 +10,9 @@ use core::ffi::CStr;
 use core::ptr;
 use logdef_wire::msgpack::{Encoder, OutOfRoom};
 use logdef_wire::printf::{ArgPlan, Class, plan_into};
+use logdef_wire::record::field;
 use logdef_wire::site::flags;
 use logdef_wire::{Level, Svma, Tag};
-
-use crate::call::body::MAX_WIRE_ARGS;
 
 /// A template and the plan it goes with, while they have no other home.
 pub(crate) struct Resolved {
@@ -121,15 +121,14 @@ fn encode_prefix(
     encoder.uint(Tag::DATA.0 as u64)?;
     let mut fields = encoder.fields()?;
     let identity = image.and_then(Image::identity);
-    fields.uint64(0, identity.map(|identity| identity.magic.0))?;
-    fields.uint(1, file.map(|at| at.0))?;
-    fields.uint(2, Some(line as u64))?;
-    fields.uint(3, Some(level.0 as u64))?;
-    fields.uint(4, format.map(|at| at.0))?;
+    fields.uint64(field::MAGIC, identity.map(|identity| identity.magic.0))?;
+    fields.uint(field::FILE, file.map(|at| at.0))?;
+    fields.uint(field::LINE, Some(line as u64))?;
+    fields.uint(field::LEVEL, Some(level.0 as u64))?;
+    fields.uint(field::FORMAT, format.map(|at| at.0))?;
     fields.finish()?;
     let len = encoder.position();
-    // The fields run, thread, sequence, time and args follow in every record: at
-    // most ten in all, a fixmap.
-    prefix[1] += 5;
+    // A fixmap counts its fields in its head, and these follow in every record.
+    prefix[1] += body::VARYING_FIELDS;
     Ok(len)
 }

@@ -152,17 +152,27 @@ pub fn decode(bytes: &[u8]) -> Result<Frame<'_>, FrameError> {
     })
 }
 
+/// The header of a frame whose body has this checksum and this length, which fits two
+/// bytes.
+#[inline(always)]
+pub const fn short_header(checksum: u32, len: u16) -> [u8; HEADER_LEN] {
+    let [c0, c1, c2, c3] = checksum.to_be_bytes();
+    let [l0, l1] = len.to_be_bytes();
+    [0xc1, 0xce, c0, c1, c2, c3, 0xc1, 0xda, l0, l1]
+}
+
 /// The header of a frame around `body`: ten or twelve bytes, and how many.
 pub fn header(body: &[u8]) -> ([u8; LONG_HEADER_LEN], usize) {
-    let [c0, c1, c2, c3] = checksum(body).to_be_bytes();
-    let [l0, l1, l2, l3] = (body.len() as u32).to_be_bytes();
+    let mut header = [0; LONG_HEADER_LEN];
+    let short = short_header(checksum(body), body.len() as u16);
+    header[..HEADER_LEN].copy_from_slice(&short);
     if body.len() <= MAX_SHORT_BODY {
-        let header = [0xc1, 0xce, c0, c1, c2, c3, 0xc1, 0xda, l2, l3, 0, 0];
-        (header, HEADER_LEN)
-    } else {
-        let header = [0xc1, 0xce, c0, c1, c2, c3, 0xc1, 0xdb, l0, l1, l2, l3];
-        (header, LONG_HEADER_LEN)
+        return (header, HEADER_LEN);
     }
+    let [.., head, l0, l1, l2, l3] = &mut header;
+    *head = 0xdb;
+    [*l0, *l1, *l2, *l3] = (body.len() as u32).to_be_bytes();
+    (header, LONG_HEADER_LEN)
 }
 
 /// Writes a frame around the body that `body` writes, and returns the frame's

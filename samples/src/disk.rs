@@ -1,6 +1,7 @@
 //! Disks of their own for tests that fill, limit or break one. Mounting one takes
 //! rights that not every machine gives.
 
+use crate::skip::skip;
 use std::fs;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -33,13 +34,15 @@ impl Disk {
             file.set_len(mib << 20).unwrap();
             let mut make = Command::new(format!("mkfs.{kind}"));
             if !quiet(make.arg("-q").args(words).arg(&image)) {
-                println!("skipped: {kind}: no mkfs.{kind} that works");
+                skip(format_args!("{kind}: no mkfs.{kind} that works"));
                 return None;
             }
             mount.args(["-o", options]).arg(&image);
         }
         if !quiet(mount.arg(&mounted)) {
-            println!("skipped: {kind}: it cannot be mounted here, or not with {options}");
+            skip(format_args!(
+                "{kind}: it cannot be mounted here, or not with {options}"
+            ));
             return None;
         }
         Some(Disk {

@@ -9,6 +9,7 @@ pub mod corpus;
 pub mod disk;
 pub mod frames;
 pub mod sights;
+pub mod skip;
 pub mod smash;
 pub mod story;
 pub mod witness;

@@ -6,6 +6,7 @@
 
 use logdef_samples::disk::{Disk, quiet};
 use logdef_samples::frames::{self, Value};
+use logdef_samples::skip::skip;
 use logdef_samples::workshop::Workshop;
 use std::collections::BTreeSet;
 use std::fs;
@@ -35,7 +36,7 @@ impl Quota {
         fs::create_dir(quota.folder()).unwrap();
         chown(quota.folder(), Some(NOBODY), Some(NOBODY)).unwrap();
         if !quota.limit(2) {
-            println!("skipped: ext4: no setquota that works");
+            skip("ext4: no setquota that works");
             return None;
         }
         Some(quota)
@@ -50,7 +51,7 @@ impl Quota {
             && btrfs(&["subvolume", "create"], &quota.folder())
             && quota.limit(2))
         {
-            println!("skipped: btrfs: this one has no quotas");
+            skip("btrfs: this one has no quotas");
             return None;
         }
         Some(quota)
@@ -296,7 +297,7 @@ fn a_disk_that_turns_read_only_costs_the_calls_after_it_and_a_sync_says_so() {
         hoarder.log(1_000);
         assert_eq!(hoarder.tell("sync"), "synced");
         if !disk.turn_read_only() {
-            println!("skipped: this ext4 does not turn read-only when it is told to");
+            skip("this ext4 does not turn read-only when it is told to");
             return;
         }
         let is_error = |said: String| {
@@ -351,7 +352,7 @@ fn a_copy_that_shares_its_blocks_does_no_harm() {
     let mut copy = Command::new("cp");
     copy.arg("--reflink=always").arg(&log);
     if !quiet(copy.arg(disk.path("copy"))) {
-        println!("skipped: this xfs copies all bytes");
+        skip("this xfs copies all bytes");
         return;
     }
     hoarder.log(50_000);

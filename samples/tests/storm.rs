@@ -205,7 +205,7 @@ fn cancelled_threads_take_nothing_with_them_but_the_record_in_flight() {
 #[test]
 fn threads_cancelled_at_any_instruction_take_no_more_with_them() {
     if cfg!(debug_assertions) {
-        println!("skipped: only the C library as it is installed can be unwound anywhere");
+        println!("left out: only the C library as it is installed can be unwound anywhere");
         return;
     }
     let cancels = count(100, 5_000);

@@ -7,6 +7,7 @@ use logdef_wire::record::Data;
 use logdef_wire::{Level, Record, Value, frame};
 use std::collections::HashSet;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// Calls `each` with every record of an undamaged log, zeros between frames
 /// passed over; panics at anything else.
@@ -31,6 +32,22 @@ pub fn data(bytes: &[u8], mut each: impl FnMut(&Data<'_>)) {
             each(&data);
         }
     });
+}
+
+/// Repeats a call until its record is written, and returns how many were not: a log that
+/// had no space is tried again only now and then.
+pub fn until_written(call: impl Fn()) -> u64 {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let mut lost = 0;
+    loop {
+        call();
+        if logdef::unwritten() == 0 {
+            return lost;
+        }
+        lost += 1;
+        assert!(Instant::now() < deadline, "nothing is written again");
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 /// The numbers that INFO and WARN records carry as their first argument, each

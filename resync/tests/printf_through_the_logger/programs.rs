@@ -1,5 +1,8 @@
 //! Makes, builds and runs the programs that log the cases.
 
+#[path = "../../../samples/src/skip.rs"]
+mod skip;
+
 use crate::BOUND;
 use crate::cases::{Group, Kind};
 use std::fmt::Write as _;
@@ -46,7 +49,7 @@ impl Compiler {
     pub fn is_installed(&self) -> bool {
         let installed = Command::new(self.name).arg("--version").output().is_ok();
         if !installed {
-            println!("skipped: {} is not installed", self.name);
+            skip::skip(format_args!("{} is not installed", self.name));
         }
         installed
     }

@@ -1,6 +1,9 @@
 //! Builds small programs with the compilers at hand and asks the tools at hand about them.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
+#[path = "../../../samples/src/skip.rs"]
+mod skip;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -23,7 +26,7 @@ pub fn have(tool: &str) -> bool {
         .status()
         .is_ok();
     if !found {
-        eprintln!("skipped: {tool} is not installed");
+        skip::skip(format_args!("{tool} is not installed"));
     }
     found
 }

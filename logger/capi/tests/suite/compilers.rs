@@ -1,5 +1,9 @@
 //! Finds compilers and runs them.
 
+#[path = "../../../../samples/src/skip.rs"]
+pub mod skip;
+
+use skip::skip;
 use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -85,7 +89,7 @@ pub fn works(program: &str) -> bool {
         .output()
         .is_ok_and(|output| output.status.success());
     if !works {
-        println!("skipped: {program} is not installed");
+        skip(format_args!("{program} is not installed"));
     }
     works
 }

@@ -1,5 +1,6 @@
 //! Installs the library once, and finds it as its users do.
 
+use crate::compilers::skip::skip;
 use crate::compilers::{compile, compile_clean, package, source, toolchains, works};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -140,7 +141,7 @@ fn pkg_config_links_a_static_program() {
         "-o/dev/null".into(),
     ];
     if !compile(compiler, &trivial).status.success() {
-        println!("skipped: there is no static C library");
+        skip("there is no static C library");
         return;
     }
     let mut arguments: Vec<OsString> = vec!["-static".into(), source("program.c").into()];

@@ -2,6 +2,7 @@
 //! that was written came from a site in it, sites are eight-byte aligned and whole,
 //! those never reached are there, and no linker drops one whose code it keeps.
 
+use crate::compilers::skip::skip;
 use crate::compilers::{CLANG, GCC, Toolchain, compile_clean, recorder, run, slow, source};
 use crate::compilers::{toolchains, works};
 use object::{Object, ObjectSection};
@@ -234,7 +235,7 @@ fn sites_live_as_long_as_their_code() {
 #[test]
 fn records_of_two_compilers_share_the_section() {
     let [a, b] = toolchains() else {
-        println!("skipped: there is one compiler only");
+        skip("there is one compiler only");
         return;
     };
     let directory = tempfile::tempdir().unwrap();

@@ -68,6 +68,10 @@ fn refused(directory: &Path, why: &str) -> io::Result<()> {
 }
 
 #[cfg(test)]
+#[path = "../../../../../samples/src/skip.rs"]
+mod skip;
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use std::os::unix::fs::{PermissionsExt, symlink};
@@ -108,7 +112,7 @@ mod tests {
     #[test]
     fn a_directory_of_another_user_is_refused() {
         if !rustix::process::geteuid().is_root() {
-            println!("skipped: only root can give a directory away");
+            super::skip::skip("only root can give a directory away");
             return;
         }
         let place = tempfile::tempdir().unwrap();

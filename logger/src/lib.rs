@@ -112,6 +112,7 @@ mod calls;
 mod clock;
 mod copies;
 mod crc;
+mod environment;
 mod filter;
 mod guard;
 mod handler;

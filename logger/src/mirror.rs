@@ -13,11 +13,12 @@ mod text;
 
 use crate::call::site::Strings;
 use crate::clock;
+use crate::environment;
 use crate::observer::{Observed, Observer};
 use crate::published::Published;
 use crate::sys;
 use core::ffi::c_int;
-use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU64, Ordering};
 use line::{Line, Style};
 use logdef_wire::record::{Data, Record};
 use logdef_wire::{Level, Value};
@@ -32,6 +33,9 @@ pub(crate) struct Mirror {
     /// The lowest level that is shown; 0 for none.
     level: AtomicU8,
     colored: AtomicBool,
+    /// What standard error was when the log was opened: device and inode.
+    device: AtomicU64,
+    inode: AtomicU64,
     /// Seconds that local time is ahead, as it was when the log was opened.
     ahead: AtomicI32,
     /// The lowest level that the observer is told of; 0 for none.
@@ -45,6 +49,8 @@ impl Mirror {
         Mirror {
             level: AtomicU8::new(0),
             colored: AtomicBool::new(false),
+            device: AtomicU64::new(0),
+            inode: AtomicU64::new(0),
             ahead: AtomicI32::new(0),
             observed: AtomicU8::new(0),
             observer: Published::new(),
@@ -71,6 +77,9 @@ impl Mirror {
             || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         let colored = !plain && sys::is_terminal(STDERR);
         self.colored.store(colored, Ordering::Relaxed);
+        let (device, inode) = sys::identity(STDERR).map_or((0, 0), |found| found.file);
+        self.device.store(device, Ordering::Relaxed);
+        self.inode.store(inode, Ordering::Relaxed);
         let ahead = sys::local_time_ahead(clock::realtime() / 1_000_000_000);
         self.ahead.store(ahead, Ordering::Relaxed);
         let level = level.map_or(0, |level| level.0.max(1));
@@ -104,8 +113,9 @@ impl Mirror {
         if shown.is_some_and(|(from, level)| level >= from) {
             let mut line = Line::new(self.colored.load(Ordering::Relaxed));
             self.write(&mut line, &data, strings);
-            // Whoever closed standard error wants none of it.
-            let _ = sys::write_without_sigpipe(STDERR, line.finish());
+            if self.is_standard_error() {
+                let _ = sys::write_without_sigpipe(STDERR, line.finish());
+            }
         }
         let observed = self.observed_level().zip(data.level);
         if observed.is_some_and(|(from, level)| level >= from)
@@ -122,6 +132,14 @@ impl Mirror {
                 message: line.strip_suffix(b"\n").unwrap_or(line),
             });
         }
+    }
+
+    /// Whether descriptor 2 is what it was: a program may close it, and the number become
+    /// that of its database.
+    fn is_standard_error(&self) -> bool {
+        let device = self.device.load(Ordering::Relaxed);
+        let inode = self.inode.load(Ordering::Relaxed);
+        sys::identity(STDERR).is_ok_and(|found| found.file == (device, inode))
     }
 
     fn write(&self, line: &mut Line, data: &Data<'_>, strings: Strings<'_>) {
@@ -161,14 +179,22 @@ impl Mirror {
 }
 
 /// The level from which the environment's `LOGDEF_STDERR` shows records: a level,
-/// or `1`, `on` or `all` for every one.
-pub(crate) fn level_of_environment() -> Option<Level> {
-    let text = std::env::var("LOGDEF_STDERR").ok()?;
+/// or `1`, `on` or `all` for every one. An error is the text that says none of that.
+pub(crate) fn level_of_environment() -> Result<Option<Level>, String> {
+    let Some(text) = environment::text("LOGDEF_STDERR") else {
+        return Ok(None);
+    };
     match text.trim() {
-        "" | "0" | "off" => None,
-        "1" | "on" | "all" => Some(Level(1)),
-        level => Level::parse(level),
+        "" | "0" | "off" => Ok(None),
+        "1" | "on" | "all" => Ok(Some(Level(1))),
+        level => Level::parse(level).map(Some).ok_or(text),
     }
+}
+
+/// Writes a line to standard error.
+pub(crate) fn tell(text: &str) {
+    let line = format!("logdef: {text}\n");
+    let _ = sys::write_without_sigpipe(STDERR, line.as_bytes());
 }
 
 /// A data record's body, unmasked, and its fields.

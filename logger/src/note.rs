@@ -15,6 +15,9 @@ use logdef_wire::msgpack::{Array, Decoder, Encoder, OutOfRoom, Value};
 use logdef_wire::record::{Durable, Note, NoteKind};
 use logdef_wire::{Avma, Sequence};
 
+/// Bytes of a note's text; what is longer is cut.
+const MOST_TEXT: usize = 4096;
+
 /// How far each thread's calls had returned at one moment.
 pub(crate) struct Progress {
     /// Maps from thread number to count, encoded.
@@ -151,6 +154,30 @@ pub(crate) fn report(process: &'static Process) {
     }
 }
 
+/// Writes down which sink was chosen, and why.
+pub(crate) fn sink(process: &'static Process, why: &str) {
+    of_kind(process, NoteKind::SINK, why);
+}
+
+/// Writes down that a setting of the environment was wrong.
+pub(crate) fn ignored_setting(process: &'static Process, what: &str) {
+    of_kind(process, NoteKind::SETTING_IGNORED, what);
+}
+
+fn of_kind(process: &'static Process, kind: NoteKind, text: &str) {
+    let text = &text.as_bytes()[..text.len().min(MOST_TEXT)];
+    write(process, |encoder| {
+        Note {
+            run: Some(process.shared.run.id()),
+            kind: Some(kind),
+            time: Some(crate::clock::realtime()),
+            text: Some(text),
+            ..Note::default()
+        }
+        .encode(encoder)
+    });
+}
+
 /// An error in words that fit a note.
 pub(crate) fn in_words(errno: Errno) -> &'static str {
     match errno.0 {
@@ -238,7 +265,7 @@ pub(crate) fn note_panic(text: &str) {
     let len = logdef_unwind::capture(&mut addresses, 0);
     let backtrace = Backtrace::of(&addresses[..len]);
     define(process, &addresses[..len]);
-    let text = &text.as_bytes()[..text.len().min(4096)];
+    let text = &text.as_bytes()[..text.len().min(MOST_TEXT)];
     write(process, |encoder| {
         Note {
             run: Some(process.shared.run.id()),

@@ -74,11 +74,15 @@ impl Process {
         self.shared.update_slow_path_level();
     }
 
+    /// Learns of forks from now on, those in the middle of an opening included.
+    pub fn notice_forks(&self) {
+        install_fork_handler();
+    }
+
     /// Opens for good, after the sink was set, as a new run.
     pub fn finish_open(&self) -> Result<(), sys::Errno> {
         self.prepare_thread_exit();
         self.shared.run.prepare()?;
-        install_fork_handler();
         self.shared.begin_run();
         self.shared.run.set_open();
         self.shared.settings.move_gate();
@@ -203,14 +207,19 @@ unsafe extern "C" fn thread_exits(thread: *mut libc::c_void) {
 fn install_fork_handler() {
     static INSTALLED: AtomicBool = AtomicBool::new(false);
     if !INSTALLED.swap(true, Ordering::Relaxed) {
-        // SAFETY: the handler is a function of this program that touches
-        // atomics and makes system calls only.
-        unsafe { libc::pthread_atfork(None, None, Some(forked)) };
+        // SAFETY: the handlers are functions of this program that touch
+        // atomics and make system calls only.
+        unsafe { libc::pthread_atfork(Some(about_to_fork), None, Some(forked)) };
     }
+}
+
+unsafe extern "C" fn about_to_fork() {
+    process().shared.run.wait_for_others_change();
 }
 
 unsafe extern "C" fn forked() {
     let process = process();
+    process.shared.run.abandon_others_change();
     process.sink.leave_to_parent();
     if sys::wipe_on_fork_is_missing() {
         process.shared.run.note_fork();

@@ -13,6 +13,9 @@ use logdef_wire::{Run, ThreadNumber};
 /// See the module.
 pub(crate) struct RunState {
     phase: AtomicU32,
+    /// The thread that changes the phase, and the phase before.
+    changer: AtomicU64,
+    changed_from: AtomicU32,
     id: AtomicU64,
     /// Points to a word that is the run, and zero in a forked child.
     token: Published<AtomicU64>,
@@ -45,6 +48,8 @@ impl RunState {
     pub const fn new() -> RunState {
         RunState {
             phase: AtomicU32::new(CLOSED),
+            changer: AtomicU64::new(0),
+            changed_from: AtomicU32::new(CLOSED),
             id: AtomicU64::new(0),
             token: Published::new(),
             pid: AtomicU32::new(0),
@@ -83,7 +88,36 @@ impl RunState {
         let taken =
             self.phase
                 .compare_exchange(from, CHANGING, Ordering::Acquire, Ordering::Relaxed);
+        if taken.is_ok() {
+            self.changed_from.store(from, Ordering::Relaxed);
+            self.changer.store(sys::thread_self(), Ordering::Release);
+        }
         taken.is_ok()
+    }
+
+    /// Waits while another thread opens the log, for a second at most: it may hold a
+    /// lock of the dynamic linker, which a child forked meanwhile would wait for in vain.
+    pub fn wait_for_others_change(&self) {
+        for _ in 0..1000 {
+            if !self.is_changed_by_another() {
+                return;
+            }
+            sys::wait_while(&self.phase, CHANGING, 1);
+        }
+    }
+
+    fn is_changed_by_another(&self) -> bool {
+        self.phase.load(Ordering::Acquire) == CHANGING
+            && self.changer.load(Ordering::Acquire) != sys::thread_self()
+    }
+
+    /// The process is a forked child: what another thread was changing, which does not
+    /// exist here, is as it was before.
+    pub fn abandon_others_change(&self) {
+        if self.is_changed_by_another() {
+            let before = self.changed_from.load(Ordering::Relaxed);
+            self.phase.store(before, Ordering::Release);
+        }
     }
 
     /// Records are written from now on.

@@ -481,16 +481,16 @@ pub(crate) fn write_zeros(fd: c_int, offset: u64, len: u64) -> Result<(), Errno>
     Ok(())
 }
 
-/// Makes a directory.
-pub(crate) fn make_directory(path: &CStr, mode: libc::mode_t) -> Result<(), Errno> {
-    // SAFETY: the path ends in a NUL.
-    checked(unsafe { libc::mkdir(path.as_ptr(), mode) } as isize).map(drop)
-}
-
 /// The user by whose rights the process acts.
 pub(crate) fn effective_user() -> libc::uid_t {
     // SAFETY: cannot fail.
     unsafe { libc::geteuid() }
+}
+
+/// Whether the process has more rights than the user who started it.
+pub(crate) fn has_borrowed_rights() -> bool {
+    // SAFETY: takes no pointer.
+    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 
 /// Removes a name.

@@ -213,7 +213,8 @@ typedef struct logdef_options {
     const char *filter;  /* as for logdef_set_filter; the environment's */
     int mirror_level;    /* the lowest level that is shown on standard error too, for
                             development; what the environment variable LOGDEF_STDERR
-                            says: a level, or 1 for all; else none */
+                            says: a level, or 1 for all; else none. Only while
+                            descriptor 2 is what it was when the log was opened */
     int fatal_signals;   /* 1: a note and a backtrace at the first SIGSEGV, SIGBUS,
                             SIGILL, SIGFPE, SIGABRT or SIGTRAP; none */
     uint64_t flight_recorder; /* keeps about the newest so many bytes, in eight
@@ -270,7 +271,9 @@ int logdef_sync(void) LOGDEF_NOTHROW_;
 void logdef_set_level(int level) LOGDEF_NOTHROW_;
 
 /* From now on writes what the directives say: "info,net=debug,db/wal.c:120=trace".
- * Opening the log reads them from the environment variable LOGDEF, if it is set.
+ * Opening the log reads them from the environment variable LOGDEF, if it is set;
+ * if they are wrong, standard error and a note in the log say so. A set-user-ID
+ * program reads no variable.
  * 0, or -1 and EINVAL if that is no filter; then nothing changes. */
 int logdef_set_filter(const char *filter) LOGDEF_NOTHROW_;
 

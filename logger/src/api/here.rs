@@ -10,9 +10,9 @@ use crate::observer::Observer;
 use crate::options::{Options, Sink};
 use crate::process::{Process, current, process};
 use crate::sink::Rotation;
-use crate::sink::target::{self, Target as Place};
+use crate::sink::target::{self, Advice, Target as Place};
 use crate::sys::{self, Errno};
-use crate::{guard, mirror};
+use crate::{environment, guard, mirror};
 use core::sync::atomic::Ordering;
 use logdef_wire::Level;
 use std::io;
@@ -28,11 +28,14 @@ pub(crate) fn open(request: &OpenRequest<'_>) -> io::Result<()> {
     }
     let opening = Opening::of(target, options.sink)?;
     let process = process();
+    process.notice_forks();
     if !process.shared.run.begin_open() {
         return Err(already_open());
     }
+    let mut ignored = Vec::new();
+    let why = opening.why();
     let opened = opening.set(process, options.rotation).and_then(|()| {
-        apply(process, &options);
+        apply(process, &options, &mut ignored);
         logdef_unwind::modules::refresh();
         logdef_unwind::warm_up();
         logdef_unwind::register_thread();
@@ -43,6 +46,13 @@ pub(crate) fn open(request: &OpenRequest<'_>) -> io::Result<()> {
         process.finish_open()
     });
     opened.inspect_err(|_| process.shared.run.abandon_open())?;
+    if let Some(why) = why {
+        note::sink(process, why);
+    }
+    for setting in &ignored {
+        mirror::tell(setting);
+        note::ignored_setting(process, setting);
+    }
     if options.signal_notes {
         note::install_signal_handlers()?;
     }
@@ -56,7 +66,7 @@ pub(crate) fn open(request: &OpenRequest<'_>) -> io::Result<()> {
 /// How a sink is set to what a request asks for.
 enum Opening {
     Descriptor(OwnedFd),
-    At { target: Place, mapped: bool },
+    At { target: Place, advice: Advice },
 }
 
 impl Opening {
@@ -66,31 +76,50 @@ impl Opening {
             Target::Path(path) => path,
         };
         let target = target::find(path)?;
-        let mapped = match (&target, sink) {
-            (Place::File(path), Sink::Auto) => target::may_be_mapped(path),
+        let map = match (&target, sink) {
+            (Place::File(path), Sink::Auto) => {
+                let advice = target::advice(path);
+                return Ok(Opening::At { target, advice });
+            }
             (Place::File(_), Sink::Mapped) => true,
             (_, Sink::Mapped) => return Err(Errno(libc::EINVAL).into()),
             _ => false,
         };
-        Ok(Opening::At { target, mapped })
+        let advice = Advice { map, why: None };
+        Ok(Opening::At { target, advice })
+    }
+
+    /// Why the sink is not the one that is used for most files.
+    fn why(&self) -> Option<&'static str> {
+        match self {
+            Opening::Descriptor(_) => None,
+            Opening::At { advice, .. } => advice.why,
+        }
     }
 
     fn set(self, process: &Process, rotation: Rotation) -> Result<(), Errno> {
         match self {
             Opening::Descriptor(fd) => process.sink.set_descriptor(fd.into_raw_fd()),
-            Opening::At { target, mapped } => {
-                process.sink.set(&process.shared, target, mapped, rotation)
+            Opening::At { target, advice } => {
+                process
+                    .sink
+                    .set(&process.shared, target, advice.map, rotation)
             }
         }
     }
 }
 
-fn filter_of_environment() -> Option<Filter> {
-    let text = std::env::var("LOGDEF").ok()?;
-    Filter::parse(&text).ok()
+fn filter_of_environment() -> Result<Option<Filter>, String> {
+    let Some(text) = environment::text("LOGDEF") else {
+        return Ok(None);
+    };
+    let filter = Filter::parse(&text);
+    filter.map(Some).map_err(|error| format!("LOGDEF: {error}"))
 }
 
-fn apply(process: &Process, options: &Options) {
+/// Applies the options, and where they are silent the environment; what is wrong there is
+/// added to `ignored`.
+fn apply(process: &Process, options: &Options, ignored: &mut Vec<String>) {
     let settings = &process.shared.settings;
     process.shared.clock.set(options.clock);
     if let Some(level) = options.level {
@@ -105,8 +134,22 @@ fn apply(process: &Process, options: &Options) {
     if let Some(bytes) = options.max_string {
         settings.set_max_string(bytes);
     }
-    process.set_mirror_level(options.mirror.or_else(mirror::level_of_environment));
-    if let Some(filter) = options.filter.clone().or_else(filter_of_environment) {
+    let mirrored = match options.mirror {
+        Some(level) => Some(level),
+        None => mirror::level_of_environment().unwrap_or_else(|text| {
+            ignored.push(format!("LOGDEF_STDERR: `{text}` is no level"));
+            None
+        }),
+    };
+    process.set_mirror_level(mirrored);
+    let filter = match &options.filter {
+        Some(filter) => Some(filter.clone()),
+        None => filter_of_environment().unwrap_or_else(|error| {
+            ignored.push(error);
+            None
+        }),
+    };
+    if let Some(filter) = filter {
         settings.set_filter(filter);
     }
 }

@@ -11,21 +11,24 @@
 //! reader never sees half of it; of two writers at the same moment the later
 //! wins, and one line is lost until the next start. Nothing is allocated.
 
-use crate::sys;
+use crate::published::Published;
+use crate::{environment, sys};
 use core::ffi::{CStr, c_int};
 use core::num::NonZeroUsize;
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
-use std::sync::OnceLock;
 
-/// The file with its directory; set once, at the first opening of a log.
-static PLACE: OnceLock<Option<Place>> = OnceLock::new();
+/// Where the file is; set once, at the first opening of a log.
+static PLACE: Published<Place> = Published::new();
 
 struct Place {
-    directory: CString,
-    file: CString,
+    /// The user's directory for caches, in which there is one of ours.
+    cache: CString,
 }
+
+const DIRECTORY: &CStr = c"logdef";
+const FILE: &CStr = c"digests";
 
 /// Room for the file: the newest hundred lines or more.
 const ROOM: usize = 32 << 10;
@@ -105,43 +108,37 @@ impl Key {
 
 /// Finds the user's cache directory, by the environment. Not for handlers.
 pub(crate) fn find_place() {
-    PLACE.get_or_init(|| {
-        // SAFETY: has no preconditions.
-        let is_privileged = unsafe { libc::getauxval(libc::AT_SECURE) } != 0;
-        let variable = |name| {
-            let value = std::env::var_os(name).map(PathBuf::from);
-            value.filter(|path: &PathBuf| !is_privileged && path.is_absolute())
-        };
-        let cache = match variable("XDG_CACHE_HOME") {
-            Some(cache) => cache,
-            None => variable("HOME")?.join(".cache"),
-        };
-        let directory = cache.join("logdef");
-        let file = directory.join("digests");
-        let [directory, file] =
-            [directory, file].map(|path| CString::new(path.as_os_str().as_bytes()));
-        Some(Place {
-            directory: directory.ok()?,
-            file: file.ok()?,
-        })
-    });
+    if PLACE.get().is_none()
+        && let Some(place) = place_of_environment()
+    {
+        PLACE.publish_first(Box::leak(Box::new(place)));
+    }
 }
 
-fn place() -> Option<&'static Place> {
-    PLACE.get()?.as_ref()
+fn place_of_environment() -> Option<Place> {
+    let variable = |name| {
+        let value = environment::variable(name).map(PathBuf::from);
+        value.filter(|path: &PathBuf| path.is_absolute())
+    };
+    let cache = match variable("XDG_CACHE_HOME") {
+        Some(cache) => cache,
+        None => variable("HOME")?.join(".cache"),
+    };
+    let cache = CString::new(cache.as_os_str().as_bytes()).ok()?;
+    Some(Place { cache })
 }
 
 /// The digest of a file, if it was taken in this state.
 pub(crate) fn look_up(key: &Key) -> Option<[u8; 20]> {
     let mut buffer = sys::Temporary::new(const { NonZeroUsize::new(ROOM).unwrap() }).ok()?;
-    let len = load(place()?, buffer.bytes())?;
+    let len = load(PLACE.get()?, buffer.bytes())?;
     find(&buffer.bytes()[..len], key)
 }
 
 /// Writes a digest down for later. `stat` says when the file was last changed.
 pub(crate) fn remember(key: &Key, stat: &libc::stat, digest: &[u8; 20]) {
     let now = (crate::clock::realtime() / 1_000_000_000) as i64;
-    if let Some(place) = place()
+    if let Some(place) = PLACE.get()
         && stat.st_ctime + SETTLED <= now
         && stat.st_mtime + SETTLED <= now
     {
@@ -153,41 +150,91 @@ pub(crate) fn remember(key: &Key, stat: &libc::stat, digest: &[u8; 20]) {
 /// Reads the file, if nobody but the user can have written it, and returns how
 /// many bytes it has.
 fn load(place: &Place, into: &mut [u8]) -> Option<usize> {
-    let directory = open_own(&place.directory, libc::O_DIRECTORY)?;
+    let directory = place.open()?;
+    let len = load_from(directory, into);
     sys::close(directory);
-    let fd = open_own(&place.file, libc::O_NONBLOCK)?;
-    let mut len = 0;
-    while len < into.len() {
-        match sys::read(fd, &mut into[len..]) {
-            Ok(0) => break,
-            Ok(more) => len += more,
-            Err(_) => {
-                len = 0;
-                break;
-            }
-        }
-    }
-    sys::close(fd);
-    Some(len)
+    len
 }
 
-/// Opens what is the user's own, and writable by nobody else.
-fn open_own(path: &CStr, flags: c_int) -> Option<c_int> {
-    let flags = flags | libc::O_RDONLY | libc::O_NOFOLLOW | libc::O_NOCTTY;
-    let fd = sys::open(path, flags, 0).ok()?;
-    let own = sys::stat(fd).is_ok_and(|stat| {
-        let kind = match flags & libc::O_DIRECTORY {
-            0 => libc::S_IFREG,
-            _ => libc::S_IFDIR,
+fn load_from(directory: c_int, into: &mut [u8]) -> Option<usize> {
+    let flags = libc::O_RDONLY | libc::O_NONBLOCK | libc::O_NOCTTY;
+    let fd = open_checked(directory, FILE, flags, Trust::OwnFile)?;
+    let read = sys::read_whole(fd, into);
+    sys::close(fd);
+    read.ok()
+}
+
+impl Place {
+    /// Opens our directory, if nobody but the user, and root, can have put it there, nor
+    /// anything above it. No link is followed.
+    fn open(&self) -> Option<c_int> {
+        let cache = self.open_cache()?;
+        let flags = libc::O_RDONLY | libc::O_DIRECTORY;
+        let directory = open_checked(cache, DIRECTORY, flags, Trust::OwnDirectory);
+        sys::close(cache);
+        directory
+    }
+
+    /// Makes our directory, if the one for caches is there.
+    fn make(&self) -> Option<()> {
+        let cache = self.open_cache()?;
+        let _ = sys::make_directory_at(cache, DIRECTORY, 0o700);
+        sys::close(cache);
+        Some(())
+    }
+
+    fn open_cache(&self) -> Option<c_int> {
+        let flags = libc::O_PATH | libc::O_DIRECTORY;
+        let mut directory = sys::open(c"/", flags, 0).ok()?;
+        let parts = self.cache.to_bytes().split(|byte| *byte == b'/');
+        for part in parts.filter(|part| !part.is_empty()) {
+            let next = open_part(directory, part, flags);
+            sys::close(directory);
+            directory = next?;
+        }
+        Some(directory)
+    }
+}
+
+fn open_part(directory: c_int, part: &[u8], flags: c_int) -> Option<c_int> {
+    let mut name = [0; 256];
+    name.get_mut(..part.len())?.copy_from_slice(part);
+    let name = CStr::from_bytes_until_nul(&name).ok()?;
+    open_checked(directory, name, flags, Trust::Directory)
+}
+
+/// What must hold of something for it to be used.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Trust {
+    /// Root's or the user's, and others cannot put anything of theirs in the place of
+    /// what is in it.
+    Directory,
+    /// The user's, and writable by nobody else.
+    OwnDirectory,
+    OwnFile,
+}
+
+fn open_checked(directory: c_int, name: &CStr, flags: c_int, trust: Trust) -> Option<c_int> {
+    let fd = sys::open_at(directory, name, flags | libc::O_NOFOLLOW, 0).ok()?;
+    let trusted = sys::stat(fd).is_ok_and(|stat| {
+        let kind = match trust {
+            Trust::OwnFile => libc::S_IFREG,
+            Trust::Directory | Trust::OwnDirectory => libc::S_IFDIR,
         };
-        stat.st_uid == sys::effective_user()
-            && stat.st_mode & libc::S_IFMT == kind
-            && stat.st_mode & 0o022 == 0
+        let is_own = stat.st_uid == sys::effective_user();
+        let is_shared = stat.st_mode & 0o022 != 0;
+        let is_safe = match trust {
+            Trust::Directory => {
+                (is_own || stat.st_uid == 0) && (!is_shared || stat.st_mode & libc::S_ISVTX != 0)
+            }
+            Trust::OwnDirectory | Trust::OwnFile => is_own && !is_shared,
+        };
+        stat.st_mode & libc::S_IFMT == kind && is_safe
     });
-    if !own {
+    if !trusted {
         sys::close(fd);
     }
-    own.then_some(fd)
+    trusted.then_some(fd)
 }
 
 /// The digest on the line that ends in the key.
@@ -205,9 +252,7 @@ fn find(text: &[u8], key: &Key) -> Option<[u8; 20]> {
 fn add(place: &Place, key: &Key, digest: &[u8; 20]) -> Option<()> {
     let mut buffer = sys::Temporary::new(const { NonZeroUsize::new(2 * ROOM).unwrap() }).ok()?;
     let (new, old) = buffer.bytes().split_at_mut(ROOM);
-    let _ = sys::make_directory(&place.directory, 0o700);
-    let directory = open_own(&place.directory, libc::O_DIRECTORY)?;
-    sys::close(directory);
+    place.make()?;
     let old_len = load(place, old).unwrap_or(0);
     let mut len = 0;
     let mut push = |text: &[u8]| {
@@ -244,25 +289,26 @@ fn is_of_same_file(one: &[u8], other: &[u8]) -> bool {
 }
 
 fn replace(place: &Place, bytes: &[u8]) -> Option<()> {
-    let mut name = [0; libc::PATH_MAX as usize];
-    let directory = place.file.to_bytes();
-    let mut suffix = *b".................";
-    for (two, byte) in suffix[1..]
-        .chunks_exact_mut(2)
-        .zip(sys::random().to_be_bytes())
-    {
+    let mut name = *b"digests.................\0";
+    let digits = name[FILE.count_bytes() + 1..].chunks_exact_mut(2);
+    for (two, byte) in digits.zip(sys::random().to_be_bytes()) {
         two.copy_from_slice(&hex(byte));
     }
-    name.get_mut(..directory.len())?.copy_from_slice(directory);
-    name.get_mut(directory.len()..directory.len() + suffix.len())?
-        .copy_from_slice(&suffix);
     let name = CStr::from_bytes_until_nul(&name).ok()?;
+    let directory = place.open()?;
+    let replaced = replace_in(directory, name, bytes);
+    sys::close(directory);
+    replaced
+}
+
+/// Writes a file under a name of its own, and renames it.
+fn replace_in(directory: c_int, name: &CStr, bytes: &[u8]) -> Option<()> {
     let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW;
-    let fd = sys::open(name, flags, 0o600).ok()?;
+    let fd = sys::open_at(directory, name, flags, 0o600).ok()?;
     let written = sys::write(fd, bytes) == Ok(bytes.len());
     sys::close(fd);
-    if !written || sys::rename(name, &place.file).is_err() {
-        let _ = sys::unlink(name);
+    if !written || sys::rename_at(directory, name, FILE).is_err() {
+        let _ = sys::unlink_at(directory, name);
         return None;
     }
     Some(())
@@ -285,11 +331,8 @@ mod tests {
     use std::path::Path;
 
     fn place_in(directory: &Path) -> Place {
-        let path = |path: PathBuf| CString::new(path.as_os_str().as_bytes()).unwrap();
-        Place {
-            directory: path(directory.join("logdef")),
-            file: path(directory.join("logdef/digests")),
-        }
+        let cache = CString::new(directory.as_os_str().as_bytes()).unwrap();
+        Place { cache }
     }
 
     fn key(inode: u64, mtime: i64) -> Key {
@@ -392,6 +435,10 @@ mod tests {
         assert_eq!(look_up_in(&place, &key(1, 1)), None);
         assert_eq!(add(&place, &key(1, 1), &[1; 20]), None);
         fs::remove_dir(&file).unwrap();
+        // A link anywhere on the way is not followed, not even by root.
+        let way = directory.path().join("way");
+        std::os::unix::fs::symlink(directory.path(), &way).unwrap();
+        assert_eq!(add(&place_in(&way), &key(1, 1), &[1; 20]), None);
         let fifo = CString::new(file.as_os_str().as_bytes()).unwrap();
         // SAFETY: the path ends in a NUL.
         assert_eq!(unsafe { libc::mkfifo(fifo.as_ptr(), 0o600) }, 0);

@@ -81,12 +81,67 @@ fn is_own_link(path: &Path, target: &Path) -> bool {
         .is_some_and(|name| names::is_numbered(target.as_os_str().as_bytes(), name.as_bytes()))
 }
 
-/// Whether a new file at `path` may be mapped: its directory is on a file system that
-/// keeps what was reserved.
-pub(crate) fn may_be_mapped(path: &Path) -> bool {
-    path.parent()
-        .and_then(file_system_of)
-        .is_some_and(file_system::may_be_mapped)
+/// How a new file is best written to, and why.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Advice {
+    pub map: bool,
+    /// In words, if it is not plain.
+    pub why: Option<&'static str>,
+}
+
+/// Whether a new file at `path` is to be mapped: its file system keeps what was
+/// reserved, so that no store can fail.
+pub(crate) fn advice(path: &Path) -> Advice {
+    let directory = path.parent().unwrap_or(Path::new("/"));
+    let no = |why| Advice {
+        map: false,
+        why: Some(why),
+    };
+    match file_system_of(directory) {
+        Some(magic) if file_system::may_be_mapped(magic) => Advice {
+            map: true,
+            why: None,
+        },
+        Some(libc::OVERLAYFS_SUPER_MAGIC) if keeps_what_is_reserved(directory) => Advice {
+            map: true,
+            why: Some("mapped: overlayfs above a file system that keeps what is reserved"),
+        },
+        Some(libc::OVERLAYFS_SUPER_MAGIC) => {
+            no("appended: overlayfs above a file system that may not keep what is reserved")
+        }
+        Some(_) => no("appended: the file system may not keep what is reserved"),
+        None => no("appended: the file system is not known"),
+    }
+}
+
+/// Bytes that are reserved to see what becomes of them.
+const PROBE: u64 = 64 << 10;
+
+/// Whether a file in this directory of an overlay is on a file system that keeps what is
+/// reserved: it counts its files, as btrfs does not, and says that a reserved range is
+/// one extent which was not written, as tmpfs and ZFS do not.
+fn keeps_what_is_reserved(directory: &Path) -> bool {
+    let Ok(fd) = unnamed_file(directory) else {
+        return false;
+    };
+    let keeps = sys::counts_files(fd)
+        && sys::reserve_blocks(fd, 0, PROBE).is_ok()
+        && sys::is_one_unwritten_extent(fd, PROBE);
+    sys::close(fd);
+    keeps
+}
+
+/// A file without a name.
+fn unnamed_file(directory: &Path) -> Result<c_int, Errno> {
+    let at = c_path(directory.to_owned())?;
+    sys::open(&at, libc::O_TMPFILE | libc::O_RDWR, 0o600).or_else(|_| {
+        // Overlays have had these since Linux 6.3.
+        let name = c_path(directory.join(format!(".logdef-{:016x}", sys::random())))?;
+        let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW;
+        let fd = sys::open(&name, flags, 0o600)?;
+        sys::unlink(&name)?;
+        Ok(fd)
+    })
 }
 
 /// The magic number of the file system that holds a directory.

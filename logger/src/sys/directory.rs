@@ -102,3 +102,110 @@ pub(crate) fn read_whole(fd: c_int, into: &mut [u8]) -> Result<usize, Errno> {
         }
     }
 }
+
+/// Opens what a directory holds under a name, close-on-exec and numbered high.
+pub(crate) fn open_at(
+    directory: c_int,
+    name: &CStr,
+    flags: c_int,
+    mode: libc::mode_t,
+) -> Result<c_int, Errno> {
+    let flags = flags | libc::O_CLOEXEC;
+    // SAFETY: the name ends in a NUL; openat writes to none of our memory.
+    let fd = unsafe {
+        libc::syscall(
+            libc::SYS_openat,
+            directory,
+            name.as_ptr(),
+            flags,
+            mode as libc::c_uint,
+        )
+    };
+    lift(checked(fd as isize)? as c_int)
+}
+
+/// Makes a directory in another.
+pub(crate) fn make_directory_at(
+    directory: c_int,
+    name: &CStr,
+    mode: libc::mode_t,
+) -> Result<(), Errno> {
+    // SAFETY: the name ends in a NUL.
+    checked(unsafe { libc::mkdirat(directory, name.as_ptr(), mode) } as isize).map(drop)
+}
+
+/// Gives a file of a directory another name there, in place of what has it.
+pub(crate) fn rename_at(directory: c_int, from: &CStr, to: &CStr) -> Result<(), Errno> {
+    // SAFETY: both names end in a NUL.
+    let renamed = unsafe { libc::renameat(directory, from.as_ptr(), directory, to.as_ptr()) };
+    checked(renamed as isize).map(drop)
+}
+
+/// Removes a name from a directory.
+pub(crate) fn unlink_at(directory: c_int, name: &CStr) -> Result<(), Errno> {
+    // SAFETY: the name ends in a NUL.
+    checked(unsafe { libc::unlinkat(directory, name.as_ptr(), 0) } as isize).map(drop)
+}
+
+/// Whether the file system that holds a file counts its files. Those that make room for
+/// them as they go, as btrfs does, do not.
+pub(crate) fn counts_files(fd: c_int) -> bool {
+    // SAFETY: all zeros is a valid `statfs`, which the call fills.
+    unsafe {
+        let mut statfs: libc::statfs = core::mem::zeroed();
+        libc::fstatfs(fd, &mut statfs) == 0 && statfs.f_files != 0
+    }
+}
+
+/// Whether the first `len` bytes of a file are one extent that was reserved and not
+/// written. `false` where the file system does not say.
+pub(crate) fn is_one_unwritten_extent(fd: c_int, len: u64) -> bool {
+    /// `FS_IOC_FIEMAP` and its bits, from `linux/fiemap.h`.
+    const FIEMAP: libc::c_ulong = 0xc020_660b;
+    const UNWRITTEN: u32 = 0x800;
+    #[repr(C)]
+    struct Map {
+        start: u64,
+        len: u64,
+        flags: u32,
+        mapped: u32,
+        room: u32,
+        reserved: u32,
+        extents: [Extent; 2],
+    }
+    #[repr(C)]
+    #[derive(Clone, Copy)]
+    struct Extent {
+        logical: u64,
+        physical: u64,
+        len: u64,
+        reserved: [u64; 2],
+        flags: u32,
+        more: [u32; 3],
+    }
+    let extent = Extent {
+        logical: 0,
+        physical: 0,
+        len: 0,
+        reserved: [0; 2],
+        flags: 0,
+        more: [0; 3],
+    };
+    let mut map = Map {
+        start: 0,
+        len,
+        flags: 0,
+        mapped: 0,
+        room: 2,
+        reserved: 0,
+        extents: [extent; 2],
+    };
+    // SAFETY: the kernel writes to the record, which has the room that it says.
+    let asked = unsafe { libc::ioctl(fd, FIEMAP as _, &raw mut map) };
+    let first = map.extents[0];
+    asked == 0
+        && map.mapped == 1
+        && first.logical == 0
+        && first.len >= len
+        && first.flags & UNWRITTEN != 0
+}

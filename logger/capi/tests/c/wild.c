@@ -217,6 +217,48 @@ static void keeps(void)
     MUST(logdef_open_with(log_path, &options) == -1 && errno == EINVAL);
 }
 
+static void *opens(void *unused)
+{
+    (void)unused;
+    MUST(logdef_open(log_path) == 0);
+    return NULL;
+}
+
+/* Forks while another thread opens the log: the child can log all the same. */
+static void forks(void)
+{
+    pthread_t opener;
+    char path[4096];
+
+    MUST(pthread_create(&opener, NULL, opens, NULL) == 0);
+    usleep((useconds_t)atoi(more[0]));
+    pid_t child = fork();
+    if (child == 0) {
+        logdef_close();
+        snprintf(path, sizeof path, "%s.child.log", log_path);
+        MUST(logdef_open(path) == 0);
+        for (int i = 0; i < 10; i++)
+            LOGDEF(INFO, "%d", i);
+        _exit(0);
+    }
+    int status;
+    MUST(waitpid(child, &status, 0) == child && status == 0);
+    MUST(pthread_join(opener, NULL) == 0);
+    for (int i = 0; i < 10; i++)
+        LOGDEF(INFO, "%d", i);
+}
+
+/* Closes standard error, and opens its database, which takes the number. */
+static void mirrors(void)
+{
+    MUST(logdef_open(log_path) == 0);
+    LOGDEF(INFO, "shown %d", 1);
+    close(2);
+    int database = open(more[0], O_RDWR | O_CREAT, 0600);
+    MUST(database == 2);
+    LOGDEF(INFO, "not shown %d", 2);
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -226,7 +268,7 @@ int main(int argc, char **argv)
         {"prints", prints}, {"closes", closes}, {"rotates", rotates},
         {"waits", waits},   {"starts", starts}, {"logs", logs},
         {"crowds", crowds}, {"interrupts", interrupts}, {"records", records},
-        {"survives", survives}, {"keeps", keeps},
+        {"forks", forks}, {"mirrors", mirrors}, {"survives", survives}, {"keeps", keeps},
     };
 
     MUST(argc >= 3);

@@ -3,7 +3,7 @@
 
 use crate::compilers::skip::skip;
 use crate::compilers::{source, toolchains};
-use crate::decode::{Message, messages};
+use crate::decode::{Message, messages, records};
 use crate::installed::{build, prefix};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -331,4 +331,163 @@ fn files_to_keep_without_a_size_are_refused() {
             .output()
             .unwrap(),
     );
+}
+
+#[test]
+fn a_child_forked_while_another_thread_opens_the_log_can_log() {
+    for delay in [0, 50, 100, 200, 400, 800, 1600, 3200] {
+        let directory = tempfile::tempdir().unwrap();
+        let log = directory.path().join("app.log");
+        let delay = delay.to_string();
+        // No digest is remembered, which makes opening take longer.
+        let mut command = story(&log, "forks", &[&delay]);
+        let command = command.env("XDG_CACHE_HOME", directory.path().join("none"));
+        succeeded(&command.output().unwrap());
+        let child = directory.path().join("app.log.child.log");
+        assert!(numbers(&[log]).into_iter().eq(0..10), "{delay}");
+        assert!(numbers(&[child]).into_iter().eq(0..10), "{delay}");
+    }
+}
+
+#[test]
+fn the_mirror_does_not_write_to_what_took_the_number_of_standard_error() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = directory.path().join("database");
+    let log = directory.path().join("app.log");
+    let mut command = story(&log, "mirrors", &[database.to_str().unwrap()]);
+    let output = command.env("LOGDEF_STDERR", "1").output().unwrap();
+    succeeded(&output);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        said.contains("shown 1") && !said.contains("shown 2"),
+        "{said}"
+    );
+    assert_eq!(std::fs::read(database).unwrap(), b"");
+    assert_eq!(messages(&log).len(), 2);
+}
+
+/// The texts of a log's notes, with their kinds.
+fn notes(log: &Path) -> Vec<(i128, String)> {
+    let notes = records(log).into_iter().filter(|record| record.tag == 6);
+    let text = |note: crate::decode::Record| {
+        let text = note.field(3).unwrap().raw().to_vec();
+        (
+            note.field(1).unwrap().int(),
+            String::from_utf8(text).unwrap(),
+        )
+    };
+    notes.map(text).collect()
+}
+
+#[test]
+fn a_wrong_setting_of_the_environment_is_told_and_noted() {
+    let directory = tempfile::tempdir().unwrap();
+    let log = directory.path().join("app.log");
+    let mut command = story(&log, "logs", &["0"]);
+    let command = command.env("LOGDEF", "info,x=bogus");
+    let output = command.env("LOGDEF_STDERR", "bogus").output().unwrap();
+    succeeded(&output);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(numbers(&[log.clone()]).into_iter().eq(0..10));
+    let notes = notes(&log);
+    assert_eq!(notes.len(), 2, "{notes:?}");
+    for ((kind, text), word) in notes
+        .iter()
+        .zip(["LOGDEF_STDERR: `bogus`", "LOGDEF: `x=bogus`"])
+    {
+        assert!(*kind == 11 && text.starts_with(word), "{text}");
+        assert!(said.contains(&format!("logdef: {text}\n")), "{said}");
+    }
+}
+
+/// Only root can make such a program, and only where such programs are allowed.
+#[test]
+fn a_program_that_borrows_rights_obeys_no_environment() {
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::process::CommandExt;
+    // SAFETY: takes no pointer.
+    if unsafe { libc::geteuid() } != 0 {
+        println!("skipped: only root makes programs set-user-ID");
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let mode = |path: &Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    mode(directory.path(), 0o755);
+    // A program of its own, with the library in it: where the other one is, its user
+    // may not look.
+    let borrowed = directory.path().join("borrowed");
+    let archive = prefix().join("lib/liblogdef.a");
+    let flags = ["-std=c11", "-D_GNU_SOURCE", "-pthread"];
+    let mut arguments: Vec<std::ffi::OsString> = flags.map(Into::into).into();
+    arguments.extend(["-I".into(), prefix().join("include").into()]);
+    arguments.extend([source("wild.c").into(), archive.into()]);
+    arguments.extend(["-ldl", "-lm", "-o"].map(Into::into));
+    arguments.push(borrowed.clone().into());
+    crate::compilers::compile_clean(toolchains()[0].cc, arguments);
+    mode(&borrowed, 0o4755);
+    let logs = directory.path().join("audit");
+    std::fs::create_dir(&logs).unwrap();
+    mode(&logs, 0o700);
+    let log = logs.join("audit.log");
+    let mut command = Command::new(&borrowed);
+    command.arg(&log).args(["logs", "0"]).uid(65534).gid(65534);
+    command.env("LOGDEF", "off").env("LOGDEF_STDERR", "1");
+    let output = command
+        .env("XDG_CACHE_HOME", directory.path())
+        .output()
+        .unwrap();
+    if output.status.code() == Some(3) {
+        println!("skipped: no set-user-ID programs here: {output:?}");
+        return;
+    }
+    succeeded(&output);
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    assert!(numbers(&[log]).into_iter().eq(0..10));
+}
+
+/// An overlay, in a mount namespace of its own. It is mapped above ext4 and XFS, and not
+/// above what does not say that it keeps what is reserved.
+#[test]
+fn an_overlay_is_mapped_where_it_keeps_what_is_reserved() {
+    let script = "mount -t overlay overlay \
+            -o lowerdir=$DIR/lower,upperdir=$DIR/disk/upper,workdir=$DIR/disk/work $DIR/merged \
+            || exit 9
+        \"$@\"";
+    let on = |tmpfs: bool| {
+        let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        for name in ["lower", "disk", "merged"] {
+            std::fs::create_dir(directory.path().join(name)).unwrap();
+        }
+        let disk = match tmpfs {
+            true => "mount -t tmpfs none $DIR/disk || exit 9\n",
+            false => "",
+        };
+        let make = "mkdir $DIR/disk/upper $DIR/disk/work || exit 9\n";
+        let read = "; status=$?; cp $DIR/disk/upper/app.log $DIR/app.log; exit $status";
+        let log = directory.path().join("merged/app.log");
+        let output = Command::new("unshare")
+            .args(["-m", "sh", "-c", &[disk, make, script, read].concat(), "sh"])
+            .arg(program())
+            .arg(&log)
+            .args(["logs", "0"])
+            .env("DIR", directory.path())
+            .output();
+        match output {
+            Ok(output) if output.status.success() => {
+                let log = directory.path().join("app.log");
+                assert!(numbers(&[log.clone()]).into_iter().eq(0..10));
+                let notes = notes(&log);
+                assert!(notes.len() == 1 && notes[0].0 == 10, "{notes:?}");
+                Some(notes[0].1.starts_with("mapped: overlayfs"))
+            }
+            refused => {
+                println!("skipped: no overlay here: {refused:?}");
+                None
+            }
+        }
+    };
+    assert_ne!(on(false), Some(false), "above the file system of the build");
+    assert_ne!(on(true), Some(true), "above tmpfs");
 }

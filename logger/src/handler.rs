@@ -1,6 +1,11 @@
-//! Whether the calling code runs in a signal handler. What takes long, such as
-//! reading a whole file, is left alone there.
+//! Whether the calling code runs in a signal handler, and a stack for one that was
+//! given too small a one. What takes long, such as reading a whole file, is left alone
+//! there. A room for unsafe: this is where stacks are switched.
 
+use crate::sys;
+use core::cell::UnsafeCell;
+use core::ffi::c_void;
+use core::sync::atomic::{AtomicBool, Ordering};
 use logdef_unwind::{FrameKind, StackFrame};
 
 /// Whether one of the calling functions is a signal handler: the thread is on
@@ -8,7 +13,7 @@ use logdef_unwind::{FrameKind, StackFrame};
 /// called. Takes some hundred nanoseconds.
 #[cold]
 pub(crate) fn is_running() -> bool {
-    if crate::sys::is_on_signal_stack() {
+    if sys::is_on_signal_stack() || EMERGENCY_STACK.is_in_use_here() {
         return true;
     }
     let mut frames = [StackFrame::default(); 64];
@@ -16,6 +21,103 @@ pub(crate) fn is_running() -> bool {
     frames[..len]
         .iter()
         .any(|frame| frame.kind == FrameKind::Exact)
+}
+
+/// A stack where the one that a thread has for its handlers is too small: that which a
+/// runtime lays aside is little more than the kernel itself needs, and a thread that
+/// never logged has no other. One for the process: whoever finds it taken makes do.
+struct EmergencyStack {
+    is_taken: AtomicBool,
+    memory: Memory,
+}
+
+#[repr(C, align(16))]
+struct Memory {
+    stack: UnsafeCell<[u8; EmergencyStack::SIZE]>,
+    /// Zeros, where an unwinder that comes to the end of the stack finds no caller.
+    end: UnsafeCell<[u8; 4096]>,
+}
+
+// SAFETY: the memory is used as the stack of the one thread that took it.
+unsafe impl Sync for EmergencyStack {}
+
+static EMERGENCY_STACK: EmergencyStack = EmergencyStack {
+    is_taken: AtomicBool::new(false),
+    memory: Memory {
+        stack: UnsafeCell::new([0; EmergencyStack::SIZE]),
+        end: UnsafeCell::new([0; 4096]),
+    },
+};
+
+impl EmergencyStack {
+    const SIZE: usize = 64 << 10;
+    /// What a note takes of a thread that has not logged, doubled.
+    const NEEDED: usize = 24 << 10;
+
+    fn is_in_use_here(&self) -> bool {
+        let here = 0u8;
+        let from = self.memory.stack.get().addr();
+        (from..from + Self::SIZE).contains(&(&raw const here).addr())
+    }
+}
+
+/// Does work that takes some 10 KiB of stack, in a signal handler on any stack.
+pub(crate) fn with_room(mut work: impl FnMut()) {
+    let emergency = &EMERGENCY_STACK;
+    let is_enough = sys::signal_stack_left().is_none_or(|left| left >= EmergencyStack::NEEDED);
+    if is_enough || emergency.is_taken.swap(true, Ordering::Acquire) {
+        return work();
+    }
+    let call = entry_of(&work);
+    call_on(
+        emergency.memory.end.get().cast(),
+        call,
+        (&raw mut work).cast(),
+    );
+    emergency.is_taken.store(false, Ordering::Release);
+}
+
+/// How to call a closure by its address.
+fn entry_of<W: FnMut()>(_: &W) -> extern "C" fn(*mut c_void) {
+    extern "C" fn call<W: FnMut()>(work: *mut c_void) {
+        // SAFETY: it is the `work` of `with_room`, which waits for this to return.
+        unsafe { (*work.cast::<W>())() }
+    }
+    call::<W>
+}
+
+/// Calls a function on the stack that ends below `top`.
+fn call_on(top: *mut u8, function: extern "C" fn(*mut c_void), argument: *mut c_void) {
+    // SAFETY: `top` is aligned to 16 bytes and has a stack below it that nobody else
+    // uses, by `with_room`. The register that keeps the old stack pointer is one that
+    // called functions restore.
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        core::arch::asm!(
+            "xchg rsp, r12",
+            "call {function}",
+            "mov rsp, r12",
+            function = in(reg) function,
+            in("rdi") argument,
+            inout("r12") top => _,
+            clobber_abi("C"),
+        );
+    }
+    // SAFETY: as above.
+    #[cfg(target_arch = "aarch64")]
+    unsafe {
+        core::arch::asm!(
+            "mov x20, sp",
+            "mov sp, {top}",
+            "blr {function}",
+            "mov sp, x20",
+            top = in(reg) top,
+            function = in(reg) function,
+            in("x0") argument,
+            out("x20") _,
+            clobber_abi("C"),
+        );
+    }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! thread that panics or a process that a signal ends. None of it is on the
 //! path of a log call.
 
+use crate::handler;
 use crate::logdefs;
 use crate::process::{Process, current, process};
 use crate::settings::MAX_BACKTRACE;
@@ -314,8 +315,8 @@ extern "C" fn fatal_signal(signal: c_int, info: *mut libc::siginfo_t, context: *
     // gets the signal when this returns and the same instruction fails again.
     sys::handle_as_before(signal);
     let (address, context) = sys::signal_details(info, context);
-    note_signal(signal, address, context);
-    if signal == libc::SIGABRT || signal == libc::SIGTRAP {
+    handler::with_room(|| note_signal(signal, address, context));
+    if !sys::comes_again(signal, info) {
         sys::raise(signal);
     }
 }

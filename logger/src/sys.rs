@@ -585,6 +585,27 @@ pub(crate) fn set_signal_stack(at: *mut u8, len: usize) {
     }
 }
 
+/// Bytes that are left of the alternate signal stack that this thread runs on; none if
+/// it runs on its own.
+pub(crate) fn signal_stack_left() -> Option<usize> {
+    // SAFETY: zeros are a valid answer buffer, which the call fills.
+    let now = unsafe {
+        let mut now: libc::stack_t = core::mem::zeroed();
+        let asked = libc::sigaltstack(ptr::null(), &mut now);
+        (asked == 0 && now.ss_flags & libc::SS_ONSTACK != 0).then_some(now)?
+    };
+    let here = (&raw const now).addr();
+    Some(here.saturating_sub(now.ss_sp.addr()))
+}
+
+/// Whether a signal comes again if its handler returns: an instruction that failed is
+/// tried again, where what was sent has been received.
+pub(crate) fn comes_again(signal: c_int, info: *mut libc::siginfo_t) -> bool {
+    // SAFETY: as in `signal_details`.
+    let code = unsafe { info.as_ref() }.map_or(0, |info| info.si_code);
+    code > 0 && signal != libc::SIGABRT && signal != libc::SIGTRAP
+}
+
 /// Whether this thread is on its alternate signal stack.
 pub(crate) fn is_on_signal_stack() -> bool {
     // SAFETY: zeros are a valid answer buffer, which the call fills.

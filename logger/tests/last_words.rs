@@ -8,22 +8,36 @@ use logdef_wire::Record;
 use logdef_wire::record::{Note, NoteKind};
 use std::path::Path;
 
-/// Runs this test binary again as one that dies.
-fn die(how: &str, path: &Path) -> std::process::ExitStatus {
-    std::process::Command::new(std::env::current_exe().unwrap())
+/// This test binary again as one that dies.
+fn child(how: &str, path: &Path) -> std::process::Command {
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+    child
         .args(["--exact", "the_child_dies", "--nocapture"])
         .env("LOGDEF_TEST_DIE", how)
-        .env("LOGDEF_TEST_LOG", path)
+        .env("LOGDEF_TEST_LOG", path);
+    child
+}
+
+/// Runs it, in silence.
+fn die(how: &str, path: &Path) -> std::process::ExitStatus {
+    let mut child = child(how, path);
+    child
         .stderr(std::process::Stdio::null())
-        .stdout(std::process::Stdio::null())
-        .status()
-        .unwrap()
+        .stdout(std::process::Stdio::null());
+    child.status().unwrap()
 }
 
 #[inline(never)]
 fn read(at: *const u8) -> u8 {
     // SAFETY: none; this is the crash.
     unsafe { at.read_volatile() }
+}
+
+/// Calls itself until the stack is full.
+#[allow(unconditional_recursion, reason = "this is the crash")]
+fn fill_stack(depth: u64) -> u64 {
+    let room = std::hint::black_box([depth; 64]);
+    fill_stack(room[0] + 1) + room[63]
 }
 
 #[test]
@@ -39,6 +53,15 @@ fn the_child_dies() {
         .unwrap();
     logdef!(Info, "about to die of %s", how);
     match &*how {
+        "overflow" => {
+            let deep = std::thread::Builder::new().name("deep".to_owned());
+            let deep = deep.spawn(|| fill_stack(std::hint::black_box(0))).unwrap();
+            let _ = deep.join();
+        }
+        "sent" => {
+            // SAFETY: sends this process a signal that the runtime leaves to the system.
+            unsafe { libc::raise(libc::SIGFPE) };
+        }
         "segv" => drop(read(std::hint::black_box(64) as *const u8)),
         "abort" => std::process::abort(),
         _ => panic!("a panic of {how}"),
@@ -74,6 +97,44 @@ fn a_fatal_signal_leaves_its_number_address_and_backtrace() {
     assert_eq!(status.signal(), Some(libc::SIGABRT), "{status}");
     last_note(&path, |note, _| {
         assert_eq!(note.signal, Some(libc::SIGABRT as u64));
+    });
+}
+
+/// The runtime's stack for such a handler is too small for a thread's first record.
+#[test]
+fn a_stack_overflow_of_a_thread_that_never_logged_leaves_a_note() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("log");
+    let output = child("overflow", &path).output().unwrap();
+    use std::os::unix::process::ExitStatusExt;
+    assert_eq!(
+        output.status.signal(),
+        Some(libc::SIGABRT),
+        "{}",
+        output.status
+    );
+    // What the runtime says of it, it says as ever.
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("has overflowed its stack"), "{said}");
+    let mut signals = Vec::new();
+    common::records(&std::fs::read(&path).unwrap(), |record| {
+        if let Record::Note(note) = record {
+            signals.push(note.signal.unwrap());
+            assert!(note.backtrace.unwrap().len() > 3);
+        }
+    });
+    assert_eq!(signals, [libc::SIGSEGV as u64, libc::SIGABRT as u64]);
+}
+
+#[test]
+fn a_fatal_signal_that_was_sent_ends_the_process_too() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("log");
+    let status = die("sent", &path);
+    use std::os::unix::process::ExitStatusExt;
+    assert_eq!(status.signal(), Some(libc::SIGFPE), "{status}");
+    last_note(&path, |note, _| {
+        assert_eq!(note.signal, Some(libc::SIGFPE as u64));
     });
 }
 

@@ -66,6 +66,16 @@ const PROGRAMS: &[(&str, &str, &[&str])] = &[
         &["cannot borrow `s` as mutable because it is also borrowed as immutable"],
     ),
     (
+        "braces",
+        r#"let port = 1; logdef!(Info, "listening at {port}"); let _ = port;"#,
+        &["the format is printf's, which has %s and %d for `{}`"],
+    ),
+    (
+        "braces_beside_conversions",
+        r#"logdef!(Info, "{\"port\": %d} {} { }", 1); logdef!(Info, "{ } {\"a\": 1}"); logdef!(Info, "{{}}");"#,
+        &[],
+    ),
+    (
         "too_few",
         r#"logdef!(Info, "%d %d", 1);"#,
         &["the format takes more arguments than are passed"],

@@ -156,6 +156,10 @@ pub const fn assert_fits(format: &str, args: usize) {
     }
     let wanted = caller_args(format);
     assert!(
+        wanted > 0 || !has_placeholder(format),
+        "logdef!: the format is printf's, which has %s and %d for `{{}}`; text in braces that is meant is passed to a %s"
+    );
+    assert!(
         args >= wanted,
         "logdef!: the format takes more arguments than are passed"
     );
@@ -167,6 +171,43 @@ pub const fn assert_fits(format: &str, args: usize) {
         logdef_wire::printf::wire_args(format) <= crate::call::body::MAX_WIRE_ARGS,
         "logdef!: the format takes more than 64 arguments"
     );
+}
+
+/// Whether text holds what `format!` would replace: braces around nothing, a name, a
+/// number or what stands behind a colon.
+const fn has_placeholder(text: &[u8]) -> bool {
+    let mut at = 0;
+    while at < text.len() {
+        if text[at] == b'{' {
+            let end = end_of_placeholder(text, at + 1);
+            if end > at {
+                return true;
+            }
+            // A doubled brace is meant.
+            at += (at + 1 < text.len() && text[at + 1] == b'{') as usize;
+        }
+        at += 1;
+    }
+    false
+}
+
+/// Where the brace stands that closes a placeholder whose inside begins at `from`; 0 if
+/// it is none.
+const fn end_of_placeholder(text: &[u8], from: usize) -> usize {
+    let mut at = from;
+    let mut behind_colon = false;
+    while at < text.len() {
+        match text[at] {
+            b'}' => return at,
+            b':' => behind_colon = true,
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' => {}
+            b'?' | b'#' | b'.' | b'<' | b'>' | b'^' | b'+' | b'-' | b'*' | b'$' if behind_colon => {
+            }
+            _ => return 0,
+        }
+        at += 1;
+    }
+    0
 }
 
 /// The bytes of a format that the macro ended with a NUL, without it.
@@ -320,4 +361,38 @@ where
     T: Fits<CLASS, LETTER, NUMBER>,
 {
     arg.pass()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_format_would_replace_is_told_from_text_with_braces() {
+        for text in [
+            "{}",
+            "at {host}:{port}",
+            "{0}",
+            "{:?}",
+            "x {ms:.3} ms",
+            "{:#?}",
+            "{_a1:>8}",
+        ] {
+            assert!(has_placeholder(text.as_bytes()), "{text}");
+        }
+        let texts = [
+            "",
+            "{",
+            "}",
+            "{ }",
+            "{{}}",
+            "{{host}}",
+            "{\"a\": 1}",
+            "fn f() { x }",
+            "{a b}",
+        ];
+        for text in texts {
+            assert!(!has_placeholder(text.as_bytes()), "{text}");
+        }
+    }
 }

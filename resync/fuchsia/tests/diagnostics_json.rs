@@ -152,7 +152,7 @@ fn known_names_of_other_types_are_keys_and_repeats_count_as_the_rules_say() {
     let text = serde_json::to_string(&data.payload).unwrap();
     assert_eq!(
         text,
-        r#"{"root":{"keys":{"b":1,"b":2,"message":true,"pid":1},"message":{}}}"#
+        r#"{"root":{"keys":{"b":1,"b#2":2,"message":true,"pid":1},"message":{}}}"#
     );
 }
 
@@ -346,4 +346,21 @@ proptest! {
         let read: LogsData = serde_json::from_str(&text).unwrap();
         prop_assert_eq!(serde_json::to_string(&read).unwrap(), text);
     }
+}
+
+#[test]
+fn keys_that_repeat_keep_all_their_values() {
+    let mut data = LogsData::new("core/foo", 5, Severity::INFO);
+    let key = |name: &str, value| (name.to_owned(), Property::SignedInt(value));
+    let payload = data.payload.as_mut().unwrap();
+    payload.keys = vec![
+        key("a", 1),
+        key("a", 2),
+        key("a#2", 3),
+        key("a", 4),
+        key("b", 5),
+    ];
+    let json = serde_json::to_value(&data).unwrap();
+    let expected = serde_json::json!({"a": 1, "a#3": 2, "a#2": 3, "a#4": 4, "b": 5});
+    assert_eq!(json["payload"]["root"]["keys"], expected);
 }

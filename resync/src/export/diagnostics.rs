@@ -3,9 +3,10 @@
 //!
 //! | of the record | in the data |
 //! |---|---|
-//! | time, nanoseconds since the Unix epoch | `timestamp` |
-//! | level, with its number | `severity`, `raw_severity` |
-//! | file name of the image | `moniker`, and the first tag |
+//! | time | `timestamp`: nanoseconds since the Unix epoch, or of the monotonic clock, which Fuchsia means by it ([`to_monotonic`]) |
+//! | no time | that of the record before, and the key `time` = `unknown` |
+//! | level, with its number | `severity`, `raw_severity`; `TRACE` and 0 where there is none |
+//! | file name of the image | `moniker`, and the first tag; an imported name is the moniker alone |
 //! | name of the thread | the second tag |
 //! | process and kernel's thread id, file, line | `pid`, `tid`, `file`, `line` |
 //! | the text that printf would have made | the message |
@@ -13,15 +14,17 @@
 //! | key-value pairs | keys under their names; `tag` is a tag |
 //! | backtrace | the key `backtrace`, a line for each function |
 //! | records that were lost just before | the error `dropped_logs` |
+//! | keys `diagnostics.…` that the importer wrote | what it made them of |
 
-use super::fxt::{describe, image_name};
+use super::fxt::{TIME_UNKNOWN, describe, image_name, kind_name};
+use super::imported;
+use crate::recover::tables::RunInfo;
 use crate::resolve::resolver::{Resolved, StackEntry, push_value};
 use logdef_fuchsia::diagnostics::{
     Batches, LogError, LogsData, LogsPayload, MAX_ARRAY_BYTES, Property,
 };
 use logdef_fuchsia::structured::Severity;
-use logdef_wire::record::Kind;
-use logdef_wire::{Level, Value};
+use logdef_wire::Value;
 use std::io;
 
 /// A record as log data.
@@ -44,45 +47,112 @@ use std::io;
 /// assert_eq!(data.payload.unwrap().message.as_deref(), Some("started"));
 /// ```
 pub fn logs_data(record: &Resolved<'_>, stack: &[StackEntry]) -> LogsData {
-    let data = &record.data;
-    let level = data.level.unwrap_or(Level::INFO);
-    let time = i64::try_from(data.time.unwrap_or(0)).unwrap_or(i64::MAX);
-    let image = image_name(record);
-    let mut logs = LogsData::new(&*image, time, Severity(level.0));
-    let metadata = &mut logs.metadata;
-    metadata.tags.push(image.into_owned());
-    if let Some(name) = record.thread.and_then(|thread| thread.name.as_deref()) {
-        let name = String::from_utf8_lossy(name);
-        if metadata.tags[0] != name {
-            metadata.tags.push(name.into_owned());
+    Converter::default().logs_data(record, stack)
+}
+
+/// Makes log data of the records of a log, in order.
+#[derive(Debug, Default)]
+pub struct Converter {
+    last_time: Option<i64>,
+}
+
+impl Converter {
+    /// A record as log data. Where it has no time it gets that of the one before.
+    pub fn logs_data(&mut self, record: &Resolved<'_>, stack: &[StackEntry]) -> LogsData {
+        let data = &record.data;
+        let known = data.time.and_then(|time| i64::try_from(time).ok());
+        let run_began = || record.run.and_then(|run| run.realtime?.try_into().ok());
+        let time = known.or(self.last_time).or_else(run_began);
+        let image = image_name(record);
+        let level = data.level.map_or(NO_LEVEL, |level| Severity(level.0));
+        let mut logs = LogsData::new(&*image, time.unwrap_or(0), level);
+        let metadata = &mut logs.metadata;
+        if !record.image.is_some_and(|image| is_imported(&image.path)) {
+            metadata.tags.push(image.into_owned());
         }
+        if let Some(name) = record.thread.and_then(|thread| thread.name.as_deref()) {
+            let name = String::from_utf8_lossy(name);
+            if metadata.tags.first().is_none_or(|tag| *tag != name) {
+                metadata.tags.push(name.into_owned());
+            }
+        }
+        metadata.pid = record.run.and_then(|run| run.pid);
+        metadata.tid = record.thread.and_then(|thread| thread.tid);
+        metadata.file = record.file.bytes.map(text);
+        metadata.line = data.line;
+        let mut message = Vec::new();
+        record.message(&mut message);
+        logs.payload = Some(LogsPayload {
+            message: Some(text(&message)),
+            keys: Vec::new(),
+        });
+        let mut is_timed = known.is_some();
+        let mut keys = Vec::new();
+        for (name, property) in all_keys(record, stack) {
+            match (imported::Part::of(&name), property) {
+                (Some(part), property) => is_timed |= part.restore(property, &mut logs),
+                (None, Property::Text(tag)) if name == "tag" => logs.metadata.tags.push(tag),
+                (None, property) => keys.push((name, property)),
+            }
+        }
+        let count = data.dropped.unwrap_or(0);
+        logs.metadata.set_error(LogError::DroppedLogs { count });
+        if !is_timed {
+            keys.push((TIME.to_owned(), Property::Text(TIME_UNKNOWN.to_owned())));
+        }
+        self.last_time = Some(logs.metadata.timestamp);
+        if let Some(payload) = &mut logs.payload {
+            payload.keys = keys;
+        }
+        logs
     }
-    metadata.pid = record.run.and_then(|run| run.pid);
-    metadata.tid = record.thread.and_then(|thread| thread.tid);
-    metadata.file = record.file.bytes.map(text);
-    metadata.line = data.line;
-    let count = data.dropped.unwrap_or(0);
-    metadata.set_error(LogError::DroppedLogs { count });
-    let mut message = Vec::new();
-    record.message(&mut message);
-    let (tags, keys) = keys(record, stack)
-        .into_iter()
-        .partition::<Vec<_>, _>(|(name, _)| name == "tag");
-    let tags = tags.into_iter().map(|(_, tag)| tag.to_string());
-    metadata.tags.extend(tags);
-    logs.payload = Some(LogsPayload {
-        message: Some(text(&message)),
-        keys,
-    });
-    logs
+}
+
+/// The severity of a record without a level: no named one.
+const NO_LEVEL: Severity = Severity(0);
+/// The key of a record whose time is a guess.
+const TIME: &str = "time";
+
+/// Takes the timestamp from the Unix epoch to the monotonic clock of the machine that logged, as Fuchsia's
+/// formats have it, by the two times at which the run began. False, and nothing done, if the log does not
+/// have both.
+pub fn to_monotonic(data: &mut LogsData, run: Option<&RunInfo>) -> bool {
+    let Some((realtime, monotonic)) = run.and_then(|run| Some((run.realtime?, run.monotonic?)))
+    else {
+        return false;
+    };
+    let time = i128::from(data.metadata.timestamp) - i128::from(realtime) + i128::from(monotonic);
+    let Ok(time) = time.try_into() else {
+        return false;
+    };
+    data.metadata.timestamp = time;
+    true
+}
+
+/// Whether the timestamp is that of the record.
+pub(super) fn is_timed(data: &LogsData) -> bool {
+    let keys = data
+        .payload
+        .as_ref()
+        .map_or(&[][..], |payload| &payload.keys);
+    !keys.iter().any(|(name, value)| {
+        name == TIME && matches!(value, Property::Text(text) if text == TIME_UNKNOWN)
+    })
+}
+
+/// An image that is no file: the name of a component that another log store gave.
+fn is_imported(path: &[u8]) -> bool {
+    !path.is_empty() && !path.starts_with(b"/")
 }
 
 /// The severity as it was recorded, for stores that have numbers of their own.
-pub(super) fn recorded(data: &LogsData) -> Severity {
-    data.metadata.recorded_severity().bucket()
+/// `None` if the record has none.
+pub(super) fn recorded(data: &LogsData) -> Option<Severity> {
+    let severity = data.metadata.recorded_severity();
+    (severity != NO_LEVEL).then(|| severity.bucket())
 }
 
-fn keys(record: &Resolved<'_>, stack: &[StackEntry]) -> Vec<(String, Property)> {
+fn all_keys(record: &Resolved<'_>, stack: &[StackEntry]) -> Vec<(String, Property)> {
     let data = &record.data;
     // The message alone is no key beside itself.
     let args = data.args.filter(|_| record.format.bytes != Some(b"%s"));
@@ -100,12 +170,7 @@ fn keys(record: &Resolved<'_>, stack: &[StackEntry]) -> Vec<(String, Property)> 
             (text(&name), property(value))
         }));
     }
-    let kind = match data.kind {
-        Some(Kind::BEGIN) => Some("begin"),
-        Some(Kind::END) => Some("end"),
-        Some(Kind::COUNTER) => Some("counter"),
-        _ => None,
-    };
+    let kind = kind_name(data.kind);
     if let Some(kind) = kind {
         keys.push(("kind".into(), Property::Text(kind.into())));
     }

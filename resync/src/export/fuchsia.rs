@@ -1,9 +1,10 @@
-//! Structured log records of Fuchsia, one behind the other, each within the
-//! strict limits: 15 arguments, names of 256 bytes, 32 760 bytes in all. What
-//! does not fit is left out from the end: first keys, then the end of the message.
+//! Structured log records of Fuchsia, one after another, each within the strict limits:
+//! 15 arguments, names of 256 bytes, 32 760 bytes in all. Of what does not fit, the
+//! longest texts are cut and end with `…`, and arguments beyond the fifteenth are
+//! left out and counted in the argument `left_out`.
 
 use logdef_fuchsia::diagnostics::LogsData;
-use logdef_fuchsia::structured::{MAX_NAME_BYTES, MAX_RECORD_BYTES};
+use logdef_fuchsia::structured::MAX_RECORD_BYTES;
 use std::io;
 
 /// Writes records.
@@ -30,22 +31,13 @@ impl<W: io::Write> Exporter<W> {
             return self.out.write_all(record);
         }
         self.cut += 1;
-        let mut data = data.clone();
-        if let Some(payload) = &mut data.payload {
-            let fits = |name: &str| (1..=MAX_NAME_BYTES).contains(&name.len());
-            payload.keys.retain(|(name, _)| fits(name));
-        }
-        loop {
-            if let Ok(record) = data.to_record(&mut self.buffer) {
-                return self.out.write_all(record);
-            }
-            if !shorten(&mut data) {
-                return Err(io::ErrorKind::InvalidData.into());
-            }
+        match data.to_record_that_fits(&mut self.buffer) {
+            Ok((record, _)) => self.out.write_all(record),
+            Err(error) => Err(io::Error::new(io::ErrorKind::InvalidData, error)),
         }
     }
 
-    /// Records of which something was left out.
+    /// Records of which something was cut or left out.
     pub fn cut(&self) -> u64 {
         self.cut
     }
@@ -56,25 +48,6 @@ impl<W: io::Write> Exporter<W> {
     }
 }
 
-/// Leaves something out; false if there is nothing left.
-fn shorten(data: &mut LogsData) -> bool {
-    if let Some(payload) = &mut data.payload {
-        if payload.keys.pop().is_some() {
-            return true;
-        }
-        if let Some(message) = &mut payload.message
-            && !message.is_empty()
-        {
-            let half = (0..=message.len() / 2).rev();
-            let end = half.into_iter().find(|at| message.is_char_boundary(*at));
-            message.truncate(end.unwrap_or(0));
-            return true;
-        }
-    }
-    let metadata = &mut data.metadata;
-    metadata.tags.pop().is_some() || metadata.file.take().is_some()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -82,7 +55,7 @@ mod tests {
     use logdef_fuchsia::structured::{Profile, Record, Severity, Value};
 
     #[test]
-    fn what_does_not_fit_is_left_out_from_the_end() {
+    fn what_does_not_fit_fills_the_record_and_is_marked() {
         let mut data = LogsData::new("", 5, Severity(0x2e));
         data.metadata.pid = Some(7);
         data.metadata.tags.push("t".into());
@@ -95,19 +68,25 @@ mod tests {
         exporter.write(&data).unwrap();
         assert_eq!(exporter.cut(), 1);
         let out = exporter.finish();
+        assert!(out.len() > MAX_RECORD_BYTES - 8, "{}", out.len());
         let (record, rest) = Record::parse(&out, Profile::Strict).unwrap();
         assert!(rest.is_empty());
         assert_eq!(record.severity(), Severity(0x2e));
-        let names: Vec<_> = record.arguments().map(|argument| argument.name).collect();
-        assert_eq!(names, ["pid", "message", "tag"]);
-        let message = record.arguments().nth(1).unwrap().value;
-        assert_eq!(message, Value::from("é".repeat(15_000)));
+        let arguments: Vec<_> = record.arguments().collect();
+        let names: Vec<_> = arguments.iter().map(|argument| argument.name).collect();
+        assert_eq!(names[..4], ["pid", "message", "tag", "0"]);
+        assert_eq!((names.len(), names[14]), (15, "left_out"));
+        assert_eq!(arguments[14].value, Value::UnsignedInt(10));
+        let Value::Text(message) = &arguments[1].value else {
+            panic!("{arguments:?}");
+        };
+        assert!(message.ends_with("é…"));
 
-        data.payload.as_mut().unwrap().message = Some("short".into());
+        // Just what fits is whole.
+        data.payload.as_mut().unwrap().keys.clear();
+        data.payload.as_mut().unwrap().message = Some("x".repeat(32_600));
         let mut exporter = Exporter::new(Vec::new());
         exporter.write(&data).unwrap();
-        let out = exporter.finish();
-        let (record, _) = Record::parse(&out, Profile::Strict).unwrap();
-        assert_eq!(record.arguments().count(), 15);
+        assert_eq!(exporter.cut(), 0);
     }
 }

@@ -12,9 +12,12 @@
 //! | drop count, tags, raw severity | `LOGDEF_DROPPED_LOGS`, `LOGDEF_TAG`, `LOGDEF_RAW_SEVERITY` |
 //! | time, in microseconds | `LOGDEF_TIMESTAMP`; in the export format the entry's own time |
 //!
+//! A record without a level has no `PRIORITY`, one without a time no `LOGDEF_TIMESTAMP`, and in the export
+//! format, where each entry has a time, that of the entry before.
+//!
 //! A value with a line feed is written with its length; all become text.
 
-use super::diagnostics::recorded;
+use super::diagnostics::{is_timed, recorded};
 use crate::recover::tables::RunInfo;
 use logdef_fuchsia::diagnostics::LogsData;
 use logdef_fuchsia::structured::Severity;
@@ -42,7 +45,7 @@ pub fn entry(data: &LogsData, out: &mut Vec<u8>) {
     let payload = data.payload.as_ref();
     let message = payload.and_then(|payload| payload.message.as_deref());
     push("MESSAGE", message.unwrap_or(""), out);
-    push("PRIORITY", priority(recorded(data)), out);
+    push_some("PRIORITY", recorded(data).map(priority), out);
     push_some("CODE_FILE", metadata.file.as_deref(), out);
     push_some("CODE_LINE", metadata.line, out);
     push_some("TID", metadata.tid, out);
@@ -52,7 +55,8 @@ pub fn entry(data: &LogsData, out: &mut Vec<u8>) {
     };
     push_some("SYSLOG_IDENTIFIER", identifier, out);
     push_some("SYSLOG_PID", metadata.pid, out);
-    push("LOGDEF_TIMESTAMP", metadata.timestamp / 1000, out);
+    let time = is_timed(data).then_some(metadata.timestamp / 1000);
+    push_some("LOGDEF_TIMESTAMP", time, out);
     push_some("LOGDEF_RAW_SEVERITY", metadata.raw_severity, out);
     for error in &metadata.errors {
         push_some("LOGDEF_DROPPED_LOGS", error.count(), out);

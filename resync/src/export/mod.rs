@@ -7,6 +7,7 @@
 pub mod diagnostics;
 pub mod fuchsia;
 pub mod fxt;
+pub(crate) mod imported;
 pub mod journal;
 pub mod otlp;
 mod perfetto;

@@ -4,19 +4,20 @@
 //!
 //! | of the data | in the log |
 //! |---|---|
-//! | `moniker`, or else the first tag | the image |
-//! | `timestamp`, `severity`, `pid`, `tid`, `file`, `line` | the same; the severity as its number |
+//! | `moniker`; of structured records, which have none, the first tag | the image |
+//! | `timestamp`, `severity`, `pid`, `tid`, `file`, `line` | the same; the severity as its number, and 0 as none |
 //! | message | the message |
-//! | other tags | keys `tag` |
+//! | tags | keys `tag` |
 //! | keys, with their types | keys |
-//! | `component_url`; errors but `dropped_logs` | keys `component_url`, `rolled_out`, `error` |
 //! | the error `dropped_logs` | records of the thread that were lost before |
+//! | `component_url`, other errors, times before 1970, no message, no payload | keys `diagnostics.…` |
 //!
-//! Times are those of the data: of a clock that starts at boot, unless a log was
-//! exported.
+//! Exported again, the data are what they were. Times are those of the data: of the
+//! monotonic clock, which starts at boot, unless a log was exported with Unix times.
 
 use super::fxt::Imported;
 use super::log_writer::{Entry, LogWriter, Origin};
+use crate::export::imported::Part;
 use crate::read::input::{Error, Input};
 use logdef_fuchsia::diagnostics::{LogError, LogsData, Property};
 use logdef_fuchsia::structured::{Header, MAX_RECORD_BYTES, Profile, Record};
@@ -36,7 +37,7 @@ const HEAD: usize = 64 << 10;
 /// mistake in the JSON cannot be read.
 pub fn import_json(json: &Input, out: impl Write) -> Result<Imported, Error> {
     let mut imported = Imported::default();
-    let mut log = LogWriter::new(out, origin(json)?);
+    let mut log = LogWriter::new(out, origin(json)?).monotonic();
     let mut failure = None;
     let reader = BufReader::with_capacity(1 << 16, json.reader());
     let mut deserializer = serde_json::Deserializer::from_reader(reader);
@@ -44,7 +45,10 @@ pub fn import_json(json: &Input, out: impl Write) -> Result<Imported, Error> {
     while deserializer.end().is_err() {
         let each = Each(|data: Option<LogsData>| {
             match data {
-                Some(data) => failure = write(&mut log, &data).err(),
+                Some(data) => {
+                    imported.untimed += u64::from(data.metadata.timestamp < 0);
+                    failure = write(&mut log, &data, &data.moniker).err();
+                }
                 None => imported.left_out += 1,
             }
             failure.is_none()
@@ -82,7 +86,7 @@ fn position(json: &Input, error: &serde_json::Error) -> Result<u64, Error> {
 /// record has no beginning that could be searched for.
 pub fn import_records(records: &Input, out: impl Write) -> Result<Imported, Error> {
     let mut imported = Imported::default();
-    let mut log = LogWriter::new(out, origin(records)?);
+    let mut log = LogWriter::new(out, origin(records)?).monotonic();
     let mut buffer = vec![0; MAX_RECORD_BYTES];
     let mut at = 0;
     while at < records.len() {
@@ -91,10 +95,10 @@ pub fn import_records(records: &Input, out: impl Write) -> Result<Imported, Erro
         let stated = Header::parse(bytes).map_or(usize::MAX, |header| header.words * 8);
         let passed = match Record::parse(bytes, Profile::Lenient) {
             Ok((record, _)) => {
-                write(
-                    &mut log,
-                    &LogsData::from_record(&record, &Default::default()),
-                )?;
+                let data = LogsData::from_record(&record, &Default::default());
+                imported.untimed += u64::from(data.metadata.timestamp < 0);
+                let image = data.metadata.tags.first().map_or("", String::as_str);
+                write(&mut log, &data, image)?;
                 record.as_bytes().len() as u64
             }
             Err(_) => {
@@ -124,37 +128,31 @@ fn read(input: &Input, buffer: &mut [u8], at: u64) -> Result<usize, Error> {
     got.map_err(|cause| Error::new(input.name(), cause))
 }
 
-fn write<W: Write>(log: &mut LogWriter<W>, data: &LogsData) -> Result<(), Error> {
+fn write<W: Write>(log: &mut LogWriter<W>, data: &LogsData, image: &str) -> Result<(), Error> {
     let metadata = &data.metadata;
-    let mut tags = &metadata.tags[..];
-    let image = match (data.moniker.as_str(), tags) {
-        ("", [first, rest @ ..]) => {
-            tags = rest;
-            first
-        }
-        (moniker, [first, rest @ ..]) if moniker == first => {
-            tags = rest;
-            moniker
-        }
-        (moniker, _) => moniker,
-    };
     let mut keys: Vec<(&[u8], Value<'_>)> = Vec::new();
-    keys.extend(
-        tags.iter()
-            .map(|tag| (&b"tag"[..], Value::Raw(tag.as_bytes()))),
-    );
+    let tags = metadata.tags.iter();
+    keys.extend(tags.map(|tag| (&b"tag"[..], Value::Raw(tag.as_bytes()))));
+    let mut keep = |part: Part, value| keys.push((part.name().as_bytes(), value));
     if let Some(url) = &metadata.component_url {
-        keys.push((b"component_url", Value::Raw(url.as_bytes())));
+        keep(Part::ComponentUrl, Value::Raw(url.as_bytes()));
+    }
+    if metadata.timestamp < 0 {
+        keep(Part::Timestamp, Value::Int(metadata.timestamp));
     }
     let mut dropped = 0;
     for error in &metadata.errors {
         match error {
             LogError::DroppedLogs { count } => dropped = *count,
-            LogError::RolledOutLogs { count } => keys.push((b"rolled_out", Value::Uint(*count))),
-            LogError::ParseRecord(text) | LogError::Other { message: text } => {
-                keys.push((b"error", Value::Raw(text.as_bytes())));
-            }
+            LogError::RolledOutLogs { count } => keep(Part::RolledOut, Value::Uint(*count)),
+            LogError::ParseRecord(why) => keep(Part::ParseRecord, Value::Raw(why.as_bytes())),
+            LogError::Other { message } => keep(Part::Other, Value::Raw(message.as_bytes())),
         }
+    }
+    match &data.payload {
+        None => keep(Part::NoPayload, Value::Bool(true)),
+        Some(payload) if payload.message.is_none() => keep(Part::NoMessage, Value::Bool(true)),
+        Some(_) => {}
     }
     let payload = data.payload.as_ref();
     let properties = payload.map_or(&[][..], |payload| &payload.keys);
@@ -168,7 +166,10 @@ fn write<W: Write>(log: &mut LogWriter<W>, data: &LogsData) -> Result<(), Error>
         pid: metadata.pid,
         tid: metadata.tid,
         time: u64::try_from(metadata.timestamp).ok(),
-        level: Some(Level(metadata.recorded_severity().0)),
+        level: match metadata.recorded_severity().0 {
+            0 => None,
+            severity => Some(Level(severity)),
+        },
         file: metadata.file.as_deref().map(str::as_bytes),
         line: metadata.line,
         format: b"%s",
@@ -188,8 +189,7 @@ fn value<'a>(property: &'a Property, text: &'a str) -> Value<'a> {
         Property::UnsignedInt(value) => Value::Uint(*value),
         Property::Double(value) => Value::Float(*value),
         Property::Boolean(value) => Value::Bool(*value),
-        Property::Bytes(bytes) => Value::Raw(bytes),
-        Property::Text(_) | Property::Array(_) => Value::Raw(text.as_bytes()),
+        Property::Text(_) | Property::Bytes(_) | Property::Array(_) => Value::Raw(text.as_bytes()),
     }
 }
 

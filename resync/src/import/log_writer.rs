@@ -42,7 +42,7 @@ pub struct Entry<'a> {
     pub thread_name: Option<&'a [u8]>,
     /// Nanoseconds since the Unix epoch.
     pub time: Option<u64>,
-    /// How grave it is.
+    /// Severity.
     pub level: Option<Level>,
     /// The source file, or whatever else names a place.
     pub file: Option<&'a [u8]>,
@@ -119,6 +119,8 @@ pub fn literal(text: &[u8]) -> Cow<'_, [u8]> {
 pub struct LogWriter<W> {
     out: W,
     origin: Origin,
+    /// Times are of the monotonic clock: a run says so by beginning at one time of both.
+    is_monotonic: bool,
     /// Counts how often there were too many threads.
     epoch: u64,
     /// The number of the next thread.
@@ -147,6 +149,7 @@ impl<W: Write> LogWriter<W> {
         LogWriter {
             out,
             origin,
+            is_monotonic: false,
             epoch: 0,
             next_thread: 0,
             runs: HashMap::new(),
@@ -161,7 +164,15 @@ impl<W: Write> LogWriter<W> {
         }
     }
 
-    /// Writes a record, and first whatever logdefs it needs.
+    /// Takes times to be of the monotonic clock, and not since the Unix epoch.
+    pub fn monotonic(self) -> LogWriter<W> {
+        LogWriter {
+            is_monotonic: true,
+            ..self
+        }
+    }
+
+    /// Writes a record, and first the logdefs that it needs.
     pub fn write(&mut self, entry: &Entry<'_>) -> Result<(), Error> {
         if self.next_thread >= THREADS {
             self.epoch += 1;
@@ -239,6 +250,7 @@ impl<W: Write> LogWriter<W> {
                 run: Some(run),
                 pid: entry.pid,
                 realtime: entry.time,
+                monotonic: entry.time.filter(|_| self.is_monotonic),
                 ..Preamble::default()
             };
             self.frame(|encoder| preamble.encode(encoder))?;

@@ -10,7 +10,7 @@ use crate::show::folded::Folded;
 use crate::show::losses;
 use clap::ValueEnum;
 use logdef_fuchsia::diagnostics::LogsData;
-use logdef_resync::export::diagnostics::logs_data;
+use logdef_resync::export::diagnostics::{Converter, to_monotonic};
 use logdef_resync::export::fxt::{Exporter, Forms, Options};
 use logdef_resync::export::{diagnostics, fuchsia, journal, otlp};
 use logdef_resync::{Resolved, RunInfo, StackEntry};
@@ -45,6 +45,10 @@ pub struct Export {
     /// require. Always so with the form `perfetto`
     #[arg(long)]
     pub break_ties: bool,
+    /// fuchsia and diagnostics-json: clock of the times. These formats mean the monotonic
+    /// clock, as does `logdef stream`; otlp-json and journald always have Unix times
+    #[arg(long, value_enum, value_name = "CLOCK", default_value = "monotonic")]
+    pub clock: ExportClock,
     /// journald: socket to send entries to, if no file is named
     #[arg(
         long,
@@ -84,6 +88,14 @@ pub enum Target {
     Journald,
     /// OpenTelemetry's JSON, for its collector
     OtlpJson,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub enum ExportClock {
+    /// Nanoseconds of the monotonic clock of the machine that logged
+    Monotonic,
+    /// Nanoseconds since the Unix epoch
+    Realtime,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
@@ -137,7 +149,9 @@ fn to_file(args: &Export, log: &Log, output: &Path) -> Result<u64, Failure> {
             let records = each(args, log, |data, _| exporter.write(data).map_err(failed))?;
             if exporter.cut() > 0 {
                 let cut = losses::count(exporter.cut(), "record");
-                log::say(&format!("{cut} had more than fits, and was cut"));
+                log::say(&format!(
+                    "{cut} cut: a structured record has 15 arguments and 32760 bytes at most"
+                ));
             }
             Ok(records)
         }
@@ -182,9 +196,24 @@ fn each(
     log: &Log,
     mut with: impl FnMut(&LogsData, Option<&RunInfo>) -> Result<(), Failure>,
 ) -> Result<u64, Failure> {
-    each_resolved(args, log, |record, stack| {
-        with(&logs_data(record, stack), record.run)
-    })
+    let mut converter = Converter::default();
+    let is_fuchsias = matches!(args.to, Target::Fuchsia | Target::DiagnosticsJson);
+    let converts = is_fuchsias && args.clock == ExportClock::Monotonic;
+    let mut unix = 0;
+    let records = each_resolved(args, log, |record, stack| {
+        let mut data = converter.logs_data(record, stack);
+        if converts && !to_monotonic(&mut data, record.run) {
+            unix += 1;
+        }
+        with(&data, record.run)
+    })?;
+    if unix > 0 {
+        let unix = losses::count(unix, "record");
+        log::say(&format!(
+            "{unix} with Unix times: the log does not say when their runs began by the monotonic clock"
+        ));
+    }
+    Ok(records)
 }
 
 fn each_resolved(

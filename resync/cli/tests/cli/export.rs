@@ -1,7 +1,7 @@
 //! `export`, and the traces it makes under `fxt`.
 
 use crate::fixture::*;
-use logdef_fuchsia::diagnostics::LogsData;
+use logdef_fuchsia::diagnostics::{LogsData, Property};
 use logdef_fuchsia::structured::{Profile, Record, Severity};
 
 #[test]
@@ -130,6 +130,78 @@ fn diagnostics_data_are_arrays_of_log_data() {
     assert_eq!(worst.moniker, "example");
     let file = worst.metadata.file.as_deref();
     assert_eq!((file, worst.metadata.line), (Some("db/wal.c"), Some(30)));
+}
+
+/// A log of a record without a time and a level, after one with both.
+fn without_time_and_level() -> Log {
+    let mut log = Log::of(RUN, 7, EPOCH);
+    let data = |text: &'static [u8], count, time| logdef_wire::record::Data {
+        format_text: Some(text),
+        run: Some(RUN),
+        sequence: Some(logdef_wire::Sequence::new(
+            logdef_wire::ThreadNumber(0),
+            count,
+        )),
+        time,
+        ..logdef_wire::record::Data::default()
+    };
+    let first = logdef_wire::record::Data {
+        level: Some(logdef_wire::Level::WARN),
+        ..data(b"first", 0, Some(EPOCH + 3))
+    };
+    log.record(&logdef_wire::Record::Data(first));
+    log.record(&logdef_wire::Record::Data(data(b"second", 1, None)));
+    log
+}
+
+#[test]
+fn what_a_record_does_not_say_is_not_made_up() {
+    let files = Files::new();
+    let log = files.put("app.log", &without_time_and_level().bytes);
+    let export = |form: &str| {
+        let out = files.path().join(form);
+        let done = logdef(
+            &format!("export --to {form} -o {} {{}}", out.display()),
+            &log,
+        );
+        assert_eq!(done.status, 0, "{}", done.err);
+        std::fs::read_to_string(out).unwrap()
+    };
+    let data: Vec<LogsData> = serde_json::from_str(&export("diagnostics-json")).unwrap();
+    // The monotonic clock, as for `logdef stream`: the run began at five seconds of it.
+    let times: Vec<_> = data.iter().map(|data| data.metadata.timestamp).collect();
+    assert_eq!(times, [5_000_000_003; 2]);
+    let severities: Vec<_> = data
+        .iter()
+        .map(|data| data.metadata.recorded_severity().0)
+        .collect();
+    assert_eq!(severities, [Severity::WARN.0, 0]);
+    let keys = &data[1].payload.as_ref().unwrap().keys;
+    assert_eq!(
+        keys[0],
+        ("time".to_owned(), Property::Text("unknown".to_owned()))
+    );
+    let journal = export("journald");
+    let entries: Vec<_> = journal.split("\n\n").collect();
+    assert!(entries[0].contains("\nPRIORITY=4") && entries[0].contains("\nLOGDEF_TIMESTAMP="));
+    assert!(!entries[1].contains("PRIORITY") && !entries[1].contains("LOGDEF_TIMESTAMP"));
+    let otlp = export("otlp-json");
+    assert_eq!(otlp.matches("timeUnixNano").count(), 1);
+    assert_eq!(otlp.matches("severityNumber").count(), 1);
+}
+
+#[test]
+fn times_can_be_unix_times() {
+    let files = Files::new();
+    let log = files.put("app.log", &without_time_and_level().bytes);
+    let out = files.path().join("out");
+    let words = format!(
+        "export --to diagnostics-json --clock realtime -o {} {{}}",
+        out.display()
+    );
+    assert_eq!(logdef(&words, &log).status, 0);
+    let data: Vec<LogsData> = serde_json::from_slice(&std::fs::read(out).unwrap()).unwrap();
+    assert_eq!(data[0].metadata.timestamp, (EPOCH + 3) as i64);
 }
 
 #[test]

@@ -142,3 +142,59 @@ fn what_cannot_be_read_of_records_and_data_is_counted() {
         std::fs::remove_file(&out).unwrap();
     }
 }
+
+#[test]
+fn an_answer_comes_back_from_a_log_as_it_was() {
+    let object = |metadata: &str, payload: &str| {
+        format!(
+            r#"{{"data_source":"Logs","metadata":{{{metadata}}},"moniker":"core/foo","payload":{payload},"version":1}}"#
+        )
+    };
+    let message = r#"{"root":{"message":{"value":"hi"}}}"#;
+    let objects = [
+        object(r#""timestamp":5,"severity":"INFO","tags":[]"#, message),
+        object(
+            r#""errors":[{"rolled_out_logs":{"count":3}},{"dropped_logs":{"count":2}}],"component_url":"fuchsia-pkg://foo","timestamp":6,"severity":"WARN","raw_severity":60,"tags":["foo","foo","unknown"],"pid":7,"tid":8,"file":"a.cc","line":9"#,
+            r#"{"root":{"keys":{"a":1,"a#2":2,"b":-1,"c":18446744073709551615,"d":2.5,"e":true,"f":"text","g":"b64:aGk="},"message":{"value":"with keys"}}}"#,
+        ),
+        object(
+            r#""errors":[{"parse_record":"bad"},{"other":{"message":"worse"}}],"timestamp":7,"severity":"TRACE","raw_severity":0,"tags":["t"]"#,
+            "null",
+        ),
+        object(
+            r#""timestamp":8,"severity":"FATAL","tags":[]"#,
+            r#"{"root":{"message":{}}}"#,
+        ),
+        object(r#""timestamp":-1,"severity":"DEBUG","tags":[]"#, message),
+        object(
+            r#""timestamp":-9223372036854775808,"severity":"DEBUG","tags":[]"#,
+            message,
+        ),
+    ];
+    let answer = format!("[{}]\n", objects.join(",\n"));
+    let files = Files::new();
+    let answer_file = files.put("answer.json", answer.as_bytes());
+    let (log, again) = (files.path().join("log"), files.path().join("again.json"));
+    let done = logdef(
+        &format!("import --from diagnostics-json -o {} {{}}", log.display()),
+        &answer_file,
+    );
+    assert_eq!(done.status, 0, "{}", done.err);
+    assert!(
+        done.err.contains("2 records imported without a time"),
+        "{}",
+        done.err
+    );
+    let done = logdef(
+        &format!("export --to diagnostics-json -o {} {{}}", again.display()),
+        &log,
+    );
+    assert_eq!(done.status, 0, "{}", done.err);
+    let mut expected: Vec<serde_json::Value> = serde_json::from_str(&answer).unwrap();
+    let again = std::fs::read_to_string(again).unwrap();
+    let mut found: Vec<serde_json::Value> = serde_json::from_str(&again).unwrap();
+    let by_time = |object: &serde_json::Value| object["metadata"]["timestamp"].as_i64();
+    expected.sort_by_key(by_time);
+    found.sort_by_key(by_time);
+    assert_eq!(found, expected);
+}

@@ -2,7 +2,7 @@
 
 use super::{LogError, LogsData, LogsPayload, Property};
 use crate::legacy::Packet;
-use crate::structured::{EncodeError, Record, RecordWriter, Value};
+use crate::structured::{Cut, EncodeError, Record, RecordWriter, Value, fit};
 
 use super::node::sort_by_name;
 
@@ -93,22 +93,48 @@ impl LogsData {
                 writer.argument("message", message.as_str())?;
             }
             for (name, property) in &payload.keys {
-                match property {
-                    Property::SignedInt(value) => writer.argument(name, *value)?,
-                    Property::UnsignedInt(value) => writer.argument(name, *value)?,
-                    Property::Double(value) => writer.argument(name, *value)?,
-                    Property::Boolean(value) => writer.argument(name, *value)?,
-                    Property::Text(value) => writer.argument(name, value.as_str())?,
-                    Property::Bytes(_) | Property::Array(_) => {
-                        writer.argument(name, property.to_string())?;
-                    }
-                }
+                writer.argument(name, property)?;
             }
         }
         for tag in &metadata.tags {
             writer.argument("tag", tag.as_str())?;
         }
         Ok(writer.finish())
+    }
+
+    /// Writes the data as a structured record whatever its size: what no record can hold is cut or left out as
+    /// [`fit`] does, keys before tags.
+    ///
+    /// # Errors
+    /// If the buffer is smaller than [`MAX_RECORD_BYTES`](crate::structured::MAX_RECORD_BYTES).
+    pub fn to_record_that_fits<'b>(
+        &self,
+        buffer: &'b mut [u8],
+    ) -> Result<(&'b [u8], Cut), EncodeError> {
+        let metadata = &self.metadata;
+        let mut arguments: Vec<(&str, Value<'_>)> = Vec::new();
+        arguments.extend(metadata.pid.map(|pid| ("pid", pid.into())));
+        arguments.extend(metadata.tid.map(|tid| ("tid", tid.into())));
+        for error in &metadata.errors {
+            if let LogError::DroppedLogs { count } = error {
+                arguments.push(("num_dropped", (*count).into()));
+            }
+        }
+        arguments.extend(metadata.file.as_deref().map(|file| ("file", file.into())));
+        arguments.extend(metadata.line.map(|line| ("line", line.into())));
+        let payload = self.payload.as_ref();
+        let message = payload.and_then(|payload| payload.message.as_deref());
+        arguments.extend(message.map(|message| ("message", message.into())));
+        arguments.extend(metadata.tags.iter().map(|tag| ("tag", tag.as_str().into())));
+        for (name, property) in payload.map_or(&[][..], |payload| &payload.keys) {
+            arguments.push((name, property.into()));
+        }
+        fit(
+            buffer,
+            metadata.timestamp,
+            metadata.recorded_severity(),
+            &arguments,
+        )
     }
 
     fn finish(mut self, mut payload: LogsPayload, dropped: u64, origin: &Origin<'_>) -> Self {

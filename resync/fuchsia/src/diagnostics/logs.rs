@@ -1,5 +1,7 @@
 //! Log data: metadata, errors and payload of one record.
 
+use std::collections::{HashMap, HashSet};
+
 use serde::de;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -216,11 +218,50 @@ impl Serialize for Root<'_> {
         let Self(payload) = self;
         let mut root = serializer.serialize_map(None)?;
         if !payload.keys.is_empty() {
-            root.serialize_entry("keys", &Pairs(&payload.keys))?;
+            root.serialize_entry("keys", &Keys(&payload.keys))?;
         }
         let value = payload.message.as_ref().map(|message| ("value", message));
         root.serialize_entry("message", &Pairs(value.as_slice()))?;
         root.end()
+    }
+}
+
+/// An object of these names and values, in this order. Of JSON objects most readers keep one value for each
+/// name: the second of a name `a` is called `a#2`, or with the next number that is free.
+struct Keys<'a>(&'a [(String, Property)]);
+
+impl Serialize for Keys<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        // Nearly all records have a few keys, none of them twice.
+        let is_new = |(at, (name, _)): (usize, &(String, Property))| {
+            !self.0[..at].iter().any(|(other, _)| other == name)
+        };
+        if self.0.len() <= 16 && self.0.iter().enumerate().all(is_new) {
+            return Pairs(self.0).serialize(serializer);
+        }
+        let taken: HashSet<&str> = self.0.iter().map(|(name, _)| &**name).collect();
+        if taken.len() == self.0.len() {
+            return Pairs(self.0).serialize(serializer);
+        }
+        let mut seen = HashSet::new();
+        let mut counts = HashMap::new();
+        let mut keys = serializer.serialize_map(Some(self.0.len()))?;
+        for (name, property) in self.0 {
+            if seen.insert(name) {
+                keys.serialize_entry(name, property)?;
+                continue;
+            }
+            let count = counts.entry(name).or_insert(1_u64);
+            let other = loop {
+                *count += 1;
+                let other = format!("{name}#{count}");
+                if !taken.contains(&*other) {
+                    break other;
+                }
+            };
+            keys.serialize_entry(&other, property)?;
+        }
+        keys.end()
     }
 }
 

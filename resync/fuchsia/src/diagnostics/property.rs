@@ -45,6 +45,20 @@ impl From<Value<'_>> for Property {
     }
 }
 
+/// Bytes and arrays, which records do not have, become text as in JSON.
+impl<'p> From<&'p Property> for Value<'p> {
+    fn from(property: &'p Property) -> Self {
+        match property {
+            Property::SignedInt(value) => (*value).into(),
+            Property::UnsignedInt(value) => (*value).into(),
+            Property::Double(value) => (*value).into(),
+            Property::Boolean(value) => (*value).into(),
+            Property::Text(value) => value.as_str().into(),
+            Property::Bytes(_) | Property::Array(_) => property.to_string().into(),
+        }
+    }
+}
+
 /// What people see: text without quotes, bytes and arrays as in JSON.
 impl fmt::Display for Property {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

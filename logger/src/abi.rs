@@ -6,3 +6,9 @@ pub use crate::call::gate::{decide, is_possible};
 pub use crate::call::limit::Limit;
 pub use crate::call::site::{Image, Site, SiteState};
 pub use crate::copies::leader::{LeaderTable, leader_or_self};
+pub use crate::state::RawState;
+
+/// Fills in the state of the log.
+pub fn state(into: &mut RawState) {
+    crate::api::choose::state(into);
+}

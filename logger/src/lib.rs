@@ -44,7 +44,8 @@
 //! given up: the log goes on in another one, under the next number, and a note says
 //! why. One that somebody else cuts short raises SIGBUS, as any mapped file does,
 //! unless [`Options::guard_against_truncation`] was asked for. Rotate a log by
-//! renaming it or by [`Options::rotate`].
+//! [`Options::rotate`], or by renaming it and calling [`reopen`]. [`state`] says what the log
+//! is doing.
 //!
 //! A note also tells when the wall clock was set.
 //!
@@ -129,6 +130,7 @@ mod self_reports;
 mod settings;
 mod shared;
 mod sink;
+mod state;
 mod sys;
 mod thread;
 mod tls;
@@ -140,8 +142,8 @@ pub mod __private;
 pub mod abi;
 
 pub use api::control::{
-    close, modules_changed, reserve, set_backtrace_depth, set_backtrace_level, set_filter,
-    set_level, set_observer, sync, unwritten,
+    close, modules_changed, reopen, reserve, set_backtrace_depth, set_backtrace_level, set_filter,
+    set_level, set_observer, state, sync, unwritten,
 };
 pub use api::open::{Log, open, options};
 pub use call::argument::Argument;
@@ -151,3 +153,4 @@ pub use filter::{Filter, FilterError};
 pub use logdef_wire::{Level, Value};
 pub use observer::{Observed, Observer};
 pub use options::{Options, Sink};
+pub use state::State;

@@ -130,6 +130,14 @@ pub(crate) fn report(process: &'static Process) {
             .encode(encoder)
         });
     };
+    if due.reopen()
+        && let Err(errno) = process.sink.reopen(&process.shared)
+    {
+        let mut text = Text::new();
+        let _ = write!(text, "not opened again: {}", in_words(errno));
+        let _ = write!(text, " (errno {})", errno.0);
+        note(NoteKind::SINK, text.bytes(), None, None);
+    }
     if due.suspect_file() {
         let text = match process.shared.reports.why_suspect() {
             Some(errno) => in_words(errno),

@@ -33,6 +33,7 @@ impl Due {
     const SPACE_RETURNED: Due = Due(1);
     const SUSPECT: Due = Due(2);
     const CLOCK_SET: Due = Due(4);
+    const REOPEN: Due = Due(8);
 
     /// There was no space, and there is again.
     pub fn space_returned(self) -> bool {
@@ -42,6 +43,11 @@ impl Due {
     /// The file before the current one cannot be relied on.
     pub fn suspect_file(self) -> bool {
         self.0 & Due::SUSPECT.0 != 0
+    }
+
+    /// The log is to be opened again, which is no report, but done at the same time.
+    pub fn reopen(self) -> bool {
+        self.0 & Due::REOPEN.0 != 0
     }
 
     /// The wall clock was set.
@@ -73,6 +79,19 @@ impl SelfReports {
         self.refused.store(0, Ordering::Relaxed);
         let ahead = realtime.wrapping_sub(monotonic) as i64;
         self.ahead.store(ahead, Ordering::Relaxed);
+    }
+
+    /// The log is to be opened again.
+    pub fn ask_to_reopen(&self) {
+        self.give_back(Due::REOPEN);
+    }
+
+    /// Why records are dropped now.
+    pub fn why_refused(&self) -> Option<Errno> {
+        match self.refused.load(Ordering::Relaxed) {
+            0 => None,
+            errno => Some(Errno(errno as i32)),
+        }
     }
 
     /// Whether something is to be reported.

@@ -62,6 +62,12 @@ impl Shared {
         }
     }
 
+    /// The log is opened again at the next call. May be called in a signal handler.
+    pub fn ask_to_reopen(&self) {
+        self.reports.ask_to_reopen();
+        self.update_slow_path_level();
+    }
+
     /// A file cannot be relied on, which the log will report.
     pub fn suspect_file(&self, errno: Option<Errno>) {
         self.reports.suspect_file(errno);

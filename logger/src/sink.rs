@@ -18,7 +18,9 @@ use append::Append;
 pub(crate) use chunk::Claim;
 pub(crate) use mapped::Rotation;
 
+use crate::published::Published;
 use crate::shared::Shared;
+use crate::state::{self, RawState};
 use crate::sys::Errno;
 use crate::thread::Thread;
 use core::ffi::c_int;
@@ -48,6 +50,8 @@ const RETRY_AFTER: u64 = 1_000_000_000;
 /// The sink of the process: one of these at a time, chosen when the log is opened.
 pub(crate) struct Sink {
     kind: AtomicU8,
+    /// Why it is the one that was chosen, if that is not plain.
+    why: Published<&'static str>,
     append: Append,
     mapped: Mapped,
 }
@@ -65,6 +69,7 @@ impl Sink {
     pub const fn new() -> Sink {
         Sink {
             kind: AtomicU8::new(APPEND),
+            why: Published::new(),
             append: Append::new(),
             mapped: Mapped::new(),
         }
@@ -172,6 +177,38 @@ impl Sink {
     /// open it.
     pub fn enter(&self, thread: &Thread, claim: Claim, opening: &[u8]) {
         self.mapped.enter(thread, claim, opening);
+    }
+
+    /// Goes on in another file under the same path.
+    pub fn reopen(&self, shared: &Shared) -> Result<(), Errno> {
+        match self.chosen() {
+            Chosen::Mapped(mapped) => mapped.reopen(shared),
+            Chosen::Append(append) => {
+                append.ask_to_reopen();
+                Ok(())
+            }
+        }
+    }
+
+    /// Says why the sink was chosen. Allocates.
+    pub fn set_why(&self, why: Option<&'static str>) {
+        self.why.replace(why.map(|why| &*Box::leak(Box::new(why))));
+    }
+
+    /// Whether the mapped sink was chosen.
+    pub fn is_mapped(&self) -> bool {
+        matches!(self.chosen(), Chosen::Mapped(_))
+    }
+
+    /// Fills in why the sink was chosen, and where the log goes.
+    pub fn describe(&self, into: &mut RawState) {
+        if let Some(why) = self.why.get() {
+            state::copy(&mut into.why, why.as_bytes());
+        }
+        match self.chosen() {
+            Chosen::Mapped(mapped) => mapped.describe(into),
+            Chosen::Append(append) => append.describe(into),
+        }
     }
 
     /// Makes the next `bytes` bytes of the log ready to be written.

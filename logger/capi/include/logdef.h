@@ -266,6 +266,36 @@ int logdef_reserve(uint64_t bytes) LOGDEF_NOTHROW_;
 /* Returns when everything logged so far survives a power cut. 0, or -1 and errno. */
 int logdef_sync(void) LOGDEF_NOTHROW_;
 
+/*
+ * Opens the log's path again, for programs whose logs are renamed by others: the next
+ * call of any thread writes its record to the file that was open, and goes on in a new
+ * one under the same path. Nothing is lost. A rotated log begins its next file. May be
+ * called in a signal handler, of SIGHUP for instance. 0, or -1 and ENOTCONN if no log
+ * is open; that no new file could be opened is told by a note in the old one.
+ */
+int logdef_reopen(void) LOGDEF_NOTHROW_;
+
+/* What the log is doing. Initialize with LOGDEF_STATUS: later versions add members at
+ * the end. */
+typedef struct logdef_status {
+    size_t struct_size;  /* sizeof(logdef_status) */
+    int is_open;         /* records are written */
+    int is_mapped;       /* by the mapped sink; else by the one that appends */
+    int error;           /* the errno for which records are dropped now; 0 */
+    int unused;
+    uint64_t unreported; /* calls that could not be written and are in no record yet */
+    uint64_t file_bytes; /* of the file, those made ready and not written included */
+    char why[128];       /* why this sink, where it is not the plain choice */
+    char path[4096];     /* the file that is written to; empty for a stream */
+    char previous[4096]; /* what became of a file that had the log's name when it was
+                            opened; empty if none had */
+} logdef_status;
+
+#define LOGDEF_STATUS {sizeof(logdef_status), 0, 0, 0, 0, 0, 0, "", "", ""}
+
+/* 0, or -1 and errno. Not for signal handlers. */
+int logdef_state(logdef_status *status) LOGDEF_NOTHROW_;
+
 /* From now on writes this level and those above, where no directive of the filter
  * says otherwise. */
 void logdef_set_level(int level) LOGDEF_NOTHROW_;

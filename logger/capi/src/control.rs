@@ -3,6 +3,7 @@
 
 use crate::calls::level_of;
 use core::ffi::{CStr, c_char, c_int};
+use logdef::abi::RawState;
 use logdef::{ClockSource, Filter, Level, Options, Sink};
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind};
@@ -101,6 +102,51 @@ pub extern "C" fn logdef_close() {
 #[unsafe(no_mangle)]
 pub extern "C" fn logdef_sync() -> c_int {
     guard(logdef::sync)
+}
+
+/// Lets the log be opened again at the next call. May be called in a signal handler.
+#[unsafe(no_mangle)]
+pub extern "C" fn logdef_reopen() -> c_int {
+    let before = io::Error::last_os_error().raw_os_error();
+    match logdef::reopen() {
+        // A handler leaves errno as it found it.
+        Ok(()) => {
+            // SAFETY: the address is this thread's errno.
+            unsafe { *libc::__errno_location() = before.unwrap_or(0) };
+            0
+        }
+        Err(error) => result(Err(error)),
+    }
+}
+
+/// Says what the log is doing.
+///
+/// # Safety
+///
+/// `into` is null or points to a `logdef_status` that is as large as its first member
+/// says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn logdef_state(into: *mut u8) -> c_int {
+    if into.is_null() {
+        return result(Err(errno(libc::EFAULT)));
+    }
+    // SAFETY: the size is the first member of every version.
+    let size = unsafe { into.cast::<usize>().read_unaligned() };
+    if !(size_of::<usize>()..=1 << 16).contains(&size) {
+        return result(Err(errno(libc::EINVAL)));
+    }
+    guard(|| {
+        let mut state = Box::new(RawState::new());
+        logdef::abi::state(&mut state);
+        state.struct_size = size;
+        // SAFETY: by the caller there is room for `size` bytes. What an older or a newer
+        // version of the struct has more or less of stays as it is.
+        unsafe {
+            let from = core::ptr::from_ref(&*state).cast::<u8>();
+            into.copy_from_nonoverlapping(from, size.min(size_of::<RawState>()));
+        }
+        Ok(())
+    })
 }
 
 /// Gives the log room for the next bytes.

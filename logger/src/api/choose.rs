@@ -5,6 +5,7 @@ use crate::api::here;
 use crate::copies::leader::{leader, services};
 use crate::copies::request::OpenRequest;
 use crate::observer::Observer;
+use crate::state::RawState;
 use logdef_wire::Level;
 use std::io;
 

@@ -3,6 +3,7 @@
 use crate::api::choose;
 use crate::filter::{Filter, FilterError};
 use crate::observer::Observer;
+use crate::state::{RawState, State};
 use logdef_wire::Level;
 use std::io;
 
@@ -22,6 +23,26 @@ pub fn close() {
 /// would say nothing of the bytes before it.
 pub fn sync() -> io::Result<()> {
     choose::sync()
+}
+
+/// Lets the log be opened again at its path, where another file may stand by now, or
+/// none: for programs whose logs are renamed by others. The next call of any thread
+/// writes its record to the file that was open, and opens the other; no record is
+/// lost. A rotated log begins its next file. May be called in a signal handler.
+///
+/// # Errors
+///
+/// If no log is open (`NotConnected`). That no other file could be opened is told by a
+/// note in the old one, which is written to as before.
+pub fn reopen() -> io::Result<()> {
+    choose::reopen()
+}
+
+/// What the log is doing. Not for signal handlers.
+pub fn state() -> State {
+    let mut raw = RawState::new();
+    choose::state(&mut raw);
+    State::from(&raw)
 }
 
 /// Gives the log's file room for the next `bytes` bytes, and the room pages: for

@@ -11,12 +11,15 @@ use crate::options::{Options, Sink};
 use crate::process::{Process, current, process};
 use crate::sink::Rotation;
 use crate::sink::target::{self, Advice, Target as Place};
+use crate::state::RawState;
 use crate::sys::{self, Errno};
 use crate::{environment, guard, mirror};
 use core::sync::atomic::Ordering;
 use logdef_wire::Level;
+use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{IntoRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 
 /// Opens the log of the process.
 pub(crate) fn open(request: &OpenRequest<'_>) -> io::Result<()> {
@@ -46,6 +49,7 @@ pub(crate) fn open(request: &OpenRequest<'_>) -> io::Result<()> {
         process.finish_open()
     });
     opened.inspect_err(|_| process.shared.run.abandon_open())?;
+    process.sink.set_why(why);
     if let Some(why) = why {
         note::sink(process, why);
     }
@@ -167,6 +171,30 @@ pub(crate) fn sync() -> io::Result<()> {
     let synced = process.sink.sync(&process.shared);
     progress.note(process, synced);
     Ok(synced?)
+}
+
+pub(crate) fn reopen() -> io::Result<()> {
+    let shared = &process().shared;
+    if !shared.run.is_open() {
+        return Err(Errno(libc::ENOTCONN).into());
+    }
+    shared.ask_to_reopen();
+    Ok(())
+}
+
+pub(crate) fn state(into: &mut RawState) {
+    let process = process();
+    let shared = &process.shared;
+    *into = RawState::new();
+    into.is_open = shared.run.is_open().into();
+    into.is_mapped = process.sink.is_mapped().into();
+    into.errno = shared.reports.why_refused().map_or(0, |errno| errno.0);
+    let pending = shared.threads.iter();
+    let pending = pending.map(|thread| thread.dropped.load(Ordering::Relaxed));
+    into.unreported = pending.sum::<u64>() + shared.run.missed.load(Ordering::Relaxed);
+    process.sink.describe(into);
+    let path = OsStr::from_bytes(sys::until_nul(&into.path));
+    into.file_bytes = std::fs::metadata(path).map_or(0, |file| file.len());
 }
 
 pub(crate) fn reserve(bytes: u64) -> io::Result<()> {

@@ -2,6 +2,7 @@
 //! may have made: as integers and pointers. A room for unsafe.
 
 use crate::call::site::Site;
+use crate::state::RawState;
 use core::ffi::{CStr, c_char, c_int};
 use core::marker::PhantomData;
 use core::ptr;
@@ -73,6 +74,18 @@ macro_rules! as_it_is {
 }
 
 as_it_is!((), u32, u64, usize, *const u8, *const u64, &Site);
+
+impl Crossing for &mut RawState {
+    type As = Self;
+
+    fn lower(self) -> Self {
+        self
+    }
+
+    unsafe fn lift(lowered: Self) -> Self {
+        lowered
+    }
+}
 
 impl Crossing for Level {
     type As = u8;

@@ -7,6 +7,7 @@ use crate::copies::crossing::Crossing;
 use crate::copies::request::OpenRequest;
 use crate::observer::Observer;
 use crate::published::Published;
+use crate::state::RawState;
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicU32, Ordering};
 use logdef_wire::Level;
@@ -40,6 +41,8 @@ macro_rules! services {
                 [] fn reserve(bytes: u64) -> io::Result<()>;
                 [] fn unwritten() -> u64;
                 [] fn set_observer(observer: Option<(Level, &'static dyn Observer)>) -> ();
+                [] fn reopen() -> io::Result<()>;
+                [] fn state(into: &mut RawState) -> ();
             }
         }
     };

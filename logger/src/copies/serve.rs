@@ -10,13 +10,14 @@ use crate::copies::leader::{self, LeaderTable, services};
 use crate::copies::request::OpenRequest;
 use crate::observer::Observer;
 use crate::process::process;
+use crate::state::RawState;
 use crate::sys::{self, Errno};
 use core::ffi::CStr;
 use core::num::NonZeroUsize;
 use core::sync::atomic::{AtomicBool, Ordering};
 use here::{
-    close, note_panic, open, reserve, set_backtrace_depth, set_backtrace_level, set_filter,
-    set_level, set_observer, sync, unwritten,
+    close, note_panic, open, reopen, reserve, set_backtrace_depth, set_backtrace_level, set_filter,
+    set_level, set_observer, state, sync, unwritten,
 };
 use logdef_wire::Level;
 use std::io;

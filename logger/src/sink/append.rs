@@ -11,6 +11,7 @@ use super::outlet::{Outlet, Taken};
 use super::stream::{Kind, Stream, Writer};
 use super::target;
 use super::{Put, RETRY_AFTER, Rotation};
+use crate::state::{self, RawState};
 use crate::sys::{self, Errno, Identity};
 use core::ffi::{CStr, c_int};
 use core::num::NonZeroUsize;
@@ -351,6 +352,20 @@ impl Append {
                 outlet.close();
                 return;
             }
+        }
+    }
+
+    /// Opens the path again at the next call. May be called in a signal handler.
+    pub fn ask_to_reopen(&self) {
+        self.reopen.store(true, Ordering::Relaxed);
+    }
+
+    /// Fills in where the log goes.
+    pub fn describe(&self, into: &mut RawState) {
+        if let Some(path) = self.path() {
+            state::copy(&mut into.path, path.to_bytes());
+        } else if self.file_size.load(Ordering::Relaxed) > 0 {
+            self.names.describe(None, into);
         }
     }
 

@@ -8,6 +8,7 @@ use super::file::{LogFile, Refusal, Use};
 use super::names::{Names, UNNUMBERED};
 use super::{Put, RETRY_AFTER};
 use crate::shared::Shared;
+use crate::state::RawState;
 use crate::sys::{self, Errno};
 use crate::thread::Thread;
 use core::ffi::c_int;
@@ -587,5 +588,23 @@ impl Mapped {
             }
         }
         Ok(())
+    }
+}
+
+/// Asked for by the program, between its calls.
+impl Mapped {
+    /// Goes on in another file under the same path.
+    pub fn reopen(&self, shared: &Shared) -> Result<(), Errno> {
+        let before = self.file(self.current.load(Ordering::Acquire));
+        self.begin(shared, before.number() != UNNUMBERED)?;
+        let turn = self.turn();
+        self.send_writers_away(shared, |file| file.turn() < turn);
+        Ok(())
+    }
+
+    /// Fills in where the log goes.
+    pub fn describe(&self, into: &mut RawState) {
+        let file = self.file(self.current.load(Ordering::Acquire));
+        self.names.describe(Some(file.number()), into);
     }
 }

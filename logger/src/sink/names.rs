@@ -15,6 +15,7 @@
 //! happen in a signal handler.
 
 use super::owner::{self, Owner};
+use crate::state::{self, RawState};
 use crate::sys::{self, Errno, Temporary};
 use core::ffi::{CStr, c_int};
 use core::num::NonZeroUsize;
@@ -31,6 +32,8 @@ pub(crate) struct Names {
     base: AtomicPtr<PathBytes>,
     /// The highest number given out.
     number: AtomicU32,
+    /// The number that a file got which had the log's name; 0 if none had it.
+    displaced: AtomicU32,
     /// Files at places below this were removed.
     pruned: AtomicU64,
     keep: AtomicU32,
@@ -59,6 +62,7 @@ impl Names {
         Names {
             base: AtomicPtr::new(core::ptr::null_mut()),
             number: AtomicU32::new(0),
+            displaced: AtomicU32::new(UNNUMBERED),
             pruned: AtomicU64::new(0),
             keep: AtomicU32::new(0),
             places: [const { AtomicU32::new(0) }; PLACES],
@@ -74,6 +78,7 @@ impl Names {
             .map_err(|error| Errno(error.raw_os_error().unwrap_or(libc::EINVAL)))?;
         absolute.push(full.as_os_str().as_bytes())?;
         self.set_base(&absolute)?;
+        self.displaced.store(UNNUMBERED, Ordering::Relaxed);
         let mut numbers = numbers_in_use(&full);
         let is_log = |number: &&u32| self.with(**number, owner::is_log) == Ok(true);
         let last = numbers.iter().rev().take(LOOKED_AT).find(is_log);
@@ -144,6 +149,19 @@ impl Names {
         self.with(self.number.load(Ordering::Relaxed), with)
     }
 
+    /// Fills in the path of file `number`, or of the newest, and what became of the file
+    /// that had the log's name.
+    pub fn describe(&self, number: Option<u32>, into: &mut RawState) {
+        let number = number.unwrap_or_else(|| self.number.load(Ordering::Relaxed));
+        let _ = self.with(number, |path| state::copy(&mut into.path, path.to_bytes()));
+        let displaced = self.displaced.load(Ordering::Relaxed);
+        if displaced != UNNUMBERED {
+            let _ = self.with(displaced, |path| {
+                state::copy(&mut into.previous, path.to_bytes());
+            });
+        }
+    }
+
     /// Calls `with` with the directory of the files.
     pub fn with_directory<T>(&self, with: impl FnOnce(&CStr) -> T) -> Result<T, Errno> {
         let base = self.base();
@@ -174,7 +192,9 @@ impl Names {
         })?;
         match taken.and_then(|taken| taken) {
             Ok(displaced) => {
-                if !displaced {
+                if displaced {
+                    self.keep_unless_empty(number);
+                } else {
                     self.give_back(number);
                 }
                 Ok(fd)
@@ -184,6 +204,23 @@ impl Names {
                 self.discard(number);
                 Err(errno)
             }
+        }
+    }
+
+    /// Keeps what had the log's name under a number, but for an empty file, as others
+    /// make one when they rotate logs.
+    fn keep_unless_empty(&self, number: u32) {
+        let is_empty = self.with(number, |path| {
+            let flags = libc::O_RDONLY | libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
+            let fd = sys::open(path, flags, 0)?;
+            let stat = sys::stat(fd);
+            sys::close(fd);
+            stat.map(|stat| stat.st_mode & libc::S_IFMT == libc::S_IFREG && stat.st_size == 0)
+        });
+        if is_empty == Ok(Ok(true)) {
+            self.discard(number);
+        } else {
+            self.displaced.store(number, Ordering::Relaxed);
         }
     }
 
@@ -291,6 +328,10 @@ impl Names {
             let number = self.number.fetch_add(1, Ordering::Relaxed) + 1;
             match self.with(number, |to| sys::rename_without_replacing(at, to))? {
                 Err(Errno(libc::EEXIST)) => {}
+                Ok(()) => {
+                    self.displaced.store(number, Ordering::Relaxed);
+                    return Ok(());
+                }
                 result => return result,
             }
         }

@@ -248,6 +248,73 @@ static void forks(void)
         LOGDEF(INFO, "%d", i);
 }
 
+static void on_hangup(int signal)
+{
+    (void)signal;
+    MUST(logdef_reopen() == 0);
+}
+
+static void *keeps_logging(void *number)
+{
+    for (long i = 0; i < 100000; i++)
+        LOGDEF(INFO, "%ld", (long)(intptr_t)number * 100000 + i);
+    return NULL;
+}
+
+/* Its log is renamed three times while two threads write, as logrotate does. */
+static void reopens(void)
+{
+    struct sigaction action = {.sa_handler = on_hangup};
+    logdef_options options = LOGDEF_OPTIONS;
+    pthread_t threads[2];
+    char aside[4096];
+
+    MUST(logdef_reopen() == -1 && errno == ENOTCONN);
+    options.sink = atoi(more[0]);
+    MUST(logdef_open_with(log_path, &options) == 0);
+    MUST(sigaction(SIGHUP, &action, NULL) == 0);
+    for (long i = 0; i < 2; i++)
+        MUST(pthread_create(&threads[i], NULL, keeps_logging, (void *)(intptr_t)i) == 0);
+    for (int i = 1; i <= 3; i++) {
+        snprintf(aside, sizeof aside, "%s-%d", log_path, i);
+        MUST(rename(log_path, aside) == 0);
+        MUST(close(open(log_path, O_CREAT | O_EXCL | O_RDWR, 0600)) == 0);
+        MUST(raise(SIGHUP) == 0);
+        LOGDEF(INFO, "%d", 200000 + 2 * i);
+        LOGDEF(INFO, "%d", 200001 + 2 * i);
+    }
+    for (int i = 0; i < 2; i++)
+        MUST(pthread_join(threads[i], NULL) == 0);
+    LOGDEF(INFO, "%d", 200000);
+    LOGDEF(INFO, "%d", 200001);
+    MUST(access(log_path, F_OK) == 0);
+}
+
+/* Asks what the log is doing. */
+static void asks(void)
+{
+    logdef_options options = LOGDEF_OPTIONS;
+    logdef_status status = LOGDEF_STATUS;
+    char path[4200];
+
+    LOGDEF(INFO, "before %d", 1);
+    MUST(logdef_state(&status) == 0 && !status.is_open && status.unreported == 1);
+    MUST(close(open(log_path, O_CREAT | O_WRONLY, 0600)) == 0);
+    FILE *older = fopen(log_path, "w");
+    MUST(older && fputs("text", older) >= 0 && fclose(older) == 0);
+    options.sink = LOGDEF_SINK_MAPPED;
+    MUST(logdef_open_with(log_path, &options) == 0);
+    LOGDEF(INFO, "after %d", 2);
+    MUST(logdef_state(&status) == 0);
+    MUST(status.is_open && status.is_mapped && status.error == 0);
+    MUST(status.unreported == 0 && status.file_bytes > 0);
+    MUST(strcmp(status.path, log_path) == 0);
+    snprintf(path, sizeof path, "%s.000001", log_path);
+    MUST(strcmp(status.previous, path) == 0);
+    status.struct_size = 3;
+    MUST(logdef_state(&status) == -1 && errno == EINVAL);
+}
+
 /* Closes standard error, and opens its database, which takes the number. */
 static void mirrors(void)
 {
@@ -268,7 +335,7 @@ int main(int argc, char **argv)
         {"prints", prints}, {"closes", closes}, {"rotates", rotates},
         {"waits", waits},   {"starts", starts}, {"logs", logs},
         {"crowds", crowds}, {"interrupts", interrupts}, {"records", records},
-        {"forks", forks}, {"mirrors", mirrors}, {"survives", survives}, {"keeps", keeps},
+        {"reopens", reopens}, {"asks", asks}, {"forks", forks}, {"mirrors", mirrors}, {"survives", survives}, {"keeps", keeps},
     };
 
     MUST(argc >= 3);

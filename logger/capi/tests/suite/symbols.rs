@@ -17,11 +17,13 @@ const FUNCTIONS: &[&str] = &[
     "logdef_modules_changed",
     "logdef_open",
     "logdef_open_with",
+    "logdef_reopen",
     "logdef_reserve",
     "logdef_set_backtrace_depth",
     "logdef_set_backtrace_level",
     "logdef_set_filter",
     "logdef_set_level",
+    "logdef_state",
     "logdef_sync",
     "logdef_version",
 ];

@@ -388,7 +388,7 @@ fn a_wrong_setting_of_the_environment_is_told_and_noted() {
     let output = command.env("LOGDEF_STDERR", "bogus").output().unwrap();
     succeeded(&output);
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(numbers(&[log.clone()]).into_iter().eq(0..10));
+    assert!(numbers(std::slice::from_ref(&log)).into_iter().eq(0..10));
     let notes = notes(&log);
     assert_eq!(notes.len(), 2, "{notes:?}");
     for ((kind, text), word) in notes
@@ -477,7 +477,7 @@ fn an_overlay_is_mapped_where_it_keeps_what_is_reserved() {
         match output {
             Ok(output) if output.status.success() => {
                 let log = directory.path().join("app.log");
-                assert!(numbers(&[log.clone()]).into_iter().eq(0..10));
+                assert!(numbers(std::slice::from_ref(&log)).into_iter().eq(0..10));
                 let notes = notes(&log);
                 assert!(notes.len() == 1 && notes[0].0 == 10, "{notes:?}");
                 Some(notes[0].1.starts_with("mapped: overlayfs"))
@@ -490,4 +490,29 @@ fn an_overlay_is_mapped_where_it_keeps_what_is_reserved() {
     };
     assert_ne!(on(false), Some(false), "above the file system of the build");
     assert_ne!(on(true), Some(true), "above tmpfs");
+}
+
+#[test]
+fn a_log_that_is_renamed_and_reopened_loses_nothing() {
+    for sink in [MAPPED, APPEND] {
+        let directory = tempfile::tempdir().unwrap();
+        let log = directory.path().join("app.log");
+        succeeded(&story(&log, "reopens", &[sink]).output().unwrap());
+        let files = files(directory.path());
+        // The empty files that others made are gone, or are the log's.
+        let names = ["app.log", "app.log-1", "app.log-2", "app.log-3"];
+        let expected: Vec<_> = names.map(|name| directory.path().join(name)).into();
+        assert_eq!(files, expected, "{sink}");
+        assert!(numbers(&files).into_iter().eq(0..200_008), "{sink}");
+    }
+}
+
+#[test]
+fn a_program_can_ask_what_its_log_is_doing() {
+    let directory = tempfile::tempdir().unwrap();
+    succeeded(
+        &story(&directory.path().join("app.log"), "asks", &[])
+            .output()
+            .unwrap(),
+    );
 }

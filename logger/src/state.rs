@@ -1,0 +1,95 @@
+//! What a program may ask of its log: where it goes, why there, and what it has not
+//! written. Fills nothing in by itself.
+
+use crate::sys;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+/// The state of the log, at one moment.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct State {
+    /// Whether records are written.
+    pub is_open: bool,
+    /// Whether the log is mapped; else it is appended.
+    pub is_mapped: bool,
+    /// Why the sink is not the one that is used for most files.
+    pub why: Option<String>,
+    /// The file that is written to; empty for a descriptor or a stream.
+    pub path: PathBuf,
+    /// What became of a file that had the log's name when it was opened.
+    pub previous: Option<PathBuf>,
+    /// Bytes of that file, those that were made ready and not written included.
+    pub file_bytes: u64,
+    /// The error for which records are dropped now.
+    pub errno: Option<i32>,
+    /// Calls that could not be written and are in no record yet.
+    pub unreported: u64,
+}
+
+/// [`State`] as it crosses to another copy of the logger, and to C. Texts end in a NUL.
+#[allow(missing_docs, reason = "those of `State`")]
+#[derive(Debug)]
+#[repr(C)]
+pub struct RawState {
+    pub struct_size: usize,
+    pub is_open: i32,
+    pub is_mapped: i32,
+    pub errno: i32,
+    pub unused: i32,
+    pub unreported: u64,
+    pub file_bytes: u64,
+    pub why: [u8; 128],
+    pub path: [u8; 4096],
+    pub previous: [u8; 4096],
+}
+
+impl RawState {
+    /// No log.
+    pub const fn new() -> RawState {
+        RawState {
+            struct_size: size_of::<RawState>(),
+            is_open: 0,
+            is_mapped: 0,
+            errno: 0,
+            unused: 0,
+            unreported: 0,
+            file_bytes: 0,
+            why: [0; 128],
+            path: [0; 4096],
+            previous: [0; 4096],
+        }
+    }
+}
+
+impl Default for RawState {
+    fn default() -> RawState {
+        RawState::new()
+    }
+}
+
+/// Copies a text and a NUL; what does not fit is cut.
+pub(crate) fn copy(into: &mut [u8], text: &[u8]) {
+    let len = text.len().min(into.len() - 1);
+    into[..len].copy_from_slice(&text[..len]);
+    into[len] = 0;
+}
+
+impl From<&RawState> for State {
+    fn from(raw: &RawState) -> State {
+        let path = |bytes: &[u8]| PathBuf::from(OsStr::from_bytes(sys::until_nul(bytes)));
+        let why = String::from_utf8_lossy(sys::until_nul(&raw.why)).into_owned();
+        let previous = path(&raw.previous);
+        State {
+            is_open: raw.is_open != 0,
+            is_mapped: raw.is_mapped != 0,
+            why: (!why.is_empty()).then_some(why),
+            path: path(&raw.path),
+            previous: (!previous.as_os_str().is_empty()).then_some(previous),
+            file_bytes: raw.file_bytes,
+            errno: (raw.errno != 0).then_some(raw.errno),
+            unreported: raw.unreported,
+        }
+    }
+}

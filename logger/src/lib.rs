@@ -72,9 +72,10 @@
 //!
 //! # Spans and counters
 //!
-//! [`logdef_span!`], or [`logdef_begin!`] and [`logdef_end!`], say how long
-//! something took, [`logdef_async_begin!`] and [`logdef_async_end!`] also where it
-//! ends on another thread, and [`logdef_counter!`] how much there is of something.
+//! [`logdef_span!`] says how long something took, also across `.await`, on other threads
+//! and in tasks that are cancelled; [`logdef_begin!`] and [`logdef_end!`] do in synchronous
+//! code, with smaller records; [`logdef_async_begin!`] and [`logdef_async_end!`] by a number
+//! of yours; and [`logdef_counter!`] says how much there is of something.
 //! The reader shows them as lines, and `logdef export --to fxt` as what trace viewers
 //! draw.
 //!

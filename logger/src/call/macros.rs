@@ -28,6 +28,10 @@
 /// logdef::logdef!(Info, "%y", 1);
 /// ```
 ///
+/// An integer prints as itself, whatever its width: `%d` takes a `u64` too, and length
+/// modifiers (`%ld`, `%zu`) change nothing. `%u`, `%x`, `%o` and `%b` print a negative one
+/// as the two's complement in the width of its type, as `{:x}` does.
+///
 /// Arguments are evaluated only if the call is on. The features `min_level_debug`
 /// to `min_level_off` of this package, and the same with `release_` before them,
 /// compile calls below a level to nothing (without optimization: to a site that is

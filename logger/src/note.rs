@@ -5,7 +5,7 @@
 use crate::handler;
 use crate::logdefs;
 use crate::process::{Process, current, process};
-use crate::settings::MAX_BACKTRACE;
+use crate::settings::USUAL_BACKTRACE;
 use crate::sys::{self, Errno};
 use crate::thread::{Dropped, Thread, with_scratch};
 use core::ffi::c_int;
@@ -234,22 +234,25 @@ impl Write for Text {
     }
 }
 
-/// Return addresses as the objects of an array.
+/// Return addresses as the objects of an array, with a nil behind the last if there are more.
 struct Backtrace {
-    bytes: [u8; MAX_BACKTRACE * 9],
+    bytes: [u8; USUAL_BACKTRACE * 9 + 1],
     bytes_len: usize,
     len: u32,
 }
 
 impl Backtrace {
     fn of(addresses: &[usize]) -> Backtrace {
-        let mut bytes = [0; MAX_BACKTRACE * 9];
+        let mut bytes = [0; USUAL_BACKTRACE * 9 + 1];
         let mut encoder = Encoder::new(&mut bytes);
         let mut len = 0;
-        for address in addresses {
+        for address in addresses.iter().take(USUAL_BACKTRACE) {
             if encoder.uint(*address as u64).is_err() {
                 break;
             }
+            len += 1;
+        }
+        if addresses.len() > USUAL_BACKTRACE && encoder.nil().is_ok() {
             len += 1;
         }
         Backtrace {
@@ -270,7 +273,7 @@ pub(crate) fn note_panic(text: &str) {
     if !process.shared.run.is_open() {
         return;
     }
-    let mut addresses = [0; MAX_BACKTRACE];
+    let mut addresses = [0; USUAL_BACKTRACE + 1];
     let len = logdef_unwind::capture(&mut addresses, 0);
     let backtrace = Backtrace::of(&addresses[..len]);
     define(process, &addresses[..len]);
@@ -334,11 +337,11 @@ fn note_signal(signal: c_int, address: usize, context: Option<&libc::ucontext_t>
     if !process.shared.run.is_open() {
         return;
     }
-    let mut frames = [logdef_unwind::StackFrame::default(); MAX_BACKTRACE];
+    let mut frames = [logdef_unwind::StackFrame::default(); USUAL_BACKTRACE + 1];
     let len = context.map_or(0, |context| {
         logdef_unwind::capture_interrupted(context, &mut frames)
     });
-    let mut addresses = [0; MAX_BACKTRACE];
+    let mut addresses = [0; USUAL_BACKTRACE + 1];
     for (address, frame) in addresses.iter_mut().zip(&frames[..len]) {
         *address = frame.address;
     }

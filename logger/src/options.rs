@@ -96,7 +96,9 @@ impl Options {
         self
     }
 
-    /// At most so many return addresses in a backtrace; default 32, at most 64.
+    /// The most return addresses of a backtrace; default 32, at most 256. Where the
+    /// stack is deeper, the record says so. Depths above 64 take 1.5 KiB more of the
+    /// stack of a call that has a backtrace.
     pub fn backtrace_depth(mut self, depth: usize) -> Self {
         self.backtrace_depth = Some(depth);
         self

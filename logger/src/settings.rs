@@ -3,11 +3,14 @@
 
 use crate::filter::Filter;
 use crate::published::Published;
-use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, Ordering};
 use logdef_wire::Level;
 
 /// Return addresses of a backtrace beyond these are left out.
-pub(crate) const MAX_BACKTRACE: usize = 64;
+pub(crate) const MAX_BACKTRACE: usize = 256;
+
+/// A depth for which calls keep room on the stack that a signal handler has.
+pub(crate) const USUAL_BACKTRACE: usize = 64;
 
 /// The gate before anything was set. Zero is what a site's state starts with,
 /// and must be stale.
@@ -25,7 +28,7 @@ pub(crate) struct Settings {
     /// From which the mirror or an observer wants records.
     shown_level: AtomicU8,
     slow_path_level: AtomicU8,
-    backtrace_depth: AtomicU8,
+    backtrace_depth: AtomicU16,
     max_string: AtomicU32,
     notes_signals: AtomicBool,
     filter: Published<Filter>,
@@ -39,7 +42,7 @@ impl Settings {
             backtrace_level: AtomicU8::new(Level::ERROR.0),
             shown_level: AtomicU8::new(NEVER),
             slow_path_level: AtomicU8::new(Level::ERROR.0),
-            backtrace_depth: AtomicU8::new(32),
+            backtrace_depth: AtomicU16::new(32),
             max_string: AtomicU32::new(16 << 10),
             notes_signals: AtomicBool::new(false),
             filter: Published::new(),
@@ -126,7 +129,7 @@ impl Settings {
 
     /// Sets that depth.
     pub fn set_backtrace_depth(&self, depth: usize) {
-        let depth = depth.min(MAX_BACKTRACE) as u8;
+        let depth = depth.min(MAX_BACKTRACE) as u16;
         self.backtrace_depth.store(depth, Ordering::Relaxed);
     }
 

@@ -203,7 +203,7 @@ typedef struct logdef_options {
     int clock;           /* LOGDEF_CLOCK_... */
     int level;           /* the lowest level that is written; TRACE */
     int backtrace_level; /* the lowest level with backtraces; ERROR */
-    int backtrace_depth; /* the most return addresses of a backtrace; 32, at most 64 */
+    int backtrace_depth; /* the most return addresses of a backtrace; 32, at most 256 */
     int max_string;      /* longer strings are cut, visibly; 16 KiB */
     uint64_t file_size;  /* a new file begins when one has so many bytes; of an
                             appended log each process counts its own files. EINVAL for
@@ -310,7 +310,8 @@ int logdef_set_filter(const char *filter) LOGDEF_NOTHROW_;
 /* From now on records of this level and above carry backtraces. */
 void logdef_set_backtrace_level(int level) LOGDEF_NOTHROW_;
 
-/* From now on a backtrace has so many return addresses at most; up to 64. */
+/* From now on a backtrace has at most this many return addresses, up to 256; where
+ * the stack is deeper, the record says so. */
 void logdef_set_backtrace_depth(int depth) LOGDEF_NOTHROW_;
 
 /* Takes notice of libraries loaded and unloaded since the last call, if the

@@ -264,7 +264,7 @@ unsafe fn options_of(from: &OptionsOfC) -> io::Result<Options> {
     if let Some(level) = in_range(from.backtrace_level, 255)? {
         options = options.backtrace_level(Level(level as u8));
     }
-    if let Some(depth) = in_range(from.backtrace_depth, 64)? {
+    if let Some(depth) = in_range(from.backtrace_depth, 256)? {
         options = options.backtrace_depth(depth);
     }
     if let Some(bytes) = in_range(from.max_string, usize::MAX)? {
@@ -396,7 +396,7 @@ mod tests {
                 ..default
             },
             OptionsOfC {
-                backtrace_depth: 65,
+                backtrace_depth: 257,
                 ..default
             },
             OptionsOfC {

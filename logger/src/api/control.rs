@@ -125,7 +125,8 @@ pub fn modules_changed() {
     logdef_unwind::modules::index_exports();
 }
 
-/// At most so many return addresses in a backtrace from now on.
+/// From now on a backtrace has at most this many return addresses, up to 256; where
+/// the stack is deeper, the record says so.
 pub fn set_backtrace_depth(depth: usize) {
     choose::set_backtrace_depth(depth);
 }

@@ -98,6 +98,15 @@ pub(crate) struct Head<'c> {
     pub time: u64,
 }
 
+/// The callers of a log call.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Backtrace<'c> {
+    /// Return addresses, innermost first.
+    pub addresses: &'c [usize],
+    /// Whether the stack is deeper.
+    pub is_cut: bool,
+}
+
 /// The fields that most records do not have. One that is added here is written in
 /// [`optional_fields`] and given a value in `emit`.
 #[derive(Clone, Copy)]
@@ -106,7 +115,7 @@ pub(crate) struct OptionalFields<'c> {
     pub kind: u8,
     /// The key that the word after the arguments is logged as.
     pub key: Option<(&'static str, u64)>,
-    pub backtrace: &'c [usize],
+    pub backtrace: Backtrace<'c>,
     pub format_text: Option<&'c [u8]>,
     pub file_text: Option<&'c [u8]>,
 }
@@ -399,15 +408,19 @@ fn optional_fields(
     bound: usize,
 ) -> Result<u8, OutOfRoom> {
     let mut fields = 0;
-    if !optional.backtrace.is_empty() {
+    let Backtrace { addresses, is_cut } = optional.backtrace;
+    if !addresses.is_empty() {
         fields += 1;
-        out.need(1 + HEAD + SCALAR * optional.backtrace.len())?;
+        out.need(1 + HEAD + SCALAR * addresses.len() + 1)?;
         // SAFETY: just asked for.
         unsafe {
             out.bytes([field::BACKTRACE]);
-            out.head(0x90, 0xf, 0xdc, optional.backtrace.len());
-            for address in optional.backtrace {
+            out.head(0x90, 0xf, 0xdc, addresses.len() + usize::from(is_cut));
+            for address in addresses {
                 out.uint(*address as u64);
+            }
+            if is_cut {
+                out.bytes([0xc0]);
             }
         }
     }

@@ -9,7 +9,7 @@
 //! 3. What the chunk does not define yet is put before it ([`crate::logdefs`]).
 //! 4. The sink takes all of it ([`crate::sink`]).
 
-use crate::call::body::{self, Arguments, Head, OptionalFields, Words};
+use crate::call::body::{self, Arguments, Backtrace, Head, OptionalFields, Words};
 use crate::call::gate;
 use crate::call::resolve::{resolve, resolve_strings};
 use crate::call::site::{Site, Strings, Template};
@@ -20,7 +20,7 @@ use crate::image::code::{self, Epoch};
 use crate::logdefs::{self, Subject};
 use crate::note;
 use crate::process::{Process, attached, current, process};
-use crate::settings::MAX_BACKTRACE;
+use crate::settings::{MAX_BACKTRACE, USUAL_BACKTRACE};
 use crate::sink::Put;
 use crate::sys::Errno;
 use crate::thread::{Dropped, Thread, own_add, with_scratch};
@@ -33,8 +33,9 @@ use logdef_wire::printf::ArgPlan;
 use logdef_wire::site::flags;
 use logdef_wire::{Level, Sequence, record};
 
-/// Functions of the C interface between the caller and `emit`, at most.
-const ENTRY: usize = 4;
+/// Functions of the C interface between the caller and `emit`, at most, and one more caller
+/// than are written, which tells that the stack is deeper.
+const ENTRY: usize = 4 + 1;
 
 /// Frames up to this length are built on the stack.
 const STACK_FRAME: usize = 1024;
@@ -272,7 +273,7 @@ struct Record<'r> {
     sequence: Sequence,
     /// Calls that were lost before it.
     dropped: u64,
-    backtrace: &'r [usize],
+    backtrace: Backtrace<'r>,
 }
 
 impl<'r> Record<'r> {
@@ -283,7 +284,7 @@ impl<'r> Record<'r> {
         process: &'r Process,
         thread: &'r Thread,
         sequence: Sequence,
-        backtrace: &'r [usize],
+        backtrace: Backtrace<'r>,
     ) -> Record<'r> {
         Record {
             process,
@@ -344,11 +345,17 @@ impl Parts<'_> {
         if self.level >= process.shared.settings.slow_path_level()
             || self.flags & flags::BACKTRACE != 0
         {
-            return self.write_notable(process, thread, sequence);
+            // Most backtraces need little room on the stack, which a handler has not much of.
+            return match process.shared.settings.backtrace_depth() {
+                0..=USUAL_BACKTRACE => {
+                    self.write_notable::<{ USUAL_BACKTRACE + ENTRY }>(process, thread, sequence)
+                }
+                _ => self.write_notable::<{ MAX_BACKTRACE + ENTRY }>(process, thread, sequence),
+            };
         }
         let mut buffer = [core::mem::MaybeUninit::uninit(); STACK_FRAME];
         let buffer = writable(&mut buffer);
-        let record = Record::of(process, thread, sequence, &[]);
+        let record = Record::of(process, thread, sequence, Backtrace::default());
         let written = match self.frame(&record, record.max_string(), buffer) {
             Ok(len) => self.put(&record, &buffer[..len]),
             Err(OutOfRoom) => self.write_large(&record),
@@ -359,7 +366,7 @@ impl Parts<'_> {
     /// With a backtrace, a line in the mirror, a report of the log's own.
     #[cold]
     #[inline(never)]
-    fn write_notable(
+    fn write_notable<const ROOM: usize>(
         &self,
         process: &'static Process,
         thread: &Thread,
@@ -368,10 +375,10 @@ impl Parts<'_> {
         let wanted = self.level >= process.shared.settings.backtrace_level()
             || self.flags & flags::BACKTRACE != 0;
         let depth = match wanted && self.flags & flags::NO_BACKTRACE == 0 {
-            true => process.shared.settings.backtrace_depth().min(MAX_BACKTRACE),
+            true => process.shared.settings.backtrace_depth().min(ROOM - ENTRY),
             false => 0,
         };
-        let mut addresses = [0; MAX_BACKTRACE + ENTRY];
+        let mut addresses = [0; ROOM];
         let addresses = match depth {
             0 => &mut [],
             _ => &mut addresses[..depth + ENTRY],
@@ -391,7 +398,10 @@ impl Parts<'_> {
             len = logdef_unwind::capture(addresses, ours);
         }
         let backtrace = self.callers(process, &addresses[..len]);
-        let backtrace = &backtrace[..backtrace.len().min(depth)];
+        let backtrace = Backtrace {
+            addresses: &backtrace[..backtrace.len().min(depth)],
+            is_cut: backtrace.len() > depth,
+        };
         let record = Record::of(process, thread, sequence, backtrace);
         let written = record.end(self.write_large(&record));
         if written.is_ok() && process.shared.reports.is_due() {
@@ -494,8 +504,8 @@ impl Parts<'_> {
         let subject = Subject {
             template: self.template,
             strings: self.strings,
-            backtrace,
-            epoch: match backtrace {
+            backtrace: backtrace.addresses,
+            epoch: match backtrace.addresses {
                 [] => Epoch::default(),
                 _ => process.code.epoch(),
             },

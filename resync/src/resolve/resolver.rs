@@ -162,6 +162,8 @@ pub struct StackEntry {
     pub functions: Arc<[Function]>,
     /// What the process itself knew: module and nearest exported symbol.
     pub logged: Option<BacktraceEntry>,
+    /// Whether this is the last entry of a stack that was deeper: its callers were left out.
+    pub is_cut: bool,
 }
 
 impl<'t> Resolver<'t> {
@@ -227,10 +229,15 @@ impl<'t> Resolver<'t> {
         place: Place,
         exact: bool,
     ) -> Vec<StackEntry> {
+        let is_cut = addresses.iter().last() == Some(Value::Nil);
         let addresses = addresses.iter().filter_map(Value::as_uint).map(Avma);
         let entry =
             |(index, address)| self.stack_entry(run, address, time, place, exact && index == 0);
-        addresses.enumerate().map(entry).collect()
+        let mut stack: Vec<StackEntry> = addresses.enumerate().map(entry).collect();
+        if let Some(last) = stack.last_mut() {
+            last.is_cut = is_cut;
+        }
+        stack
     }
 
     /// What went wrong with images since this was asked last, a line each.

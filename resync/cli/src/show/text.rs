@@ -283,6 +283,9 @@ impl Writer {
             if self.look.backtrace == Backtrace::Short && is_bottom(entry) {
                 break;
             }
+            if entry.is_cut {
+                out.extend_from_slice(b"    (the stack is deeper; the backtrace was cut)\n");
+            }
         }
     }
 

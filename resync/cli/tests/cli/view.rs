@@ -45,6 +45,8 @@ fn a_json_object_has_exactly_the_documented_keys() {
     let mut buffer = [0; 64];
     let mut addresses = logdef_wire::msgpack::Encoder::new(&mut buffer);
     addresses.uint(0x5555_0000_1000).unwrap();
+    // The stack was deeper.
+    addresses.nil().unwrap();
     log.record(&Record::Data(Data {
         magic: Some(MAGIC),
         file: Some(logdef_wire::Svma(0x2020)),
@@ -56,7 +58,7 @@ fn a_json_object_has_exactly_the_documented_keys() {
         sequence: Some(logdef_wire::Sequence::new(logdef_wire::ThreadNumber(1), 5)),
         time: Some(EPOCH + 20 * SECOND),
         args: Array::from_objects(0, b"").ok(),
-        backtrace: Array::from_objects(1, addresses.written()).ok(),
+        backtrace: Array::from_objects(2, addresses.written()).ok(),
         ..Data::default()
     }));
     let objects = objects(&on(&log, "view -o json {}"));
@@ -87,6 +89,7 @@ fn a_json_object_has_exactly_the_documented_keys() {
         "args",
         "message",
         "backtrace",
+        "backtrace_cut",
     ];
     documented.sort_unstable();
     assert_eq!(keys, documented);
@@ -94,6 +97,10 @@ fn a_json_object_has_exactly_the_documented_keys() {
         objects[10]["backtrace"],
         json!([{ "address": 0x5555_0000_1000_u64 }])
     );
+    assert_eq!(objects[10]["backtrace_cut"], true);
+    let text = on(&log, "view --backtrace full {}").out;
+    let cut = "    (the stack is deeper; the backtrace was cut)\n";
+    assert_eq!(text.matches(cut).count(), 1, "{text}");
     assert_eq!(objects[9]["sequence"], 4);
 }
 

@@ -81,6 +81,9 @@ impl Writer {
         if !stack.is_empty() {
             list(object.key("backtrace"), stack.iter(), stack_entry);
         }
+        if stack.last().is_some_and(|entry| entry.is_cut) {
+            object.bool("backtrace_cut", true);
+        }
         object.end();
         out.push(b'\n');
     }

@@ -34,7 +34,7 @@ pub(super) trait Sink {
 #[derive(Debug)]
 pub(super) struct Followed {
     /// Its number among the files of the log.
-    number: u32,
+    pub(super) number: u32,
     /// Where it was seen last.
     pub(super) path: PathBuf,
     pub(super) identity: (u64, u64),
@@ -59,9 +59,9 @@ struct Pending {
 }
 
 impl Followed {
-    pub(super) fn new(number: u32, path: PathBuf, identity: (u64, u64), input: Input) -> Followed {
+    pub(super) fn new(path: PathBuf, identity: (u64, u64), input: Input) -> Followed {
         Followed {
-            number,
+            number: 0,
             path,
             identity,
             is_fixed: !matches!(input.file_identity(), Ok(Some(found)) if found.0 == identity),
@@ -86,6 +86,13 @@ impl Followed {
             self.input = Some(input);
         }
         result
+    }
+
+    /// Saves the descriptor until the next look. What was decompressed has none.
+    pub(super) fn close(&mut self) {
+        if !self.is_fixed {
+            self.input = None;
+        }
     }
 
     /// Opens the file that was closed to save its descriptor.
@@ -316,7 +323,7 @@ mod tests {
         let broken = 4096..8192;
         let len = bytes.len() as u64;
         let input = Input::from_source("medium", Medium(bytes, broken.clone()), len);
-        let mut file = Followed::new(0, "app.log".into(), (0, 0), input);
+        let mut file = Followed::new("app.log".into(), (0, 0), input);
         file.is_fixed = false;
         let mut seen = Seen::default();
         for _ in 0..10 {

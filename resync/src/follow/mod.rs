@@ -203,7 +203,7 @@ impl Follow {
         let is_open = |file: &&Followed| file.input.is_some();
         // A file without a name could not be opened again.
         if file.is_named && others.by_ref().filter(is_open).nth(OPEN - 1).is_some() {
-            file.input = None;
+            file.close();
         }
         self.files[number as usize] = Some(file);
     }
@@ -212,6 +212,8 @@ impl Follow {
     fn find_files(&mut self) {
         let mut named = HashSet::new();
         let mut begun = Vec::new();
+        let is_open = |file: &&Followed| file.input.is_some();
+        let mut open = self.files.iter().flatten().filter(is_open).count();
         for path in (self.find)() {
             let metadata = match std::fs::metadata(&path) {
                 Ok(metadata) => metadata,
@@ -234,18 +236,25 @@ impl Follow {
             match self.numbers.get(&identity) {
                 Some(number) => self.rename(*number, path),
                 None => match Input::open(&path) {
-                    Ok(input) => begun.push((first_time(&input), path, identity, input)),
+                    Ok(input) => {
+                        let begins = first_time(&input);
+                        let mut file = Followed::new(path, identity, input);
+                        if open >= OPEN {
+                            file.close();
+                        }
+                        open += usize::from(file.input.is_some());
+                        begun.push((begins, file));
+                    }
                     Err(error) => self.trouble(&path, error.cause().to_string()),
                 },
             }
         }
         // A thread's records in one file are before those in a file that began later.
-        begun.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
-        for (_, path, identity, input) in begun {
-            let number = self.files.len() as u32;
-            self.numbers.insert(identity, number);
-            self.paths.push(path.clone());
-            let file = Followed::new(number, path, identity, input);
+        begun.sort_by(|(a, one), (b, other)| (a, &one.path).cmp(&(b, &other.path)));
+        for (_, mut file) in begun {
+            file.number = self.files.len() as u32;
+            self.numbers.insert(file.identity, file.number);
+            self.paths.push(file.path.clone());
             self.files.push(Some(file));
         }
         for file in self.files.iter_mut().flatten() {

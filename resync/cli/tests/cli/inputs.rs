@@ -177,3 +177,23 @@ fn a_directory_is_searched_by_what_files_hold_and_each_is_read_once() {
     let check = logdef("check {}", files.path());
     assert!(!check.out.contains("more than once"), "{}", check.out);
 }
+
+/// The usual limit of descriptors is 1,024.
+#[test]
+fn more_logs_than_a_process_may_have_open_are_followed() {
+    let files = Files::new();
+    for number in 0..1500 {
+        let mut log = Log::of(Run(number), number, EPOCH);
+        accepted(&mut log, Run(number), 0, EPOCH + number, "alpha", number);
+        files.put(&format!("{number}.log"), &log.bytes);
+    }
+    let mut command = std::process::Command::new("sh");
+    command
+        .arg("-c")
+        .arg("ulimit -n 1024; exec \"$0\" -o raw --follow --head 1500 \"$1\"")
+        .arg(env!("CARGO_BIN_EXE_logdef"))
+        .arg(files.path());
+    let done = run(&mut command, b"");
+    assert_eq!((done.status, &*done.err), (0, ""));
+    assert_eq!(done.lines().len(), 1500);
+}

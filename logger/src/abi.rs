@@ -2,7 +2,7 @@
 //! interface.
 
 pub use crate::call::emit::{emit, emit_text};
-pub use crate::call::gate::{decide, is_possible};
+pub use crate::call::gate::{decide, is_possible, is_possible_now};
 pub use crate::call::limit::Limit;
 pub use crate::call::site::{Image, Site, SiteState};
 pub use crate::copies::leader::{LeaderTable, leader_or_self};

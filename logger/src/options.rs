@@ -70,6 +70,14 @@ impl Options {
         self
     }
 
+    /// The mode of the log's files, permission bits only, whatever the process's mask;
+    /// default 0600. Their group is the process's, or the directory's if that has the
+    /// set-group-ID bit.
+    pub fn file_mode(mut self, mode: u32) -> Self {
+        self.rotation.mode = Some(mode & 0o777).filter(|mode| *mode != 0);
+        self
+    }
+
     /// Keeps about the newest `bytes` of the log: rotates by an eighth of it
     /// and keeps eight files.
     pub fn flight_recorder(self, bytes: u64) -> Self {
@@ -165,7 +173,8 @@ pub struct Numbers {
     keep: u32,
     signal_notes: u32,
     guard: u32,
-    later: [u32; 15],
+    file_mode: u32,
+    later: [u32; 14],
 }
 
 impl Options {
@@ -192,7 +201,8 @@ impl Options {
             keep: self.rotation.keep.unwrap_or(0),
             signal_notes: self.signal_notes.into(),
             guard: self.guard.into(),
-            later: [0; 15],
+            file_mode: self.rotation.mode.unwrap_or(0),
+            later: [0; 14],
         }
     }
 
@@ -220,6 +230,7 @@ impl Options {
             rotation: Rotation {
                 file_size: (numbers.file_size > 0).then_some(numbers.file_size),
                 keep: (numbers.keep > 0).then_some(numbers.keep),
+                mode: (numbers.file_mode > 0).then_some(numbers.file_mode & 0o777),
             },
             level: level(numbers.level),
             filter: filter.transpose()?,
@@ -245,6 +256,7 @@ mod tests {
             .clock(ClockSource::Coarse)
             .rotate(1 << 20)
             .keep(3)
+            .file_mode(0o640)
             .level(Level::TRACE)
             .filter(Filter::parse("warn,net=off,db/wal.c:120=trace").unwrap())
             .backtrace_level(Level::FATAL)

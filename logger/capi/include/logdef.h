@@ -222,7 +222,9 @@ typedef struct logdef_options {
     int guard;           /* 1: goes on in another file if somebody cuts this one short.
                             Handles SIGBUS for the log's own memory; without it that
                             ends the program */
-    int unused;          /* 0 */
+    int file_mode;       /* of new files, whatever the umask, such as 0640; 0600. Their
+                            group is that of the process, or of a directory with the
+                            set-group-ID bit */
 } logdef_options;
 
 #define LOGDEF_OPTIONS {sizeof(logdef_options), 0, 0, 0, 0, 0, 0, 0, 0, NULL, 0, 0, 0, 0, 0}
@@ -323,6 +325,10 @@ void logdef_modules_changed(void) LOGDEF_NOTHROW_;
 /* Whether a record of this level can be written at all at present: worth asking
  * before costly preparations. */
 int logdef_enabled(int level) LOGDEF_NOTHROW_;
+
+/* logdef_enabled for a call that follows at once: it is counted if it is lost since no
+ * log is open. */
+int logdef_enabled_now(int level) LOGDEF_NOTHROW_;
 
 /* The version of the library, "0.1.0". */
 const char *logdef_version(void) LOGDEF_NOTHROW_;
@@ -534,7 +540,7 @@ static __inline__ void logdef_vlog_at(int level, const char *file, uint32_t line
     long double long_doubles[LOGDEF_MAX_ARGS];
     int i, n;
 
-    if (!logdef_enabled(level))
+    if (!logdef_enabled_now(level))
         return;
     n = logdef_kinds(format, kinds, LOGDEF_MAX_ARGS);
     if (n < 0)

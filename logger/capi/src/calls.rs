@@ -82,6 +82,12 @@ pub extern "C" fn logdef_enabled(level: c_int) -> c_int {
     c_int::from(abi::is_possible(level_of(level)))
 }
 
+/// [`logdef_enabled`] of a call that follows at once, which is counted if no log is open.
+#[unsafe(no_mangle)]
+pub extern "C" fn logdef_enabled_now(level: c_int) -> c_int {
+    c_int::from(abi::is_possible_now(level_of(level)))
+}
+
 /// A level as C passes it; those out of range are the lowest and the highest.
 pub(crate) fn level_of(level: c_int) -> Level {
     Level(level.clamp(0, 255) as u8)

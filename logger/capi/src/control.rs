@@ -29,7 +29,7 @@ struct OptionsOfC {
     fatal_signals: c_int,
     flight_recorder: u64,
     guard: c_int,
-    unused: c_int,
+    file_mode: c_int,
 }
 
 /// No padding, which could hold anything.
@@ -51,7 +51,7 @@ impl OptionsOfC {
         fatal_signals: 0,
         flight_recorder: 0,
         guard: 0,
-        unused: 0,
+        file_mode: 0,
     };
 }
 
@@ -293,7 +293,9 @@ unsafe fn options_of(from: &OptionsOfC) -> io::Result<Options> {
     if in_range(from.guard, 1)?.is_some() {
         options = options.guard_against_truncation();
     }
-    in_range(from.unused, 0)?;
+    if let Some(mode) = in_range(from.file_mode, 0o777)? {
+        options = options.file_mode(mode as u32);
+    }
     Ok(options)
 }
 
@@ -420,7 +422,7 @@ mod tests {
                 ..default
             },
             OptionsOfC {
-                unused: 1,
+                file_mode: 0o1000,
                 ..default
             },
         ] {

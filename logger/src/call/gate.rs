@@ -43,16 +43,30 @@ pub(crate) fn is_on(level: Level, file: &[u8], line: u32, module: Option<&[u8]>)
     level >= said.unwrap_or_else(|| settings.level())
 }
 
+/// [`is_possible`] of a call that is about to be made: one that is lost since no log is
+/// open is counted.
+pub fn is_possible_now(level: Level) -> bool {
+    let shared = &process().shared;
+    if leader().is_none() && !shared.run.is_open() && is_possible_when_open(level) {
+        shared.run.missed.fetch_add(1, Ordering::Relaxed);
+        return false;
+    }
+    is_possible(level)
+}
+
 /// Whether a call of this level could be on anywhere, and a log is open.
 pub fn is_possible(level: Level) -> bool {
     if let Some(leader) = leader() {
         return leader.is_possible(level);
     }
-    let shared = &process().shared;
-    let level_set = shared.settings.level();
-    let lowest = shared
-        .settings
+    process().shared.run.is_open() && is_possible_when_open(level)
+}
+
+fn is_possible_when_open(level: Level) -> bool {
+    let settings = &process().shared.settings;
+    let level_set = settings.level();
+    let lowest = settings
         .filter()
         .map_or(level_set, |filter| filter.lowest_level(level_set));
-    shared.run.is_open() && level >= lowest
+    level >= lowest
 }

@@ -41,6 +41,8 @@ pub(crate) struct Append {
     /// When a thread began to open another file, by the coarse clock; 0 if none is at
     /// it.
     moving_since: AtomicU64,
+    /// Of new files; 0 for 0600.
+    mode: AtomicU32,
     /// Until then (coarse monotonic time) there is no space, and nothing is tried: a
     /// full file system may flush all it has to find some.
     no_space_until: AtomicU64,
@@ -91,6 +93,7 @@ impl Append {
             turn: AtomicU64::new(0),
             reopen: AtomicBool::new(false),
             moving_since: AtomicU64::new(0),
+            mode: AtomicU32::new(0),
             no_space_until: AtomicU64::new(0),
             no_space_errno: AtomicI32::new(0),
             stay_until: AtomicU64::new(0),
@@ -108,7 +111,7 @@ impl Append {
             return self.next_file();
         }
         let path = target::c_path(path)?;
-        let fd = open_or_wait(&path)?;
+        let fd = open_or_wait(&path, rotation.mode.unwrap_or(0))?;
         let bytes = path.to_bytes_with_nul();
         let len = NonZeroUsize::new(bytes.len()).ok_or(Errno(libc::EINVAL))?;
         let memory = sys::allocate(len).inspect_err(|_| sys::close(fd))?;
@@ -139,6 +142,9 @@ impl Append {
         self.file_size.store(size, Ordering::Relaxed);
         self.is_bounded
             .store(rotation.keep.is_some(), Ordering::Relaxed);
+        let mode = rotation.mode.unwrap_or(0);
+        self.mode.store(mode, Ordering::Relaxed);
+        self.names.set_mode(mode);
         self.path.store(ptr::null_mut(), Ordering::Release);
         self.reopen.store(false, Ordering::Relaxed);
         self.no_space_until.store(0, Ordering::Relaxed);
@@ -302,7 +308,7 @@ impl Append {
     /// Opens the path again, where another file may stand by now.
     fn open_path(&self) -> Result<(), Errno> {
         let path = self.path().ok_or(Errno(libc::EBADF))?;
-        let fd = sys::open(path, FLAGS | libc::O_CREAT, 0o600)?;
+        let fd = open_or_create(path, self.mode.load(Ordering::Relaxed))?;
         sys::set_status_flags(fd, libc::O_APPEND).inspect_err(|_| sys::close(fd))?;
         self.go_to(fd)
     }
@@ -427,11 +433,24 @@ fn place_of(current: u64) -> u64 {
     current & ((1 << PLACE_BITS) - 1)
 }
 
+/// Opens what there is, or makes a file of this mode.
+fn open_or_create(path: &CStr, mode: u32) -> Result<c_int, Errno> {
+    let new = sys::open(path, FLAGS | libc::O_CREAT | libc::O_EXCL, 0o600);
+    match new {
+        Ok(fd) => {
+            sys::set_mode(fd, mode);
+            Ok(fd)
+        }
+        Err(Errno(libc::EEXIST)) => sys::open(path, FLAGS | libc::O_CREAT, 0o600),
+        Err(errno) => Err(errno),
+    }
+}
+
 /// Opens a file, or a device, or a pipe if somebody reads it within a second.
-fn open_or_wait(path: &CStr) -> Result<c_int, Errno> {
+fn open_or_wait(path: &CStr, mode: u32) -> Result<c_int, Errno> {
     let mut tries = FOR_A_READER;
     let fd = loop {
-        match sys::open(path, FLAGS | libc::O_CREAT, 0o600) {
+        match open_or_create(path, mode) {
             Err(Errno(libc::ENXIO)) if tries > 0 => {
                 tries -= 1;
                 sys::wait_while(&AtomicU32::new(0), 0, 100);

@@ -65,6 +65,8 @@ pub(crate) struct Rotation {
     pub file_size: Option<u64>,
     /// How many files there are at most, the one written to included.
     pub keep: Option<u32>,
+    /// The mode of a file.
+    pub mode: Option<u32>,
 }
 
 impl Mapped {
@@ -93,6 +95,7 @@ impl Mapped {
         self.file_units
             .store(wanted.clamp(8, most), Ordering::Relaxed);
         self.names.set(path, rotation.keep, self.turn() + 1)?;
+        self.names.set_mode(rotation.mode.unwrap_or(0));
         self.no_space_until.store(0, Ordering::Relaxed);
         self.begin(shared, rotation.file_size.is_some())
     }

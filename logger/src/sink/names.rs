@@ -37,6 +37,8 @@ pub(crate) struct Names {
     /// Files at places below this were removed.
     pruned: AtomicU64,
     keep: AtomicU32,
+    /// The mode of new files; 0 for that which only the user may read and write.
+    mode: AtomicU32,
     /// The numbers of the files that are or were the log's, each at its place modulo
     /// the length; 0 for none.
     places: [AtomicU32; PLACES],
@@ -65,6 +67,7 @@ impl Names {
             displaced: AtomicU32::new(UNNUMBERED),
             pruned: AtomicU64::new(0),
             keep: AtomicU32::new(0),
+            mode: AtomicU32::new(0),
             places: [const { AtomicU32::new(0) }; PLACES],
             before: AtomicU64::new(0),
         }
@@ -133,6 +136,19 @@ impl Names {
         }
     }
 
+    /// Gives new files this mode, whatever the process's mask; 0 for 0600.
+    pub fn set_mode(&self, mode: u32) {
+        self.mode.store(mode, Ordering::Relaxed);
+    }
+
+    fn create(&self, path: &CStr) -> Result<c_int, Errno> {
+        let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW;
+        let fd = sys::open(path, flags, 0o600)?;
+        sys::mark_in_use(fd);
+        sys::set_mode(fd, self.mode.load(Ordering::Relaxed));
+        Ok(fd)
+    }
+
     /// Calls `with` with the name of file `number`.
     pub fn with<T>(&self, number: u32, with: impl FnOnce(&CStr) -> T) -> Result<T, Errno> {
         let mut path = PathBuffer::new()?;
@@ -182,10 +198,8 @@ impl Names {
             // What it leads to has a name of its own.
             self.with(UNNUMBERED, sys::unlink)?.or_else(unless_gone)?;
         }
-        match self.with(UNNUMBERED, create)? {
-            Err(Errno(libc::EEXIST)) => {}
-            result => return result,
-        }
+        // It is marked as in use before it has the log's name, where another process may
+        // find it empty.
         let (fd, number) = self.create_numbered()?;
         let taken = self.with(number, |new| {
             self.with(UNNUMBERED, |path| take_name(new, path))
@@ -214,8 +228,10 @@ impl Names {
             let flags = libc::O_RDONLY | libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
             let fd = sys::open(path, flags, 0)?;
             let stat = sys::stat(fd);
+            let in_use = sys::is_in_use(fd);
             sys::close(fd);
-            stat.map(|stat| stat.st_mode & libc::S_IFMT == libc::S_IFREG && stat.st_size == 0)
+            let is_file = |stat: &libc::stat| stat.st_mode & libc::S_IFMT == libc::S_IFREG;
+            stat.map(|stat| is_file(&stat) && stat.st_size == 0 && !in_use)
         });
         if is_empty == Ok(Ok(true)) {
             self.discard(number);
@@ -247,7 +263,7 @@ impl Names {
     pub fn create_numbered(&self) -> Result<(c_int, u32), Errno> {
         for _ in 0..ATTEMPTS {
             let number = self.number.fetch_add(1, Ordering::Relaxed) + 1;
-            match self.with(number, create)? {
+            match self.with(number, |path| self.create(path))? {
                 Err(Errno(libc::EEXIST)) => {}
                 result => return result.map(|fd| (fd, number)),
             }
@@ -392,13 +408,6 @@ enum Link {
     Ours,
     /// It leads elsewhere.
     Foreign,
-}
-
-fn create(path: &CStr) -> Result<c_int, Errno> {
-    let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW;
-    let fd = sys::open(path, flags, 0o600)?;
-    sys::mark_in_use(fd);
-    Ok(fd)
 }
 
 /// Gives what is called `new` the name `path`. `true` if something had that name,
@@ -688,17 +697,22 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("log");
         let start = std::sync::Barrier::new(200);
-        std::thread::scope(|scope| {
-            for _ in 0..200 {
+        // Each holds on to its file, as a process does that has not logged yet.
+        let files: Vec<_> = std::thread::scope(|scope| {
+            let start_one = |_| {
                 scope.spawn(|| {
                     let names = Names::new();
                     names.set(path.as_os_str().as_bytes(), None, 1).unwrap();
                     start.wait();
-                    sys::close(names.create_unnumbered().unwrap());
-                });
-            }
+                    names.create_unnumbered().unwrap()
+                })
+            };
+            let starting: Vec<_> = (0..200).map(start_one).collect();
+            let started = starting.into_iter();
+            started.map(|thread| thread.join().unwrap()).collect()
         });
         assert_eq!(list(&directory).len(), 200);
+        files.into_iter().for_each(sys::close);
     }
 
     #[test]

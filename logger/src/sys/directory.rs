@@ -64,6 +64,15 @@ pub(crate) fn is_in_use(fd: c_int) -> bool {
     locked == -1 && Errno::last() == Errno(libc::EWOULDBLOCK)
 }
 
+/// Gives a file of the log's a mode, unless that is 0: it has the one that only the user
+/// may read and write with then, and where the system says no.
+pub(crate) fn set_mode(fd: c_int, mode: libc::mode_t) {
+    if mode != 0 {
+        // SAFETY: touches none of our memory.
+        unsafe { libc::syscall(libc::SYS_fchmod, fd, mode) };
+    }
+}
+
 /// Exchanges what two names of one file system stand for.
 pub(crate) fn exchange(one: &CStr, other: &CStr) -> Result<(), Errno> {
     // SAFETY: both paths end in a NUL.

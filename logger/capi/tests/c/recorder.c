@@ -80,6 +80,11 @@ int logdef_kinds(const char *format, uint8_t *types, int max)
     return n;
 }
 
+int logdef_enabled_now(int level)
+{
+    return logdef_enabled(level);
+}
+
 int logdef_enabled(int level)
 {
     return level >= lowest;

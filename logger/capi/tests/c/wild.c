@@ -123,6 +123,20 @@ static void starts(void)
     LOGDEF(INFO, "started %d", (int)getpid());
 }
 
+/* Its files have the mode that was asked for. */
+static void modes(void)
+{
+    logdef_options options = LOGDEF_OPTIONS;
+    struct stat stat;
+
+    options.sink = atoi(more[0]);
+    options.file_mode = 0640;
+    umask(0777);
+    MUST(logdef_open_with(log_path, &options) == 0);
+    LOGDEF(INFO, "%d", 0);
+    MUST(lstat(log_path, &stat) == 0 && (stat.st_mode & 0777) == 0640);
+}
+
 /* Opens, logs ten records, ends; prints errno if it cannot open. */
 static void logs(void)
 {
@@ -298,7 +312,8 @@ static void asks(void)
     char path[4200];
 
     LOGDEF(INFO, "before %d", 1);
-    MUST(logdef_state(&status) == 0 && !status.is_open && status.unreported == 1);
+    logdef_log(LOGDEF_INFO, "before %d", 1);
+    MUST(logdef_state(&status) == 0 && !status.is_open && status.unreported == 2);
     MUST(close(open(log_path, O_CREAT | O_WRONLY, 0600)) == 0);
     FILE *older = fopen(log_path, "w");
     MUST(older && fputs("text", older) >= 0 && fclose(older) == 0);
@@ -335,7 +350,7 @@ int main(int argc, char **argv)
         {"prints", prints}, {"closes", closes}, {"rotates", rotates},
         {"waits", waits},   {"starts", starts}, {"logs", logs},
         {"crowds", crowds}, {"interrupts", interrupts}, {"records", records},
-        {"reopens", reopens}, {"asks", asks}, {"forks", forks}, {"mirrors", mirrors}, {"survives", survives}, {"keeps", keeps},
+        {"reopens", reopens}, {"asks", asks}, {"modes", modes}, {"forks", forks}, {"mirrors", mirrors}, {"survives", survives}, {"keeps", keeps},
     };
 
     MUST(argc >= 3);

@@ -13,6 +13,7 @@ const FUNCTIONS: &[&str] = &[
     "logdef_emit",
     "logdef_emit_text",
     "logdef_enabled",
+    "logdef_enabled_now",
     "logdef_kinds",
     "logdef_modules_changed",
     "logdef_open",

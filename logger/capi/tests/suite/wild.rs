@@ -516,3 +516,12 @@ fn a_program_can_ask_what_its_log_is_doing() {
             .unwrap(),
     );
 }
+
+#[test]
+fn files_have_the_mode_that_was_asked_for() {
+    for sink in [MAPPED, APPEND] {
+        let directory = tempfile::tempdir().unwrap();
+        let log = directory.path().join("app.log");
+        succeeded(&story(&log, "modes", &[sink]).output().unwrap());
+    }
+}

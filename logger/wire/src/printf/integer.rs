@@ -180,7 +180,7 @@ mod tests {
             assert_eq!(hexadecimal(i64::MIN as i128), (false, 1 << 63));
             assert_eq!(
                 hexadecimal(i64::MIN as i128 - 1),
-                (false, u128::MAX << 64 | (1 << 63) - 1)
+                (false, (u128::MAX << 64) | ((1 << 63) - 1))
             );
             assert_eq!(hexadecimal(1 << 40), (false, 1 << 40));
         }

@@ -103,12 +103,12 @@ mod tests {
                 let at = |index: u16| &plan[..len][index as usize];
                 match (placed.value, directive.class()) {
                     (Some(index), Some(class)) => assert_eq!(at(index).class, class),
-                    (None, class) => assert!(matches!(class, None), "{class:?}"),
+                    (None, class) => assert!(class.is_none(), "{class:?}"),
                     (Some(_), None) => panic!("a value for nothing"),
                 }
                 for count in [placed.width, placed.precision] {
                     if let Count::Argument(index) = count
-                        && !directive.fault.is_some()
+                        && directive.fault.is_none()
                     {
                         assert_eq!(at(index).class, Class::Star);
                     }

@@ -216,10 +216,17 @@ fn a_template_of_a_grammar_that_is_not_known_is_shown_beside_its_values() {
         described(0x2000, b"z:host,port", None, Some(b"at %d <host>")),
         described(0x3000, b"r:host,port", Some(b"%s:%hhd"), None),
         described(0x4000, b"c:host,port", Some(b"%s:%hhd"), None),
+        described(
+            0x5000,
+            b"b:host,port",
+            None,
+            Some(b"at {host:?}:{port:#06x}, 100% {{"),
+        ),
         call(0, 0x2000),
         call(1, 0x3000),
         call(2, 0x4000),
         call(3, Svma::text(1).0),
+        call(4, 0x5000),
     ]);
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("log");
@@ -247,6 +254,7 @@ fn a_template_of_a_grammar_that_is_not_known_is_shown_beside_its_values() {
         named("host:443"),
         named("host:-69"),
         ("?0x8000000000000001 \"host\", 443".to_owned(), Vec::new()),
+        named("at host:0x01bb, 100% {"),
     ];
     assert_eq!(found, expected);
 }

@@ -5,6 +5,7 @@
 #[cfg(test)]
 extern crate std;
 
+pub mod braces;
 mod description;
 pub mod frame;
 mod ids;

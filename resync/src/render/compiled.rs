@@ -9,6 +9,7 @@ use logdef_wire::printf::{
 };
 use logdef_wire::{Array, Description, Grammar, Typed, Value};
 
+use super::braces::Braces;
 use super::decimal::push_decimal;
 use super::errno::{errno_name, errno_text};
 use super::float::{Magnitude, push_float};
@@ -41,6 +42,8 @@ pub struct CompiledFormat {
     /// Where in `literals` the text after the last piece begins.
     tail: usize,
     args: usize,
+    /// The whole format, if it is a template; then it has no pieces.
+    template: Option<Braces>,
 }
 
 impl CompiledFormat {
@@ -52,8 +55,15 @@ impl CompiledFormat {
     /// Likewise, as its description says it is to be read. None if it is in a grammar
     /// that is not known here.
     pub fn described(format: &[u8], description: Description<'_>) -> Option<Self> {
-        let grammar = description.grammar();
-        (!grammar.is_template()).then(|| Self::of_printf(format, grammar))
+        match description.grammar() {
+            Grammar::Braces => Some(Self {
+                template: Some(Braces::new(format, description)),
+                args: usize::from(u16::MAX),
+                ..Self::new(b"")
+            }),
+            grammar if grammar.is_template() => None,
+            grammar => Some(Self::of_printf(format, grammar)),
+        }
     }
 
     fn of_printf(format: &[u8], grammar: Grammar) -> Self {
@@ -76,10 +86,12 @@ impl CompiledFormat {
             pieces: compiler.pieces,
             steps: compiler.steps,
             args: wire_args(format),
+            template: None,
         }
     }
 
-    /// How many arguments a record with this format has.
+    /// How many arguments a record with this format has; of a template, how many it may
+    /// have.
     pub fn args(&self) -> usize {
         self.args
     }
@@ -94,6 +106,9 @@ impl CompiledFormat {
     ///
     /// Arguments beyond those that the format takes are left out, as `printf` does.
     pub fn render(&self, args: &[Value<'_>], out: &mut Vec<u8>) {
+        if let Some(template) = &self.template {
+            return template.render(args, out);
+        }
         let start = out.len();
         let mut done = push_steps(&self.steps, args, out);
         let mut charged = 0;
@@ -351,7 +366,7 @@ fn push_errno(out: &mut Vec<u8>, layout: &Layout, number: i32) {
 }
 
 /// Appends the type and value of an argument that stands in the wrong place.
-fn push_any(out: &mut Vec<u8>, arg: &Value<'_>) {
+pub(super) fn push_any(out: &mut Vec<u8>, arg: &Value<'_>) {
     let _ = match arg {
         Value::Nil => write!(out, "nil"),
         Value::Bool(value) => write!(out, "bool={value}"),

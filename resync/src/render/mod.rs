@@ -27,6 +27,11 @@
 //! like take the type without the modifier; `%1$Ld` is `%Ld` and not `%d`; a `0` flag
 //! with a negative width never pads on the right.
 //!
+//! # Templates
+//!
+//! A format whose description says that it is one of Rust's braces prints as `format!`
+//! does. `%!{x}(missing)` stands where the record has no such value.
+//!
 //! # Bounds
 //!
 //! Widths, and precisions of numbers, are cut at [`MAX_COUNT`]. The text of one
@@ -36,6 +41,7 @@
 //! print it counts as [`MAX_COUNT`] bytes of text.
 
 mod big;
+mod braces;
 mod compiled;
 mod decimal;
 mod errno;

@@ -1,0 +1,230 @@
+//! Files: bytes, names, and which file a descriptor leads to. Part of the room for
+//! unsafe.
+
+use super::errno::{Errno, checked};
+use super::lift;
+use core::ffi::{CStr, c_int};
+use core::ptr;
+
+/// Opens a file, close-on-exec, under a number that is high: never 0, 1 or 2.
+pub(crate) fn open(path: &CStr, flags: c_int, mode: libc::mode_t) -> Result<c_int, Errno> {
+    // SAFETY: the path ends in a NUL; open writes to none of our memory.
+    let fd = unsafe {
+        libc::syscall(
+            libc::SYS_openat,
+            libc::AT_FDCWD,
+            path.as_ptr(),
+            flags | libc::O_CLOEXEC,
+            mode as libc::c_uint,
+        )
+    };
+    lift(checked(fd as isize)? as c_int)
+}
+
+/// Closes a descriptor.
+pub(crate) fn close(fd: c_int) {
+    // SAFETY: the caller owns the descriptor.
+    unsafe { libc::syscall(libc::SYS_close, fd) };
+}
+
+/// Writes once.
+pub(crate) fn write(fd: c_int, bytes: &[u8]) -> Result<usize, Errno> {
+    // SAFETY: the slice is valid for its length.
+    checked(unsafe { libc::syscall(libc::SYS_write, fd, bytes.as_ptr(), bytes.len()) } as isize)
+}
+
+/// Sends once, without SIGPIPE.
+pub(crate) fn send(fd: c_int, bytes: &[u8], flags: c_int) -> Result<usize, Errno> {
+    // SAFETY: the slice is valid for its length.
+    let sent = unsafe {
+        libc::syscall(
+            libc::SYS_sendto,
+            fd,
+            bytes.as_ptr(),
+            bytes.len(),
+            libc::MSG_NOSIGNAL | flags,
+            ptr::null::<u8>(),
+            0,
+        )
+    };
+    checked(sent as isize)
+}
+
+/// Reads once.
+pub(crate) fn read(fd: c_int, into: &mut [u8]) -> Result<usize, Errno> {
+    // SAFETY: the slice is valid for its length.
+    checked(unsafe { libc::syscall(libc::SYS_read, fd, into.as_mut_ptr(), into.len()) } as isize)
+}
+
+/// What `fstat` says.
+pub(crate) fn stat(fd: c_int) -> Result<libc::stat, Errno> {
+    // SAFETY: all zeros is a valid `stat`, and the call fills it.
+    let mut stat = unsafe { core::mem::zeroed() };
+    // SAFETY: `stat` is valid for writes.
+    checked(unsafe { libc::fstat(fd, &mut stat) } as isize)?;
+    Ok(stat)
+}
+
+/// Which file a descriptor leads to, and how large it is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Identity {
+    /// Device and inode.
+    pub file: (u64, u64),
+    pub size: u64,
+    /// How many names it has.
+    pub names: u32,
+}
+
+/// Which file a descriptor leads to.
+///
+/// `fstat` looks at the times too, and what was looked at the kernel must change
+/// at the next write: that would double the cost of writing.
+pub(crate) fn identity(fd: c_int) -> Result<Identity, Errno> {
+    // SAFETY: all zeros is a valid `statx`.
+    let mut stat: libc::statx = unsafe { core::mem::zeroed() };
+    let wanted = libc::STATX_INO | libc::STATX_SIZE | libc::STATX_NLINK;
+    // SAFETY: the path ends in a NUL, and `stat` is valid for writes.
+    let done = unsafe { libc::statx(fd, c"".as_ptr(), libc::AT_EMPTY_PATH, wanted, &mut stat) };
+    checked(done as isize)?;
+    let device = libc::makedev(stat.stx_dev_major, stat.stx_dev_minor);
+    Ok(Identity {
+        file: (device, stat.stx_ino),
+        size: stat.stx_size,
+        names: stat.stx_nlink,
+    })
+}
+
+/// The magic number of the file system that holds a file.
+pub(crate) fn file_system(fd: c_int) -> Result<i64, Errno> {
+    // SAFETY: all zeros is a valid `statfs`, and the call fills it.
+    let mut statfs: libc::statfs = unsafe { core::mem::zeroed() };
+    // SAFETY: `statfs` is valid for writes.
+    checked(unsafe { libc::fstatfs(fd, &mut statfs) } as isize)?;
+    #[allow(clippy::unnecessary_cast, reason = "the type differs between targets")]
+    Ok(statfs.f_type as i64)
+}
+
+/// Waits until a file's bytes and size are on stable storage.
+pub(crate) fn sync_data(fd: c_int) -> Result<(), Errno> {
+    // SAFETY: touches none of our memory.
+    checked(unsafe { libc::syscall(libc::SYS_fdatasync, fd) } as isize).map(drop)
+}
+
+/// Waits until the names in a directory are on stable storage.
+pub(crate) fn sync_directory(path: &CStr) -> Result<(), Errno> {
+    let fd = open(path, libc::O_RDONLY | libc::O_DIRECTORY, 0)?;
+    // SAFETY: touches none of our memory.
+    let synced = checked(unsafe { libc::syscall(libc::SYS_fsync, fd) } as isize);
+    close(fd);
+    synced.map(drop)
+}
+
+/// Reads a symbolic link into `into`; what is longer is cut.
+pub(crate) fn read_link<'b>(path: &CStr, into: &'b mut [u8]) -> Result<&'b [u8], Errno> {
+    // SAFETY: the path ends in a NUL, the buffer is valid for its length.
+    let len =
+        checked(unsafe { libc::readlink(path.as_ptr(), into.as_mut_ptr().cast(), into.len()) })?;
+    Ok(&into[..len])
+}
+
+/// The size that the process's files may have, if there is a limit: a file
+/// that would grow beyond it brings SIGXFSZ.
+pub(crate) fn file_size_limit() -> Option<u64> {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: `limit` is valid for writes.
+    let known = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) } == 0;
+    (known && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
+}
+
+/// Gives a range of a file blocks, and the file that size at least.
+pub(crate) fn reserve_blocks(fd: c_int, offset: u64, len: u64) -> Result<(), Errno> {
+    // SAFETY: touches none of our memory.
+    let done = unsafe { libc::syscall(libc::SYS_fallocate, fd, 0, offset, len) };
+    checked(done as isize).map(drop)
+}
+
+/// Writes zeros to a range of a file.
+pub(crate) fn write_zeros(fd: c_int, offset: u64, len: u64) -> Result<(), Errno> {
+    static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+    const MOST: usize = 64;
+    let (mut at, end) = (offset, offset + len);
+    while at < end {
+        let mut vectors = [libc::iovec {
+            iov_base: ptr::null_mut(),
+            iov_len: 0,
+        }; MOST];
+        let mut count = 0;
+        let mut left = end - at;
+        for vector in &mut vectors {
+            let len = left.min(ZEROS.len() as u64);
+            if len == 0 {
+                break;
+            }
+            vector.iov_base = ZEROS.as_ptr().cast_mut().cast();
+            vector.iov_len = len as usize;
+            left -= len;
+            count += 1;
+        }
+        // SAFETY: the vectors lead to memory that is only read. The offset is
+        // passed in two halves of the kernel's choosing; on 64-bit machines the
+        // second is unused.
+        let written =
+            unsafe { libc::syscall(libc::SYS_pwritev, fd, vectors.as_ptr(), count, at, 0) };
+        match checked(written as isize) {
+            Ok(0) => return Err(Errno(libc::ENOSPC)),
+            Ok(len) => at += len as u64,
+            Err(Errno(libc::EINTR)) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(())
+}
+
+/// Removes a name.
+pub(crate) fn unlink(path: &CStr) -> Result<(), Errno> {
+    // SAFETY: the path ends in a NUL.
+    checked(unsafe { libc::unlink(path.as_ptr()) } as isize).map(drop)
+}
+
+/// Gives a file another name, in place of what has it.
+pub(crate) fn rename(from: &CStr, to: &CStr) -> Result<(), Errno> {
+    // SAFETY: both paths end in a NUL.
+    checked(unsafe { libc::rename(from.as_ptr(), to.as_ptr()) } as isize).map(drop)
+}
+
+/// Gives a file another name that nothing has yet.
+pub(crate) fn rename_without_replacing(from: &CStr, to: &CStr) -> Result<(), Errno> {
+    // SAFETY: both paths end in a NUL.
+    let renamed = unsafe {
+        libc::syscall(
+            libc::SYS_renameat2,
+            libc::AT_FDCWD,
+            from.as_ptr(),
+            libc::AT_FDCWD,
+            to.as_ptr(),
+            libc::RENAME_NOREPLACE,
+        )
+    };
+    checked(renamed as isize).map(drop)
+}
+
+/// Gives a file one more name that nothing has yet.
+pub(crate) fn link(from: &CStr, to: &CStr) -> Result<(), Errno> {
+    // SAFETY: both paths end in a NUL.
+    checked(unsafe { libc::link(from.as_ptr(), to.as_ptr()) } as isize).map(drop)
+}
+
+/// Makes a symbolic link at `at` to `target`.
+pub(crate) fn symlink(target: &CStr, at: &CStr) -> Result<(), Errno> {
+    // SAFETY: both paths end in a NUL.
+    checked(unsafe { libc::symlink(target.as_ptr(), at.as_ptr()) } as isize).map(drop)
+}
+
+/// Whether a descriptor leads to a terminal.
+pub(crate) fn is_terminal(fd: c_int) -> bool {
+    // SAFETY: takes a number; the kernel writes to a buffer of the C library's.
+    unsafe { libc::isatty(fd) == 1 }
+}

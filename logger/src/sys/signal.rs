@@ -1,0 +1,160 @@
+//! Signals: handlers, their stacks, and writes that raise none. Part of the room for
+//! unsafe.
+
+use super::errno::{Errno, checked};
+use super::file::{file_size_limit, write};
+use core::ffi::c_int;
+use core::ptr;
+use core::sync::atomic::{AtomicPtr, Ordering};
+
+/// Bytes of a signal set as the kernel counts them.
+pub(super) const KERNEL_SIGSET: usize = 8;
+
+/// Writes once to a pipe. If nobody reads it, the SIGPIPE that this raises is
+/// taken away before it is delivered.
+pub(crate) fn write_without_sigpipe(fd: c_int, bytes: &[u8]) -> Result<usize, Errno> {
+    write_without(libc::SIGPIPE, libc::EPIPE, fd, bytes)
+}
+
+/// Writes once to a file. If that would make it larger than files may be, the
+/// SIGXFSZ that this raises is taken away before it is delivered.
+pub(crate) fn write_without_sigxfsz(fd: c_int, bytes: &[u8]) -> Result<usize, Errno> {
+    match file_size_limit() {
+        Some(_) => write_without(libc::SIGXFSZ, libc::EFBIG, fd, bytes),
+        None => write(fd, bytes),
+    }
+}
+
+/// Writes once, without the signal that goes with an error.
+fn write_without(signal: c_int, error: c_int, fd: c_int, bytes: &[u8]) -> Result<usize, Errno> {
+    // SAFETY: the sets are valid, and filled before they are used; the mask is
+    // put back as it was.
+    unsafe {
+        let mut set: libc::sigset_t = core::mem::zeroed();
+        let mut before: libc::sigset_t = core::mem::zeroed();
+        let mut pending: libc::sigset_t = core::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        libc::sigaddset(&mut set, signal);
+        libc::sigpending(&mut pending);
+        let was_pending = libc::sigismember(&pending, signal) == 1;
+        libc::pthread_sigmask(libc::SIG_BLOCK, &set, &mut before);
+        let written = write(fd, bytes);
+        if written == Err(Errno(error)) && !was_pending {
+            let now = libc::timespec {
+                tv_sec: 0,
+                tv_nsec: 0,
+            };
+            libc::syscall(
+                libc::SYS_rt_sigtimedwait,
+                &set,
+                ptr::null_mut::<u8>(),
+                &now,
+                KERNEL_SIGSET,
+            );
+        }
+        libc::pthread_sigmask(libc::SIG_SETMASK, &before, ptr::null_mut());
+        written
+    }
+}
+
+/// A handler of a signal, with what is known of it.
+pub(crate) type Handler = extern "C" fn(c_int, *mut libc::siginfo_t, *mut libc::c_void);
+
+/// The actions that signals had before [`handle_first`], by signal number. Set
+/// once each, and never given back.
+static BEFORE: [AtomicPtr<libc::sigaction>; 32] = [const { AtomicPtr::new(ptr::null_mut()) }; 32];
+
+/// Handles a signal before whoever handles it now. Not for handlers.
+pub(crate) fn handle_first(signal: c_int, handler: Handler) -> Result<(), Errno> {
+    // SAFETY: zeros are a valid action, and the calls fill or read it; the
+    // handler is a function of this program, which is never unloaded.
+    unsafe {
+        let mut before: libc::sigaction = core::mem::zeroed();
+        checked(libc::sigaction(signal, ptr::null(), &mut before) as isize)?;
+        let before = Box::into_raw(Box::new(before));
+        BEFORE[signal as usize].store(before, Ordering::Release);
+        let mut action: libc::sigaction = core::mem::zeroed();
+        action.sa_sigaction = handler as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER;
+        libc::sigemptyset(&mut action.sa_mask);
+        checked(libc::sigaction(signal, &action, ptr::null_mut()) as isize).map(drop)
+    }
+}
+
+/// Gives a signal the action again that it had before [`handle_first`].
+pub(crate) fn handle_as_before(signal: c_int) {
+    let before = BEFORE[signal as usize].load(Ordering::Acquire);
+    // SAFETY: null, which only asks, or set in `handle_first` to an action that
+    // the program had.
+    unsafe { libc::sigaction(signal, before, ptr::null_mut()) };
+}
+
+/// Gives this thread a larger stack for handlers that ask for one of their own,
+/// unless it is on that stack now.
+pub(crate) fn set_signal_stack(at: *mut u8, len: usize) {
+    // SAFETY: zeros are a valid answer buffer; the memory is the thread's own as
+    // long as the thread lives, by the caller.
+    unsafe {
+        let mut now: libc::stack_t = core::mem::zeroed();
+        let asked = libc::sigaltstack(ptr::null(), &mut now);
+        let small = now.ss_flags & libc::SS_DISABLE != 0 || now.ss_size < len;
+        if asked == 0 && small {
+            let stack = libc::stack_t {
+                ss_sp: at.cast(),
+                ss_flags: 0,
+                ss_size: len,
+            };
+            libc::sigaltstack(&stack, ptr::null_mut());
+        }
+    }
+}
+
+/// Bytes that are left of the alternate signal stack that this thread runs on; none if
+/// it runs on its own.
+pub(crate) fn signal_stack_left() -> Option<usize> {
+    // SAFETY: zeros are a valid answer buffer, which the call fills.
+    let now = unsafe {
+        let mut now: libc::stack_t = core::mem::zeroed();
+        let asked = libc::sigaltstack(ptr::null(), &mut now);
+        (asked == 0 && now.ss_flags & libc::SS_ONSTACK != 0).then_some(now)?
+    };
+    let here = (&raw const now).addr();
+    Some(here.saturating_sub(now.ss_sp.addr()))
+}
+
+/// Whether a signal comes again if its handler returns: an instruction that failed is
+/// tried again, where what was sent has been received.
+pub(crate) fn comes_again(signal: c_int, info: *mut libc::siginfo_t) -> bool {
+    // SAFETY: as in `signal_details`.
+    let code = unsafe { info.as_ref() }.map_or(0, |info| info.si_code);
+    code > 0 && signal != libc::SIGABRT && signal != libc::SIGTRAP
+}
+
+/// Whether this thread is on its alternate signal stack.
+pub(crate) fn is_on_signal_stack() -> bool {
+    // SAFETY: zeros are a valid answer buffer, which the call fills.
+    unsafe {
+        let mut now: libc::stack_t = core::mem::zeroed();
+        let asked = libc::sigaltstack(ptr::null(), &mut now);
+        asked == 0 && now.ss_flags & libc::SS_ONSTACK != 0
+    }
+}
+
+/// Sends a signal to this thread.
+pub(crate) fn raise(signal: c_int) {
+    // SAFETY: takes a number, and touches no memory of ours.
+    unsafe { libc::raise(signal) };
+}
+
+/// The address that a fault concerns, and the registers of what it interrupted.
+pub(crate) fn signal_details<'c>(
+    info: *mut libc::siginfo_t,
+    context: *mut libc::c_void,
+) -> (usize, Option<&'c libc::ucontext_t>) {
+    // SAFETY: the kernel passes valid pointers to a handler that was installed
+    // with SA_SIGINFO, and they stay valid until it returns.
+    unsafe {
+        let address = info.as_ref().map_or(0, |info| info.si_addr().addr());
+        (address, context.cast::<libc::ucontext_t>().as_ref())
+    }
+}

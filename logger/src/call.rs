@@ -5,11 +5,14 @@
 //! files.
 
 pub(crate) mod argument;
+#[allow(unsafe_code)]
 pub(crate) mod body;
+#[allow(unsafe_code)]
 pub(crate) mod emit;
 pub(crate) mod gate;
 pub(crate) mod limit;
 mod macros;
 pub(crate) mod resolve;
+#[allow(unsafe_code)]
 pub(crate) mod site;
 pub(crate) mod span;

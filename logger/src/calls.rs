@@ -9,7 +9,7 @@
 use crate::sys::{self, Errno};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-/// A word on the stack of whoever wants to be known for as long as he is there.
+/// A stack word that identifies a call in progress.
 #[repr(align(16))]
 pub(crate) struct Mark(AtomicUsize);
 
@@ -25,7 +25,7 @@ impl Mark {
         core::ptr::from_ref(self).expose_provenance()
     }
 
-    /// Makes the mark tell that somebody is here. Its address.
+    /// Makes the mark hold its own address, and returns that.
     #[inline(always)]
     fn set(&self) -> usize {
         let address = self.address();

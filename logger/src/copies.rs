@@ -28,8 +28,13 @@
 //! asks whether another copy leads, asks there. `serve` is the leader's side, above
 //! everything that a leader does for others.
 
+#[allow(unsafe_code)]
 pub(crate) mod crossing;
+#[allow(unsafe_code)]
 pub(crate) mod leader;
+#[allow(unsafe_code)]
 pub(crate) mod observer;
+#[allow(unsafe_code)]
 pub(crate) mod request;
+#[allow(unsafe_code)]
 pub(crate) mod serve;

@@ -107,24 +107,46 @@
 //!
 //! [`logdef_once!`], [`logdef_first_n!`], [`logdef_every_n!`] and
 //! [`logdef_at_most_every!`] limit how often a call is logged.
+//!
+//! # Unsafe code
+//!
+//! It is denied but in these rooms, and each block says which fact it relies on:
+//! `sys` (system calls), `tls` and `thread` (a thread's own memory), `published` (memory
+//! that is never freed), `calls` (marks on stacks), `clock` and `crc` (instructions of
+//! the CPU), `image` (what is mapped), `handler`, `guard` and `process` (stacks and
+//! handlers of signals, of forks, of a thread's end), `call/site`, `call/body` and `call/emit` (what a caller
+//! passes by pointer), `copies` (what another copy of the logger passes),
+//! `mirror/number` (the C library's printf), `sink/arena`, `sink/chunk`, `sink/mapped`,
+//! `sink/append` and `sink/names` (the log's memory, and paths that are never freed), and
+//! what the macros expand to.
+
+#![deny(unsafe_code)]
 
 mod api;
 mod call;
+#[allow(unsafe_code)]
 mod calls;
+#[allow(unsafe_code)]
 mod clock;
 mod copies;
+#[allow(unsafe_code)]
 mod crc;
 mod environment;
 mod filter;
+#[allow(unsafe_code)]
 mod guard;
+#[allow(unsafe_code)]
 mod handler;
+#[allow(unsafe_code)]
 mod image;
 mod logdefs;
 mod mirror;
 mod note;
 mod observer;
 mod options;
+#[allow(unsafe_code)]
 mod process;
+#[allow(unsafe_code)]
 mod published;
 mod run;
 mod self_reports;
@@ -132,11 +154,15 @@ mod settings;
 mod shared;
 mod sink;
 mod state;
+#[allow(unsafe_code)]
 mod sys;
+#[allow(unsafe_code)]
 mod thread;
+#[allow(unsafe_code)]
 mod tls;
 
 #[doc(hidden)]
+#[allow(unsafe_code)]
 #[path = "private.rs"]
 pub mod __private;
 #[doc(hidden)]

@@ -8,6 +8,7 @@
 //! what happened: lines are cut at 4 KiB, and a full pipe makes the call wait.
 
 mod line;
+#[allow(unsafe_code)]
 mod number;
 mod text;
 

@@ -158,8 +158,8 @@ impl Process {
             return;
         }
         let mut key = 0;
-        // SAFETY: `key` is valid for writes; the destructor outlives every
-        // thread, since nothing unloads the logger.
+        // SAFETY: `key` is valid for writes; the destructor outlives every thread, since
+        // the copy that leads stays loaded (`sys::keep_loaded`).
         if unsafe { libc::pthread_key_create(&mut key, Some(thread_exits)) } == 0 {
             self.exit_key.store(key as i32, Ordering::Release);
         }
@@ -207,8 +207,8 @@ unsafe extern "C" fn thread_exits(thread: *mut libc::c_void) {
 fn install_fork_handler() {
     static INSTALLED: AtomicBool = AtomicBool::new(false);
     if !INSTALLED.swap(true, Ordering::Relaxed) {
-        // SAFETY: the handlers are functions of this program that touch
-        // atomics and make system calls only.
+        // SAFETY: the handlers are never unloaded: the copy that leads stays loaded
+        // (`sys::keep_loaded`), and only that one opens a log.
         unsafe { libc::pthread_atfork(Some(about_to_fork), None, Some(forked)) };
     }
 }

@@ -2,12 +2,17 @@
 //! together and in their order, and knows nothing of what is in them beyond
 //! their lengths.
 
+#[allow(unsafe_code)]
 mod append;
+#[allow(unsafe_code)]
 mod arena;
+#[allow(unsafe_code)]
 mod chunk;
 mod file;
 pub(crate) mod file_system;
+#[allow(unsafe_code)]
 mod mapped;
+#[allow(unsafe_code)]
 mod names;
 mod outlet;
 mod owner;
@@ -264,5 +269,68 @@ fn writer<'s>(shared: &'s Shared, thread: &Thread) -> Writer<'s> {
     Writer {
         is_nested: thread.calls.are_nested(),
         run: &shared.run,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use logdef_wire::frame;
+
+    /// A frame around a record of no fields.
+    fn a_frame() -> Vec<u8> {
+        let mut buffer = [0; 64];
+        let len = frame::encode(&mut buffer, |encoder| encoder.bytes(&[0, 0x80])).unwrap();
+        buffer[..len].to_vec()
+    }
+
+    #[test]
+    fn a_mapped_sink_needs_no_more_than_it_is_handed() {
+        static SHARED: Shared = Shared::new();
+        static SINK: Sink = Sink::new();
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("log");
+        let target = Target::File(path.clone());
+        SINK.set(&SHARED, target, true, Rotation::default())
+            .unwrap();
+        let thread = SHARED.threads.claim().unwrap();
+        let frame = a_frame();
+
+        assert_eq!(SINK.put(&SHARED, thread, &frame, None), Put::Full);
+        let claim = SINK.claim(&SHARED, thread, frame.len() as u64).unwrap();
+        SINK.enter(thread, claim, &frame);
+        let chunk = SINK.chunk(thread).unwrap();
+        assert_eq!(SINK.put(&SHARED, thread, &frame, None), Put::Done(chunk));
+        assert_eq!(
+            SINK.put(&SHARED, thread, &frame, Some(chunk + 1)),
+            Put::Moved
+        );
+
+        let written = std::fs::read(&path).unwrap();
+        assert!(written.starts_with(&[&frame[..], &frame].concat()));
+        let rest = &written[2 * frame.len()..];
+        assert!(rest.iter().all(|byte| *byte == 0));
+    }
+
+    #[test]
+    fn an_appended_sink_needs_no_more_either() {
+        static SHARED: Shared = Shared::new();
+        static SINK: Sink = Sink::new();
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("log");
+        let target = Target::File(path.clone());
+        SINK.set(&SHARED, target, false, Rotation::default())
+            .unwrap();
+        let thread = SHARED.threads.claim().unwrap();
+        let frame = a_frame();
+        let chunk = SINK.chunk(thread);
+        assert!(chunk.is_some());
+        assert!(matches!(
+            SINK.put(&SHARED, thread, &frame, chunk),
+            Put::Done(_)
+        ));
+        assert_eq!(std::fs::read(&path).unwrap(), frame);
+        assert!(SINK.claim(&SHARED, thread, 10).is_none());
+        assert!(!SHARED.reports.is_due());
     }
 }

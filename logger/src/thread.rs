@@ -313,8 +313,9 @@ pub(crate) struct Scratch<'t> {
 impl Scratch<'_> {
     /// The memory; what it holds is of no meaning.
     pub fn bytes(&mut self) -> &mut [u8] {
-        // SAFETY: no other loan exists, or only that of a call which is gone, and
-        // other threads never borrow this thread's scratch.
+        // SAFETY: `Holder::take` lends to one call of the thread that owns the memory, and
+        // again only when that call has released it or a handler jumped out of it: then
+        // its stack frames, and the borrow in them, are never used again.
         unsafe { &mut *self.memory.get() }
     }
 }

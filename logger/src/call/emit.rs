@@ -52,7 +52,8 @@ const STACK_FRAME: usize = 1024;
 pub unsafe extern "C" fn emit(site: &Site, kinds: *const u8, words: *const u64) {
     let process = process();
     let kinds = if kinds.is_null() { site.kinds() } else { kinds };
-    // SAFETY: by the caller. Made where it is used: it is to stay in registers.
+    // SAFETY: by the caller of `emit`.
+    // Made twice, so that it stays in registers.
     let arguments = || unsafe { Words::new(kinds, words, site.args()) };
     match Quick::of(process, site, arguments()) {
         Some(call) => {
@@ -64,8 +65,10 @@ pub unsafe extern "C" fn emit(site: &Site, kinds: *const u8, words: *const u64) 
             }
             counted.end(written);
         }
-        // What went wrong was counted.
-        None => drop(in_full(process, site, arguments(), None)),
+        // Any failure is already counted in `dropped`.
+        None => {
+            let _ = in_full(process, site, arguments(), None);
+        }
     }
 }
 
@@ -580,9 +583,9 @@ fn head<'c>(
 /// rest of a short record.
 #[inline(always)]
 fn writable(buffer: &mut [core::mem::MaybeUninit<u8>; STACK_FRAME]) -> &mut [u8] {
-    // SAFETY: bytes of any value are valid `u8`s, and the compiler is told that
-    // these have one; what was not written is never read, since the encoder
-    // returns the length of what it wrote.
+    // SAFETY: an `asm!` block that is passed a pointer and may write memory counts as
+    // having initialized what the pointer leads to, with bytes of any value, which are
+    // `u8`s. Miri cannot run it.
     unsafe {
         core::arch::asm!("/* {0} */", in(reg) buffer.as_mut_ptr(), options(nostack, preserves_flags));
         &mut *core::ptr::from_mut(buffer).cast::<[u8; STACK_FRAME]>()

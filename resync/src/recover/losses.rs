@@ -3,6 +3,8 @@
 //! which carry it along in a note.
 
 use super::account::{Account, GapReport, ThreadReport};
+use logdef_wire::Run;
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// What was lost, of all inputs together.
@@ -33,8 +35,9 @@ impl Losses {
         accounts: &[Account],
         threads: &[ThreadReport],
         carried: Option<Carried>,
+        noted: &BTreeMap<Run, u64>,
     ) -> Losses {
-        let missing = threads.iter().map(|thread| thread.lost).sum();
+        let (missing, dropped) = missing_and_dropped(threads, noted);
         let pruned = threads.iter().map(|thread| thread.before_first).sum();
         let carried = carried.unwrap_or_default();
         let sum = |of: fn(&Account) -> u64| accounts.iter().map(of).sum::<u64>();
@@ -48,7 +51,7 @@ impl Losses {
             at_least: carried.damaged + carried.rejected + carried.broken_off > 0
                 || accounts.iter().any(may_hide_records)
                 || pruned > 0 && damaged + rejected + broken_off > 0,
-            dropped: threads.iter().map(|thread| thread.dropped).sum(),
+            dropped,
             damaged,
             rejected,
             broken_off,
@@ -60,8 +63,37 @@ impl Losses {
     /// Whether nothing is missing, dropped or damaged. A torn end is clean, and so is
     /// what was pruned.
     pub fn is_clean(&self) -> bool {
-        self.missing + self.dropped + self.damaged + self.rejected + self.broken_off == 0
+        [
+            self.missing,
+            self.dropped,
+            self.damaged,
+            self.rejected,
+            self.broken_off,
+        ] == [0; 5]
     }
+}
+
+/// Records that are missing and that were dropped. A note that says how many calls of a run
+/// were dropped explains as many of its missing records as no data record does.
+fn missing_and_dropped(threads: &[ThreadReport], noted: &BTreeMap<Run, u64>) -> (u64, u64) {
+    let mut missing = 0;
+    let mut dropped = 0;
+    let mut runs = BTreeMap::<Run, (u64, u64)>::new();
+    for thread in threads {
+        missing += thread.lost;
+        dropped += thread.dropped;
+        if noted.contains_key(&thread.run) {
+            let of_run = runs.entry(thread.run).or_default();
+            *of_run = (of_run.0 + thread.lost, of_run.1 + thread.dropped);
+        }
+    }
+    for (run, noted) in noted {
+        let (lost, told) = runs.get(run).copied().unwrap_or_default();
+        let more = noted.saturating_sub(told);
+        dropped = dropped.saturating_add(more);
+        missing -= lost.min(more);
+    }
+    (missing, dropped)
 }
 
 /// Whether an input may lack records that no count shows.

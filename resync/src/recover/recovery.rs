@@ -15,7 +15,7 @@ use crate::recover::tables::{self, Place, Tables};
 use crate::recover::walk::{Step, Stretch, walk};
 use logdef_wire::record::{Note, NoteKind, Peek};
 use logdef_wire::{Record, Run, Tag};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 /// Cores that an input is walked on, where the machine decides: more wait for the
@@ -84,6 +84,8 @@ pub struct Recovery {
     tables: Tables,
     /// What the inputs say of files that they were made from.
     pub(crate) carried: Option<Carried>,
+    /// How many calls of runs were dropped, as notes have it.
+    noted: BTreeMap<Run, u64>,
 }
 
 impl Recovery {
@@ -132,7 +134,7 @@ impl Recovery {
 
     /// What was lost of all inputs together.
     pub fn losses(&self) -> Losses {
-        Losses::of(&self.accounts, &self.threads, self.carried)
+        Losses::of(&self.accounts, &self.threads, self.carried, &self.noted)
     }
 
     /// Whether nothing is missing, dropped or damaged: see [`Losses::is_clean`].
@@ -223,6 +225,7 @@ struct Pass {
     suspects: Suspects,
     tables: Tables,
     carried: Option<Carried>,
+    noted: BTreeMap<Run, u64>,
     input: u32,
     scratch: Vec<u8>,
     /// Of the data record before: its thread and its time.
@@ -269,6 +272,7 @@ impl Pass {
             suspects,
             tables: Tables::new(options.memory),
             carried: None,
+            noted: BTreeMap::new(),
             input: 0,
             scratch: Vec::new(),
             previous: None,
@@ -377,8 +381,16 @@ impl Pass {
         self.tables.add(record, place);
     }
 
-    /// Takes in what a file says of those that it was made from.
+    /// Takes in what notes say of losses: of files that this one was made from, and of
+    /// calls that were dropped.
     fn carry(&mut self, note: &Note<'_>) {
+        if let (Some(run), Some(dropped), Some(NoteKind::DROPS | NoteKind::END)) =
+            (note.run, note.dropped, note.kind)
+            && self.noted.len() < THREADS
+        {
+            let noted = self.noted.entry(run).or_default();
+            *noted = dropped.max(*noted);
+        }
         let text = note.text.filter(|_| note.kind == Some(NoteKind::RECOVERY));
         if let Some(carried) = text.and_then(Carried::parse) {
             self.carried.get_or_insert_default().add(&carried);
@@ -514,6 +526,7 @@ impl Pass {
             asides: self.asides,
             tables: self.tables,
             carried: self.carried,
+            noted: self.noted,
         }
     }
 }

@@ -223,3 +223,28 @@ fn what_the_program_dropped_is_not_clean_and_what_was_pruned_is() {
         assert_eq!(on(&log, &format!("{verb} {{}}")).status, 0, "{verb}");
     }
 }
+
+/// The drops of a run that no data record could tell of stand in a note.
+#[test]
+fn what_a_note_says_was_dropped_is_not_missing() {
+    let mut log = Log::of(RUN, 1, EPOCH);
+    log.record(&data(0, None));
+    log.record(&data(5, Some(1)));
+    let (_, found) = json(&log);
+    assert_eq!(
+        (&found["missing"], &found["dropped"]),
+        (&json!(3), &json!(1))
+    );
+    log.record(&logdef_wire::Record::Note(logdef_wire::record::Note {
+        run: Some(RUN),
+        kind: Some(logdef_wire::record::NoteKind::DROPS),
+        dropped: Some(9),
+        ..Default::default()
+    }));
+    let (status, found) = json(&log);
+    assert_eq!(
+        (&found["missing"], &found["dropped"]),
+        (&json!(0), &json!(9))
+    );
+    assert_eq!(status, 3);
+}

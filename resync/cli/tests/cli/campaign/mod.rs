@@ -172,9 +172,10 @@ fn words_agree(check: &Ran, found: &Value) {
             .map(|thread| thread[key].as_u64().unwrap())
             .sum::<u64>()
     };
-    for key in ["missing", "dropped", "pruned"] {
-        assert_eq!(number(key), sum(key), "{what}: {key}");
-    }
+    // A note may say of a run what no thread of it says.
+    assert!(number("missing") <= sum("missing"), "{what}");
+    assert!(number("dropped") >= sum("dropped"), "{what}");
+    assert_eq!(number("pruned"), sum("pruned"), "{what}");
     let states = ["frames", "padding", "torn", "damaged"];
     for file in found["files"].as_array().unwrap() {
         let bytes = states

@@ -93,6 +93,7 @@ pub use recover::account::{Account, GapReport, HoleReport, Malformed, Tally, Thr
 pub use recover::losses::Losses;
 pub use recover::recovery::{Options, Recovery};
 pub use recover::survey::Survey;
+pub use recover::suspect::Standing;
 pub use recover::tables::{
     BacktraceEntry, Conflict, Image, ModuleEntry, Place, Provenance, RunInfo, StringId,
     StringLookup, Tables, Thread,

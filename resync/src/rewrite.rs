@@ -5,12 +5,11 @@ use crate::merge::repeats::{Repeats, Sighting};
 use crate::merge::{Event, Merge, MergeOptions};
 use crate::read::framing;
 use crate::read::input::{Error, Input};
-use crate::read::item::{FrameItem, Item, Items};
+use crate::read::item::{Item, Items};
 use crate::read::unmask;
 use crate::recover::losses::Carried;
 use crate::recover::recovery::Recovery;
-use crate::recover::suspect::run_of;
-use crate::recover::tables::StringLookup;
+use crate::recover::tables::{Place, StringLookup};
 use crate::resolve::images::Images;
 use logdef_wire::msgpack::{Encoder, OutOfRoom};
 use logdef_wire::record::{Glance, Note, NoteKind, Preamble, StringLogdef};
@@ -79,7 +78,11 @@ pub fn recover(
                 continue;
             };
             let body = unmask::unmasked(frame.body, &mut scratch).unwrap_or(frame.body);
-            if is_suspect(recovery, index as u32, &frame, body) {
+            let place = Place {
+                input: index as u32,
+                offset: frame.offset,
+            };
+            if recovery.leaves_out(recovery.standing(place, body)) {
                 output.written.left_out += 1;
                 continue;
             }
@@ -147,14 +150,6 @@ pub fn merge(
     output.written.left_out += merge.duplicates();
     carry_losses(recovery, &mut output)?;
     output.finish()
-}
-
-fn is_suspect(recovery: &Recovery, input: u32, frame: &FrameItem<'_>, body: &[u8]) -> bool {
-    if recovery.suspects.is_empty() {
-        return false;
-    }
-    let run = Record::decode(body).ok().and_then(|record| run_of(&record));
-    recovery.suspects.contains(input, frame.offset, run)
 }
 
 /// Writes frames and counts them.

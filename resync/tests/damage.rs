@@ -369,19 +369,22 @@ fn a_run_that_is_vouched_for_elsewhere_is_recovered() {
     assert_eq!(merged(&[&quoting, &other]).len(), 4);
 }
 
-/// A short run between two far damages of a joined log is not quoted by anyone.
+/// A quotation touches the damage that laid it bare: what stands between two frames of a
+/// run that is vouched for is none.
 #[test]
-fn a_run_beside_others_between_two_damages_is_recovered() {
+fn a_run_between_others_is_recovered_and_one_beside_damage_is_suspect() {
     let mut log = Log::new();
     log.data(Run(1), 0, 0, EPOCH, b"a").raw(b"?");
     log.data(Run(2), 0, 0, EPOCH, b"b");
     log.data(Run(3), 0, 0, EPOCH, b"c").raw(b"?");
-    log.data(Run(3), 0, 1, EPOCH, b"d");
-    log.data(Run(1), 0, 1, EPOCH, b"e").raw(b"?");
-    log.data(Run(4), 0, 0, EPOCH, b"f").raw(b"?");
-    log.data(Run(1), 0, 2, EPOCH, b"g");
-    // 1 vouches for 3, and 3 for 2; 4 stands alone.
-    assert_eq!(recover(&log).accounts()[0].suspect, 1);
+    log.data(Run(1), 0, 1, EPOCH, b"d");
+    log.data(Run(3), 0, 1, EPOCH, b"e");
+    log.data(Run(1), 0, 2, EPOCH, b"f").raw(b"?");
+    log.data(Run(4), 0, 0, EPOCH, b"g").raw(b"?");
+    log.data(Run(1), 0, 3, EPOCH, b"h");
+    // 1 vouches for 3, which then stands alone between two damages; 2 touches one of
+    // them, and 4 both.
+    assert_eq!(recover(&log).accounts()[0].suspect, 2);
     assert_eq!(merged(&[&log]).len(), 6);
 }
 
@@ -415,13 +418,14 @@ fn where_no_run_is_vouched_for_all_are_recovered() {
     log.raw(b"???").data(Run(1), 0, 1, EPOCH, b"c").raw(b"?");
     assert_eq!(recover(&log).accounts()[0].suspect, 0);
     assert_eq!(merged(&[&log]).len(), 3);
-    // A record without a run is nobody's, and recovered.
+    // A record without a run is nobody's, and no writer of ours wrote it.
     let mut log = Log::new();
     log.data(Run(1), 0, 0, EPOCH, b"a").raw(b"?");
     log.record(&Record::Data(Data::default()))
         .raw(b"?")
         .data(Run(1), 0, 1, EPOCH, b"b");
-    assert_eq!(recover(&log).accounts()[0].data(), 3);
+    assert_eq!(recover(&log).accounts()[0].data(), 2);
+    assert_eq!(recover(&log).accounts()[0].suspect, 1);
 }
 
 #[test]

@@ -121,6 +121,10 @@ pub struct Source {
     /// Exit with status 3 if records are missing or dropped, or bytes damaged
     #[arg(long)]
     pub strict: bool,
+    /// Take suspect frames too, marked: valid ones beside damage that were probably logged
+    /// as text
+    #[arg(long)]
+    pub suspects: bool,
 }
 
 /// How a verb answers, where it has one answer for people and one for programs.

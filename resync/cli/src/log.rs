@@ -25,6 +25,8 @@ pub struct Inputs {
     pub opened: Vec<Input>,
     /// Whether there are others, that could not be.
     pub lacks_some: bool,
+    /// Whether suspect frames are wanted too.
+    pub suspects: bool,
 }
 
 impl Log {
@@ -39,10 +41,12 @@ impl Log {
         let Inputs {
             opened: inputs,
             lacks_some,
+            suspects,
         } = inputs;
         let total = inputs.iter().map(Input::len).sum();
         let mut progress = Progress::new(total);
-        let options = logdef_resync::Options::default();
+        let mut options = logdef_resync::Options::default();
+        options.trust_suspects = suspects;
         let recovery = Recovery::with(&inputs, &options, |done| progress.reached(done))?;
         Ok(Log {
             inputs,
@@ -127,6 +131,7 @@ pub fn inputs(source: &Source) -> Result<Inputs, Failure> {
     Ok(Inputs {
         opened: inputs,
         lacks_some,
+        suspects: source.suspects,
     })
 }
 

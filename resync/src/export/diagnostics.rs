@@ -81,7 +81,7 @@ impl Converter {
         metadata.file = record.file.bytes.map(text);
         metadata.line = data.line;
         let mut message = Vec::new();
-        record.message(&mut message);
+        record.marked_message(&mut message);
         logs.payload = Some(LogsPayload {
             message: Some(text(&message)),
             keys: Vec::new(),

@@ -171,7 +171,7 @@ impl<W: io::Write> Exporter<W> {
         let (thread, time) = self.thread(record)?;
         let mut message = std::mem::take(&mut self.message);
         message.clear();
-        record.message(&mut message);
+        record.marked_message(&mut message);
         let text = lossy(&message);
         let Forms {
             log,

@@ -5,6 +5,7 @@
 use crate::merge::{Event, Merge, MergedFrame};
 use crate::read::input::Error;
 use crate::recover::account::Account;
+use crate::recover::suspect::Standing;
 use crate::recover::tables::Place;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
@@ -28,6 +29,7 @@ pub struct Batch<'i> {
 struct Entry {
     place: Place,
     lane: u32,
+    standing: Standing,
     conflict: bool,
     /// The frame and the body in the batch's bytes; of a gap, nothing.
     frame: (u32, u32),
@@ -51,6 +53,7 @@ impl<'i> Batch<'i> {
                 place: entry.place,
                 bytes: slice(entry.frame),
                 body: slice(entry.body),
+                standing: entry.standing,
                 lane: entry.lane,
                 conflict: entry.conflict,
             }))
@@ -70,6 +73,7 @@ impl<'i> Batch<'i> {
                         input,
                         offset: report.gap.offset,
                     },
+                    standing: Standing::Sound,
                     lane: 0,
                     conflict: false,
                     frame: (0, 0),
@@ -85,6 +89,7 @@ impl<'i> Batch<'i> {
                     let body_end = self.bytes.len() as u32;
                     Entry {
                         place: frame.place,
+                        standing: frame.standing,
                         lane: frame.lane,
                         conflict: frame.conflict,
                         frame: (start, end),

@@ -19,6 +19,7 @@ use crate::recover::account::{Account, GapReport};
 use crate::recover::lane::Lane;
 use crate::recover::recovery::Recovery;
 use crate::recover::survey::Survey;
+use crate::recover::suspect::Standing;
 use crate::recover::tables::Place;
 use logdef_wire::{Record, Run, Sequence, Tag};
 use std::cmp::Reverse;
@@ -43,6 +44,8 @@ pub struct MergedFrame<'m> {
     pub bytes: &'m [u8],
     /// The record's body, unmasked.
     pub body: &'m [u8],
+    /// How far it can be trusted.
+    pub standing: Standing,
     pub(crate) lane: u32,
     /// Whether a record of the same run and sequence, but other bytes, was given
     /// before.

@@ -10,10 +10,10 @@ use crate::read::unmask;
 use crate::recover::account::Account;
 use crate::recover::lane::ThreadKey;
 use crate::recover::recovery::Recovery;
-use crate::recover::suspect::run_of;
+use crate::recover::suspect::Standing;
 use crate::recover::tables::Place;
+use logdef_wire::Tag;
 use logdef_wire::record::Glance;
-use logdef_wire::{Record, Tag};
 use std::collections::HashMap;
 
 /// Bytes that a lane holds of its input; fewer when many lanes are open.
@@ -344,10 +344,17 @@ impl<'i> OpenLane<'i> {
             let gap = accounts[self.input as usize].gap_at(head.offset)?;
             return Some(Event::Gap(self.input, gap));
         }
+        let place = self.head_place();
+        let body = &self.bytes[start as usize..end as usize];
+        let standing = match &self.rule {
+            Rule::Recovery(recovery) => recovery.standing(place, body),
+            Rule::Survey(_) => Standing::Sound,
+        };
         Some(Event::Frame(MergedFrame {
-            place: self.head_place(),
+            place,
             bytes: self.head_bytes(),
-            body: &self.bytes[start as usize..end as usize],
+            body,
+            standing,
             lane: self.index,
             conflict,
         }))
@@ -384,11 +391,9 @@ impl Rule<'_> {
         let Some(data) = look(body, options) else {
             return Checked::Skip;
         };
-        if !recovery.suspects.is_empty() {
-            let run = Record::decode(body).ok().and_then(|record| run_of(&record));
-            if recovery.suspects.contains(input, frame.offset, run) {
-                return Checked::Skip;
-            }
+        let offset = frame.offset;
+        if recovery.leaves_out(recovery.standing(Place { input, offset }, body)) {
+            return Checked::Skip;
         }
         Checked::Take(data)
     }

@@ -98,6 +98,8 @@ pub struct Items<'i> {
     frame: Option<Span>,
     /// Where the chunk ends that was opened last.
     chunk_end: u64,
+    /// Where the frames would end that began in the gap found last.
+    claim: u64,
     /// Gaps that were found before, and the index of the next.
     known: Option<(&'i dyn KnownGaps, usize)>,
     /// Where that one starts.
@@ -189,6 +191,7 @@ impl<'i> Items<'i> {
             tail: None,
             frame: None,
             chunk_end: 0,
+            claim: 0,
             known: None,
             next_known: u64::MAX,
         }
@@ -202,6 +205,12 @@ impl<'i> Items<'i> {
     /// Where the chunk ends that the last preamble opened.
     pub(crate) fn chunk_end(&self) -> u64 {
         self.chunk_end
+    }
+
+    /// Where the frames would end whose headers stand in the last gap, whole or nearly so;
+    /// 0 if there are none.
+    pub(crate) fn claim(&self) -> u64 {
+        self.claim
     }
 
     /// How much work was done so far.
@@ -288,7 +297,10 @@ impl<'i> Items<'i> {
     fn find_next(&mut self) -> io::Result<()> {
         match self.scanner.frame_at(self.at)? {
             Some(frame) => self.frame = Some(frame),
-            None => self.cross_gap()?,
+            None => {
+                self.cross_gap()?;
+                self.claim = self.scanner.take_claim();
+            }
         }
         Ok(())
     }

@@ -74,6 +74,8 @@ pub(crate) struct Scanner<'i> {
     passed_over: bool,
     /// Where a short frame was refused last: nobody needs to sum it again.
     refused: u64,
+    /// Where the refused frame that reaches furthest would end, by its header.
+    claim: u64,
 }
 
 impl<'i> Scanner<'i> {
@@ -86,6 +88,7 @@ impl<'i> Scanner<'i> {
             longest: frame::MAX_BODY,
             passed_over: false,
             refused: u64::MAX,
+            claim: 0,
         }
     }
 
@@ -143,6 +146,7 @@ impl<'i> Scanner<'i> {
         self.work.summed += len as u64;
         if frame::checksum(body) != u32::from_be_bytes([a, b, c, d]) {
             self.refused = at;
+            self.claims(at + (frame::HEADER_LEN + len as usize) as u64);
             return None;
         }
         Some(len)
@@ -168,7 +172,11 @@ impl<'i> Scanner<'i> {
         let record = glance
             .get(header.len..)
             .is_some_and(frame::looks_like_record);
-        if !record || !(frame::MIN_BODY..=frame::MAX_BODY).contains(&header.body_len) {
+        if !(frame::MIN_BODY..=frame::MAX_BODY).contains(&header.body_len) {
+            return Ok(None);
+        }
+        if !record {
+            self.claims(at + header.frame_len() as u64);
             return Ok(None);
         }
         self.work.candidates += 1;
@@ -177,6 +185,7 @@ impl<'i> Scanner<'i> {
         }
         let bytes = self.window.ensure(keep, at, header.frame_len())?;
         let Some(body) = bytes.get(header.len..header.frame_len()) else {
+            self.claims(at + header.frame_len() as u64);
             return Ok(None);
         };
         let sum = if body.len() <= DIRECT {
@@ -187,11 +196,26 @@ impl<'i> Scanner<'i> {
             let end = start + header.body_len as u64;
             self.checkpoints.range(&self.window, start, end)
         };
-        Ok((sum == header.checksum).then_some(Span {
+        if sum != header.checksum {
+            self.claims(at + header.frame_len() as u64);
+            return Ok(None);
+        }
+        Ok(Some(Span {
             offset: at,
             header: header.len,
             body: header.body_len,
         }))
+    }
+
+    /// A frame is refused that would end at an offset.
+    fn claims(&mut self, end: u64) {
+        self.claim = self.claim.max(end);
+    }
+
+    /// Where those frames would end that were refused since this was asked last; 0 if
+    /// none was.
+    pub(crate) fn take_claim(&mut self) -> u64 {
+        std::mem::take(&mut self.claim)
     }
 
     /// The first valid frame that starts in `[from, limit)`.

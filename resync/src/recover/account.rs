@@ -275,6 +275,11 @@ impl Account {
         }
     }
 
+    /// How many damages there were.
+    pub(crate) fn damages_so_far(&self) -> u64 {
+        self.damage.count
+    }
+
     pub(crate) fn gaps_so_far(&self) -> usize {
         self.gaps.len()
     }

@@ -10,7 +10,7 @@ use crate::recover::account::{Account, Hole, Malformed, ThreadReport};
 use crate::recover::lane::{LANES, Lane, LaneThread, Lanes, ThreadKey, since_of};
 use crate::recover::losses::{Carried, Losses};
 use crate::recover::sequences::Intervals;
-use crate::recover::suspect::{Suspects, Vouching, run_of};
+use crate::recover::suspect::{Standing, Suspects, Vouching, run_of, run_of_body};
 use crate::recover::tables::{self, Place, Tables};
 use crate::recover::walk::{Step, Stretch, walk};
 use logdef_wire::record::{Note, NoteKind, Peek};
@@ -34,7 +34,8 @@ const ASIDES: usize = 1 << 12;
 pub struct Options {
     /// Bytes of memory for tables of logdefs.
     pub memory: usize,
-    /// Whether suspect frames are taken like any other.
+    /// Whether suspect frames are given too, with that [standing](Standing::Suspect), and
+    /// what they define is believed.
     pub trust_suspects: bool,
     /// Cores to work on; 0 for as many as there are. What comes out is the same.
     pub cores: usize,
@@ -76,7 +77,8 @@ pub struct Recovery {
     accounts: Vec<Account>,
     threads: Vec<ThreadReport>,
     pub(crate) lanes: Vec<Lane>,
-    pub(crate) suspects: Suspects,
+    suspects: Suspects,
+    trusts_suspects: bool,
     /// Counts that stand in the inputs more than once.
     pub(crate) repeated: HashMap<ThreadKey, Intervals>,
     /// What lanes do not tell the time of.
@@ -89,7 +91,7 @@ pub struct Recovery {
 }
 
 impl Recovery {
-    /// Reads all inputs once, or twice more where frames may be suspect.
+    /// Reads all inputs once, or once more where frames may be suspect.
     pub fn of(inputs: &[Input]) -> Result<Recovery, Error> {
         Recovery::with(inputs, &Options::default(), |_| {})
     }
@@ -100,15 +102,14 @@ impl Recovery {
         options: &Options,
         mut progress: impl FnMut(u64),
     ) -> Result<Recovery, Error> {
-        let first = Pass::over(inputs, options, Suspects::default(), &mut progress)?;
-        if options.trust_suspects {
-            return Ok(first.finish());
+        let mut first = Pass::over(inputs, options, Suspects::default(), &mut progress)?;
+        let suspects = std::mem::take(&mut first.vouching).finish();
+        if !suspects.may_hold_suspects() {
+            return Ok(first.finish(suspects));
         }
-        let suspects = first.vouching.suspects(inputs)?;
-        if suspects.is_empty() {
-            return Ok(first.finish());
-        }
-        Ok(Pass::over(inputs, options, suspects, &mut progress)?.finish())
+        let mut again = Pass::over(inputs, options, suspects, &mut progress)?;
+        let suspects = std::mem::take(&mut again.suspects);
+        Ok(again.finish(suspects))
     }
 
     /// What became of the bytes of each input.
@@ -119,6 +120,23 @@ impl Recovery {
     /// What is known of each thread's sequence, over all inputs.
     pub fn threads(&self) -> &[ThreadReport] {
         &self.threads
+    }
+
+    /// How far a frame can be trusted, by its place and its unmasked body.
+    #[inline]
+    pub fn standing(&self, place: Place, body: &[u8]) -> Standing {
+        self.suspects.standing(place, || run_of_body(body))
+    }
+
+    /// How far a record can be trusted that names a run, or none.
+    #[inline]
+    pub(crate) fn standing_of_run(&self, place: Place, run: Option<Run>) -> Standing {
+        self.suspects.standing(place, || run)
+    }
+
+    /// Whether a frame of a standing is left out of merges and copies.
+    pub(crate) fn leaves_out(&self, standing: Standing) -> bool {
+        standing == Standing::Suspect && !self.trusts_suspects
     }
 
     /// The logdefs.
@@ -223,6 +241,7 @@ struct Pass {
     asides: Asides,
     vouching: Vouching,
     suspects: Suspects,
+    trusts_suspects: bool,
     tables: Tables,
     carried: Option<Carried>,
     noted: BTreeMap<Run, u64>,
@@ -251,6 +270,20 @@ struct Last {
     /// The highest count in the input, while no record of it was repeated: what is
     /// missing below was missed when it was jumped over.
     highest: u64,
+    time: u64,
+    /// Damages before it.
+    damages: u64,
+}
+
+impl Last {
+    /// Whether records continue the thread: in count and time, and without a hole unless
+    /// damage stands between.
+    fn is_continued_by(&self, stretch: &Stretch, first: u64, damages: u64) -> bool {
+        let dropped = stretch.dropped.min(first);
+        let next = self.count.max(self.highest) + 1;
+        stretch.times.0 >= self.time
+            && (first - dropped == next || first - dropped > next && damages > self.damages)
+    }
 }
 
 impl Pass {
@@ -270,6 +303,7 @@ impl Pass {
             asides: Asides::default(),
             vouching: Vouching::default(),
             suspects,
+            trusts_suspects: options.trust_suspects,
             tables: Tables::new(options.memory),
             carried: None,
             noted: BTreeMap::new(),
@@ -290,7 +324,7 @@ impl Pass {
                     pass.stretch(&stretch);
                 }
                 Step::Frame(frame) => pass.frame(frame),
-                Step::Gap(gap) => pass.gap(gap),
+                Step::Gap(gap, claim) => pass.gap(gap, claim),
             };
             let mut reached = |offset| progress(done + offset);
             let (end, work) = walk(input, options.walkers(), &mut visit, &mut reached)?;
@@ -307,10 +341,8 @@ impl Pass {
         self.accounts.last_mut().expect("begun with each input")
     }
 
-    fn gap(&mut self, gap: Gap) {
-        if gap.is_damage() {
-            self.vouching.damage(&gap);
-        }
+    fn gap(&mut self, gap: Gap, claim: u64) {
+        self.vouching.gap(&gap, claim);
         let previous = self.previous;
         self.account().add_gap(gap, previous);
     }
@@ -334,7 +366,7 @@ impl Pass {
             }
             Ok(record) => {
                 self.account().frames.add(len);
-                if !self.is_suspect(place, run_of(&record)) {
+                if !self.is_left_out(place, frame.end(), run_of(&record)) {
                     self.account().records[record.tag().0 as usize] += 1;
                     self.other(&record, place);
                 }
@@ -353,17 +385,20 @@ impl Pass {
     }
 
     #[inline]
-    fn is_suspect(&mut self, place: Place, run: Option<Run>) -> bool {
-        self.vouching.frame(run);
+    fn is_left_out(&mut self, place: Place, end: u64, run: Option<Run>) -> bool {
+        self.vouching.frames(run, place.offset, end);
         if self.suspects.is_empty() {
             return false;
         }
-        let suspect = self.suspects.contains(place.input, place.offset, run);
-        if suspect {
+        let standing = self.suspects.standing(place, || run);
+        if standing == Standing::Suspect {
             self.account().suspect += 1;
-            self.lanes.other(place.offset);
+            if !self.trusts_suspects {
+                self.lanes.other(place.offset);
+                return true;
+            }
         }
-        suspect
+        false
     }
 
     fn other(&mut self, record: &Record<'_>, place: Place) {
@@ -371,6 +406,7 @@ impl Pass {
             Record::Preamble(preamble) if preamble.chunk.is_some_and(|chunk| chunk > 0) => {
                 let chunk = preamble.chunk.unwrap_or(0);
                 self.lanes.chunk(place.offset, chunk);
+                self.vouching.chunk(place.offset, chunk);
             }
             _ => self.lanes.other(place.offset),
         }
@@ -408,12 +444,17 @@ impl Pass {
             offset,
         };
         // No gap is in it, so either all of it is suspect or nothing.
-        if self.is_suspect(place, stretch.run) {
+        let suspect = self.account().suspect;
+        let is_left_out = self.is_left_out(place, offset + stretch.bytes, stretch.run);
+        if self.account().suspect > suspect {
             self.account().suspect += stretch.records - 1;
+        }
+        if is_left_out {
             return false;
         }
         self.account().records[Tag::DATA.0 as usize] += stretch.records;
         let (Some(run), Some(sequence)) = (stretch.run, stretch.sequence) else {
+            self.vouching.misfit(offset);
             self.lanes.other(offset);
             self.asides.add(place);
             self.account().without_identity += stretch.records;
@@ -428,6 +469,17 @@ impl Pass {
             self.account().untracked += stretch.records - 1;
             return true;
         };
+        let previous = self.threads[thread]
+            .last
+            .filter(|last| last.input == self.input);
+        let damages = self.account().damages_so_far();
+        let fits = match previous {
+            Some(last) => last.is_continued_by(stretch, counts.0, damages),
+            None => damages == 0 && stretch.dropped >= counts.0,
+        };
+        if !fits {
+            self.vouching.misfit(offset);
+        }
         self.previous = Some((thread, stretch.last_time));
         let input = self.input;
         let account = self.accounts.last_mut().expect("begun with each input");
@@ -484,7 +536,7 @@ impl Pass {
         }
     }
 
-    fn finish(self) -> Recovery {
+    fn finish(self, suspects: Suspects) -> Recovery {
         let mut threads = self.threads;
         let mut accounts = self.accounts;
         // Where a hole was jumped over twice, its records are lost only once.
@@ -521,7 +573,8 @@ impl Pass {
             accounts,
             threads: reports,
             lanes: self.lanes.finish(),
-            suspects: self.suspects,
+            suspects,
+            trusts_suspects: self.trusts_suspects,
             repeated,
             asides: self.asides,
             tables: self.tables,
@@ -588,6 +641,8 @@ impl ThreadState {
             count: last,
             gaps,
             highest,
+            time: stretch.times.1,
+            damages: account.damages_so_far(),
         });
     }
 

@@ -1,163 +1,513 @@
-//! Which frames may be quotations: another program's log that one of our
-//! programs logged, laid bare by damage to the frame around it. Such frames are
-//! valid, and nobody here wrote them. The decision needs the whole input: a run
-//! is *vouched for* by a frame outside damage, anywhere. A quotation lies within one
-//! frame, so frames between two damages are outside if they reach further than a frame
-//! can, or if one of them is of a run that is vouched for.
+//! Which frames may be quotations: frames that stand in what one of our programs logged,
+//! laid bare by damage to the frame around them. They are valid, and the logger did not
+//! write them. The decision needs the whole input, so it is made when all was seen.
+//!
+//! A quotation is a stretch of one body. So it touches damage, that of the frame around
+//! it, and it is no longer than a frame. Frames between two damages, or between one and
+//! an end of the input, are a *block*. What in a block touches no damage is *sound*, and
+//! a run that has a sound frame is *vouched for*. What stands between two frames that are
+//! vouched for, with no damage between, is vouched for too.
 //!
 //! ```text
-//! run A  A  A | damage | B  B  B | damage | A  A      B is vouched for nowhere: suspect
-//! run A  A  A | damage | A  A  A | damage | A  A      A is: recovered
-//! run A  A  A | damage | B  A  B | damage | A  A      and so is what stands beside it
+//! A A A | damage | B B B | damage | A A    B is vouched for nowhere: suspect
+//! A A A | damage | A A A | damage | A A    A is: recovered
+//! A A A | damage | B B A A A A A A A A A   B touches the damage, the others do not
+//! A B A | damage | A C A | damage | A A    both stand between frames of A
 //! ```
 
-use crate::read::gap::Gap;
-use crate::read::input::{Error, Input};
-use crate::read::item::{Item, Items};
-use crate::read::unmask;
+use crate::read::gap::{Gap, GapKind, Torn};
+use crate::recover::tables::Place;
 use logdef_wire::{Record, Run, frame};
 use std::collections::{HashMap, HashSet};
 
-/// Runs remembered; more in one set of inputs are taken as vouched for.
-const RUNS: usize = 1 << 16;
-/// Runs remembered for one stretch between two damages.
-const STRETCH: usize = 64;
-/// Sets of runs that stood together between two damages; those of more are taken as
-/// vouched for.
-const SETS: usize = 1 << 12;
-/// Suspect stretches remembered; beyond that, frames are taken as recovered.
-const STRETCHES: usize = 1 << 20;
+/// Runs remembered of one block, and of all; more are taken as vouched for.
+const BLOCK_RUNS: usize = 1 << 14;
+const RUNS: usize = 1 << 18;
+/// Blocks in doubt that are remembered, and runs in them; what stands after them is in
+/// doubt.
+const BLOCKS: usize = 1 << 18;
+const DOUBTED_RUNS: usize = 1 << 20;
+/// The longest frame.
+const LONGEST: u64 = (frame::MAX_BODY + frame::LONG_HEADER_LEN) as u64;
+/// Bytes beside a damage whose frames are marked if some of them do not continue their
+/// threads: those of a frame with a length of two bytes.
+const MARKED: u64 = 1 << 16;
 
-/// Which runs are vouched for, learnt frame by frame.
-#[derive(Debug, Default)]
-pub(crate) struct Vouching {
-    vouched: HashSet<Run>,
-    seen: HashSet<Run>,
-    /// Runs that stood together between two damages: one vouches for the others.
-    together: HashSet<Vec<Run>>,
-    stretch: Stretch,
+/// How far a frame can be trusted.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+pub enum Standing {
+    /// No damage is near, or none that could have laid it bare.
+    #[default]
+    Sound,
+    /// It stands inside a damaged range, and undamaged evidence supports it; or there is
+    /// none in these inputs.
+    Recovered,
+    /// It stands inside a damaged range, and nothing outside supports it: probably it was
+    /// quoted in a message.
+    Suspect,
 }
 
-/// Frames between two damages, or between one and an end of the input.
-#[derive(Debug, Default)]
-struct Stretch {
-    after_damage: bool,
-    start: u64,
-    runs: Vec<Run>,
-    last: Option<Run>,
-}
-
-impl Stretch {
-    #[inline]
-    fn add(&mut self, run: Run) {
-        if self.last != Some(run) {
-            self.last = Some(run);
-            if self.runs.len() < STRETCH && !self.runs.contains(&run) {
-                self.runs.push(run);
-            }
+impl Standing {
+    /// The word for it, `None` if it needs none.
+    pub fn word(self) -> Option<&'static str> {
+        match self {
+            Standing::Sound => None,
+            Standing::Recovered => Some("recovered"),
+            Standing::Suspect => Some("suspect"),
         }
     }
+}
+
+/// Learns frame by frame which runs are vouched for and what is in doubt.
+#[derive(Debug, Default)]
+pub(crate) struct Vouching {
+    input: u32,
+    block: Block,
+    /// Where the frames would end that begin in gaps before the block.
+    claim: u64,
+    /// Up to here, frames stand beside some that do not continue their threads.
+    tainted: u64,
+    /// Where a frame ends that was never finished.
+    unfinished: Option<u64>,
+    doubts: Vec<Doubt>,
+    /// Runs that stand in doubted blocks, each with its first and last frame there.
+    doubted: Vec<Span>,
+    vouched: HashSet<Run>,
+    /// Runs that reach from a damage to the end of an input.
+    last: HashSet<Run>,
+    has_nameless: bool,
+    /// There were more runs than are remembered.
+    has_more_runs: bool,
+    overflow: Option<Place>,
+}
+
+/// Frames with no damage between them.
+#[derive(Debug, Default)]
+struct Block {
+    before: Edge,
+    claim: u64,
+    frames: Option<(u64, u64)>,
+    /// The first and the last frames in a row that name the same run.
+    first: Option<Row>,
+    last: Option<Row>,
+    runs: HashMap<Run, (u64, u64)>,
+    has_more_runs: bool,
+    has_nameless: bool,
+    /// Where the first chunk begins that stands where chunks do.
+    chunk: Option<u64>,
+    /// The first and the last records that do not continue their threads.
+    misfits: Option<(u64, u64)>,
+}
+
+/// What stands on a side of a block.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+enum Edge {
+    /// The end of the input.
+    #[default]
+    Clean,
+    /// A frame that was cut off, whose header says how far it would have reached.
+    Torn,
+    Damage,
+}
+
+/// Frames of one run, or of none, without another between them.
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    run: Option<Run>,
+    start: u64,
+    end: u64,
+}
+
+/// Where a run has its first and last frame in a block.
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    run: Run,
+    first: u64,
+    last: u64,
+}
+
+/// A block of which some frames are in doubt.
+#[derive(Clone, Debug)]
+struct Doubt {
+    input: u32,
+    start: u64,
+    end: u64,
+    /// Frames that start from the first offset to the second one, both included, are
+    /// vouched for.
+    trusted: Option<(u64, u64)>,
+    /// Its runs, as indices.
+    runs: (usize, usize),
+    /// Frames that are vouched for and start before the first offset, or end after the
+    /// second one, are marked.
+    unmarked: (u64, u64),
 }
 
 impl Vouching {
+    /// Data records of one run, or another frame.
     #[inline]
-    pub(crate) fn frame(&mut self, run: Option<Run>) {
-        if let Some(run) = run {
-            self.stretch.add(run);
+    pub(crate) fn frames(&mut self, run: Option<Run>, start: u64, end: u64) {
+        if let Some(row) = &mut self.block.last
+            && row.run == run
+            && self.unfinished.is_none()
+        {
+            row.end = end;
+            return;
+        }
+        if self.unfinished.take() == Some(start) {
+            // Where its thread went on, it was finished once.
+            self.close(Edge::Damage);
+            self.open_after(Edge::Damage, 0);
+        }
+        self.block.begin_row(Row { run, start, end });
+    }
+
+    /// A record does not continue its thread: it counts or tells the time backwards, or
+    /// leaves records out with no damage between, or is the first of its thread, or of none.
+    #[cold]
+    pub(crate) fn misfit(&mut self, offset: u64) {
+        let (first, _) = self.block.misfits.unwrap_or((offset, offset));
+        self.block.misfits = Some((first, offset));
+    }
+
+    /// A frame opens a chunk of so many bytes.
+    pub(crate) fn chunk(&mut self, offset: u64, size: u64) {
+        if size.is_power_of_two() && offset.is_multiple_of(size) {
+            self.block.chunk.get_or_insert(offset);
         }
     }
 
-    pub(crate) fn damage(&mut self, gap: &Gap) {
-        let Stretch {
-            after_damage,
-            start,
-            ..
-        } = self.stretch;
-        let fits_a_frame = gap.offset.saturating_sub(start) <= frame::MAX_BODY as u64;
-        self.close(after_damage && fits_a_frame);
-        self.stretch.after_damage = true;
-        self.stretch.start = gap.end();
+    /// A gap; the frames that began in it would end at `claim`, by their headers.
+    pub(crate) fn gap(&mut self, gap: &Gap, claim: u64) {
+        match gap.kind {
+            GapKind::Padding => {}
+            GapKind::Torn(Torn::Unpublished) => {
+                self.unfinished = Some(gap.end());
+            }
+            // The writer ended here; but what looks cut off may reach further.
+            GapKind::Torn(_) => {
+                self.close(Edge::Torn);
+                self.open_after(Edge::Torn, claim);
+            }
+            GapKind::Damage(_) => {
+                self.close(Edge::Damage);
+                self.open_after(Edge::Damage, claim);
+            }
+        }
     }
 
     pub(crate) fn end_of_input(&mut self) {
-        self.close(false);
-        self.stretch.after_damage = false;
+        self.close(Edge::Clean);
+        self.block = Block::default();
+        self.claim = 0;
+        self.tainted = 0;
+        self.unfinished = None;
+        self.input += 1;
     }
 
-    fn close(&mut self, mut inside: bool) {
-        let mut runs = std::mem::take(&mut self.stretch.runs);
-        self.stretch.last = None;
-        if inside && runs.len() > 1 {
-            runs.sort_unstable();
-            inside = self.together.len() < SETS || self.together.contains(&runs);
-            if inside {
-                self.together.insert(runs.clone());
-            }
-        }
-        for run in runs {
-            if self.seen.len() < RUNS {
-                self.seen.insert(run);
-                if !inside {
-                    self.vouched.insert(run);
-                }
-            }
-        }
+    fn open_after(&mut self, edge: Edge, claim: u64) {
+        self.claim = self.claim.max(claim);
+        self.block.before = edge;
+        self.block.claim = self.claim;
     }
 
-    /// The runs that no frame outside damage vouches for, if any other run is.
-    fn strangers(&self) -> HashSet<Run> {
-        if self.vouched.is_empty() || self.vouched.len() == self.seen.len() {
-            return HashSet::new();
+    /// The block ends at an edge.
+    fn close(&mut self, after: Edge) {
+        let mut block = std::mem::take(&mut self.block);
+        block.end_row();
+        let Some((start, end)) = block.frames else {
+            return;
+        };
+        self.has_more_runs |= block.has_more_runs;
+        if block.before == Edge::Clean && after == Edge::Clean {
+            self.vouch(block.runs.into_keys());
+            return;
         }
-        let mut vouched = self.vouched.clone();
-        let mut sets_of: HashMap<Run, Vec<&Vec<Run>>> = HashMap::new();
-        for set in &self.together {
-            for run in set {
-                sets_of.entry(*run).or_default().push(set);
-            }
+        let trusted = block.sound(after);
+        if trusted.is_none() && after == Edge::Clean {
+            let last = block.last.and_then(|row| row.run);
+            self.last.extend(last.filter(|_| self.last.len() < RUNS));
         }
-        let mut queue: Vec<_> = vouched.iter().copied().collect();
-        while let Some(run) = queue.pop() {
-            let sets = sets_of.remove(&run).unwrap_or_default();
-            let others = sets.into_iter().flatten().copied();
-            queue.extend(others.filter(|other| vouched.insert(*other)));
+        let unmarked = block.unmarked(after, self.tainted);
+        if let Some((_, last)) = block.misfits {
+            self.tainted = last + MARKED;
         }
-        self.seen.difference(&vouched).copied().collect()
-    }
-
-    /// Looks through the inputs again, if there is a stranger, for frames of
-    /// strangers between damages whose both sides are vouched for.
-    pub(crate) fn suspects(&self, inputs: &[Input]) -> Result<Suspects, Error> {
-        let strangers = self.strangers();
-        let mut suspects = Suspects::default();
-        if strangers.is_empty() {
-            return Ok(suspects);
+        if is_in((start, end - 1), trusted) && is_in((start, end), Some(unmarked)) {
+            self.vouch(block.runs.into_keys());
+            return;
         }
-        for (index, input) in inputs.iter().enumerate() {
-            let mut search = Search {
-                strangers: &strangers,
-                input: index as u32,
-                left: false,
-                stretch: Stretch::default(),
-                start: 0,
-                pending: Vec::new(),
+        if self.doubts.len() >= BLOCKS || self.doubted.len() + block.runs.len() > DOUBTED_RUNS {
+            let place = Place {
+                input: self.input,
+                offset: start,
             };
-            let mut items = Items::new(input);
-            let mut scratch = Vec::new();
-            while let Some(item) = items.next()? {
-                match item {
-                    Item::Gap(gap) if gap.is_damage() => search.damage(&gap, &mut suspects),
-                    Item::Gap(_) => {}
-                    Item::Frame(frame) => {
-                        let record = unmask::decode(frame.body, &mut scratch);
-                        if let Some(run) = record.ok().and_then(|record| run_of(&record)) {
-                            search.frame(run, &mut suspects);
-                        }
-                    }
+            self.overflow.get_or_insert(place);
+            return;
+        }
+        self.has_nameless |= block.has_nameless;
+        let runs = self.doubted.len();
+        let spans = block.runs.into_iter();
+        self.doubted
+            .extend(spans.map(|(run, (first, last))| Span { run, first, last }));
+        self.doubts.push(Doubt {
+            input: self.input,
+            start,
+            end,
+            trusted,
+            runs: (runs, self.doubted.len()),
+            unmarked,
+        });
+    }
+
+    fn vouch(&mut self, runs: impl Iterator<Item = Run>) {
+        for run in runs {
+            if self.vouched.len() < RUNS {
+                self.vouched.insert(run);
+            } else {
+                self.has_more_runs = true;
+            }
+        }
+    }
+
+    /// What is in doubt, now that all inputs were seen.
+    pub(crate) fn finish(mut self) -> Suspects {
+        self.spread();
+        if self.vouched.is_empty() && !self.has_nameless {
+            self.believe_the_only_run();
+        }
+        let has_vouched = !self.vouched.is_empty() || self.has_more_runs;
+        Suspects {
+            doubts: self.doubts,
+            vouched: self.vouched,
+            last: self.last,
+            has_vouched,
+            has_more_runs: self.has_more_runs,
+            overflow: self.overflow,
+        }
+    }
+
+    /// Where all frames name one run, and the input's front is lost, nothing contradicts
+    /// that run.
+    fn believe_the_only_run(&mut self) {
+        let mut runs = self.doubted.iter().map(|span| span.run);
+        let only = runs.next().filter(|first| runs.all(|run| run == *first));
+        if let Some(only) = only.filter(|only| self.last.contains(only)) {
+            self.vouched.insert(only);
+            self.spread();
+        }
+    }
+
+    /// Lets frames that are vouched for vouch for those between them.
+    fn spread(&mut self) {
+        let mut blocks_of: HashMap<Run, Vec<usize>> = HashMap::new();
+        for (index, doubt) in self.doubts.iter().enumerate() {
+            for span in &self.doubted[doubt.runs.0..doubt.runs.1] {
+                blocks_of.entry(span.run).or_default().push(index);
+            }
+        }
+        let mut blocks: Vec<usize> = (0..self.doubts.len()).collect();
+        while let Some(index) = blocks.pop() {
+            let doubt = &mut self.doubts[index];
+            for span in &self.doubted[doubt.runs.0..doubt.runs.1] {
+                if self.vouched.contains(&span.run) {
+                    let (from, to) = doubt.trusted.unwrap_or((span.first, span.last));
+                    doubt.trusted = Some((from.min(span.first), to.max(span.last)));
+                }
+            }
+            let Some(trusted) = doubt.trusted else {
+                continue;
+            };
+            for span in &self.doubted[doubt.runs.0..doubt.runs.1] {
+                let inside = |offset| (trusted.0..=trusted.1).contains(&offset);
+                // Each run is vouched for once, so each block comes up again no oftener
+                // than it has runs.
+                if (inside(span.first) || inside(span.last)) && self.vouched.insert(span.run) {
+                    blocks.extend(blocks_of.get(&span.run).into_iter().flatten());
                 }
             }
         }
-        Ok(suspects)
+    }
+}
+
+impl Block {
+    #[cold]
+    fn begin_row(&mut self, row: Row) {
+        self.end_row();
+        self.first.get_or_insert(row);
+        self.last = Some(row);
+    }
+
+    /// Takes the last row in.
+    fn end_row(&mut self) {
+        let Some(row) = self.last else {
+            return;
+        };
+        let start = self.frames.map_or(row.start, |(start, _)| start);
+        self.frames = Some((start, row.end));
+        if self.first.is_some_and(|first| first.start == row.start) {
+            self.first = Some(row);
+        }
+        let Some(run) = row.run else {
+            self.has_nameless = true;
+            return;
+        };
+        // The last frame of the row starts somewhere before its end.
+        let last = row.end - 1;
+        if let Some(span) = self.runs.get_mut(&run) {
+            span.1 = last;
+        } else if self.runs.len() < BLOCK_RUNS {
+            self.runs.insert(run, (row.start, last));
+        } else {
+            self.has_more_runs = true;
+        }
+    }
+
+    /// The offsets between which frames touch no damage that could have laid them bare.
+    fn sound(&self, after: Edge) -> Option<(u64, u64)> {
+        let (start, end) = self.frames?;
+        let is_cut_before = self.before != Edge::Clean;
+        let is_cut_after = after == Edge::Damage;
+        let from = if is_cut_before {
+            start + LONGEST
+        } else {
+            start
+        };
+        let to = if is_cut_after {
+            end.saturating_sub(LONGEST)
+        } else {
+            end - 1
+        };
+        if from <= to {
+            return Some((from, to));
+        }
+        match (self.before, is_cut_after) {
+            // Two quotations, of two frames, that meet: of those nothing is known.
+            (Edge::Torn | Edge::Damage, true) => {
+                let is_long = end - start > LONGEST;
+                let is_one_run = self.first.map(|row| row.end) == Some(end);
+                let inner = if is_one_run {
+                    (start, end - 1)
+                } else {
+                    (to, from.min(end - 1))
+                };
+                is_long.then_some(inner)
+            }
+            // A quotation reaches to the damage.
+            (Edge::Clean, _) => {
+                let first = self.first.filter(|row| row.run.is_some())?;
+                Some((start, first.end - 1))
+            }
+            (Edge::Torn, false) => {
+                let last = self.last.filter(|row| row.run.is_some())?;
+                let from = last.start.max(self.claim);
+                (from < end).then_some((from, end - 1))
+            }
+            (Edge::Damage, false) => None,
+        }
+    }
+
+    /// The offsets between which frames that are vouched for are not marked.
+    fn unmarked(&self, after: Edge, tainted: u64) -> (u64, u64) {
+        let (start, end) = self.frames.unwrap_or_default();
+        let mut from = start.max(self.claim);
+        let mut to = end;
+        if self.before != Edge::Clean {
+            from = from.max(tainted);
+        }
+        if let Some((first, last)) = self.misfits {
+            if self.before == Edge::Damage && first < start + MARKED {
+                from = from.max(start + MARKED);
+            }
+            if after == Edge::Damage && last + MARKED >= end {
+                to = end.saturating_sub(MARKED);
+            }
+        }
+        // What belongs to a chunk whose front is whole is no part of a frame before it.
+        match self.chunk {
+            Some(chunk) => (from.min(chunk), end),
+            None => (from, to),
+        }
+    }
+}
+
+/// Whether a range lies in another, if there is one.
+fn is_in((from, to): (u64, u64), outer: Option<(u64, u64)>) -> bool {
+    outer.is_some_and(|outer| outer.0 <= from && to <= outer.1)
+}
+
+/// The frames that are recovered or suspect.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Suspects {
+    /// Ascending, without overlap.
+    doubts: Vec<Doubt>,
+    vouched: HashSet<Run>,
+    /// Runs that reach from a damage to the end of an input: more likely appended there
+    /// than quoted.
+    last: HashSet<Run>,
+    has_vouched: bool,
+    has_more_runs: bool,
+    /// From here on, all is in doubt.
+    overflow: Option<Place>,
+}
+
+impl Suspects {
+    /// Whether all frames are sound.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.doubts.is_empty() && self.overflow.is_none()
+    }
+
+    /// Whether some frame may be suspect.
+    pub(crate) fn may_hold_suspects(&self) -> bool {
+        let is_whole = |doubt: &Doubt| is_in((doubt.start, doubt.end - 1), doubt.trusted);
+        self.has_vouched && (self.overflow.is_some() || !self.doubts.iter().all(is_whole))
+    }
+
+    /// How far a frame at a place can be trusted that names a run, or none.
+    #[inline]
+    pub(crate) fn standing(&self, place: Place, run: impl FnOnce() -> Option<Run>) -> Standing {
+        if self.is_empty() {
+            return Standing::Sound;
+        }
+        let before = |doubt: &Doubt| (doubt.input, doubt.end) <= (place.input, place.offset);
+        let doubt = self.doubts.get(self.doubts.partition_point(before));
+        let here = |doubt: &&Doubt| doubt.input == place.input && doubt.start <= place.offset;
+        match doubt.filter(here) {
+            Some(doubt) => self.standing_in(doubt, place.offset, run),
+            None if self.overflow.is_some_and(|overflow| place >= overflow) => {
+                self.standing_of(run())
+            }
+            None => Standing::Sound,
+        }
+    }
+
+    fn standing_in(
+        &self,
+        doubt: &Doubt,
+        offset: u64,
+        run: impl FnOnce() -> Option<Run>,
+    ) -> Standing {
+        let is_trusted = doubt
+            .trusted
+            .is_some_and(|(from, to)| (from..=to).contains(&offset));
+        if !is_trusted {
+            return self.standing_of(run());
+        }
+        if (doubt.unmarked.0..doubt.unmarked.1).contains(&offset) {
+            Standing::Sound
+        } else {
+            Standing::Recovered
+        }
+    }
+
+    fn standing_of(&self, run: Option<Run>) -> Standing {
+        let is_vouched_for = run.is_some_and(|run| {
+            self.has_more_runs || self.vouched.contains(&run) || self.last.contains(&run)
+        });
+        if is_vouched_for || !self.has_vouched {
+            Standing::Recovered
+        } else {
+            Standing::Suspect
+        }
     }
 }
 
@@ -171,90 +521,12 @@ pub(crate) fn run_of(record: &Record<'_>) -> Option<Run> {
         Record::Module(record) => record.run,
         Record::Durable(record) => record.run,
         Record::Note(record) => record.run,
-        Record::TextLogdef(record) => record.run,
-        Record::ContextLogdef(record) => record.run,
         Record::Data(record) => record.run,
         _ => None,
     }
 }
 
-struct Search<'s> {
-    strangers: &'s HashSet<Run>,
-    input: u32,
-    /// Whether some frame before belongs to a run that is vouched for.
-    left: bool,
-    stretch: Stretch,
-    start: u64,
-    /// Stretches of strangers that wait for their right side.
-    pending: Vec<Stranger>,
-}
-
-impl Search<'_> {
-    fn frame(&mut self, run: Run, suspects: &mut Suspects) {
-        self.stretch.add(run);
-        if !self.strangers.contains(&run) {
-            self.left = true;
-            // What was pending has both its sides.
-            suspects.ranges.append(&mut self.pending);
-        }
-    }
-
-    fn damage(&mut self, gap: &Gap, suspects: &mut Suspects) {
-        let runs = std::mem::take(&mut self.stretch.runs);
-        let inside = self.stretch.after_damage && self.left;
-        for run in runs.into_iter().filter(|run| self.strangers.contains(run)) {
-            if inside && suspects.ranges.len() + self.pending.len() < STRETCHES {
-                self.pending.push(Stranger {
-                    input: self.input,
-                    start: self.start,
-                    end: gap.offset,
-                    run,
-                });
-            }
-        }
-        self.stretch = Stretch {
-            after_damage: true,
-            ..Stretch::default()
-        };
-        self.start = gap.end();
-    }
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Stranger {
-    input: u32,
-    start: u64,
-    end: u64,
-    run: Run,
-}
-
-/// The frames that are suspect.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Suspects {
-    /// Ascending, without overlap but for several runs of one stretch.
-    ranges: Vec<Stranger>,
-}
-
-impl Suspects {
-    #[inline]
-    pub(crate) fn is_empty(&self) -> bool {
-        self.ranges.is_empty()
-    }
-
-    /// Whether a frame of a run at an offset is suspect.
-    #[inline]
-    pub(crate) fn contains(&self, input: u32, offset: u64, run: Option<Run>) -> bool {
-        if self.ranges.is_empty() {
-            return false;
-        }
-        let Some(run) = run else {
-            return false;
-        };
-        let after = |range: &Stranger| (range.input, range.end) <= (input, offset);
-        let first = self.ranges.partition_point(after);
-        self.ranges[first..]
-            .iter()
-            .take_while(|range| range.input == input && range.start <= offset)
-            .any(|range| range.run == run)
-    }
+/// The run that an unmasked body names.
+pub(crate) fn run_of_body(body: &[u8]) -> Option<Run> {
+    run_of(&Record::decode(body).ok()?)
 }

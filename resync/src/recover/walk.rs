@@ -44,8 +44,8 @@ pub(crate) enum Step<'w> {
     /// A frame with any other record, with a backtrace, or with what is not as writers
     /// put it.
     Frame(FrameItem<'w>),
-    /// No frame.
-    Gap(Gap),
+    /// No frame; and where the frames that began there would end, by their headers.
+    Gap(Gap, u64),
 }
 
 /// Data records of one thread whose counts go up by one, with nothing between. One
@@ -199,7 +199,10 @@ impl<'i> Walk<'i> {
         }
         match self.items.next()? {
             Some(Item::Frame(frame)) => take(&mut self.stretch, frame, chunk_end, visit),
-            Some(Item::Gap(gap)) => leave(&mut self.stretch, Step::Gap(gap), visit),
+            Some(Item::Gap(gap)) => {
+                let claim = self.items.claim();
+                leave(&mut self.stretch, Step::Gap(gap, claim), visit);
+            }
             None => return Ok(false),
         }
         Ok(true)
@@ -296,7 +299,7 @@ struct Part {
 enum Kept {
     Stretch(Stretch),
     Frame { offset: u64, len: u32, body: u32 },
-    Gap(Gap),
+    Gap(Gap, u64),
 }
 
 impl Part {
@@ -317,7 +320,7 @@ impl Part {
             let mut keep = |step: Step<'_>| {
                 steps.push(match step {
                     Step::Stretch(stretch) => Kept::Stretch(stretch),
-                    Step::Gap(gap) => Kept::Gap(gap),
+                    Step::Gap(gap, claim) => Kept::Gap(gap, claim),
                     Step::Frame(frame) => {
                         frames.extend_from_slice(frame.bytes);
                         Kept::Frame {
@@ -350,7 +353,7 @@ impl Part {
         for step in &self.steps {
             visit(match step {
                 Kept::Stretch(stretch) => Step::Stretch(*stretch),
-                Kept::Gap(gap) => Step::Gap(*gap),
+                Kept::Gap(gap, claim) => Step::Gap(*gap, *claim),
                 Kept::Frame { offset, len, body } => {
                     let (bytes, rest) = frames.split_at(*len as usize);
                     frames = rest;

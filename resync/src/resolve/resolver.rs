@@ -2,6 +2,8 @@
 //! the image, thread, process, backtrace. Never fails: what is not known is
 //! absent, and each text says where it comes from.
 
+use crate::recover::recovery::Recovery;
+use crate::recover::suspect::Standing;
 use crate::recover::tables::{
     BacktraceEntry, Image, Place, Provenance, RunInfo, StringLookup, Tables, Thread, latest,
 };
@@ -54,6 +56,8 @@ const REMEMBERED: usize = 1 << 16;
 #[derive(Debug)]
 pub struct Resolver<'t> {
     tables: &'t Tables,
+    /// What knows how far records can be trusted.
+    judge: Option<&'t Recovery>,
     images: Box<dyn Images + 't>,
     /// Strings of the tables first, by their index, then those that records and
     /// images gave.
@@ -136,6 +140,8 @@ pub struct Resolved<'a> {
     pub place: Place,
     /// The record.
     pub data: &'a Data<'a>,
+    /// How far it can be trusted.
+    pub standing: Standing,
     /// The format string.
     pub format: Text<'a>,
     /// The source file.
@@ -171,6 +177,7 @@ impl<'t> Resolver<'t> {
     pub fn new(tables: &'t Tables, images: impl Images + 't) -> Self {
         Resolver {
             tables,
+            judge: None,
             images: Box::new(images),
             texts: vec![None; tables.string_count()],
             found: HashMap::new(),
@@ -188,6 +195,14 @@ impl<'t> Resolver<'t> {
         Resolver::new(tables, NoImages)
     }
 
+    /// Says of each record how far it can be trusted, where all inputs were read before.
+    pub fn judged_by(self, recovery: &'t Recovery) -> Self {
+        Resolver {
+            judge: Some(recovery),
+            ..self
+        }
+    }
+
     /// What a record's numbers stand for.
     #[inline]
     pub fn resolve<'a>(&'a mut self, data: &'a Data<'a>, place: Place) -> Resolved<'a> {
@@ -196,11 +211,16 @@ impl<'t> Resolver<'t> {
         let Some(site) = &self.sites[slot] else {
             unreachable!("the site was put there");
         };
+        let standing = match self.judge {
+            Some(judge) => judge.standing_of_run(place, data.run),
+            None => Standing::Sound,
+        };
         let format = site.format.as_deref().unwrap_or(&self.nothing);
         let file = site.file.as_deref().unwrap_or(&self.nothing);
         Resolved {
             place,
             data,
+            standing,
             format: format.text(),
             file: file.text(),
             image: site.image,
@@ -507,6 +527,17 @@ impl Resolved<'_> {
             let many: Vec<_> = args.iter().collect();
             compiled.render(&many, out);
         }
+    }
+
+    /// Appends the message, after its standing in brackets unless that is
+    /// [sound](Standing::Sound): for forms that have no other place for it.
+    #[inline]
+    pub fn marked_message(&self, out: &mut Vec<u8>) {
+        if let Some(word) = self.standing.word() {
+            // Writing to a vector does not fail.
+            let _ = write!(out, "[{word}] ");
+        }
+        self.message(out);
     }
 
     #[cold]

@@ -17,7 +17,7 @@ pub fn for_each(
 ) -> Result<(), Failure> {
     let tables = log.recovery.tables();
     let filter = Filter::new(filters, tables)?;
-    let mut resolver = Resolver::new(tables, log::images(images));
+    let mut resolver = Resolver::new(tables, log::images(images)).judged_by(&log.recovery);
     let mut options = filters.merge_options();
     options.gaps = false;
     let merge = Merge::new(&log.inputs, &log.recovery, options);

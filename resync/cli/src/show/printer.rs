@@ -109,7 +109,7 @@ impl Printer {
             Form::Logfmt => self.tabular.logfmt(record, out),
             Form::Csv => self.tabular.csv(record, out),
             Form::Raw => {
-                record.message(out);
+                record.marked_message(out);
                 out.push(b'\n');
             }
         }

@@ -6,9 +6,9 @@ use logdef_resync::Resolved;
 use std::io::Write;
 
 /// What the columns are called, in order.
-const COLUMNS: [&str; 12] = [
+const COLUMNS: [&str; 13] = [
     "time", "level", "run", "pid", "tid", "thread", "sequence", "image", "file", "line", "message",
-    "keys",
+    "keys", "standing",
 ];
 
 /// Writes records, and keeps the room that each of them needs.
@@ -111,6 +111,7 @@ impl Writer {
                 }
             }
             "message" => record.message(cell),
+            "standing" => cell.extend(record.standing.word().into_iter().flat_map(str::bytes)),
             "keys" => {
                 self.escaped.clear();
                 return push_keys(record, cell, &mut self.escaped);

@@ -188,7 +188,7 @@ impl Writer {
         match data.kind {
             None => escape::push_with(out, |out| {
                 let start = out.len();
-                record.message(out);
+                record.marked_message(out);
                 // The line has an end of its own.
                 if out[start..].ends_with(b"\n") {
                     out.pop();
@@ -196,7 +196,7 @@ impl Writer {
             }),
             Some(_) => {
                 self.message.clear();
-                record.message(&mut self.message);
+                record.marked_message(&mut self.message);
                 self.span(data, out);
                 escape::push(&self.message, out);
             }

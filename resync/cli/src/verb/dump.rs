@@ -34,7 +34,7 @@ impl Dump {
                             frame.offset,
                             frame.bytes.len()
                         );
-                        body(frame.body, &mut output.buffer);
+                        body(frame.body, &mut output.buffer, true);
                     }
                     Item::Gap(gap) => {
                         let _ = writeln!(
@@ -56,18 +56,22 @@ impl Dump {
     }
 }
 
-/// Appends a record: its tag and each field by number.
-fn body(bytes: &[u8], out: &mut Vec<u8>) {
+/// Arrays and maps in others that are shown: each level costs another look at all below.
+const DEPTH: usize = 16;
+
+/// Appends a record: its tag and each field by number. One that is masked is shown as the
+/// record in it, unless it stands in another.
+fn body(bytes: &[u8], out: &mut Vec<u8>, unmasks: bool) {
     let tag = Tag(bytes[0]);
     let _ = match tag.name() {
         Some(name) => write!(out, "{name}"),
         None => write!(out, "record {}", tag.0),
     };
-    if let Ok(Record::Masked(masked)) = Record::decode(bytes) {
+    if unmasks && let Ok(Record::Masked(masked)) = Record::decode(bytes) {
         let mut inner = vec![0; masked.body.map_or(0, <[u8]>::len)];
         if let Some(inner) = masked.unmask(&mut inner).filter(|inner| !inner.is_empty()) {
             out.extend_from_slice(b" of ");
-            return body(inner, out);
+            return body(inner, out, false);
         }
     }
     if let Err(error) = fields(bytes, out) {
@@ -80,12 +84,13 @@ fn fields(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), logdef_wire::msgpack::D
     let mut fields = Fields::new(bytes)?;
     while let Some((tag, found)) = fields.next_field()? {
         let _ = write!(out, " {tag}=");
-        value(found, out);
+        value(found, 0, out);
     }
     fields.finish()
 }
 
-fn value(found: Value<'_>, out: &mut Vec<u8>) {
+/// Appends a value that stands in so many others.
+fn value(found: Value<'_>, depth: usize, out: &mut Vec<u8>) {
     match found {
         Value::Uint(number) if number > 0xffff => drop(write!(out, "{number:#x}")),
         Value::Raw(bytes) => {
@@ -93,26 +98,66 @@ fn value(found: Value<'_>, out: &mut Vec<u8>) {
             escape::push(bytes, out);
             out.push(b'"');
         }
-        Value::Array(array) => {
+        Value::Array(array) if depth < DEPTH => {
             out.push(b'[');
             for (index, item) in array.iter().enumerate() {
                 if index > 0 {
                     out.push(b' ');
                 }
-                value(item, out);
+                value(item, depth + 1, out);
             }
             out.push(b']');
         }
-        Value::Map(map) => {
+        Value::Map(map) if depth < DEPTH => {
             out.push(b'{');
             for (key, item) in map.iter() {
-                value(key, out);
+                value(key, depth + 1, out);
                 out.push(b'=');
-                value(item, out);
+                value(item, depth + 1, out);
                 out.push(b' ');
             }
             out.push(b'}');
         }
         other => logdef_resync::push_value(other, out),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_shown_deeper_than_it_is_worth() {
+        // An unknown field with a hundred thousand arrays in each other, then maps.
+        for level in [&[0x91][..], &[0x81, 0x01]] {
+            let mut bytes = vec![0x7f, 0x81, 0x50];
+            bytes.extend(level.repeat(100_000));
+            bytes.push(1);
+            let mut out = Vec::new();
+            body(&bytes, &mut out, true);
+            let text = String::from_utf8(out).unwrap();
+            assert!(text.len() < 200, "{text}");
+            let inner = ["[1 values]", "{1 pairs}"];
+            assert!(inner.iter().any(|inner| text.contains(inner)), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_masked_record_in_a_masked_record_is_not_unmasked() {
+        let mut bytes = vec![0x7f, 0x80];
+        for _ in 0..100_000 {
+            // With a mask of zeros.
+            let mut outer = vec![0x7e, 0x82, 0x00, 0x00, 0x01, 0xdb];
+            outer.extend((bytes.len() as u32).to_be_bytes());
+            if outer.len() + bytes.len() > 4000 {
+                break;
+            }
+            outer.append(&mut bytes);
+            bytes = outer;
+        }
+        let mut out = Vec::new();
+        body(&bytes, &mut out, true);
+        let text = String::from_utf8(out).unwrap();
+        assert_eq!(text.matches("masked").count(), 2, "{text}");
     }
 }

@@ -118,7 +118,7 @@ impl View {
                 None,
             ),
         };
-        let mut resolver = Resolver::new(tables, &mut images);
+        let mut resolver = Resolver::new(tables, &mut images).judged_by(&log.recovery);
         let wanted = self.filters.merge_options();
         let mut options = wanted;
         // Notes are frames without a place in a thread.

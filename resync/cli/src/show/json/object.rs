@@ -8,6 +8,10 @@ use crate::show::escape;
 use logdef_wire::Value;
 use std::io::Write;
 
+/// Arrays in arrays that are shown. One that is deeper stands as a string: no logger of
+/// ours nests any, and each level costs another look at all below it.
+pub const DEPTH: usize = 16;
+
 /// An object under construction.
 pub struct Object<'o> {
     out: &'o mut Vec<u8>,
@@ -104,6 +108,11 @@ pub fn list<T>(out: &mut Vec<u8>, items: impl Iterator<Item = T>, push: impl Fn(
 }
 
 pub fn push_value(value: Value<'_>, out: &mut Vec<u8>) {
+    push_value_in(value, 0, out);
+}
+
+/// Appends a value that stands in so many arrays.
+fn push_value_in(value: Value<'_>, depth: usize, out: &mut Vec<u8>) {
     let _ = match value {
         Value::Nil => write!(out, "null"),
         Value::Bool(value) => write!(out, "{value}"),
@@ -127,8 +136,10 @@ pub fn push_value(value: Value<'_>, out: &mut Vec<u8>) {
             push_string(bytes, out);
             Ok(())
         }
+        Value::Array(array) if depth == DEPTH => write!(out, "\"[{} values]\"", array.len()),
         Value::Array(array) => {
-            list(out, array.iter(), push_value);
+            let push = |value, out: &mut Vec<u8>| push_value_in(value, depth + 1, out);
+            list(out, array.iter(), push);
             Ok(())
         }
         Value::Map(_) | Value::Ext(..) => write!(out, "null"),
@@ -196,11 +207,35 @@ fn push_escaped(bytes: &[u8], out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use logdef_wire::Array;
 
     fn value(value: Value<'_>) -> String {
         let mut out = Vec::new();
         push_value(value, &mut out);
         String::from_utf8(out).unwrap()
+    }
+
+    /// Bytes of a value in so many arrays.
+    fn nested(levels: usize) -> Vec<u8> {
+        let mut bytes = vec![0x91; levels];
+        bytes.push(1);
+        bytes
+    }
+
+    fn decoded(bytes: &[u8]) -> Value<'_> {
+        let array = Array::from_objects(1, bytes).unwrap();
+        array.iter().next().unwrap()
+    }
+
+    #[test]
+    fn arrays_in_arrays_are_cut_where_they_are_deep() {
+        assert_eq!(value(decoded(&nested(3))), "[[[1]]]");
+        let open = "[".repeat(DEPTH);
+        let close = "]".repeat(DEPTH);
+        let cut = format!("{open}\"[1 values]\"{close}");
+        for levels in [DEPTH + 1, 100_000] {
+            assert_eq!(value(decoded(&nested(levels))), cut);
+        }
     }
 
     #[test]

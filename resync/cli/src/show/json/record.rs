@@ -66,6 +66,9 @@ impl Writer {
             });
         }
         push_string_with(object.key("message"), |out| record.message(out));
+        if let Some(standing) = record.standing.word() {
+            object.string("standing", standing.as_bytes());
+        }
         if let Some(kind) = data.kind {
             push_kind(kind, object.key("kind"));
         }

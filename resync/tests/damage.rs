@@ -685,6 +685,7 @@ fn a_checksum_that_looks_like_a_length_swallows_nothing() {
                 let mut frame = Log::new();
                 frame.record(&Record::StringLogdef(StringLogdef {
                     magic: Some(Magic(salt)),
+                    run: Some(Run(1)),
                     ..StringLogdef::default()
                 }));
                 frame.bytes

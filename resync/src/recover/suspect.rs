@@ -29,8 +29,8 @@ const BLOCKS: usize = 1 << 18;
 const DOUBTED_RUNS: usize = 1 << 20;
 /// The longest frame.
 const LONGEST: u64 = (frame::MAX_BODY + frame::LONG_HEADER_LEN) as u64;
-/// Bytes beside a damage whose frames are marked if some of them do not continue their
-/// threads: those of a frame with a length of two bytes.
+/// Bytes beside a damage whose frames are marked if another damage is near, or some of
+/// them do not continue their threads: those of a frame with a length of two bytes.
 const MARKED: u64 = 1 << 16;
 
 /// How far a frame can be trusted.
@@ -67,7 +67,7 @@ pub(crate) struct Vouching {
     claim: u64,
     /// Up to here, frames stand beside some that do not continue their threads.
     tainted: u64,
-    /// Where a frame ends that was never finished.
+    /// Where zeros end, or a frame that was never finished.
     unfinished: Option<u64>,
     doubts: Vec<Doubt>,
     /// Runs that stand in doubted blocks, each with its first and last frame there.
@@ -145,7 +145,7 @@ struct Doubt {
 impl Vouching {
     /// Data records of one run, or another frame.
     #[inline]
-    pub(crate) fn frames(&mut self, run: Option<Run>, start: u64, end: u64) {
+    pub(crate) fn frames(&mut self, run: Option<Run>, start: u64, end: u64, is_preamble: bool) {
         if let Some(row) = &mut self.block.last
             && row.run == run
             && self.unfinished.is_none()
@@ -153,8 +153,8 @@ impl Vouching {
             row.end = end;
             return;
         }
-        if self.unfinished.take() == Some(start) {
-            // Where its thread went on, it was finished once.
+        if self.unfinished.take() == Some(start) && !is_preamble {
+            // Zeros and what was never finished are the end of a chunk.
             self.close(Edge::Damage);
             self.open_after(Edge::Damage, 0);
         }
@@ -179,8 +179,7 @@ impl Vouching {
     /// A gap; the frames that began in it would end at `claim`, by their headers.
     pub(crate) fn gap(&mut self, gap: &Gap, claim: u64) {
         match gap.kind {
-            GapKind::Padding => {}
-            GapKind::Torn(Torn::Unpublished) => {
+            GapKind::Padding | GapKind::Torn(Torn::Unpublished) => {
                 self.unfinished = Some(gap.end());
             }
             // The writer ended here; but what looks cut off may reach further.
@@ -413,13 +412,19 @@ impl Block {
         if self.before != Edge::Clean {
             from = from.max(tainted);
         }
-        if let Some((first, last)) = self.misfits {
-            if self.before == Edge::Damage && first < start + MARKED {
-                from = from.max(start + MARKED);
-            }
-            if after == Edge::Damage && last + MARKED >= end {
-                to = end.saturating_sub(MARKED);
-            }
+        let is_between = self.before == Edge::Damage && after == Edge::Damage;
+        let is_inside = is_between && end - start <= LONGEST;
+        let is_odd_at = |near: &dyn Fn(u64) -> bool| {
+            let misfits = self.misfits.into_iter();
+            misfits.flat_map(|(first, last)| [first, last]).any(near)
+        };
+        let at_start = |offset: u64| offset < start + MARKED;
+        let at_end = |offset: u64| offset + MARKED >= end;
+        if self.before == Edge::Damage && (is_inside || is_odd_at(&at_start)) {
+            from = from.max(start + MARKED);
+        }
+        if after == Edge::Damage && (is_inside || is_odd_at(&at_end)) {
+            to = end.saturating_sub(MARKED);
         }
         // What belongs to a chunk whose front is whole is no part of a frame before it.
         match self.chunk {

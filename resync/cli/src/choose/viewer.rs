@@ -34,6 +34,10 @@ pub struct Viewer {
     spare: Vec<Vec<u8>>,
     message: Vec<u8>,
     unknown: Unknown,
+    /// The highest time that was shown while the log was not read yet, and how many records
+    /// of before it were shown since.
+    latest: u64,
+    late: u64,
 }
 
 /// What becomes of a record that refers to what no logdef so far has told.
@@ -77,6 +81,8 @@ impl Viewer {
             spare: Vec::new(),
             message: Vec::new(),
             unknown: Unknown::Shown,
+            latest: 0,
+            late: 0,
         })
     }
 
@@ -113,6 +119,11 @@ impl Viewer {
     /// All records are shown from here on.
     pub fn accept_unknown(&mut self) {
         self.unknown = Unknown::Shown;
+    }
+
+    /// Records that came after later ones, which were shown before the log was read.
+    pub fn late(&self) -> u64 {
+        self.late
     }
 
     /// Whether a record was left.
@@ -320,6 +331,12 @@ impl Viewer {
                 if self.unknown == Unknown::Left && !(resolved.is_complete() && is_told(&stack)) {
                     self.unknown = Unknown::Met;
                     return Ok(());
+                }
+                let time = data.time.unwrap_or(0);
+                if self.unknown == Unknown::Left {
+                    self.latest = self.latest.max(time);
+                } else if time < self.latest {
+                    self.late += 1;
                 }
                 self.printer.record(&resolved, &stack, out);
             }

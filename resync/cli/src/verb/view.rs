@@ -82,8 +82,8 @@ pub struct View {
     #[arg(short = 'n', long, value_name = "N", help_heading = "Context")]
     pub head: Option<u64>,
     /// Show only the last N matching records. With --follow, start with them (10 by default).
-    /// Where possible the log is read from its end, and damage before that is not
-    /// reported; --strict reads all of it
+    /// A log of more than 256 MiB is read from its end where possible, and damage before
+    /// that is not reported; --strict reads all of it
     #[arg(
         long,
         value_name = "N",
@@ -94,6 +94,9 @@ pub struct View {
     /// Keep running: show records as they are written, through rotations and restarts
     #[arg(short, long, conflicts_with = "fold", help_heading = "Context")]
     pub follow: bool,
+    /// Show records of longer logs while they are read: for tests.
+    #[arg(long, value_name = "BYTES", hide = true)]
+    pub early_from: Option<u64>,
 }
 
 impl View {
@@ -167,6 +170,12 @@ impl View {
         }
         viewer.end_tail(&mut resolver)?;
         viewer.flush()?;
+        if viewer.late() > 0 {
+            let late = viewer.late();
+            log::note(&format!(
+                "{late} of the records stand below later ones: they were found when those were shown"
+            ));
+        }
         for complaint in resolver.complaints() {
             log::say(&complaint);
         }

@@ -6,7 +6,7 @@ use logdef_wire::Run;
 use std::path::Path;
 
 #[path = "../../../tests/synth/mod.rs"]
-mod synth;
+pub mod synth;
 
 /// The corpus, and logs in chunks.
 fn logs() -> Vec<Vec<u8>> {
@@ -28,7 +28,7 @@ fn logs() -> Vec<Vec<u8>> {
 
 fn shown(words: &[&str], files: &[&Path]) -> (i32, String, String) {
     let mut command = command();
-    command.args(["view", "--no-logged-paths"]);
+    command.args(["view", "--no-logged-paths", "--early-from", "0"]);
     let ran = run(command.args(words).args(files), b"");
     (ran.status, ran.out, ran.err)
 }
@@ -143,9 +143,9 @@ fn what_a_tail_does_not_reach_is_checked_if_asked_for() {
     let at = (bytes.len() / 2).next_multiple_of(16 << 10) + (8 << 10);
     bytes[at] ^= 1;
     let path = files.put("long.log", &bytes);
-    let done = logdef("view --tail 3 {}", &path);
+    let done = logdef("view --early-from 0 --tail 3 {}", &path);
     assert_eq!((done.status, &*done.err), (0, ""));
-    let done = logdef("view --tail 3 --strict {}", &path);
+    let done = logdef("view --early-from 0 --tail 3 --strict {}", &path);
     assert_eq!(done.status, 3);
     assert_eq!(done.err.matches(" missing of ").count(), 1, "{}", done.err);
     for words in [

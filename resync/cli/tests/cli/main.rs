@@ -1,6 +1,7 @@
 //! The command as its users drive it: logs made with the encoders of
 //! `logdef-wire`, the real binary, its streams and its exit status.
 
+mod agreement;
 mod campaign;
 mod check;
 mod early;

@@ -18,6 +18,13 @@ use logdef_resync::{
 use logdef_wire::{Record, Tag};
 use std::ops::ControlFlow;
 
+/// Bytes of a log that are read before the first record is shown: that takes a moment,
+/// and then nothing that is shown can turn out wrong.
+const MOMENT: u64 = 16 << 20;
+/// Bytes that are read first where chunks would be left out by the times in their heads:
+/// where a clock was set back, those do not say what the chunks hold.
+const MOMENTS: u64 = 256 << 20;
+
 /// How far it came.
 pub enum Outcome {
     /// It is not such a log, or not such a question.
@@ -36,15 +43,19 @@ pub fn run(args: &View, inputs: &Inputs, images: &mut LocatedImages) -> Result<O
     if input.broken_off().is_some() {
         return Ok(Outcome::NotBegun);
     }
+    let wanted = args.filters.merge_options();
+    let leaves_out = args.tail.is_some() || wanted.since > 0 || wanted.until < u64::MAX;
+    let first = if leaves_out { MOMENTS } else { MOMENT };
+    if input.len() <= args.early_from.unwrap_or(first) {
+        return Ok(Outcome::NotBegun);
+    }
     // Runs are counted over the whole log, and so is what the exit status stands for.
-    let stops = args.head.is_some() || args.tail.is_some();
     if !args.filters.run.is_empty() || args.source.strict {
         return Ok(Outcome::NotBegun);
     }
     let Some(mut survey) = Survey::of(input)? else {
         return Ok(Outcome::NotBegun);
     };
-    let wanted = args.filters.merge_options();
     let tables = survey.into_tables();
     let filter = Filter::new(&args.filters, &tables)?;
     let mut early = Early {
@@ -73,11 +84,9 @@ pub fn run(args: &View, inputs: &Inputs, images: &mut LocatedImages) -> Result<O
         ..
     } = early;
     let is_checked = match ended {
-        Ended::Astray => false,
-        _ if stops => true,
-        Ended::BehindAll => survey.bytes_before(wanted.since) == 0,
-        Ended::BehindWanted => false,
-        Ended::Enough => true,
+        Ended::Astray | Ended::BehindWanted => false,
+        Ended::BehindAll if args.tail.is_none() => survey.bytes_before(wanted.since) == 0,
+        Ended::BehindAll | Ended::Enough => true,
     };
     match args.tail {
         Some(tail) if !is_checked => viewer.begin_tail(tail),

@@ -2,12 +2,14 @@
 //! handlers interrupted. Knows stacks, and nothing of what the calls do.
 //!
 //! A call need not end: a handler can jump out of it. So each leaves a mark on its
-//! stack, a word that holds its own address. A call is gone when its mark lies below
-//! a later one's on the same stack, or was overwritten; where that cannot be told, it
-//! counts as interrupted.
+//! stack, a word that holds its own address until the call ends. A call is gone for
+//! certain when its mark was overwritten. When the mark lies below a later one's, the
+//! call is taken for gone, since what was interrupted lies above; but a program can
+//! have more stacks than one for a thread, and come back. Memory is not taken from under
+//! such a call: it stays in doubt until its mark changes.
 
 use crate::sys::{self, Errno};
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// A stack word that identifies a call in progress.
 #[repr(align(16))]
@@ -33,15 +35,24 @@ impl Mark {
         address
     }
 
+    /// Nobody is here any more.
+    #[inline(always)]
+    fn clear(&self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
+
     /// Whether the mark that was at another address is gone. To ask makes a system
     /// call.
     fn outlives(&self, other: usize) -> bool {
-        other == self.address()
-            || match sys::peek(other) {
-                Ok(word) => word != other,
-                // The stack of a handler was given back.
-                Err(errno) => errno == Errno(libc::EFAULT),
-            }
+        other == self.address() || is_overwritten(other)
+    }
+}
+
+/// Whether a mark was overwritten, or its stack given back.
+fn is_overwritten(mark: usize) -> bool {
+    match sys::peek(mark) {
+        Ok(word) => word != mark,
+        Err(errno) => errno == Errno(libc::EFAULT),
     }
 }
 
@@ -50,7 +61,30 @@ pub(crate) struct Calls {
     innermost: AtomicUsize,
     /// By its level, what each call interrupted.
     interrupted: [AtomicUsize; Call::LEVELS],
+    doubts: [Doubt; DOUBTS],
+    /// While one call interrupts another: how many chunks the thread had when this was
+    /// first asked, so that what is interrupted may store in none that came later.
+    interrupted_in: AtomicU32,
+    /// Of which interruption that holds: one more than the calls that had returned
+    /// before; 0 for none.
+    interruption: AtomicU64,
 }
+
+/// A call that was taken for gone and may come back.
+struct Doubt {
+    /// Its mark; 0 for none.
+    mark: AtomicUsize,
+    /// How many chunks the thread had, in one of which it may store. 0: not asked yet.
+    chunks: AtomicU32,
+}
+
+/// Calls in doubt that can be told apart. The last place is for all others together.
+const DOUBTS: usize = 8;
+/// A call in doubt is given up when its thread has had so many more chunks: a program
+/// that jumps out of handlers leaves any number of calls behind.
+const PATIENCE: u32 = 8;
+/// In the place of a mark: calls that cannot be told apart, and may come back for ever.
+const MANY: usize = 1;
 
 /// A call in progress: the address of its mark, and how many calls it interrupted in
 /// the bits that are zero there. 0 is none.
@@ -89,21 +123,86 @@ impl Calls {
         Call::NONE
     }
 
-    /// The call that interrupted `outer` ends.
+    /// The call with this mark, which interrupted `outer`, ends.
     #[inline(always)]
-    pub fn end(&self, outer: Call) {
-        self.innermost.store(outer.0, Ordering::Release);
+    pub fn end(&self, mark: &Mark, outer: Call) {
+        let innermost = self.innermost.load(Ordering::Relaxed);
+        mark.clear();
+        if innermost == mark.address() {
+            self.innermost.store(outer.0, Ordering::Release);
+        } else {
+            self.end_inside(mark, outer);
+        }
     }
 
-    /// Whether the call that is in progress interrupted another. From other threads
-    /// a guess, which is right about calls that are in progress for long.
+    /// Whether the call that is in progress interrupted another.
     pub fn are_nested(&self) -> bool {
         Call(self.innermost.load(Ordering::Acquire)).level() > 0
+    }
+
+    /// Makes a call of which nobody counts that it returned: a note.
+    pub fn uncounted<T>(&self, call: impl FnOnce() -> T) -> T {
+        let mark = Mark::new();
+        let outer = self.begin(&mark);
+        self.forget_interruption();
+        let made = call();
+        self.end(&mark, outer);
+        self.forget_interruption();
+        made
+    }
+
+    /// What is interrupted next is another call than before, though as many returned.
+    pub fn forget_interruption(&self) {
+        self.interruption.store(0, Ordering::Relaxed);
+    }
+
+    /// Finds out where calls may store that are in progress beside the innermost: for
+    /// [`Calls::may_store`]. The thread has had `chunks` chunks, and `returned` calls
+    /// have returned.
+    pub fn look(&self, chunks: u32, returned: u64) {
+        for doubt in &self.doubts {
+            let mark = doubt.mark.load(Ordering::Relaxed);
+            if mark > MANY && is_overwritten(mark) {
+                doubt.mark.store(0, Ordering::Relaxed);
+            } else if doubt.chunks.load(Ordering::Relaxed) == 0 {
+                doubt.chunks.store(chunks, Ordering::Relaxed);
+            }
+        }
+        let interruption = returned.wrapping_add(1);
+        match Call(self.innermost.load(Ordering::Relaxed)).level() {
+            0 => self.interrupted_in.store(0, Ordering::Relaxed),
+            1 if self.interruption.load(Ordering::Relaxed) == interruption => {}
+            1 => {
+                self.interrupted_in.store(chunks, Ordering::Relaxed);
+                self.interruption.store(interruption, Ordering::Relaxed);
+            }
+            _ => {
+                self.interrupted_in.store(u32::MAX, Ordering::Relaxed);
+                self.interruption.store(0, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Whether a call beside the innermost may store in the thread's chunk with this
+    /// count, of `chunks`. [`Calls::look`] was just called.
+    pub fn may_store(&self, chunk: u32, chunks: u32) -> bool {
+        let in_doubt = || {
+            self.doubts.iter().any(|doubt| {
+                doubt.mark.load(Ordering::Relaxed) != 0
+                    && chunk <= doubt.chunks.load(Ordering::Relaxed)
+            })
+        };
+        chunk <= self.interrupted_in.load(Ordering::Relaxed)
+            || chunks.saturating_sub(chunk) <= PATIENCE && in_doubt()
     }
 
     /// The memory goes to another thread.
     pub fn reset(&self) {
         self.innermost.store(0, Ordering::Relaxed);
+        self.forget_interruption();
+        for doubt in &self.doubts {
+            doubt.mark.store(0, Ordering::Relaxed);
+        }
     }
 
     #[cold]
@@ -116,6 +215,9 @@ impl Calls {
             _ if outer.level() + 1 == Call::LEVELS => return outer,
             _ => outer.level() + 1,
         };
+        if level == 0 {
+            self.forget_interruption();
+        }
         // A handler that comes before the last store stores the same here.
         self.interrupted[level].store(outer.0, Ordering::Relaxed);
         let innermost = mark.set() | level;
@@ -129,14 +231,58 @@ impl Calls {
         // What was interrupted has its stack frame above this one's, but for a handler
         // that was given a stack of its own.
         let is_below = |other| other < mark.address() && !sys::is_on_signal_stack();
-        let is_gone = |other| is_below(other) || mark.outlives(other);
-        while !call.is_none() && is_gone(call.mark()) {
-            call = match call.level() {
-                0 => Call::NONE,
-                level => Call(self.interrupted[level].load(Ordering::Relaxed)),
-            };
+        while !call.is_none() {
+            if !mark.outlives(call.mark()) {
+                if !is_below(call.mark()) {
+                    break;
+                }
+                self.doubt(call.mark());
+            }
+            call = self.interrupted_by(call);
         }
         call
+    }
+
+    fn interrupted_by(&self, call: Call) -> Call {
+        match call.level() {
+            0 => Call::NONE,
+            level => Call(self.interrupted[level].load(Ordering::Relaxed)),
+        }
+    }
+
+    /// A call ends that is not the innermost, or that is one of a handler.
+    #[cold]
+    #[inline(never)]
+    fn end_inside(&self, mark: &Mark, outer: Call) {
+        let innermost = Call(self.innermost.load(Ordering::Relaxed));
+        let mut call = innermost;
+        while !call.is_none() && call.mark() != mark.address() {
+            call = self.interrupted_by(call);
+        }
+        if call.is_none() {
+            return;
+        }
+        // What interrupted this call has not ended: it is on another stack, or was left.
+        let mut later = innermost;
+        while later.mark() != mark.address() {
+            self.doubt(later.mark());
+            later = self.interrupted_by(later);
+        }
+        self.innermost.store(outer.0, Ordering::Release);
+    }
+
+    /// A call is taken for gone, and its mark is as it was.
+    fn doubt(&self, mark: usize) {
+        let (last, others) = self.doubts.split_last().expect("there are some");
+        let is = |doubt: &&Doubt, mark| doubt.mark.load(Ordering::Relaxed) == mark;
+        let known = others.iter().find(|doubt| is(doubt, mark));
+        let free = || others.iter().find(|doubt| is(doubt, 0));
+        let (doubt, mark) = match known.or_else(free) {
+            Some(doubt) => (doubt, mark),
+            None => (last, MANY),
+        };
+        doubt.chunks.store(0, Ordering::Relaxed);
+        doubt.mark.store(mark, Ordering::Relaxed);
     }
 }
 
@@ -170,6 +316,14 @@ mod tests {
         Calls {
             innermost: AtomicUsize::new(0),
             interrupted: [const { AtomicUsize::new(0) }; Call::LEVELS],
+            doubts: [const {
+                Doubt {
+                    mark: AtomicUsize::new(0),
+                    chunks: AtomicU32::new(0),
+                }
+            }; DOUBTS],
+            interrupted_in: AtomicU32::new(0),
+            interruption: AtomicU64::new(0),
         }
     }
 
@@ -201,7 +355,7 @@ mod tests {
         let mark = Mark::new();
         let outer = calls.begin(&mark);
         by(mark.address());
-        calls.end(outer);
+        calls.end(&mark, outer);
         outer
     }
 
@@ -286,7 +440,7 @@ mod tests {
         let address = page.expose_provenance();
         // SAFETY: mapped above.
         unsafe { page.write(address) };
-        calls.end(Call(address));
+        calls.innermost.store(address, Ordering::Relaxed);
         assert_eq!(begun(&calls), Call(address));
         // SAFETY: nobody uses it any more.
         unsafe { libc::munmap(page.cast(), 4096) };

@@ -26,8 +26,9 @@
 //!
 //! A signal handler may log, also while its thread is in the middle of a log
 //! call, or jump out of that call. It takes up to 10 KiB of stack, more than an
-//! alternate stack of `SIGSTKSZ` bytes has. A forked child starts a run of its own with its first record. A
-//! thread may end or be killed anywhere; at most the record it was writing is
+//! alternate stack of `SIGSTKSZ` bytes has. A forked child starts a run of its own with its
+//! first record, and goes on in its parent's files: it needs no new one, and no right that it may
+//! have given up. A thread may end or be killed anywhere; at most the record it was writing is
 //! lost. Calls before [`open`] and after [`close`] are counted, and the count
 //! is written down with the first record after the next open.
 //!
@@ -61,10 +62,10 @@
 //! | a call | none |
 //! | an image's first call | `openat`, `fstat`, `mmap`, `munmap`, `read`, `readlink`, `close`: its digest |
 //! | a thread's first call | `gettid`, `prctl(PR_GET_NAME)`, now and then `mmap` and `madvise`; a chunk |
-//! | another chunk | `fstat`, `prlimit64`, `fallocate`, `madvise`, `pwritev`, `fstatfs`, `prctl(PR_GET_NAME)`; after [`reserve`] only `madvise`, `fstatfs`, `prctl`; `mprotect` of the full one |
-//! | another file | `openat`, `fcntl`, `flock`, `fstat`, `fstatfs`, `mmap`, `madvise`, `readlink`, `symlink`, `renameat2`, `unlink`, `fdatasync` of old ones |
-//! | [`sync`] | `fstat`, `fdatasync`; of a new file also `openat`, `fsync`, `close` of its directory |
-//! | a forked child's first call | `getpid`, `getrandom`, `mmap`, `madvise`; another file |
+//! | another chunk | `rt_sigprocmask`, `statx`, `prlimit64`, `fallocate`, `pwritev`, `mmap`, `madvise`, `munmap`, `getpid`, `prctl(PR_GET_NAME)`; after [`reserve`] no `fallocate` and no `pwritev` |
+//! | another file | `openat`, `fcntl`, `flock`, `fstat`, `fstatfs`, `mmap`, `madvise`, `readlink`, `symlink`, `renameat2`, `unlink`, `kill` without a signal, `fdatasync` of old ones |
+//! | [`sync`] | `statx`, `fdatasync`; of a new file also `openat`, `fsync`, `close` of its directory |
+//! | a forked child's first call | `rt_sigprocmask`, `getpid`, `getrandom`, `mmap`, `munmap`; a chunk |
 //!
 //! The times come from the vDSO where there is one. In the appended log a call is
 //! `statx`, `prlimit64` and `write`; on a pipe, a socket or a terminal `statx`, `gettid`,
@@ -160,6 +161,8 @@ mod sys;
 mod thread;
 #[allow(unsafe_code)]
 mod tls;
+#[allow(unsafe_code)]
+mod window;
 
 #[doc(hidden)]
 #[allow(unsafe_code)]

@@ -88,6 +88,11 @@ pub(crate) fn put(
 #[cold]
 #[inline(never)]
 fn next_chunk(process: &Process, thread: &Thread, need: usize) -> bool {
+    let take = || take_chunk(process, thread, need);
+    thread.take_chunk(take).unwrap_or(false)
+}
+
+fn take_chunk(process: &Process, thread: &Thread, need: usize) -> bool {
     // The opening takes room too; a path is its longest part.
     let Some(claim) = process
         .sink
@@ -108,7 +113,7 @@ fn next_chunk(process: &Process, thread: &Thread, need: usize) -> bool {
         Ok(())
     });
     match (opened, found) {
-        (Ok(()), Some((index, _))) => thread.mark_image(index, claim.unit as u32),
+        (Ok(()), Some((index, _))) => thread.mark_image(index, claim.chunk),
         (Ok(()), None) => {}
         // A chunk without an opening is better than none.
         (Err(_), _) => process.sink.enter(thread, claim, &[]),
@@ -423,6 +428,8 @@ fn write_preamble(
             chunk: size.map(u64::from),
             boot_id,
             file_system: process.sink.file_system(),
+            family: Some(process.shared.run.family()),
+            parent: process.shared.run.parent(),
             ..Preamble::default()
         }
         .encode(e)

@@ -100,13 +100,16 @@ fn put(
     thread: &Thread,
     body: impl Fn(&mut Encoder<'_>) -> Result<(), OutOfRoom>,
 ) -> Result<(), Dropped> {
-    with_scratch(thread, |scratch| {
-        let len = frame::encode(scratch, body).map_err(|_| Dropped)?;
-        let frame = &scratch[..len];
-        logdefs::place(process, thread, len, |_| {
-            process.sink.put(&process.shared, thread, frame, None)
+    let put = || {
+        with_scratch(thread, |scratch| {
+            let len = frame::encode(scratch, &body).map_err(|_| Dropped)?;
+            let frame = &scratch[..len];
+            logdefs::place(process, thread, len, |_| {
+                process.sink.put(&process.shared, thread, frame, None)
+            })
         })
-    })
+    };
+    thread.lasting().calls.uncounted(put)
 }
 
 /// Writes down what is due ([`crate::self_reports`]). May be called in a signal handler.
@@ -295,7 +298,8 @@ pub(crate) fn note_panic(text: &str) {
 /// Puts the logdefs of addresses that the thread's chunk does not have.
 fn define(process: &'static Process, addresses: &[usize]) {
     if let Some(thread) = current(process) {
-        logdefs::put_addresses(process, thread, addresses);
+        let put = || logdefs::put_addresses(process, thread, addresses);
+        thread.lasting().calls.uncounted(put);
     }
 }
 

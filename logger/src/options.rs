@@ -63,8 +63,8 @@ impl Options {
     /// Keeps the newest `files` of a rotated log, at most 1,024, the one written to
     /// included: with
     /// [`rotate`](Self::rotate), without which it is refused, a bound on the bytes of the
-    /// whole. A forked child's
-    /// files are counted apart.
+    /// whole, whatever processes were forked. What is removed gives its space back, but for
+    /// the chunks that threads still see, one each at most.
     pub fn keep(mut self, files: u32) -> Self {
         self.rotation.keep = Some(files.max(1));
         self

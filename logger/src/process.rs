@@ -83,6 +83,7 @@ impl Process {
     pub fn finish_open(&self) -> Result<(), sys::Errno> {
         self.prepare_thread_exit();
         self.shared.run.prepare()?;
+        self.shared.run.found();
         self.shared.begin_run();
         self.shared.run.set_open();
         self.shared.settings.move_gate();
@@ -105,6 +106,8 @@ impl Process {
         if !run.is_open() {
             return None;
         }
+        // No handler comes in the middle of it, to log, fork or jump away.
+        let _blocked = sys::SignalsBlocked::new();
         if run.needs_reinit_after_fork() && !self.become_child() {
             return None;
         }
@@ -147,7 +150,8 @@ impl Process {
             return false;
         }
         run.missed.store(0, Ordering::Relaxed);
-        self.sink.become_child(&self.shared);
+        self.sink.become_child(&self.shared, Thread::mine());
+        run.descend();
         self.shared.begin_run();
         run.set_open();
         true
@@ -220,7 +224,9 @@ unsafe extern "C" fn about_to_fork() {
 unsafe extern "C" fn forked() {
     let process = process();
     process.shared.run.abandon_others_change();
-    process.sink.leave_to_parent();
+    process
+        .sink
+        .leave_to_parent(&process.shared, Thread::mine());
     if sys::wipe_on_fork_is_missing() {
         process.shared.run.note_fork();
         process.shared.threads.iter().for_each(Thread::wipe);

@@ -20,6 +20,10 @@ pub(crate) struct RunState {
     /// Points to a word that is the run, and zero in a forked child.
     token: Published<AtomicU64>,
     pub pid: AtomicU32,
+    /// The run that opened the log, and the one that this process was forked in; zero
+    /// for none.
+    family: AtomicU64,
+    parent: AtomicU64,
     pub realtime: AtomicU64,
     pub monotonic: AtomicU64,
     /// Calls while no log was open.
@@ -53,6 +57,8 @@ impl RunState {
             id: AtomicU64::new(0),
             token: Published::new(),
             pid: AtomicU32::new(0),
+            family: AtomicU64::new(0),
+            parent: AtomicU64::new(0),
             realtime: AtomicU64::new(0),
             monotonic: AtomicU64::new(0),
             missed: AtomicU64::new(0),
@@ -65,6 +71,32 @@ impl RunState {
     #[inline(always)]
     pub fn id(&self) -> Run {
         Run(self.id.load(Ordering::Relaxed))
+    }
+
+    /// The run that opened the log.
+    pub fn family(&self) -> Run {
+        match self.family.load(Ordering::Relaxed) {
+            0 => self.id(),
+            family => Run(family),
+        }
+    }
+
+    /// The run that this process was forked in, if it was.
+    pub fn parent(&self) -> Option<Run> {
+        let parent = self.parent.load(Ordering::Relaxed);
+        (parent != 0).then_some(Run(parent))
+    }
+
+    /// The next run is that of a forked child.
+    pub fn descend(&self) {
+        self.family.store(self.family().0, Ordering::Relaxed);
+        self.parent.store(self.id().0, Ordering::Relaxed);
+    }
+
+    /// The next run is the first of its family.
+    pub fn found(&self) {
+        self.family.store(0, Ordering::Relaxed);
+        self.parent.store(0, Ordering::Relaxed);
     }
 
     /// Whether records are written.

@@ -5,9 +5,9 @@
 #[allow(unsafe_code)]
 mod append;
 #[allow(unsafe_code)]
-mod arena;
-#[allow(unsafe_code)]
 mod chunk;
+#[allow(unsafe_code)]
+mod family;
 mod file;
 pub(crate) mod file_system;
 #[allow(unsafe_code)]
@@ -16,6 +16,8 @@ mod mapped;
 mod names;
 mod outlet;
 mod owner;
+#[allow(unsafe_code)]
+mod room;
 mod stream;
 pub(crate) mod target;
 
@@ -81,16 +83,10 @@ impl Sink {
     }
 
     /// Opens what a target is, by `mapped` if it is a file.
-    pub fn set(
-        &self,
-        shared: &Shared,
-        target: Target,
-        mapped: bool,
-        rotation: Rotation,
-    ) -> Result<(), Errno> {
+    pub fn set(&self, target: Target, mapped: bool, rotation: Rotation) -> Result<(), Errno> {
         match target {
             Target::File(path) if mapped => {
-                return self.set_mapped(shared, path.as_os_str().as_bytes(), rotation);
+                return self.set_mapped(path.as_os_str().as_bytes(), rotation);
             }
             Target::File(path) => self.append.open(path, rotation)?,
             // Only files rotate.
@@ -110,8 +106,8 @@ impl Sink {
     }
 
     /// Maps a file at `path`.
-    fn set_mapped(&self, shared: &Shared, path: &[u8], rotation: Rotation) -> Result<(), Errno> {
-        self.mapped.open(shared, path, rotation)?;
+    fn set_mapped(&self, path: &[u8], rotation: Rotation) -> Result<(), Errno> {
+        self.mapped.open(path, rotation)?;
         self.kind.store(MAPPED, Ordering::Release);
         Ok(())
     }
@@ -233,17 +229,17 @@ impl Sink {
     }
 
     /// The process is a forked child, which may be in the middle of a call.
-    pub fn leave_to_parent(&self) {
+    pub fn leave_to_parent(&self, shared: &Shared, mine: Option<&Thread>) {
         match self.chosen() {
-            Chosen::Mapped(mapped) => mapped.leave_to_parent(),
+            Chosen::Mapped(mapped) => mapped.leave_to_parent(shared, mine),
             Chosen::Append(_) => {}
         }
     }
 
     /// The process is a forked child now.
-    pub fn become_child(&self, shared: &Shared) {
+    pub fn become_child(&self, shared: &Shared, mine: Option<&Thread>) {
         match self.chosen() {
-            Chosen::Mapped(mapped) => mapped.become_child(shared),
+            Chosen::Mapped(mapped) => mapped.become_child(shared, mine),
             Chosen::Append(append) => append.begin_run(),
         }
     }
@@ -267,7 +263,7 @@ impl Sink {
 
 fn writer<'s>(shared: &'s Shared, thread: &Thread) -> Writer<'s> {
     Writer {
-        is_nested: thread.calls.are_nested(),
+        is_nested: thread.lasting().calls.are_nested(),
         run: &shared.run,
     }
 }
@@ -291,8 +287,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("log");
         let target = Target::File(path.clone());
-        SINK.set(&SHARED, target, true, Rotation::default())
-            .unwrap();
+        SINK.set(target, true, Rotation::default()).unwrap();
         let thread = SHARED.threads.claim().unwrap();
         let frame = a_frame();
 
@@ -319,8 +314,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("log");
         let target = Target::File(path.clone());
-        SINK.set(&SHARED, target, false, Rotation::default())
-            .unwrap();
+        SINK.set(target, false, Rotation::default()).unwrap();
         let thread = SHARED.threads.claim().unwrap();
         let frame = a_frame();
         let chunk = SINK.chunk(thread);

@@ -8,15 +8,17 @@
 //!
 //! The memory reads as zeros in a forked child. Zero is no run, so a child
 //! finds that it has to start anew at the price of a comparison that is made
-//! anyway.
+//! anyway. What a call needs that the fork interrupted is kept beside it, in memory
+//! that a child has a copy of ([`Lasting`]).
 
 use crate::calls::{Calls, Holder, Mark};
 use crate::crc;
 use crate::published::Published;
 use crate::sys;
 use crate::tls;
+use crate::window::{Windows, count};
 use core::num::NonZeroUsize;
-use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering, compiler_fence};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering, compiler_fence};
 use logdef_wire::record::field;
 use logdef_wire::{Run, Sequence, ThreadNumber};
 
@@ -49,8 +51,10 @@ pub(crate) struct Thread {
     pub returned: AtomicU64,
     /// Records that could not be written since the last that could.
     pub dropped: AtomicU64,
-    pub calls: Calls,
-    scratch_holders: [Holder; SCRATCHES],
+    /// Set while the thread takes a chunk.
+    takes_chunk: AtomicBool,
+    /// How many chunks the owners had before the thread got its number.
+    chunks_before: AtomicU32,
     /// The fields run and thread, encoded.
     fields: [AtomicU64; 3],
     /// How many bytes they take, and above that what the checksum has to know of
@@ -69,6 +73,15 @@ pub(crate) struct Thread {
     addresses: [[AddressMark; ADDRESS_WAYS]; ADDRESS_SETS],
     victim: AtomicU8,
     sites: [AtomicU32; MAX_SITES],
+}
+
+/// The part of a thread's memory of which a forked child has a copy: a call that a
+/// handler interrupted and forked in goes on there, and needs it.
+#[repr(C, align(64))]
+pub(crate) struct Lasting {
+    pub calls: Calls,
+    pub windows: Windows,
+    scratch_holders: [Holder; SCRATCHES],
     scratch: [core::cell::UnsafeCell<[u8; SCRATCH]>; SCRATCHES],
     signal_stack: core::cell::UnsafeCell<[u8; SIGNAL_STACK]>,
 }
@@ -76,10 +89,7 @@ pub(crate) struct Thread {
 // SAFETY: all but the scratch memory and the signal stack is atomic. The one is
 // lent to its own thread only, one call at a time, by `Scratch`; the other is
 // given to the kernel, for the same thread.
-unsafe impl Sync for Thread {}
-
-// SAFETY: integers, whose zeros mean no run, and bytes.
-unsafe impl sys::Zeroed for Thread {}
+unsafe impl Sync for Lasting {}
 
 /// The fields run and thread of a thread's records, encoded.
 #[derive(Clone, Copy)]
@@ -260,7 +270,8 @@ impl Thread {
     /// have all there is. It is lent for as long as the mark, on the caller's stack, is
     /// there.
     pub fn scratch<'t>(&'t self, mark: &'t Mark) -> Option<Scratch<'t>> {
-        let mut all = self.scratch_holders.iter().zip(&self.scratch);
+        let lasting = self.lasting();
+        let mut all = lasting.scratch_holders.iter().zip(&lasting.scratch);
         let (holder, memory) = all.find(|(holder, _)| holder.take(mark))?;
         Some(Scratch { holder, memory })
     }
@@ -344,10 +355,58 @@ pub(crate) fn with_scratch<T>(
 const REGION_THREADS: usize = 16;
 const MAX_REGIONS: usize = 4096;
 
+/// Memory of some threads. Both parts of a thread take the same room, so that the one
+/// is found from the other by a constant distance.
+#[repr(C)]
+struct Region {
+    /// Wiped on fork.
+    threads: [Cell<Thread>; REGION_THREADS],
+    lasting: [Cell<Lasting>; REGION_THREADS],
+}
+
+#[repr(C)]
+union Cell<T> {
+    part: core::mem::ManuallyDrop<T>,
+    room: core::mem::MaybeUninit<[u64; ROOM / 8]>,
+}
+
+/// Bytes for each of the parts of a thread.
+const ROOM: usize = {
+    let (wiped, lasting) = (size_of::<Thread>(), size_of::<Lasting>());
+    let larger = if wiped > lasting { wiped } else { lasting };
+    larger.next_multiple_of(4096)
+};
+
+// SAFETY: both parts are shared between threads as they are.
+unsafe impl Sync for Region {}
+
+// SAFETY: integers, whose zeros mean no run and no window, and bytes.
+unsafe impl sys::Zeroed for Region {}
+
+impl<T> Cell<T> {
+    fn part(&self) -> &T {
+        // SAFETY: zeros, as which the memory begins, are valid for both parts.
+        unsafe { &self.part }
+    }
+}
+
+impl Region {
+    const WIPED: usize = core::mem::offset_of!(Region, lasting);
+
+    fn allocate() -> Option<&'static Region> {
+        let region = sys::allocate_wiped_on_fork_to::<Region>(Region::WIPED).ok()?;
+        core::ptr::from_ref(region).expose_provenance();
+        Some(region)
+    }
+}
+
+// The kernel wipes whole pages, of up to 64 KiB.
+const _: () = assert!(Region::WIPED.is_multiple_of(64 << 10));
+
 /// The memory of all threads of a process: regions of [`REGION_THREADS`],
 /// mapped as they are needed, their pages as they are touched.
 pub(crate) struct Threads {
-    regions: [Published<[Thread; REGION_THREADS]>; MAX_REGIONS],
+    regions: [Published<Region>; MAX_REGIONS],
 }
 
 impl Threads {
@@ -359,7 +418,8 @@ impl Threads {
 
     /// Every thread's memory, owned or not.
     pub fn iter(&self) -> impl Iterator<Item = &'static Thread> {
-        self.regions.iter().map_while(Published::get).flatten()
+        let regions = self.regions.iter().map_while(Published::get);
+        regions.flat_map(|region| region.threads.iter().map(Cell::part))
     }
 
     /// Memory for a thread that logs for the first time: that of a thread that
@@ -370,9 +430,12 @@ impl Threads {
                 Some(region) => region,
                 // If another thread's region came first, ours stays untouched and
                 // costs no memory.
-                None => slot.publish_first(sys::allocate_wiped_on_fork().ok()?),
+                None => slot.publish_first(Region::allocate()?),
             };
-            if let Some(thread) = region.iter().find(|thread| thread.take()) {
+            let mut threads = region.threads.iter().map(Cell::part);
+            if let Some(thread) = threads.find(|thread| thread.take()) {
+                thread.takes_chunk.store(false, Ordering::Relaxed);
+                thread.lasting().begin();
                 return Some(thread);
             }
         }
@@ -380,8 +443,27 @@ impl Threads {
     }
 }
 
+impl Lasting {
+    /// The memory is another thread's: what calls of the last owner left behind is gone
+    /// with its stack.
+    fn begin(&self) {
+        self.calls.reset();
+        self.scratch_holders.iter().for_each(Holder::release);
+    }
+}
+
 impl Thread {
-    fn take(&self) -> bool {
+    /// The part of which a forked child has a copy.
+    #[inline(always)]
+    pub fn lasting(&self) -> &Lasting {
+        let address = core::ptr::from_ref(self).addr() + Region::WIPED;
+        // SAFETY: all threads are in regions, of which the whole was exposed, and both
+        // parts take the same room.
+        unsafe { &*core::ptr::with_exposed_provenance(address) }
+    }
+
+    /// Takes the memory, unless it is a living thread's.
+    pub fn take(&self) -> bool {
         self.owner.load(Ordering::Relaxed) == 0
             && self
                 .owner
@@ -421,8 +503,12 @@ impl Thread {
             self.place.store(0, Ordering::Relaxed);
         }
         self.owner.store(1, Ordering::Relaxed);
-        self.calls.reset();
-        self.scratch_holders.iter().for_each(Holder::release);
+        let lasting = self.lasting();
+        lasting.calls.forget_interruption();
+        // One of them goes on with the owner, if he keeps his place.
+        let goes_on = self.place.load(Ordering::Relaxed) != 0;
+        let chunks = lasting.windows.count().0 - u32::from(goes_on);
+        self.chunks_before.store(chunks, Ordering::Relaxed);
         self.thread_mark.store(0, Ordering::Relaxed);
         let first = Sequence::new(number, 0).0;
         self.next.store(first, Ordering::Relaxed);
@@ -430,7 +516,7 @@ impl Thread {
         self.tid.store(sys::thread_id(), Ordering::Relaxed);
         self.clock.reset();
         if signal_stack {
-            sys::set_signal_stack(self.signal_stack.get().cast(), SIGNAL_STACK);
+            sys::set_signal_stack(lasting.signal_stack.get().cast(), SIGNAL_STACK);
         }
         self.refresh_name();
         let mut fields = [0; Fields::ROOM];
@@ -476,6 +562,34 @@ impl Thread {
             self.run.store(run.0, Ordering::Release);
         }
         sent
+    }
+
+    /// Whether the thread still has the number under which it found a chunk: it is no
+    /// forked child since.
+    pub fn is_since(&self, run: Run, chunk: u32) -> bool {
+        self.is_of(run) && count(chunk).0 > self.chunks_before.load(Ordering::Relaxed)
+    }
+
+    /// Takes a chunk, with the thread's signals blocked: no handler logs, forks or jumps
+    /// away in the middle of it. `None` in a handler that comes all the same, since an
+    /// instruction raised its signal or somebody sent one that cannot be blocked.
+    pub fn take_chunk<T>(&self, take: impl FnOnce() -> T) -> Option<T> {
+        let _blocked = sys::SignalsBlocked::new();
+        if self.takes_chunk.swap(true, Ordering::Relaxed) {
+            return None;
+        }
+        let taken = take();
+        self.takes_chunk.store(false, Ordering::Relaxed);
+        Some(taken)
+    }
+
+    /// Forgets what chunks define: their names start again.
+    pub fn forget_marks(&self) {
+        self.thread_mark.store(0, Ordering::Relaxed);
+        let addresses = self.addresses.iter().flatten().map(|mark| &mark.chunk);
+        let all = self.images.iter().chain(&self.files).chain(&self.sites);
+        all.chain(addresses)
+            .for_each(|mark| mark.store(0, Ordering::Relaxed));
     }
 
     /// Whether the thread has logged in a run.

@@ -12,7 +12,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 static TRAPS: AtomicU64 = AtomicU64::new(0);
 
-extern "C" fn handler(_: libc::c_int) {
+extern "C" fn handler(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    // SAFETY: the kernel passes the context of the instruction that was interrupted.
+    let blocked = unsafe {
+        let context = &*context.cast::<libc::ucontext_t>();
+        libc::sigismember(&context.uc_sigmask, libc::SIGALRM) == 1
+    };
+    if blocked {
+        return;
+    }
     let nth = TRAPS.fetch_add(1, Ordering::Relaxed);
     logdef!(Warn, "after instruction %lu, %s", nth, "in the handler");
 }
@@ -36,6 +44,7 @@ fn a_handler_may_log_after_every_instruction_of_a_call() {
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handler as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO;
         libc::sigaction(libc::SIGTRAP, &action, std::ptr::null_mut());
     }
     // A call takes ten times the instructions, and each handler ten times as long,

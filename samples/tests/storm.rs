@@ -143,6 +143,13 @@ impl After {
         self.torn = recovery.accounts().iter().map(|a| a.torn.count).sum();
     }
 
+    /// The names of what is in the folder.
+    fn files(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.folder.path()).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.collect()
+    }
+
     /// As many records of each kind as calls, and nothing torn.
     fn is_complete(&self, kinds: &[&str]) {
         for kind in kinds {
@@ -160,14 +167,15 @@ fn run_of(frame: &Frame) -> i128 {
 }
 
 #[test]
-fn forked_children_of_busy_threads_log_into_their_own_files() {
-    // Ten thousand, a few hundred at a time: each has a file.
+fn forked_children_of_busy_threads_log_into_their_parents_file() {
+    // Ten thousand, a few hundred at a time.
     for _ in 0..count(1, 50) {
         let forks = 200;
         let after = After::of("forks", forks, &[]);
         after.is_complete(&["work", "handler", "child"]);
         assert_eq!(after.said["child"], 3 * forks);
         assert_eq!(after.runs as u64, 1 + forks);
+        assert_eq!(after.files(), ["log"]);
     }
 }
 
@@ -227,8 +235,9 @@ fn jumping_out_of_a_handler_costs_the_record_in_flight() {
         Some(calls),
         after.last_sequence.map(|last| last & 0xff_ffff_ffff)
     );
+    // The windows of the last calls that were left stay for a while.
     let grown = after.said["grown"];
-    assert!(grown < 1024, "{grown} KiB");
+    assert!(grown <= 9 * 4096, "{grown} KiB");
     let (torn, lost) = (after.torn, after.lost);
     assert!(torn.max(lost) <= jumps, "{torn} torn, {lost} lost");
     assert_eq!(after.strange, 0);

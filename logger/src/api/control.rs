@@ -48,7 +48,7 @@ pub fn state() -> State {
 /// Gives the log's file room for the next `bytes` bytes, and the room pages: for
 /// programs that drop privileges, change their root or give up system calls when
 /// they have started. Until they are used up, a thread that needs another chunk
-/// finds one without opening, growing or mapping anything.
+/// finds one without opening or growing anything.
 ///
 /// An appended log has nothing to reserve.
 ///

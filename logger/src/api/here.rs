@@ -104,11 +104,7 @@ impl Opening {
     fn set(self, process: &Process, rotation: Rotation) -> Result<(), Errno> {
         match self {
             Opening::Descriptor(fd) => process.sink.set_descriptor(fd.into_raw_fd()),
-            Opening::At { target, advice } => {
-                process
-                    .sink
-                    .set(&process.shared, target, advice.map, rotation)
-            }
+            Opening::At { target, advice } => process.sink.set(target, advice.map, rotation),
         }
     }
 }

@@ -24,6 +24,7 @@ use crate::settings::{MAX_BACKTRACE, USUAL_BACKTRACE};
 use crate::sink::Put;
 use crate::sys::Errno;
 use crate::thread::{Dropped, Thread, own_add, with_scratch};
+use core::cell::Cell;
 use core::ffi::CStr;
 use core::sync::atomic::Ordering;
 use logdef_unwind::modules;
@@ -31,7 +32,7 @@ use logdef_wire::frame::{HEADER_LEN, MAX_SHORT_BODY, short_header};
 use logdef_wire::msgpack::OutOfRoom;
 use logdef_wire::printf::ArgPlan;
 use logdef_wire::site::flags;
-use logdef_wire::{Level, Sequence, record};
+use logdef_wire::{Level, Run, Sequence, record};
 
 /// Functions of the C interface between the caller and `emit`, at most, and one more caller
 /// than are written, which tells that the stack is deeper.
@@ -61,7 +62,7 @@ pub unsafe extern "C" fn emit(site: &Site, kinds: *const u8, words: *const u64) 
             let counted = Counted::begin(call.thread, &mark);
             let mut written = call.write(counted.sequence);
             if written.is_err() {
-                written = in_full(process, site, arguments(), Some(&counted));
+                written = in_full(process, site, arguments(), Some((&counted, call.chunk)));
             }
             counted.end(written);
         }
@@ -138,14 +139,15 @@ impl<'c> Quick<'c> {
     }
 }
 
-/// Logs a call whatever has to be done for it; it may be counted already.
+/// Logs a call whatever has to be done for it; it may be counted already, and have found
+/// its thread in a chunk.
 #[cold]
 #[inline(never)]
 fn in_full(
     process: &'static Process,
     site: &Site,
     words: Words,
-    counted: Option<&Counted<'_>>,
+    counted: Option<(&Counted<'_>, u32)>,
 ) -> Result<(), Dropped> {
     if let Some(leader) = leader() {
         // A site is resolved where its records are written: what is published in
@@ -177,9 +179,16 @@ fn in_full(
         // SAFETY: by the caller of `emit`.
         key: unsafe { key_of(site, words) },
         strings: Strings::Site(site),
+        run: Cell::default(),
     };
     let logged = match counted {
-        Some(counted) => call.write(process, counted.thread, counted.sequence),
+        Some((counted, chunk)) => {
+            let run = process.shared.run.id();
+            match counted.thread.is_since(run, chunk) {
+                true => call.write_counted(process, counted, run),
+                false => Ok(()),
+            }
+        }
         None => {
             call.log(process);
             Ok(())
@@ -252,6 +261,7 @@ pub unsafe fn emit_text(
         flags: 0,
         key: None,
         strings: Strings::Text { file, format },
+        run: Cell::default(),
     };
     call.log(process);
     errno.restore();
@@ -267,6 +277,8 @@ struct Parts<'c> {
     flags: u8,
     key: Option<(&'static str, u64)>,
     strings: Strings<'c>,
+    /// The run in which it began.
+    run: Cell<Run>,
 }
 
 /// A call's record, once its thread is known.
@@ -332,10 +344,28 @@ impl Parts<'_> {
             process.shared.run.missed.fetch_add(1, Ordering::Relaxed);
             return;
         };
+        let run = process.shared.run.id();
         let mark = Mark::new();
         let counted = Counted::begin(thread, &mark);
-        let written = self.write(process, thread, counted.sequence);
+        let written = self.write_counted(process, &counted, run);
         counted.end(written);
+    }
+
+    /// Writes a call that began in a run. If a handler has forked in the middle of it,
+    /// and this is the child, the record is the parent's, and nothing was dropped.
+    #[inline(always)]
+    fn write_counted(
+        &self,
+        process: &'static Process,
+        counted: &Counted<'_>,
+        run: Run,
+    ) -> Result<(), Dropped> {
+        self.run.set(run);
+        let written = self.write(process, counted.thread, counted.sequence);
+        written.or_else(|dropped| match counted.thread.is_of(run) {
+            true => Err(dropped),
+            false => Ok(()),
+        })
     }
 
     #[inline(always)]
@@ -515,7 +545,11 @@ impl Parts<'_> {
         };
         let sink = &process.sink;
         logdefs::place(process, thread, frame.len(), |attempt| {
-            let Some(chunk) = sink.chunk(thread) else {
+            let chunk = sink.chunk(thread);
+            if !thread.is_of(self.run.get()) {
+                return Put::Dropped;
+            }
+            let Some(chunk) = chunk else {
                 return Put::Full;
             };
             if attempt == 0 && subject.is_defined(thread, chunk) {
@@ -532,6 +566,7 @@ impl Parts<'_> {
 /// A call that has its sequence.
 struct Counted<'t> {
     thread: &'t Thread,
+    mark: &'t Mark,
     sequence: Sequence,
     /// The call that it interrupted.
     outer: Call,
@@ -540,9 +575,10 @@ struct Counted<'t> {
 impl<'t> Counted<'t> {
     #[inline(always)]
     fn begin(thread: &'t Thread, mark: &'t Mark) -> Counted<'t> {
-        let outer = thread.calls.begin(mark);
+        let outer = thread.lasting().calls.begin(mark);
         Counted {
             thread,
+            mark,
             sequence: thread.count(),
             outer,
         }
@@ -554,7 +590,7 @@ impl<'t> Counted<'t> {
         if written.is_err() {
             own_add(&thread.dropped, 1);
         }
-        thread.calls.end(self.outer);
+        thread.lasting().calls.end(self.mark, self.outer);
         if self.outer.is_none() {
             // All calls that this one interrupted or was interrupted by are
             // over.

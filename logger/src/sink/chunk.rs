@@ -26,8 +26,8 @@ use logdef_wire::frame::{HEADER_LEN, RESERVED_OFFSET};
 #[cfg(test)]
 mod model;
 
-/// Bytes of the smallest chunk.
-pub(super) const UNIT: u64 = 16 << 10;
+/// Bytes in which chunks are measured, and of the smallest where pages are no larger.
+pub(crate) const UNIT: u64 = 16 << 10;
 
 /// Eight bytes of the process's memory.
 pub(crate) trait Word {
@@ -72,8 +72,8 @@ pub(crate) trait Memory {
 /// A claimed range of a file.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Claim {
-    /// The chunk's number.
-    pub unit: u64,
+    /// The chunk's name, which its thread gave it.
+    pub chunk: u32,
     /// Its units.
     pub units: u64,
 }
@@ -117,7 +117,7 @@ impl Place {
     /// In a chunk of which so many bytes are used.
     pub fn new(claim: Claim, used: u64) -> Place {
         let size = (claim.units * 2).trailing_zeros() as u64;
-        Place(claim.unit << CHUNK_SHIFT | size << USED_BITS | used)
+        Place((claim.chunk as u64) << CHUNK_SHIFT | size << USED_BITS | used)
     }
 
     #[inline(always)]

@@ -1,28 +1,30 @@
-//! A log file that is mapped: created, grown, and looked after until its last
-//! chunk is full. Knows chunks by their numbers and nothing of what is in
-//! them.
+//! A log file, as the family of processes that writes it knows it: created, grown, and
+//! looked after until its last chunk is full. A process reaches it by a descriptor of
+//! its own, or by its name. Knows nothing of what is in chunks.
 
-use super::arena::Arena;
-use super::chunk::{self, Claim, UNIT};
-use crate::sys::{self, Errno};
+use super::chunk::{self, UNIT, Word};
+use crate::sys::{self, Errno, Identity};
 use core::ffi::{CStr, c_int};
-use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
 
-/// A mapped log file, in a slot that other files use after it.
+/// A log file, in a slot that other files use after it. In memory that processes share.
 pub(crate) struct LogFile {
     /// Which use of the slot this is; 0 in the lowest bits while it is free.
     uses: AtomicU64,
+    /// Who took it for this use.
+    taker: AtomicU32,
     turn: AtomicU64,
-    fd: AtomicI32,
+    /// Whether all of this was set.
+    ready_to_use: AtomicBool,
     /// The number in its name.
     number: AtomicU32,
     device: AtomicU64,
     inode: AtomicU64,
-    /// The unit at which byte 0 of the file is mapped.
-    first: AtomicU64,
+    file_system: AtomicI64,
     /// Units that the file may have.
     capacity: AtomicU64,
-    /// Units that were claimed.
+    /// Units that were claimed, below the turn: who looked at the slot for long must not
+    /// claim of the next file, nor give back to it.
     claimed: AtomicU64,
     /// Whether the file has had bytes.
     supplied: AtomicBool,
@@ -32,9 +34,64 @@ pub(crate) struct LogFile {
     new: AtomicBool,
     /// Units that were made ready beyond those that were claimed.
     ready: AtomicU64,
-    /// Bytes are first written as zeros, because that fills the page cache in
-    /// large folios.
-    by_write: AtomicBool,
+}
+
+/// How a process reaches the file in a slot.
+pub(crate) struct Descriptor {
+    /// The use of the slot for which it was opened, and one more than its number; 0 for
+    /// none. One word: who closes it must not close the next one.
+    word: AtomicU64,
+    /// Of the file, as it was when the word was set.
+    device: AtomicU64,
+    inode: AtomicU64,
+}
+
+/// A file and this process's way to it.
+#[derive(Clone, Copy)]
+pub(crate) struct Reached<'f> {
+    pub file: &'f LogFile,
+    pub descriptor: &'f Descriptor,
+}
+
+/// A claimed range of a file, and a descriptor of the file.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Supplied {
+    pub fd: c_int,
+    /// Where it starts, in units.
+    pub at: u64,
+    pub units: u64,
+}
+
+/// What was claimed of one file.
+struct Claimed<'f> {
+    word: &'f AtomicU64,
+    turn: u64,
+}
+
+impl Claimed<'_> {
+    const UNITS_BITS: u32 = 40;
+    const UNITS: u64 = (1 << Claimed::UNITS_BITS) - 1;
+
+    fn with(&self, units: u64) -> u64 {
+        self.turn << Claimed::UNITS_BITS | units
+    }
+}
+
+impl Word for Claimed<'_> {
+    fn own_add(&self, _: u64) -> u64 {
+        unreachable!("no thread's own")
+    }
+
+    fn update(&self, mut next: impl FnMut(u64) -> Option<u64>) -> Result<u64, u64> {
+        let updated = Word::update(self.word, |word| {
+            let units = word & Claimed::UNITS;
+            let is_of_turn = word == self.with(units);
+            is_of_turn
+                .then(|| next(units))?
+                .map(|units| self.with(units))
+        });
+        updated.map(|word| word & Claimed::UNITS)
+    }
 }
 
 /// One use of a slot, by one file: who has looked at a slot for long can tell
@@ -44,8 +101,6 @@ pub(crate) struct Use(u64);
 
 impl Use {
     const TAKEN: u64 = 1;
-    /// Being left; what follows is free again.
-    const LEFT: u64 = 2;
     const STEP: u64 = 4;
 }
 
@@ -56,30 +111,13 @@ pub(crate) enum Refusal {
     Full,
     /// The descriptor no longer leads to the file, or somebody cut it short.
     Lost,
+    /// Another thread was in the way; the next try may succeed.
+    Again,
     /// The system says no: no space, no quota, no permission.
     No(Errno),
 }
 
 impl LogFile {
-    pub const fn new() -> LogFile {
-        LogFile {
-            uses: AtomicU64::new(0),
-            turn: AtomicU64::new(0),
-            fd: AtomicI32::new(-1),
-            number: AtomicU32::new(0),
-            device: AtomicU64::new(0),
-            inode: AtomicU64::new(0),
-            first: AtomicU64::new(0),
-            capacity: AtomicU64::new(0),
-            claimed: AtomicU64::new(0),
-            supplied: AtomicBool::new(false),
-            given_up: AtomicBool::new(false),
-            new: AtomicBool::new(false),
-            ready: AtomicU64::new(0),
-            by_write: AtomicBool::new(false),
-        }
-    }
-
     /// Takes the slot, if it is free, for a file that may become the log's current
     /// one as the `turn`th.
     pub fn take(&self, turn: u64) -> Option<Use> {
@@ -92,89 +130,40 @@ impl LogFile {
                 .is_ok()
         };
         (is_free && first()).then(|| {
+            self.ready_to_use.store(false, Ordering::Relaxed);
+            self.taker.store(sys::process_id(), Ordering::Relaxed);
             self.turn.store(turn, Ordering::Relaxed);
             Use(taken)
         })
     }
 
+    /// Frees the slot if it was taken by a process that died before it set a file.
+    pub fn take_from_the_dead(&self) {
+        let uses = self.uses.load(Ordering::Acquire);
+        let taker = self.taker.load(Ordering::Relaxed);
+        let unset = !self.ready_to_use.load(Ordering::Acquire);
+        if !uses.is_multiple_of(Use::STEP) && unset && taker != 0 && !sys::is_alive(taker) {
+            let free = uses - uses % Use::STEP + Use::STEP;
+            let _ = self
+                .uses
+                .compare_exchange(uses, free, Ordering::AcqRel, Ordering::Relaxed);
+        }
+    }
+
     /// The use that the slot is in, if it holds a file.
     pub fn in_use(&self) -> Option<Use> {
         let uses = self.uses.load(Ordering::Acquire);
-        (uses % Use::STEP == Use::TAKEN && self.fd() >= 0).then_some(Use(uses))
+        let is_set = self.ready_to_use.load(Ordering::Acquire);
+        (uses % Use::STEP == Use::TAKEN && is_set).then_some(Use(uses))
     }
 
     /// Lets go of the file and the slot, unless another thread has. The memory
     /// stays mapped for threads that have a chunk there.
     pub fn leave(&self, Use(taken): Use) {
-        let left = taken - Use::TAKEN + Use::LEFT;
-        let first = self
+        let free = taken - Use::TAKEN + Use::STEP;
+        let _ = self
             .uses
-            .compare_exchange(taken, left, Ordering::AcqRel, Ordering::Relaxed);
-        if first.is_ok() {
-            self.empty();
-        }
-    }
-
-    fn empty(&self) {
-        let fd = self.fd.swap(-1, Ordering::AcqRel);
-        // A daemon may have closed it, and the number be another file's.
-        if fd >= 0 && sys::stat(fd).is_ok_and(|stat| self.is(&stat)) {
-            sys::close(fd);
-        }
-        let uses = self.uses.load(Ordering::Relaxed);
-        let free = uses - uses % Use::STEP + Use::STEP;
-        self.uses.store(free, Ordering::Release);
-    }
-
-    /// The process is a forked child: the file is its parent's, whatever a thread
-    /// of the parent was about to do with the slot.
-    pub fn forget(&self) {
-        self.empty();
-        // A call that the fork interrupted is not to find it by its path again.
-        self.device.store(0, Ordering::Relaxed);
-        self.inode.store(0, Ordering::Relaxed);
-    }
-
-    /// Makes the slot that of a file that was just created and is mapped at
-    /// `first`.
-    pub fn set(
-        &self,
-        arena: &Arena,
-        fd: c_int,
-        number: u32,
-        first: u64,
-        capacity: u64,
-    ) -> Result<(), Errno> {
-        let stat = sys::stat(fd)?;
-        let file_system = sys::file_system(fd)?;
-        arena.map(first, capacity, fd)?;
-        self.number.store(number, Ordering::Relaxed);
-        self.device.store(stat.st_dev, Ordering::Relaxed);
-        self.inode.store(stat.st_ino, Ordering::Relaxed);
-        self.first.store(first, Ordering::Relaxed);
-        self.capacity.store(capacity, Ordering::Relaxed);
-        self.claimed.store(0, Ordering::Relaxed);
-        self.supplied.store(false, Ordering::Relaxed);
-        self.given_up.store(false, Ordering::Relaxed);
-        self.new.store(true, Ordering::Relaxed);
-        self.ready.store(0, Ordering::Relaxed);
-        self.by_write.store(
-            super::file_system::likes_writes(file_system),
-            Ordering::Relaxed,
-        );
-        self.fd.store(fd, Ordering::Release);
-        Ok(())
-    }
-
-    /// The descriptor; -1 for an empty slot.
-    pub fn fd(&self) -> c_int {
-        self.fd.load(Ordering::Acquire)
-    }
-
-    /// The units that the file is mapped at.
-    pub fn range(&self) -> core::ops::Range<u64> {
-        let first = self.first.load(Ordering::Relaxed);
-        first..first + self.capacity.load(Ordering::Relaxed)
+            .compare_exchange(taken, free, Ordering::AcqRel, Ordering::Relaxed);
     }
 
     /// How many units the file may have.
@@ -182,9 +171,31 @@ impl LogFile {
         self.capacity.load(Ordering::Relaxed)
     }
 
+    /// Bytes of the file that were claimed.
+    pub fn claimed_bytes(&self) -> u64 {
+        self.claimed_units() * UNIT
+    }
+
+    fn claimed_units(&self) -> u64 {
+        self.claimed.load(Ordering::Relaxed) & Claimed::UNITS
+    }
+
+    /// What was claimed of the file of a turn.
+    fn claimed_in(&self, turn: u64) -> Claimed<'_> {
+        Claimed {
+            word: &self.claimed,
+            turn,
+        }
+    }
+
     /// How many files were the log's current one before this was, itself included.
     pub fn turn(&self) -> u64 {
         self.turn.load(Ordering::Relaxed)
+    }
+
+    /// The magic number of the file system that holds the file.
+    pub fn file_system(&self) -> i64 {
+        self.file_system.load(Ordering::Relaxed)
     }
 
     /// The number in the file's name.
@@ -192,54 +203,9 @@ impl LogFile {
         self.number.load(Ordering::Relaxed)
     }
 
-    fn is(&self, stat: &libc::stat) -> bool {
-        stat.st_dev == self.device.load(Ordering::Relaxed)
-            && stat.st_ino == self.inode.load(Ordering::Relaxed)
-    }
-
-    /// Claims a chunk and makes it ready to be written. `open` opens what stands under
-    /// the file's name, in case a daemon closed our descriptor.
-    pub fn claim(
-        &self,
-        arena: &Arena,
-        units: u64,
-        open: impl FnOnce() -> Option<c_int>,
-    ) -> Result<Claim, Refusal> {
-        if self.is_given_up() {
-            return Err(Refusal::Lost);
-        }
-        let capacity = self.capacity.load(Ordering::Relaxed);
-        let at = chunk::claim(&self.claimed, units, capacity).ok_or(Refusal::Full)?;
-        let unit = self.first.load(Ordering::Relaxed) + at;
-        match self.supply(arena, at, units, open) {
-            Ok(()) => Ok(Claim { unit, units }),
-            Err(refusal) => {
-                chunk::give_back(&self.claimed, at, units);
-                Err(refusal)
-            }
-        }
-    }
-
-    /// Makes the next `bytes` bytes of the file ready, so that claims of them call
-    /// the system for nothing.
-    pub fn prepare(
-        &self,
-        arena: &Arena,
-        bytes: u64,
-        open: impl FnOnce() -> Option<c_int>,
-    ) -> Result<(), Refusal> {
-        let claimed = self.claimed.load(Ordering::Relaxed);
-        let units = bytes.div_ceil(UNIT);
-        if claimed + units > self.capacity() {
-            return Err(Refusal::No(Errno(libc::EFBIG)));
-        }
-        let (fd, _) = self.opened(open).ok_or(Refusal::Lost)?;
-        // Threads may claim of it meanwhile, and write: nothing here may touch a
-        // byte.
-        self.reserve(fd, claimed, units)?;
-        self.populate(arena, claimed, units)?;
-        self.ready.fetch_max(claimed + units, Ordering::AcqRel);
-        Ok(())
+    fn is(&self, facts: &Identity) -> bool {
+        facts.file.0 == self.device.load(Ordering::Relaxed)
+            && facts.file.1 == self.inode.load(Ordering::Relaxed)
     }
 
     /// Opens what stands under a file's name.
@@ -247,28 +213,6 @@ impl LogFile {
         let fd = sys::open(path, libc::O_RDWR | libc::O_NOFOLLOW, 0).ok()?;
         sys::mark_in_use(fd);
         Some(fd)
-    }
-
-    /// A descriptor of the file and what is known of it. `None` if it is gone.
-    pub fn opened(&self, open: impl FnOnce() -> Option<c_int>) -> Option<(c_int, libc::stat)> {
-        let fd = self.fd();
-        if let Ok(stat) = sys::stat(fd)
-            && self.is(&stat)
-        {
-            return Some((fd, stat));
-        }
-        // Closed, and perhaps the number of another file by now.
-        let fd = open()?;
-        match sys::stat(fd) {
-            Ok(stat) if self.is(&stat) => {
-                self.fd.store(fd, Ordering::Release);
-                Some((fd, stat))
-            }
-            _ => {
-                sys::close(fd);
-                None
-            }
-        }
     }
 
     /// Whether the file's name may not be on stable storage yet.
@@ -291,35 +235,213 @@ impl LogFile {
         self.given_up.load(Ordering::Acquire)
     }
 
-    /// Gives a range of the file blocks and pages. After this, storing to it
-    /// raises no signal on the file systems that are mapped at all.
+    /// Whether somebody cut the file short: chunks that others claimed and are
+    /// about to supply can make it look so, but not by more than what threads
+    /// can claim in that instant.
+    fn is_far_behind(&self, size: u64) -> bool {
+        size + (1 << 30) < self.claimed_bytes()
+    }
+}
+
+impl Descriptor {
+    pub const fn new() -> Descriptor {
+        Descriptor {
+            word: AtomicU64::new(0),
+            device: AtomicU64::new(0),
+            inode: AtomicU64::new(0),
+        }
+    }
+
+    fn word_of(Use(of): Use, fd: c_int) -> u64 {
+        of << 32 | (fd as u64 + 1)
+    }
+
+    fn fd_in(word: u64) -> Option<c_int> {
+        (word as u32 as c_int).checked_sub(1).filter(|fd| *fd >= 0)
+    }
+
+    /// Closes it, if it was opened for another use of its slot than this one.
+    pub fn close_unless_of(&self, now: Option<Use>) {
+        let word = self.word.load(Ordering::Acquire);
+        let current = now.map(|Use(of)| of << 32 >> 32);
+        if word != 0 && current != Some(word >> 32) {
+            self.empty(word, None);
+        }
+    }
+
+    /// Closes it, if it was opened for this use of its slot.
+    pub fn close_of(&self, Use(of): Use) {
+        let word = self.word.load(Ordering::Acquire);
+        if word != 0 && word >> 32 == of << 32 >> 32 {
+            self.empty(word, None);
+        }
+    }
+
+    /// Forgets a word, unless another thread has, and closes what it leads to. A daemon
+    /// may have closed that, and the number be another file's, or `new`.
+    fn empty(&self, word: u64, new: Option<c_int>) -> bool {
+        let device = self.device.load(Ordering::Relaxed);
+        let inode = self.inode.load(Ordering::Relaxed);
+        let emptied = self
+            .word
+            .compare_exchange(word, 0, Ordering::AcqRel, Ordering::Relaxed);
+        if let (Ok(_), Some(fd)) = (emptied, Descriptor::fd_in(word))
+            && Some(fd) != new
+            && sys::identity(fd).is_ok_and(|found| found.file == (device, inode))
+        {
+            sys::close(fd);
+        }
+        emptied.is_ok()
+    }
+
+    /// Leads to another file, unless another thread has seen to that since `word`.
+    fn set(&self, word: u64, of: Use, fd: c_int, facts: &Identity) -> bool {
+        if word != 0 && !self.empty(word, Some(fd)) {
+            return false;
+        }
+        self.device.store(facts.file.0, Ordering::Relaxed);
+        self.inode.store(facts.file.1, Ordering::Relaxed);
+        let set = self.word.compare_exchange(
+            0,
+            Descriptor::word_of(of, fd),
+            Ordering::AcqRel,
+            Ordering::Relaxed,
+        );
+        set.is_ok()
+    }
+}
+
+impl Reached<'_> {
+    /// Makes the slot, which was taken for this use, that of a file that was just
+    /// created.
+    pub fn set(&self, of: Use, fd: c_int, number: u32, capacity: u64) -> Result<(), Errno> {
+        let facts = sys::identity(fd)?;
+        let file_system = sys::file_system(fd)?;
+        let file = self.file;
+        file.number.store(number, Ordering::Relaxed);
+        file.device.store(facts.file.0, Ordering::Relaxed);
+        file.inode.store(facts.file.1, Ordering::Relaxed);
+        file.capacity.store(capacity, Ordering::Relaxed);
+        file.claimed
+            .store(file.claimed_in(file.turn()).with(0), Ordering::Relaxed);
+        file.supplied.store(false, Ordering::Relaxed);
+        file.given_up.store(false, Ordering::Relaxed);
+        file.new.store(true, Ordering::Relaxed);
+        file.ready.store(0, Ordering::Relaxed);
+        file.file_system.store(file_system, Ordering::Relaxed);
+        // What is left of an earlier use is of no use to anybody.
+        let left = self.descriptor.word.load(Ordering::Acquire);
+        if !self.descriptor.set(left, of, fd, &facts) {
+            return Err(Errno(libc::EAGAIN));
+        }
+        file.ready_to_use.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    /// A descriptor of the file and what is known of it. `None` if it is gone. `open`
+    /// opens what stands under the file's name, in case ours was closed, or another
+    /// process made the file.
+    pub fn opened(&self, open: impl FnOnce() -> Option<c_int>) -> Option<(c_int, Identity)> {
+        let now = self.file.in_use()?;
+        let word = self.descriptor.word.load(Ordering::Acquire);
+        if let Some(fd) = Descriptor::fd_in(word)
+            && let Some(facts) = self.leads_here(fd)
+        {
+            return Some((fd, facts));
+        }
+        let fd = open()?;
+        match self.leads_here(fd) {
+            Some(facts) if self.descriptor.set(word, now, fd, &facts) => Some((fd, facts)),
+            // Another file, or another thread was first: the next try finds its
+            // descriptor.
+            _ => {
+                sys::close(fd);
+                let word = self.descriptor.word.load(Ordering::Acquire);
+                let fd = Descriptor::fd_in(word)?;
+                Some((fd, self.leads_here(fd)?))
+            }
+        }
+    }
+
+    /// What is known of the file, if a descriptor leads to it.
+    pub fn leads_here(&self, fd: c_int) -> Option<Identity> {
+        let facts = sys::identity(fd).ok()?;
+        self.file.is(&facts).then_some(facts)
+    }
+
+    /// Claims a chunk and makes it ready to be mapped and written.
+    pub fn claim(
+        &self,
+        turn: u64,
+        units: u64,
+        open: impl FnOnce() -> Option<c_int>,
+    ) -> Result<Supplied, Refusal> {
+        if self.file.is_given_up() {
+            return Err(Refusal::Lost);
+        }
+        let claimed = self.file.claimed_in(turn);
+        let at = chunk::claim(&claimed, units, self.file.capacity()).ok_or(Refusal::Full)?;
+        let supplied = self.supply(at, units, open);
+        if supplied.is_err() {
+            self.give_back(turn, at, units);
+        }
+        supplied
+    }
+
+    /// Gives claimed units back, if nobody claimed after them.
+    pub fn give_back(&self, turn: u64, at: u64, units: u64) {
+        chunk::give_back(&self.file.claimed_in(turn), at, units);
+    }
+
+    /// Makes the next `bytes` bytes of the file ready, so that claims of them call
+    /// the system for next to nothing.
+    pub fn prepare(&self, bytes: u64, open: impl FnOnce() -> Option<c_int>) -> Result<(), Refusal> {
+        let claimed = self.file.claimed_units();
+        let units = bytes.div_ceil(UNIT);
+        if claimed + units > self.file.capacity() {
+            return Err(Refusal::No(Errno(libc::EFBIG)));
+        }
+        let (fd, _) = self.opened(open).ok_or(Refusal::Lost)?;
+        // Threads may claim of it meanwhile, and write: nothing here may touch a
+        // byte.
+        self.reserve(fd, claimed, units)?;
+        self.populate(fd, claimed, units)?;
+        self.file.ready.fetch_max(claimed + units, Ordering::AcqRel);
+        Ok(())
+    }
+
+    /// Gives a range of the file blocks and, where that is cheap, pages. Once its pages
+    /// were made ready too, storing to it raises no signal on the file systems that are
+    /// mapped at all.
     fn supply(
         &self,
-        arena: &Arena,
         at: u64,
         units: u64,
         open: impl FnOnce() -> Option<c_int>,
-    ) -> Result<(), Refusal> {
-        if at + units <= self.ready.load(Ordering::Acquire) {
-            return Ok(());
-        }
+    ) -> Result<Supplied, Refusal> {
+        let file = self.file;
         let (offset, len) = (at * UNIT, units * UNIT);
         // Asked before the size: a file that is empty after this was cut.
-        let supplied = self.supplied.load(Ordering::Acquire);
-        let (fd, stat) = self.opened(open).ok_or(Refusal::Lost)?;
-        let size = stat.st_size as u64;
-        if stat.st_nlink == 0 {
+        let had_bytes = file.supplied.load(Ordering::Acquire);
+        let (fd, facts) = self.opened(open).ok_or(Refusal::Lost)?;
+        let supplied = Supplied { fd, at, units };
+        if at + units <= file.ready.load(Ordering::Acquire) {
+            return Ok(supplied);
+        }
+        let size = facts.size;
+        if facts.names == 0 {
             // Removed: what goes there is gone.
             return Err(Refusal::Lost);
         }
-        if size < offset && (supplied && size == 0 || self.is_far_behind(size)) {
+        if size < offset && (had_bytes && size == 0 || file.is_far_behind(size)) {
             return Err(Refusal::Lost);
         }
         self.reserve(fd, at, units)?;
-        if self.by_write.load(Ordering::Relaxed) && len >= 1 << 20 {
-            return sys::write_zeros(fd, offset, len).map_err(Refusal::No);
+        // Zeros that are written fill the page cache in large folios.
+        if super::file_system::likes_writes(file.file_system()) && len >= 1 << 20 {
+            sys::write_zeros(fd, offset, len).map_err(Refusal::No)?;
         }
-        self.populate(arena, at, units)
+        Ok(supplied)
     }
 
     /// Gives a range of the file blocks.
@@ -329,27 +451,36 @@ impl LogFile {
             return Err(Refusal::No(Errno(libc::EFBIG)));
         }
         sys::reserve_blocks(fd, offset, len).map_err(Refusal::No)?;
-        self.supplied.store(true, Ordering::Release);
+        self.file.supplied.store(true, Ordering::Release);
         Ok(())
     }
 
-    /// Gives a range of the file pages.
-    fn populate(&self, arena: &Arena, at: u64, units: u64) -> Result<(), Refusal> {
-        let unit = self.first.load(Ordering::Relaxed) + at;
-        match arena.populate(unit, units) {
-            // A kernel without this: the pages come by faults, and the blocks
-            // are there.
-            Err(Errno(libc::EINVAL)) | Ok(()) => Ok(()),
-            Err(errno) => Err(Refusal::No(errno)),
+    /// Gives a range of the file pages, seen through windows that are then closed.
+    fn populate(&self, fd: c_int, at: u64, units: u64) -> Result<(), Refusal> {
+        const MOST: u64 = 4 << 20;
+        let end = (at + units) * UNIT;
+        let page = sys::page_size();
+        let mut offset = at * UNIT / page * page;
+        while offset < end {
+            let len = MOST.min((end - offset).next_multiple_of(page));
+            let base = sys::map_file(fd, offset, len).map_err(Refusal::No)?;
+            let populated = sys::advise(base, len as usize, libc::MADV_POPULATE_WRITE);
+            sys::unmap(base, len as usize);
+            match populated {
+                // A kernel without this: the pages come by faults, and the blocks
+                // are there.
+                Err(Errno(libc::EINVAL)) | Ok(()) => offset += len,
+                Err(errno) => return Err(Refusal::No(errno)),
+            }
         }
+        Ok(())
     }
 
-    /// Whether somebody cut the file short: chunks that others claimed and are
-    /// about to supply can make it look so, but not by more than what threads
-    /// can claim in that instant.
-    fn is_far_behind(&self, size: u64) -> bool {
-        let claimed = self.claimed.load(Ordering::Relaxed) * UNIT;
-        size + (1 << 30) < claimed
+    /// Gives back the blocks of a range of a file that nobody maps.
+    pub fn punch(&self, from: u64, end: u64, open: impl FnOnce() -> Option<c_int>) {
+        if let Some((fd, _)) = self.opened(open) {
+            let _ = sys::punch(fd, from, end - from);
+        }
     }
 }
 
@@ -359,7 +490,8 @@ mod tests {
 
     #[test]
     fn who_looked_at_a_slot_for_long_does_not_leave_the_file_that_came_after() {
-        let slot = LogFile::new();
+        let family = crate::sink::family::Family::allocate().unwrap();
+        let slot = &family.files[0];
         let first = slot.take(1).unwrap();
         assert_eq!(slot.take(2), None);
         assert_eq!(slot.in_use(), None, "there is no file yet");
@@ -369,7 +501,10 @@ mod tests {
         assert_eq!((slot.take(4), slot.turn()), (None, 3));
         slot.leave(second);
         assert!(slot.take(5).is_some());
-        slot.forget();
-        assert!(slot.take(6).is_some());
+        slot.take_from_the_dead();
+        assert_eq!(slot.take(6), None, "this process lives");
+        slot.taker.store(u32::MAX >> 2, Ordering::Relaxed);
+        slot.take_from_the_dead();
+        assert!(slot.take(7).is_some());
     }
 }

@@ -1,61 +1,67 @@
 //! The sink that maps: each thread writes into a chunk of its own of one
 //! growing file, and needs nobody for it. When the call has returned the
 //! record is in the page cache, where no signal can reach it.
+//!
+//! What is shared with forked children is in [`super::family`]; what is here is the
+//! process's own: descriptors, windows, and what it was refused.
+//!
+//! Chunks are taken while the thread's signals are blocked: no handler logs, forks or
+//! jumps away in the middle of it.
 
-use super::arena::{Arena, Room};
 use super::chunk::{self, Claim, Place, UNIT};
-use super::file::{LogFile, Refusal, Use};
-use super::names::{Names, UNNUMBERED};
+use super::family::{FILES, Family, SLOT_BITS};
+use super::file::{Descriptor, LogFile, Reached, Refusal, Supplied, Use};
+use super::names::UNNUMBERED;
+use super::room::Room;
 use super::{Put, RETRY_AFTER};
 use crate::shared::Shared;
 use crate::state::RawState;
 use crate::sys::{self, Errno};
 use crate::thread::Thread;
+use crate::window::{Range, Windows, count};
 use core::ffi::c_int;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use logdef_wire::frame::HEADER_LEN;
 
 /// Bytes of a thread's first chunks; the last is that of all later ones.
 const CHUNKS: [u64; 4] = [UNIT, 64 << 10, 512 << 10, 4 << 20];
-/// Slots for files: the one written to, and those before it that a `sync` has
-/// yet to reach.
-const FILES: usize = 128;
+/// Units of a file that is not rotated: less than any file system's largest.
+const MOST_UNITS: u64 = (8 << 40) / UNIT;
 /// More files than these are not left to a later `sync`.
 const UNSYNCED: u64 = 64;
-const SLOT_BITS: u32 = 8;
 /// Files that a thread may find full or gone, one after another, before its call is
 /// dropped. A few of them where many threads share the smallest of files, since
 /// whoever makes a new one may find that the others have filled it.
 const ATTEMPTS: u32 = 1000;
+/// The part of a limit that windows may take together.
+const WINDOWS_PART: u64 = 8;
 
 /// See the module.
 pub(crate) struct Mapped {
-    arena: Arena,
-    files: [LogFile; FILES],
-    /// The file that is written to: its slot, and above that how many came
-    /// before it.
-    current: AtomicU64,
-    /// The unit that the next file is mapped at.
-    next_unit: AtomicU64,
-    /// Units that a file may have.
-    file_units: AtomicU64,
-    names: Names,
+    /// Null before the first log.
+    family: AtomicPtr<Family>,
+    /// Threads that are using it.
+    users: AtomicU32,
+    descriptors: [Descriptor; FILES],
     /// Until then (coarse monotonic time) there is no space.
     no_space_until: AtomicU64,
+    /// Of all windows together.
+    window_bytes: AtomicU64,
+    /// The last window was locked in memory.
+    locked: AtomicBool,
+}
+
+/// The log, for as long as somebody uses it.
+struct Log<'m> {
+    mapped: &'m Mapped,
+    family: &'m Family,
 }
 
 /// A slot that was taken for a file which may become the log's as the `turn`th.
-struct Slot<'m> {
-    file: &'m LogFile,
-    index: u64,
+struct Slot {
+    index: usize,
     file_use: Use,
     turn: u64,
-}
-
-impl Slot<'_> {
-    fn leave(&self) {
-        self.file.leave(self.file_use);
-    }
 }
 
 /// How the log is cut into files.
@@ -72,87 +78,67 @@ pub(crate) struct Rotation {
 impl Mapped {
     pub const fn new() -> Mapped {
         Mapped {
-            arena: Arena::new(),
-            files: [const { LogFile::new() }; FILES],
-            current: AtomicU64::new(0),
-            // 0 is no chunk, and a file is aligned like its largest chunks.
-            next_unit: AtomicU64::new(CHUNKS[CHUNKS.len() - 1] / UNIT),
-            file_units: AtomicU64::new(0),
-            names: Names::new(),
+            family: AtomicPtr::new(core::ptr::null_mut()),
+            users: AtomicU32::new(0),
+            descriptors: [const { Descriptor::new() }; FILES],
             no_space_until: AtomicU64::new(0),
+            window_bytes: AtomicU64::new(0),
+            locked: AtomicBool::new(false),
         }
     }
 
-    /// Starts a log at the path that `names` holds.
-    pub fn open(&self, shared: &Shared, path: &[u8], rotation: Rotation) -> Result<(), Errno> {
-        self.arena.reserve()?;
-        // At least four files fit into the addresses.
-        let most = self.arena.units() / 4;
-        let wanted = rotation
-            .file_size
-            .map_or(most, |bytes| bytes.div_ceil(UNIT));
+    /// Starts a log at a path.
+    pub fn open(&self, path: &[u8], rotation: Rotation) -> Result<(), Errno> {
+        let family = Family::allocate()?;
+        let turn = self.log().map_or(0, |log| log.family.turn());
+        family.current.store(turn << SLOT_BITS, Ordering::Relaxed);
+        let wanted = rotation.file_size.map(|bytes| bytes.div_ceil(UNIT));
         // A file holds a few chunks of the largest size, or smaller ones.
-        self.file_units
-            .store(wanted.clamp(8, most), Ordering::Relaxed);
-        self.names.set(path, rotation.keep, self.turn() + 1)?;
-        self.names.set_mode(rotation.mode.unwrap_or(0));
-        self.no_space_until.store(0, Ordering::Relaxed);
-        self.begin(shared, rotation.file_size.is_some())
-    }
-
-    /// Begins a run with its first file.
-    fn begin(&self, shared: &Shared, rotates: bool) -> Result<(), Errno> {
-        let full = self.current.load(Ordering::Acquire);
-        let slot = self.take_slot(full).ok_or(Errno(libc::ENFILE))?;
-        let created = match rotates {
-            true => self.names.create_numbered(),
-            false => self.names.create_unnumbered().map(|fd| (fd, UNNUMBERED)),
+        let least = (4 * smallest_chunk()).max(8);
+        let units = wanted.unwrap_or(MOST_UNITS).clamp(least, MOST_UNITS);
+        family.file_units.store(units, Ordering::Relaxed);
+        family
+            .keep
+            .store(rotation.keep.unwrap_or(0), Ordering::Relaxed);
+        let log = Log {
+            mapped: self,
+            family,
         };
-        let (fd, number) = created.inspect_err(|_| slot.leave())?;
-        match self.offer(shared, full, &slot, fd, number) {
-            Ok(true) if rotates => self.point_to(slot.turn, number),
-            Ok(true) => Ok(()),
-            Ok(false) => Err(Errno(libc::EBUSY)),
-            Err(errno) => Err(errno),
+        self.users.fetch_add(1, Ordering::SeqCst);
+        let begun = family.names.set(path, rotation.keep, turn + 1);
+        family.names.set_mode(rotation.mode.unwrap_or(0));
+        let begun = begun.and_then(|()| log.begin(rotation.file_size.is_some()));
+        log.close_descriptors();
+        drop(log);
+        if let Err(errno) = begun {
+            // SAFETY: made above, and nobody else knows of it.
+            unsafe { Family::free(family) };
+            return Err(errno);
         }
+        self.no_space_until.store(0, Ordering::Relaxed);
+        let new = core::ptr::from_ref(family).cast_mut();
+        let old = self.family.swap(new, Ordering::SeqCst);
+        if !old.is_null() && self.users.load(Ordering::SeqCst) == 0 {
+            // SAFETY: who comes now finds the new one, and nobody is there.
+            unsafe { Family::free(old) };
+        }
+        Ok(())
     }
 
-    /// Units for a file that lie in one piece, and where no thread writes.
-    fn place_for(&self, shared: &Shared, units: u64) -> Option<u64> {
-        let all = self.arena.units();
-        for _ in 0..64 {
-            let step = units.next_multiple_of(CHUNKS[CHUNKS.len() - 1] / UNIT);
-            let first = self.next_unit.fetch_add(step, Ordering::Relaxed);
-            let (from, to) = (first % all, first % all + units);
-            let wraps = to > all;
-            let wide = first + units > u32::MAX as u64;
-            if wide {
-                // 64 TiB in one process: the numbers are used up.
-                return None;
-            }
-            let taken = first > all && self.is_written(shared, from, to, all);
-            if !wraps && !taken {
-                return Some(first);
+    fn log(&self) -> Option<Log<'_>> {
+        self.users.fetch_add(1, Ordering::SeqCst);
+        // SAFETY: null, or published by `open`, which gives it back only after there
+        // was no user.
+        match unsafe { self.family.load(Ordering::SeqCst).as_ref() } {
+            Some(family) => Some(Log {
+                mapped: self,
+                family,
+            }),
+            None => {
+                self.users.fetch_sub(1, Ordering::SeqCst);
+                None
             }
         }
-        None
-    }
-
-    /// Whether a thread has its place between two offsets of the reservation.
-    fn is_written(&self, shared: &Shared, from: u64, to: u64, all: u64) -> bool {
-        let current = self.file(self.current.load(Ordering::Relaxed));
-        let offset = current.range().start % all;
-        if current.fd() >= 0 && offset < to && from < offset + current.capacity() {
-            return true;
-        }
-        shared.threads.iter().any(|thread| {
-            let place = Place(thread.place.load(Ordering::Relaxed));
-            let at = place.chunk() as u64 % all;
-            // A call that was interrupted may be in a chunk that its thread has
-            // left meanwhile.
-            thread.calls.are_nested()
-                || place.size() > 0 && at < to && from < at + place.size() / UNIT
-        })
     }
 
     /// The chunk that the thread's next frames go to, if it has one.
@@ -164,20 +150,32 @@ impl Mapped {
 
     /// Puts frames where the thread writes; only into `chunk`, if one is given.
     pub fn put(&self, thread: &Thread, frames: &[u8], chunk: Option<u32>) -> Put {
-        match self.take(thread, frames.len() as u64, chunk) {
-            Ok((room, chunk)) => {
-                // SAFETY: taken for these frames.
-                unsafe { chunk::put(&room, frames) };
-                Put::Done(chunk)
+        let mut put = Put::Moved;
+        for _ in 0..ATTEMPTS {
+            let Some(into) = chunk.or_else(|| self.chunk(thread)) else {
+                return Put::Full;
+            };
+            // A handler that moves the thread on keeps this chunk, and none before.
+            thread.lasting().calls.forget_interruption();
+            put = match take(thread, frames.len() as u64, into) {
+                Ok((room, chunk)) => {
+                    // SAFETY: taken for these frames.
+                    unsafe { chunk::put(&room, frames) };
+                    Put::Done(chunk)
+                }
+                Err(refusal) => refusal,
+            };
+            if put != Put::Moved || chunk.is_some() {
+                break;
             }
-            Err(refusal) => refusal,
         }
+        put
     }
 
     /// Puts one frame into chunk `chunk`, if the thread still writes there.
     #[inline(always)]
     pub fn put_frame(&self, thread: &Thread, checksum: u32, body: &[u8], chunk: u32) -> Put {
-        match self.take(thread, (HEADER_LEN + body.len()) as u64, Some(chunk)) {
+        match take(thread, (HEADER_LEN + body.len()) as u64, chunk) {
             Ok((room, chunk)) => {
                 // SAFETY: taken for this frame.
                 unsafe { chunk::put_frame(&room, 0, checksum, body) };
@@ -187,113 +185,226 @@ impl Mapped {
         }
     }
 
-    /// Takes memory for `len` bytes of frames, the caller's alone, in a chunk of
-    /// this thread, which has pages (`LogFile::claim`).
-    #[inline(always)]
-    fn take(&self, thread: &Thread, len: u64, chunk: Option<u32>) -> Result<(Room, u32), Put> {
-        let place = chunk::take(&thread.place, len, chunk)?;
-        let at = self.arena.address(place.chunk() as u64);
-        // SAFETY: what was taken lies within the chunk.
-        let room = Room(unsafe { at.add(place.used() as usize) });
-        Ok((room, place.chunk()))
-    }
-
     /// Lets the thread write to a chunk that it claimed, behind the frames that
-    /// open it.
+    /// open it. Its signals are blocked since the claim.
     pub fn enter(&self, thread: &Thread, claim: Claim, opening: &[u8]) {
         let used = match opening.len() as u64 <= claim.size() {
             true => opening.len(),
             false => 0,
         };
-        // SAFETY: nobody else knows of the chunk yet, it has pages, and `used`
-        // bytes of it at least.
-        unsafe { chunk::put(&Room(self.arena.address(claim.unit)), &opening[..used]) };
-        let old = Place(thread.place.load(Ordering::Relaxed));
-        // If a handler has entered a chunk meanwhile, what is left of that stays
-        // zeros.
+        let windows = &thread.lasting().windows;
+        // SAFETY: nobody else knows of the chunk yet, it was just mapped, and has `used`
+        // bytes at least.
+        unsafe { chunk::put(&Room(windows.room(claim.chunk, 0)), &opening[..used]) };
         thread
             .place
             .store(Place::new(claim, used as u64).0, Ordering::Relaxed);
-        if old.size() > 0 {
-            // Its bytes are the kernel's to write back; ours to forget.
-            self.arena.release(old.chunk() as u64, old.size() / UNIT);
-            if !thread.calls.are_nested() {
-                // No call of this thread was interrupted in the middle of a record.
-                self.arena.seal(old.chunk() as u64, old.size() / UNIT);
-            }
-        }
+        let calls = &thread.lasting().calls;
+        self.unmap(windows, |chunk| {
+            chunk == claim.chunk || calls.may_store(count(chunk).0, windows.count().0)
+        });
         thread.refresh_name();
+    }
+
+    /// Unmaps a thread's windows but those that are to be kept.
+    fn unmap(&self, windows: &Windows, keep: impl Fn(u32) -> bool) {
+        let log = self.log();
+        let family = log.as_ref().map(|log| log.family);
+        let oldest = family.map_or(0, |family| family.oldest.load(Ordering::Relaxed));
+        windows.unmap(oldest, keep, |len, range| {
+            self.window_bytes.fetch_sub(len, Ordering::Relaxed);
+            if let (Some(family), Some(range)) = (family, range) {
+                family.leave_window(range);
+            }
+        });
     }
 
     /// Claims a chunk for the thread, with room for `need` bytes and what may
     /// have to be defined before them. `None` leaves the thread without a chunk:
     /// there is no growing number of used bytes that could run into the size.
+    ///
+    /// The thread's signals are blocked, until it has entered the chunk.
     #[cold]
     pub fn claim(&self, shared: &Shared, thread: &Thread, need: u64) -> Option<Claim> {
-        let claim = self.try_to_claim(shared, thread, need);
+        let windows = &thread.lasting().windows;
+        let returned = thread.returned.load(Ordering::Relaxed);
+        thread.lasting().calls.look(windows.count().0, returned);
+        let claim = self
+            .log()
+            .and_then(|log| log.try_to_claim(shared, thread, need));
         if claim.is_none() {
             thread.place.store(0, Ordering::Relaxed);
         }
         claim
     }
 
+    /// Makes the next `bytes` bytes of the log ready to be written.
+    pub fn prepare(&self, bytes: u64) -> Result<(), Errno> {
+        let log = self.log().ok_or(Errno(libc::ENOTCONN))?;
+        let file = log.file_of(log.family.current.load(Ordering::Acquire));
+        let prepared = file.prepare(bytes, || log.open_anew(file.file));
+        prepared.map_err(|refusal| match refusal {
+            Refusal::No(errno) => errno,
+            Refusal::Full => Errno(libc::EFBIG),
+            Refusal::Lost | Refusal::Again => Errno(libc::ESTALE),
+        })
+    }
+
+    /// Puts memory of the process's own in place of a page of the log that cannot be
+    /// had: somebody cut the file short. `false` if the address is none of the log's.
+    /// For the handler of SIGBUS.
+    pub fn replace_page(&self, shared: &Shared, address: usize) -> bool {
+        let mut all = shared.threads.iter();
+        let turn = all.find_map(|thread| thread.lasting().windows.turn_at(address));
+        let Some(turn) = turn else {
+            return false;
+        };
+        if let Some(log) = self.log()
+            && let Some(file) = log.file_of_turn(turn)
+            && !file.file.is_given_up()
+        {
+            log.give_up(shared, file.file, None);
+        }
+        let page = sys::page_size() as usize;
+        let at = core::ptr::with_exposed_provenance_mut(address & !(page - 1));
+        sys::replace_by_memory(at, page)
+    }
+
+    /// The process is a forked child: what a call that was interrupted by the
+    /// fork still writes goes nowhere. `mine` is the memory of the only thread that
+    /// there is.
+    pub fn leave_to_parent(&self, shared: &Shared, mine: Option<&Thread>) {
+        self.users.store(0, Ordering::SeqCst);
+        self.window_bytes.store(0, Ordering::Relaxed);
+        for thread in shared.threads.iter() {
+            let lasting = thread.lasting();
+            match mine.is_some_and(|mine| core::ptr::eq(thread, mine)) {
+                true => {
+                    let bytes = lasting.windows.cover();
+                    self.window_bytes.fetch_add(bytes, Ordering::Relaxed);
+                }
+                false => lasting.windows.unmap(0, |_| false, |_, _| ()),
+            }
+        }
+    }
+
+    /// The process is a forked child: it goes on in the files of its parent.
+    pub fn become_child(&self, shared: &Shared, mine: Option<&Thread>) {
+        self.leave_to_parent(shared, mine);
+        self.no_space_until.store(0, Ordering::Relaxed);
+    }
+
+    /// The name of the file system that holds the log.
+    pub fn file_system(&self) -> Option<&'static [u8]> {
+        let log = self.log()?;
+        let file = log.file_of(log.family.current.load(Ordering::Acquire));
+        super::file_system::name(file.file.file_system())
+    }
+
+    /// Waits until every file's bytes are on stable storage.
+    pub fn sync(&self, shared: &Shared) -> Result<(), Errno> {
+        match self.log() {
+            Some(log) => log.sync(shared),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Takes memory for `len` bytes of frames, the caller's alone, in chunk `chunk`, if the
+/// thread still writes there.
+#[inline(always)]
+fn take(thread: &Thread, len: u64, chunk: u32) -> Result<(Room, u32), Put> {
+    let windows = &thread.lasting().windows;
+    let place = chunk::take(&thread.place, len, Some(chunk))?;
+    // SAFETY: the window of a place stays for as
+    // long as a call may store there. What was taken lies within the chunk.
+    let room = unsafe { windows.room(place.chunk(), place.used()) };
+    Ok((Room(room), place.chunk()))
+}
+
+/// Units of the smallest chunk: a page at least.
+fn smallest_chunk() -> u64 {
+    sys::page_size().div_ceil(UNIT)
+}
+
+impl Drop for Log<'_> {
+    fn drop(&mut self) {
+        self.mapped.users.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Log<'_> {
+    /// Begins a log with its first file.
+    fn begin(&self, rotates: bool) -> Result<(), Errno> {
+        let full = self.family.current.load(Ordering::Acquire);
+        let slot = self.take_slot(full).ok_or(Errno(libc::ENFILE))?;
+        let names = &self.family.names;
+        let created = match rotates {
+            true => names.create_numbered(),
+            false => names.create_unnumbered().map(|fd| (fd, UNNUMBERED)),
+        };
+        let (fd, number) = created.inspect_err(|_| self.leave(slot.index, slot.file_use))?;
+        match self.offer(full, &slot, fd, number) {
+            Ok(true) if rotates => self.point_to(slot.turn, number),
+            Ok(true) => Ok(()),
+            Ok(false) => Err(Errno(libc::EBUSY)),
+            Err(errno) => Err(errno),
+        }
+    }
+
     fn try_to_claim(&self, shared: &Shared, thread: &Thread, need: u64) -> Option<Claim> {
-        let now = sys::clock(libc::CLOCK_MONOTONIC_COARSE);
-        if now < self.no_space_until.load(Ordering::Relaxed) {
+        // A call that a fork interrupted: the record is the parent's.
+        if shared.run.needs_reinit_after_fork() {
             return None;
         }
-        // A handler may be in the middle of its thread's claim of a chunk, which
-        // will take the place of this one.
-        let nested = thread.calls.are_nested();
-        let mut nth = match nested {
-            false => thread.chunks.load(Ordering::Relaxed),
-            true => 0,
-        };
+        let now = sys::clock(libc::CLOCK_MONOTONIC_COARSE);
+        if now < self.mapped.no_space_until.load(Ordering::Relaxed) {
+            return None;
+        }
+        let mut nth = thread.chunks.load(Ordering::Relaxed);
         for _ in 0..ATTEMPTS {
-            let current = self.current.load(Ordering::Acquire);
-            let file = self.file(current);
-            let file_use = file.in_use();
-            if self.current.load(Ordering::Acquire) != current {
+            let current = self.family.current.load(Ordering::Acquire);
+            let file = self.file_of(current);
+            let file_use = file.file.in_use();
+            if self.family.current.load(Ordering::Acquire) != current {
                 continue;
             }
-            let wanted = CHUNKS[(nth as usize).min(CHUNKS.len() - 1)];
-            // Definitions may take as much as the record.
-            let wanted = wanted.max((need * 2).next_power_of_two()).max(UNIT);
-            let most = (file.capacity() / 4).max(1);
-            let most = 1 << most.ilog2();
-            let units =
-                (wanted / UNIT).min(most.max((need * 2).div_ceil(UNIT).next_power_of_two()));
-            let claimed = file.claim(&self.arena, units, || self.open_anew(file));
-            if file.in_use() != file_use {
-                // Others filled this file and so many after it that its slot became
-                // another's, which nobody may write to yet. Zeros stay there.
+            let units = self.chunk_units(nth, need, file.file.capacity());
+            let turn = current >> SLOT_BITS;
+            let claimed = file
+                .claim(turn, units, || self.open_anew(file.file))
+                .and_then(|supplied| self.map(thread, &file, turn, supplied));
+            if file.file.in_use() != file_use || turn < self.family.oldest.load(Ordering::SeqCst) {
+                // Others filled this file and so many after it that it was removed, or
+                // its slot became another's. Zeros stay there.
                 continue;
             }
             match claimed {
                 Ok(claim) => {
-                    if !nested {
-                        let chunks = nth.saturating_add(1);
-                        thread.chunks.store(chunks, Ordering::Relaxed);
-                    }
+                    thread
+                        .chunks
+                        .store(nth.saturating_add(1), Ordering::Relaxed);
                     shared.write_succeeded();
                     shared.clock_was_set();
                     return Some(claim);
                 }
-                // A call that a fork interrupted: the record is the parent's.
-                Err(_) if shared.run.needs_reinit_after_fork() => return None,
                 Err(refusal @ (Refusal::Full | Refusal::Lost)) => {
-                    if refusal == Refusal::Lost && !file.is_given_up() {
-                        self.give_up(shared, file, None);
+                    if refusal == Refusal::Lost && !file.file.is_given_up() {
+                        self.give_up(shared, file.file, None);
                     }
                     if let Err(errno) = self.rotate(shared, current) {
                         self.refuse(shared, now, errno);
                         return None;
                     }
                 }
-                // What is left of the disk is filled with small chunks.
-                Err(Refusal::No(Errno(libc::ENOSPC | libc::EDQUOT | libc::EFBIG))) if nth > 0 => {
+                // What is left of the disk, or of the addresses, is filled with small
+                // chunks.
+                Err(Refusal::No(Errno(
+                    libc::ENOSPC | libc::EDQUOT | libc::EFBIG | libc::ENOMEM | libc::EAGAIN,
+                ))) if nth > 0 => {
                     nth = 0;
                 }
+                Err(Refusal::Again) => {}
                 Err(Refusal::No(errno)) => {
                     self.refuse(shared, now, errno);
                     return None;
@@ -303,9 +414,71 @@ impl Mapped {
         None
     }
 
+    /// How large the `nth` chunk of a thread is, which needs so many bytes, and perhaps
+    /// as many for definitions.
+    fn chunk_units(&self, nth: u32, need: u64, capacity: u64) -> u64 {
+        let needed = (need * 2).div_ceil(UNIT).next_power_of_two();
+        let least = needed.max(smallest_chunk());
+        let wanted = CHUNKS[(nth as usize).min(CHUNKS.len() - 1)] / UNIT;
+        let most = 1u64 << (capacity / 4).max(1).ilog2();
+        let mut units = wanted.min(most);
+        let room = self.mapped.room_for_window();
+        while units * UNIT > room && units > 1 {
+            units /= 2;
+        }
+        units.max(least)
+    }
+
+    /// Gives the thread a window on a chunk.
+    fn map(
+        &self,
+        thread: &Thread,
+        file: &Reached,
+        turn: u64,
+        supplied: Supplied,
+    ) -> Result<Claim, Refusal> {
+        let Supplied { fd, at, units, .. } = supplied;
+        let range = Range {
+            turn,
+            offset: at * UNIT,
+            len: units * UNIT,
+        };
+        let windows = &thread.lasting().windows;
+        self.family.enter_window(range);
+        let (chunk, starts_again) = windows.map(fd, range).map_err(|errno| {
+            self.family.leave_window(range);
+            file.give_back(turn, at, units);
+            Refusal::No(errno)
+        })?;
+        if starts_again {
+            thread.forget_marks();
+        }
+        self.mapped
+            .window_bytes
+            .fetch_add(range.len, Ordering::Relaxed);
+        let limited = sys::limit(libc::RLIMIT_MEMLOCK).is_some();
+        let locked = limited && windows.is_locked(chunk);
+        self.mapped.locked.store(locked, Ordering::Relaxed);
+        let populated = match file.leads_here(fd) {
+            Some(_) => windows.populate(chunk).map_err(Refusal::No),
+            // Closed meanwhile: the number may be another file's.
+            None => Err(Refusal::Again),
+        };
+        match populated {
+            // A kernel without this: the pages come by faults, and the blocks are there.
+            Ok(()) | Err(Refusal::No(Errno(libc::EINVAL))) => Ok(Claim { chunk, units }),
+            Err(refusal) => {
+                self.mapped.unmap(windows, |other| other != chunk);
+                file.give_back(turn, at, units);
+                Err(refusal)
+            }
+        }
+    }
+
     fn refuse(&self, shared: &Shared, now: u64, errno: Errno) {
         shared.reports.write_failed(errno);
-        self.no_space_until
+        self.mapped
+            .no_space_until
             .store(now + RETRY_AFTER, Ordering::Relaxed);
     }
 
@@ -313,152 +486,178 @@ impl Mapped {
     /// why. May be called in a signal handler.
     fn give_up(&self, shared: &Shared, file: &LogFile, errno: Option<Errno>) {
         file.give_up();
-        self.send_writers_away(shared, |other| core::ptr::eq(other, file));
+        let turn = file.turn();
+        self.send_writers_away(shared, |other| other == turn);
         shared.suspect_file(errno);
     }
 
-    /// Makes the threads that have their places in some files leave them before
+    /// Makes the threads that have their places in files of some turns leave them before
     /// their next calls.
-    fn send_writers_away(&self, shared: &Shared, of: impl Fn(&LogFile) -> bool) {
-        for file in self.files.iter().filter(|file| file.fd() >= 0 && of(file)) {
-            let range = file.range();
-            for thread in shared.threads.iter() {
-                let place = Place(thread.place.load(Ordering::Acquire));
-                if place.size() > 0 && range.contains(&(place.chunk() as u64)) {
-                    thread.send_away();
-                }
+    fn send_writers_away(&self, shared: &Shared, of: impl Fn(u64) -> bool) {
+        for thread in shared.threads.iter() {
+            let lasting = thread.lasting();
+            let place = Place(thread.place.load(Ordering::Acquire));
+            let range = lasting.windows.range(place.chunk());
+            if place.size() > 0 && range.is_some_and(|range| of(range.turn)) {
+                thread.send_away();
             }
         }
-    }
-
-    /// Makes the next `bytes` bytes of the log ready to be written.
-    pub fn prepare(&self, bytes: u64) -> Result<(), Errno> {
-        let file = self.file(self.current.load(Ordering::Acquire));
-        let prepared = file.prepare(&self.arena, bytes, || self.open_anew(file));
-        prepared.map_err(|refusal| match refusal {
-            Refusal::No(errno) => errno,
-            Refusal::Full => Errno(libc::EFBIG),
-            Refusal::Lost => Errno(libc::ESTALE),
-        })
-    }
-
-    /// Puts memory of the process's own in place of a page of the log that cannot be
-    /// had: somebody cut the file short. `false` if the address is none of the log's.
-    /// For the handler of SIGBUS.
-    pub fn replace_page(&self, shared: &Shared, address: usize) -> bool {
-        let Some(unit) = self.arena.unit_of(address) else {
-            return false;
-        };
-        let all = self.arena.units();
-        let file = self.files.iter().find(|file| {
-            let first = file.range().start % all;
-            file.fd() >= 0 && (first..first + file.capacity()).contains(&unit)
-        });
-        if let Some(file) = file
-            && !file.is_given_up()
-        {
-            self.give_up(shared, file, None);
-        }
-        self.arena.replace_page(address)
     }
 
     /// Starts another file after file `full`, unless another thread has. It
     /// waits for nobody: threads that come at once each create a file, and all
     /// but one throw theirs away.
     fn rotate(&self, shared: &Shared, full: u64) -> Result<(), Errno> {
-        if self.current.load(Ordering::Acquire) != full {
+        if self.family.current.load(Ordering::Acquire) != full {
             return Ok(());
         }
+        let names = &self.family.names;
         let Some(slot) = self.take_slot(full) else {
             // As many threads are at it as there are slots. One of them is about to be
             // the one.
             sys::let_others_run();
             return Ok(());
         };
-        let (fd, number) = self.names.create_numbered().inspect_err(|_| slot.leave())?;
-        match self.offer(shared, full, &slot, fd, number) {
+        let created = names.create_numbered();
+        let (fd, number) = created.inspect_err(|_| self.leave(slot.index, slot.file_use))?;
+        match self.offer(full, &slot, fd, number) {
             Ok(true) => {
+                self.close_descriptors();
                 self.settle_old_files(shared);
-                // What a thread that logs little writes next is to be found.
-                let oldest = self.names.oldest_kept(slot.turn);
-                self.send_writers_away(shared, |file| {
-                    file.number() < oldest && file.number() != UNNUMBERED
-                });
                 // A file without the link to it is a file all the same.
                 let _ = self.point_to(slot.turn, number);
-                let newest = self.file(self.current.load(Ordering::Acquire));
-                if newest.turn() > slot.turn {
+                self.prune(shared, slot.turn);
+                let newest = self.file_of(self.family.current.load(Ordering::Acquire));
+                if newest.file.turn() > slot.turn {
                     // Another rotation overtook this one; its link is to stand.
-                    let _ = self.names.point_to(newest.number());
+                    let _ = names.point_to(newest.file.number());
                 }
                 Ok(())
             }
             Ok(false) => {
-                self.names.discard(number);
+                names.discard(number);
                 Ok(())
             }
             Err(errno) => {
-                self.names.discard(number);
+                names.discard(number);
                 Err(errno)
             }
         }
     }
 
     fn point_to(&self, turn: u64, number: u32) -> Result<(), Errno> {
-        self.names.point_to(number)?;
-        self.names.prune(turn);
+        let names = &self.family.names;
+        names.point_to(number)?;
+        names.prune(turn);
         Ok(())
     }
 
+    /// Gives back the blocks of the files that were removed since file `turn` is there,
+    /// but for what threads still see: those leave before their next calls.
+    fn prune(&self, shared: &Shared, turn: u64) {
+        let keep = self.family.keep.load(Ordering::Relaxed) as u64;
+        let oldest = match keep {
+            0 => return,
+            _ => (turn + 1).saturating_sub(keep),
+        };
+        self.family.oldest.fetch_max(oldest, Ordering::SeqCst);
+        self.send_writers_away(shared, |turn| turn < oldest);
+        for thread in shared.threads.iter() {
+            let lasting = thread.lasting();
+            // Nobody will log there again who could leave it.
+            if thread.take() {
+                if lasting.windows.ranges().any(|range| range.turn < oldest) {
+                    thread.place.store(0, Ordering::Relaxed);
+                    self.mapped.unmap(&lasting.windows, |_| false);
+                }
+                thread.release();
+            }
+        }
+        self.family.forget_the_dead();
+        for index in 0..FILES {
+            let reached = self.file_at(index);
+            let Some(file_use) = reached.file.in_use() else {
+                continue;
+            };
+            if reached.file.turn() < oldest {
+                self.punch(&reached);
+                self.leave(index, file_use);
+            }
+        }
+    }
+
+    /// Gives back what nobody maps of a file.
+    fn punch(&self, file: &Reached) {
+        let (turn, end) = (file.file.turn(), file.file.claimed_bytes());
+        let mut from = 0;
+        while let Some((start, next)) = self.family.gap(turn, from, end) {
+            file.punch(start, next, || None);
+            from = next;
+        }
+    }
+
     /// A free slot for the file that may come after file `full`.
-    fn take_slot(&self, full: u64) -> Option<Slot<'_>> {
+    fn take_slot(&self, full: u64) -> Option<Slot> {
         let turn = (full >> SLOT_BITS) + 1;
-        let mut files = self.files.iter().zip(0..);
-        files.find_map(|(file, index)| {
-            let file_use = file.take(turn)?;
-            Some(Slot {
-                file,
-                index,
-                file_use,
-                turn,
+        let find = || {
+            let mut files = self.family.files.iter().enumerate();
+            files.find_map(|(index, file)| {
+                let file_use = file.take(turn)?;
+                Some(Slot {
+                    index,
+                    file_use,
+                    turn,
+                })
             })
+        };
+        find().or_else(|| {
+            self.family
+                .files
+                .iter()
+                .for_each(LogFile::take_from_the_dead);
+            find()
         })
     }
 
     /// Makes a new file the current one, if that is still `full`. Whatever
     /// happens, the descriptor and the slot are taken care of.
-    fn offer(
-        &self,
-        shared: &Shared,
-        full: u64,
-        slot: &Slot,
-        fd: c_int,
-        number: u32,
-    ) -> Result<bool, Errno> {
-        if self.current.load(Ordering::Acquire) != full {
+    fn offer(&self, full: u64, slot: &Slot, fd: c_int, number: u32) -> Result<bool, Errno> {
+        let current = &self.family.current;
+        if current.load(Ordering::Acquire) != full {
             sys::close(fd);
-            slot.leave();
+            self.leave(slot.index, slot.file_use);
             return Ok(false);
         }
-        let units = self.file_units.load(Ordering::Relaxed);
-        let set = match self.place_for(shared, units) {
-            Some(first) => slot.file.set(&self.arena, fd, number, first, units),
-            None => Err(Errno(libc::ENFILE)),
-        };
+        let units = self.family.file_units.load(Ordering::Relaxed);
+        let set = self
+            .file_at(slot.index)
+            .set(slot.file_use, fd, number, units);
         if let Err(errno) = set {
             sys::close(fd);
-            slot.leave();
+            self.leave(slot.index, slot.file_use);
             return Err(errno);
         }
-        let next = slot.turn << SLOT_BITS | slot.index;
-        let offered =
-            self.current
-                .compare_exchange(full, next, Ordering::AcqRel, Ordering::Acquire);
+        let next = slot.turn << SLOT_BITS | slot.index as u64;
+        let offered = current.compare_exchange(full, next, Ordering::AcqRel, Ordering::Acquire);
         match offered {
-            Ok(_) => self.names.enter(slot.turn, number),
-            Err(_) => slot.leave(),
+            Ok(_) => self.family.names.enter(slot.turn, number),
+            Err(_) => self.leave(slot.index, slot.file_use),
         }
         Ok(offered.is_ok())
+    }
+
+    /// Lets go of a slot, and of the process's way to its file.
+    fn leave(&self, index: usize, file_use: Use) {
+        let reached = self.file_at(index);
+        reached.descriptor.close_of(file_use);
+        reached.file.leave(file_use);
+    }
+
+    /// Closes what leads to files that the family has left.
+    fn close_descriptors(&self) {
+        for (file, descriptor) in self.family.files.iter().zip(&self.mapped.descriptors) {
+            descriptor.close_unless_of(file.in_use());
+        }
     }
 
     /// Opens what stands under a file's name: out of line, for it is rarely wanted and
@@ -466,102 +665,75 @@ impl Mapped {
     #[cold]
     #[inline(never)]
     fn open_anew(&self, file: &LogFile) -> Option<c_int> {
-        self.names.with(file.number(), LogFile::open).ok()?
+        let names = &self.family.names;
+        names.with(file.number(), LogFile::open).ok()?
     }
 
-    fn file(&self, current: u64) -> &LogFile {
-        &self.files[current as usize & ((1 << SLOT_BITS) - 1)]
+    fn file_of(&self, current: u64) -> Reached<'_> {
+        self.file_at(self.family.slot(current))
     }
 
-    /// How many files were the current one, this one included.
-    fn turn(&self) -> u64 {
-        self.current.load(Ordering::Acquire) >> SLOT_BITS
+    fn file_at(&self, index: usize) -> Reached<'_> {
+        Reached {
+            file: &self.family.files[index],
+            descriptor: &self.mapped.descriptors[index],
+        }
     }
 
-    /// Whether a thread has its place in a file, and was not sent away.
-    fn has_writer(&self, shared: &Shared, file: &LogFile) -> bool {
-        let range = file.range();
-        let run = shared.run.id().0;
-        shared.threads.iter().any(|thread| {
-            let place = Place(thread.place.load(Ordering::Acquire));
-            let stays = thread.run.load(Ordering::Relaxed) == run;
-            stays && place.size() > 0 && range.contains(&(place.chunk() as u64))
-        })
+    fn file_of_turn(&self, turn: u64) -> Option<Reached<'_>> {
+        let mut files = self.family.files.iter();
+        let index = files.position(|file| file.in_use().is_some() && file.turn() == turn)?;
+        Some(self.file_at(index))
     }
 
     /// Syncs the oldest files, if there are many that no `sync` came for.
     fn settle_old_files(&self, shared: &Shared) {
-        for file in &self.files {
-            let Some(file_use) = file.in_use() else {
+        for index in 0..FILES {
+            let reached = self.file_at(index);
+            let Some(file_use) = reached.file.in_use() else {
                 continue;
             };
-            let old = file.turn() + UNSYNCED < self.turn();
-            if old && file.in_use() == Some(file_use) {
-                self.send_writers_away(shared, |other| core::ptr::eq(other, file));
-                let _ = self.sync_file(file);
-                file.leave(file_use);
+            let turn = reached.file.turn();
+            let old = turn + UNSYNCED < self.family.turn();
+            if old && reached.file.in_use() == Some(file_use) {
+                self.send_writers_away(shared, |other| other == turn);
+                let _ = self.sync_file(&reached);
+                self.leave(index, file_use);
             }
         }
     }
 
-    /// The process is a forked child: what a call that was interrupted by the
-    /// fork still writes goes nowhere.
-    pub fn leave_to_parent(&self) {
-        for file in &self.files {
-            file.forget();
-        }
-        self.arena.cover();
-    }
-
-    /// The process is a forked child: it gets a file of its own.
-    pub fn become_child(&self, shared: &Shared) {
-        for file in &self.files {
-            file.forget();
-        }
-        self.no_space_until.store(0, Ordering::Relaxed);
-        let begun = self.arena.renew().and_then(|()| {
-            self.names.become_child(self.turn() + 1)?;
-            self.begin(shared, false)
-        });
-        if let Err(errno) = begun {
-            self.refuse(shared, u64::MAX / 2, errno);
-        }
-    }
-
-    /// The name of the file system that holds the log.
-    pub fn file_system(&self) -> Option<&'static [u8]> {
-        let fd = self.file(self.current.load(Ordering::Acquire)).fd();
-        let magic = sys::file_system(fd).ok()?;
-        super::file_system::name(magic)
-    }
-
-    /// Waits until every file's bytes are on stable storage.
-    pub fn sync(&self, shared: &Shared) -> Result<(), Errno> {
+    /// See [`Mapped::sync`].
+    fn sync(&self, shared: &Shared) -> Result<(), Errno> {
         let mut result = Ok(());
-        for file in &self.files {
+        for index in 0..FILES {
+            let reached = self.file_at(index);
+            let file = reached.file;
             let Some(file_use) = file.in_use() else {
                 continue;
             };
             // A thread that logs little may have its chunk in a file that is long
             // full. Asked first: who leaves later is synced now. (A call that was
             // interrupted and has moved on meanwhile writes at most the one record
-            // that it reserved.)
-            let wanted = self.has_writer(shared, file);
-            let synced = self.sync_file(file);
-            let is_old = file.turn() < self.turn();
+            // that it reserved.) What may be removed is held until it is: its blocks
+            // are to be given back.
+            let may_go = self.family.keep.load(Ordering::Relaxed) > 0;
+            let wanted = may_go || self.family.has_window(file.turn());
+            let synced = self.sync_file(&reached);
+            let is_old = file.turn() < self.family.turn();
             if file.in_use() != Some(file_use) {
                 // Synced and left by another thread meanwhile.
                 continue;
             }
             match synced {
-                Ok(()) if is_old && !wanted => file.leave(file_use),
+                Ok(()) if is_old && !wanted => self.leave(index, file_use),
                 Err(errno) if !file.is_given_up() => {
                     // The kernel tells of a failed write once, and forgets it: a
                     // later sync of this file would promise what is not true.
                     self.give_up(shared, file, Some(errno));
                     result = result.and(Err(errno));
                     if is_old {
-                        file.leave(file_use);
+                        self.leave(index, file_use);
                     }
                 }
                 // Told before, and told until a record has found another file.
@@ -575,18 +747,20 @@ impl Mapped {
         result
     }
 
-    fn sync_file(&self, file: &LogFile) -> Result<(), Errno> {
+    fn sync_file(&self, reached: &Reached) -> Result<(), Errno> {
         // A daemon may have closed the descriptor; its number may be that of another
         // file now.
-        match file.opened(|| self.open_anew(file)) {
+        match reached.opened(|| self.open_anew(reached.file)) {
             Some((fd, _)) => sys::sync_data(fd)?,
             None => return Err(Errno(libc::ESTALE)),
         }
-        if file.is_new() {
-            match self.names.with_directory(sys::sync_directory)? {
+        if reached.file.is_new() {
+            match self.family.names.with_directory(sys::sync_directory)? {
                 // Out of reach since the program confined itself: then the file
                 // system's word for the file has to do.
-                Ok(()) | Err(Errno(libc::EACCES | libc::EPERM | libc::ENOENT)) => file.settle(),
+                Ok(()) | Err(Errno(libc::EACCES | libc::EPERM | libc::ENOENT)) => {
+                    reached.file.settle();
+                }
                 Err(errno) => return Err(errno),
             }
         }
@@ -598,16 +772,33 @@ impl Mapped {
 impl Mapped {
     /// Goes on in another file under the same path.
     pub fn reopen(&self, shared: &Shared) -> Result<(), Errno> {
-        let before = self.file(self.current.load(Ordering::Acquire));
-        self.begin(shared, before.number() != UNNUMBERED)?;
-        let turn = self.turn();
-        self.send_writers_away(shared, |file| file.turn() < turn);
+        let log = self.log().ok_or(Errno(libc::ENOTCONN))?;
+        let before = log.file_of(log.family.current.load(Ordering::Acquire));
+        log.begin(before.file.number() != UNNUMBERED)?;
+        let turn = log.family.turn();
+        log.send_writers_away(shared, |other| other < turn);
         Ok(())
     }
 
     /// Fills in where the log goes.
     pub fn describe(&self, into: &mut RawState) {
-        let file = self.file(self.current.load(Ordering::Acquire));
-        self.names.describe(Some(file.number()), into);
+        if let Some(log) = self.log() {
+            let file = log.file_of(log.family.current.load(Ordering::Acquire));
+            log.family.names.describe(Some(file.file.number()), into);
+        }
+    }
+}
+
+impl Mapped {
+    /// How many bytes one more window may have.
+    fn room_for_window(&self) -> u64 {
+        let addresses = sys::limit(libc::RLIMIT_AS);
+        let memory = match self.locked.load(Ordering::Relaxed) {
+            true => sys::limit(libc::RLIMIT_MEMLOCK),
+            false => None,
+        };
+        let limits = [addresses, memory].into_iter().flatten();
+        let most = limits.min().map_or(u64::MAX, |limit| limit / WINDOWS_PART);
+        most.saturating_sub(self.window_bytes.load(Ordering::Relaxed))
     }
 }

@@ -354,16 +354,6 @@ impl Names {
         Err(Errno(libc::EEXIST))
     }
 
-    /// The lowest number of a file that stays when the newest is the `turn`th.
-    pub fn oldest_kept(&self, turn: u64) -> u32 {
-        let keep = self.keep.load(Ordering::Relaxed) as u64;
-        let files = self.before.load(Ordering::Relaxed).wrapping_add(turn) + 1;
-        match files.checked_sub(keep) {
-            Some(place) if keep > 0 => self.places[place as usize % PLACES].load(Ordering::Relaxed),
-            _ => 0,
-        }
-    }
-
     /// Removes what is not kept when the newest is the `turn`th.
     pub fn prune(&self, turn: u64) {
         let keep = self.keep.load(Ordering::Relaxed) as u64;
@@ -382,20 +372,6 @@ impl Names {
         if number != 0 {
             let _ = self.with(number, sys::unlink);
         }
-    }
-
-    /// The process is a forked child: its files carry its pid and something
-    /// that no other process has.
-    pub fn become_child(&self, turn: u64) -> Result<(), Errno> {
-        let mut path = PathBuffer::new()?;
-        path.push(self.base())?;
-        path.push(b".")?;
-        path.push_number(sys::process_id())?;
-        path.push(b"-")?;
-        path.push_number(sys::random() as u32)?;
-        self.number.store(0, Ordering::Relaxed);
-        self.start_places(&[], turn);
-        self.set_base(&path)
     }
 }
 
@@ -729,15 +705,6 @@ mod tests {
             .filter(|name| std::fs::read(directory.path().join(name)).unwrap() == b"first")
             .collect();
         assert_eq!(kept.len(), 1, "{kept:?}");
-    }
-
-    #[test]
-    fn a_child_has_names_of_its_own() {
-        let (directory, names) = names(None);
-        names.become_child(1).unwrap();
-        sys::close(names.create_unnumbered().unwrap());
-        let name = &list(&directory)[0];
-        assert!(name.starts_with("log.") && name.contains('-'), "{name}");
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! Who and where the process is, and when: ids, names, clocks, random numbers. Part of
 //! the room for unsafe.
 
+use super::{Errno, checked};
+
 /// Lets other threads have the processor, if any wait for it.
 pub(crate) fn let_others_run() {
     // SAFETY: takes no pointer.
@@ -49,6 +51,13 @@ static seed_at: u8 = 0;
 pub(crate) fn process_id() -> u32 {
     // SAFETY: takes no pointer.
     unsafe { libc::getpid() as u32 }
+}
+
+/// Whether there is a process with this id.
+pub(crate) fn is_alive(pid: u32) -> bool {
+    // SAFETY: signal 0 is sent to nobody.
+    let asked = checked(unsafe { libc::syscall(libc::SYS_kill, pid, 0) } as isize);
+    asked != Err(Errno(libc::ESRCH))
 }
 
 /// The kernel's id of this thread.

@@ -66,8 +66,14 @@ pub(crate) fn allocate_for<T>(value: T) -> Result<&'static T, Errno> {
 /// What [`allocate_zeroed`] returns, but zeros again in a forked child, unless
 /// [`wipe_on_fork_is_missing`].
 pub(crate) fn allocate_wiped_on_fork<T: Zeroed + Sync>() -> Result<&'static T, Errno> {
+    allocate_wiped_on_fork_to(size_of::<T>())
+}
+
+/// The same, where only the first `len` bytes are zeros for the child, whole pages;
+/// it has a copy of the rest.
+pub(crate) fn allocate_wiped_on_fork_to<T: Zeroed + Sync>(len: usize) -> Result<&'static T, Errno> {
     let at = allocate_zeroed::<T>()?;
-    let (start, len) = (ptr::from_mut(at).cast(), size_of::<T>());
+    let start = ptr::from_mut(at).cast();
     // SAFETY: the range is the mapping just made, and lent to nobody else yet; zeros
     // are a value of `T`, whenever the kernel puts them there.
     if unsafe { libc::madvise(start, len, libc::MADV_WIPEONFORK) } != 0 {

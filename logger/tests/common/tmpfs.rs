@@ -30,6 +30,7 @@ pub fn mount(directory: &Path, mebibytes: u32) -> Option<PathBuf> {
 }
 
 /// Fills the file system, but for less than a page.
+#[allow(dead_code, reason = "not every test fills it")]
 pub fn fill(directory: &Path) -> PathBuf {
     use std::io::Write;
     let path = directory.join("filler");

@@ -122,7 +122,7 @@ trait Thread: Word + Sized {
         let claim = self.claim().unwrap();
         let start = claim.size() - ROOM as u64;
         // SAFETY: these memories have bounds.
-        unsafe { put(&self.room(claim.unit as u32, 0), &frame_of(OPENING)) };
+        unsafe { put(&self.room(claim.chunk, 0), &frame_of(OPENING)) };
         self.set_place(Place::new(claim, start + FRAME as u64));
     }
 }

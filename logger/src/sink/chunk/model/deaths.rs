@@ -73,8 +73,8 @@ impl Thread for Rc<Recorder> {
 
     fn claim(&self) -> Option<Claim> {
         self.step();
-        let unit = self.claimed.replace(self.claimed.get() + 1);
-        Some(Claim { unit, units: 1 })
+        let chunk = self.claimed.replace(self.claimed.get() + 1) as u32;
+        Some(Claim { chunk, units: 1 })
     }
 
     fn room(&self, chunk: u32, offset: usize) -> Room {
@@ -209,7 +209,7 @@ impl Remains {
 /// All that can be left by a thread that makes some calls and is interrupted
 /// before step `alarm`. `None` if it has no so many steps.
 fn deaths_with_signal(alarm: usize, used: usize, records: &[u8]) -> Option<u64> {
-    let first = Claim { unit: 1, units: 1 };
+    let first = Claim { chunk: 1, units: 1 };
     let used = first.size() - ROOM as u64 + used as u64;
     let thread = Rc::new(Recorder {
         events: RefCell::default(),

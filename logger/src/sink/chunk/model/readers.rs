@@ -194,8 +194,8 @@ impl Thread for Rc<Writer> {
     fn claim(&self) -> Option<Claim> {
         self.step();
         let capacity = self.log.chunks.len() as u64;
-        let unit = claim(&self.log.claimed, 1, capacity)?;
-        Some(Claim { unit, units: 1 })
+        let chunk = claim(&self.log.claimed, 1, capacity)? as u32;
+        Some(Claim { chunk, units: 1 })
     }
 
     fn room(&self, chunk: u32, offset: usize) -> Room {

@@ -1,0 +1,184 @@
+//! Mappings of files, what becomes of them in a forked child, and the limits that they
+//! count against. A room for unsafe: the addresses that come in are those that
+//! [`map_file`] gave out.
+
+use super::{Errno, checked};
+use core::ffi::c_int;
+use core::ptr;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// Bytes of a page.
+pub(crate) fn page_size() -> u64 {
+    static KNOWN: AtomicU64 = AtomicU64::new(0);
+    match KNOWN.load(Ordering::Relaxed) {
+        0 => {
+            // SAFETY: has no preconditions.
+            let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+            let size = u64::try_from(size).unwrap_or(4096).max(4096);
+            KNOWN.store(size, Ordering::Relaxed);
+            size
+        }
+        size => size,
+    }
+}
+
+/// Maps a range of a file to be read and written, where the kernel chooses.
+pub(crate) fn map_file(fd: c_int, offset: u64, len: u64) -> Result<*mut u8, Errno> {
+    let offset = libc::off_t::try_from(offset).map_err(|_| Errno(libc::EFBIG))?;
+    // SAFETY: a new mapping takes the place of nothing.
+    let at = unsafe {
+        libc::mmap(
+            ptr::null_mut(),
+            len as usize,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_SHARED,
+            fd,
+            offset,
+        )
+    };
+    match at {
+        libc::MAP_FAILED => Err(Errno::last()),
+        at => Ok(at.cast()),
+    }
+}
+
+/// Unmaps what [`map_file`] mapped and nobody touches any more.
+pub(crate) fn unmap(at: *mut u8, len: usize) {
+    // SAFETY: by the caller.
+    unsafe { libc::munmap(at.cast(), len) };
+}
+
+/// Tells the kernel what to do with mapped pages; none of it changes what is in the
+/// memory, but for that of a file that was removed.
+pub(crate) fn advise(at: *mut u8, len: usize, advice: c_int) -> Result<(), Errno> {
+    // SAFETY: what it touches is mapped, by the caller.
+    checked(unsafe { libc::madvise(at.cast(), len, advice) } as isize).map(drop)
+}
+
+/// Puts zeroed memory of the process's own in the place of a mapping.
+pub(crate) fn replace_by_memory(at: *mut u8, len: usize) -> bool {
+    // SAFETY: what is replaced is a mapping of ours, by the caller.
+    let mapped = unsafe {
+        libc::mmap(
+            at.cast(),
+            len,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED,
+            -1,
+            0,
+        )
+    };
+    mapped != libc::MAP_FAILED
+}
+
+/// Zeroed memory that the process shares with the children that it forks.
+pub(crate) fn allocate_shared(len: usize) -> Result<*mut u8, Errno> {
+    // SAFETY: a new mapping takes the place of nothing.
+    let at = unsafe {
+        libc::mmap(
+            ptr::null_mut(),
+            len,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_SHARED | libc::MAP_ANONYMOUS,
+            -1,
+            0,
+        )
+    };
+    match at {
+        libc::MAP_FAILED => Err(Errno::last()),
+        at => Ok(at.cast()),
+    }
+}
+
+/// Takes the blocks of a range of a file away: it reads as zeros, and the file keeps its
+/// size.
+pub(crate) fn punch(fd: c_int, offset: u64, len: u64) -> Result<(), Errno> {
+    let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+    // SAFETY: touches none of our memory.
+    let done = unsafe { libc::syscall(libc::SYS_fallocate, fd, mode, offset, len) };
+    checked(done as isize).map(drop)
+}
+
+/// What the process may have of a resource, if there is a limit.
+pub(crate) fn limit(resource: libc::__rlimit_resource_t) -> Option<u64> {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: `limit` is valid for writes.
+    let known = unsafe { libc::getrlimit(resource, &mut limit) } == 0;
+    (known && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
+}
+
+/// While it is there, no signal handler runs in the calling thread, but those of signals
+/// that an instruction raises.
+pub(crate) struct SignalsBlocked {
+    before: u64,
+}
+
+/// Signals that an instruction raises: to block them would end the process.
+const RAISED: [c_int; 6] = [
+    libc::SIGSEGV,
+    libc::SIGBUS,
+    libc::SIGILL,
+    libc::SIGFPE,
+    libc::SIGTRAP,
+    libc::SIGSYS,
+];
+
+impl SignalsBlocked {
+    pub fn new() -> SignalsBlocked {
+        let raised = RAISED.iter().fold(0, |set, signal| set | 1 << (signal - 1));
+        let mut before = 0;
+        mask(!raised, Some(&mut before));
+        SignalsBlocked { before }
+    }
+}
+
+impl Drop for SignalsBlocked {
+    fn drop(&mut self) {
+        mask(self.before, None);
+    }
+}
+
+/// Sets the thread's mask; by the kernel itself, since the C library leaves out the
+/// signals of its own, with which it cancels threads.
+fn mask(signals: u64, before: Option<&mut u64>) {
+    let before = before.map_or(ptr::null_mut(), ptr::from_mut);
+    let set = libc::SIG_SETMASK;
+    let len = size_of::<u64>();
+    // SAFETY: both sets are of the kernel's size, or null.
+    unsafe {
+        libc::syscall(
+            libc::SYS_rt_sigprocmask,
+            set,
+            &raw const signals,
+            before,
+            len,
+        )
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::sync::atomic::AtomicU32;
+
+    static SEEN: AtomicU32 = AtomicU32::new(0);
+
+    extern "C" fn on_signal(_: c_int) {
+        SEEN.fetch_add(1, Ordering::Relaxed);
+    }
+
+    #[test]
+    fn a_blocked_signal_comes_afterwards() {
+        // SAFETY: the handler has the right form and counts.
+        unsafe { libc::signal(libc::SIGWINCH, on_signal as *const () as usize) };
+        let blocked = SignalsBlocked::new();
+        // SAFETY: the handler was set.
+        unsafe { libc::raise(libc::SIGWINCH) };
+        assert_eq!(SEEN.load(Ordering::Relaxed), 0);
+        drop(blocked);
+        assert_eq!(SEEN.load(Ordering::Relaxed), 1);
+    }
+}

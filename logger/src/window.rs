@@ -1,0 +1,204 @@
+//! The windows through which one thread sees the log: each is one chunk of a file,
+//! mapped by itself, and stays for as long as a call of the thread may store there. A
+//! room for unsafe; knows neither frames nor what calls there are.
+//!
+//! A thread writes to one window. As it moves on, the window before is unmapped, unless
+//! a call that a signal handler interrupted may still store there: then it stays, and
+//! the thread has one more for a while.
+//!
+//! A window is named by the number of its chunk, counted by the thread itself, and by
+//! its slot, so that both are had from one word of the thread's. The memory here is
+//! copied to a forked child, not wiped: the child has to know what it was left.
+
+use crate::sys::{self, Errno};
+use core::ffi::c_int;
+use core::ptr;
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+/// Windows that a thread can have. A handler that interrupts a handler, and so on, adds
+/// one at a time; so does a call that was left for ever and cannot be told from one
+/// that goes on.
+const SLOTS: usize = 64;
+const SLOT_BITS: u32 = SLOTS.trailing_zeros();
+/// Chunks are counted up to this, and then from the start again.
+const MAX_COUNT: u32 = u32::MAX >> SLOT_BITS;
+
+/// The file of a window that is private memory.
+const NO_FILE: u64 = 0;
+
+/// See the module. Zeros are a thread without windows.
+pub(crate) struct Windows {
+    slots: [Window; SLOTS],
+    /// How many chunks the thread had.
+    count: AtomicU32,
+}
+
+struct Window {
+    /// Null if there is none.
+    base: AtomicPtr<u8>,
+    len: AtomicUsize,
+    chunk: AtomicU32,
+    /// The turn of its file, and where it starts there.
+    turn: AtomicU64,
+    offset: AtomicU64,
+}
+
+/// The number of a chunk among those of its thread.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, PartialOrd)]
+pub(crate) struct Count(pub u32);
+
+/// The count in the name of a chunk.
+pub(crate) fn count(chunk: u32) -> Count {
+    Count(chunk >> SLOT_BITS)
+}
+
+/// A range of a file that is mapped.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Range {
+    /// The file's turn.
+    pub turn: u64,
+    pub offset: u64,
+    pub len: u64,
+}
+
+impl Windows {
+    /// Memory of a chunk, from an offset on.
+    ///
+    /// # Safety
+    ///
+    /// A call that is in progress found the thread in this chunk.
+    #[inline(always)]
+    pub unsafe fn room(&self, chunk: u32, offset: u64) -> *mut u8 {
+        let window = &self.slots[chunk as usize % SLOTS];
+        let base = window.base.load(Ordering::Relaxed);
+        // SAFETY: within the chunk, by the caller.
+        unsafe { base.add(offset as usize) }
+    }
+
+    /// How many chunks the thread had.
+    pub fn count(&self) -> Count {
+        Count(self.count.load(Ordering::Relaxed))
+    }
+
+    /// Maps a range of a file for the next chunk. The chunk's name, and whether names
+    /// start again with it.
+    pub fn map(&self, fd: c_int, range: Range) -> Result<(u32, bool), Errno> {
+        let mut free = self
+            .slots
+            .iter()
+            .zip(0..)
+            .filter(|(slot, _)| slot.is_free());
+        let (slot, index) = free.next().ok_or(Errno(libc::ENOMEM))?;
+        let base = sys::map_file(fd, range.offset, range.len)?;
+        let before = self.count.load(Ordering::Relaxed);
+        let count = before % MAX_COUNT + 1;
+        let chunk = count << SLOT_BITS | index;
+        slot.len.store(range.len as usize, Ordering::Relaxed);
+        slot.chunk.store(chunk, Ordering::Relaxed);
+        slot.turn.store(range.turn, Ordering::Relaxed);
+        slot.offset.store(range.offset, Ordering::Relaxed);
+        slot.base.store(base, Ordering::Release);
+        self.count.store(count, Ordering::Relaxed);
+        Ok((chunk, count <= before))
+    }
+
+    /// Makes a chunk's pages ready to be written without a fault.
+    pub fn populate(&self, chunk: u32) -> Result<(), Errno> {
+        let window = &self.slots[chunk as usize % SLOTS];
+        let (base, len) = (window.base.load(Ordering::Relaxed), window.len());
+        sys::advise(base, len, libc::MADV_POPULATE_WRITE)
+    }
+
+    /// Whether the memory of a chunk is locked, so that it counts against what the
+    /// process may lock.
+    pub fn is_locked(&self, chunk: u32) -> bool {
+        let window = &self.slots[chunk as usize % SLOTS];
+        let (base, len) = (window.base.load(Ordering::Relaxed), window.len());
+        // Pages of a shared mapping come back with their content.
+        sys::advise(base, len, libc::MADV_DONTNEED) == Err(Errno(libc::EINVAL))
+    }
+
+    /// Unmaps the windows but those of chunks that are to be kept, and tells of each how
+    /// many bytes it had, and of what file. What is in a file before turn `oldest` was
+    /// removed, and gives its blocks back.
+    pub fn unmap(
+        &self,
+        oldest: u64,
+        keep: impl Fn(u32) -> bool,
+        mut told: impl FnMut(u64, Option<Range>),
+    ) {
+        for window in self.used() {
+            if keep(window.chunk.load(Ordering::Relaxed)) {
+                continue;
+            }
+            let range = window.range();
+            let base = window.base.swap(ptr::null_mut(), Ordering::AcqRel);
+            if range.is_some_and(|range| range.turn < oldest) {
+                let _ = sys::advise(base, window.len(), libc::MADV_REMOVE);
+            }
+            sys::unmap(base, window.len());
+            told(window.len() as u64, range);
+        }
+    }
+
+    /// Puts private memory in the place of each window, in a forked child: a call that
+    /// the fork interrupted may still store there, and what it stores is the parent's.
+    /// How many bytes.
+    pub fn cover(&self) -> u64 {
+        let mut bytes = 0;
+        for window in self.used() {
+            let base = window.base.load(Ordering::Relaxed);
+            sys::replace_by_memory(base, window.len());
+            window.turn.store(NO_FILE, Ordering::Relaxed);
+            bytes += window.len() as u64;
+        }
+        bytes
+    }
+
+    /// The range in which a chunk lies, as long as it has a window on a file.
+    pub fn range(&self, chunk: u32) -> Option<Range> {
+        let window = &self.slots[chunk as usize % SLOTS];
+        window
+            .range()
+            .filter(|_| window.chunk.load(Ordering::Relaxed) == chunk)
+    }
+
+    /// The ranges of all windows on files.
+    pub fn ranges(&self) -> impl Iterator<Item = Range> {
+        self.used().filter_map(Window::range)
+    }
+
+    /// The turn of the file of which the window holds an address; 0 if it is private
+    /// memory. For signal handlers.
+    pub fn turn_at(&self, address: usize) -> Option<u64> {
+        let mut all = self.used();
+        let window = all.find(|window| {
+            let base = window.base.load(Ordering::Acquire).addr();
+            (base..base + window.len()).contains(&address)
+        })?;
+        Some(window.turn.load(Ordering::Relaxed))
+    }
+
+    fn used(&self) -> impl Iterator<Item = &Window> {
+        self.slots.iter().filter(|window| !window.is_free())
+    }
+}
+
+impl Window {
+    fn is_free(&self) -> bool {
+        self.base.load(Ordering::Acquire).is_null()
+    }
+
+    fn len(&self) -> usize {
+        self.len.load(Ordering::Relaxed)
+    }
+
+    fn range(&self) -> Option<Range> {
+        let turn = self.turn.load(Ordering::Relaxed);
+        (turn != NO_FILE && !self.is_free()).then(|| Range {
+            turn,
+            offset: self.offset.load(Ordering::Relaxed),
+            len: self.len() as u64,
+        })
+    }
+}

@@ -1,0 +1,271 @@
+//! Forked children go on in their parent's files: by `fork` after any instruction of a
+//! call, by a raw `clone`, at any generation, and after the program gave up its rights.
+
+#![cfg(target_arch = "x86_64")]
+
+mod common;
+
+use logdef::{Level, Sink, logdef};
+use logdef_wire::Record;
+use std::arch::asm;
+use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Waits for a child and says how it ended; 0 is well.
+fn wait(child: i32) -> i32 {
+    let mut status = 0;
+    // SAFETY: waits for a child of this process.
+    let waited = unsafe { libc::waitpid(child, &raw mut status, 0) };
+    assert_eq!(waited, child, "it is there");
+    status
+}
+
+/// Ends a child at once.
+fn leave() -> ! {
+    // SAFETY: leaves without running what the parent will run.
+    unsafe { libc::_exit(0) }
+}
+
+/// Runs something in a forked child, and waits for it.
+fn in_child(work: impl FnOnce()) {
+    // SAFETY: the child logs and leaves.
+    let child = unsafe { libc::fork() };
+    assert!(child >= 0, "no process");
+    if child == 0 {
+        work();
+        leave();
+    }
+    assert_eq!(wait(child), 0);
+}
+
+/// What the files of a log hold: how often each first argument was logged, by the
+/// record's level; how many runs there are, and files.
+#[derive(Debug, Default)]
+struct Found {
+    numbers: BTreeMap<(Level, u64), u32>,
+    /// Of these, those of the process that opened the log.
+    parents: BTreeMap<u64, u32>,
+    runs: HashSet<u64>,
+    families: HashSet<u64>,
+    files: usize,
+    dropped: u64,
+}
+
+fn read(directory: &Path) -> Found {
+    let mut found = Found::default();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_symlink() {
+            continue;
+        }
+        found.files += 1;
+        common::records(&std::fs::read(&path).unwrap(), |record| match record {
+            Record::Preamble(preamble) => {
+                found.families.insert(preamble.family.unwrap().0);
+            }
+            Record::Data(data) => {
+                let number = data.args.unwrap().iter().next().unwrap();
+                let key = (data.level.unwrap(), number.as_uint().unwrap());
+                *found.numbers.entry(key).or_default() += 1;
+                found.runs.insert(data.run.unwrap().0);
+                if found.families.contains(&data.run.unwrap().0) {
+                    *found.parents.entry(key.1).or_default() += 1;
+                }
+                found.dropped += data.dropped.unwrap_or(0);
+            }
+            _ => {}
+        });
+    }
+    found
+}
+
+static STEPS: AtomicU64 = AtomicU64::new(0);
+static FORKS: AtomicU64 = AtomicU64::new(0);
+static IS_CHILD: AtomicBool = AtomicBool::new(false);
+
+/// Forks after some of the instructions that it is called after, but where the call
+/// blocks signals: no handler can come there.
+extern "C" fn trapped(_: i32, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    // A prime, so that the places of a loop are all met.
+    let stride = match std::env::var_os("LOGDEF_SLOW") {
+        Some(_) => 61,
+        None => 607,
+    };
+    let step = STEPS.fetch_add(1, Ordering::Relaxed);
+    // SAFETY: the kernel passes the context of what was interrupted.
+    let context = unsafe { &mut *context.cast::<libc::ucontext_t>() };
+    // SAFETY: a set that the kernel filled.
+    let blocked = unsafe { libc::sigismember(&context.uc_sigmask, libc::SIGALRM) == 1 };
+    if blocked || !step.is_multiple_of(stride) {
+        return;
+    }
+    let nth = FORKS.fetch_add(1, Ordering::Relaxed);
+    // SAFETY: the child returns into the call, logs and leaves; every second is made as
+    // by a program with a C library of its own: nobody is told of the fork.
+    let child = unsafe {
+        match nth % 2 {
+            0 => libc::fork(),
+            _ => libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) as i32,
+        }
+    };
+    match child {
+        0 => {
+            IS_CHILD.store(true, Ordering::Relaxed);
+            // It goes on without being stepped.
+            context.uc_mcontext.gregs[libc::REG_EFL as usize] &= !0x100;
+            // Some log in the handler already.
+            if nth % 4 >= 2 {
+                logdef!(Warn, "child %lu logs in the handler", nth);
+            }
+        }
+        child => assert_eq!(wait(child), 0, "after instruction {step}"),
+    }
+}
+
+#[inline(never)]
+fn call(number: u64) {
+    static TEXT: [u8; 700] = [b'x'; 700];
+    let text = str::from_utf8(&TEXT).unwrap();
+    logdef!(Info, "%lu is stepped through: %f, %s", number, 0.5, text);
+}
+
+/// Steps through a call; children that are forked in it log when it returns, and leave.
+fn step_through(number: u64) {
+    // SAFETY: sets the trap flag, and clears it again after the call; the red zone is
+    // stepped over.
+    unsafe {
+        asm!(
+            "sub rsp, 128",
+            "pushfq",
+            "or qword ptr [rsp], 0x100",
+            "popfq",
+            "add rsp, 128"
+        );
+    }
+    call(number);
+    // SAFETY: as above.
+    unsafe {
+        asm!(
+            "sub rsp, 128",
+            "pushfq",
+            "and qword ptr [rsp], ~0x100",
+            "popfq",
+            "add rsp, 128"
+        );
+    }
+    if IS_CHILD.load(Ordering::Relaxed) {
+        let nth = FORKS.load(Ordering::Relaxed) - 1;
+        for _ in 0..3 {
+            logdef!(Error, "child %lu is out of the call", nth);
+        }
+        leave();
+    }
+}
+
+fn a_child_may_be_forked_after_any_instruction(directory: &Path) {
+    // SAFETY: the handler forks and logs, which may be done in handlers.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = trapped as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO;
+        libc::sigaction(libc::SIGTRAP, &action, std::ptr::null_mut());
+    }
+    // Some that find everything as it was, one that takes another chunk, and, where there
+    // is time, the first, which reads the program.
+    const CALLS: u64 = 27;
+    let slow = std::env::var_os("LOGDEF_SLOW").is_some();
+    for number in 0..CALLS {
+        match slow || number > 17 {
+            true => step_through(number),
+            false => call(number),
+        }
+    }
+    let forks = FORKS.load(Ordering::Relaxed);
+    println!("{} steps, {forks} forks", STEPS.load(Ordering::Relaxed));
+    assert!(forks > 10, "{forks}");
+    logdef::close();
+    let found = read(directory);
+    for number in 0..CALLS {
+        // A child that was forked before the call began makes it too.
+        assert_eq!(found.parents.get(&number), Some(&1), "{number}");
+    }
+    for nth in 0..forks {
+        let after = found.numbers.get(&(Level::ERROR, nth));
+        assert_eq!(after, Some(&3), "child {nth} of {forks}");
+        let inside = found.numbers.get(&(Level::WARN, nth)).copied();
+        assert_eq!(inside, (nth % 4 >= 2).then_some(1), "child {nth}");
+    }
+    assert_eq!(found.runs.len() as u64, 1 + forks);
+    assert_eq!(
+        (found.families.len(), found.files, found.dropped),
+        (1, 1, 0)
+    );
+}
+
+#[test]
+fn children_go_on_in_the_files_of_their_parent() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("log");
+    let options = || {
+        logdef::options()
+            .sink(Sink::Mapped)
+            .backtrace_level(Level::FATAL)
+    };
+
+    // A child of a child of a child, each of which ends when it has forked.
+    options().open(&path).unwrap();
+    fn generation(left: u64) {
+        logdef!(Info, "%lu generations to come", left);
+        if left > 0 {
+            in_child(|| generation(left - 1));
+        }
+    }
+    in_child(|| generation(50));
+    logdef::close();
+    let found = read(directory.path());
+    assert_eq!(
+        (found.numbers.len(), found.runs.len(), found.files),
+        (51, 51, 1)
+    );
+    std::fs::remove_file(&path).unwrap();
+
+    // Many children of a log of two files.
+    options().rotate(256 << 10).keep(2).open(&path).unwrap();
+    for child in 0..300 {
+        in_child(|| {
+            for _ in 0..10 {
+                logdef!(Info, "%lu is a child", child);
+            }
+        });
+    }
+    logdef!(Info, "%lu is the parent", 300);
+    logdef::close();
+    let found = read(directory.path());
+    assert!(found.files <= 2, "{}", found.files);
+    assert_eq!(found.numbers.get(&(Level::INFO, 299)), Some(&10));
+    for entry in std::fs::read_dir(directory.path()).unwrap() {
+        std::fs::remove_file(entry.unwrap().path()).unwrap();
+    }
+
+    // Without the right to make a file.
+    options().open(&path).unwrap();
+    logdef!(Info, "%lu before", 0);
+    // SAFETY: has no preconditions.
+    if unsafe { libc::geteuid() } == 0 {
+        in_child(|| {
+            // SAFETY: gives up rights, in a child that only logs.
+            assert_eq!(unsafe { libc::setuid(65534) }, 0);
+            logdef!(Info, "%lu after setuid", 1);
+            in_child(|| logdef!(Info, "%lu after setuid and fork", 2));
+            logdef!(Info, "%lu after setuid", 3);
+        });
+        let found = read(directory.path());
+        assert_eq!((found.numbers.len(), found.runs.len()), (4, 3));
+    }
+    logdef::close();
+    std::fs::remove_file(&path).unwrap();
+
+    options().open(&path).unwrap();
+    a_child_may_be_forked_after_any_instruction(directory.path());
+}

@@ -1,0 +1,113 @@
+//! What the log takes of addresses and of the disk: a few windows, and what is kept.
+
+use logdef::{Sink, logdef};
+use std::path::Path;
+
+#[path = "common/tmpfs.rs"]
+mod tmpfs;
+
+/// Bytes in use on the file system that holds a directory.
+fn used(directory: &Path) -> u64 {
+    use std::os::unix::ffi::OsStrExt;
+    let path = std::ffi::CString::new(directory.as_os_str().as_bytes()).unwrap();
+    // SAFETY: a C string and a struct to be filled.
+    let stat = unsafe {
+        let mut stat: libc::statvfs = std::mem::zeroed();
+        assert_eq!(libc::statvfs(path.as_ptr(), &raw mut stat), 0);
+        stat
+    };
+    (stat.f_blocks - stat.f_bfree) * stat.f_frsize
+}
+
+/// Mappings of the process that lead to files of a directory.
+fn mappings(directory: &Path) -> usize {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let directory = directory.to_str().unwrap();
+    maps.lines().filter(|line| line.contains(directory)).count()
+}
+
+/// Bytes of addresses that the process has.
+fn addresses() -> u64 {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+    let pages: u64 = statm.split(' ').next().unwrap().parse().unwrap();
+    pages * 4096
+}
+
+/// Lets the process have no more addresses than this.
+fn limit_addresses(bytes: u64) {
+    // SAFETY: valid structs.
+    unsafe {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        libc::getrlimit(libc::RLIMIT_AS, &raw mut limit);
+        limit.rlim_cur = bytes;
+        assert_eq!(libc::setrlimit(libc::RLIMIT_AS, &raw const limit), 0);
+    }
+}
+
+#[test]
+fn a_log_takes_a_few_windows_and_what_it_keeps_of_the_disk() {
+    let all = tempfile::tempdir().unwrap();
+    let before = addresses();
+    let path = all.path().join("log");
+    let options = || logdef::options().sink(Sink::Mapped);
+
+    // It opens, time and again, and goes on when its file is removed, time and again.
+    for _ in 0..300 {
+        options().open(&path).unwrap();
+        logdef!(Info, "opened");
+        logdef::close();
+        std::fs::remove_file(&path).unwrap();
+    }
+    options().open(&path).unwrap();
+    let text = "x".repeat(16 << 10);
+    for round in 0..800u32 {
+        logdef!(Info, "%u %s", round, text);
+        for entry in std::fs::read_dir(all.path()).unwrap() {
+            let _ = std::fs::remove_file(entry.unwrap().path());
+        }
+    }
+    for call in 0..300 {
+        logdef!(Info, "%u %s", call, text);
+    }
+    assert_eq!(logdef::unwritten(), 0);
+    assert!(std::fs::read_dir(all.path()).unwrap().count() > 0);
+    logdef::close();
+    let grown = addresses() - before;
+    assert!(grown < 64 << 20, "{grown} bytes of addresses");
+
+    // What is removed gives its space back, though a thread stays in the first file.
+    let directory = tmpfs::mount(all.path(), 64).unwrap_or_else(|| all.path().join("disk"));
+    std::fs::create_dir_all(&directory).unwrap();
+    let (go, wait) = std::sync::mpsc::channel::<()>();
+    let before = used(&directory);
+    let log = directory.join("log");
+    options().rotate(1 << 20).keep(4).open(&log).unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            logdef!(Info, "idle");
+            wait.recv().unwrap();
+        });
+        for call in 0..12_800u32 {
+            logdef!(Info, "%u %s", call, text);
+        }
+        let taken = used(&directory).saturating_sub(before);
+        if directory.ends_with("small") {
+            assert!(taken <= 5 << 20, "{taken} bytes of the disk");
+        }
+        let mapped = mappings(&directory);
+        assert!(mapped <= 3, "{mapped} mappings");
+        go.send(()).unwrap();
+    });
+    assert_eq!(logdef::unwritten(), 0);
+    logdef::close();
+
+    // Under a limit there is a log, and most of the addresses are the program's.
+    limit_addresses(addresses() + (200 << 20));
+    options().open(&path).unwrap();
+    for call in 0..2_000u32 {
+        logdef!(Info, "%u %s", call, text);
+    }
+    assert_eq!(logdef::unwritten(), 0);
+    let half = Vec::<u8>::with_capacity(120 << 20);
+    assert!(half.capacity() >= 120 << 20);
+}

@@ -9,7 +9,7 @@ use logdef_wire::braces::{Argument, Count, Piece, Pieces, Placeholder, Style};
 use logdef_wire::printf::{Conversion, Integer, Length};
 use logdef_wire::{Description, Grammar, Typed, Value};
 
-use super::compiled::push_any;
+use super::misplaced::push_any;
 use super::{MAX_COUNT, MAX_TEXT, MAX_USES};
 
 /// A template that is ready to be rendered.

@@ -7,7 +7,7 @@ use logdef_wire::printf::{
     Class, Conversion, Count, Directive, Directives, Fault, Flags, Integer, Length, Order,
     wire_args,
 };
-use logdef_wire::{Array, Description, Grammar, Typed, Value};
+use logdef_wire::{Array, Description, Grammar, Value};
 
 use super::braces::Braces;
 use super::decimal::push_decimal;
@@ -15,6 +15,7 @@ use super::errno::{errno_name, errno_text};
 use super::float::{Magnitude, push_float};
 use super::integer::{push_pointer, push_signed, push_unsigned};
 use super::long_double::LongDouble;
+use super::misplaced::push_any;
 use super::padding::Layout;
 use super::shortcut::{Step, push_steps};
 use super::text::{push_bytes, push_char, push_null, push_utf8};
@@ -363,25 +364,6 @@ fn push_errno(out: &mut Vec<u8>, layout: &Layout, number: i32) {
         Some(text) => push_bytes(out, layout, text.as_bytes()),
         None => push_bytes(out, layout, format!("Unknown error {number}").as_bytes()),
     }
-}
-
-/// Appends the type and value of an argument that stands in the wrong place.
-pub(super) fn push_any(out: &mut Vec<u8>, arg: &Value<'_>) {
-    let _ = match arg {
-        Value::Nil => write!(out, "nil"),
-        Value::Bool(value) => write!(out, "bool={value}"),
-        Value::Uint(value) => write!(out, "int={value}"),
-        Value::Int(value) => write!(out, "int={value}"),
-        Value::Float(value) => write!(out, "float={value:?}"),
-        Value::Raw(bytes) => write!(out, "raw=").and_then(|()| out.write_all(bytes)),
-        Value::Array(array) => match Typed::of(*array) {
-            Some(Typed::Int128(value)) => write!(out, "int={value}"),
-            Some(Typed::Uint128(value)) => write!(out, "int={value}"),
-            _ => write!(out, "array of {}", array.len()),
-        },
-        Value::Map(map) => write!(out, "map of {}", map.len()),
-        Value::Ext(kind, bytes) => write!(out, "ext {kind} of {}", bytes.len()),
-    };
 }
 
 /// What is built while the directives of a format are gone through.

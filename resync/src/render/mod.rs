@@ -49,6 +49,7 @@ mod float;
 mod hexadecimal;
 mod integer;
 mod long_double;
+mod misplaced;
 mod padding;
 mod shortcut;
 mod text;

@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn a_directory_of_another_user_is_refused() {
         if !rustix::process::geteuid().is_root() {
-            super::skip::skip("only root can give a directory away");
+            skip::skip("only root can give a directory away");
             return;
         }
         let place = tempfile::tempdir().unwrap();

@@ -28,6 +28,8 @@ case $1 in
 *) prefix=$PWD/$1 ;;
 esac
 libdir=${LIBDIR:-lib}
+# From there to the prefix: `..` for `lib`, `../..` for `lib/x86_64-linux-gnu`.
+up=$(printf %s "$libdir" | sed 's|[^/][^/]*|..|g')
 
 here=$(cd "$(dirname "$0")" && pwd)
 cargo=${CARGO:-cargo}
@@ -54,8 +56,8 @@ put() {
 # fill FROM TO
 fill() {
     rm -f "$2"
-    sed -e "s|@PREFIX@|$prefix|g" -e "s|@LIBDIR@|$libdir|g" -e "s|@VERSION@|$version|g" \
-        -e "s|@SOVERSION@|$soversion|g" "$1" >"$2"
+    sed -e "s|@PREFIX@|$prefix|g" -e "s|@LIBDIR@|$libdir|g" -e "s|@UP@|$up|g" \
+        -e "s|@VERSION@|$version|g" -e "s|@SOVERSION@|$soversion|g" "$1" >"$2"
     chmod 644 "$2"
 }
 

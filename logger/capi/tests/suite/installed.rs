@@ -134,12 +134,9 @@ fn pkg_config_links_a_static_program() {
     let directory = tempfile::tempdir().unwrap();
     let program = directory.path().join("program");
     let compiler = toolchains()[0].cc;
-    let trivial: [OsString; 4] = [
-        "-static".into(),
-        source("main.c").into(),
-        "-Drun_image()=0".into(),
-        "-o/dev/null".into(),
-    ];
+    let empty = directory.path().join("empty.c");
+    std::fs::write(&empty, "int main(void) { return 0; }\n").unwrap();
+    let trivial: [OsString; 3] = ["-static".into(), empty.into(), "-o/dev/null".into()];
     if !compile(compiler, &trivial).status.success() {
         skip("there is no static C library");
         return;
@@ -179,6 +176,36 @@ fn cmake_finds_it() {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
+    for log in cmake_builds_with(prefix(), directory.path()) {
+        assert!(!crate::decode::messages(&log).is_empty());
+    }
+}
+
+/// As after a staged installation: the include folder was named by the path at which
+/// the tree was made.
+#[test]
+fn cmake_finds_it_in_a_tree_that_was_moved() {
+    if !works("cmake") {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let moved = directory.path().join("moved");
+    let copy = Command::new("cp")
+        .arg("-a")
+        .args([prefix(), &moved])
+        .status();
+    assert!(copy.unwrap().success());
+    let config = moved.join("lib/cmake/logdef/logdefConfig.cmake");
+    let config = std::fs::read_to_string(config).unwrap();
+    assert!(!config.contains(prefix().to_str().unwrap()), "{config}");
+    for log in cmake_builds_with(&moved, directory.path()) {
+        assert!(!crate::decode::messages(&log).is_empty());
+    }
+}
+
+/// The logs of a program linked with the shared library, and of one with the archive.
+#[cfg(test)]
+fn cmake_builds_with(prefix: &Path, directory: &Path) -> [PathBuf; 2] {
     let lists = format!(
         "cmake_minimum_required(VERSION 3.13)\nproject(test C)\n\
          find_package(logdef {version} REQUIRED)\n\
@@ -187,26 +214,23 @@ fn cmake_finds_it() {
         version = env!("CARGO_PKG_VERSION"),
         source = source("program.c").display(),
     );
-    std::fs::write(directory.path().join("CMakeLists.txt"), lists).unwrap();
+    std::fs::write(directory.join("CMakeLists.txt"), lists).unwrap();
     for arguments in [
         vec![
             ".".to_owned(),
-            format!("-DCMAKE_PREFIX_PATH={}", prefix().display()),
+            format!("-DCMAKE_PREFIX_PATH={}", prefix.display()),
         ],
         vec!["--build".to_owned(), ".".to_owned()],
     ] {
         let output = Command::new("cmake")
             .args(arguments)
-            .current_dir(directory.path())
+            .current_dir(directory)
             .output()
             .unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{said}");
     }
-    for program in ["program", "static"] {
-        let log = log_of(&directory.path().join(program));
-        assert!(!crate::decode::messages(&log).is_empty());
-    }
+    ["program", "static"].map(|program| log_of(&directory.join(program)))
 }
 
 #[test]

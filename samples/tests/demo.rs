@@ -18,7 +18,7 @@ fn the_demo_shows_records_backtraces_and_damage() {
         // What was lost, and where.
         "one bit flipped",
         "): damage: ",
-        " lost of ",
+        " missing of ",
         "The reader found every one.",
     ] {
         assert!(text.contains(part), "no {part:?} in:\n{text}");

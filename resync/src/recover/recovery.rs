@@ -403,6 +403,11 @@ impl Pass {
     }
 
     fn other(&mut self, record: &Record<'_>, place: Place) {
+        if let Record::Preamble(preamble) = record
+            && let (Some(run), Some(boot)) = (preamble.run, preamble.boot_id)
+        {
+            self.vouching.boot(place.offset, run, boot);
+        }
         match record {
             Record::Preamble(preamble) if preamble.chunk.is_some_and(|chunk| chunk > 0) => {
                 let chunk = preamble.chunk.unwrap_or(0);

@@ -27,6 +27,8 @@ const RUNS: usize = 1 << 18;
 /// doubt.
 const BLOCKS: usize = 1 << 18;
 const DOUBTED_RUNS: usize = 1 << 20;
+/// Bytes of a boot ID that nobody guesses.
+const BOOT_ID: usize = 16;
 /// The longest frame.
 const LONGEST: u64 = (frame::MAX_BODY + frame::LONG_HEADER_LEN) as u64;
 /// Bytes beside a damage whose frames are marked if another damage is near, or some of
@@ -79,6 +81,10 @@ pub(crate) struct Vouching {
     /// There were more runs than are remembered.
     has_more_runs: bool,
     overflow: Option<Place>,
+    /// The boot IDs of the machines on which the first runs of the inputs ran.
+    boots: HashSet<Box<[u8]>>,
+    /// The boot IDs of other runs.
+    booted: HashMap<Run, Box<[u8]>>,
 }
 
 /// Frames with no damage between them.
@@ -176,6 +182,19 @@ impl Vouching {
         }
     }
 
+    /// A run says on which boot of which machine it ran. Who sends strings from elsewhere
+    /// cannot know that number.
+    pub(crate) fn boot(&mut self, offset: u64, run: Run, boot: &[u8]) {
+        if boot.len() < BOOT_ID {
+            return;
+        }
+        if offset == 0 && self.boots.len() < RUNS {
+            self.boots.insert(boot.into());
+        } else if self.booted.len() < RUNS {
+            self.booted.entry(run).or_insert_with(|| boot.into());
+        }
+    }
+
     /// A gap; the frames that began in it would end at `claim`, by their headers.
     pub(crate) fn gap(&mut self, gap: &Gap, claim: u64) {
         match gap.kind {
@@ -269,6 +288,12 @@ impl Vouching {
 
     /// What is in doubt, now that all inputs were seen.
     pub(crate) fn finish(mut self) -> Suspects {
+        let booted = std::mem::take(&mut self.booted);
+        let same_boot = booted
+            .into_iter()
+            .filter(|(_, boot)| self.boots.contains(boot));
+        let runs: Vec<Run> = same_boot.map(|(run, _)| run).collect();
+        self.vouch(runs.into_iter());
         self.spread();
         if self.vouched.is_empty() && !self.has_nameless {
             self.believe_the_only_run();

@@ -76,7 +76,11 @@ pub fn fit<'b>(
             .filter(|(name, _)| is_named(name))
             .take(most)
     };
-    let longest = longest_text(kept());
+    let reserved = match cut.left_out {
+        0 => 0,
+        _ => size(LEFT_OUT, &Value::UnsignedInt(0)),
+    };
+    let longest = longest_text(kept(), reserved);
     let mut writer = RecordWriter::new(buffer, timestamp, severity)?;
     for (name, value) in kept() {
         match value {
@@ -93,10 +97,13 @@ pub fn fit<'b>(
     Ok((writer.finish(), cut))
 }
 
-/// The length to which texts must be cut, so that all arguments fit one record beside `left_out`.
-fn longest_text<'a>(arguments: impl Iterator<Item = &'a (&'a str, Value<'a>)>) -> usize {
-    let counted = Value::UnsignedInt(0);
-    let mut room = MAX_RECORD_BYTES - START - size(LEFT_OUT, &counted);
+/// The length to which texts must be cut, so that all arguments fit one record and leave
+/// `reserved` bytes of it.
+fn longest_text<'a>(
+    arguments: impl Iterator<Item = &'a (&'a str, Value<'a>)>,
+    reserved: usize,
+) -> usize {
+    let mut room = MAX_RECORD_BYTES - START - reserved;
     let mut texts = Vec::new();
     for (name, value) in arguments {
         match value {

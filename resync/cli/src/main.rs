@@ -19,6 +19,7 @@ mod verb;
 
 use args::Args;
 use failure::Failure;
+use rustix::process::{Resource, getrlimit, setrlimit};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -36,5 +37,15 @@ fn main() -> ExitCode {
 
 fn run(args: Args) -> Result<ExitCode, Failure> {
     args.color.write_global();
+    raise_limit_of_open_files();
     args.verb.run()
+}
+
+/// A directory may hold more logs than the usual soft limit of 1,024 descriptors, which is
+/// kept low for programs that call `select`. Where the hard limit is no higher, opening too
+/// many says so.
+fn raise_limit_of_open_files() {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    let _ = setrlimit(Resource::Nofile, limit);
 }

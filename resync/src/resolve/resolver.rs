@@ -36,7 +36,7 @@ const REMEMBERED: usize = 1 << 16;
 ///     magic: Some(Magic(7)),
 ///     address: Some(Svma(0x2000)),
 ///     string: Some(b"started"),
-///     run: None,
+///     ..StringLogdef::default()
 /// };
 /// tables.add(&Record::StringLogdef(logdef), place);
 ///

@@ -149,6 +149,7 @@ pub struct ModuleEntry {
 ///     address: Some(Svma(0x2000)),
 ///     string: Some(b"hello %s"),
 ///     run: Some(Run(1)),
+///     ..StringLogdef::default()
 /// };
 /// tables.add(&Record::StringLogdef(logdef), Place { input: 0, offset: 0 });
 /// // Every run of an image shares its strings.

@@ -1,26 +1,25 @@
-//! What time it is, in nanoseconds since the Unix epoch. Knows no records.
+//! The wall clock, in nanoseconds since the Unix epoch. Knows no records.
 //!
 //! Asking the kernel costs more than encoding a record. Where the CPU's time
-//! stamp counter runs evenly and the kernel itself tells time by it, each
+//! stamp counter runs at one speed and the kernel itself uses it as its clock, each
 //! thread keeps an *anchor*, a pair of counter and wall clock, and counts from
-//! there; after a millisecond it takes a new one. So a clock that is set is
-//! followed within a millisecond, and nothing is shared between threads but
-//! the length of a tick.
+//! there; after a millisecond it takes a new one. So a wall clock that is set is
+//! followed within a millisecond, and threads share only the length of a tick.
 
 use crate::sys;
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering, compiler_fence};
 
-/// Now, by the wall clock.
+/// Asks the kernel for the wall clock, in nanoseconds since the Unix epoch.
 pub(crate) fn realtime() -> u64 {
     sys::clock(libc::CLOCK_REALTIME)
 }
 
-/// Now, by the clock that never steps.
+/// Asks the kernel for the clock that is never set, in nanoseconds.
 pub(crate) fn monotonic() -> u64 {
     sys::clock(libc::CLOCK_MONOTONIC)
 }
 
-/// Where times come from.
+/// The clock that times records.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum ClockSource {
@@ -38,9 +37,9 @@ pub(crate) struct Clock {
     source: AtomicU8,
     /// Nanoseconds of a tick, times 2³².
     tick: AtomicU64,
-    /// Ticks of a millisecond.
+    /// Ticks in a millisecond.
     lifetime: AtomicU64,
-    /// Anchors that were off by more than can be.
+    /// How many anchors were off by more than [`OFF`] nanoseconds.
     strikes: AtomicU32,
 }
 
@@ -48,11 +47,11 @@ const KERNEL: u8 = 0;
 const COARSE: u8 = 1;
 const COUNTER: u8 = 2;
 
-/// An anchor serves for so long.
+/// Nanoseconds after which an anchor is replaced.
 const LIFETIME: u64 = 1_000_000;
-/// A reading that took longer was interrupted.
+/// A reading that took more ticks than this was interrupted.
 const BRACKET: u64 = 300;
-/// The counter is given up after so many anchors that were off by more than
+/// The counter is given up after this many anchors that were off by more than
 /// [`OFF`] nanoseconds.
 const STRIKES: u32 = 64;
 const OFF: u64 = 10_000;
@@ -67,7 +66,7 @@ impl Clock {
         }
     }
 
-    /// Chooses the source; off the path of calls.
+    /// Chooses the source. Opens a file and measures for 0.1 ms: not for log calls.
     pub fn set(&self, source: ClockSource) {
         let source = match source {
             ClockSource::Kernel => KERNEL,
@@ -82,8 +81,8 @@ impl Clock {
         self.source.store(source, Ordering::Release);
     }
 
-    /// Measures a tick over a tenth of a millisecond: good to a few parts in ten
-    /// thousand, or some hundred nanoseconds until anchors refine it.
+    /// Measures a tick over 0.1 ms: exact to a few parts in ten thousand, which is some
+    /// hundred nanoseconds until anchors refine it.
     fn measure(&self) {
         let first = reading();
         let mut last = reading();
@@ -110,7 +109,8 @@ impl Clock {
     }
 }
 
-/// Counter and wall clock at one instant.
+/// Reads counter and wall clock at one instant: of four attempts, the one that took the
+/// fewest ticks.
 fn reading() -> (u64, u64) {
     let mut best = (0, 0);
     let mut width = u64::MAX;
@@ -157,12 +157,12 @@ mod counter {
         unsafe { __cpuid(leaf) }
     }
 
-    /// The counter.
+    /// Reads the counter, in ticks.
     #[inline(always)]
     pub fn read() -> u64 {
         // SAFETY: every x86_64 CPU has the instruction; a system that forbids
-        // it to programs does not tell time by it, which `kernel_counts_too`
-        // asks.
+        // it to programs does not use it as its clock, which `kernel_counts_too`
+        // checks.
         unsafe { _rdtsc() }
     }
 }
@@ -179,15 +179,15 @@ mod counter {
     }
 }
 
-/// What a thread remembers of the clock. Valid as zeros.
+/// A thread's memory of the clock. Valid as zeros.
 pub(crate) struct Anchor {
-    /// Odd while the pair is being changed: a handler that finds it so asks the
-    /// kernel. Different afterwards, so that whoever read one half before and
-    /// one half after can tell.
+    /// Odd while the pair is being changed: a handler that finds it odd asks the
+    /// kernel. Different afterwards, so that code which was interrupted between its reads
+    /// of the two halves notices.
     version: AtomicU32,
     ticks: AtomicU64,
     time: AtomicU64,
-    /// The last time that was given.
+    /// The last time that [`Anchor::now`] returned.
     last: AtomicU64,
 }
 
@@ -200,9 +200,9 @@ impl Anchor {
         self.last.store(0, Ordering::Relaxed);
     }
 
-    /// Now, by the wall clock; for one thread never less than before, unless
-    /// the clock was set back. Where the counter and the kernel disagree, `was_set`
-    /// is asked whether the wall clock was set meanwhile.
+    /// Returns the wall clock; for one thread never less than before, unless
+    /// the clock was set back. Where the counter and the kernel disagree, calls `was_set`,
+    /// which says whether the wall clock was set meanwhile.
     #[inline(always)]
     pub fn now(&self, clock: &Clock, was_set: impl FnOnce() -> bool) -> u64 {
         let now = match clock.source.load(Ordering::Relaxed) {
@@ -259,7 +259,7 @@ impl Anchor {
     }
 
     /// Refines the tick by two anchors that are not too far apart, and gives
-    /// the counter up if it goes astray.
+    /// the counter up after too many anchors that contradict it.
     fn judge(
         &self,
         clock: &Clock,

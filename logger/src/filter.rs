@@ -24,10 +24,10 @@ struct Directive {
     level: Level,
 }
 
-/// A level no record has.
+/// A level that no record has.
 const OFF: Level = Level(u8::MAX);
 
-/// A directive that is not one.
+/// The directive of a filter that could not be parsed.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct FilterError {
     directive: String,
@@ -46,8 +46,14 @@ impl fmt::Display for FilterError {
 impl std::error::Error for FilterError {}
 
 impl Filter {
-    /// Reads directives separated by commas. Later ones win over earlier ones
+    /// Parses directives separated by commas. Later ones win over earlier ones
     /// of the same place.
+    ///
+    /// Signal safety: not async-signal-safe.
+    ///
+    /// # Errors
+    ///
+    /// If a directive is neither a level nor a place, `=` and a level.
     pub fn parse(text: &str) -> Result<Filter, FilterError> {
         let mut filter = Filter::default();
         for directive in text.split(',').map(str::trim).filter(|d| !d.is_empty()) {

@@ -25,12 +25,15 @@
 //! # Signals, forks, threads
 //!
 //! A signal handler may log, also while its thread is in the middle of a log
-//! call, or jump out of that call. It takes up to 10 KiB of stack, more than an
+//! call, or jump out of that call. It uses up to 10 KiB of stack, more than an
 //! alternate stack of `SIGSTKSZ` bytes has. A forked child starts a run of its own with its
-//! first record, and goes on in its parent's files: it needs no new one, and no right that it may
-//! have given up. A thread may end or be killed anywhere; at most the record it was writing is
-//! lost. Calls before [`open`] and after [`close`] are counted, and the count
-//! is written down with the first record after the next open.
+//! first record, and continues in its parent's files: it needs no new file, and no right that it
+//! may have given up. A thread may end or be killed anywhere; at most the record it was writing
+//! is lost. Calls before [`open`] and after [`close`] are counted, and the first record
+//! after the next open carries the count.
+//!
+//! The documentation of each function and macro has a line *Signal safety*, which says
+//! whether a signal handler may call it.
 //!
 //! A process has one log. If several copies of the logger are in it, the program's
 //! own, `liblogdef.so`, those in plugins, the first to be loaded stays loaded and
@@ -40,20 +43,20 @@
 //!
 //! No space, a quota, the limit of a file's size: records are dropped, without a
 //! signal and without waiting, and counted; once a second the log is tried again, in
-//! ever smaller pieces, and when there is space the next record tells the count and a
+//! ever smaller pieces, and when there is space the next record carries the count and a
 //! note the reason. A file that was removed, or that [`sync`] could not write, is
-//! given up: the log goes on in another one, under the next number, and a note says
-//! why. One that somebody else cuts short raises SIGBUS, as any mapped file does,
+//! given up: the log continues in another file, under the next number, and a note says
+//! why. A mapped file that another program truncates raises SIGBUS,
 //! unless [`Options::guard_against_truncation`] was asked for. Rotate a log by
-//! [`Options::rotate`], or by renaming it and calling [`reopen`]. [`state`] says what the log
-//! is doing.
+//! [`Options::rotate`], or by renaming it and calling [`reopen`]. [`state`] returns what the
+//! log is doing.
 //!
-//! A note also tells when the wall clock was set.
+//! A note also records when the wall clock was set.
 //!
 //! # System calls
 //!
-//! For programs that are confined when they have started. A call that is denied with
-//! an error costs no more than what it was for.
+//! For programs that confine themselves once they have started. If a system call is denied
+//! with an error, only what it was for is lost.
 //!
 //! | when | in the mapped log |
 //! |---|---|
@@ -73,12 +76,12 @@
 //!
 //! # Spans and counters
 //!
-//! [`logdef_span!`] says how long something took, also across `.await`, on other threads
-//! and in tasks that are cancelled; [`logdef_begin!`] and [`logdef_end!`] do in synchronous
+//! [`logdef_span!`] records how long something took, also across `.await`, on other threads
+//! and in tasks that are cancelled; [`logdef_begin!`] and [`logdef_end!`] do so in synchronous
 //! code, with smaller records; [`logdef_async_begin!`] and [`logdef_async_end!`] by a number
-//! of yours; and [`logdef_counter!`] says how much there is of something.
-//! The reader shows them as lines, and `logdef export --to fxt` as what trace viewers
-//! draw.
+//! that you choose; and [`logdef_counter!`] records the values of counters.
+//! The reader shows all of them as lines, and `logdef export --to fxt` writes them for trace
+//! viewers.
 //!
 //! # Start-up
 //!
@@ -86,16 +89,16 @@
 //! file at hand is the one that logged, and lists exported functions, so that
 //! backtraces have names. The digest is kept in `$XDG_CACHE_HOME/logdef/digests`
 //! (else `~/.cache/logdef/digests`, if there is a `~/.cache`), for as long as the
-//! file stays the same, and costs nothing from the second start on. A library's
-//! is taken with its first log call; none is in a signal handler, and an image
-//! that logs there first is named by its build ID.
+//! file stays the same, and costs nothing from the second start on. A library's digest
+//! is taken with its first log call, unless that is in a signal handler: then the library is
+//! named by its build ID.
 //!
 //! # Backtraces
 //!
-//! Records of [`Level::ERROR`] and above carry one, or of another level
-//! ([`set_backtrace_level`]), and those of [`logdef_backtrace!`]. It is a list of
-//! addresses, which takes some nanoseconds each; what is known about an address
-//! is written once. Libraries may come and go: an address is always explained by
+//! Records of [`Level::ERROR`] and above carry a backtrace ([`set_backtrace_level`] sets
+//! another level), and so do those of [`logdef_backtrace!`]. It is a list of
+//! addresses, which takes some nanoseconds each; the module and function of an address
+//! are written once. Libraries may be loaded and unloaded: an address is always explained by
 //! what was mapped there at the time.
 //!
 //! # Levels
@@ -111,7 +114,7 @@
 //!
 //! # Unsafe code
 //!
-//! It is denied but in these rooms, and each block says which fact it relies on:
+//! Only these modules may hold it, and each block says which fact it relies on:
 //! `sys` (system calls), `tls` and `thread` (a thread's own memory), `published` (memory
 //! that is never freed), `calls` (marks on stacks), `clock` and `crc` (instructions of
 //! the CPU), `image` (what is mapped), `handler`, `guard` and `process` (stacks and

@@ -1,16 +1,17 @@
-//! An observer: code of the program that is told of each record as it is written,
-//! on the thread that logs. It is how a record gets where files do not lead: into
-//! shared memory that others read live, say.
+//! An observer: code of the program that is called with each record as it is written,
+//! on the thread that logs, for instance to copy records into shared memory.
 
 use logdef_wire::record::Data;
 use logdef_wire::{Level, Value};
 
-/// Told of records; see [`set_observer`](crate::set_observer).
+/// Receives records; see [`set_observer`](crate::set_observer).
 ///
-/// It is called in the middle of a log call, and in signal handlers if those log. If
-/// it panics the program does. What it logs itself it is told of too.
+/// Signal safety: it is called in the middle of a log call, and so in every signal handler
+/// that logs: `observe` must be async-signal-safe if such handlers exist.
+///
+/// If it panics, the log call panics. It is called again for what it logs itself.
 pub trait Observer: Sync {
-    /// A record was written, or could not be.
+    /// Called with a record after it was written, or was dropped for lack of space.
     fn observe(&self, record: &Observed<'_>);
 }
 
@@ -24,27 +25,29 @@ pub struct Observed<'r> {
 }
 
 impl<'r> Observed<'r> {
-    /// How grave it is.
+    /// The severity.
     pub fn level(&self) -> Level {
         self.data.level.unwrap_or(Level::INFO)
     }
 
-    /// Nanoseconds since the Unix epoch.
+    /// The wall clock at the call, in nanoseconds since the Unix epoch.
     pub fn time(&self) -> u64 {
         self.data.time.unwrap_or(0)
     }
 
-    /// The source file.
+    /// The path of the source file, as the compiler was given it.
     pub fn file(&self) -> &'r [u8] {
         self.file
     }
 
-    /// The line in it.
+    /// The line of the call in the source file, from 1; 0 if it has none.
     pub fn line(&self) -> u64 {
         self.data.line.unwrap_or(0)
     }
 
-    /// What printf makes of it, with escapes for control characters, cut at 4 KiB.
+    /// The text that printf makes of format and arguments, cut at 4 KiB, with escapes for
+    /// control characters. Widths and precisions above 128 are shortened, and `%m` prints the
+    /// number of the error, as in `errno 5`.
     pub fn message(&self) -> &'r [u8] {
         self.message
     }

@@ -7,12 +7,12 @@ use crate::sink::Rotation;
 use logdef_wire::Level;
 use std::io;
 
-/// How records get into the file.
+/// The way in which records get into the file.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Sink {
-    /// Mapped where the file system keeps what was reserved on it (ext4, XFS,
-    /// tmpfs), else appended.
+    /// [`Mapped`](Sink::Mapped) on file systems that keep the space that was reserved (ext4,
+    /// XFS, tmpfs), else [`Append`](Sink::Append).
     #[default]
     Auto,
     /// The calling thread writes straight into the mapped file.
@@ -22,7 +22,9 @@ pub enum Sink {
     Append,
 }
 
-/// How the log is opened.
+/// The options with which [`open`](Self::open) opens a log.
+///
+/// Signal safety: not async-signal-safe, neither making nor changing them.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     pub(crate) sink: Sink,
@@ -46,40 +48,40 @@ impl Options {
         self
     }
 
-    /// Where times come from; default [`ClockSource::Auto`].
+    /// The clock that times records; default [`ClockSource::Auto`].
     pub fn clock(mut self, source: ClockSource) -> Self {
         self.clock = source;
         self
     }
 
-    /// Starts a new file when one has this many bytes. The files are called
-    /// `path.000001`, `path.000002`, … and `path` is a link to the newest; each
-    /// can be read alone. Of an appended log each process counts its own files.
+    /// Starts a new file when one has `file_size` bytes; default one file. The files are
+    /// called `path.000001`, `path.000002`, … and `path` is a link to the newest; each
+    /// can be read alone. Each process that appends to a log counts its own files.
     pub fn rotate(mut self, file_size: u64) -> Self {
         self.rotation.file_size = Some(file_size);
         self
     }
 
-    /// Keeps the newest `files` of a rotated log, at most 1,024, the one written to
-    /// included: with
-    /// [`rotate`](Self::rotate), without which it is refused, a bound on the bytes of the
-    /// whole, whatever processes were forked. What is removed gives its space back, but for
-    /// the chunks that threads still see, one each at most.
+    /// Keeps the newest `files` files of a rotated log, at most 1,024, the one written to
+    /// included; default all. Together with [`rotate`](Self::rotate), without which the log
+    /// is not opened, it bounds the bytes of the log and of its forked children. A file that
+    /// is removed gives its space back, except for the chunks that threads still map, at most
+    /// one for each thread.
     pub fn keep(mut self, files: u32) -> Self {
         self.rotation.keep = Some(files.max(1));
         self
     }
 
-    /// The mode of the log's files, permission bits only, whatever the process's mask;
-    /// default 0600. Their group is the process's, or the directory's if that has the
+    /// The mode of the log's files, permission bits only, whatever the process's umask;
+    /// default 0600. Their group is that of the process, or of the directory if that has the
     /// set-group-ID bit.
     pub fn file_mode(mut self, mode: u32) -> Self {
         self.rotation.mode = Some(mode & 0o777).filter(|mode| *mode != 0);
         self
     }
 
-    /// Keeps about the newest `bytes` of the log: rotates by an eighth of it
-    /// and keeps eight files.
+    /// Keeps about the newest `bytes` bytes of the log: rotates by an eighth of them
+    /// and keeps eight files; default all.
     pub fn flight_recorder(self, bytes: u64) -> Self {
         self.rotate((bytes / 8).max(64 << 10)).keep(8)
     }
@@ -91,8 +93,8 @@ impl Options {
         self
     }
 
-    /// Logs what the filter says. Without this, the variable `LOGDEF` of the
-    /// environment is the filter, if it is set and right.
+    /// Logs the calls that the filter names. Without this, the environment variable `LOGDEF`
+    /// is the filter, if it is set and can be parsed.
     pub fn filter(mut self, filter: Filter) -> Self {
         self.filter = Some(filter);
         self
@@ -112,58 +114,58 @@ impl Options {
         self
     }
 
-    /// Cuts strings that are longer, visibly; default 16 KiB.
+    /// Cuts strings that are longer than `bytes` bytes, and marks them as cut; default 16 KiB.
     pub fn max_string(mut self, bytes: usize) -> Self {
         self.max_string = Some(bytes);
         self
     }
 
-    /// Shows records of this level and above as lines on standard error too, while
+    /// Also shows records of this level and above as lines on standard error, while
     /// a program is being developed: in colour on a terminal, unless `NO_COLOR` is
-    /// set. Without this, the variable `LOGDEF_STDERR` of the environment decides: a
+    /// set. Without this, the environment variable `LOGDEF_STDERR` decides: a
     /// level, or `1` for all.
     ///
-    /// A line takes a `write(2)` and microseconds, and a reader that is slow makes
-    /// the call wait. Numbers are printed by the C library.
+    /// A line takes a `write(2)` and microseconds, and if standard error is a full pipe the
+    /// call waits. The C library prints the numbers.
     pub fn mirror(mut self, level: Level) -> Self {
         self.mirror = Some(level);
         self
     }
 
-    /// Leaves a note with the message and a backtrace when a Rust thread panics,
-    /// before the panic hook that was there; default off.
+    /// Writes a note with the message and a backtrace when a Rust thread panics, and then
+    /// calls the panic hook that was set before; default off.
     pub fn note_panics(mut self) -> Self {
         self.panic_notes = true;
         self
     }
 
-    /// Leaves a note with the signal, the address and a backtrace at the first
-    /// SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT or SIGTRAP; default off. Whatever
-    /// the program did with the signal, to die of it above all, it does
-    /// afterwards.
+    /// Writes a note with the signal, the address and a backtrace at the first
+    /// SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT or SIGTRAP; default off. Afterwards the
+    /// signal has the effect that it had before: usually it ends the program.
     pub fn note_fatal_signals(mut self) -> Self {
         self.signal_notes = true;
         self
     }
 
-    /// Survives that somebody else cuts the file of a mapped log short or punches a
-    /// hole into it on a full disk; default off, and then touching what is gone
-    /// raises SIGBUS. With it, the log goes on in another file, and says so. It
-    /// handles SIGBUS for the log's own memory and passes every other one on.
+    /// Survives another program that truncates the file of a mapped log or punches a
+    /// hole into it on a full disk: the log continues in another file, and a note says why.
+    /// Default off; then the next access to the missing bytes raises SIGBUS. It
+    /// handles SIGBUS for the log's own memory and passes every other SIGBUS on to the
+    /// handler that was set before.
     pub fn guard_against_truncation(mut self) -> Self {
         self.guard = true;
         self
     }
 }
 
-/// [`Options`] in numbers, but for the filter, for another copy of the logger
-/// ([`copies`](crate::copies)). Zero is the default, and stays the default of what comes later.
+/// [`Options`] as numbers, without the filter, for another copy of the logger
+/// ([`copies`](crate::copies)). Zero is the default, also of options that are added later.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[repr(C)]
 pub struct Numbers {
     sink: u32,
     clock: u32,
-    /// Levels and counts are one more than they say.
+    /// Levels and counts are stored plus one, since zero is the default.
     level: u32,
     backtrace_level: u32,
     backtrace_depth: u32,
@@ -178,7 +180,7 @@ pub struct Numbers {
 }
 
 impl Options {
-    /// All but the filter and what concerns this copy alone.
+    /// All options but the filter and those that each loaded copy applies for itself.
     pub(crate) fn numbers(&self) -> Numbers {
         let level = |level: Option<Level>| level.map_or(0, |level| level.0 as u32 + 1);
         Numbers {
@@ -206,7 +208,7 @@ impl Options {
         }
     }
 
-    /// The options that another copy of the logger has.
+    /// Reads the options that another copy of the logger passed.
     pub(crate) fn of_numbers(numbers: &Numbers, filter: Option<&[u8]>) -> io::Result<Options> {
         let invalid = || io::Error::from_raw_os_error(libc::EINVAL);
         let level = |level: u32| level.checked_sub(1).map(|level| Level(level as u8));

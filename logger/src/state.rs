@@ -10,21 +10,23 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct State {
-    /// Whether records are written.
+    /// Whether a log is open.
     pub is_open: bool,
-    /// Whether the log is mapped; else it is appended.
+    /// Whether the sink is [`Sink::Mapped`](crate::Sink::Mapped); else it is
+    /// [`Sink::Append`](crate::Sink::Append).
     pub is_mapped: bool,
-    /// Why the sink is not the one that is used for most files.
+    /// Why the sink is not the usual one; `None` if it is.
     pub why: Option<String>,
     /// The file that is written to; empty for a descriptor or a stream.
     pub path: PathBuf,
-    /// What became of a file that had the log's name when it was opened.
+    /// The name that an older file at the log's path was given when the log was opened;
+    /// `None` if there was no such file.
     pub previous: Option<PathBuf>,
-    /// Bytes of that file, those that were made ready and not written included.
+    /// Size of the file at [`path`](Self::path) in bytes, reserved and unwritten ones included.
     pub file_bytes: u64,
-    /// The error for which records are dropped now.
+    /// The `errno` for which records are dropped now; `None` if they are written.
     pub errno: Option<i32>,
-    /// Calls that could not be written and are in no record yet.
+    /// Calls that were not written, and that no record counts yet.
     pub unreported: u64,
 }
 

@@ -19,14 +19,17 @@
  * is a string literal, checked with its arguments by the compiler as printf's
  * is; it takes up to 32 arguments. The arguments are evaluated once when the
  * record is written, and not at all when a filter holds it back. As with any
- * macro, an argument with a bare comma between braces wants parentheses in C.
- * In C++ a call whose argument throws is none, but a rate limit has counted it.
+ * macro, in C an argument with a bare comma between braces needs parentheses.
+ * In C++, if an argument throws, no record is written, but the call counts against
+ * its rate limit.
  *
  * Log calls may stand in signal handlers, constructors, destructors, inline
  * functions, templates and lambdas; but not where a language allows no static
  * objects: in constexpr functions, and in C in an `inline` function that is not
- * `static`. A handler that logs takes up to 10 KiB of stack, what the kernel puts
- * there included: more than a sigaltstack of SIGSTKSZ bytes has.
+ * `static`. A handler that logs uses up to 10 KiB of stack, the kernel's signal frame
+ * included: more than a sigaltstack of SIGSTKSZ bytes has.
+ *
+ * Signal safety: log calls are async-signal-safe. Each function says whether it is.
  *
  * In order: levels and filters, log calls, opening and closing, wrappers that
  * have a va_list, and the binary interface, which the macros expand to.
@@ -85,8 +88,8 @@ extern "C++" { /* for those who include this within extern "C" */
 #endif
 
 /*
- * The module that filters know the following calls by: a string literal. May be
- * defined anew between calls. Without it, a file goes by its name.
+ * The module by which filters name the calls that follow: a string literal. May be
+ * redefined between calls. Without it, filters name a call by its file only.
  */
 #ifndef LOGDEF_MODULE
 #define LOGDEF_MODULE NULL
@@ -98,35 +101,35 @@ extern "C++" { /* for those who include this within extern "C" */
 #define LOGDEF(level_, ...) \
     LOGDEF_PLAIN_(LOGDEF_PICK_(LOGDEF_LEVEL_OF_##level_, level_, 0), 0, __VA_ARGS__)
 
-/* The same, with a backtrace whatever the level. */
+/* Like LOGDEF; the record carries a backtrace whatever its level. */
 #define LOGDEF_BT(level_, ...)                                                                \
     LOGDEF_PLAIN_(LOGDEF_PICK_(LOGDEF_LEVEL_OF_##level_, level_, 0), LOGDEF_SITE_BACKTRACE,   \
                   __VA_ARGS__)
 
 /*
  * Rate limits. Each call site counts for itself, over all threads; calls that a
- * filter holds back are not counted. A record tells in a field of its own, `skipped`,
- * how many calls were skipped since the site's last record; its format and
- * arguments are as they are without a limit. After the last record of the first
- * two there is none that could tell.
+ * filter holds back are not counted. A record's field `skipped` is the number of calls
+ * that were skipped since the site's last record; its format and arguments are as
+ * they are without a limit. LOGDEF_ONCE and LOGDEF_FIRST_N never report what they
+ * skip after their last record.
  */
 
-/* The first call. */
+/* Writes the first call. */
 #define LOGDEF_ONCE(level_, ...)                                                              \
     LOGDEF_LIMITED_(logdef_first_n_, 1,                                                       \
                     LOGDEF_PICK_(LOGDEF_LEVEL_OF_##level_, level_, 0), __VA_ARGS__)
 
-/* The first n calls. */
+/* Writes the first n calls. */
 #define LOGDEF_FIRST_N(n_, level_, ...)                                                       \
     LOGDEF_LIMITED_(logdef_first_n_, n_,                                                      \
                     LOGDEF_PICK_(LOGDEF_LEVEL_OF_##level_, level_, 0), __VA_ARGS__)
 
-/* Call 1, n + 1, 2 n + 1 and so on. */
+/* Writes call 1, n + 1, 2 n + 1 and so on. */
 #define LOGDEF_EVERY_N(n_, level_, ...)                                                       \
     LOGDEF_LIMITED_(logdef_every_n_, n_,                                                      \
                     LOGDEF_PICK_(LOGDEF_LEVEL_OF_##level_, level_, 0), __VA_ARGS__)
 
-/* A call if `ms` milliseconds have passed since the last one that was written. */
+/* Writes a call if `ms` milliseconds have passed since the last one that was written. */
 #define LOGDEF_AT_MOST_EVERY(ms_, level_, ...)                                                \
     LOGDEF_LIMITED_(logdef_at_most_every, ms_,                                                \
                     LOGDEF_PICK_(LOGDEF_LEVEL_OF_##level_, level_, 0), __VA_ARGS__)
@@ -145,15 +148,15 @@ extern "C++" { /* for those who include this within extern "C" */
     LOGDEF_PLAIN_(LOGDEF_PICK_(LOGDEF_LEVEL_OF_##level_, level_, 0), LOGDEF_SITE_END,         \
                   __VA_ARGS__)
 
-/* C++: a declaration; the span lasts to the end of the block. If its beginning is not
- * written, since a filter holds it back, its end is not. */
+/* C++: a declaration; the span lasts to the end of the block. If a filter holds its
+ * beginning back, its end is not written either. */
 #ifdef __cplusplus
 #define LOGDEF_SPAN(level_, ...)                                                              \
     LOGDEF_SPAN_(LOGDEF_PICK_(LOGDEF_LEVEL_OF_##level_, level_, 0), __LINE__, __VA_ARGS__)
 #endif
 
-/* Spans that may end on another thread: begin and end belong together by a number,
- * unique among the spans that are open in the process. */
+/* Spans that may end on another thread. `id` joins begin and end: a number that no
+ * other open span of the process has. */
 #define LOGDEF_ASYNC_BEGIN(id_, level_, ...)                                                  \
     LOGDEF_ASYNC_(id_, LOGDEF_SITE_BEGIN | LOGDEF_SITE_SPAN,                                  \
                   LOGDEF_PICK_(LOGDEF_LEVEL_OF_##level_, level_, 0), __VA_ARGS__)
@@ -184,18 +187,19 @@ extern "C" {
 enum {
     LOGDEF_SINK_AUTO = 0,   /* mapped where the file system is known to be safe */
     LOGDEF_SINK_MAPPED = 1, /* records are stored into a mapping of the file */
-    LOGDEF_SINK_APPEND = 2  /* one write per call: also pipes and sockets */
+    LOGDEF_SINK_APPEND = 2  /* one write(2) per call; also for pipes and sockets */
 };
 
 enum {
     LOGDEF_CLOCK_AUTO = 0,   /* the CPU's counter where it can be trusted */
     LOGDEF_CLOCK_KERNEL = 1, /* the kernel's clock for each record */
-    LOGDEF_CLOCK_COARSE = 2  /* its clock as of the last tick: the cheapest */
+    LOGDEF_CLOCK_COARSE = 2  /* the kernel's coarse clock, exact to its tick of 1 to
+                                10 ms: the cheapest */
 };
 
 /*
- * What logdef_open_with may be told. A zero stands for the default. Initialize
- * with LOGDEF_OPTIONS: later versions add members at the end.
+ * The options of logdef_open_with. Zero means the default, which stands last in each
+ * comment below. Initialize with LOGDEF_OPTIONS: later versions add members at the end.
  */
 typedef struct logdef_options {
     size_t struct_size;  /* sizeof(logdef_options) */
@@ -203,142 +207,156 @@ typedef struct logdef_options {
     int clock;           /* LOGDEF_CLOCK_... */
     int level;           /* the lowest level that is written; TRACE */
     int backtrace_level; /* the lowest level with backtraces; ERROR */
-    int backtrace_depth; /* the most return addresses of a backtrace; 32, at most 256 */
-    int max_string;      /* longer strings are cut, visibly; 16 KiB */
-    uint64_t file_size;  /* a new file begins when one has so many bytes; of an
-                            appended log each process counts its own files. EINVAL for
-                            pipes, sockets and devices */
-    uint64_t files;      /* how many of these are kept, at most 1,024; all. EINVAL
-                            without a size */
-    const char *filter;  /* as for logdef_set_filter; the environment's */
-    int mirror_level;    /* the lowest level that is shown on standard error too, for
-                            development; what the environment variable LOGDEF_STDERR
-                            says: a level, or 1 for all; else none. Only while
-                            descriptor 2 is what it was when the log was opened */
-    int fatal_signals;   /* 1: a note and a backtrace at the first SIGSEGV, SIGBUS,
-                            SIGILL, SIGFPE, SIGABRT or SIGTRAP; none */
-    uint64_t flight_recorder; /* keeps about the newest so many bytes, in eight
+    int backtrace_depth; /* the most return addresses of a backtrace, up to 256; 32 */
+    int max_string;      /* bytes; longer strings are cut, and marked as cut; 16 KiB */
+    uint64_t file_size;  /* bytes; a file that reaches this size is followed by a new
+                            one. Each process that appends to a log counts its own
+                            files. EINVAL for pipes, sockets and devices; one file */
+    uint64_t files;      /* how many of these files are kept, at most 1,024. EINVAL
+                            without file_size; all */
+    const char *filter;  /* as for logdef_set_filter; the environment variable LOGDEF */
+    int mirror_level;    /* the lowest level that is also shown on standard error, for
+                            development, as long as descriptor 2 is the file that it
+                            was when the log was opened; the environment variable
+                            LOGDEF_STDERR (a level, or 1 for all), else no mirror */
+    int fatal_signals;   /* 1: writes a note and a backtrace at the first SIGSEGV, SIGBUS,
+                            SIGILL, SIGFPE, SIGABRT or SIGTRAP; off */
+    uint64_t flight_recorder; /* keeps about this many of the newest bytes, in eight
                             files; all */
-    int guard;           /* 1: goes on in another file if somebody cuts this one short.
-                            Handles SIGBUS for the log's own memory; without it that
-                            ends the program */
-    int file_mode;       /* of new files, whatever the umask, such as 0640; 0600. Their
-                            group is that of the process, or of a directory with the
-                            set-group-ID bit */
+    int guard;           /* 1: if another program truncates the file, the log continues
+                            in a new one. Handles SIGBUS for the log's own memory;
+                            off: that SIGBUS ends the program */
+    int file_mode;       /* permission bits of new files, whatever the umask, such as
+                            0640. Their group is that of the process, or of a directory
+                            with the set-group-ID bit; 0600 */
 } logdef_options;
 
 #define LOGDEF_OPTIONS {sizeof(logdef_options), 0, 0, 0, 0, 0, 0, 0, 0, NULL, 0, 0, 0, 0, 0}
 
 /*
- * Opens the process's log: one for the program and all its libraries, also those
- * that have a copy of the logger in them. Calls before it are counted and not
- * written. 0, or -1 and errno: EBUSY if there is a log already.
+ * Opens the log of the process: one for the program and all its libraries, also those
+ * that contain a copy of the logger. Calls before it are counted and not
+ * written. Returns 0, or -1 and errno: EBUSY if the process has a log already.
+ * Signal safety: not async-signal-safe.
  *
  * A mapped log is a new file of mode 0600. A file that has its name already is
  * renamed to `path.000001` or the next free number; an appended log is added to
  * it. With `file_size` the files are `path.000001`, `path.000002` and so on, and
  * `path` is a link to the newest. Only files that logdef wrote are ever removed, and
- * none that another running process wrote. Any other link at `path` is followed
- * once, and the log lives where it leads; /dev/stdout, /dev/stderr, /dev/fd/N and
- * /proc/self/fd/N are the process's own streams.
+ * never one that belongs to another running process. Any other link at `path` is
+ * followed once, and the log is made where it leads; /dev/stdout, /dev/stderr,
+ * /dev/fd/N and /proc/self/fd/N are the process's own streams.
  *
  * On a pipe, a socket or a terminal the threads of the process take turns, so that
- * records of any length arrive whole; a call waits while the reader is behind, or is
- * dropped and counted if the descriptor does not block. A handler that interrupts a
- * call which has written half a record drops its own, and counts it. Several processes
- * on one pipe: records of up to 4,096 bytes arrive whole. A FIFO that nobody opens for
- * reading within a second is ENXIO.
+ * records of any length arrive whole; a call waits while the pipe is full, or is
+ * dropped and counted if the descriptor does not block. A signal handler that
+ * interrupts a call in the middle of its record drops its own record and counts it.
+ * Several processes on one pipe: records of up to 4,096 bytes arrive whole. ENXIO if no
+ * process opens a FIFO for reading within a second.
  *
- * The log's descriptors are numbered
- * from 64 up where the limit on open files allows, and are never 0, 1 or 2.
+ * The log's descriptors are numbered from 64 up where the limit on open files allows,
+ * and are never 0, 1 or 2.
  */
 int logdef_open(const char *path) LOGDEF_NOTHROW_;
-/* `options` may be null. EINVAL if an option is out of its range. */
+/* Like logdef_open, with options, which may be null. EINVAL if one is out of its range.
+ * Signal safety: not async-signal-safe. */
 int logdef_open_with(const char *path, const logdef_options *options) LOGDEF_NOTHROW_;
 
-/* Ends the log. Nothing is lost without it: a record is in the file when its
- * call returns. */
+/* Ends the log. A program that never calls it loses nothing: a record is in the file
+ * when its call returns. Later calls are counted and not written.
+ * Signal safety: not async-signal-safe. */
 void logdef_close(void) LOGDEF_NOTHROW_;
 
-/* Gives the log room for the next so many bytes, for programs that drop privileges,
- * change their root or give up system calls once they have started. 0, or -1 and
- * errno. */
+/* Reserves room in the log for the next `bytes` bytes, for programs that drop
+ * privileges, change their root or give up system calls once they have started.
+ * Returns 0, or -1 and errno. Signal safety: not async-signal-safe. */
 int logdef_reserve(uint64_t bytes) LOGDEF_NOTHROW_;
 
-/* Returns when everything logged so far survives a power cut. 0, or -1 and errno. */
+/* Waits until everything logged so far survives a power cut. Returns 0, or -1 and errno.
+ * Signal safety: not async-signal-safe. */
 int logdef_sync(void) LOGDEF_NOTHROW_;
 
 /*
- * Opens the log's path again, for programs whose logs are renamed by others: the next
- * call of any thread writes its record to the file that was open, and goes on in a new
- * one under the same path. Nothing is lost. A rotated log begins its next file. May be
- * called in a signal handler, of SIGHUP for instance. 0, or -1 and ENOTCONN if no log
- * is open; that no new file could be opened is told by a note in the old one.
+ * Opens the log's path again, for programs whose logs are renamed by other programs:
+ * the next call of any thread writes its record to the file that was open, and opens a
+ * new one under the same path. Nothing is lost. A rotated log begins its next file.
+ * Returns 0, or -1 and ENOTCONN if no log is open. If the new file cannot be opened, a
+ * note in the old file records it, and the log stays there.
+ * Signal safety: async-signal-safe; for a handler of SIGHUP, for instance.
  */
 int logdef_reopen(void) LOGDEF_NOTHROW_;
 
-/* What the log is doing. Initialize with LOGDEF_STATUS: later versions add members at
+/* The state of the log. Initialize with LOGDEF_STATUS: later versions add members at
  * the end. */
 typedef struct logdef_status {
     size_t struct_size;  /* sizeof(logdef_status) */
-    int is_open;         /* records are written */
-    int is_mapped;       /* by the mapped sink; else by the one that appends */
-    int error;           /* the errno for which records are dropped now; 0 */
+    int is_open;         /* 1 if a log is open, else 0 */
+    int is_mapped;       /* 1: the mapped sink; 0: the sink that appends */
+    int error;           /* the errno for which records are dropped now; 0 if none are */
     int unused;
-    uint64_t unreported; /* calls that could not be written and are in no record yet */
-    uint64_t file_bytes; /* of the file, those made ready and not written included */
-    char why[128];       /* why this sink, where it is not the plain choice */
+    uint64_t unreported; /* calls that were not written, and that no record counts yet */
+    uint64_t file_bytes; /* size of the file, reserved and unwritten bytes included */
+    char why[128];       /* why the sink is not the usual one; else empty */
     char path[4096];     /* the file that is written to; empty for a stream */
-    char previous[4096]; /* what became of a file that had the log's name when it was
-                            opened; empty if none had */
+    char previous[4096]; /* the name that an older file at the log's path was given when
+                            the log was opened; empty if there was no such file */
 } logdef_status;
 
 #define LOGDEF_STATUS {sizeof(logdef_status), 0, 0, 0, 0, 0, 0, "", "", ""}
 
-/* 0, or -1 and errno. Not for signal handlers. */
+/* Fills in `status`. Returns 0, or -1 and errno. Signal safety: not async-signal-safe. */
 int logdef_state(logdef_status *status) LOGDEF_NOTHROW_;
 
-/* From now on writes this level and those above, where no directive of the filter
- * says otherwise. */
+/*
+ * Each of the following four may be called from any thread, also while other threads
+ * log; calls that begin afterwards obey it.
+ */
+
+/* Writes calls of this level and above from now on, where no directive of the filter
+ * applies. Signal safety: async-signal-safe. */
 void logdef_set_level(int level) LOGDEF_NOTHROW_;
 
-/* From now on writes what the directives say: "info,net=debug,db/wal.c:120=trace".
- * Opening the log reads them from the environment variable LOGDEF, if it is set;
- * if they are wrong, standard error and a note in the log say so. A set-user-ID
- * program reads no variable.
- * 0, or -1 and EINVAL if that is no filter; then nothing changes. */
+/* Writes the calls that the directives name from now on, for instance
+ * "info,net=debug,db/wal.c:120=trace". logdef_open reads them from the environment
+ * variable LOGDEF, if it is set; if they are wrong, it says so on standard error and
+ * in a note in the log. A set-user-ID program reads no variable.
+ * Returns 0, or -1 and EINVAL if a directive is wrong; then nothing changes. Each
+ * successful call keeps the memory of its filter until the process ends.
+ * Signal safety: not async-signal-safe. */
 int logdef_set_filter(const char *filter) LOGDEF_NOTHROW_;
 
-/* From now on records of this level and above carry backtraces. */
+/* Adds a backtrace to records of this level and above from now on.
+ * Signal safety: async-signal-safe. */
 void logdef_set_backtrace_level(int level) LOGDEF_NOTHROW_;
 
-/* From now on a backtrace has at most this many return addresses, up to 256; where
- * the stack is deeper, the record says so. */
+/* Limits backtraces to this many return addresses from now on, at most 256; where the
+ * stack is deeper, the record says so. Signal safety: async-signal-safe. */
 void logdef_set_backtrace_depth(int depth) LOGDEF_NOTHROW_;
 
-/* Takes notice of libraries loaded and unloaded since the last call, if the
- * program wants their exported functions to have names even in backtraces of
- * signal handlers. With a glibc before 2.35, and musl, their code has neither
- * name nor module in the log until then. Not for signal handlers. */
+/* Lists the libraries loaded and unloaded since the last call, so that their exported
+ * functions have names even in backtraces of signal handlers. With a glibc before
+ * 2.35, and musl, their code has neither name nor module in the log until then.
+ * Signal safety: not async-signal-safe. */
 void logdef_modules_changed(void) LOGDEF_NOTHROW_;
 
-/* Whether a record of this level can be written at all at present: worth asking
- * before costly preparations. */
+/* Returns 1 if a record of this level could be written now by some call, else 0: for
+ * programs that prepare costly arguments. Signal safety: async-signal-safe. */
 int logdef_enabled(int level) LOGDEF_NOTHROW_;
 
-/* logdef_enabled for a call that follows at once: it is counted if it is lost since no
- * log is open. */
+/* Like logdef_enabled, for a wrapper that logs if the result is 1: if no log is open,
+ * the call is counted as lost. Signal safety: async-signal-safe. */
 int logdef_enabled_now(int level) LOGDEF_NOTHROW_;
 
-/* The version of the library, "0.1.0". */
+/* Returns the version of the library, such as "0.1.0".
+ * Signal safety: async-signal-safe. */
 const char *logdef_version(void) LOGDEF_NOTHROW_;
 
 /* ---- The binary interface ---------------------------------------------- */
 
 #define LOGDEF_MAX_ARGS 32
 
-/* How an argument stands in its 64-bit word: integers extended to 64 bits by
- * their sign, a double's bits, a pointer, a long double's address. */
+/* What an argument's 64-bit word holds: an integer, extended to 64 bits as its type
+ * says; a double's bits; a pointer; a long double's address. */
 enum {
     LOGDEF_KIND_INT = 1,
     LOGDEF_KIND_UINT = 2,
@@ -353,20 +371,20 @@ enum {
     LOGDEF_SITE_VERSION = 1,
     LOGDEF_SITE_BACKTRACE = 1, /* flags: records carry a backtrace */
     LOGDEF_SITE_BEGIN = 4,     /* flags: a span of time begins */
-    LOGDEF_SITE_END = 8,       /* flags: one ends */
+    LOGDEF_SITE_END = 8,       /* flags: a span of time ends */
     LOGDEF_SITE_COUNTER = 12,  /* flags: the arguments are values of counters */
-    LOGDEF_SITE_LIMITED = 16,  /* flags: after the arguments' words stands one
-                                  that counts the calls skipped before */
-    LOGDEF_SITE_SPAN = 32      /* flags: after the arguments' words stands one
-                                  that names the span */
+    LOGDEF_SITE_LIMITED = 16,  /* flags: one more word follows the arguments': how
+                                  many calls were skipped before this one */
+    LOGDEF_SITE_SPAN = 32      /* flags: one more word follows the arguments': the
+                                  number of the span */
 };
 
 struct logdef_image;
 struct logdef_site_state;
 
 /*
- * A call site. All of an image's lie in its section `logdef_sites`, also those
- * never reached. Compilers that copy code may copy a site with it; the copies
+ * A call site. All sites of an image lie in its section `logdef_sites`, also those
+ * never reached. A compiler that copies code may copy a site with it; the copies
  * share their state.
  */
 struct logdef_site {
@@ -384,9 +402,9 @@ struct logdef_site {
     uint8_t flags;
 };
 
-/* What the library remembers of a call site. Only the gate is read here: while
- * it equals the image's, the site is off; while it is one more, on; else the
- * library must be asked. */
+/* The library's memory of a call site. This header reads the gate only: while it
+ * equals the image's gate, the site is off; while it is one more, the site is on; else
+ * logdef_ask decides. */
 struct logdef_site_state {
     uint32_t gate;
     uint32_t reserved;
@@ -394,43 +412,48 @@ struct logdef_site_state {
     uint64_t words[22];
 };
 
-/* What the library remembers of a program or shared library. */
+/* The library's memory of an image: a program or a shared library. */
 struct logdef_image {
     const uint32_t *gate;
     uint64_t words[7];
 };
 
-/* How a rate-limited call site counts. */
+/* The counters of a rate-limited call site. */
 struct logdef_limit {
     uint64_t count;
     uint64_t due;
 };
 
-/* Until the library learns of an image, at the first call in it, the gates of
- * its sites, which are 0, say neither. */
+/* The gate of an image in which no call was made yet. It is 1, and the gates of its
+ * sites are 0, so the first call of each asks the library. */
 #define LOGDEF_ONE_PER_IMAGE_ __attribute__((__weak__, __visibility__("hidden")))
 extern const uint32_t logdef_gate_unset LOGDEF_ONE_PER_IMAGE_;
 const uint32_t logdef_gate_unset = 1;
 extern struct logdef_image logdef_image LOGDEF_ONE_PER_IMAGE_;
 struct logdef_image logdef_image = {&logdef_gate_unset, {0, 0, 0, 0, 0, 0, 0}};
 
-/* Whether a site is on, which its gate says from then on. Async-signal-safe. */
+/* Returns whether a site is on, and stores the answer in its gate.
+ * Signal safety: async-signal-safe. */
 __attribute__((__cold__)) int logdef_ask(const struct logdef_site *site) LOGDEF_NOTHROW_;
 
-/* Writes a record. `words` has one word per argument. Async-signal-safe. */
+/* Writes a record. `words` has one word per argument, and one more for a site with
+ * LOGDEF_SITE_LIMITED or LOGDEF_SITE_SPAN. Signal safety: async-signal-safe. */
 void logdef_emit(const struct logdef_site *site, const uint64_t *words) LOGDEF_NOTHROW_;
 
-/* The same for a format that is not a literal of a call site: nothing passed is
- * remembered after the call. */
+/* Writes a record of a format that is not the literal of a call site, with `n`
+ * arguments. The library keeps no pointer to what is passed.
+ * Signal safety: async-signal-safe. */
 void logdef_emit_text(int level, const char *file, uint32_t line, const char *function,
                       const char *format, const uint8_t *kinds, const uint64_t *words,
                       int n) LOGDEF_NOTHROW_;
 
-/* Writes to `types` which LOGDEF_TYPE_... va_arg must take for each of the
- * arguments of a format. Their number, or -1 if it is greater than `max`. */
+/* Writes to `types` the LOGDEF_TYPE_... that va_arg must take for each argument of
+ * `format`. Returns their number, or -1 if it is greater than `max`.
+ * Signal safety: async-signal-safe. */
 int logdef_kinds(const char *format, uint8_t *types, int max) LOGDEF_NOTHROW_;
 
-/* How many calls were skipped if this one is due, else -1. */
+/* Returns how many calls were skipped since the last one that was due, if this one is
+ * due, else -1. Signal safety: async-signal-safe. */
 int64_t logdef_at_most_every(struct logdef_limit *limit, uint64_t ms) LOGDEF_NOTHROW_;
 
 enum {
@@ -511,8 +534,9 @@ LOGDEF_INLINE_ uint64_t logdef_double_bits_(double value)
 
 /*
  * For functions that take a format and pass it on. The format need not be a
- * literal; it and the file's name are written into each record, and parsed for
- * each, so a wrapper that is a macro around LOGDEF is faster and shorter.
+ * literal; it and the file's name are parsed for each record and written into it, so a
+ * wrapper that is a macro around LOGDEF is faster and its records are shorter.
+ * Signal safety: async-signal-safe.
  */
 
 LOGDEF_PRINTF_(5, 0)
@@ -583,7 +607,7 @@ static __inline__ void logdef_vlog_at(int level, const char *file, uint32_t line
             LOGDEF_TAKE_POINTER_(LOGDEF_TYPE_CHAR_POINTER, const char *, LOGDEF_KIND_CSTR);
             LOGDEF_TAKE_POINTER_(LOGDEF_TYPE_WCHAR_POINTER, const wchar_t *, LOGDEF_KIND_WSTR);
             LOGDEF_TAKE_POINTER_(LOGDEF_TYPE_POINTER, const void *, LOGDEF_KIND_POINTER);
-        default: /* Of a later library; what follows it cannot be found. */
+        default: /* A type of a later library: the arguments after it cannot be read. */
             n = i;
             break;
         }
@@ -616,7 +640,7 @@ static __inline__ void logdef_log_at(int level, const char *file, uint32_t line,
 
 /* ---- What the log calls expand to, in both languages ------------------- */
 
-/* A level by its name, or what else stands there. The name is pasted in the first
+/* A level by its name, or else the token itself. The name is pasted in the first
  * macro, before macros are expanded in it, so that a program's DEBUG does no harm. */
 #define LOGDEF_PICK_(...) LOGDEF_SECOND_(__VA_ARGS__)
 #define LOGDEF_SECOND_(first_, second_, ...) second_
@@ -695,8 +719,8 @@ _Static_assert(sizeof(struct logdef_image) == 64, "logdef: the layout of an imag
 #define LOGDEF_IS_ON_(level_)                                                                 \
     ((level_) >= LOGDEF_MIN_LEVEL_() && logdef_is_on_(&logdef_site_, &logdef_state_))
 
-/* The last word is for the limited and for async spans; nothing is stored there for
- * the plain. */
+/* The last word is for rate limits and async spans; for a plain call nothing is stored
+ * there. */
 #define LOGDEF_WORDS_(count_, ...)                                                            \
     long double logdef_long_doubles_[(count_) + 1];                                           \
     uint64_t logdef_words_[(count_) + 1];                                                     \
@@ -707,7 +731,7 @@ _Static_assert(sizeof(struct logdef_image) == 64, "logdef: the layout of an imag
     logdef_words_[at_] = LOGDEF_WORD_(value_)(value_, &logdef_long_doubles_[at_]);
 #define LOGDEF_STORE_NOTHING_ logdef_words_[0] = 0;
 
-/* The type of an expression after an argument's default promotions, for _Generic,
+/* The type of an expression after the default argument promotions, for _Generic,
  * which evaluates nothing. */
 #define LOGDEF_PROMOTED_(value_) (1 ? (value_) : 0)
 

@@ -1,4 +1,4 @@
-//! What log calls call. All of it may be called in a signal handler.
+//! The functions that log calls expand to. All of them are async-signal-safe.
 
 use core::ffi::{CStr, c_char, c_int};
 use core::slice;
@@ -6,37 +6,43 @@ use logdef::abi::{self, Site};
 use logdef_wire::Level;
 use logdef_wire::printf::{self, ArgPlan, CType};
 
-/// Whether a site is on, which its gate says from then on.
+/// Returns whether a site is on, and stores the answer in its gate.
+///
+/// Signal safety: async-signal-safe.
 ///
 /// # Safety
 ///
 /// `site` points to a record that `logdef.h` laid down.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn logdef_ask(site: *const Site) -> c_int {
-    // SAFETY: by the caller.
+    // SAFETY: `site` points to a site of `logdef.h`, as `# Safety` demands.
     let site = unsafe { &*site };
     c_int::from(abi::decide(site))
 }
 
 /// Writes a record.
 ///
+/// Signal safety: async-signal-safe.
+///
 /// # Safety
 ///
 /// `site` points to a record that `logdef.h` laid down, and `words` to a word
-/// for each of its arguments, of the kind that the site says; one more if it is
-/// limited.
+/// for each of its arguments, of the kind that the site says; one more if the site is
+/// limited or names a span.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn logdef_emit(site: *const Site, words: *const u64) {
-    // SAFETY: by the caller; with no other kinds, the site's own count.
+    // SAFETY: site and words are as `# Safety` demands; null kinds mean the site's own.
     unsafe { abi::emit(&*site, core::ptr::null(), words) }
 }
 
-/// Writes a record for a format that is no call site's.
+/// Writes a record of a format that is not the literal of a call site.
+///
+/// Signal safety: async-signal-safe.
 ///
 /// # Safety
 ///
-/// `file` and `format` are C strings or null, and `kinds` and `words` tell of `n`
-/// arguments.
+/// `file` and `format` are C strings or null, and `kinds` and `words` each have an item for
+/// each of `n` arguments: a word is of the kind beside it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn logdef_emit_text(
     level: c_int,
@@ -50,22 +56,25 @@ pub unsafe extern "C" fn logdef_emit_text(
 ) {
     let _ = function; // Records have no field for it.
     let n = usize::try_from(n).unwrap_or(0);
-    // SAFETY: by the caller.
+    // SAFETY: strings, kinds and words are as `# Safety` demands.
     unsafe {
         let [file, format] = [file, format].map(|text| text_at(text));
         abi::emit_text(level_of(level), file, line, format, kinds, words, n);
     }
 }
 
-/// Writes to `types` what `va_arg` must take for each argument of `format`, and
-/// returns their number; -1 if there are more than `max`.
+/// Writes to `types` the [`CType`] that `va_arg` must take for each argument of `format`,
+/// and returns their number; -1 if there are more than `max`.
+///
+/// Signal safety: async-signal-safe.
 ///
 /// # Safety
 ///
-/// `format` is a C string or null, and `types` has room for `max`.
+/// `format` is a C string or null, and `types` has room for `max` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn logdef_kinds(format: *const c_char, types: *mut u8, max: c_int) -> c_int {
-    // SAFETY: by the caller.
+    // SAFETY: `format` is a C string or null and `types` has `max` bytes, as `# Safety`
+    // demands.
     let (format, types) = unsafe {
         let max = usize::try_from(max).unwrap_or(0);
         (text_at(format), slice::from_raw_parts_mut(types, max))
@@ -76,19 +85,24 @@ pub unsafe extern "C" fn logdef_kinds(format: *const c_char, types: *mut u8, max
     }
 }
 
-/// Whether a record of this level can be written at all.
+/// Returns 1 if a record of this level could be written now by some call, else 0.
+///
+/// Signal safety: async-signal-safe.
 #[unsafe(no_mangle)]
 pub extern "C" fn logdef_enabled(level: c_int) -> c_int {
     c_int::from(abi::is_possible(level_of(level)))
 }
 
-/// [`logdef_enabled`] of a call that follows at once, which is counted if no log is open.
+/// Like [`logdef_enabled`], for a wrapper that logs if the result is 1: if no log is open, the
+/// call is counted as lost.
+///
+/// Signal safety: async-signal-safe.
 #[unsafe(no_mangle)]
 pub extern "C" fn logdef_enabled_now(level: c_int) -> c_int {
     c_int::from(abi::is_possible_now(level_of(level)))
 }
 
-/// A level as C passes it; those out of range are the lowest and the highest.
+/// A level as C passes it; levels out of range become the lowest and the highest.
 pub(crate) fn level_of(level: c_int) -> Level {
     Level(level.clamp(0, 255) as u8)
 }
@@ -100,7 +114,7 @@ unsafe fn text_at<'t>(text: *const c_char) -> &'t CStr {
     if text.is_null() {
         return c"(null)";
     }
-    // SAFETY: by the caller.
+    // SAFETY: a C string that outlives the call, as `# Safety` demands; not null.
     unsafe { CStr::from_ptr(text) }
 }
 

@@ -1,5 +1,5 @@
 //! Opening, closing and setting the log. Errors become -1 and `errno`; so does a
-//! panic, should the logger have one.
+//! panic of the logger.
 
 use crate::calls::level_of;
 use core::ffi::{CStr, c_char, c_int};
@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-/// What `logdef_open_with` may be told.
+/// The options of `logdef_open_with`, as `logdef.h` declares them.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct OptionsOfC {
@@ -32,7 +32,7 @@ struct OptionsOfC {
     file_mode: c_int,
 }
 
-/// No padding, which could hold anything.
+/// No padding, whose bytes could be uninitialized.
 const _: () = assert!(size_of::<OptionsOfC>() == 80);
 
 impl OptionsOfC {
@@ -57,27 +57,33 @@ impl OptionsOfC {
 
 /// Opens the log of the process.
 ///
+/// Signal safety: not async-signal-safe.
+///
 /// # Safety
 ///
 /// `path` is a C string or null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn logdef_open(path: *const c_char) -> c_int {
-    // SAFETY: by the caller.
+    // SAFETY: `path` is as `# Safety` demands; options may be null.
     unsafe { logdef_open_with(path, core::ptr::null()) }
 }
 
 /// Opens the log of the process with options.
 ///
+/// Signal safety: not async-signal-safe.
+///
 /// # Safety
 ///
 /// `path` is a C string or null. `options` is null or points to a
-/// `logdef_options` that is as large as its first member says.
+/// `logdef_options` that is as large as its first member says, and whose filter is a C string
+/// or null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn logdef_open_with(path: *const c_char, options: *const u8) -> c_int {
     if path.is_null() {
         return result(Err(errno(libc::EFAULT)));
     }
-    // SAFETY: by the caller.
+    // SAFETY: `path` is a C string, since not null, and `options` is as `# Safety` demands;
+    // its filter is a C string or null, as in every `logdef_options`.
     let (path, options) = unsafe {
         let options = options_at(options).and_then(|options| options_of(&options));
         (CStr::from_ptr(path), options)
@@ -90,6 +96,8 @@ pub unsafe extern "C" fn logdef_open_with(path: *const c_char, options: *const u
 }
 
 /// Ends the log.
+///
+/// Signal safety: not async-signal-safe.
 #[unsafe(no_mangle)]
 pub extern "C" fn logdef_close() {
     guard(|| {
@@ -99,12 +107,16 @@ pub extern "C" fn logdef_close() {
 }
 
 /// Waits until everything logged so far is on stable storage.
+///
+/// Signal safety: not async-signal-safe.
 #[unsafe(no_mangle)]
 pub extern "C" fn logdef_sync() -> c_int {
     guard(logdef::sync)
 }
 
-/// Lets the log be opened again at the next call. May be called in a signal handler.
+/// Asks the next log call to open the log's path again.
+///
+/// Signal safety: async-signal-safe; leaves `errno` alone when it succeeds.
 #[unsafe(no_mangle)]
 pub extern "C" fn logdef_reopen() -> c_int {
     let before = io::Error::last_os_error().raw_os_error();
@@ -119,7 +131,9 @@ pub extern "C" fn logdef_reopen() -> c_int {
     }
 }
 
-/// Says what the log is doing.
+/// Fills in the state of the log.
+///
+/// Signal safety: not async-signal-safe.
 ///
 /// # Safety
 ///
@@ -139,8 +153,8 @@ pub unsafe extern "C" fn logdef_state(into: *mut u8) -> c_int {
         let mut state = Box::new(RawState::new());
         logdef::abi::state(&mut state);
         state.struct_size = size;
-        // SAFETY: by the caller there is room for `size` bytes. What an older or a newer
-        // version of the struct has more or less of stays as it is.
+        // SAFETY: there is room for `size` bytes, as `# Safety` demands. Members that only a
+        // newer version of the struct has stay as they are.
         unsafe {
             let from = core::ptr::from_ref(&*state).cast::<u8>();
             into.copy_from_nonoverlapping(from, size.min(size_of::<RawState>()));
@@ -149,37 +163,49 @@ pub unsafe extern "C" fn logdef_state(into: *mut u8) -> c_int {
     })
 }
 
-/// Gives the log room for the next bytes.
+/// Reserves room in the log for the next `bytes` bytes.
+///
+/// Signal safety: not async-signal-safe.
 #[unsafe(no_mangle)]
 pub extern "C" fn logdef_reserve(bytes: u64) -> c_int {
     guard(|| logdef::reserve(bytes))
 }
 
-/// Sets the level from which records are written.
+/// Sets the level from which records are written. May be called from any thread.
+///
+/// Signal safety: async-signal-safe.
 #[unsafe(no_mangle)]
 pub extern "C" fn logdef_set_level(level: c_int) {
     logdef::set_level(level_of(level));
 }
 
-/// Sets the level from which records carry backtraces.
+/// Sets the level from which records carry backtraces. May be called from any thread.
+///
+/// Signal safety: async-signal-safe.
 #[unsafe(no_mangle)]
 pub extern "C" fn logdef_set_backtrace_level(level: c_int) {
     logdef::set_backtrace_level(level_of(level));
 }
 
-/// Sets how many return addresses a backtrace has at most.
+/// Sets how many return addresses a backtrace has at most. May be called from any thread.
+///
+/// Signal safety: async-signal-safe.
 #[unsafe(no_mangle)]
 pub extern "C" fn logdef_set_backtrace_depth(depth: c_int) {
     logdef::set_backtrace_depth(usize::try_from(depth).unwrap_or(0));
 }
 
-/// Takes notice of libraries that were loaded or unloaded.
+/// Lists the libraries that were loaded or unloaded since the last call.
+///
+/// Signal safety: not async-signal-safe.
 #[unsafe(no_mangle)]
 pub extern "C" fn logdef_modules_changed() {
     logdef::modules_changed();
 }
 
-/// Sets what is written.
+/// Sets the directives that choose which calls are written. May be called from any thread.
+///
+/// Signal safety: not async-signal-safe.
 ///
 /// # Safety
 ///
@@ -189,7 +215,7 @@ pub unsafe extern "C" fn logdef_set_filter(filter: *const c_char) -> c_int {
     if filter.is_null() {
         return result(Err(errno(libc::EFAULT)));
     }
-    // SAFETY: by the caller.
+    // SAFETY: a C string or null, as `# Safety` demands; not null.
     let filter = unsafe { CStr::from_ptr(filter) };
     guard(|| {
         let filter = filter.to_str().map_err(|_| errno(libc::EINVAL))?;
@@ -197,21 +223,23 @@ pub unsafe extern "C" fn logdef_set_filter(filter: *const c_char) -> c_int {
     })
 }
 
-/// Says to other copies of the logger in this process whom this one follows, or
-/// that it leads. No part of the C ABI.
+/// Returns the table of the copy of the logger that leads, which may be this one; null before
+/// one was elected. For other copies of the logger in this process; no part of the C ABI.
 #[unsafe(no_mangle)]
 pub extern "C" fn logdef_meeting_v1() -> *const logdef::abi::LeaderTable {
     logdef::abi::leader_or_self()
 }
 
-/// The library's version.
+/// Returns the library's version, as a C string.
+///
+/// Signal safety: async-signal-safe.
 #[unsafe(no_mangle)]
 pub extern "C" fn logdef_version() -> *const c_char {
     const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "\0");
     VERSION.as_ptr().cast()
 }
 
-/// Reads the options of a caller that may be older or newer than this.
+/// Reads the options of a caller that may be older or newer than this library.
 ///
 /// # Safety
 ///
@@ -226,10 +254,10 @@ unsafe fn options_at(options: *const u8) -> io::Result<OptionsOfC> {
     if !(size_of::<usize>()..=4096).contains(&size) {
         return Err(errno(libc::EINVAL));
     }
-    // SAFETY: by the caller, there are as many bytes.
+    // SAFETY: there are `size` bytes, as `# Safety` demands.
     let bytes = unsafe { core::slice::from_raw_parts(options, size) };
     if bytes.iter().skip(SIZE).any(|byte| *byte != 0) {
-        // A later version's option, of which nothing is known here.
+        // An option of a later version, which this one does not know.
         return Err(errno(libc::EINVAL));
     }
     let mut known = [0; SIZE];
@@ -239,7 +267,7 @@ unsafe fn options_at(options: *const u8) -> io::Result<OptionsOfC> {
     Ok(unsafe { core::mem::transmute::<[u8; SIZE], OptionsOfC>(known) })
 }
 
-/// The logger's options, where these are in range.
+/// The logger's options for these; an error if one is out of its range.
 ///
 /// # Safety
 ///
@@ -277,7 +305,7 @@ unsafe fn options_of(from: &OptionsOfC) -> io::Result<Options> {
         options = options.keep(u32::try_from(from.files).unwrap_or(u32::MAX));
     }
     if !from.filter.is_null() {
-        // SAFETY: by the caller.
+        // SAFETY: a C string or null, as `# Safety` demands; not null.
         let filter = unsafe { CStr::from_ptr(from.filter) };
         options = options.filter(filter_of(filter)?);
     }
@@ -318,8 +346,8 @@ fn errno(number: c_int) -> io::Error {
     io::Error::from_raw_os_error(number)
 }
 
-/// Runs what may fail and, by mistake, panic. What the logger shares is made of
-/// atomics, which a panic leaves as whole as a signal does.
+/// Runs `work`, which may fail and, by mistake, panic. What the logger shares between threads
+/// is made of atomics, which stay valid in a panic as they do in a signal handler.
 fn guard(work: impl FnOnce() -> io::Result<()>) -> c_int {
     result(catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(errno(libc::EIO))))
 }

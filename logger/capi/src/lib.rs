@@ -7,7 +7,7 @@
 //! ends the process: there no function has a handler of exceptions, so that a thread
 //! which is cancelled at any instruction is unwound through them.
 //!
-//! Functions are only ever added, and structs that callers fill tell their size.
+//! Functions are only ever added, and structs that callers fill begin with their size.
 
 mod calls;
 mod control;

@@ -7,69 +7,90 @@ use crate::state::{RawState, State};
 use logdef_wire::Level;
 use std::io;
 
-/// Ends the log. Later calls are counted, and the count is written down after
-/// the next [`open`].
+/// Ends the log. Later calls are counted, and the first record after the next
+/// [`open`](crate::open) carries the count.
+///
+/// Signal safety: not async-signal-safe.
 pub fn close() {
     choose::close();
 }
 
 /// Waits until every record whose call has returned is on stable storage, and
-/// writes down in the log how far that is.
+/// records in the log, for each thread, up to which record that is.
+///
+/// Signal safety: not async-signal-safe.
 ///
 /// # Errors
 ///
-/// What the system says; then nothing is promised, and the log says that too. It goes
-/// on in another file: the kernel tells of a failed write once, and a later success
-/// would say nothing of the bytes before it.
+/// The error of the system call; then nothing is promised, and a note in the log says so.
+/// The log continues in another file: the kernel reports a failed write once, and a later
+/// success would say nothing about the bytes before it.
 pub fn sync() -> io::Result<()> {
     choose::sync()
 }
 
-/// Lets the log be opened again at its path, where another file may stand by now, or
-/// none: for programs whose logs are renamed by others. The next call of any thread
-/// writes its record to the file that was open, and opens the other; no record is
-/// lost. A rotated log begins its next file. May be called in a signal handler.
+/// Asks for the log to be opened again at its path, for programs whose logs are renamed by
+/// other programs. The next call of any thread writes its record to the file that was open,
+/// and opens the one at the path, which is created if it does not exist; no record is
+/// lost. A rotated log begins its next file.
+///
+/// Signal safety: async-signal-safe.
 ///
 /// # Errors
 ///
-/// If no log is open (`NotConnected`). That no other file could be opened is told by a
-/// note in the old one, which is written to as before.
+/// If no log is open (`NotConnected`). If the other file cannot be opened, a note in the old
+/// file records it, and the log stays there.
 pub fn reopen() -> io::Result<()> {
     choose::reopen()
 }
 
-/// What the log is doing. Not for signal handlers.
+/// Returns what the log is doing at this moment.
+///
+/// Signal safety: not async-signal-safe.
 pub fn state() -> State {
     let mut raw = RawState::new();
     choose::state(&mut raw);
     State::from(&raw)
 }
 
-/// Gives the log's file room for the next `bytes` bytes, and the room pages: for
+/// Reserves space in the log's file for the next `bytes` bytes, and touches the pages: for
 /// programs that drop privileges, change their root or give up system calls when
-/// they have started. Until they are used up, a thread that needs another chunk
-/// finds one without opening or growing anything.
+/// they have started. Until these bytes are used up, a thread that needs another chunk
+/// gets one without opening or growing a file.
 ///
 /// An appended log has nothing to reserve.
 ///
+/// Signal safety: not async-signal-safe.
+///
 /// # Errors
 ///
-/// What the system says: no space, a quota; `FileTooLarge` if the file that is
-/// written to may not have so many more bytes ([`Options::rotate`], the limit of the
-/// process).
+/// `NotConnected` if no log is open; the error of the system call, such as no space or a
+/// quota; `FileTooLarge` if the file that is written to may not grow by `bytes`
+/// ([`Options::rotate`](crate::Options::rotate), the limit of the process).
 pub fn reserve(bytes: u64) -> io::Result<()> {
     choose::reserve(bytes)
 }
 
-/// How many calls of this thread in a row, up to the last, could not be written,
-/// for want of space above all. The next that can says how many there were.
+/// Returns how many of the last calls of the calling thread were dropped in a row, for
+/// instance for lack of space; 0 if its last call was written. The next record of the thread
+/// carries the count.
+///
+/// Signal safety: async-signal-safe.
 pub fn unwritten() -> u64 {
     choose::unwritten()
 }
 
-/// Tells `observer` of records of this level and above from now on, beside writing
-/// them; `None` ends that. Such records take as long as the observer does, and what
-/// printing them takes.
+/// Calls `observer` with each record of this level and above from now on, besides writing
+/// it; `None` ends that. A log call that is observed also takes the time that the observer
+/// and the formatting of its message take.
+///
+/// Each call with an observer leaks one box of two words, and two if another copy of the
+/// logger in the process writes the log: a thread may still be calling the observer that was
+/// set before.
+///
+/// Threads: may be called while other threads log, but by one thread at a time.
+///
+/// Signal safety: not async-signal-safe.
 ///
 /// ```
 /// use logdef::{Level, Observed, Observer};
@@ -89,44 +110,63 @@ pub fn set_observer(observer: Option<(Level, &'static dyn Observer)>) {
 }
 
 /// Logs calls of this level and above from now on, where no directive of the
-/// filter says otherwise.
+/// filter applies.
+///
+/// Threads: may be called from any thread, also while others log.
+///
+/// Signal safety: async-signal-safe.
 pub fn set_level(level: Level) {
     choose::set_level(level);
 }
 
-/// Logs what the directives say from now on.
+/// Logs the calls that the directives name from now on, as [`Filter`] describes. The filter
+/// that was set before is not freed: each successful call leaks one.
+///
+/// Threads: may be called from any thread, also while others log.
+///
+/// Signal safety: not async-signal-safe.
 ///
 /// # Errors
 ///
-/// If one of them is none; then nothing changes.
+/// If a directive cannot be parsed; then nothing changes.
 pub fn set_filter(directives: &str) -> Result<(), FilterError> {
     // Read here, so that the error can name the directive.
     Filter::parse(directives)?;
-    // What this copy can read, the leader can, or it is older and does not know it.
+    // The leader can read it too, unless it is an older version: then nothing changes.
     let _ = choose::set_filter(directives);
     Ok(())
 }
 
 /// Adds a backtrace to records of this level and above from now on.
+///
+/// Threads: may be called from any thread, also while others log.
+///
+/// Signal safety: async-signal-safe.
 pub fn set_backtrace_level(level: Level) {
     choose::set_backtrace_level(level);
 }
 
-/// Takes notice of libraries that were loaded or unloaded since the log was
+/// Lists the libraries that were loaded or unloaded since the log was
 /// opened, or since the last call. A program may call this after `dlopen` and
-/// `dlclose`, outside of signal handlers and of forked children.
+/// `dlclose`, but not in a forked child.
 ///
 /// With glibc 2.35 or newer it only makes sure that their exported functions
-/// have names in backtraces of signal handlers too; the rest is found out when
+/// have names in backtraces of signal handlers too; everything else is looked up when
 /// a backtrace needs it. With older C libraries, code of a library loaded
 /// later has no name and no module in the log until this was called.
+///
+/// Signal safety: not async-signal-safe.
 pub fn modules_changed() {
     logdef_unwind::modules::refresh();
     logdef_unwind::modules::index_exports();
 }
 
-/// From now on a backtrace has at most this many return addresses, up to 256; where
+/// Limits backtraces to `depth` return addresses from now on, at most 256; where
 /// the stack is deeper, the record says so.
+///
+/// Threads: may be called from any thread, also while others log.
+///
+/// Signal safety: async-signal-safe.
 pub fn set_backtrace_depth(depth: usize) {
     choose::set_backtrace_depth(depth);
 }

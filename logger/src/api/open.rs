@@ -12,14 +12,16 @@ use std::path::Path;
 
 /// Opens the log of the process at `path` with the [default options](Options).
 ///
+/// Signal safety: not async-signal-safe.
+///
 /// # Errors
 ///
-/// What [`Options::open`] says.
+/// As for [`Options::open`].
 pub fn open(path: impl AsRef<Path>) -> io::Result<Log> {
     options().open(path)
 }
 
-/// The default options, to be changed before the log is opened.
+/// Returns the default options, for [`Options::open`].
 pub fn options() -> Options {
     Options::default()
 }
@@ -30,12 +32,20 @@ pub fn options() -> Options {
 pub struct Log(());
 
 impl Log {
-    /// See [`sync`].
+    /// Waits until what was logged is on stable storage, as [`sync`] does.
+    ///
+    /// Signal safety: not async-signal-safe.
+    ///
+    /// # Errors
+    ///
+    /// As for [`sync`].
     pub fn sync(&self) -> io::Result<()> {
         sync()
     }
 
-    /// See [`close`].
+    /// Ends the log, as [`close`] does.
+    ///
+    /// Signal safety: not async-signal-safe.
     pub fn close(self) {
         close();
     }
@@ -47,9 +57,11 @@ impl Options {
     /// A mapped log is a new file of mode 0600; a file of that name from an
     /// earlier run is renamed to `path.000001` or the next free number. An
     /// appended log may be a file, which is added to, a pipe or a character
-    /// device. A link at `path` is followed once, and the log lives where it leads.
+    /// device. A link at `path` is followed once, and the log is made where it leads.
     /// `/dev/stdout`, `/dev/stderr`, `/dev/fd/N` and `/proc/self/fd/N` are the streams
     /// that the process has.
+    ///
+    /// Signal safety: not async-signal-safe.
     ///
     /// # Errors
     ///
@@ -60,7 +72,9 @@ impl Options {
     }
 
     /// Opens the log on a descriptor that is open already: a file, a pipe or a
-    /// socket.
+    /// socket. The log appends to it.
+    ///
+    /// Signal safety: not async-signal-safe.
     ///
     /// # Errors
     ///

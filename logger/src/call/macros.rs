@@ -36,6 +36,9 @@
 /// to `min_level_off` of this package, and the same with `release_` before them,
 /// compile calls below a level to nothing (without optimization: to a site that is
 /// never used). They are checked all the same.
+///
+/// Signal safety: async-signal-safe, if evaluating the arguments is. The same is true of all
+/// macros of this package, [`logdef_span!`](crate::logdef_span) included.
 #[macro_export]
 macro_rules! logdef {
     ($level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
@@ -45,9 +48,11 @@ macro_rules! logdef {
 
 /// Logs a message like [`logdef!`] with values attached that its text does not show.
 ///
-/// The second format says how they are passed; both formats together take the
-/// arguments. `logdef view` prints the text; the values stand behind the others in
-/// `args` of the JSON, and for whoever reads the records of the log.
+/// The second format has a conversion for each attached value; both formats together take
+/// the arguments. `logdef view` prints the text; the attached values come last in the
+/// record's arguments, and so in `args` of the JSON.
+///
+/// Signal safety: as [`logdef!`].
 ///
 /// ```
 /// # use logdef::logdef_attach;
@@ -64,6 +69,8 @@ macro_rules! logdef_attach {
 }
 
 /// Logs a message like [`logdef!`], with a backtrace whatever its level.
+///
+/// Signal safety: as [`logdef!`].
 #[macro_export]
 macro_rules! logdef_backtrace {
     ($level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
@@ -76,8 +83,10 @@ macro_rules! logdef_backtrace {
 /// Logs the first call only.
 ///
 /// Each call site counts for itself, over all threads; calls that a filter holds
-/// back are not counted. What a limit skips costs an addition, and its arguments
+/// back are not counted. A skipped call costs an addition, and its arguments
 /// are not evaluated.
+///
+/// Signal safety: as [`logdef!`].
 ///
 /// ```
 /// # use logdef::logdef_once;
@@ -91,8 +100,10 @@ macro_rules! logdef_once {
     };
 }
 
-/// Logs the first `n` calls, as [`logdef_once!`] does one. No record is left to
-/// tell how many there were after them.
+/// Logs the first `n` calls, as [`logdef_once!`] logs the first one. The calls after them
+/// are never reported.
+///
+/// Signal safety: as [`logdef!`].
 #[macro_export]
 macro_rules! logdef_first_n {
     ($n:expr, $level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
@@ -102,9 +113,10 @@ macro_rules! logdef_first_n {
     };
 }
 
-/// Logs call 1, n + 1, 2 n + 1 and so on, else as [`logdef_once!`]. A record tells
-/// in a field of its own, `skipped`, how many calls were skipped since the site's
-/// last record.
+/// Logs call 1, n + 1, 2 n + 1 and so on, else as [`logdef_once!`]. A record's field
+/// `skipped` is the number of calls that were skipped since the site's last record.
+///
+/// Signal safety: as [`logdef!`].
 ///
 /// ```
 /// # use logdef::logdef_every_n;
@@ -123,8 +135,10 @@ macro_rules! logdef_every_n {
 }
 
 /// Logs a call if a [`Duration`](core::time::Duration) has passed since the last
-/// one that was logged, by a clock that ticks every few milliseconds; else as
+/// one that was logged, by a clock that ticks every 1 to 10 milliseconds; else as
 /// [`logdef_every_n!`].
+///
+/// Signal safety: as [`logdef!`].
 ///
 /// ```
 /// # use logdef::logdef_at_most_every;
@@ -144,11 +158,13 @@ macro_rules! logdef_at_most_every {
 }
 
 /// Logs that a span of time begins on this thread. It ends with the thread's next
-/// [`logdef_end!`](crate::logdef_end) that ends no other: spans nest. Readers show how long it took,
-/// and trace viewers draw it.
+/// [`logdef_end!`](crate::logdef_end) that does not end a later span: spans nest. Readers show
+/// how long it took, and trace viewers draw it.
 ///
 /// Nothing in the records says which end belongs to which beginning, so this is for
 /// synchronous code alone: tasks that take turns on a thread would end each other's spans.
+///
+/// Signal safety: as [`logdef!`].
 ///
 /// ```
 /// # use logdef::{logdef_begin, logdef_end};
@@ -167,8 +183,10 @@ macro_rules! logdef_begin {
     };
 }
 
-/// Logs that the span ends which [`logdef_begin!`] began last on this thread. The
-/// message, if there is one, says how it went.
+/// Logs the end of the span that [`logdef_begin!`] began last on this thread. The
+/// message is optional.
+///
+/// Signal safety: as [`logdef!`].
 #[macro_export]
 macro_rules! logdef_end {
     ($level:ident $(,)?) => {
@@ -191,12 +209,14 @@ macro_rules! logdef_end {
 /// } // ends here
 /// ```
 ///
-/// Give it a name: `let _ =` would drop it at once. If the beginning is not logged,
-/// since a filter holds it back, the end is not.
+/// Give it a name: `let _ =` would drop it at once. If a filter holds the beginning back,
+/// the end is not logged either.
 ///
 /// Both records carry a number that names the span (15 bytes each), so it may end
 /// anywhere: across `.await`, on another thread, and where a task is cancelled, which
 /// drops it.
+///
+/// Signal safety: as [`logdef!`].
 #[macro_export]
 macro_rules! logdef_span {
     ($level:ident, $format:literal $(, $arg:expr)* $(,)?) => {{
@@ -212,8 +232,10 @@ macro_rules! logdef_span {
     }};
 }
 
-/// Logs that a span of time begins which may end on another thread: begin and end
-/// belong together by a number, unique among the spans that are open in the process.
+/// Logs the beginning of a span of time that may end on another thread. The number joins
+/// begin and end: no other open span of the process has it.
+///
+/// Signal safety: as [`logdef!`].
 ///
 /// ```
 /// # use logdef::{logdef_async_begin, logdef_async_end};
@@ -233,7 +255,10 @@ macro_rules! logdef_async_begin {
     };
 }
 
-/// Logs that the span of this number ends: see [`logdef_async_begin!`](crate::logdef_async_begin).
+/// Logs the end of the span of this number: see
+/// [`logdef_async_begin!`](crate::logdef_async_begin).
+///
+/// Signal safety: as [`logdef!`].
 #[macro_export]
 macro_rules! logdef_async_end {
     ($id:expr, $level:ident $(,)?) => {
@@ -252,6 +277,8 @@ macro_rules! logdef_async_end {
 /// a value, and the text before its conversion is its name. Text up to a colon names
 /// them all.
 ///
+/// Signal safety: as [`logdef!`].
+///
 /// ```
 /// # use logdef::logdef_counter;
 /// # let (depth, read, written) = (3, 4096, 512);
@@ -266,16 +293,16 @@ macro_rules! logdef_counter {
 }
 
 // Hygiene does not cover items, so the caller's expressions stand outside of the block
-// that declares any: a `FORMAT` or a `SITE` in them is the caller's own. What the macro
-// hands on is bound to variables, which are hygienic.
+// that declares any: a `FORMAT` or a `SITE` in them is the caller's own. The macro binds
+// the items that it passes on to variables, which are hygienic.
 
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __site {
     ([$($limit:tt)*], $flags:expr, $level:ident, $format:literal, attach [$($attached:literal)?], $($arg:expr),*) => {
         match {
-            // What is captured; and what is shown, with all of it behind if that is
-            // more, and how it is to be read.
+            // FORMAT is what is captured. TEXT is what is shown; then FORMAT, if that has
+            // more; then the description, which says how they are to be read.
             const FORMAT: &::core::primitive::str = ::core::concat!($format $(, $attached)?, "\0");
             const TEXT: &::core::primitive::str =
                 ::core::concat!($format, "\0" $(, $format, $attached, "\0")?, "r\0");
@@ -300,7 +327,7 @@ macro_rules! __site {
             );
             (&SITE, &STATE)
         } {
-            // The level first: a call below the least level is compiled to nothing.
+            // The level first: a call below `MIN_LEVEL` is compiled to nothing.
             (__logdef_site, __logdef_state) => {
                 if const { $crate::__private::is_compiled($crate::__private::Level::$level) }
                     && $crate::__private::is_on(__logdef_site, __logdef_state)
@@ -315,8 +342,8 @@ macro_rules! __site {
     };
 }
 
-/// Goes on if the limit, should there be one, lets the call through. A span's number
-/// is evaluated; one that has none yet gets one, and so tells that it began.
+/// Captures the arguments if the rate limit, where there is one, lets the call through.
+/// Evaluates the number of a span, or gives it one, and records in `$began` that it began.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __due {

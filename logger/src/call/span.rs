@@ -3,12 +3,15 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// A span of time that `logdef_span!` began; its end is logged when this is dropped,
-/// on whatever thread.
+/// A span of time that [`logdef_span!`](crate::logdef_span) began; its end is logged when
+/// this is dropped, on any thread.
+///
+/// Signal safety: dropping it is async-signal-safe.
 #[derive(Debug)]
 #[must_use = "the span ends when this is dropped"]
 pub struct Span {
-    /// What logs the end, and the span's number; none if the beginning was not logged.
+    /// The function that logs the end, and the span's number; `None` if the beginning was not
+    /// logged.
     end: Option<(fn(u64), u64)>,
 }
 

@@ -12,10 +12,10 @@ use crate::{modules, stack};
 /// The first is the address to which this call returns, inside the calling
 /// function (this function is inlined into it, and adds no stack frame of its own).
 /// Where the walk crosses a signal handler, the address after the kernel's
-/// trampoline is that of the interrupted instruction; [`capture_frames`] tells
-/// which one that is, and which ones were guessed.
+/// trampoline is that of the interrupted instruction; [`capture_frames`] marks
+/// that one, and those that were guessed.
 ///
-/// Async-signal-safe: no lock, no allocation, no load that could fault. A thread
+/// Signal safety: async-signal-safe; no lock, no allocation, no load that could fault. A thread
 /// that has called [`register_thread`](crate::register_thread) needs no system
 /// call. On an alternate signal stack there should be 7 KiB left for addresses
 /// never seen before (10 KiB on aarch64); when their rules are known, 2 KiB are
@@ -34,7 +34,9 @@ pub fn capture(out: &mut [usize], skip: usize) -> usize {
     addresses.len()
 }
 
-/// Like [`capture`], with what is known about each stack frame.
+/// Like [`capture`], with the kind and the tag of each stack frame.
+///
+/// Signal safety: async-signal-safe.
 #[inline(always)]
 pub fn capture_frames(out: &mut [StackFrame], skip: usize) -> usize {
     let mut frames = Sink::new(out, skip);
@@ -48,8 +50,10 @@ pub fn capture_frames(out: &mut [StackFrame], skip: usize) -> usize {
 /// there are.
 ///
 /// Unlike a walk from within the handler it does not depend on how the handler
-/// was entered, and shows no stack frames of the handler. Async-signal-safe; a
-/// damaged stack or context yields fewer stack frames, never a fault.
+/// was entered, and shows no stack frames of the handler. A damaged stack or context yields
+/// fewer stack frames, never a fault.
+///
+/// Signal safety: async-signal-safe.
 pub fn capture_interrupted(context: &libc::ucontext_t, out: &mut [StackFrame]) -> usize {
     let mut frames = Sink::new(out, 0);
     if !frames.out.is_empty() {
@@ -77,22 +81,24 @@ pub enum FrameKind {
 pub struct StackFrame {
     /// The code address (AVMA).
     pub address: usize,
-    /// What kind of address it is.
+    /// Where in its function the address is, and whether it was guessed.
     pub kind: FrameKind,
-    /// What [`set_tag`](Self::set_tag) last stored for this address, 0 if
-    /// nothing or forgotten.
+    /// The tag that [`set_tag`](Self::set_tag) last stored for this address; 0 if none was
+    /// stored, or it was forgotten.
     pub tag: u32,
-    /// When the stack was walked: a tag is not to reach a module that took
-    /// another's place since.
+    /// When the stack was walked: a tag must not be stored for another module that was mapped
+    /// at the address since.
     pub(crate) epoch: Epoch,
 }
 
 impl StackFrame {
-    /// Remembers `tag` for this address, for all threads, at the place where
-    /// the next walk looks anyway.
+    /// Stores `tag` for this address, for all threads, in the cache entry that
+    /// the next walk reads anyway.
     ///
     /// This is a cache: the tag may be forgotten at any time, and always is when
-    /// modules change. Async-signal-safe.
+    /// modules change.
+    ///
+    /// Signal safety: async-signal-safe.
     pub fn set_tag(&self, tag: u32) {
         processor::set_tag(self, tag);
     }
@@ -102,7 +108,8 @@ impl StackFrame {
 /// modules where the C library cannot, registers the calling thread, and walks
 /// its stack.
 ///
-/// Takes the loader's lock and may allocate: to be called at start-up.
+/// Signal safety: not async-signal-safe: it takes the loader's lock and may allocate. To be
+/// called at start-up.
 pub fn warm_up() {
     modules::refresh();
     if !stack::is_registered() {
@@ -111,9 +118,11 @@ pub fn warm_up() {
     capture(&mut [0; 64], 0);
 }
 
-/// Forgets all that was learned about code addresses. Whoever unloads modules
+/// Forgets everything that was cached about code addresses. A program that unloads modules
 /// calls this, or [`modules::refresh`], before other code can run at the same
-/// addresses. Async-signal-safe.
+/// addresses.
+///
+/// Signal safety: async-signal-safe.
 pub fn forget() {
     cache::start_epoch();
 }
@@ -172,7 +181,7 @@ const MAX_SKIP: usize = 1 << 32;
 
 /// # Safety
 ///
-/// `sink` points to a `Sink<usize>` that nobody else uses.
+/// `sink` points to a `Sink<usize>` that is not used otherwise during the call.
 unsafe extern "C" fn fill_addresses(at_call: &AtCall, sink: *mut ()) {
     // SAFETY: the caller's promise.
     unsafe { &mut *sink.cast::<Sink<'_, usize>>() }.fill(at_call, |frame| frame.address);
@@ -180,7 +189,7 @@ unsafe extern "C" fn fill_addresses(at_call: &AtCall, sink: *mut ()) {
 
 /// # Safety
 ///
-/// `sink` points to a `Sink<StackFrame>` that nobody else uses.
+/// `sink` points to a `Sink<StackFrame>` that is not used otherwise during the call.
 unsafe extern "C" fn fill_frames(at_call: &AtCall, sink: *mut ()) {
     // SAFETY: the caller's promise.
     unsafe { &mut *sink.cast::<Sink<'_, StackFrame>>() }.fill(at_call, |frame| frame);

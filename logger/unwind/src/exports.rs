@@ -48,10 +48,10 @@ pub struct ExportedSymbol {
 
 impl Module {
     /// The exported symbol that holds `address`, if the module's symbols were
-    /// indexed; of several that do, the one that starts last, and of those the
-    /// one that `dladdr` comes by first.
+    /// indexed; of several such symbols the one that starts last, and of those the
+    /// one that `dladdr` returns.
     ///
-    /// Async-signal-safe.
+    /// Signal safety: async-signal-safe.
     pub fn exported_symbol(&self, address: usize) -> Option<ExportedSymbol> {
         let table = SymbolTable::of(self)?;
         let index = Index::find(table.fingerprint(self))?;
@@ -70,11 +70,11 @@ impl Module {
         })
     }
 
-    /// Indexes the module's exported symbols, unless that was done before; says
-    /// whether it has any that could be indexed.
+    /// Indexes the module's exported symbols, unless that was done before; returns
+    /// whether it has any that could be indexed. Takes some 50 ns per symbol.
     ///
-    /// Takes no lock and nothing from the heap, but some 50 ns per symbol: not
-    /// for a path that is in a hurry.
+    /// Signal safety: async-signal-safe; it takes no lock and no memory from the heap, but it
+    /// maps memory.
     pub fn index_exports(&self) -> bool {
         let Some(table) = SymbolTable::of(self) else {
             return false;
@@ -115,7 +115,7 @@ impl Index {
     fn publish(fingerprint: u64, table: &SymbolTable) -> Option<()> {
         let count = u32::try_from(table.symbols.len()).ok()?;
         let at = map(size_of::<Index>() + table.symbols.len() * size_of::<u64>())?.cast::<Index>();
-        // SAFETY: behind the index, in fresh memory that was mapped for both, of
+        // SAFETY: after the index, in fresh memory that was mapped for both, of
         // zeros, and that nobody else knows of.
         let keys = unsafe {
             slice::from_raw_parts_mut(at.add(1).cast::<u64>().as_ptr(), table.symbols.len())
@@ -137,7 +137,7 @@ impl Index {
                 numbers.add(place).write(number_of(key));
             }
         }
-        // SAFETY: written just now, and by nobody from now on.
+        // SAFETY: initialized just now, and never written again.
         let numbers = unsafe { slice::from_raw_parts(numbers, len) };
         let mut index = Index {
             fingerprint,
@@ -181,7 +181,7 @@ const NUMBER_MASK: u32 = (1 << NUMBER_BITS) - 1;
 
 /// Fresh zeroed memory from the kernel, which is never given back.
 fn map(len: usize) -> Option<NonNull<u8>> {
-    // SAFETY: a new mapping at an address of the kernel's choice harms nobody.
+    // SAFETY: without MAP_FIXED the kernel picks addresses that nothing is mapped at.
     let at = unsafe {
         libc::mmap(
             core::ptr::null_mut(),

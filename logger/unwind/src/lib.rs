@@ -1,9 +1,9 @@
 //! In-process backtraces and loaded modules, for code that may run anywhere:
 //! in a signal handler, in a forked child, while the loader holds its lock.
 //!
-//! Nothing on these paths allocates, locks or makes a lazy first call. What
-//! needs the loader's lock or memory says so in its documentation and is meant
-//! for start-up or a background thread.
+//! Nothing on these paths allocates, locks or makes a lazy first call. A function that
+//! needs the loader's lock or memory is for start-up or a background thread: its line *Signal
+//! safety* says so.
 //!
 //! ```
 //! use logdef_unwind::{StackFrame, capture_frames, modules};
@@ -36,11 +36,11 @@
 //! - [`warm_up`] once, at start-up.
 //! - [`register_thread`] once per thread, outside of handlers. A walk on another
 //!   stack is as correct, and costs one system call per page.
-//! - [`modules::refresh`] now and then, outside of handlers, and after `dlclose`
-//!   if it can be caught, or [`forget`] when another library is found at a
-//!   place: an unloaded library's rules would be applied to the one that is mapped
+//! - [`modules::refresh`] from time to time, outside of handlers, and after `dlclose`
+//!   if the program sees that call, or [`forget`] when another library is found at an
+//!   address: an unloaded library's rules would be applied to the one that is mapped
 //!   there now.
-//! - Whoever calls `dlclose` vouches that nobody still uses the library: its
+//! - A program that calls `dlclose` makes sure that no thread still uses the library: its
 //!   code, its constants, or a [`Module`] that describes them.
 //!
 //! # Supported

@@ -10,9 +10,10 @@ use crate::{cache, note, snapshot};
 
 /// The loaded module that holds `address`.
 ///
-/// Async-signal-safe: no lock, no allocation. With glibc 2.35 or newer the
-/// loader answers, and knows every library at once; elsewhere the answer comes
-/// from the last [`refresh`].
+/// With glibc 2.35 or newer the loader answers, and knows every library at once; elsewhere
+/// the answer comes from the last [`refresh`].
+///
+/// Signal safety: async-signal-safe; no lock, no allocation.
 #[inline]
 pub fn find(address: usize) -> Option<Module> {
     let object = if asks_loader() {
@@ -23,8 +24,8 @@ pub fn find(address: usize) -> Option<Module> {
     Some(Module { object })
 }
 
-/// Never asks the loader from now on, but the list that [`refresh`] takes: what
-/// an older C library leaves. For tests.
+/// From now on uses the list that [`refresh`] takes, and not the loader, as with an older
+/// C library. For tests.
 #[doc(hidden)]
 pub fn use_list() {
     USES_LIST.store(true, Ordering::Relaxed);
@@ -39,12 +40,12 @@ fn asks_loader() -> bool {
     loader::has_find_object() && !USES_LIST.load(Ordering::Relaxed)
 }
 
-/// Takes notice of modules loaded and unloaded since the last call: forgets
-/// what was learned about code addresses if there were any, and takes a new
-/// list where the C library has no lock-free lookup. Says whether there were any.
+/// If modules were loaded or unloaded since the last call: forgets what was cached about code
+/// addresses, and takes a new list where the C library has no lock-free lookup. Returns
+/// whether any were.
 ///
-/// Takes the loader's lock: never call it in a handler or in a forked child of
-/// a program with threads.
+/// Signal safety: not async-signal-safe: it takes the loader's lock. Never call it in a forked
+/// child of a program with threads either.
 pub fn refresh() -> bool {
     static SEEN: AtomicU64 = AtomicU64::new(0);
     let generation = generation();
@@ -60,7 +61,7 @@ pub fn refresh() -> bool {
 
 /// A number that changes whenever a module is loaded or unloaded.
 ///
-/// Takes the loader's lock for an instant: not for handlers.
+/// Signal safety: not async-signal-safe: it takes the loader's lock.
 pub fn generation() -> u64 {
     let mut generation = 0;
     loader::for_each_object(|_, now| {
@@ -73,8 +74,8 @@ pub fn generation() -> u64 {
 /// Indexes the exported symbols of all modules, for
 /// [`Module::exported_symbol`].
 ///
-/// Takes the loader's lock for as long as it works, so that no module is
-/// unloaded meanwhile: for start-up or a background thread.
+/// Signal safety: not async-signal-safe: it holds the loader's lock while it works, so that
+/// no module is unloaded meanwhile. For start-up or a background thread.
 pub fn index_exports() {
     loader::for_each_object(|object, _| {
         Module { object: *object }.index_exports();
@@ -91,7 +92,7 @@ pub struct Module {
 }
 
 // SAFETY: the pointers lead to memory that the loader shares with all threads
-// and nobody writes while the module is loaded.
+// and that is not written while the module is loaded.
 unsafe impl Send for Module {}
 // SAFETY: as above; there is no interior mutability.
 unsafe impl Sync for Module {}

@@ -32,11 +32,11 @@ impl Bounds {
     }
 }
 
-/// Tells the unwinder where the calling thread's stack ends, so that walks on
-/// it need no system call.
+/// Records the bounds of the calling thread's stack, so that walks on it need no system
+/// call. To be called once per thread.
 ///
-/// To be called once per thread, not in a handler: the C library may allocate,
-/// and on the main thread it reads a file (about 70 us).
+/// Signal safety: not async-signal-safe: the C library may allocate, and on the main thread
+/// it reads a file (about 70 us).
 pub fn register_thread() {
     let Some(bounds) = thread_bounds() else {
         return;

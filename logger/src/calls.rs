@@ -56,7 +56,7 @@ fn is_overwritten(mark: usize) -> bool {
     }
 }
 
-/// See the module.
+/// The calls of one thread that are in progress.
 pub(crate) struct Calls {
     innermost: AtomicUsize,
     /// By its level, what each call interrupted.

@@ -29,7 +29,7 @@ const STDERR: c_int = 2;
 /// The most bytes of a body that is unmasked to be shown.
 const UNMASKED: usize = 4096;
 
-/// See the module.
+/// What is shown on standard error, and to which observer.
 pub(crate) struct Mirror {
     /// The lowest level that is shown; 0 for none.
     level: AtomicU8,

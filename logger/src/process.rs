@@ -16,7 +16,7 @@ use crate::thread::Thread;
 use core::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use logdef_wire::{Level, Sequence};
 
-/// See the module.
+/// Everything that the log calls of the process share.
 pub(crate) struct Process {
     pub shared: Shared,
     pub images: Images,

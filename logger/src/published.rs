@@ -4,7 +4,7 @@
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-/// See the module. What is replaced is not freed either: somebody may be reading it.
+/// A pointer that starts as null. A value that is replaced is not freed: a thread may be reading it.
 /// In zeroed memory, nothing is published.
 #[repr(transparent)]
 pub(crate) struct Published<T: 'static>(AtomicPtr<T>);

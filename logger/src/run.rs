@@ -10,7 +10,7 @@ use crate::sys::{self, Errno};
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use logdef_wire::{Run, ThreadNumber};
 
-/// See the module.
+/// The state of the run that the process writes.
 pub(crate) struct RunState {
     phase: AtomicU32,
     /// The thread that changes the phase, and the phase before.

@@ -10,7 +10,7 @@ use crate::clock;
 use crate::sys::Errno;
 use core::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 
-/// See the module.
+/// What the log has to report about itself.
 pub(crate) struct SelfReports {
     due: AtomicU32,
     /// Why records are dropped now; 0 if they are not.

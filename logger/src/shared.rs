@@ -9,7 +9,7 @@ use crate::settings::Settings;
 use crate::sys::Errno;
 use crate::thread::{Thread, Threads};
 
-/// See the module.
+/// The part of the process that sinks use.
 pub(crate) struct Shared {
     pub run: RunState,
     pub settings: Settings,

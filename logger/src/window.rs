@@ -26,7 +26,7 @@ const MAX_COUNT: u32 = u32::MAX >> SLOT_BITS;
 /// The file of a window that is private memory.
 const NO_FILE: u64 = 0;
 
-/// See the module. Zeros are a thread without windows.
+/// The windows of one thread. Zeros are a thread without windows.
 pub(crate) struct Windows {
     slots: [Window; SLOTS],
     /// How many chunks the thread had.

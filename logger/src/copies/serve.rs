@@ -133,7 +133,7 @@ fn by_name() -> Option<&'static LeaderTable> {
 ///
 /// Null, or the table of a copy that leads, of at least the first version.
 unsafe fn checked(table: *const LeaderTable) -> Option<&'static LeaderTable> {
-    // SAFETY: by the caller; who leads is never unloaded.
+    // SAFETY: null or a table, as `# Safety` demands; the copy that leads is never unloaded.
     let table = unsafe { table.as_ref() }?;
     (table.size >= size_of::<LeaderTable>()).then_some(table)
 }

@@ -8,7 +8,7 @@ use crate::image::{Image, Images};
 use core::sync::atomic::{AtomicU32, Ordering};
 use logdef_unwind::{Module, modules};
 
-/// See the module.
+/// The epoch of what was written about code addresses.
 pub(crate) struct Code {
     epoch: AtomicU32,
 }

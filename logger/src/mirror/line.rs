@@ -8,7 +8,7 @@ const ROOM: usize = 4096;
 /// Stands at the end of a line that was longer.
 const CUT: &str = "…[cut]\n";
 
-/// See the module.
+/// A line of text of at most [`ROOM`] bytes.
 pub(super) struct Line {
     bytes: [u8; ROOM],
     len: usize,

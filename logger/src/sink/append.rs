@@ -20,7 +20,7 @@ use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64,
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-/// See the module.
+/// The sink that writes each record by one `write(2)`.
 pub(crate) struct Append {
     /// The chunk that stands for the file which is written to, and below it the
     /// outlet's place.

@@ -19,7 +19,7 @@ pub(crate) const SLOT_BITS: u32 = 8;
 /// Windows of the family that can be told apart.
 const WINDOWS: usize = 4096;
 
-/// See the module.
+/// The memory that a process shares with its forked children.
 pub(crate) struct Family {
     pub files: [LogFile; FILES],
     /// The file that is written to: its slot, and above that how many came

@@ -36,7 +36,7 @@ const ATTEMPTS: u32 = 1000;
 /// The part of a limit that windows may take together.
 const WINDOWS_PART: u64 = 8;
 
-/// See the module.
+/// The sink that maps, as this process sees it.
 pub(crate) struct Mapped {
     /// Null before the first log.
     family: AtomicPtr<Family>,

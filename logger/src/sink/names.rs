@@ -26,7 +26,7 @@ use std::path::Path;
 /// A path that ends in a NUL.
 type PathBytes = [u8; libc::PATH_MAX as usize];
 
-/// See the module.
+/// The paths of the files of one log.
 pub(crate) struct Names {
     /// In memory that is never given back.
     base: AtomicPtr<PathBytes>,

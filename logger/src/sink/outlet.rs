@@ -8,7 +8,7 @@ use core::ffi::c_int;
 use core::ops::Deref;
 use core::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
-/// See the module.
+/// A descriptor, with the device and inode that it must have.
 pub(crate) struct Outlet {
     /// -1 for a free place.
     fd: AtomicI32,

@@ -32,7 +32,7 @@ impl Kind {
     }
 }
 
-/// See the module.
+/// A pipe, a socket or a terminal, and the lock on it.
 pub(crate) struct Stream {
     /// The kernel's id of the thread that writes, or 0.
     holder: AtomicU32,

@@ -44,7 +44,7 @@ pub(crate) fn map_file(fd: c_int, offset: u64, len: u64) -> Result<*mut u8, Errn
 
 /// Unmaps what [`map_file`] mapped and nobody touches any more.
 pub(crate) fn unmap(at: *mut u8, len: usize) {
-    // SAFETY: by the caller.
+    // SAFETY: a mapping of `map_file` that is no longer used, as the doc demands of callers.
     unsafe { libc::munmap(at.cast(), len) };
 }
 

@@ -1,0 +1,72 @@
+# What the scripts of this folder share: a folder to work in, sources from Debian's packages, the
+# library and the command of this repository, and one way to fail. Sourced, not run.
+set -eu
+
+real=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$real/../.." && pwd)
+work=${LOGDEF_REAL:-$root/target/real}
+prefix=$work/prefix
+logdef=$root/target/release/logdef
+
+fail() {
+    echo "$(basename "$0"): $*" >&2
+    exit 1
+}
+
+# 77 is what test runners know as "skipped".
+skip() {
+    echo "$(basename "$0"): skipped: $*"
+    [ "${LOGDEF_REQUIRE:-}" != 1 ] || exit 1
+    exit 77
+}
+
+# source_of PACKAGE: prints the folder with the released source of a Debian package. The lists of
+# source packages are kept in the work folder, so that the machine's own stay as they are.
+source_of() {
+    local package=$1 folder archive
+    mkdir -p "$work/sources" "$work/apt/parts" "$work/apt/lists/partial"
+    cd "$work/sources"
+    archive=$(find . -name "${package}_*.orig.tar.*" ! -name '*.asc' | head -n 1)
+    if [ -z "$archive" ]; then
+        command -v apt-get >/dev/null || skip "there is no apt-get to fetch $package with"
+        for list in /etc/apt/sources.list.d/debian*.sources; do
+            [ -e "$list" ] && sed 's/^Types: deb$/Types: deb-src/' "$list" >"$work/apt/parts/${list##*/}"
+        done
+        [ -s /etc/apt/sources.list ] &&
+            sed -n 's/^deb /deb-src /p' /etc/apt/sources.list >"$work/apt/parts/sources.list"
+        set -- -qq -o Dir::Etc::sourcelist=/dev/null -o "Dir::Etc::sourceparts=$work/apt/parts" \
+            -o "Dir::State::lists=$work/apt/lists"
+        { timeout 300 apt-get "$@" update &&
+            timeout 300 apt-get "$@" source --tar-only "$package"; } >&2 ||
+            skip "the source of $package cannot be fetched"
+        archive=$(find . -name "${package}_*.orig.tar.*" ! -name '*.asc' | head -n 1)
+    fi
+    folder=$(tar tf "$archive" | sed -n '1s,/.*,,p')
+    rm -rf "$folder"
+    tar xf "$archive"
+    echo "$work/sources/$folder"
+}
+
+# The library and the command, optimized, as a user would install them.
+install_logdef() {
+    "$root/logger/capi/install.sh" "$prefix" >&2
+    (cd "$root" && cargo build --release --package logdef-cli) >&2
+    export PKG_CONFIG_PATH=$prefix/lib/pkgconfig LD_LIBRARY_PATH=$prefix/lib
+}
+
+# expect WHAT SEEN EXPECTED
+expect() {
+    [ "$2" = "$3" ] || fail "$1: $2, expected $3"
+    echo "$1: $2"
+}
+
+# until_true SECONDS COMMAND...: polls, so that no test waits longer than it must.
+until_true() {
+    local left=$(($1 * 20))
+    shift
+    until "$@" >/dev/null 2>&1; do
+        left=$((left - 1))
+        [ $left -gt 0 ] || fail "gave up waiting for: $*"
+        sleep 0.05
+    done
+}

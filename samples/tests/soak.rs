@@ -1,0 +1,214 @@
+//! A program logs for a long time, rotates, forks, is killed now and then and started
+//! again, while descriptors and the disk are taken away and given back. What it takes of
+//! the machine stays flat, and every call that returned has left its record or was
+//! counted. `LOGDEF_SOAK_SECONDS` says how long: 20 unless told otherwise.
+
+use logdef_samples::disk::Disk;
+use logdef_samples::frames::{self, Frame, Value};
+use logdef_samples::smash::Random;
+use logdef_samples::workshop::Workshop;
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+const THREADS: usize = 8;
+const FILE_SIZE: u64 = 16 << 20;
+const FILES: u64 = 4;
+/// What a thread's chunk may take beyond the bound.
+const CHUNK: u64 = 4 << 20;
+
+#[test]
+fn a_program_that_logs_for_long_takes_no_more_than_at_the_start() {
+    let seconds = std::env::var("LOGDEF_SOAK_SECONDS").map_or(20, |text| text.parse().unwrap());
+    let Some(disk) = Disk::mount("ext4", 256) else {
+        return;
+    };
+    let mut random = Random(17);
+    let start = Instant::now();
+    let mut lives = 0;
+    while start.elapsed() < Duration::from_secs(seconds) {
+        let left = Duration::from_secs(seconds).saturating_sub(start.elapsed());
+        let life = left.min(Duration::from_secs(if seconds > 120 { 60 } else { 7 }));
+        live(&disk, lives, life, &mut random);
+        lives += 1;
+    }
+    println!("{lives} lives in {seconds} s");
+}
+
+/// How long after a full disk records may still be held back.
+const RECOVERY: Duration = Duration::from_secs(3);
+
+/// What a process takes, as the kernel counts it.
+#[derive(Clone, Copy, Debug)]
+struct Usage {
+    mappings: usize,
+    descriptors: usize,
+    resident_kib: u64,
+    /// Used blocks of the whole disk, in bytes.
+    disk: u64,
+}
+
+impl Usage {
+    fn of(pid: u32, disk: &Disk) -> Option<Usage> {
+        let of = |name: &str| fs::read_to_string(format!("/proc/{pid}/{name}")).ok();
+        let status = of("status")?;
+        let resident = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmRSS:"))?;
+        Some(Usage {
+            mappings: of("maps")?.lines().count(),
+            descriptors: fs::read_dir(format!("/proc/{pid}/fd")).ok()?.count(),
+            resident_kib: resident.trim().trim_end_matches(" kB").parse().ok()?,
+            disk: used(disk.root()),
+        })
+    }
+}
+
+/// Bytes in use on the file system, also those of files without a name.
+fn used(path: &Path) -> u64 {
+    let path = std::ffi::CString::new(path.to_str().unwrap()).unwrap();
+    let mut stat = std::mem::MaybeUninit::<libc::statvfs>::uninit();
+    // SAFETY: a string that ends in NUL, and a place for the answer.
+    let result = unsafe { libc::statvfs(path.as_ptr(), stat.as_mut_ptr()) };
+    assert_eq!(result, 0);
+    // SAFETY: the call succeeded, so it has filled it.
+    let stat = unsafe { stat.assume_init() };
+    (stat.f_blocks - stat.f_bfree) * stat.f_frsize
+}
+
+/// One program from start to SIGKILL, and what it left.
+fn live(disk: &Disk, number: u32, life: Duration, random: &mut Random) {
+    let folder = disk.path(&format!("life-{number}"));
+    fs::create_dir(&folder).unwrap();
+    let counts = tempfile::NamedTempFile::new().unwrap();
+    counts.as_file().set_len(8 * (THREADS as u64 + 1)).unwrap();
+    let before = used(disk.root());
+    let mut child = Command::new(Workshop::open().built.join("soaker"))
+        .args([&folder.join("log"), counts.path()])
+        .stdin(Stdio::null())
+        .spawn()
+        .unwrap();
+    let was_full = watch(&mut child, disk, before, life, random);
+    child.kill().unwrap();
+    child.wait().unwrap();
+
+    let mut returned = vec![0; 8 * (THREADS + 1)];
+    counts.as_file().read_exact_at(&mut returned, 0).unwrap();
+    let returned: Vec<u64> = returned
+        .chunks(8)
+        .map(|word| u64::from_le_bytes(word.try_into().unwrap()))
+        .collect();
+    check(&folder, &returned[..THREADS], was_full.elapsed() > RECOVERY);
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+/// Looks at the program until its time is over; fills the disk now and then.
+/// When it was full for the last time.
+fn watch(
+    child: &mut Child,
+    disk: &Disk,
+    before: u64,
+    life: Duration,
+    random: &mut Random,
+) -> Instant {
+    let start = Instant::now();
+    let mut was_full = start;
+    let mut first = None;
+    while start.elapsed() < life {
+        thread::sleep(Duration::from_millis(200));
+        assert!(child.try_wait().unwrap().is_none(), "it died by itself");
+        if random.below(20) == 0 {
+            let ballast = disk.fill();
+            thread::sleep(Duration::from_millis(random.below(1500)));
+            fs::remove_file(ballast).unwrap();
+            was_full = Instant::now();
+            continue;
+        }
+        let Some(usage) = Usage::of(child.id(), disk) else {
+            continue;
+        };
+        let first = *first.get_or_insert(usage);
+        let bound = FILE_SIZE * FILES + CHUNK * (THREADS as u64 + 1) + (8 << 20);
+        assert!(usage.disk - before <= bound, "{usage:?}, before {before}");
+        assert!(
+            usage.mappings <= first.mappings + 16 * THREADS,
+            "{first:?} {usage:?}"
+        );
+        assert!(
+            usage.descriptors <= first.descriptors + 16,
+            "{first:?} {usage:?}"
+        );
+        // What is resident of the log's own pages is bounded by the threads' windows.
+        let windows = CHUNK / 1024 * 2 * THREADS as u64;
+        assert!(
+            usage.resident_kib <= first.resident_kib + windows,
+            "{first:?} {usage:?}"
+        );
+    }
+    was_full
+}
+
+/// Each thread's records are there from some count on to the last that returned, but for
+/// those that are counted as dropped. If `to_the_end`, the last one is there too.
+fn check(folder: &Path, returned: &[u64], to_the_end: bool) {
+    let mut counts: BTreeMap<u64, BTreeMap<u64, u64>> = BTreeMap::new();
+    for file in fs::read_dir(folder).unwrap() {
+        let file = file.unwrap();
+        if file.file_type().unwrap().is_file() {
+            for frame in frames::scan(&fs::read(file.path()).unwrap()) {
+                if let Some((thread, count)) = told(&frame) {
+                    let dropped = frame.int(13).unwrap_or(0) as u64;
+                    let twice = counts.entry(thread).or_default().insert(count, dropped);
+                    assert_eq!(
+                        twice, None,
+                        "record {count} of thread {thread} stands twice"
+                    );
+                }
+            }
+        }
+    }
+    for (thread, returned) in (0..).zip(returned) {
+        let counts = counts.remove(&thread).unwrap_or_default();
+        let missing = missing(&counts);
+        assert_eq!(
+            missing, None,
+            "thread {thread} of {returned}: lost without a count"
+        );
+        let end = counts.last_key_value().map_or(0, |(count, _)| count + 1);
+        assert!(
+            !to_the_end || end >= *returned,
+            "thread {thread}: {returned} calls returned, the log ends at {end}"
+        );
+    }
+}
+
+/// The first count before which more are missing than were counted as dropped.
+fn missing(counts: &BTreeMap<u64, u64>) -> Option<u64> {
+    let mut last = None;
+    for (&count, &dropped) in counts {
+        if let Some(last) = last
+            && count - last - 1 != dropped
+        {
+            return Some(count);
+        }
+        last = Some(count);
+    }
+    None
+}
+
+/// Thread and count of a record of one of the threads.
+fn told(frame: &Frame) -> Option<(u64, u64)> {
+    let args = frame.fields.get(&9).filter(|_| frame.is_data())?.array()?;
+    let [count, thread, _text] = args else {
+        return None;
+    };
+    Some((number(thread)?, number(count)?))
+}
+
+fn number(value: &Value) -> Option<u64> {
+    value.int()?.try_into().ok()
+}

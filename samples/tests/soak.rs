@@ -1,7 +1,7 @@
 //! A program logs for a long time, rotates, forks, is killed now and then and started
 //! again, while descriptors and the disk are taken away and given back. What it takes of
 //! the machine stays flat, and every call that returned has left its record or was
-//! counted. `LOGDEF_SOAK_SECONDS` says how long: 20 unless told otherwise.
+//! counted. `LOGDEF_SOAK_SECONDS` says how long: 10 unless told otherwise.
 
 use logdef_samples::disk::Disk;
 use logdef_samples::frames::{self, Frame, Value};
@@ -23,7 +23,7 @@ const CHUNK: u64 = 4 << 20;
 
 #[test]
 fn a_program_that_logs_for_long_takes_no_more_than_at_the_start() {
-    let seconds = std::env::var("LOGDEF_SOAK_SECONDS").map_or(20, |text| text.parse().unwrap());
+    let seconds = std::env::var("LOGDEF_SOAK_SECONDS").map_or(10, |text| text.parse().unwrap());
     let Some(disk) = Disk::mount("ext4", 256) else {
         return;
     };

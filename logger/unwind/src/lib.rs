@@ -56,6 +56,7 @@ mod exports;
 mod loader;
 pub mod modules;
 mod note;
+mod origin;
 #[cfg(target_arch = "x86_64")]
 #[path = "x86_64/mod.rs"]
 mod processor;

@@ -14,6 +14,7 @@ use crate::cache::{self, Epoch};
 use crate::capture::{FrameKind, StackFrame};
 use crate::cfi::{self, Step};
 use crate::modules;
+use crate::origin::Origin;
 use crate::stack::Window;
 use registers::{FP, LR, PC, SP};
 use rule::{Base, Packed, Rule, Saved};
@@ -128,17 +129,6 @@ struct Walk<'call> {
     window: Window,
     epoch: Epoch,
     origin: Origin<'call>,
-}
-
-/// The last stack frame of which all was known that can be: where to start again
-/// when a function asks for more than a position has.
-enum Origin<'call> {
-    Call(&'call AtCall),
-    Registers {
-        registers: Registers,
-        is_exact: bool,
-    },
-    Lost,
 }
 
 impl<'call> Walk<'call> {
@@ -272,23 +262,9 @@ impl<'call> Walk<'call> {
 
     /// All registers at `position`, by evaluating everything from the origin on.
     fn all_registers(&mut self, position: Position) -> Option<Registers> {
-        let (mut registers, mut is_exact) = match &self.origin {
-            Origin::Call(at_call) => (Registers::from(*at_call), false),
-            Origin::Registers {
-                registers,
-                is_exact,
-            } => (*registers, *is_exact),
-            Origin::Lost => return None,
-        };
-        for _ in 0..position.steps {
-            match cfi::step(&registers, is_exact, &mut self.window) {
-                Step::Caller {
-                    registers: caller,
-                    exact,
-                } => (registers, is_exact) = (caller, exact),
-                Step::Outermost | Step::Stuck => return None,
-            }
-        }
+        let (registers, is_exact) = self
+            .origin
+            .registers_after(position.steps, &mut self.window)?;
         let is_here = registers.value(PC) == Some(position.pc)
             && registers.value(SP) == Some(position.sp)
             && is_exact == position.is_exact;

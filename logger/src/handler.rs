@@ -98,7 +98,7 @@ fn call_on(top: *mut u8, function: extern "C" fn(*mut c_void), argument: *mut c_
             "call {function}",
             "mov rsp, r12",
             function = in(reg) function,
-            in("rdi") argument,
+            inlateout("rdi") argument => _,
             inout("r12") top => _,
             clobber_abi("C"),
         );
@@ -113,7 +113,7 @@ fn call_on(top: *mut u8, function: extern "C" fn(*mut c_void), argument: *mut c_
             "mov sp, x20",
             top = in(reg) top,
             function = in(reg) function,
-            in("x0") argument,
+            inlateout("x0") argument => _,
             out("x20") _,
             clobber_abi("C"),
         );
@@ -129,6 +129,22 @@ mod tests {
 
     extern "C" fn on_signal(_: i32) {
         SEEN.store(is_running(), Ordering::Relaxed);
+    }
+
+    #[test]
+    fn work_is_done_on_another_stack_and_returns_to_this_one() {
+        let mut memory = vec![0_u128; 4096];
+        let stack = memory.as_mut_ptr_range();
+        let mut place = 0;
+        let mut work = || {
+            let here = 0_u8;
+            place = (&raw const here).addr();
+        };
+        let call = entry_of(&work);
+        for _ in 0..2 {
+            call_on(stack.end.cast(), call, (&raw mut work).cast());
+        }
+        assert!((stack.start.addr()..stack.end.addr()).contains(&place));
     }
 
     #[test]

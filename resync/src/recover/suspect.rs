@@ -288,12 +288,10 @@ impl Vouching {
 
     /// What is in doubt, now that all inputs were seen.
     pub(crate) fn finish(mut self) -> Suspects {
-        let booted = std::mem::take(&mut self.booted);
-        let same_boot = booted
-            .into_iter()
-            .filter(|(_, boot)| self.boots.contains(boot));
-        let runs: Vec<Run> = same_boot.map(|(run, _)| run).collect();
-        self.vouch(runs.into_iter());
+        let boots = std::mem::take(&mut self.boots);
+        let booted = std::mem::take(&mut self.booted).into_iter();
+        let same_boot = booted.filter(|(_, boot)| boots.contains(boot));
+        self.vouch(same_boot.map(|(run, _)| run));
         self.spread();
         if self.vouched.is_empty() && !self.has_nameless {
             self.believe_the_only_run();

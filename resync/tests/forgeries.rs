@@ -3,6 +3,7 @@
 //! nothing that it wrote may be left out. Always the same ones: `LOGDEF_FORGERIES` says
 //! how many, and `LOGDEF_FORGERIES=70000..80000` which.
 
+mod seeds;
 mod synth;
 
 use logdef_resync::{Event, Input, Item, Items, Merge, MergeOptions, Options, Recovery, Standing};
@@ -10,8 +11,6 @@ use logdef_wire::record::{Data, Preamble};
 use logdef_wire::{Level, Record, Run, Sequence, ThreadNumber, frame};
 use std::collections::HashSet;
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use synth::{EPOCH, Log, Random};
 
@@ -342,35 +341,11 @@ struct Tally {
 
 #[test]
 fn no_string_becomes_a_record() {
-    let seeds = seeds();
-    let next = AtomicU64::new(seeds.start / SERIES);
-    let failed = Mutex::new(Vec::new());
+    let seeds = seeds::wanted("LOGDEF_FORGERIES", 100_000);
     let tally = Tally::default();
-    let work = || {
-        loop {
-            let series = next.fetch_add(1, Ordering::Relaxed);
-            if series * SERIES >= seeds.end {
-                return;
-            }
-            let original = Original::new(series);
-            let first = (series * SERIES).max(seeds.start);
-            for seed in first..seeds.end.min((series + 1) * SERIES) {
-                let mutant = original.mutant(&mut Random::new(seed));
-                let check = AssertUnwindSafe(|| original.check(mutant, &tally));
-                if catch_unwind(check).is_err() {
-                    failed.lock().unwrap().push(seed);
-                }
-            }
-        }
-    };
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| {
-        for _ in 0..cores {
-            scope.spawn(work);
-        }
+    let failed = seeds::failures(&seeds, SERIES, Original::new, |original, seed| {
+        original.check(original.mutant(&mut Random::new(seed)), &tally);
     });
-    let mut failed = failed.into_inner().unwrap();
-    failed.sort_unstable();
     let unmarked = tally.unmarked.into_inner();
     println!(
         "{} forged records marked, {unmarked} not, {} frames withheld",
@@ -388,15 +363,4 @@ fn no_string_becomes_a_record() {
     // The attacks are attacks.
     let withheld = tally.withheld.into_inner();
     assert!(withheld > (seeds.end - seeds.start) / 50, "{withheld}");
-}
-
-fn seeds() -> Range<u64> {
-    let number = |text: &str| text.parse().expect("a number of damaged logs");
-    match std::env::var("LOGDEF_FORGERIES") {
-        Ok(seeds) => match seeds.split_once("..") {
-            Some((start, end)) => number(start)..number(end),
-            None => 0..number(&seeds),
-        },
-        Err(_) => 0..100_000,
-    }
 }

@@ -7,9 +7,10 @@ use std::ffi::OsString;
 
 /// A variable's value, if it is set and to be obeyed. Allocates.
 pub(crate) fn variable(name: &str) -> Option<OsString> {
-    match sys::has_borrowed_rights() {
-        true => None,
-        false => std::env::var_os(name),
+    if sys::has_borrowed_rights() {
+        None
+    } else {
+        std::env::var_os(name)
     }
 }
 

@@ -219,9 +219,10 @@ impl Image {
 
 impl Identity {
     fn of(image: &Image) -> Identity {
-        let module = match crate::handler::is_running() {
-            true => None,
-            false => image.module(),
+        let module = if crate::handler::is_running() {
+            None
+        } else {
+            image.module()
         };
         let fingerprint =
             module.and_then(|module| digest::of(&module, image.build_id()).ok().flatten());

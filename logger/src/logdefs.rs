@@ -56,9 +56,10 @@ pub(crate) fn put(
     chunk: u32,
     everything: bool,
 ) -> Put {
-    let (known, wanted) = match everything {
-        true => (NO_CHUNK, None),
-        false => (chunk, Some(chunk)),
+    let (known, wanted) = if everything {
+        (NO_CHUNK, None)
+    } else {
+        (chunk, Some(chunk))
     };
     // The scratch memory may hold the record itself; then this gets another.
     let put = with_scratch(thread, |scratch| {
@@ -169,11 +170,12 @@ pub(crate) fn put_addresses(process: &Process, thread: &Thread, addresses: &[usi
         // What does not fit is found by the module, or not at all.
         let _ = addresses.write(process, thread, magic, chunk, &mut out);
         let frames = &out.buffer[..out.len];
-        Ok(match frames.is_empty() {
-            true => Put::Dropped,
-            false => process
+        Ok(if frames.is_empty() {
+            Put::Dropped
+        } else {
+            process
                 .sink
-                .put(&process.shared, thread, frames, Some(chunk)),
+                .put(&process.shared, thread, frames, Some(chunk))
         })
     });
     if let Ok(Put::Done(chunk)) = put {

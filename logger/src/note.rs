@@ -43,9 +43,10 @@ impl Progress {
                 returned.push(Sequence(thread.returned.load(Ordering::Acquire)));
             }
         }
-        let parts = match returned.is_empty() {
-            true => vec![Progress::encoded(&[])],
-            false => returned.chunks(NAMED).map(Progress::encoded).collect(),
+        let parts = if returned.is_empty() {
+            vec![Progress::encoded(&[])]
+        } else {
+            returned.chunks(NAMED).map(Progress::encoded).collect()
         };
         Progress { parts, ended }
     }

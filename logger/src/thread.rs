@@ -532,9 +532,10 @@ impl Thread {
         for (to, from) in self.fields.iter().zip(fields.chunks(8)) {
             to.store(word(from), Ordering::Relaxed);
         }
-        let holds_c1 = match fields.contains(&0xc1) {
-            true => Fields::HOLDS_C1,
-            false => 0,
+        let holds_c1 = if fields.contains(&0xc1) {
+            Fields::HOLDS_C1
+        } else {
+            0
         };
         let crc = crc::state_after(0, &fields[..len]) as u64;
         self.fields_about

@@ -176,9 +176,10 @@ fn a_child_may_be_forked_after_any_instruction(directory: &Path) {
     const CALLS: u64 = 27;
     let slow = std::env::var_os("LOGDEF_SLOW").is_some();
     for number in 0..CALLS {
-        match slow || number > 17 {
-            true => step_through(number),
-            false => call(number),
+        if slow || number > 17 {
+            step_through(number)
+        } else {
+            call(number)
         }
     }
     let forks = FORKS.load(Ordering::Relaxed);

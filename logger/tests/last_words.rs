@@ -62,7 +62,9 @@ fn the_child_dies() {
             // SAFETY: sends this process a signal that the runtime leaves to the system.
             unsafe { libc::raise(libc::SIGFPE) };
         }
-        "segv" => drop(read(std::hint::black_box(64) as *const u8)),
+        "segv" => {
+            let _ = read(std::hint::black_box(64) as *const u8);
+        }
         "abort" => std::process::abort(),
         _ => panic!("a panic of {how}"),
     }

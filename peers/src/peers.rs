@@ -221,14 +221,12 @@ fn compile(name: &str, source: &str, flags: &[&str], libraries: &[&str]) -> Resu
             .arg(root.join("target/release/liblogdef.a"));
     }
     let output = compiler.output().map_err(|error| error.to_string())?;
-    match output.status.success() {
-        true => Ok(()),
-        false => {
-            let text = String::from_utf8_lossy(&output.stderr).into_owned();
-            let line = text.lines().find(|line| line.contains("error"));
-            Err(line.unwrap_or("it does not compile").into())
-        }
+    if output.status.success() {
+        return Ok(());
     }
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let line = text.lines().find(|line| line.contains("error"));
+    Err(line.unwrap_or("it does not compile").into())
 }
 
 /// A peer's calls, in the process that is to make them.

@@ -245,10 +245,11 @@ fn zeros_that_a_copy_behind_them_fills_are_a_lost_block() {
         log.preamble(Run(7), None);
         log.data(Run(7), 0, 0, EPOCH, b"x");
         log.data(Run(7), 1, 0, EPOCH, b"x");
-        match is_copy {
-            false => log.zeros(512),
-            true => log.data(Run(7), 0, 1, EPOCH + 1, b"y"),
-        };
+        if is_copy {
+            log.data(Run(7), 0, 1, EPOCH + 1, b"y");
+        } else {
+            log.zeros(512);
+        }
         log.data(Run(7), 1, 1, EPOCH + 2, b"x");
         log.data(Run(7), 0, 2, EPOCH + 3, b"z");
     }

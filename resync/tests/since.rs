@@ -28,12 +28,14 @@ fn restless(run: Run, seed: u64) -> Log {
             match random.below(300) {
                 0 => time -= 40_000,
                 1 => time += 60_000,
-                2 => drop(part.record(&Record::Note(Note {
-                    run: Some(run),
-                    kind: Some(NoteKind::PANIC),
-                    time: Some(time + 30_000),
-                    ..Note::default()
-                }))),
+                2 => {
+                    let _ = part.record(&Record::Note(Note {
+                        run: Some(run),
+                        kind: Some(NoteKind::PANIC),
+                        time: Some(time + 30_000),
+                        ..Note::default()
+                    }));
+                }
                 3 => {
                     let mut data = synth::data(run, 0, 0, time + 30_000);
                     data.sequence = None::<Sequence>;
@@ -60,7 +62,9 @@ fn damaged(bytes: &[u8], random: &mut Random) -> Vec<u8> {
         match random.below(12) {
             0..4 => bytes[at] ^= 1 << random.below(8),
             4..7 => bytes[at..end].fill(0),
-            7..10 => drop(bytes.drain(at..end)),
+            7..10 => {
+                let _ = bytes.drain(at..end);
+            }
             10 => {
                 let piece = bytes[at..end].to_vec();
                 bytes.extend(piece);

@@ -26,9 +26,10 @@ impl Sight {
             let mut name = log.as_os_str().to_os_string();
             name.push(suffix);
             let path = Path::new(&name);
-            match path.is_file() && !path.is_symlink() {
-                true => std::fs::read(path).expect("a file that is there can be read"),
-                false => Vec::new(),
+            if path.is_file() && !path.is_symlink() {
+                std::fs::read(path).expect("a file that is there can be read")
+            } else {
+                Vec::new()
             }
         });
         Sight { step, files }

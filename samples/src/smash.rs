@@ -49,7 +49,9 @@ impl Blow {
         match self {
             Blow::Flip { at } => bytes[at] ^= 0x10,
             Blow::Zero { at, len } => bytes[at..at + len].fill(0),
-            Blow::Remove { at, len } => drop(bytes.drain(at..at + len)),
+            Blow::Remove { at, len } => {
+                let _ = bytes.drain(at..at + len);
+            }
             Blow::Insert { at, len } => {
                 let mut random = Random(at as u64);
                 let foreign: Vec<u8> = (0..len).map(|_| random.next() as u8).collect();

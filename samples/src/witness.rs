@@ -76,8 +76,12 @@ impl Witness {
                     let string = frame.raw(2).expect("a string").to_vec();
                     chunk.strings.insert((frame.int(0), frame.int(1)), string);
                 }
-                2 => drop(chunk.addresses.insert(frame.int(1).expect("an address"))),
-                3 => drop(chunk.threads.insert(frame.int(4).expect("a number"))),
+                2 => {
+                    let _ = chunk.addresses.insert(frame.int(1).expect("an address"));
+                }
+                3 => {
+                    let _ = chunk.threads.insert(frame.int(4).expect("a number"));
+                }
                 127 => self.hear_record(&chunk, &frame),
                 _ => {}
             }

@@ -77,9 +77,10 @@ impl Workshop {
     /// If the compiler finds anything to say.
     pub fn compile(&self, sources: &[&str], out: &Path, more: &[&str]) {
         let cpp = sources.iter().any(|source| source.ends_with(".cpp"));
-        let (variable, default, standard) = match cpp {
-            true => ("CXX", "c++", "-std=c++17"),
-            false => ("CC", "cc", "-std=c11"),
+        let (variable, default, standard) = if cpp {
+            ("CXX", "c++", "-std=c++17")
+        } else {
+            ("CC", "cc", "-std=c11")
         };
         let compiler = env::var_os(variable).unwrap_or_else(|| default.into());
         let mut command = Command::new(compiler);

@@ -106,13 +106,15 @@ fn every_log_call_of_c_and_cpp_is_listed_however_it_was_built() {
             // Each compiler with its makers' linker first: only they know each
             // other well enough to optimize at link time.
             let tools = [(0, "bfd"), (1, "lld"), (0, "lld"), (1, "bfd")];
-            let fit = match flags.contains("-flto") {
-                true => &tools[..2],
-                false => &tools,
+            let fit = if flags.contains("-flto") {
+                &tools[..2]
+            } else {
+                &tools
             };
-            let chosen = match slow() {
-                true => fit,
-                false => &fit[turn % fit.len()..][..1],
+            let chosen = if slow() {
+                fit
+            } else {
+                &fit[turn % fit.len()..][..1]
             };
             for &(compiler, linker) in chosen {
                 let compiler = compilers[compiler];

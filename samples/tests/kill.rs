@@ -294,9 +294,10 @@ impl Run {
     /// Checks what is left, removes it, and says how many calls had returned.
     fn check(self) -> u64 {
         let returned = self.returned();
-        let mut witness = match self.plan.appends {
-            true => Witness::of_appended(self.seed),
-            false => Witness::new(self.seed),
+        let mut witness = if self.plan.appends {
+            Witness::of_appended(self.seed)
+        } else {
+            Witness::new(self.seed)
         };
         let inputs = self.inputs(|log| witness.hear(log));
         self.check_verdict(&inputs, witness.records);

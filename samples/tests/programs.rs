@@ -72,9 +72,10 @@ fn the_shop_logs_in_rust() {
     assert_eq!(text.matches(" turned down: empty order").count(), 2);
     assert_eq!(text.matches(" EUR, by ").count(), 22);
     // Optimized builds keep lines and plain names only.
-    let pack = match cfg!(debug_assertions) {
-        true => "orders::pack",
-        false => "pack at ",
+    let pack = if cfg!(debug_assertions) {
+        "orders::pack"
+    } else {
+        "pack at "
     };
     line(&text, pack);
     line(&text, "the shop closes");

@@ -30,9 +30,10 @@ impl Case {
 
     /// Compiles a source of `sites` into `images`.
     fn compile(&self, source: &str, name: &str, flags: &str) -> PathBuf {
-        let compiler = match source.ends_with(".cc") {
-            true => "g++",
-            false => "gcc",
+        let compiler = if source.ends_with(".cc") {
+            "g++"
+        } else {
+            "gcc"
         };
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let built = &Workshop::open().library;

@@ -103,7 +103,9 @@ impl After {
             for frame in frames::scan(&log) {
                 let key = |field| (frame.int(0), frame.int(field));
                 match frame.tag {
-                    1 => drop(strings.insert(key(1), frame.raw(2).unwrap().to_vec())),
+                    1 => {
+                        let _ = strings.insert(key(1), frame.raw(2).unwrap().to_vec());
+                    }
                     127 => {
                         let format = strings.get(&key(4)).expect("a format before it");
                         let word = format.split(|byte| *byte == b' ').next().unwrap();

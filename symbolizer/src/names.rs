@@ -148,9 +148,10 @@ impl Names {
                 line,
                 column,
             } = frame;
-            let name = match index == last {
-                true => self.outermost_name(probe, name),
-                false => name,
+            let name = if index == last {
+                self.outermost_name(probe, name)
+            } else {
+                name
             };
             StackFrame {
                 file: file.map(Arc::from),

@@ -55,9 +55,10 @@ impl Regular {
             .map_err(refused)?;
         // Asked again of the open file: another may have taken the name in between.
         let metadata = file.metadata().map_err(refused)?;
-        match metadata.is_file() {
-            true => Ok(Regular { file, metadata }),
-            false => Err(Refusal::NotRegular),
+        if metadata.is_file() {
+            Ok(Regular { file, metadata })
+        } else {
+            Err(Refusal::NotRegular)
         }
     }
 

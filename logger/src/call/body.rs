@@ -156,9 +156,10 @@ impl<'b> Out<'b> {
     /// Fails unless `len` more bytes fit.
     #[inline(always)]
     fn need(&self, len: usize) -> Result<(), OutOfRoom> {
-        match self.end.addr() - self.at.addr() >= len {
-            true => Ok(()),
-            false => Err(OutOfRoom),
+        if self.end.addr() - self.at.addr() >= len {
+            Ok(())
+        } else {
+            Err(OutOfRoom)
         }
     }
 
@@ -214,9 +215,10 @@ impl<'b> Out<'b> {
     /// [`SCALAR`] bytes were asked for and are left.
     #[inline(always)]
     unsafe fn int(&mut self, value: i64) {
-        let form = match value >= 0 {
-            true => unsigned_form(value as u64),
-            false => negative_form(value),
+        let form = if value >= 0 {
+            unsigned_form(value as u64)
+        } else {
+            negative_form(value)
         };
         // SAFETY: by the caller.
         unsafe { self.integer(value as u64, form) }
@@ -247,9 +249,10 @@ impl<'b> Out<'b> {
         let [hi, lo] = (len as u16).to_be_bytes();
         // SAFETY: by the caller.
         unsafe {
-            match len <= fits {
-                true => self.bytes([fix | lo]),
-                false => self.bytes([head, hi, lo]),
+            if len <= fits {
+                self.bytes([fix | lo])
+            } else {
+                self.bytes([head, hi, lo])
             }
         }
     }
@@ -258,9 +261,10 @@ impl<'b> Out<'b> {
     /// `then` more bytes are left.
     #[inline(always)]
     fn raw(&mut self, bytes: &[u8], bound: usize, then: usize) -> Result<(), OutOfRoom> {
-        let (bytes, mark) = match bytes.len() <= bound {
-            true => (bytes, &[][..]),
-            false => (&bytes[..bound], CUT_MARK),
+        let (bytes, mark) = if bytes.len() <= bound {
+            (bytes, &[][..])
+        } else {
+            (&bytes[..bound], CUT_MARK)
         };
         let len = bytes.len() + mark.len();
         if len > u16::MAX as usize {

@@ -111,9 +111,10 @@ impl<'c> Quick<'c> {
                     core::slice::from_raw_parts(template.plan, template.meta.wire_args as usize)
                 },
                 words,
-                errno: match template.meta.takes_errno {
-                    true => Errno::last().0,
-                    false => 0,
+                errno: if template.meta.takes_errno {
+                    Errno::last().0
+                } else {
+                    0
                 },
                 bound: process.shared.settings.max_string(),
             },
@@ -184,9 +185,10 @@ fn in_full(
     let logged = match counted {
         Some((counted, chunk)) => {
             let run = process.shared.run.id();
-            match counted.thread.is_since(run, chunk) {
-                true => call.write_counted(process, counted, run),
-                false => Ok(()),
+            if counted.thread.is_since(run, chunk) {
+                call.write_counted(process, counted, run)
+            } else {
+                Ok(())
             }
         }
         None => {
@@ -213,10 +215,11 @@ unsafe fn key_of(site: &Site, words: Words) -> Option<(&'static str, u64)> {
     }
     // SAFETY: such a site's words are one more than its arguments, by the caller.
     let word = unsafe { words.after() };
-    match span {
-        true => Some((flags::SPAN_ID, word)),
+    if span {
+        Some((flags::SPAN_ID, word))
+    } else {
         // A limit that skipped nothing says nothing.
-        false => (word > 0).then_some((flags::SKIPPED, word)),
+        (word > 0).then_some((flags::SKIPPED, word))
     }
 }
 
@@ -362,9 +365,12 @@ impl Parts<'_> {
     ) -> Result<(), Dropped> {
         self.run.set(run);
         let written = self.write(process, counted.thread, counted.sequence);
-        written.or_else(|dropped| match counted.thread.is_of(run) {
-            true => Err(dropped),
-            false => Ok(()),
+        written.or_else(|dropped| {
+            if counted.thread.is_of(run) {
+                Err(dropped)
+            } else {
+                Ok(())
+            }
         })
     }
 
@@ -407,9 +413,10 @@ impl Parts<'_> {
     ) -> Result<(), Dropped> {
         let wanted = self.level >= process.shared.settings.backtrace_level()
             || self.flags & flags::BACKTRACE != 0;
-        let depth = match wanted && self.flags & flags::NO_BACKTRACE == 0 {
-            true => process.shared.settings.backtrace_depth().min(ROOM - ENTRY),
-            false => 0,
+        let depth = if wanted && self.flags & flags::NO_BACKTRACE == 0 {
+            process.shared.settings.backtrace_depth().min(ROOM - ENTRY)
+        } else {
+            0
         };
         let mut addresses = [0; ROOM];
         let addresses = match depth {

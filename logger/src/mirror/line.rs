@@ -126,10 +126,7 @@ impl Line {
 
     /// The line, ended.
     pub fn finish(&mut self) -> &[u8] {
-        let end = match self.cut {
-            true => CUT,
-            false => "\n",
-        };
+        let end = if self.cut { CUT } else { "\n" };
         self.put(end.as_bytes());
         &self.bytes[..self.len]
     }

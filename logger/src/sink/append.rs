@@ -264,9 +264,10 @@ impl Append {
     /// Opens another file. `false` if this one is still the one to write to.
     fn move_on(&self, why: Move) -> Result<bool, Errno> {
         let now = sys::clock(libc::CLOCK_MONOTONIC_COARSE);
-        let moved = match now < self.stay_until.load(Ordering::Relaxed) {
-            true => Err(Errno(self.no_space_errno.load(Ordering::Relaxed))),
-            false => self.try_to_move(why, now),
+        let moved = if now < self.stay_until.load(Ordering::Relaxed) {
+            Err(Errno(self.no_space_errno.load(Ordering::Relaxed)))
+        } else {
+            self.try_to_move(why, now)
         };
         let Err(errno) = moved else { return moved };
         // Where no other can be had, the old one goes on, unless that breaks a promise.

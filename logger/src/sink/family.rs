@@ -136,9 +136,10 @@ impl Family {
                 if range.turn != turn || range.offset + range.len <= start {
                     continue;
                 }
-                match range.offset <= start {
-                    true => start = range.offset + range.len,
-                    false => next = next.min(range.offset),
+                if range.offset <= start {
+                    start = range.offset + range.len
+                } else {
+                    next = next.min(range.offset)
                 }
             }
             if start == before {

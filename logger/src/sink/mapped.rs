@@ -188,9 +188,10 @@ impl Mapped {
     /// Lets the thread write to a chunk that it claimed, behind the frames that
     /// open it. Its signals are blocked since the claim.
     pub fn enter(&self, thread: &Thread, claim: Claim, opening: &[u8]) {
-        let used = match opening.len() as u64 <= claim.size() {
-            true => opening.len(),
-            false => 0,
+        let used = if opening.len() as u64 <= claim.size() {
+            opening.len()
+        } else {
+            0
         };
         let windows = &thread.lasting().windows;
         // SAFETY: nobody else knows of the chunk yet, it was just mapped, and has `used`
@@ -278,12 +279,11 @@ impl Mapped {
         self.window_bytes.store(0, Ordering::Relaxed);
         for thread in shared.threads.iter() {
             let lasting = thread.lasting();
-            match mine.is_some_and(|mine| core::ptr::eq(thread, mine)) {
-                true => {
-                    let bytes = lasting.windows.cover();
-                    self.window_bytes.fetch_add(bytes, Ordering::Relaxed);
-                }
-                false => lasting.windows.unmap(0, |_| false, |_, _| ()),
+            if mine.is_some_and(|mine| core::ptr::eq(thread, mine)) {
+                let bytes = lasting.windows.cover();
+                self.window_bytes.fetch_add(bytes, Ordering::Relaxed);
+            } else {
+                lasting.windows.unmap(0, |_| false, |_, _| ())
             }
         }
     }
@@ -339,9 +339,10 @@ impl Log<'_> {
         let full = self.family.current.load(Ordering::Acquire);
         let slot = self.take_slot(full).ok_or(Errno(libc::ENFILE))?;
         let names = &self.family.names;
-        let created = match rotates {
-            true => names.create_numbered(),
-            false => names.create_unnumbered().map(|fd| (fd, UNNUMBERED)),
+        let created = if rotates {
+            names.create_numbered()
+        } else {
+            names.create_unnumbered().map(|fd| (fd, UNNUMBERED))
         };
         let (fd, number) = created.inspect_err(|_| self.leave(slot.index, slot.file_use))?;
         match self.offer(full, &slot, fd, number) {
@@ -793,9 +794,10 @@ impl Mapped {
     /// How many bytes one more window may have.
     fn room_for_window(&self) -> u64 {
         let addresses = sys::limit(libc::RLIMIT_AS);
-        let memory = match self.locked.load(Ordering::Relaxed) {
-            true => sys::limit(libc::RLIMIT_MEMLOCK),
-            false => None,
+        let memory = if self.locked.load(Ordering::Relaxed) {
+            sys::limit(libc::RLIMIT_MEMLOCK)
+        } else {
+            None
         };
         let limits = [addresses, memory].into_iter().flatten();
         let most = limits.min().map_or(u64::MAX, |limit| limit / WINDOWS_PART);

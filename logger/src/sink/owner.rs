@@ -48,9 +48,10 @@ fn find(path: &CStr) -> Result<Owner, Errno> {
     let pid = preamble.pid.and_then(|pid| u32::try_from(pid).ok());
     let is_own = pid == Some(sys::process_id()) && lives(&preamble, sys::process_id());
     let other_lives = || pid.is_some_and(|pid| lives(&preamble, pid));
-    Ok(match !is_own && (in_use || other_lives()) {
-        true => Owner::Other,
-        false => Owner::Nobody,
+    Ok(if !is_own && (in_use || other_lives()) {
+        Owner::Other
+    } else {
+        Owner::Nobody
     })
 }
 

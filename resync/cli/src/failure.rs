@@ -31,9 +31,10 @@ pub enum Failure {
 impl Failure {
     /// Writing to `path` failed.
     pub fn output(path: &Path, error: io::Error) -> Failure {
-        match path == Path::new("-") {
-            true => error.into(),
-            false => Failure::Output(path.display().to_string(), error),
+        if path == Path::new("-") {
+            error.into()
+        } else {
+            Failure::Output(path.display().to_string(), error)
         }
     }
 

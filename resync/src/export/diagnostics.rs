@@ -227,9 +227,10 @@ impl<W: io::Write> Exporter<W> {
         let item = serde_json::to_string(data)?;
         self.bytes += item.len();
         self.items.push(item);
-        match self.bytes < MAX_ARRAY_BYTES {
-            true => Ok(()),
-            false => self.flush(),
+        if self.bytes < MAX_ARRAY_BYTES {
+            Ok(())
+        } else {
+            self.flush()
         }
     }
 

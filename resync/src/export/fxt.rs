@@ -492,9 +492,10 @@ impl<'r> Details<'r> {
             }
             return then(args.as_slice());
         }
-        let single = match passed + keys <= room {
-            true => passed + keys,
-            false => room - 1,
+        let single = if passed + keys <= room {
+            passed + keys
+        } else {
+            room - 1
         };
         let mut names = [const { Cow::Borrowed("") }; MAX_ARGUMENTS];
         let mut texts = [const { Cow::Borrowed("") }; MAX_ARGUMENTS];
@@ -618,9 +619,10 @@ pub(crate) fn kind_of(name: &str) -> Option<Kind> {
 /// The file name of the image that logged; all of what is no path of a file, as imported names are.
 pub(super) fn image_name<'a>(record: &Resolved<'a>) -> Cow<'a, str> {
     let path = record.image.map_or(&b""[..], |image| &image.path);
-    let name = match path.starts_with(b"/") {
-        true => path.rsplit(|byte| *byte == b'/').next().unwrap_or(path),
-        false => path,
+    let name = if path.starts_with(b"/") {
+        path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
+    } else {
+        path
     };
     match name {
         b"" => Cow::Borrowed("unknown"),

@@ -49,9 +49,10 @@ pub fn entry(data: &LogsData, out: &mut Vec<u8>) {
     push_some("CODE_FILE", metadata.file.as_deref(), out);
     push_some("CODE_LINE", metadata.line, out);
     push_some("TID", metadata.tid, out);
-    let identifier = match data.moniker.is_empty() {
-        true => metadata.tags.first().map(String::as_str),
-        false => Some(&*data.moniker),
+    let identifier = if data.moniker.is_empty() {
+        metadata.tags.first().map(String::as_str)
+    } else {
+        Some(&*data.moniker)
     };
     push_some("SYSLOG_IDENTIFIER", identifier, out);
     push_some("SYSLOG_PID", metadata.pid, out);

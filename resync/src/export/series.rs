@@ -44,9 +44,10 @@ impl Series {
             let Some(position) = directive.argument else {
                 continue;
             };
-            let at = match directives.is_positional() {
-                true => usize::from(position),
-                false => next,
+            let at = if directives.is_positional() {
+                usize::from(position)
+            } else {
+                next
             };
             next += 1;
             text += &lossy(&format[text_from..directive.start]).replace("%%", "%");

@@ -102,9 +102,10 @@ pub fn import_records(records: &Input, out: impl Write) -> Result<Imported, Erro
                 record.as_bytes().len() as u64
             }
             Err(_) => {
-                let passed = match stated <= got {
-                    true => stated as u64,
-                    false => records.len() - at,
+                let passed = if stated <= got {
+                    stated as u64
+                } else {
+                    records.len() - at
                 };
                 imported.gaps += 1;
                 imported.gap_bytes += passed;
@@ -224,9 +225,10 @@ impl<'de, F: FnMut(Option<LogsData>) -> bool> Visitor<'de> for Each<F> {
 
     fn visit_map<A: MapAccess<'de>>(mut self, object: A) -> Result<(), A::Error> {
         let item = serde_json::Value::deserialize(MapAccessDeserializer::new(object))?;
-        match (self.0)(LogsData::deserialize(item).ok()) {
-            true => Ok(()),
-            false => Err(A::Error::custom("stopped")),
+        if (self.0)(LogsData::deserialize(item).ok()) {
+            Ok(())
+        } else {
+            Err(A::Error::custom("stopped"))
         }
     }
 }

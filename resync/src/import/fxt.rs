@@ -303,13 +303,14 @@ impl<W: Write> Importer<W> {
         if !last.is_at(event.time, event.thread) {
             return None;
         }
-        let is_same = match is_end {
-            false => says_the_same(&event.name, message),
-            // The end of a span goes by the name of its beginning, and says in an argument what it says.
-            true => match argument(&event.args, "message") {
+        let is_same = if is_end {
+            // The end of a span has the name of its beginning; its message is an argument.
+            match argument(&event.args, "message") {
                 Some(said) => says_the_same(said, message),
                 None => message.is_empty() || event.name.as_bytes() == message,
-            },
+            }
+        } else {
+            says_the_same(&event.name, message)
         };
         is_same.then(|| message.clone())
     }

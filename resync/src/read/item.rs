@@ -328,9 +328,10 @@ impl<'i> Items<'i> {
             return gap;
         };
         let is_readable = gap.offset < unreadable.start;
-        let end = match is_readable {
-            true => unreadable.start.min(gap.end()),
-            false => unreadable.end.min(gap.end()),
+        let end = if is_readable {
+            unreadable.start.min(gap.end())
+        } else {
+            unreadable.end.min(gap.end())
         };
         if end < gap.end() {
             self.gap = Some(Gap {
@@ -345,9 +346,10 @@ impl<'i> Items<'i> {
         }
         Gap {
             len: end - gap.offset,
-            kind: match is_readable {
-                true => gap.kind,
-                false => GapKind::Damage(Damage::Unreadable),
+            kind: if is_readable {
+                gap.kind
+            } else {
+                GapKind::Damage(Damage::Unreadable)
             },
             ..gap
         }

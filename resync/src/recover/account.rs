@@ -461,9 +461,10 @@ impl KnownGaps for Account {
 
 impl GapReport {
     fn lose(&mut self, hole: Hole) {
-        match self.losses.len() < LOSSES {
-            true => self.losses.push(hole),
-            false => self.shared = true,
+        if self.losses.len() < LOSSES {
+            self.losses.push(hole)
+        } else {
+            self.shared = true
         }
     }
 }

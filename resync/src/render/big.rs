@@ -17,13 +17,15 @@ impl Big {
         let twos = twos + tens;
         let mut numerator = Self::from(mantissa);
         let mut denominator = Self::from(1);
-        match tens >= 0 {
-            true => numerator.multiply_by_power_of_5(tens.unsigned_abs()),
-            false => denominator.multiply_by_power_of_5(tens.unsigned_abs()),
+        if tens >= 0 {
+            numerator.multiply_by_power_of_5(tens.unsigned_abs())
+        } else {
+            denominator.multiply_by_power_of_5(tens.unsigned_abs())
         }
-        match twos >= 0 {
-            true => numerator.shift_left(twos.unsigned_abs()),
-            false => denominator.shift_left(twos.unsigned_abs()),
+        if twos >= 0 {
+            numerator.shift_left(twos.unsigned_abs())
+        } else {
+            denominator.shift_left(twos.unsigned_abs())
         }
         let (mut quotient, mut rest) = numerator.divided_by(&denominator);
         rest.shift_left(1);

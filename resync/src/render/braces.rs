@@ -208,26 +208,30 @@ impl Spec<'_> {
             (_, None) => format!("{magnitude}"),
             (_, Some(precision)) => format!("{magnitude:.precision$}"),
         };
-        let sign = match value.is_nan() {
-            true => "",
-            false => self.sign(value.is_sign_negative()),
+        let sign = if value.is_nan() {
+            ""
+        } else {
+            self.sign(value.is_sign_negative())
         };
         self.push_number(sign, "", &digits, out);
     }
 
     fn sign(&self, is_negative: bool) -> &'static str {
-        match is_negative {
-            true => "-",
-            false if self.placeholder.plus => "+",
-            false => "",
+        if is_negative {
+            "-"
+        } else if self.placeholder.plus {
+            "+"
+        } else {
+            ""
         }
     }
 
     fn push_number(&self, sign: &str, prefix: &str, digits: &str, out: &mut Vec<u8>) {
         let length = sign.len() + prefix.len() + digits.len();
-        let zeros = match self.placeholder.zero {
-            true => self.width.saturating_sub(length),
-            false => 0,
+        let zeros = if self.placeholder.zero {
+            self.width.saturating_sub(length)
+        } else {
+            0
         };
         self.pad(length + zeros, b'>', out, |out| {
             // Writing to a vector does not fail.

@@ -346,9 +346,10 @@ fn count(count: Count, args: &[Value<'_>], name: &str, marks: &mut Vec<u8>) -> O
 
 /// The two's complement of an integer, cut to 64 bits.
 fn low_bits(value: Integer) -> u64 {
-    match value.is_negative {
-        true => (value.magnitude as u64).wrapping_neg(),
-        false => value.magnitude as u64,
+    if value.is_negative {
+        (value.magnitude as u64).wrapping_neg()
+    } else {
+        value.magnitude as u64
     }
 }
 

@@ -68,12 +68,13 @@ impl Word {
     /// The same after a minus sign, if it is to have one. A word of 16 bytes must not.
     #[inline(always)]
     pub fn signed(self, negative: bool) -> Self {
-        match negative {
-            true => Self {
+        if negative {
+            Self {
                 bytes: self.bytes << 8 | b'-' as u128,
                 length: self.length + 1,
-            },
-            false => self,
+            }
+        } else {
+            self
         }
     }
 

@@ -188,9 +188,10 @@ impl Images for LocatedImages {
         if let Some(known) = self.functions.get(&key) {
             return known.clone();
         }
-        let kind = match exact {
-            true => AddressKind::Exact,
-            false => AddressKind::ReturnAddress,
+        let kind = if exact {
+            AddressKind::Exact
+        } else {
+            AddressKind::ReturnAddress
         };
         let functions: Arc<[Function]> = match self.named(image) {
             Some(found) => found.symbolize(address, kind).frames().into(),

@@ -406,10 +406,7 @@ impl<'t> Resolver<'t> {
             let format = self.text(data, data.format, data.format_text);
             let file = self.text(data, data.file, data.file_text);
             // Texts that the record brings along are its own.
-            let key = match given {
-                true => (None, None, None, None),
-                false => key,
-            };
+            let key = if given { (None, None, None, None) } else { key };
             let tables = self.tables;
             self.sites[slot] = Some(Site {
                 key,

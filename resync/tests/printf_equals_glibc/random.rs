@@ -66,9 +66,10 @@ impl RandomFormat {
     /// The number of the next argument to be passed, if this format has numbers.
     fn next_number(&mut self) -> String {
         self.passed += 1;
-        match self.positional {
-            true => format!("{}$", self.passed),
-            false => String::new(),
+        if self.positional {
+            format!("{}$", self.passed)
+        } else {
+            String::new()
         }
     }
 }

@@ -123,7 +123,9 @@ fn die(end: &str) {
         // SAFETY: none; this is the crash.
         "segv" => unsafe { std::hint::black_box(64 as *mut u8).write_volatile(1) },
         "exit" => std::process::exit(3),
-        "exec" => drop(Command::new("true").exec()),
+        "exec" => {
+            let _ = Command::new("true").exec();
+        }
         "eat" => {
             // Each page is touched, and none given back; but not more than a
             // machine can bear, should nothing hold it back.

@@ -136,12 +136,13 @@ impl Search<'_> {
         let refused = self.refused.len();
         let checked = self.first(places, |elf| {
             let found = supplementary_id(elf).or_else(|| elf.build_id.clone());
-            match found.as_deref() == Some(&*id) {
-                true => Ok(()),
-                false => Err(Refusal::BuildId {
+            if found.as_deref() == Some(&*id) {
+                Ok(())
+            } else {
+                Err(Refusal::BuildId {
                     found,
                     wanted: id.clone(),
-                }),
+                })
             }
         });
         if checked.is_none() && self.refused.len() == refused {
@@ -165,9 +166,12 @@ impl Search<'_> {
         for dir in self.dirs() {
             places.extend(below(dir, &with_suffix(image)));
         }
-        let checked = self.first(places, |elf| match elf.has_section(".debug_cu_index") {
-            true => Ok(()),
-            false => Err(Refusal::NotElf("it has no index of units".to_owned())),
+        let checked = self.first(places, |elf| {
+            if elf.has_section(".debug_cu_index") {
+                Ok(())
+            } else {
+                Err(Refusal::NotElf("it has no index of units".to_owned()))
+            }
         });
         checked.map(|(elf, _)| elf)
     }

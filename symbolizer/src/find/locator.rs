@@ -122,10 +122,12 @@ impl Locator {
         // The file may be another since its magics were taken.
         let is_same = magic_of(&bytes) == Some(magic);
         let elf = Elf::parse(bytes).ok()?;
-        let proof = match is_same {
-            true => Proof::Digest,
-            false if magic_of_build_id(&elf) == Some(magic) => Proof::BuildId,
-            false => return None,
+        let proof = if is_same {
+            Proof::Digest
+        } else if magic_of_build_id(&elf) == Some(magic) {
+            Proof::BuildId
+        } else {
+            return None;
         };
         Some(self.made(elf, path.clone(), proof))
     }

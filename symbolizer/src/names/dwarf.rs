@@ -163,9 +163,10 @@ impl Dwarf {
                 }
                 LookupResult::Load { load, continuation } => {
                     loads += 1;
-                    let dwo = match loads <= SPLIT_UNITS {
-                        true => self.load_dwo(&load, allowance, find_dwo),
-                        false => None,
+                    let dwo = if loads <= SPLIT_UNITS {
+                        self.load_dwo(&load, allowance, find_dwo)
+                    } else {
+                        None
                     };
                     if dwo.is_none() {
                         let path = load.path.as_ref().map_or(&[][..], Reader::bytes);

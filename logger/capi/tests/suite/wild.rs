@@ -460,9 +460,10 @@ fn an_overlay_is_mapped_where_it_keeps_what_is_reserved() {
         for name in ["lower", "disk", "merged"] {
             std::fs::create_dir(directory.path().join(name)).unwrap();
         }
-        let disk = match tmpfs {
-            true => "mount -t tmpfs none $DIR/disk || exit 9\n",
-            false => "",
+        let disk = if tmpfs {
+            "mount -t tmpfs none $DIR/disk || exit 9\n"
+        } else {
+            ""
         };
         let make = "mkdir $DIR/disk/upper $DIR/disk/work || exit 9\n";
         let read = "; status=$?; cp $DIR/disk/upper/app.log $DIR/app.log; exit $status";

@@ -16,9 +16,10 @@ impl Code {
         let is_plain = self.entry.cie().return_address_register() == register(LR)
             && !self.entry.is_signal_trampoline()
             && row.register(register(SP)).is_none();
-        Some(match is_plain {
-            true => frame(row).unwrap_or(Rule::Evaluate),
-            false => Rule::Evaluate,
+        Some(if is_plain {
+            frame(row).unwrap_or(Rule::Evaluate)
+        } else {
+            Rule::Evaluate
         })
     }
 }

@@ -319,8 +319,13 @@ impl<'a> Decoder<'a> {
             count -= 1;
             match self.head()? {
                 Head::Value(_) => {}
-                Head::Raw(len) => drop(self.take(len)?),
-                Head::Ext(len) => drop((self.take(1)?, self.take(len)?)),
+                Head::Raw(len) => {
+                    self.take(len)?;
+                }
+                Head::Ext(len) => {
+                    self.take(1)?;
+                    self.take(len)?;
+                }
                 Head::Array(len) => count += len as u64,
                 Head::Map(len) => count += len as u64 * 2,
             }

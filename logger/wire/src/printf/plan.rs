@@ -266,10 +266,10 @@ impl Shape {
     }
 
     const fn wire_args(&self) -> usize {
-        let errnos = match self.positional {
-            true if self.errnos > 0 => 1,
-            true => 0,
-            false => self.errnos,
+        let errnos = if self.positional && self.errnos > 1 {
+            1
+        } else {
+            self.errnos
         };
         self.caller_args as usize + errnos
     }

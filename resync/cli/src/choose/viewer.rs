@@ -133,9 +133,10 @@ impl Viewer {
 
     /// It may take a while until the next records come.
     pub fn batch_ends(&mut self) -> Result<(), Failure> {
-        match self.output.buffer.is_empty() {
-            true => Ok(()),
-            false => self.output.flush(),
+        if self.output.buffer.is_empty() {
+            Ok(())
+        } else {
+            self.output.flush()
         }
     }
 
@@ -203,9 +204,12 @@ impl Viewer {
         tables: &Tables,
         resolver: &mut Resolver<'_>,
     ) -> Result<ControlFlow<()>, Failure> {
-        let wanted = |viewer: &Viewer| match viewer.head == Some(0) && viewer.owed == 0 {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
+        let wanted = |viewer: &Viewer| {
+            if viewer.head == Some(0) && viewer.owed == 0 {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
         };
         if wanted(self).is_break() {
             return Ok(ControlFlow::Break(()));
@@ -301,9 +305,10 @@ impl Viewer {
         }
         let kept = self.keep(place, body);
         if let Some((most, tail)) = &mut self.tail {
-            let at = match self.sorts_tail {
-                true => place_by_time(tail, &kept),
-                false => tail.len(),
+            let at = if self.sorts_tail {
+                place_by_time(tail, &kept)
+            } else {
+                tail.len()
             };
             tail.insert(at, kept);
             if tail.len() > *most {

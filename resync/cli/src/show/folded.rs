@@ -41,7 +41,9 @@ impl Folded {
         line.pop();
         match self.stacks.get_mut(line) {
             Some(count) => *count += 1,
-            None => drop(self.stacks.insert(line.clone(), 1)),
+            None => {
+                let _ = self.stacks.insert(line.clone(), 1);
+            }
         }
     }
 

@@ -29,7 +29,9 @@ fn push_path(path: &[u8], out: &mut Vec<u8>) {
             b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'/' | b'-' | b'.' | b'_' | b'~' => {
                 out.push(*byte);
             }
-            byte => drop(write!(out, "%{byte:02X}")),
+            byte => {
+                let _ = write!(out, "%{byte:02X}");
+            }
         }
     }
 }

@@ -136,9 +136,10 @@ pub fn text(log: &Log, color: bool, out: &mut Vec<u8>) -> Result<(), Failure> {
             let offset = (row * ROW) as u64 * map.slice;
             let _ = write!(out, "  {offset:#012x} ");
             for cells in cells.chunk_by(|a, b| a == b) {
-                let style = match color {
-                    true => cells[0].style(),
-                    false => Style::new(),
+                let style = if color {
+                    cells[0].style()
+                } else {
+                    Style::new()
                 };
                 let run: String = cells.iter().map(|cell| cell.cell()).collect();
                 let _ = write!(out, "{style}{run}{style:#}");

@@ -257,7 +257,9 @@ impl Writer {
                 out.extend_from_slice(name.as_bytes());
                 out.extend_from_slice(&b"     "[name.len().min(5)..]);
             }
-            Some((level, None)) => drop(write!(out, "{level}")),
+            Some((level, None)) => {
+                let _ = write!(out, "{level}");
+            }
             None => out.extend_from_slice(b"-----"),
         }
         if style != Style::new() {
@@ -300,9 +302,10 @@ impl Writer {
                 let _ = write!(out, ":{line}");
             }
         };
-        match self.look.hyperlinks {
-            true => hyperlink::push(file.as_bytes(), function.line.map(u64::from), out, place),
-            false => place(out),
+        if self.look.hyperlinks {
+            hyperlink::push(file.as_bytes(), function.line.map(u64::from), out, place)
+        } else {
+            place(out)
         }
     }
 
@@ -340,7 +343,9 @@ impl Writer {
 fn place(record: &Resolved<'_>, out: &mut Vec<u8>) {
     match (record.file.bytes, record.data.file) {
         (Some(file), _) => escape::push(file, out),
-        (None, Some(address)) => drop(write!(out, "?{:#x}", address.0)),
+        (None, Some(address)) => {
+            let _ = write!(out, "?{:#x}", address.0);
+        }
         (None, None) => out.push(b'?'),
     }
     if let Some(line) = record.data.line {

@@ -43,9 +43,10 @@ impl Check {
         let log = Log::open(&source)?;
         log.must_hold_records()?;
         let mut output = Output::new();
-        match self.answer.is_json() {
-            true => json::check(&log.recovery, &mut output.buffer),
-            false => print(&log.recovery, &mut output.buffer),
+        if self.answer.is_json() {
+            json::check(&log.recovery, &mut output.buffer)
+        } else {
+            print(&log.recovery, &mut output.buffer)
         }
         if let Some(path) = picture {
             let picture = map::svg(&log)?;

@@ -92,7 +92,9 @@ fn fields(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), logdef_wire::msgpack::D
 /// Appends a value that stands in so many others.
 fn value(found: Value<'_>, depth: usize, out: &mut Vec<u8>) {
     match found {
-        Value::Uint(number) if number > 0xffff => drop(write!(out, "{number:#x}")),
+        Value::Uint(number) if number > 0xffff => {
+            let _ = write!(out, "{number:#x}");
+        }
         Value::Raw(bytes) => {
             out.push(b'"');
             escape::push(bytes, out);

@@ -40,9 +40,10 @@ pub struct FxtSource {
 impl Fxt {
     pub fn run(&self) -> Result<ExitCode, Failure> {
         let (FxtVerb::Dump(source) | FxtVerb::Stat(source) | FxtVerb::Check(source)) = &self.verb;
-        let format = match source.answer.is_json() {
-            true => Format::Json,
-            false => Format::Text,
+        let format = if source.answer.is_json() {
+            Format::Json
+        } else {
+            Format::Text
         };
         let mut status = ExitCode::SUCCESS;
         for (path, trace) in traces(source)? {

@@ -97,9 +97,10 @@ impl Stats {
             })?;
         }
         let mut output = Output::new();
-        match self.answer.is_json() {
-            true => counts.json(&log.recovery, &mut output.buffer),
-            false => counts.text(self.top, &log.recovery, &mut output.buffer),
+        if self.answer.is_json() {
+            counts.json(&log.recovery, &mut output.buffer)
+        } else {
+            counts.text(self.top, &log.recovery, &mut output.buffer)
         }
         output.flush()?;
         log.report();

@@ -110,9 +110,10 @@ fn request(args: &Stream) -> Request {
             StreamMode::Subscribe => Mode::Subscribe,
             StreamMode::Both => Mode::SnapshotThenSubscribe,
         },
-        data: match args.state {
-            true => Kind::Inspect,
-            false => Kind::Logs,
+        data: if args.state {
+            Kind::Inspect
+        } else {
+            Kind::Logs
         },
         moniker: args.moniker.clone(),
         severity: args.level.map(|level| level.name().to_owned()),
@@ -155,12 +156,11 @@ fn of_source(args: &Stream, path: &Path) -> Result<ExitCode, Failure> {
                 if !admits(args, &data) {
                     continue;
                 }
-                match args.answer.is_json() {
-                    true => {
-                        serde_json::to_writer(&mut out, &[&data]).map_err(io::Error::from)?;
-                        out.write_all(b"\n")?;
-                    }
-                    false => show(&data, &mut out)?,
+                if args.answer.is_json() {
+                    serde_json::to_writer(&mut out, &[&data]).map_err(io::Error::from)?;
+                    out.write_all(b"\n")?;
+                } else {
+                    show(&data, &mut out)?
                 }
             }
             Ok(Next::Idle) => {

@@ -94,9 +94,10 @@ impl Symbolize {
         let mut output = Output::new();
         for path in files {
             let failed = |error: io::Error| unreadable(path, &error);
-            let input: Box<dyn Read> = match path == Path::new("-") {
-                true => Box::new(io::stdin()),
-                false => Box::new(File::open(path).map_err(failed)?),
+            let input: Box<dyn Read> = if path == Path::new("-") {
+                Box::new(io::stdin())
+            } else {
+                Box::new(File::open(path).map_err(failed)?)
             };
             let mut input = BufReader::with_capacity(HEAD, input);
             if is_log(input.fill_buf().map_err(failed)?) {
@@ -184,9 +185,10 @@ fn of_text(
 ) -> Result<(), Failure> {
     let failed = |error: io::Error| unreadable(path, &error);
     let finder = Finder::new(args);
-    let kind = match args.exact {
-        true => AddressKind::Exact,
-        false => AddressKind::ReturnAddress,
+    let kind = if args.exact {
+        AddressKind::Exact
+    } else {
+        AddressKind::ReturnAddress
     };
     // Addresses of one file mean nothing in the next.
     let mut markup = MarkupFilter::new(finder.locator.clone());
@@ -203,9 +205,10 @@ fn of_text(
         let text = String::from_utf8_lossy(&line);
         let text = text.trim_end_matches(['\n', '\r']);
         // What markup was replaced by has its names already.
-        let shown = match text.contains("{{{") {
-            true => markup.line(text),
-            false => Some(addresses.line(text)),
+        let shown = if text.contains("{{{") {
+            markup.line(text)
+        } else {
+            Some(addresses.line(text))
         };
         if let Some(shown) = shown {
             output.buffer.extend_from_slice(shown.as_bytes());

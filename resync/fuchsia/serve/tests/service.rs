@@ -725,9 +725,10 @@ struct Picky;
 
 impl Storage for Picky {
     fn append(&mut self, stored: &Stored<'_>) -> std::io::Result<()> {
-        match stored.record.windows(6).any(|text| text == b"refuse") {
-            true => Err(std::io::ErrorKind::StorageFull.into()),
-            false => Ok(()),
+        if stored.record.windows(6).any(|text| text == b"refuse") {
+            Err(std::io::ErrorKind::StorageFull.into())
+        } else {
+            Ok(())
         }
     }
 

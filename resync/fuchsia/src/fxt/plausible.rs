@@ -54,10 +54,12 @@ impl Row {
 impl Window<'_> {
     /// Whether the window reaches to `end`. If not, more may come.
     pub(crate) fn reaches(self, end: usize) -> Result<bool, Need> {
-        match self.bytes.len() >= end {
-            true => Ok(true),
-            false if self.is_last => Ok(false),
-            false => Err(Need(end)),
+        if self.bytes.len() >= end {
+            Ok(true)
+        } else if self.is_last {
+            Ok(false)
+        } else {
+            Err(Need(end))
         }
     }
 

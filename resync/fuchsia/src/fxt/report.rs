@@ -257,12 +257,11 @@ pub fn check(input: impl io::Read, mut out: impl io::Write, format: Format) -> i
             let warnings = tracker.track(&found);
             stat.warnings(warnings);
             for warning in warnings {
-                let class = match warning.kind.is_legal() {
-                    true => "note",
-                    false => {
-                        checked.violations += 1;
-                        "violation"
-                    }
+                let class = if warning.kind.is_legal() {
+                    "note"
+                } else {
+                    checked.violations += 1;
+                    "violation"
                 };
                 finding(&mut out, format, warning.offset, class, warning)?;
             }

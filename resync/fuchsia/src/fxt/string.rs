@@ -102,9 +102,10 @@ impl<'a> StringRef<'a> {
 impl<'a> From<&'a str> for StringRef<'a> {
     /// The reference that spells `text` out.
     fn from(text: &'a str) -> StringRef<'a> {
-        match text.is_empty() {
-            true => StringRef::Empty,
-            false => StringRef::Inline(text.as_bytes()),
+        if text.is_empty() {
+            StringRef::Empty
+        } else {
+            StringRef::Inline(text.as_bytes())
         }
     }
 }

@@ -155,9 +155,10 @@ pub fn push_number(value: impl itoa::Integer, out: &mut Vec<u8>) {
 /// Appends a string in quotes.
 pub fn push_string(bytes: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
-    match is_plain(bytes) {
-        true => out.extend_from_slice(bytes),
-        false => push_escaped(bytes, out),
+    if is_plain(bytes) {
+        out.extend_from_slice(bytes)
+    } else {
+        push_escaped(bytes, out)
     }
     out.push(b'"');
 }

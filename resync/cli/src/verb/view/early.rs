@@ -166,9 +166,10 @@ impl Early {
                 }
             };
         }
-        Ok(match ahead.contradicts_survey() {
-            true => Ended::Astray,
-            false => Ended::BehindAll,
+        Ok(if ahead.contradicts_survey() {
+            Ended::Astray
+        } else {
+            Ended::BehindAll
         })
     }
 }

@@ -68,9 +68,10 @@ pub fn run(args: &View) -> Result<ExitCode, Failure> {
             let goes_on = viewer.frame(record.place, &record.body, &tables, &mut resolver)?;
             if goes_on.is_break() {
                 viewer.flush()?;
-                return Ok(match args.source.strict && !is_clean {
-                    true => ExitCode::from(DAMAGED),
-                    false => ExitCode::SUCCESS,
+                return Ok(if args.source.strict && !is_clean {
+                    ExitCode::from(DAMAGED)
+                } else {
+                    ExitCode::SUCCESS
                 });
             }
         }

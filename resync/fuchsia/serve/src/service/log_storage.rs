@@ -169,9 +169,10 @@ fn files(path: &Path) -> io::Result<Vec<(PathBuf, u64)>> {
     let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
         return Ok(Vec::new());
     };
-    let directory = match directory.as_os_str().is_empty() {
-        true => Path::new("."),
-        false => directory,
+    let directory = if directory.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        directory
     };
     let mut prefix = OsString::from(name);
     prefix.push(".");

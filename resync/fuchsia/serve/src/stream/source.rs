@@ -316,7 +316,9 @@ impl State {
                 }
                 Action::SendInit(to, buffer) => self.send(to, Message::OnBufferInit, Some(buffer)),
                 Action::SendDone(to, koid) => self.send(to, Message::OnBufferDone(koid), None),
-                Action::Close(retriever, _) => drop(self.connections.remove(&retriever)),
+                Action::Close(retriever, _) => {
+                    let _ = self.connections.remove(&retriever);
+                }
             }
         }
     }

@@ -1,8 +1,8 @@
 //! A log call on its way to the sink. What the macro lays down when it is compiled
 //! is in `macros`, `argument` and `site`; what is done once for a call site in
 //! `resolve`; and each time: `gate` and `limit` say whether the call is on,
-//! `emit` is the way itself, `body` makes the bytes. Knows nothing of
-//! files.
+//! `emit` is the way itself, `body` makes the bytes, `kept` is the way of a call that comes
+//! before the log is open. Knows nothing of files.
 
 pub(crate) mod argument;
 #[allow(unsafe_code)]
@@ -10,6 +10,7 @@ pub(crate) mod body;
 #[allow(unsafe_code)]
 pub(crate) mod emit;
 pub(crate) mod gate;
+pub(crate) mod kept;
 pub(crate) mod limit;
 mod macros;
 pub(crate) mod resolve;

@@ -29,8 +29,12 @@
 //! alternate stack of `SIGSTKSZ` bytes has. A forked child starts a run of its own with its
 //! first record, and continues in its parent's files: it needs no new file, and no right that it
 //! may have given up. A thread may end or be killed anywhere; at most the record it was writing
-//! is lost. Calls before [`open`] and after [`close`] are counted, and the first record
-//! after the next open carries the count.
+//! is lost. Calls before the first [`open`]
+//! are kept in memory, up to 32 KiB and 256 calls, and written when the log opens, with their own
+//! times and threads, by the level and the filter that it is opened with; strings are cut to
+//! 4 KiB. If the mirror is on by the environment they are shown at once. A child that is forked
+//! before has them too. Those that do not fit, and calls after [`close`], are counted, and the
+//! first record after the next open carries the count.
 //!
 //! The documentation of each function and macro has a line *Signal safety*, which says
 //! whether a signal handler may call it.
@@ -135,6 +139,7 @@ mod clock;
 mod copies;
 #[allow(unsafe_code)]
 mod crc;
+mod early;
 mod environment;
 mod filter;
 #[allow(unsafe_code)]

@@ -401,7 +401,8 @@ fn write_module(process: &Process, image: &Image, out: &mut Frames<'_>) -> Resul
     write(image, None)
 }
 
-fn write_preamble(
+/// Writes an image's preamble; with a size, one that opens a chunk.
+pub(crate) fn write_preamble(
     process: &Process,
     image: Option<&Image>,
     size: Option<u32>,
@@ -469,13 +470,14 @@ fn write_address(
 }
 
 /// Frames one after another in a buffer.
-struct Frames<'b> {
-    buffer: &'b mut [u8],
-    len: usize,
+pub(crate) struct Frames<'b> {
+    pub buffer: &'b mut [u8],
+    pub len: usize,
 }
 
 impl Frames<'_> {
-    fn frame(
+    /// Adds one.
+    pub fn frame(
         &mut self,
         body: impl FnOnce(&mut Encoder<'_>) -> Result<(), OutOfRoom>,
     ) -> Result<(), OutOfRoom> {

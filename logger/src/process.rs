@@ -5,6 +5,7 @@
 //! A forked child becomes a process of its own, with a run and threads of its own,
 //! before its first record.
 
+use crate::early::Early;
 use crate::image::Images;
 use crate::image::code::Code;
 use crate::mirror::Mirror;
@@ -23,6 +24,7 @@ pub(crate) struct Process {
     pub code: Code,
     pub sink: Sink,
     pub mirror: Mirror,
+    pub early: Early,
     /// Its destructor runs when a thread that logged ends. -1 before.
     exit_key: AtomicI32,
 }
@@ -46,6 +48,7 @@ impl Process {
             code: Code::new(),
             sink: Sink::new(),
             mirror: Mirror::new(),
+            early: Early::new(),
             exit_key: AtomicI32::new(-1),
         }
     }

@@ -107,6 +107,27 @@ impl Fields {
     /// Bytes at most.
     pub const ROOM: usize = 24;
     const HOLDS_C1: u64 = 1 << 8;
+
+    /// Those of a thread that has this `pthread_self()`.
+    pub fn of(run: Run, thread: u64) -> Fields {
+        let mut bytes = [0; Fields::ROOM];
+        let mut encoder = logdef_wire::msgpack::Encoder::new(&mut bytes);
+        // Two field tags and two integers: at most twenty bytes.
+        let encoded = encoder
+            .uint(field::RUN.into())
+            .and_then(|()| encoder.uint64(run.0))
+            .and_then(|()| encoder.uint(field::THREAD.into()))
+            .and_then(|()| encoder.uint(thread));
+        debug_assert!(encoded.is_ok());
+        let len = encoder.position();
+        let [a, b, c] = [0, 8, 16].map(|at| word(&bytes[at..]));
+        Fields {
+            words: [a, b, c],
+            len,
+            holds_c1: bytes.contains(&0xc1),
+            crc: crc::state_after(0, &bytes[..len]),
+        }
+    }
 }
 
 struct AddressMark {
@@ -519,27 +540,13 @@ impl Thread {
             sys::set_signal_stack(lasting.signal_stack.get().cast(), SIGNAL_STACK);
         }
         self.refresh_name();
-        let mut fields = [0; Fields::ROOM];
-        let mut encoder = logdef_wire::msgpack::Encoder::new(&mut fields);
-        // Two field tags and two integers: at most twenty bytes.
-        let encoded = encoder
-            .uint(field::RUN.into())
-            .and_then(|()| encoder.uint64(run.0))
-            .and_then(|()| encoder.uint(field::THREAD.into()))
-            .and_then(|()| encoder.uint(sys::thread_self()));
-        debug_assert!(encoded.is_ok());
-        let len = encoder.position();
-        for (to, from) in self.fields.iter().zip(fields.chunks(8)) {
-            to.store(word(from), Ordering::Relaxed);
+        let fields = Fields::of(run, sys::thread_self());
+        for (to, from) in self.fields.iter().zip(fields.words) {
+            to.store(from, Ordering::Relaxed);
         }
-        let holds_c1 = if fields.contains(&0xc1) {
-            Fields::HOLDS_C1
-        } else {
-            0
-        };
-        let crc = crc::state_after(0, &fields[..len]) as u64;
-        self.fields_about
-            .store(crc << 32 | holds_c1 | len as u64, Ordering::Relaxed);
+        let holds_c1 = if fields.holds_c1 { Fields::HOLDS_C1 } else { 0 };
+        let about = u64::from(fields.crc) << 32 | holds_c1 | fields.len as u64;
+        self.fields_about.store(about, Ordering::Relaxed);
         self.run.store(run.0, Ordering::Release);
     }
 

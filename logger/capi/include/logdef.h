@@ -235,9 +235,14 @@ typedef struct logdef_options {
 
 /*
  * Opens the log of the process: one for the program and all its libraries, also those
- * that contain a copy of the logger. Calls before it are counted and not
- * written. Returns 0, or -1 and errno: EBUSY if the process has a log already.
- * Signal safety: not async-signal-safe.
+ * that contain a copy of the logger. Returns 0, or -1 and errno: EBUSY if the process
+ * has a log already. Signal safety: not async-signal-safe.
+ *
+ * Calls before it are kept in memory, up to 32 KiB and 256 calls, and written by the
+ * first logdef_open that succeeds, with their own times and threads, by the level and
+ * the filter that the log is opened with; strings are cut to 4 KiB. A child forked
+ * before has them too. What does not fit is counted. With LOGDEF_STDERR in the
+ * environment they are shown at once, also if no log is ever opened.
  *
  * A mapped log is a new file of mode 0600. A file that has its name already is
  * renamed to `path.000001` or the next free number; an appended log is added to
@@ -339,12 +344,12 @@ void logdef_set_backtrace_depth(int depth) LOGDEF_NOTHROW_;
  * Signal safety: not async-signal-safe. */
 void logdef_modules_changed(void) LOGDEF_NOTHROW_;
 
-/* Returns 1 if a record of this level could be written now by some call, else 0: for
- * programs that prepare costly arguments. Signal safety: async-signal-safe. */
+/* Returns 1 if a record of this level could be written by some call now, or kept until
+ * the log is open, else 0: for programs that prepare costly arguments. Signal safety: async-signal-safe. */
 int logdef_enabled(int level) LOGDEF_NOTHROW_;
 
-/* Like logdef_enabled, for a wrapper that logs if the result is 1: if no log is open,
- * the call is counted as lost. Signal safety: async-signal-safe. */
+/* Like logdef_enabled, for a wrapper that logs if the result is 1: a call that is lost
+ * since no log is open is counted. Signal safety: async-signal-safe. */
 int logdef_enabled_now(int level) LOGDEF_NOTHROW_;
 
 /* Returns the version of the library, such as "0.1.0".

@@ -93,8 +93,8 @@ pub extern "C" fn logdef_enabled(level: c_int) -> c_int {
     c_int::from(abi::is_possible(level_of(level)))
 }
 
-/// Like [`logdef_enabled`], for a wrapper that logs if the result is 1: if no log is open, the
-/// call is counted as lost.
+/// Like [`logdef_enabled`], for a wrapper that logs if the result is 1: a call that is lost
+/// since no log is open is counted.
 ///
 /// Signal safety: async-signal-safe.
 #[unsafe(no_mangle)]

@@ -1,6 +1,7 @@
 //! What this copy of the logger does when it leads: one function for each control of
 //! [`crate::copies::leader`]'s table. The public functions are in `open` and `control`.
 
+use crate::call::kept;
 use crate::copies::crossing::already_open;
 use crate::copies::request::{OpenRequest, Target};
 use crate::filter::Filter;
@@ -50,6 +51,7 @@ pub(crate) fn open(request: &OpenRequest<'_>) -> io::Result<()> {
     });
     opened.inspect_err(|_| process.shared.run.abandon_open())?;
     process.sink.set_why(why);
+    kept::write_all(process);
     if let Some(why) = why {
         note::sink(process, why);
     }
@@ -106,6 +108,18 @@ impl Opening {
             Opening::Descriptor(fd) => process.sink.set_descriptor(fd.into_raw_fd()),
             Opening::At { target, advice } => process.sink.set(target, advice.map, rotation),
         }
+    }
+}
+
+/// Obeys the environment before the log is open: calls that are made until then are
+/// shown, and kept, by what it says. What is wrong in it is told when the log opens.
+pub(crate) fn obey_environment() {
+    let process = process();
+    if let Ok(Some(level)) = mirror::level_of_environment() {
+        process.set_mirror_level(Some(level));
+    }
+    if let Ok(Some(filter)) = filter_of_environment() {
+        process.shared.settings.set_filter(filter);
     }
 }
 

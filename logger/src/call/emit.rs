@@ -11,6 +11,7 @@
 
 use crate::call::body::{self, Arguments, Backtrace, Head, OptionalFields, Words};
 use crate::call::gate;
+use crate::call::kept;
 use crate::call::resolve::{resolve, resolve_strings};
 use crate::call::site::{Site, Strings, Template};
 use crate::calls::{Call, Mark};
@@ -32,7 +33,7 @@ use logdef_wire::frame::{HEADER_LEN, MAX_SHORT_BODY, short_header};
 use logdef_wire::msgpack::OutOfRoom;
 use logdef_wire::printf::ArgPlan;
 use logdef_wire::site::flags;
-use logdef_wire::{Level, Run, Sequence, record};
+use logdef_wire::{Description, Level, Run, Sequence, record};
 
 /// Functions of the C interface between the caller and `emit`, at most, and one more caller
 /// than are written, which tells that the stack is deeper.
@@ -263,7 +264,12 @@ pub unsafe fn emit_text(
         level,
         flags: 0,
         key: None,
-        strings: Strings::Text { file, format },
+        // A wrapper's format is C's.
+        strings: Strings::Text {
+            file,
+            format,
+            description: Description::default(),
+        },
         run: Cell::default(),
     };
     call.log(process);
@@ -344,7 +350,9 @@ impl Parts<'_> {
     #[inline(always)]
     fn log(&self, process: &'static Process) {
         let Some(thread) = current(process) else {
-            process.shared.run.missed.fetch_add(1, Ordering::Relaxed);
+            if !self.keep(process) {
+                process.shared.run.missed.fetch_add(1, Ordering::Relaxed);
+            }
             return;
         };
         let run = process.shared.run.id();
@@ -411,23 +419,13 @@ impl Parts<'_> {
         thread: &Thread,
         sequence: Sequence,
     ) -> Result<(), Dropped> {
-        let wanted = self.level >= process.shared.settings.backtrace_level()
-            || self.flags & flags::BACKTRACE != 0;
-        let depth = if wanted && self.flags & flags::NO_BACKTRACE == 0 {
-            process.shared.settings.backtrace_depth().min(ROOM - ENTRY)
-        } else {
-            0
-        };
+        let depth = self.depth(process).min(ROOM - ENTRY);
         let mut addresses = [0; ROOM];
         let addresses = match depth {
             0 => &mut [],
             _ => &mut addresses[..depth + ENTRY],
         };
-        // This function is the innermost, then `in_full` and `emit`, or `emit_text`.
-        let ours = match self.strings {
-            Strings::Site(_) => 3,
-            Strings::Text { .. } => 2,
-        };
+        let ours = self.own_stack_frames();
         let mut len = logdef_unwind::capture(addresses, ours);
         let now = || process.shared.now(thread);
         for _ in 0..2 {
@@ -448,6 +446,77 @@ impl Parts<'_> {
             note::report(process);
         }
         written
+    }
+
+    /// How many return addresses the record is to have.
+    fn depth(&self, process: &Process) -> usize {
+        let settings = &process.shared.settings;
+        let wanted = self.level >= settings.backtrace_level() || self.flags & flags::BACKTRACE != 0;
+        if wanted && self.flags & flags::NO_BACKTRACE == 0 {
+            settings.backtrace_depth()
+        } else {
+            0
+        }
+    }
+
+    /// How many stack frames of a call are the logger's, that of the function which
+    /// captures them included.
+    fn own_stack_frames(&self) -> usize {
+        // It is the innermost, then `in_full` and `emit`, or `emit_text`.
+        match self.strings {
+            Strings::Site(_) => 3,
+            Strings::Text { .. } => 2,
+        }
+    }
+
+    /// Keeps a call that comes before the log is open, and shows it. `false` if it is
+    /// lost.
+    #[cold]
+    #[inline(never)]
+    fn keep(&self, process: &Process) -> bool {
+        let shown = process.mirror.wants(self.level);
+        let kept = process.early.has_room();
+        if process.shared.run.is_open() || !process.early.awaits_log() || !(shown || kept) {
+            return false;
+        }
+        let depth = self.depth(process).min(USUAL_BACKTRACE);
+        let mut addresses = [0; USUAL_BACKTRACE + ENTRY];
+        let addresses = match depth {
+            0 => &mut [],
+            _ => &mut addresses[..depth + ENTRY],
+        };
+        let len = logdef_unwind::capture(addresses, self.own_stack_frames());
+        let callers = self.callers(process, &addresses[..len]);
+        let call = kept::Call {
+            template: self.template,
+            strings: self.strings,
+            module: match self.strings {
+                Strings::Site(site) => site.module(),
+                Strings::Text { .. } => None,
+            },
+            arguments: self.arguments(process.shared.settings.max_string()),
+            kind: self.kind(),
+            key: self.key,
+            backtrace: Backtrace {
+                addresses: &callers[..callers.len().min(depth)],
+                is_cut: callers.len() > depth,
+            },
+            shown,
+        };
+        kept::keep(process, &call)
+    }
+
+    fn arguments(&self, bound: usize) -> Arguments<'_> {
+        Arguments {
+            plan: self.plan,
+            words: self.words,
+            errno: self.errno.0,
+            bound,
+        }
+    }
+
+    fn kind(&self) -> u8 {
+        (self.flags & flags::KIND) >> flags::KIND_SHIFT
     }
 
     /// Leaves out the logger's own code where it is a library of its own: it is
@@ -504,16 +573,11 @@ impl Parts<'_> {
             self.template,
             record.sequence,
         );
-        let arguments = Arguments {
-            plan: self.plan,
-            words: self.words,
-            errno: self.errno.0,
-            bound,
-        };
+        let arguments = self.arguments(bound);
         let optional = OptionalFields {
             dropped: record.dropped,
             key: self.key,
-            kind: (self.flags & flags::KIND) >> flags::KIND_SHIFT,
+            kind: self.kind(),
             backtrace: record.backtrace,
             format_text: meta.format_text.then(|| self.strings.format().to_bytes()),
             file_text: meta.file_text.then(|| self.strings.file().to_bytes()),

@@ -46,20 +46,25 @@ pub(crate) fn is_on(level: Level, file: &[u8], line: u32, module: Option<&[u8]>)
 /// [`is_possible`] of a call that is about to be made: one that is lost since no log is
 /// open is counted.
 pub fn is_possible_now(level: Level) -> bool {
+    let possible = is_possible(level);
     let shared = &process().shared;
-    if leader().is_none() && !shared.run.is_open() && is_possible_when_open(level) {
+    if !possible && leader().is_none() && !shared.run.is_open() && is_possible_when_open(level) {
         shared.run.missed.fetch_add(1, Ordering::Relaxed);
-        return false;
     }
-    is_possible(level)
+    possible
 }
 
-/// Whether a call of this level could be on anywhere, and a log is open.
+/// Whether a call of this level could be on anywhere, and a log is open, or calls are
+/// kept until one is.
 pub fn is_possible(level: Level) -> bool {
     if let Some(leader) = leader() {
         return leader.is_possible(level);
     }
-    process().shared.run.is_open() && is_possible_when_open(level)
+    let process = process();
+    let is_heard = process.shared.run.is_open()
+        || process.early.has_room()
+        || process.early.awaits_log() && process.mirror.wants(level);
+    is_heard && is_possible_when_open(level)
 }
 
 fn is_possible_when_open(level: Level) -> bool {

@@ -343,7 +343,11 @@ impl Meta {
 #[derive(Clone, Copy)]
 pub(crate) enum Strings<'c> {
     Site(&'c Site),
-    Text { file: &'c CStr, format: &'c CStr },
+    Text {
+        file: &'c CStr,
+        format: &'c CStr,
+        description: Description<'c>,
+    },
 }
 
 impl<'c> Strings<'c> {
@@ -361,11 +365,11 @@ impl<'c> Strings<'c> {
         }
     }
 
-    /// A wrapper's format is C's.
+    /// What is known of the format beside its text.
     pub fn description(self) -> Description<'c> {
         match self {
             Strings::Site(site) => site.description(),
-            Strings::Text { .. } => Description::default(),
+            Strings::Text { description, .. } => description,
         }
     }
 }

@@ -87,6 +87,7 @@ pub(crate) fn elect_leader() {
         // Without the page only those who find the symbol follow.
         let _ = announce();
         sys::keep_loaded((&raw const TABLE).cast());
+        here::obey_environment();
         return;
     };
     leader::follow(found);

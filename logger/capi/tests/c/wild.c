@@ -313,7 +313,7 @@ static void asks(void)
 
     LOGDEF(INFO, "before %d", 1);
     logdef_log(LOGDEF_INFO, "before %d", 1);
-    MUST(logdef_state(&status) == 0 && !status.is_open && status.unreported == 2);
+    MUST(logdef_state(&status) == 0 && !status.is_open && status.unreported == 0);
     MUST(close(open(log_path, O_CREAT | O_WRONLY, 0600)) == 0);
     FILE *older = fopen(log_path, "w");
     MUST(older && fputs("text", older) >= 0 && fclose(older) == 0);
@@ -328,6 +328,28 @@ static void asks(void)
     MUST(strcmp(status.previous, path) == 0);
     status.struct_size = 3;
     MUST(logdef_state(&status) == -1 && errno == EINVAL);
+}
+
+/* Logs before the log is open, which it may never be. */
+static void early(void)
+{
+    logdef_options options = LOGDEF_OPTIONS;
+
+    options.level = LOGDEF_INFO;
+    MUST(logdef_enabled(LOGDEF_INFO) == 1);
+    LOGDEF(INFO, "early %d", 0);
+    logdef_log(LOGDEF_WARN, "early %d", 1);
+    LOGDEF(DEBUG, "too low %d", -1);
+    if (atoi(more[0]) == 0)
+        return;
+    pid_t child = fork();
+    if (child > 0)
+        _exit(waitpid(child, NULL, 0) != child);
+    MUST(logdef_open_with(log_path, &options) == 0);
+    LOGDEF(INFO, "late %d", 2);
+    logdef_close();
+    MUST(logdef_enabled(LOGDEF_INFO) == 0);
+    LOGDEF(INFO, "closed %d", 3);
 }
 
 /* Closes standard error, and opens its database, which takes the number. */
@@ -350,7 +372,7 @@ int main(int argc, char **argv)
         {"prints", prints}, {"closes", closes}, {"rotates", rotates},
         {"waits", waits},   {"starts", starts}, {"logs", logs},
         {"crowds", crowds}, {"interrupts", interrupts}, {"records", records},
-        {"reopens", reopens}, {"asks", asks}, {"modes", modes}, {"forks", forks}, {"mirrors", mirrors}, {"survives", survives}, {"keeps", keeps},
+        {"reopens", reopens}, {"asks", asks}, {"modes", modes}, {"forks", forks}, {"mirrors", mirrors}, {"survives", survives}, {"keeps", keeps}, {"early", early},
     };
 
     MUST(argc >= 3);

@@ -519,6 +519,30 @@ fn a_program_can_ask_what_its_log_is_doing() {
 }
 
 #[test]
+fn calls_before_the_log_is_open_are_shown_and_those_of_a_daemon_are_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let log = directory.path().join("app.log");
+    let mut never_open = story(&log, "early", &["0"]);
+    let output = never_open.env("LOGDEF_STDERR", "info").output().unwrap();
+    succeeded(&output);
+    let said = String::from_utf8_lossy(&output.stderr);
+    let ends: Vec<_> = said.lines().map(|line| &line[line.len() - 7..]).collect();
+    assert_eq!(ends, ["early 0", "early 1"], "{said}");
+    assert!(!log.exists());
+
+    let output = story(&log, "early", &["1"]).output().unwrap();
+    succeeded(&output);
+    assert!(output.stderr.is_empty());
+    assert!(numbers(std::slice::from_ref(&log)).into_iter().eq(0..3));
+    // Each is shown once.
+    std::fs::remove_file(&log).unwrap();
+    let mut shown = story(&log, "early", &["1"]);
+    let output = shown.env("LOGDEF_STDERR", "info").output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(said.lines().count(), 3, "{said}");
+}
+
+#[test]
 fn files_have_the_mode_that_was_asked_for() {
     for sink in [MAPPED, APPEND] {
         let directory = tempfile::tempdir().unwrap();

@@ -59,6 +59,7 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut li
         // The record that was being written is lost with the page.
         if let Some(thread) = Thread::mine() {
             own_add(&thread.dropped, 1);
+            process.shared.run.drops.add(1);
         }
         errno.restore();
         return;

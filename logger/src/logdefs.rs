@@ -15,7 +15,9 @@ use core::sync::atomic::Ordering;
 use logdef_unwind::modules;
 use logdef_wire::frame;
 use logdef_wire::msgpack::{Encoder, OutOfRoom};
-use logdef_wire::record::{BacktraceLogdef, Module, Preamble, StringLogdef, ThreadLogdef};
+use logdef_wire::record::{
+    BacktraceLogdef, Module, Note, NoteKind, Preamble, StringLogdef, ThreadLogdef,
+};
 use logdef_wire::{Avma, Description, Magic, Svma};
 
 /// What a record refers to.
@@ -110,6 +112,10 @@ fn take_chunk(process: &Process, thread: &Thread, need: usize) -> bool {
         let image = found.map(|(_, image)| image);
         let size = Some(claim.size() as u32);
         let _ = write_preamble(process, image, size, &mut out);
+        let at = out.len as u64;
+        if let Some(range) = process.sink.pruned_from(thread, claim, at) {
+            let _ = write_pruned(process, range, &mut out);
+        }
         process.sink.enter(thread, claim, &out.buffer[..out.len]);
         Ok(())
     });
@@ -120,6 +126,23 @@ fn take_chunk(process: &Process, thread: &Thread, need: usize) -> bool {
         (Err(_), _) => process.sink.enter(thread, claim, &[]),
     }
     true
+}
+
+/// Says of the file's front that its chunks were pruned.
+fn write_pruned(
+    process: &Process,
+    (start, size): (i64, u64),
+    out: &mut Frames<'_>,
+) -> Result<(), OutOfRoom> {
+    let note = Note {
+        run: Some(process.shared.run.id()),
+        kind: Some(NoteKind::PRUNED),
+        time: Some(crate::clock::realtime()),
+        start: Some(start),
+        size: Some(size),
+        ..Note::default()
+    };
+    out.frame(|e| note.encode(e))
 }
 
 /// Calls `put`, which gets the number of the attempt, until frames of `len` bytes are in

@@ -142,6 +142,14 @@ pub(crate) fn report(process: &'static Process) {
         let _ = write!(text, " (errno {})", errno.0);
         note(NoteKind::SINK, text.bytes(), None, None);
     }
+    if due.stay()
+        && let Some(errno) = process.shared.reports.why_stay()
+    {
+        let mut text = Text::new();
+        let _ = write!(text, "no new file: {}", in_words(errno));
+        let _ = write!(text, " (errno {})", errno.0);
+        note(NoteKind::SINK, text.bytes(), None, None);
+    }
     if due.suspect_file() {
         let text = match process.shared.reports.why_suspect() {
             Some(errno) => in_words(errno),
@@ -161,10 +169,62 @@ pub(crate) fn report(process: &'static Process) {
         let monotonic = Some(crate::clock::monotonic());
         note(NoteKind::CLOCK_SET, b"", Some(now), monotonic);
     }
+    if due.drops() {
+        written &= note_drops(process, |frame| put_frame(process, frame));
+    }
     if !written {
         process.shared.reports.give_back(due);
         process.shared.update_slow_path_level();
     }
+}
+
+/// Writes down how many calls of the run were dropped, if no note has told all of them:
+/// in the log, or in the room that is kept back for it. May be called in a signal handler.
+#[cold]
+pub(crate) fn drops(process: &'static Process) {
+    let put = |frame: &[u8]| put_frame(process, frame) || process.sink.put_note(frame);
+    if !note_drops(process, put) {
+        // Another thread may have room.
+        process.shared.drops_are_due();
+    }
+}
+
+/// Hands the note of drops to `put`. `false` if that was wanted and could not be done.
+fn note_drops(process: &'static Process, put: impl FnOnce(&[u8]) -> bool) -> bool {
+    let run = &process.shared.run;
+    let Some((dropped, since)) = run.drops.to_note() else {
+        return true;
+    };
+    let errno = process.shared.reports.why_refused();
+    let note = Note {
+        run: Some(run.id()),
+        kind: Some(NoteKind::DROPS),
+        time: Some(crate::clock::realtime()),
+        text: errno.map(|errno| in_words(errno).as_bytes()),
+        dropped: Some(dropped),
+        since: Some(since).filter(|since| *since > 0),
+        errno: errno.map(|errno| errno.0 as u64),
+        ..Note::default()
+    };
+    let mut frame = [0; 256];
+    let encoded = frame::encode(&mut frame, |encoder| note.encode(encoder));
+    let written = encoded.is_ok_and(|len| put(&frame[..len]));
+    if written {
+        run.drops.note(dropped);
+    }
+    written
+}
+
+fn put_frame(process: &'static Process, frame: &[u8]) -> bool {
+    let put = |thread: &Thread| {
+        let place = || {
+            logdefs::place(process, thread, frame.len(), |_| {
+                process.sink.put(&process.shared, thread, frame, None)
+            })
+        };
+        thread.lasting().calls.uncounted(place).is_ok()
+    };
+    current(process).is_some_and(put)
 }
 
 /// Writes down which sink was chosen, and why.

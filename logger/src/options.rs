@@ -56,7 +56,9 @@ impl Options {
 
     /// Starts a new file when one has `file_size` bytes; default one file. The files are
     /// called `path.000001`, `path.000002`, … and `path` is a link to the newest; each
-    /// can be read alone. Each process that appends to a log counts its own files.
+    /// can be read alone. Where no new file can be made, a mapped log continues in the old
+    /// one beyond its size, and a note says why. Each process that appends to a log counts its
+    /// own files.
     pub fn rotate(mut self, file_size: u64) -> Self {
         self.rotation.file_size = Some(file_size);
         self
@@ -66,7 +68,8 @@ impl Options {
     /// included; default all. Together with [`rotate`](Self::rotate), without which the log
     /// is not opened, it bounds the bytes of the log and of its forked children. A file that
     /// is removed gives its space back, except for the chunks that threads still map, at most
-    /// one for each thread.
+    /// one for each thread. Where no new file can be made, the oldest parts of the log give
+    /// their space back instead, and its files keep their names.
     pub fn keep(mut self, files: u32) -> Self {
         self.rotation.keep = Some(files.max(1));
         self

@@ -28,6 +28,7 @@ pub(crate) struct RunState {
     pub monotonic: AtomicU64,
     /// Calls while no log was open.
     pub missed: AtomicU64,
+    pub drops: Drops,
     next_thread: AtomicU64,
     pub host: HostIdentity,
 }
@@ -62,6 +63,7 @@ impl RunState {
             realtime: AtomicU64::new(0),
             monotonic: AtomicU64::new(0),
             missed: AtomicU64::new(0),
+            drops: Drops::new(),
             next_thread: AtomicU64::new(0),
             host: HostIdentity::new(),
         }
@@ -183,6 +185,7 @@ impl RunState {
     /// and the monotonic one. [`RunState::publish_next`] follows.
     pub fn prepare_next(&self) -> (u64, u64) {
         self.next_thread.store(0, Ordering::Relaxed);
+        self.drops.forget();
         self.pid.store(sys::process_id(), Ordering::Relaxed);
         let (realtime, monotonic) = (clock::realtime(), clock::monotonic());
         self.realtime.store(realtime, Ordering::Relaxed);
@@ -228,6 +231,59 @@ impl RunState {
     /// How many threads of the run have got a number.
     pub fn threads_begun(&self) -> u64 {
         self.next_thread.load(Ordering::SeqCst)
+    }
+}
+
+/// How many calls of the run were dropped, those included that a record counts.
+pub(crate) struct Drops {
+    count: AtomicU64,
+    /// How many of them a note has told.
+    noted: AtomicU64,
+    /// When the first was dropped that no note has told; 0 for none.
+    since: AtomicU64,
+}
+
+impl Drops {
+    const fn new() -> Drops {
+        Drops {
+            count: AtomicU64::new(0),
+            noted: AtomicU64::new(0),
+            since: AtomicU64::new(0),
+        }
+    }
+
+    fn forget(&self) {
+        for word in [&self.count, &self.noted, &self.since] {
+            word.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// Counts calls that were dropped. `true` if that is to be noted at once: now and
+    /// then, so that a program that is killed has told how many there were, or nearly.
+    pub fn add(&self, calls: u64) -> bool {
+        if self.since.load(Ordering::Relaxed) == 0 {
+            self.since.store(clock::realtime(), Ordering::Relaxed);
+        }
+        let count = self.count.fetch_add(calls, Ordering::Relaxed) + calls;
+        count.is_power_of_two() && count.trailing_zeros().is_multiple_of(4)
+    }
+
+    /// How many calls were dropped.
+    pub fn count(&self) -> u64 {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    /// How many calls were dropped and since when, if a note has not told all of them.
+    pub fn to_note(&self) -> Option<(u64, u64)> {
+        let count = self.count();
+        let since = self.since.load(Ordering::Relaxed);
+        (count > self.noted.load(Ordering::Relaxed)).then_some((count, since))
+    }
+
+    /// A note has told `count` of them.
+    pub fn note(&self, count: u64) {
+        self.noted.fetch_max(count, Ordering::Relaxed);
+        self.since.store(0, Ordering::Relaxed);
     }
 }
 
@@ -278,5 +334,26 @@ impl HostIdentity {
     /// The identity of the boot.
     pub fn boot_id<'b>(&self, into: &'b mut [u8; 64]) -> Option<&'b [u8]> {
         HostIdentity::copy(&self.boot_id, into)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drops_are_noted_now_and_then_until_all_are_told() {
+        let drops = Drops::new();
+        assert_eq!(drops.to_note(), None);
+        let at_once = (1..=1000).filter(|_| drops.add(1)).count();
+        assert_eq!(at_once, 3, "at 1, 16 and 256");
+        let (count, since) = drops.to_note().unwrap();
+        assert!(count == 1000 && since > 0);
+        drops.note(256);
+        assert_eq!(drops.to_note().unwrap().0, 1000);
+        drops.note(1000);
+        assert_eq!(drops.to_note(), None);
+        drops.forget();
+        assert_eq!(drops.count(), 0);
     }
 }

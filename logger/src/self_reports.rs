@@ -21,6 +21,8 @@ pub(crate) struct SelfReports {
     no_space_errno: AtomicU32,
     no_space_since: AtomicU64,
     suspect_errno: AtomicU32,
+    /// Why a file goes on where another should have followed it; 0 if none does.
+    stay_errno: AtomicU32,
     /// What the wall clock is ahead of the monotonic one.
     ahead: AtomicI64,
 }
@@ -34,6 +36,8 @@ impl Due {
     const SUSPECT: Due = Due(2);
     const CLOCK_SET: Due = Due(4);
     const REOPEN: Due = Due(8);
+    const STAY: Due = Due(16);
+    const DROPS: Due = Due(32);
 
     /// There was no space, and there is again.
     pub fn space_returned(self) -> bool {
@@ -48,6 +52,16 @@ impl Due {
     /// The log is to be opened again, which is no report, but done at the same time.
     pub fn reopen(self) -> bool {
         self.0 & Due::REOPEN.0 != 0
+    }
+
+    /// A file goes on where another should have followed it.
+    pub fn stay(self) -> bool {
+        self.0 & Due::STAY.0 != 0
+    }
+
+    /// Calls were dropped that no note has told.
+    pub fn drops(self) -> bool {
+        self.0 & Due::DROPS.0 != 0
     }
 
     /// The wall clock was set.
@@ -69,6 +83,7 @@ impl SelfReports {
             no_space_errno: AtomicU32::new(0),
             no_space_since: AtomicU64::new(0),
             suspect_errno: AtomicU32::new(0),
+            stay_errno: AtomicU32::new(0),
             ahead: AtomicI64::new(0),
         }
     }
@@ -77,6 +92,7 @@ impl SelfReports {
     pub fn begin(&self, realtime: u64, monotonic: u64) {
         self.due.store(0, Ordering::Relaxed);
         self.refused.store(0, Ordering::Relaxed);
+        self.stay_errno.store(0, Ordering::Relaxed);
         let ahead = realtime.wrapping_sub(monotonic) as i64;
         self.ahead.store(ahead, Ordering::Relaxed);
     }
@@ -156,6 +172,35 @@ impl SelfReports {
         }
     }
 
+    /// A file goes on, since none can be made that follows it. `true` if that, or the
+    /// reason, is new, which is now to be reported.
+    pub fn stay_in_file(&self, errno: Errno) -> bool {
+        let errno = errno.0 as u32;
+        let is_new = self.stay_errno.swap(errno, Ordering::Relaxed) != errno;
+        if is_new {
+            self.give_back(Due::STAY);
+        }
+        is_new
+    }
+
+    /// How many calls were dropped is to be told.
+    pub fn drops_are_due(&self) {
+        self.give_back(Due::DROPS);
+    }
+
+    /// Another file followed.
+    pub fn left_file(&self) {
+        self.stay_errno.store(0, Ordering::Relaxed);
+    }
+
+    /// Why no file followed.
+    pub fn why_stay(&self) -> Option<Errno> {
+        match self.stay_errno.load(Ordering::Relaxed) {
+            0 => None,
+            errno => Some(Errno(errno as i32)),
+        }
+    }
+
     /// Compares two readings of one instant with those that were last reported.
     /// `true` if the wall clock was set meanwhile, which is now to be reported.
     pub fn compare_clocks(&self, realtime: u64, monotonic: u64) -> bool {
@@ -192,6 +237,19 @@ mod tests {
         assert!(!reports.is_due());
         reports.give_back(due);
         assert!(reports.take().space_returned());
+    }
+
+    #[test]
+    fn a_file_that_goes_on_is_reported_once_for_each_reason() {
+        let reports = SelfReports::new();
+        assert!(reports.stay_in_file(Errno(libc::EACCES)));
+        assert!(!reports.stay_in_file(Errno(libc::EACCES)));
+        assert!(reports.take().stay() && !reports.is_due());
+        assert!(reports.stay_in_file(Errno(libc::EMFILE)));
+        assert_eq!(reports.why_stay(), Some(Errno(libc::EMFILE)));
+        reports.left_file();
+        assert_eq!(reports.why_stay(), None);
+        assert!(reports.stay_in_file(Errno(libc::EMFILE)));
     }
 
     #[test]

@@ -68,6 +68,19 @@ impl Shared {
         self.update_slow_path_level();
     }
 
+    /// A file goes on, since none can be made that follows it, which the log will report.
+    pub fn stay_in_file(&self, errno: Errno) {
+        if self.reports.stay_in_file(errno) {
+            self.update_slow_path_level();
+        }
+    }
+
+    /// Calls were dropped, which whoever has room for it reports.
+    pub fn drops_are_due(&self) {
+        self.reports.drops_are_due();
+        self.update_slow_path_level();
+    }
+
     /// A file cannot be relied on, which the log will report.
     pub fn suspect_file(&self, errno: Option<Errno>) {
         self.reports.suspect_file(errno);

@@ -174,10 +174,23 @@ impl Sink {
         }
     }
 
+    /// See [`Mapped::pruned_from`].
+    pub fn pruned_from(&self, thread: &Thread, claim: Claim, offset: u64) -> Option<(i64, u64)> {
+        self.mapped.pruned_from(thread, claim, offset)
+    }
+
     /// Lets the thread write to a chunk that it claimed, behind the frames that
     /// open it.
     pub fn enter(&self, thread: &Thread, claim: Claim, opening: &[u8]) {
         self.mapped.enter(thread, claim, opening);
+    }
+
+    /// Writes a frame into room that is kept back for it, where a sink has any.
+    pub fn put_note(&self, frame: &[u8]) -> bool {
+        match self.chosen() {
+            Chosen::Mapped(mapped) => mapped.put_note(frame),
+            Chosen::Append(_) => false,
+        }
     }
 
     /// Goes on in another file under the same path.
@@ -302,9 +315,21 @@ mod tests {
         );
 
         let written = std::fs::read(&path).unwrap();
-        assert!(written.starts_with(&[&frame[..], &frame].concat()));
-        let rest = &written[2 * frame.len()..];
-        assert!(rest.iter().all(|byte| *byte == 0));
+        assert!(written.starts_with(&frame));
+        // Room is kept for notes.
+        assert!(SINK.put_note(&frame));
+        let noted = std::fs::read(&path).unwrap();
+        assert!(noted.starts_with(&[&frame[..], &frame].concat()));
+        let rest = &written[frame.len()..];
+        let at = rest.iter().position(|byte| *byte != 0).unwrap();
+        assert!(at >= 512 && rest[at..].starts_with(&frame));
+        assert!(rest[at + frame.len()..].iter().all(|byte| *byte == 0));
+        let more = (0..1000).filter(|_| SINK.put_note(&frame)).count();
+        assert!(more > 10 && more < 1000, "{more}");
+        assert_eq!(
+            std::fs::read(&path).unwrap()[frame.len() + at..],
+            rest[at..]
+        );
     }
 
     #[test]

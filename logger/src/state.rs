@@ -28,6 +28,9 @@ pub struct State {
     pub errno: Option<i32>,
     /// Calls that were not written, and that no record counts yet.
     pub unreported: u64,
+    /// Calls of the process that were not written since the log was opened, counted by a
+    /// record or not; those before that the first record counts, too.
+    pub dropped: u64,
 }
 
 /// [`State`] as it crosses to another copy of the logger, and to C. Texts end in a NUL.
@@ -45,6 +48,7 @@ pub struct RawState {
     pub why: [u8; 128],
     pub path: [u8; 4096],
     pub previous: [u8; 4096],
+    pub dropped: u64,
 }
 
 impl RawState {
@@ -61,6 +65,7 @@ impl RawState {
             why: [0; 128],
             path: [0; 4096],
             previous: [0; 4096],
+            dropped: 0,
         }
     }
 }
@@ -92,6 +97,7 @@ impl From<&RawState> for State {
             file_bytes: raw.file_bytes,
             errno: (raw.errno != 0).then_some(raw.errno),
             unreported: raw.unreported,
+            dropped: raw.dropped,
         }
     }
 }

@@ -119,12 +119,12 @@ impl Windows {
     }
 
     /// Unmaps the windows but those of chunks that are to be kept, and tells of each how
-    /// many bytes it had, and of what file. What is in a file before turn `oldest` was
-    /// removed, and gives its blocks back.
+    /// many bytes it had, and of what file. Of a range that the log gave up, `left` says
+    /// how many bytes at its front stay; the rest reads as zeros and gives its blocks back.
     pub fn unmap(
         &self,
-        oldest: u64,
         keep: impl Fn(u32) -> bool,
+        left: impl Fn(Range) -> Option<u64>,
         mut told: impl FnMut(u64, Option<Range>),
     ) {
         for window in self.used() {
@@ -133,8 +133,8 @@ impl Windows {
             }
             let range = window.range();
             let base = window.base.swap(ptr::null_mut(), Ordering::AcqRel);
-            if range.is_some_and(|range| range.turn < oldest) {
-                let _ = sys::advise(base, window.len(), libc::MADV_REMOVE);
+            if let Some(left) = range.and_then(&left) {
+                window.clear(base, left as usize);
             }
             sys::unmap(base, window.len());
             told(window.len() as u64, range);
@@ -191,6 +191,20 @@ impl Window {
 
     fn len(&self) -> usize {
         self.len.load(Ordering::Relaxed)
+    }
+
+    /// Clears the window but for the first bytes.
+    fn clear(&self, base: *mut u8, left: usize) {
+        let page = sys::page_size() as usize;
+        let pages = left.next_multiple_of(page).min(self.len());
+        let there = || sys::advise(base, pages, libc::MADV_POPULATE_WRITE);
+        // A kernel without this does not know whether the file was cut short.
+        if left < pages && matches!(there(), Ok(()) | Err(Errno(libc::EINVAL))) {
+            // SAFETY: within the window, in which no call stores any more.
+            unsafe { ptr::write_bytes(base.add(left), 0, pages - left) };
+        }
+        let rest = base.wrapping_add(pages);
+        let _ = sys::advise(rest, self.len() - pages, libc::MADV_REMOVE);
     }
 
     fn range(&self) -> Option<Range> {

@@ -35,7 +35,7 @@ fn check<T>(sink: Sink, path: &Path, why: &str, take: impl FnOnce() -> T, give: 
     let lost = common::until_written(|| logdef!(Info, "after %u", 1));
     logdef!(Info, "later %u", 2);
     logdef::close();
-    let (mut found, mut dropped, mut notes) = (0, 0, Vec::new());
+    let (mut found, mut dropped, mut noted, mut notes) = (0, 0, 0, Vec::new());
     let mut bytes = std::fs::read(path).unwrap();
     if sink == Sink::Append {
         remove_torn(&mut bytes);
@@ -44,6 +44,9 @@ fn check<T>(sink: Sink, path: &Path, why: &str, take: impl FnOnce() -> T, give: 
         Record::Data(data) => {
             found += 1;
             dropped += data.dropped.unwrap_or(0);
+        }
+        Record::Note(note) if note.kind == Some(NoteKind::DROPS) => {
+            noted = note.dropped.unwrap().max(noted);
         }
         Record::Note(note) => notes.push((
             note.kind.unwrap(),
@@ -56,6 +59,8 @@ fn check<T>(sink: Sink, path: &Path, why: &str, take: impl FnOnce() -> T, give: 
         "{sink:?} {dropped} dropped, {found} found, {notes:?}"
     );
     assert_eq!(found + dropped, CALLS + 3 + lost);
+    // Notes tell of them too, at the latest when the log is closed.
+    assert_eq!(noted, dropped, "{sink:?}");
     assert_eq!(notes.len(), 1, "{notes:?}");
     assert_eq!(notes[0].0, NoteKind::SPACE_RETURNED);
     assert!(notes[0].1.starts_with(why), "{notes:?}");

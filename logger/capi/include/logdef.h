@@ -210,10 +210,12 @@ typedef struct logdef_options {
     int backtrace_depth; /* the most return addresses of a backtrace, up to 256; 32 */
     int max_string;      /* bytes; longer strings are cut, and marked as cut; 16 KiB */
     uint64_t file_size;  /* bytes; a file that reaches this size is followed by a new
-                            one. Each process that appends to a log counts its own
-                            files. EINVAL for pipes, sockets and devices; one file */
-    uint64_t files;      /* how many of these files are kept, at most 1,024. EINVAL
-                            without file_size; all */
+                            one, or continues beyond it if none can be made. Each
+                            process that appends to a log counts its own files. EINVAL
+                            for pipes, sockets and devices; one file */
+    uint64_t files;      /* how many of these files are kept, at most 1,024. Where no new
+                            file can be made, the oldest parts of those that there are
+                            make room. EINVAL without file_size; all */
     const char *filter;  /* as for logdef_set_filter; the environment variable LOGDEF */
     int mirror_level;    /* the lowest level that is also shown on standard error, for
                             development, as long as descriptor 2 is the file that it
@@ -305,9 +307,11 @@ typedef struct logdef_status {
     char path[4096];     /* the file that is written to; empty for a stream */
     char previous[4096]; /* the name that an older file at the log's path was given when
                             the log was opened; empty if there was no such file */
+    uint64_t dropped;    /* calls that were not written since the log was opened, counted
+                            by a record or not */
 } logdef_status;
 
-#define LOGDEF_STATUS {sizeof(logdef_status), 0, 0, 0, 0, 0, 0, "", "", ""}
+#define LOGDEF_STATUS {sizeof(logdef_status), 0, 0, 0, 0, 0, 0, "", "", "", 0}
 
 /* Fills in `status`. Returns 0, or -1 and errno. Signal safety: not async-signal-safe. */
 int logdef_state(logdef_status *status) LOGDEF_NOTHROW_;

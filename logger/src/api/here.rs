@@ -169,7 +169,11 @@ fn apply(process: &Process, options: &Options, ignored: &mut Vec<String>) {
 }
 
 pub(crate) fn close() {
-    process().close();
+    let process = process();
+    if process.shared.run.is_open() {
+        note::drops(process);
+    }
+    process.close();
 }
 
 pub(crate) fn sync() -> io::Result<()> {
@@ -180,6 +184,7 @@ pub(crate) fn sync() -> io::Result<()> {
     let progress = Progress::of(process);
     let synced = process.sink.sync(&process.shared);
     progress.note(process, synced);
+    note::drops(process);
     Ok(synced?)
 }
 
@@ -202,6 +207,7 @@ pub(crate) fn state(into: &mut RawState) {
     let pending = shared.threads.iter();
     let pending = pending.map(|thread| thread.dropped.load(Ordering::Relaxed));
     into.unreported = pending.sum::<u64>() + shared.run.missed.load(Ordering::Relaxed);
+    into.dropped = shared.run.drops.count();
     process.sink.describe(into);
     let path = OsStr::from_bytes(sys::until_nul(&into.path));
     into.file_bytes = std::fs::metadata(path).map_or(0, |file| file.len());

@@ -341,7 +341,9 @@ fn take_dropped(process: &Process, thread: &Thread) -> u64 {
         dropped = thread.dropped.swap(0, Ordering::Relaxed);
     }
     if process.shared.run.missed.load(Ordering::Relaxed) > 0 {
-        dropped += process.shared.run.missed.swap(0, Ordering::Relaxed);
+        let missed = process.shared.run.missed.swap(0, Ordering::Relaxed);
+        process.shared.run.drops.add(missed);
+        dropped += missed;
     }
     dropped
 }
@@ -659,7 +661,7 @@ impl<'t> Counted<'t> {
     fn end(self, written: Result<(), Dropped>) {
         let thread = self.thread;
         if written.is_err() {
-            own_add(&thread.dropped, 1);
+            count_drop(thread);
         }
         thread.lasting().calls.end(self.mark, self.outer);
         if self.outer.is_none() {
@@ -668,6 +670,17 @@ impl<'t> Counted<'t> {
             let next = thread.next.load(Ordering::Relaxed);
             thread.returned.store(next, Ordering::Release);
         }
+    }
+}
+
+/// A call was dropped.
+#[cold]
+#[inline(never)]
+fn count_drop(thread: &Thread) {
+    own_add(&thread.dropped, 1);
+    let process = process();
+    if process.shared.run.drops.add(1) {
+        note::drops(process);
     }
 }
 

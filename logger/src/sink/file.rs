@@ -26,6 +26,13 @@ pub(crate) struct LogFile {
     /// Units that were claimed, below the turn: who looked at the slot for long must not
     /// claim of the next file, nor give back to it.
     claimed: AtomicU64,
+    /// Units at the front whose chunks were pruned, below the turn.
+    pruned: AtomicU64,
+    /// Bytes at the front that stay when its first chunk is pruned: the frames that open
+    /// it, and room for notes behind them.
+    front: AtomicU64,
+    /// Where the next note goes in that room.
+    note: AtomicU64,
     /// Whether the file has had bytes.
     supplied: AtomicBool,
     /// No more chunks are to be had: somebody cut the file short, or it failed.
@@ -35,6 +42,9 @@ pub(crate) struct LogFile {
     /// Units that were made ready beyond those that were claimed.
     ready: AtomicU64,
 }
+
+/// Bytes that are kept back for notes in each file.
+const NOTES: u64 = 1024;
 
 /// How a process reaches the file in a slot.
 pub(crate) struct Descriptor {
@@ -62,35 +72,35 @@ pub(crate) struct Supplied {
     pub units: u64,
 }
 
-/// What was claimed of one file.
-struct Claimed<'f> {
+/// A count of units of the file of one turn.
+struct Units<'f> {
     word: &'f AtomicU64,
     turn: u64,
 }
 
-impl Claimed<'_> {
-    const UNITS_BITS: u32 = 40;
-    const UNITS: u64 = (1 << Claimed::UNITS_BITS) - 1;
+impl Units<'_> {
+    const BITS: u32 = 40;
+    const MASK: u64 = (1 << Units::BITS) - 1;
 
     fn with(&self, units: u64) -> u64 {
-        self.turn << Claimed::UNITS_BITS | units
+        self.turn << Units::BITS | units
     }
 }
 
-impl Word for Claimed<'_> {
+impl Word for Units<'_> {
     fn own_add(&self, _: u64) -> u64 {
         unreachable!("no thread's own")
     }
 
     fn update(&self, mut next: impl FnMut(u64) -> Option<u64>) -> Result<u64, u64> {
         let updated = Word::update(self.word, |word| {
-            let units = word & Claimed::UNITS;
+            let units = word & Units::MASK;
             let is_of_turn = word == self.with(units);
             is_of_turn
                 .then(|| next(units))?
                 .map(|units| self.with(units))
         });
-        updated.map(|word| word & Claimed::UNITS)
+        updated.map(|word| word & Units::MASK)
     }
 }
 
@@ -109,8 +119,10 @@ impl Use {
 pub(crate) enum Refusal {
     /// The file has all the chunks it may have.
     Full,
-    /// The descriptor no longer leads to the file, or somebody cut it short.
+    /// Somebody removed it or cut it short.
     Lost,
+    /// This process has no descriptor of the file, and cannot open it by its name.
+    OutOfReach,
     /// Another thread was in the way; the next try may succeed.
     Again,
     /// The system says no: no space, no quota, no permission.
@@ -177,15 +189,59 @@ impl LogFile {
     }
 
     fn claimed_units(&self) -> u64 {
-        self.claimed.load(Ordering::Relaxed) & Claimed::UNITS
+        self.claimed.load(Ordering::Relaxed) & Units::MASK
     }
 
     /// What was claimed of the file of a turn.
-    fn claimed_in(&self, turn: u64) -> Claimed<'_> {
-        Claimed {
+    fn claimed_in(&self, turn: u64) -> Units<'_> {
+        Units {
             word: &self.claimed,
             turn,
         }
+    }
+
+    /// Lets the file have more units than `before`, unless somebody has seen to that.
+    /// `false` if it has the most that it can.
+    pub fn grow(&self, before: u64, units: u64, most: u64) -> bool {
+        let (after, order) = ((before + units).min(most), Ordering::Relaxed);
+        let _ = self.capacity.compare_exchange(before, after, order, order);
+        after > before
+    }
+
+    /// Bytes at the front whose chunks were pruned.
+    pub fn pruned_bytes(&self) -> u64 {
+        (self.pruned.load(Ordering::SeqCst) & Units::MASK) * UNIT
+    }
+
+    /// Prunes the chunks of the file of a turn that lie before a unit. From which unit
+    /// on; `None` if that was done.
+    pub fn prune(&self, turn: u64, end: u64) -> Option<u64> {
+        let pruned = Units {
+            word: &self.pruned,
+            turn,
+        };
+        Word::update(&pruned, |units| (units < end).then_some(end)).ok()
+    }
+
+    /// Bytes at the front of the file that stay when its first chunk is pruned.
+    pub fn front(&self) -> u64 {
+        self.front.load(Ordering::Relaxed)
+    }
+
+    /// Keeps room for notes behind the `opening` bytes that open the file. How many bytes
+    /// both take.
+    pub fn keep_room(&self, opening: u64) -> u64 {
+        self.note.store(opening, Ordering::Relaxed);
+        self.front.store(opening + NOTES, Ordering::Release);
+        opening + NOTES
+    }
+
+    /// Takes some bytes of the room for notes, and says where they are.
+    fn take_room(&self, len: u64) -> Option<u64> {
+        let front = self.front.load(Ordering::Acquire);
+        let order = Ordering::Relaxed;
+        let next = |at: u64| (at + len <= front).then_some(at + len);
+        self.note.fetch_update(order, order, next).ok()
     }
 
     /// How many files were the log's current one before this was, itself included.
@@ -324,6 +380,10 @@ impl Reached<'_> {
         file.capacity.store(capacity, Ordering::Relaxed);
         file.claimed
             .store(file.claimed_in(file.turn()).with(0), Ordering::Relaxed);
+        file.pruned
+            .store(file.claimed_in(file.turn()).with(0), Ordering::Relaxed);
+        file.front.store(0, Ordering::Relaxed);
+        file.note.store(0, Ordering::Relaxed);
         file.supplied.store(false, Ordering::Relaxed);
         file.given_up.store(false, Ordering::Relaxed);
         file.new.store(true, Ordering::Relaxed);
@@ -423,7 +483,7 @@ impl Reached<'_> {
         let (offset, len) = (at * UNIT, units * UNIT);
         // Asked before the size: a file that is empty after this was cut.
         let had_bytes = file.supplied.load(Ordering::Acquire);
-        let (fd, facts) = self.opened(open).ok_or(Refusal::Lost)?;
+        let (fd, facts) = self.opened(open).ok_or(Refusal::OutOfReach)?;
         let supplied = Supplied { fd, at, units };
         if at + units <= file.ready.load(Ordering::Acquire) {
             return Ok(supplied);
@@ -474,6 +534,21 @@ impl Reached<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Writes a frame into the room that is kept for notes: its blocks are there whatever
+    /// the disk has left.
+    pub fn put_note(&self, frame: &[u8], open: impl FnOnce() -> Option<c_int>) -> bool {
+        let Some((fd, facts)) = self.opened(open).filter(|(_, facts)| facts.names > 0) else {
+            return false;
+        };
+        let len = frame.len() as u64;
+        let limit = sys::file_size_limit().unwrap_or(u64::MAX);
+        if facts.size < self.file.front().max(1) || limit < self.file.front() {
+            return false;
+        }
+        let at = self.file.take_room(len);
+        at.is_some_and(|at| sys::write_at(fd, frame, at) == Ok(frame.len()))
     }
 
     /// Gives back the blocks of a range of a file that nobody maps.

@@ -23,6 +23,8 @@ use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use logdef_wire::frame::HEADER_LEN;
 
+mod prune;
+
 /// Bytes of a thread's first chunks; the last is that of all later ones.
 const CHUNKS: [u64; 4] = [UNIT, 64 << 10, 512 << 10, 4 << 20];
 /// Units of a file that is not rotated: less than any file system's largest.
@@ -197,9 +199,10 @@ impl Mapped {
         // SAFETY: nobody else knows of the chunk yet, it was just mapped, and has `used`
         // bytes at least.
         unsafe { chunk::put(&Room(windows.room(claim.chunk, 0)), &opening[..used]) };
+        let used = self.used_by_opening(windows.range(claim.chunk), used as u64);
         thread
             .place
-            .store(Place::new(claim, used as u64).0, Ordering::Relaxed);
+            .store(Place::new(claim, used).0, Ordering::Relaxed);
         let calls = &thread.lasting().calls;
         self.unmap(windows, |chunk| {
             chunk == claim.chunk || calls.may_store(count(chunk).0, windows.count().0)
@@ -207,15 +210,34 @@ impl Mapped {
         thread.refresh_name();
     }
 
+    /// How many bytes of a chunk are used when it was opened: in the first of a file, room
+    /// for notes is kept behind the opening.
+    fn used_by_opening(&self, range: Option<Range>, opening: u64) -> u64 {
+        let first = range.filter(|range| range.offset == 0);
+        let log = self.log();
+        let file = first.and_then(|range| log.as_ref()?.file_of_turn(range.turn));
+        file.map_or(opening, |reached| reached.file.keep_room(opening))
+    }
+
+    /// Writes a frame into the room that the newest file with any keeps back for notes.
+    pub fn put_note(&self, frame: &[u8]) -> bool {
+        let Some(log) = self.log() else {
+            return false;
+        };
+        let newest = log.family.turn();
+        let turns = (1..=newest).rev().take(FILES);
+        let mut files = turns.filter_map(|turn| log.file_of_turn(turn));
+        files.any(|reached| reached.put_note(frame, || log.open_anew(reached.file)))
+    }
+
     /// Unmaps a thread's windows but those that are to be kept.
     fn unmap(&self, windows: &Windows, keep: impl Fn(u32) -> bool) {
         let log = self.log();
-        let family = log.as_ref().map(|log| log.family);
-        let oldest = family.map_or(0, |family| family.oldest.load(Ordering::Relaxed));
-        windows.unmap(oldest, keep, |len, range| {
+        let left = |range| log.as_ref()?.left_of(range);
+        windows.unmap(keep, left, |len, range| {
             self.window_bytes.fetch_sub(len, Ordering::Relaxed);
-            if let (Some(family), Some(range)) = (family, range) {
-                family.leave_window(range);
+            if let (Some(log), Some(range)) = (&log, range) {
+                log.family.leave_window(range);
             }
         });
     }
@@ -239,6 +261,17 @@ impl Mapped {
         claim
     }
 
+    /// The range that was pruned of the file in which a thread claimed a chunk: where it
+    /// begins, from an offset in that chunk on, and how many bytes it has.
+    pub fn pruned_from(&self, thread: &Thread, claim: Claim, offset: u64) -> Option<(i64, u64)> {
+        let range = thread.lasting().windows.range(claim.chunk)?;
+        let log = self.log()?;
+        let file = log.file_of_turn(range.turn)?.file;
+        let size = file.pruned_bytes().checked_sub(file.front())?;
+        let start = file.front() as i64 - (range.offset + offset) as i64;
+        (size > 0).then_some((start, size))
+    }
+
     /// Makes the next `bytes` bytes of the log ready to be written.
     pub fn prepare(&self, bytes: u64) -> Result<(), Errno> {
         let log = self.log().ok_or(Errno(libc::ENOTCONN))?;
@@ -247,7 +280,7 @@ impl Mapped {
         prepared.map_err(|refusal| match refusal {
             Refusal::No(errno) => errno,
             Refusal::Full => Errno(libc::EFBIG),
-            Refusal::Lost | Refusal::Again => Errno(libc::ESTALE),
+            Refusal::Lost | Refusal::OutOfReach | Refusal::Again => Errno(libc::ESTALE),
         })
     }
 
@@ -283,7 +316,7 @@ impl Mapped {
                 let bytes = lasting.windows.cover();
                 self.window_bytes.fetch_add(bytes, Ordering::Relaxed);
             } else {
-                lasting.windows.unmap(0, |_| false, |_, _| ())
+                lasting.windows.unmap(|_| false, |_| None, |_, _| ());
             }
         }
     }
@@ -362,6 +395,7 @@ impl Log<'_> {
         if now < self.mapped.no_space_until.load(Ordering::Relaxed) {
             return None;
         }
+        let windows = &thread.lasting().windows;
         let mut nth = thread.chunks.load(Ordering::Relaxed);
         for _ in 0..ATTEMPTS {
             let current = self.family.current.load(Ordering::Acquire);
@@ -370,12 +404,15 @@ impl Log<'_> {
             if self.family.current.load(Ordering::Acquire) != current {
                 continue;
             }
-            let units = self.chunk_units(nth, need, file.file.capacity());
+            let capacity = file.file.capacity();
+            let units = self.chunk_units(nth, need);
             let turn = current >> SLOT_BITS;
             let claimed = file
                 .claim(turn, units, || self.open_anew(file.file))
                 .and_then(|supplied| self.map(thread, &file, turn, supplied));
-            if file.file.in_use() != file_use || turn < self.family.oldest.load(Ordering::SeqCst) {
+            let range = claimed.ok().and_then(|claim| windows.range(claim.chunk));
+            let is_pruned = range.is_some_and(|range| self.left_of(range).is_some());
+            if file.file.in_use() != file_use || is_pruned {
                 // Others filled this file and so many after it that it was removed, or
                 // its slot became another's. Zeros stay there.
                 continue;
@@ -389,11 +426,16 @@ impl Log<'_> {
                     shared.clock_was_set();
                     return Some(claim);
                 }
-                Err(refusal @ (Refusal::Full | Refusal::Lost)) => {
+                Err(refusal @ (Refusal::Full | Refusal::Lost | Refusal::OutOfReach)) => {
                     if refusal == Refusal::Lost && !file.file.is_given_up() {
                         self.give_up(shared, file.file, None);
                     }
-                    if let Err(errno) = self.rotate(shared, current) {
+                    let rotated = self.rotate(shared, current);
+                    let followed = rotated.or_else(|errno| match refusal {
+                        Refusal::Full => self.go_on(shared, file.file, capacity, errno),
+                        _ => Err(errno),
+                    });
+                    if let Err(errno) = followed {
                         self.refuse(shared, now, errno);
                         return None;
                     }
@@ -417,7 +459,8 @@ impl Log<'_> {
 
     /// How large the `nth` chunk of a thread is, which needs so many bytes, and perhaps
     /// as many for definitions.
-    fn chunk_units(&self, nth: u32, need: u64, capacity: u64) -> u64 {
+    fn chunk_units(&self, nth: u32, need: u64) -> u64 {
+        let capacity = self.family.file_units.load(Ordering::Relaxed);
         let needed = (need * 2).div_ceil(UNIT).next_power_of_two();
         let least = needed.max(smallest_chunk());
         let wanted = CHUNKS[(nth as usize).min(CHUNKS.len() - 1)] / UNIT;
@@ -478,6 +521,9 @@ impl Log<'_> {
 
     fn refuse(&self, shared: &Shared, now: u64, errno: Errno) {
         shared.reports.write_failed(errno);
+        if shared.run.drops.to_note().is_some() {
+            shared.drops_are_due();
+        }
         self.mapped
             .no_space_until
             .store(now + RETRY_AFTER, Ordering::Relaxed);
@@ -488,18 +534,18 @@ impl Log<'_> {
     fn give_up(&self, shared: &Shared, file: &LogFile, errno: Option<Errno>) {
         file.give_up();
         let turn = file.turn();
-        self.send_writers_away(shared, |other| other == turn);
+        self.send_writers_away(shared, |range| range.turn == turn);
         shared.suspect_file(errno);
     }
 
-    /// Makes the threads that have their places in files of some turns leave them before
-    /// their next calls.
-    fn send_writers_away(&self, shared: &Shared, of: impl Fn(u64) -> bool) {
+    /// Makes the threads that have their places in some ranges leave them before their
+    /// next calls.
+    fn send_writers_away(&self, shared: &Shared, of: impl Fn(Range) -> bool) {
         for thread in shared.threads.iter() {
             let lasting = thread.lasting();
             let place = Place(thread.place.load(Ordering::Acquire));
             let range = lasting.windows.range(place.chunk());
-            if place.size() > 0 && range.is_some_and(|range| of(range.turn)) {
+            if place.size() > 0 && range.is_some_and(&of) {
                 thread.send_away();
             }
         }
@@ -523,6 +569,7 @@ impl Log<'_> {
         let (fd, number) = created.inspect_err(|_| self.leave(slot.index, slot.file_use))?;
         match self.offer(full, &slot, fd, number) {
             Ok(true) => {
+                shared.reports.left_file();
                 self.close_descriptors();
                 self.settle_old_files(shared);
                 // A file without the link to it is a file all the same.
@@ -551,50 +598,6 @@ impl Log<'_> {
         names.point_to(number)?;
         names.prune(turn);
         Ok(())
-    }
-
-    /// Gives back the blocks of the files that were removed since file `turn` is there,
-    /// but for what threads still see: those leave before their next calls.
-    fn prune(&self, shared: &Shared, turn: u64) {
-        let keep = self.family.keep.load(Ordering::Relaxed) as u64;
-        let oldest = match keep {
-            0 => return,
-            _ => (turn + 1).saturating_sub(keep),
-        };
-        self.family.oldest.fetch_max(oldest, Ordering::SeqCst);
-        self.send_writers_away(shared, |turn| turn < oldest);
-        for thread in shared.threads.iter() {
-            let lasting = thread.lasting();
-            // Nobody will log there again who could leave it.
-            if thread.take() {
-                if lasting.windows.ranges().any(|range| range.turn < oldest) {
-                    thread.place.store(0, Ordering::Relaxed);
-                    self.mapped.unmap(&lasting.windows, |_| false);
-                }
-                thread.release();
-            }
-        }
-        self.family.forget_the_dead();
-        for index in 0..FILES {
-            let reached = self.file_at(index);
-            let Some(file_use) = reached.file.in_use() else {
-                continue;
-            };
-            if reached.file.turn() < oldest {
-                self.punch(&reached);
-                self.leave(index, file_use);
-            }
-        }
-    }
-
-    /// Gives back what nobody maps of a file.
-    fn punch(&self, file: &Reached) {
-        let (turn, end) = (file.file.turn(), file.file.claimed_bytes());
-        let mut from = 0;
-        while let Some((start, next)) = self.family.gap(turn, from, end) {
-            file.punch(start, next, || None);
-            from = next;
-        }
     }
 
     /// A free slot for the file that may come after file `full`.
@@ -697,7 +700,7 @@ impl Log<'_> {
             let turn = reached.file.turn();
             let old = turn + UNSYNCED < self.family.turn();
             if old && reached.file.in_use() == Some(file_use) {
-                self.send_writers_away(shared, |other| other == turn);
+                self.send_writers_away(shared, |range| range.turn == turn);
                 let _ = self.sync_file(&reached);
                 self.leave(index, file_use);
             }
@@ -777,7 +780,7 @@ impl Mapped {
         let before = log.file_of(log.family.current.load(Ordering::Acquire));
         log.begin(before.file.number() != UNNUMBERED)?;
         let turn = log.family.turn();
-        log.send_writers_away(shared, |other| other < turn);
+        log.send_writers_away(shared, |range| range.turn < turn);
         Ok(())
     }
 

@@ -33,6 +33,15 @@ pub(crate) fn write(fd: c_int, bytes: &[u8]) -> Result<usize, Errno> {
     checked(unsafe { libc::syscall(libc::SYS_write, fd, bytes.as_ptr(), bytes.len()) } as isize)
 }
 
+/// Writes once, at an offset of a file.
+pub(crate) fn write_at(fd: c_int, bytes: &[u8], offset: u64) -> Result<usize, Errno> {
+    let offset = libc::off64_t::try_from(offset).map_err(|_| Errno(libc::EFBIG))?;
+    // SAFETY: the slice is valid for its length.
+    let written =
+        unsafe { libc::syscall(libc::SYS_pwrite64, fd, bytes.as_ptr(), bytes.len(), offset) };
+    checked(written as isize)
+}
+
 /// Sends once, without SIGPIPE.
 pub(crate) fn send(fd: c_int, bytes: &[u8], flags: c_int) -> Result<usize, Errno> {
     // SAFETY: the slice is valid for its length.

@@ -1,0 +1,137 @@
+//! What a log gives up to make room for newer records: files that were removed, and,
+//! where no new file can be made, the oldest chunks of those that it has. Knows
+//! nothing of what is in a chunk.
+//!
+//! A log that keeps some files is counted in parts of a file's size. A file has one, and
+//! one more for each time that it had to go on where another should have followed it;
+//! the newest parts stay, as many as files are kept.
+
+use super::{Log, MOST_UNITS, Reached};
+use crate::shared::Shared;
+use crate::sink::chunk::UNIT;
+use crate::sink::family::FILES;
+use crate::sink::file::LogFile;
+use crate::sys::Errno;
+use crate::window::Range;
+use core::sync::atomic::Ordering;
+
+/// A log that keeps all of its files goes on in one by so many units at a time, and
+/// then tries again to make another.
+const STEP: u64 = (64 << 20) / UNIT;
+
+impl Log<'_> {
+    /// Goes on in a file, though it has the `capacity` that it may have, since none can
+    /// be made that follows it.
+    pub(super) fn go_on(
+        &self,
+        shared: &Shared,
+        file: &LogFile,
+        capacity: u64,
+        why: Errno,
+    ) -> Result<(), Errno> {
+        let size = self.family.file_units.load(Ordering::Relaxed);
+        let units = match self.family.keep.load(Ordering::Relaxed) {
+            0 => size.min(STEP),
+            _ => size,
+        };
+        if !file.grow(capacity, units, MOST_UNITS) {
+            return Err(why);
+        }
+        shared.stay_in_file(why);
+        self.prune_parts(shared);
+        Ok(())
+    }
+
+    /// Gives up what is not kept since file `turn` is there, but for what threads still
+    /// see: those leave before their next calls.
+    pub(super) fn prune(&self, shared: &Shared, turn: u64) {
+        let keep = self.family.keep.load(Ordering::Relaxed) as u64;
+        let oldest = match keep {
+            0 => return,
+            _ => (turn + 1).saturating_sub(keep),
+        };
+        self.family.oldest.fetch_max(oldest, Ordering::SeqCst);
+        self.expel(shared);
+        for index in 0..FILES {
+            let reached = self.file_at(index);
+            let Some(file_use) = reached.file.in_use() else {
+                continue;
+            };
+            if reached.file.turn() < oldest {
+                self.punch(&reached, 0, reached.file.claimed_bytes());
+                self.leave(index, file_use);
+            }
+        }
+        self.prune_parts(shared);
+    }
+
+    /// Prunes all parts of the log but the newest.
+    fn prune_parts(&self, shared: &Shared) {
+        let mut keep = self.family.keep.load(Ordering::Relaxed) as u64;
+        if keep == 0 {
+            return;
+        }
+        let size = self.family.file_units.load(Ordering::Relaxed);
+        let newest = self.family.turn();
+        let oldest = self.family.oldest.load(Ordering::SeqCst);
+        for turn in (oldest..=newest).rev().take(FILES) {
+            let Some(reached) = self.file_of_turn(turn) else {
+                continue;
+            };
+            let parts = reached.file.capacity().div_ceil(size);
+            let kept = parts.min(keep);
+            keep -= kept;
+            let end = (parts - kept) * size;
+            let Some(from) = reached.file.prune(turn, end) else {
+                continue;
+            };
+            self.expel(shared);
+            let from = match from {
+                0 => reached.file.front(),
+                from => from * UNIT,
+            };
+            self.punch(&reached, from, end * UNIT);
+        }
+    }
+
+    /// Makes the threads of this process leave what the log gave up, and does it for
+    /// those that ended.
+    fn expel(&self, shared: &Shared) {
+        let is_pruned = |range| self.left_of(range).is_some();
+        self.send_writers_away(shared, is_pruned);
+        for thread in shared.threads.iter() {
+            let lasting = thread.lasting();
+            // Nobody will log there again who could leave it.
+            if thread.take() {
+                if lasting.windows.ranges().any(is_pruned) {
+                    thread.place.store(0, Ordering::Relaxed);
+                    self.mapped.unmap(&lasting.windows, |_| false);
+                }
+                thread.release();
+            }
+        }
+        self.family.forget_the_dead();
+    }
+
+    /// Gives back what nobody maps of a range of a file.
+    fn punch(&self, file: &Reached, mut from: u64, end: u64) {
+        let turn = file.file.turn();
+        while let Some((start, next)) = self.family.gap(turn, from, end) {
+            file.punch(start, next, || None);
+            from = next;
+        }
+    }
+
+    /// How many bytes stay at the front of a range that the log gave up; `None` if it
+    /// keeps the range.
+    pub(super) fn left_of(&self, range: Range) -> Option<u64> {
+        if range.turn < self.family.oldest.load(Ordering::SeqCst) {
+            return Some(0);
+        }
+        let file = self.file_of_turn(range.turn)?.file;
+        (range.offset < file.pruned_bytes()).then(|| match range.offset {
+            0 => file.front(),
+            _ => 0,
+        })
+    }
+}

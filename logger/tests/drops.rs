@@ -1,0 +1,114 @@
+//! A log without room says how many calls were dropped, though the disk stays full and
+//! nobody closes it: room for that is kept back.
+
+mod common;
+
+use logdef::{Sink, logdef};
+use logdef_wire::Record;
+use logdef_wire::record::NoteKind;
+use std::path::Path;
+
+#[path = "common/tmpfs.rs"]
+mod tmpfs;
+
+/// The highest count of drops that a note tells, why, and how many data records there are.
+fn read(path: &Path) -> (u64, u64, u64) {
+    let (mut noted, mut errno, mut found) = (0, 0, 0);
+    common::records(&std::fs::read(path).unwrap(), |record| match record {
+        Record::Note(note) if note.kind == Some(NoteKind::DROPS) => {
+            assert!(note.since.unwrap() <= note.time.unwrap());
+            (noted, errno) = (noted, errno).max((note.dropped.unwrap(), note.errno.unwrap()));
+        }
+        Record::Data(data) => {
+            assert_eq!(data.dropped, None, "no record came after a drop");
+            found += 1;
+        }
+        _ => {}
+    });
+    (noted, errno, found)
+}
+
+const TEXT: [u8; 60] = [b'x'; 60];
+
+fn log(calls: u32) {
+    for call in 0..calls {
+        logdef!(Info, "%u %s", call, str::from_utf8(&TEXT).unwrap());
+    }
+}
+
+fn in_child(work: impl FnOnce()) {
+    // SAFETY: the child logs and leaves.
+    let child = unsafe { libc::fork() };
+    assert!(child >= 0, "no process");
+    if child == 0 {
+        let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+        // SAFETY: leaves without running what the parent will run.
+        unsafe { libc::_exit(i32::from(done.is_err())) };
+    }
+    let mut status = 0;
+    // SAFETY: waits for a child of this process.
+    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+    assert_eq!(status, 0);
+}
+
+/// Logs until calls are dropped for a reason, which `fill` makes and `empty` ends, and looks at what the log says of it: when
+/// the process was killed, after a `sync`, and when it was closed.
+fn check(path: &Path, fill: impl Fn(), empty: impl Fn(), errno: i32) {
+    const CALLS: u32 = 20_000;
+    let options = || logdef::options().sink(Sink::Mapped);
+    in_child(|| {
+        options().open(path).unwrap();
+        log(10);
+        fill();
+        log(CALLS);
+        assert!(logdef::unwritten() > 0 && logdef::state().dropped > 0);
+    });
+    let (noted, why, found) = read(path);
+    let dropped = u64::from(CALLS) + 10 - found;
+    assert_eq!(why, errno as u64);
+    // It is told at 1, 16, 256 and so on.
+    assert!(
+        noted <= dropped && noted >= dropped / 16,
+        "{noted} of {dropped}"
+    );
+    empty();
+    std::fs::remove_file(path).unwrap();
+
+    in_child(|| {
+        options().open(path).unwrap();
+        log(10);
+        fill();
+        log(CALLS);
+        let dropped = logdef::state().dropped;
+        let _ = logdef::sync();
+        assert_eq!(read(path).0, dropped, "after a sync");
+        log(100);
+        assert_eq!(logdef::state().dropped, dropped + 100);
+        logdef::close();
+        assert_eq!(read(path).0, dropped + 100, "after it was closed");
+    });
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn a_log_without_room_says_how_many_calls_were_dropped() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("log");
+    let limit_files = || {
+        let limit = libc::rlimit {
+            rlim_cur: 128 << 10,
+            rlim_max: 128 << 10,
+        };
+        // SAFETY: a valid struct.
+        assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &limit) }, 0);
+    };
+    // The limit goes with the child.
+    check(&path, limit_files, || (), libc::EFBIG);
+    let Some(small) = tmpfs::mount(directory.path(), 2) else {
+        return;
+    };
+    let path = small.join("log");
+    let fill = || drop(tmpfs::fill(&small));
+    let empty = || std::fs::remove_file(small.join("filler")).unwrap();
+    check(&path, fill, empty, libc::ENOSPC);
+}

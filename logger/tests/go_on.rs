@@ -1,0 +1,146 @@
+//! A log that cannot have another file goes on in the one that it has: beyond its size if
+//! nothing bounds the log, else in place of its oldest chunks. It says so, and when it can
+//! have another file again, it does.
+
+mod common;
+
+use logdef::{Sink, logdef};
+use logdef_wire::Record;
+use logdef_wire::record::NoteKind;
+use std::collections::BTreeSet;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// What the files of a log hold.
+#[derive(Debug, Default)]
+struct Found {
+    numbers: BTreeSet<u64>,
+    /// The text of each note of the log about itself.
+    notes: Vec<String>,
+    /// Whether some note names a range that was pruned, and is all zeros.
+    pruned: bool,
+    /// Bytes of disk.
+    blocks: u64,
+}
+
+fn read(directory: &Path) -> Found {
+    let mut found = Found::default();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_symlink() {
+            continue;
+        }
+        found.blocks += std::fs::metadata(&path).unwrap().blocks() * 512;
+        let bytes = std::fs::read(&path).unwrap();
+        let mut at = 0;
+        while at < bytes.len() {
+            if bytes[at] == 0 {
+                at += 1;
+                continue;
+            }
+            let frame = logdef_wire::frame::decode(&bytes[at..]).unwrap();
+            match Record::decode(frame.body).unwrap() {
+                Record::Data(data) => {
+                    let number = data.args.unwrap().iter().next().unwrap();
+                    found.numbers.insert(number.as_uint().unwrap());
+                }
+                Record::Note(note) if note.kind == Some(NoteKind::PRUNED) => {
+                    let start = at as i64 + note.start.unwrap();
+                    let range = &bytes[start as usize..][..note.size.unwrap() as usize];
+                    assert!(range.iter().all(|byte| *byte == 0), "zeros");
+                    found.pruned = true;
+                }
+                Record::Note(note) => {
+                    let text = note.text.unwrap_or_default();
+                    found.notes.push(String::from_utf8_lossy(text).into_owned());
+                }
+                _ => {}
+            }
+            at += frame.len;
+        }
+    }
+    found
+}
+
+/// Lets the process have no more descriptors than it has, or more again.
+fn limit_descriptors(most: u64) -> u64 {
+    // SAFETY: valid structs.
+    unsafe {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit);
+        let before = limit.rlim_cur;
+        limit.rlim_cur = most;
+        assert_eq!(libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit), 0);
+        before
+    }
+}
+
+const SIZE: u64 = 1 << 20;
+
+fn log(numbers: std::ops::Range<u64>) {
+    let text = "x".repeat(1000);
+    for number in numbers {
+        logdef!(Info, "%llu %s", number, text);
+    }
+}
+
+#[test]
+fn a_log_that_cannot_have_another_file_goes_on_in_the_one_that_it_has() {
+    let all = tempfile::tempdir().unwrap();
+    for keep in [None, Some(1), Some(3)] {
+        let directory = all.path().join(format!("{keep:?}"));
+        std::fs::create_dir(&directory).unwrap();
+        let path = directory.join("log");
+        let options = logdef::options().sink(Sink::Mapped).rotate(SIZE);
+        let options = match keep {
+            Some(keep) => options.keep(keep),
+            None => options,
+        };
+        options.open(&path).unwrap();
+        log(0..2_000);
+        let before = limit_descriptors(0);
+        log(2_000..10_000);
+        // A thread that ended while the log went on.
+        std::thread::scope(|scope| {
+            scope.spawn(|| log(10_000..10_100));
+        });
+        log(10_100..12_000);
+        assert_eq!(logdef::unwritten(), 0, "{keep:?}");
+        limit_descriptors(before);
+        assert_eq!(logdef::state().dropped, 0);
+        let found = read(&directory);
+        let told = ["no new file: too many open files (errno 24)"];
+        match keep {
+            None => {
+                assert_eq!(found.numbers, (0..12_000).collect());
+                assert_eq!(found.notes, told);
+                assert!(!found.pruned);
+            }
+            Some(keep) => {
+                let most = u64::from(keep) * SIZE + (512 << 10);
+                assert!(found.blocks <= most, "{} bytes for {keep}", found.blocks);
+                // The newest are there, without a hole.
+                let first = *found.numbers.first().unwrap();
+                let newest: BTreeSet<u64> = (first..12_000).collect();
+                assert_eq!(found.numbers, newest, "{keep} from {first}");
+                let least = u64::from(keep - 1) * 900;
+                assert!(newest.len() as u64 > least, "{} kept", newest.len());
+                assert!(found.pruned);
+            }
+        }
+        log(12_000..20_000);
+        assert_eq!(logdef::unwritten(), 0);
+        logdef::close();
+        let found = read(&directory);
+        let files = std::fs::read_dir(&directory).unwrap().count() as u64;
+        match keep {
+            None => assert_eq!(found.numbers, (0..20_000).collect()),
+            Some(keep) => {
+                let most = u64::from(keep) * SIZE + (512 << 10);
+                assert!(found.blocks <= most, "{} bytes for {keep}", found.blocks);
+                assert!(files <= u64::from(keep) + 1, "{files} files");
+                assert!(found.numbers.contains(&19_999));
+            }
+        }
+    }
+}

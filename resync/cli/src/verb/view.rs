@@ -16,8 +16,9 @@ use crate::show::clock::TimeForm;
 use crate::show::losses;
 use crate::show::printer::Form;
 use crate::show::text::Backtrace;
-use logdef_resync::{BackgroundMerge, Event, Merge, Resolver};
+use logdef_resync::{BackgroundMerge, Batch, Event, Merge, Resolver};
 use reach::Reach;
+use std::ops::ControlFlow;
 use std::process::ExitCode;
 
 /// `view`: which records to show, and how.
@@ -137,27 +138,9 @@ impl View {
             let mut gaps = Vec::new();
             BackgroundMerge::run(merge, log::cores(), |ahead| {
                 while let Some(batch) = ahead.next()? {
-                    for event in batch.events() {
-                        match event {
-                            Event::Gap(input, gap) => {
-                                let name = &log.recovery.accounts()[input as usize].name;
-                                let line = losses::gap(name, gap);
-                                // The end may be merged more than once, with all gaps.
-                                if self.tail.is_some() {
-                                    gaps.push(line);
-                                    continue;
-                                }
-                                viewer.flush()?;
-                                log::note(&line);
-                            }
-                            Event::Frame(frame) => {
-                                let goes_on =
-                                    viewer.frame(frame.place, frame.body, tables, &mut resolver)?;
-                                if goes_on.is_break() {
-                                    return Ok(());
-                                }
-                            }
-                        }
+                    let shown = self.show(batch, &log, &mut viewer, &mut resolver, &mut gaps)?;
+                    if shown.is_break() {
+                        return Ok(());
                     }
                     viewer.batch_ends()?;
                 }
@@ -181,5 +164,41 @@ impl View {
         }
         log.report();
         Ok(log.status(&self.source))
+    }
+
+    /// Shows the records of a batch and reports its gaps; of a tail, which may be merged
+    /// more than once, they are kept in `gaps`.
+    fn show(
+        &self,
+        batch: &Batch,
+        log: &Log,
+        viewer: &mut Viewer,
+        resolver: &mut Resolver<'_>,
+        gaps: &mut Vec<String>,
+    ) -> Result<ControlFlow<()>, Failure> {
+        for event in batch.events() {
+            match event {
+                Event::Gap(input, gap) => {
+                    let name = &log.recovery.accounts()[input as usize].name;
+                    let line = losses::gap(name, gap);
+                    if self.tail.is_some() {
+                        gaps.push(line);
+                        continue;
+                    }
+                    viewer.flush()?;
+                    log::note(&line);
+                }
+                Event::Frame(frame) => {
+                    let tables = log.recovery.tables();
+                    if viewer
+                        .frame(frame.place, frame.body, tables, resolver)?
+                        .is_break()
+                    {
+                        return Ok(ControlFlow::Break(()));
+                    }
+                }
+            }
+        }
+        Ok(ControlFlow::Continue(()))
     }
 }

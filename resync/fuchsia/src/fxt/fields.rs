@@ -6,7 +6,8 @@ use std::borrow::Cow;
 use super::argument::{Argument, Value};
 use super::layer::Resolved;
 use super::record::{
-    Metadata, Profiler, Record, Scheduling, ThreadState, ThreadWord, stack_frames,
+    Event, EventKind, LargeBlob, Metadata, Profiler, Record, Scheduling, ThreadState, ThreadWord,
+    stack_frames,
 };
 use super::tables::Provider;
 use super::thread::{Koid, Thread};
@@ -91,18 +92,7 @@ pub(crate) fn kind(record: &Record<Resolved<'_>>) -> &'static str {
 pub(crate) fn list(record: &Record<Resolved<'_>>, provider: &Provider, to: &mut dyn FieldSink) {
     let mut list = List { provider, to };
     match record {
-        Record::Metadata(metadata) => match metadata {
-            Metadata::ProviderInfo { provider, name } => {
-                list.number("id", provider.0);
-                list.text("name", name);
-            }
-            Metadata::ProviderSection { provider } => list.number("id", provider.0),
-            Metadata::ProviderEvent { provider, event } => {
-                list.number("id", provider.0);
-                list.named("event", event.0, event.name());
-            }
-            Metadata::Magic => {}
-        },
+        Record::Metadata(metadata) => list.metadata(metadata),
         Record::Initialization(init) => list.number("ticks_per_second", init.ticks_per_second),
         Record::String(string) => {
             list.number("index", string.index.map_or(0, |index| index.get()));
@@ -112,21 +102,7 @@ pub(crate) fn list(record: &Record<Resolved<'_>>, provider: &Provider, to: &mut 
             list.number("index", thread.index.map_or(0, |index| index.get()));
             list.thread(thread.thread);
         }
-        Record::Event(event) => {
-            list.time("time", event.time);
-            list.thread(event.thread);
-            list.text("category", &event.category);
-            list.text("name", &event.name);
-            match event.kind {
-                super::record::EventKind::DurationComplete { end } => list.time("end", end),
-                super::record::EventKind::Unknown(number) => list.number("event_type", number),
-                _ => {}
-            }
-            if let Some(id) = event.kind.id() {
-                list.number("id", id);
-            }
-            list.args(&event.args);
-        }
+        Record::Event(event) => list.event(event),
         Record::Blob(blob) => {
             list.text("name", &blob.name);
             list.named("blob_type", blob.kind.0, blob.kind.name());
@@ -151,18 +127,7 @@ pub(crate) fn list(record: &Record<Resolved<'_>>, provider: &Provider, to: &mut 
             list.text("message", &log.message);
         }
         Record::Profiler(profiler) => list.profiler(profiler),
-        Record::LargeBlob(blob) => {
-            if let Some(origin) = &blob.origin {
-                list.time("time", origin.time);
-                list.thread(origin.thread);
-            }
-            list.text("category", &blob.category);
-            list.text("name", &blob.name);
-            list.bytes("data", blob.data);
-            if let Some(origin) = &blob.origin {
-                list.args(&origin.args);
-            }
-        }
+        Record::LargeBlob(blob) => list.large_blob(blob),
         Record::Unknown(unknown) => {
             list.number("record_type", unknown.header.kind().number());
             list.address("header", unknown.header.0);
@@ -234,6 +199,50 @@ impl List<'_> {
 
     fn state(&mut self, state: ThreadState) {
         self.named("outgoing_state", state.0, state.name());
+    }
+
+    fn metadata(&mut self, metadata: &Metadata<Resolved<'_>>) {
+        match metadata {
+            Metadata::ProviderInfo { provider, name } => {
+                self.number("id", provider.0);
+                self.text("name", name);
+            }
+            Metadata::ProviderSection { provider } => self.number("id", provider.0),
+            Metadata::ProviderEvent { provider, event } => {
+                self.number("id", provider.0);
+                self.named("event", event.0, event.name());
+            }
+            Metadata::Magic => {}
+        }
+    }
+
+    fn event(&mut self, event: &Event<Resolved<'_>>) {
+        self.time("time", event.time);
+        self.thread(event.thread);
+        self.text("category", &event.category);
+        self.text("name", &event.name);
+        match event.kind {
+            EventKind::DurationComplete { end } => self.time("end", end),
+            EventKind::Unknown(number) => self.number("event_type", number),
+            _ => {}
+        }
+        if let Some(id) = event.kind.id() {
+            self.number("id", id);
+        }
+        self.args(&event.args);
+    }
+
+    fn large_blob(&mut self, blob: &LargeBlob<Resolved<'_>>) {
+        if let Some(origin) = &blob.origin {
+            self.time("time", origin.time);
+            self.thread(origin.thread);
+        }
+        self.text("category", &blob.category);
+        self.text("name", &blob.name);
+        self.bytes("data", blob.data);
+        if let Some(origin) = &blob.origin {
+            self.args(&origin.args);
+        }
     }
 
     fn scheduling(&mut self, scheduling: &Scheduling<Resolved<'_>>) {

@@ -1,9 +1,9 @@
 //! Which package may use which: ARCHITECTURE.md draws it, and Cargo must agree. What runs
 //! inside a program never depends on what reads its log, nor the other way round.
 
+use super::source::workspace;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use std::process::Command;
 
 #[derive(Deserialize)]
@@ -32,10 +32,6 @@ const IN_THE_PROCESS: [&str; 4] = ["logdef", "logdef-capi", "logdef-unwind", "lo
 const SHARED: &str = "logdef-wire";
 /// What reads logs.
 const AFTERWARDS: [&str; 3] = ["logdef-cli", "logdef-resync", "logdef-symbolizer"];
-
-fn workspace() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
-}
 
 /// The packages of the workspace and those of them that each depends on.
 fn of_cargo() -> Arrows {

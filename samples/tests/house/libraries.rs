@@ -1,0 +1,147 @@
+//! The libraries of others that come with ours: their licences, their versions, and which of
+//! them get into a program that logs. `deny.toml` has the lists.
+
+use super::source::workspace;
+use serde::Deserialize;
+use std::collections::BTreeSet;
+use std::process::Command;
+
+#[derive(Deserialize)]
+struct Metadata {
+    packages: Vec<Package>,
+    resolve: Resolve,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    id: String,
+    name: String,
+    license: Option<String>,
+    /// Nothing for a package of this workspace.
+    source: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Resolve {
+    nodes: Vec<Node>,
+}
+
+#[derive(Deserialize)]
+struct Node {
+    id: String,
+}
+
+/// The libraries that get into a program that logs through the C interface.
+const IN_THE_PROCESS: [&str; 11] = [
+    "block-buffer",
+    "cfg-if",
+    "cpufeatures",
+    "crc32fast",
+    "crypto-common",
+    "digest",
+    "gimli",
+    "hybrid-array",
+    "libc",
+    "sha1",
+    "typenum",
+];
+
+fn cargo(arguments: &[&str]) -> Vec<u8> {
+    let mut cargo = Command::new(env!("CARGO"));
+    let output = cargo.args(arguments).current_dir(workspace()).output();
+    let output = output.unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    output.stdout
+}
+
+/// The libraries that are built for this machine.
+fn libraries() -> Vec<Package> {
+    let platform = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+    let metadata = cargo(&[
+        "metadata",
+        "--offline",
+        "--format-version=1",
+        "--filter-platform",
+        &platform,
+    ]);
+    let metadata: Metadata = serde_json::from_slice(&metadata).unwrap();
+    let used: BTreeSet<_> = metadata.resolve.nodes.iter().map(|node| &node.id).collect();
+    let packages = metadata.packages.into_iter();
+    packages
+        .filter(|package| package.source.is_some() && used.contains(&package.id))
+        .collect()
+}
+
+/// The licences that `deny.toml` allows.
+fn allowed_licences() -> Vec<String> {
+    let text = std::fs::read_to_string(workspace().join("deny.toml")).unwrap();
+    let (_, rest) = text.split_once("\nallow = [\n").unwrap();
+    let (entries, _) = rest.split_once("\n]").unwrap();
+    let entries = entries.lines().filter_map(|line| line.split('"').nth(1));
+    entries.map(str::to_owned).collect()
+}
+
+/// Whether a licence expression is met: of all parts joined by AND, one alternative each.
+fn is_allowed(expression: &str, allowed: &[String]) -> bool {
+    expression.split(" AND ").all(|part| {
+        let part = part.trim_matches(['(', ')', ' ']).replace('/', " OR ");
+        part.split(" OR ")
+            .any(|licence| allowed.iter().any(|allowed| allowed == licence.trim()))
+    })
+}
+
+#[test]
+fn every_library_comes_from_the_registry_under_a_licence_that_suits() {
+    let allowed = allowed_licences();
+    let libraries = libraries();
+    assert!(libraries.len() > 100, "only {} libraries", libraries.len());
+    for library in libraries {
+        let (name, licence) = (&library.name, library.license.unwrap_or_default());
+        assert!(is_allowed(&licence, &allowed), "{name} is under {licence}");
+        let source = library.source.unwrap();
+        assert!(source.starts_with("registry+"), "{name} is from {source}");
+    }
+    assert!(!is_allowed("GPL-3.0-only", &allowed));
+    assert!(!is_allowed("MIT AND GPL-3.0-only", &allowed));
+}
+
+#[test]
+fn no_library_comes_in_two_versions() {
+    let twice = cargo(&[
+        "tree",
+        "--offline",
+        "--workspace",
+        "--duplicates",
+        "--edges=normal,build",
+    ]);
+    assert_eq!(String::from_utf8_lossy(&twice), "", "tests' own aside");
+}
+
+#[test]
+fn a_program_that_logs_gets_these_libraries_only() {
+    let target = format!("--target={}-unknown-linux-gnu", std::env::consts::ARCH);
+    let tree = cargo(&[
+        "tree",
+        "--offline",
+        "--package=logdef-capi",
+        "--edges=normal",
+        "--prefix=none",
+        &target,
+    ]);
+    let tree = String::from_utf8(tree).unwrap();
+    let names = tree.lines().filter_map(|line| line.split(' ').next());
+    let others: BTreeSet<_> = names.filter(|name| !name.starts_with("logdef")).collect();
+    assert_eq!(others, BTreeSet::from(IN_THE_PROCESS));
+}
+
+#[test]
+fn the_manifest_says_what_each_library_is_for() {
+    let manifest = std::fs::read_to_string(workspace().join("Cargo.toml")).unwrap();
+    let (_, section) = manifest.split_once("[workspace.dependencies]\n").unwrap();
+    let (section, _) = section.split_once("\n[").unwrap();
+    let entries = section.lines().filter(|line| line.contains(" = "));
+    for entry in entries.filter(|entry| !entry.contains("path = ")) {
+        assert!(entry.contains(" # "), "{entry}");
+    }
+}

@@ -1,0 +1,113 @@
+//! How long functions and files may be, and how deep a function. Lines of comments and
+//! blank lines do not count in a function, tests do not count at all.
+
+use super::source;
+
+const LONGEST_FUNCTION: usize = 80;
+/// Nine functions of ten are not longer.
+const LONG_FUNCTION: usize = 25;
+/// Braces inside a function's own.
+const DEEPEST_FUNCTION: usize = 5;
+const LONGEST_FILE: usize = 600;
+
+/// Files that are still longer, each with a limit that may only go down.
+const LONGER_FILES: [(&str, usize); 8] = [
+    ("logger/src/call/body.rs", 720),
+    ("logger/src/call/emit.rs", 650),
+    ("logger/src/sink/mapped.rs", 820),
+    ("logger/src/thread.rs", 630),
+    ("logger/wire/src/msgpack/decode.rs", 620),
+    ("resync/src/export/fxt.rs", 690),
+    ("resync/src/import/fxt.rs", 700),
+    ("resync/src/recover/recovery.rs", 690),
+];
+
+struct Function {
+    name: String,
+    /// Lines that hold code.
+    lines: usize,
+    depth: usize,
+}
+
+/// The functions of some code that have a body.
+fn functions(code: &str) -> Vec<Function> {
+    let starts = code.match_indices("fn ").filter(|(at, _)| {
+        let before = code[..*at].chars().next_back();
+        before.is_none_or(|c| c.is_whitespace() || c == '(')
+    });
+    starts.filter_map(|(at, _)| function(&code[at..])).collect()
+}
+
+/// The function that `code` begins with.
+fn function(code: &str) -> Option<Function> {
+    let name = &code["fn ".len()..];
+    let name = &name[..name.find(|c: char| !c.is_alphanumeric() && c != '_')?];
+    let (mut brackets, mut depth, mut deepest) = (0, 0, 0);
+    let is_type = name.is_empty();
+    for (at, c) in code.char_indices() {
+        match c {
+            '(' | '[' if depth == 0 => brackets += 1,
+            ')' | ']' if depth == 0 => brackets -= 1,
+            ';' if depth == 0 && brackets == 0 => return None,
+            '{' if depth > 0 || brackets == 0 => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            '}' if depth > 0 => depth -= 1,
+            _ => continue,
+        }
+        if c == '}' && depth == 0 {
+            let lines = code[..=at].lines();
+            return (!is_type).then(|| Function {
+                name: name.to_owned(),
+                lines: lines.filter(|line| !line.trim().is_empty()).count(),
+                depth: deepest - 1,
+            });
+        }
+    }
+    None
+}
+
+/// All functions, each with the file that it stands in.
+fn all_functions() -> Vec<(String, Function)> {
+    let files = source::files().into_iter();
+    let functions = files.flat_map(|(file, text)| {
+        let functions = functions(&source::code(source::without_tests(&text)));
+        let named = move |function| (file.clone(), function);
+        functions.into_iter().map(named)
+    });
+    functions.collect()
+}
+
+#[test]
+fn functions_are_counted_with_their_depth() {
+    let found = functions("fn a();\nfn b(x: [u8; 2]) {\n\n  if x { y }\n}\nfn c() {}\n");
+    let found = found.iter().map(|f| (&*f.name, f.lines, f.depth));
+    assert_eq!(found.collect::<Vec<_>>(), [("b", 3, 1), ("c", 1, 0)]);
+}
+
+#[test]
+fn functions_are_short() {
+    let functions = all_functions();
+    assert!(functions.len() > 3000, "only {} functions", functions.len());
+    for (file, Function { name, lines, depth }) in &functions {
+        assert!(
+            *lines <= LONGEST_FUNCTION && *depth <= DEEPEST_FUNCTION,
+            "{name} of {file} has {lines} lines and is {depth} deep"
+        );
+    }
+    let mut lengths: Vec<_> = functions.iter().map(|(_, f)| f.lines).collect();
+    lengths.sort_unstable();
+    let ninth_tenth = lengths[lengths.len() * 9 / 10];
+    assert!(ninth_tenth <= LONG_FUNCTION, "a tenth has {ninth_tenth}");
+}
+
+#[test]
+fn files_are_short() {
+    for (file, text) in source::files() {
+        let lines = source::without_tests(&text).lines().count();
+        let longer = LONGER_FILES.iter().find(|(name, _)| *name == file);
+        let limit = longer.map_or(LONGEST_FILE, |(_, limit)| *limit);
+        assert!(lines <= limit, "{file} has {lines} lines of {limit}");
+    }
+}

@@ -21,7 +21,7 @@ struct Variant {
     records: u64,
 }
 
-const VARIANTS: [Variant; 9] = [
+const VARIANTS: [Variant; 11] = [
     Variant {
         name: "mapped",
         threads: 1,
@@ -49,6 +49,16 @@ const VARIANTS: [Variant; 9] = [
     },
     Variant {
         name: "mapped-string",
+        threads: 1,
+        records: 2_000_000,
+    },
+    Variant {
+        name: "mapped-braces",
+        threads: 1,
+        records: 2_000_000,
+    },
+    Variant {
+        name: "mapped-braces-string",
         threads: 1,
         records: 2_000_000,
     },
@@ -140,7 +150,7 @@ fn child(name: &str, threads: usize, records: u64, directory: &str) {
     if name == "off" {
         logdef::set_level(logdef::Level::WARN);
     }
-    let string = name.ends_with("string");
+    let (string, braces) = (name.ends_with("string"), name.contains("braces"));
     let barrier = std::sync::Barrier::new(threads);
     let cpu_before = cpu();
     let means: Vec<f64> = std::thread::scope(|scope| {
@@ -149,10 +159,11 @@ fn child(name: &str, threads: usize, records: u64, directory: &str) {
                 scope.spawn(|| {
                     barrier.wait();
                     let start = Instant::now();
-                    if string {
-                        strings(records);
-                    } else {
-                        numbers(records);
+                    match (string, braces) {
+                        (false, false) => numbers(records),
+                        (true, false) => strings(records),
+                        (false, true) => numbers_by_braces(records),
+                        (true, true) => strings_by_braces(records),
                     }
                     start.elapsed().as_nanos() as f64 / records as f64
                 })
@@ -198,6 +209,28 @@ fn strings(records: u64) {
             n / 2,
             "a string of 24 character"
         );
+    }
+}
+
+#[inline(never)]
+fn numbers_by_braces(records: u64) {
+    for n in 0..records {
+        let n = std::hint::black_box(n as i32);
+        let half = n / 2;
+        logdef!(
+            Info,
+            "Logging int: {n}, int: {half}, double: {}",
+            n as f64 * 0.5
+        );
+    }
+}
+
+#[inline(never)]
+fn strings_by_braces(records: u64) {
+    for n in 0..records {
+        let n = std::hint::black_box(n as i32);
+        let (half, text) = (n / 2, "a string of 24 character");
+        logdef!(Info, "Logging int: {n}, int: {half}, string: {text}");
     }
 }
 

@@ -1,5 +1,5 @@
 //! A log call on its way to the sink. What the macro lays down when it is compiled
-//! is in `macros`, `argument` and `site`; what is done once for a call site in
+//! is in `macros`, `argument`, `shown`, `printed` and `site`; what is done once for a call site in
 //! `resolve`; and each time: `gate` and `limit` say whether the call is on,
 //! `emit` is the way itself, `body` makes the bytes, `kept` is the way of a call that comes
 //! before the log is open. Knows nothing of files.
@@ -13,7 +13,10 @@ pub(crate) mod gate;
 pub(crate) mod kept;
 pub(crate) mod limit;
 mod macros;
+#[allow(unsafe_code)]
+pub(crate) mod printed;
 pub(crate) mod resolve;
+pub(crate) mod shown;
 #[allow(unsafe_code)]
 pub(crate) mod site;
 pub(crate) mod span;

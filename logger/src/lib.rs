@@ -1,6 +1,6 @@
 //! A log that is still there after the crash.
 //!
-//! [`logdef!`] is printf: a level, a format, arguments. The calling thread
+//! [`logdef!`] takes a level, a format as of `format!` or printf, and arguments. The calling thread
 //! writes a compact binary record straight into the log, and when the call has
 //! returned the record survives `kill -9`. There is no background thread, no
 //! queue, no lock and no allocation. Format strings and file names are written
@@ -14,7 +14,8 @@
 //! # let directory = tempfile::tempdir()?;
 //! # let path = directory.path().join("server.log");
 //! logdef::open(path)?;
-//! logdef!(Info, "listening on %s:%d", "localhost", 8080);
+//! let (host, port) = ("localhost", 8080);
+//! logdef!(Info, "listening on {host}:{port}");
 //! logdef!(Error, "disk %.1f%% full", 99.5);
 //! logdef::set_level(Level::WARN);
 //! logdef!(Info, "not written: the level is WARN now");
@@ -122,7 +123,7 @@
 //! `sys` (system calls), `tls` and `thread` (a thread's own memory), `published` (memory
 //! that is never freed), `calls` (marks on stacks), `clock` and `crc` (instructions of
 //! the CPU), `image` (what is mapped), `handler`, `guard` and `process` (stacks and
-//! handlers of signals, of forks, of a thread's end), `call/site`, `call/body` and `call/emit` (what a caller
+//! handlers of signals, of forks, of a thread's end), `call/site`, `call/body`, `call/printed` and `call/emit` (what a caller
 //! passes by pointer), `copies` (what another copy of the logger passes),
 //! `mirror/number` (the C library's printf), `sink/arena`, `sink/chunk`, `sink/mapped`,
 //! `sink/append` and `sink/names` (the log's memory, and paths that are never freed), and
@@ -184,7 +185,8 @@ pub use api::control::{
     set_level, set_observer, state, sync, unwritten,
 };
 pub use api::open::{Log, open, options};
-pub use call::argument::Argument;
+pub use call::argument::{Argument, Passed};
+pub use call::shown::{Loggable, debug, display, error, value};
 pub use call::span::Span;
 pub use clock::ClockSource;
 pub use filter::{Filter, FilterError};

@@ -312,19 +312,24 @@ impl<'p> Missing<'p> {
             })?;
         }
         let strings = subject.strings;
-        for (at, string, description) in [
-            (self.file, strings.file(), Description::default()),
-            (self.format, strings.format(), strings.description()),
+        for (at, string, template, description) in [
+            (self.file, strings.file(), None, Description::default()),
+            (
+                self.format,
+                strings.format(),
+                strings.template(),
+                strings.description(),
+            ),
         ] {
             let Some(at) = at else { continue };
             let description = description.as_bytes();
             let logdef = StringLogdef {
                 magic,
                 address: Some(at),
-                string: Some(string.to_bytes()),
+                string: template.is_none().then_some(string.to_bytes()),
+                template: template.map(CStr::to_bytes),
                 run,
                 description: (!description.is_empty()).then_some(description),
-                ..StringLogdef::default()
             };
             // A string too long to define is found in the image, or not at all.
             let _ = out.frame(|e| logdef.encode(e));

@@ -7,6 +7,7 @@
 //! whose locale also sets the decimal point. The log itself remains the record of
 //! what happened: lines are cut at 4 KiB, and a full pipe makes the call wait.
 
+mod braces;
 mod line;
 #[allow(unsafe_code)]
 mod number;

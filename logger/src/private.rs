@@ -5,10 +5,15 @@ use crate::call::argument::{Lowered, Passed};
 use crate::process::process;
 use core::sync::atomic::Ordering;
 
-pub use crate::call::argument::{assert_fits, capture, class_letter, letter};
+pub use crate::call::argument::capture;
 pub use crate::call::limit::Limit;
+pub use crate::call::shown::{
+    Debugged, Displayed, LoggedDisplay, PrintedDebug, PrintedDisplay, TypedDebug, TypedDisplay,
+    by_debug, by_debug_of, by_display, by_display_of, capture_value, print_debug,
+};
 pub use crate::call::site::{Site, SiteState};
 pub use crate::call::span::next_span;
+pub use logdef_macros::call;
 pub use logdef_wire::printf::ArgPlan;
 pub use logdef_wire::site::flags;
 
@@ -29,19 +34,23 @@ pub mod Level {
     pub const Fatal: Level = Level::FATAL;
 }
 
-/// How many arguments were written down.
-pub const fn count(args: &[&str]) -> usize {
-    args.len()
-}
-
 /// How many arguments a format has on the wire.
 pub const fn wire_args(format: &str) -> usize {
-    logdef_wire::printf::wire_args(crate::call::argument::bytes_of(format))
+    logdef_wire::printf::wire_args(format.as_bytes())
 }
 
-/// A format's capture plan.
-pub const fn plan<const N: usize>(format: &str) -> [ArgPlan; N] {
-    logdef_wire::printf::plan(crate::call::argument::bytes_of(format))
+/// A format's capture plan, and behind it those of `values` more arguments.
+pub const fn plan<const N: usize>(format: &str, values: usize) -> [ArgPlan; N] {
+    let mut plan = [ArgPlan::UNNAMED; N];
+    let planned = logdef_wire::printf::plan_into(format.as_bytes(), &mut plan);
+    assert!(planned.is_ok(), "the plan is as long as the format says");
+    let first = logdef_wire::printf::caller_args(format.as_bytes());
+    let mut index = 0;
+    while index < values {
+        plan[N - values + index] = ArgPlan::value((first + index) as u16);
+        index += 1;
+    }
+    plan
 }
 
 /// The level below which calls are compiled to nothing, from the features of this

@@ -67,13 +67,83 @@ const PROGRAMS: &[(&str, &str, &[&str])] = &[
     ),
     (
         "braces",
-        r#"let port = 1; logdef!(Info, "listening at {port}"); let _ = port;"#,
-        &["the format is printf's, which has %s and %d for `{}`"],
+        r#"let port = 1; logdef!(Info, "listening at {port} or {}: {:?} {b:>4}", "x", Some(1), b = true);"#,
+        &[],
+    ),
+    (
+        "text_with_braces",
+        r#"logdef!(Info, "{\"port\": %d} { }", 1); logdef!(Info, "{ } {\"a\": 1}"); logdef!(Info, "{{}}");
+        logdef!(Info, "{{{}}} is 50% done, 100%", 1);"#,
+        &[],
     ),
     (
         "braces_beside_conversions",
-        r#"logdef!(Info, "{\"port\": %d} {} { }", 1); logdef!(Info, "{ } {\"a\": 1}"); logdef!(Info, "{{}}");"#,
-        &[],
+        r#"logdef!(Info, "%d of {}", 1, 2);"#,
+        &["the format has both `{}`, which is Rust's, and `%d`, which is printf's"],
+    ),
+    (
+        "named_braces_beside_percents",
+        r#"logdef!(Info, "{x} is 100%%");"#,
+        &["the format has both `{x}`, which is Rust's, and `%%`, which is printf's"],
+    ),
+    (
+        "lone_brace",
+        r#"logdef!(Info, "{\"x\": {x}}");"#,
+        &["beside `{}` a brace that is text is written twice"],
+    ),
+    (
+        "nothing_to_capture",
+        r#"logdef!(Info, "{y}");"#,
+        &["cannot find value `y` in this scope"],
+    ),
+    (
+        "braces_too_few",
+        r#"logdef!(Info, "{} {}", 1);"#,
+        &["the format takes more arguments than are passed"],
+    ),
+    (
+        "braces_too_many",
+        r#"logdef!(Info, "{}", 1, 2);"#,
+        &["more arguments are passed than the format takes"],
+    ),
+    (
+        "own_type_for_display",
+        r#"struct Own; logdef!(Info, "{x} {}", Own);"#,
+        &[
+            "argument 1 is a `Own`, which `{}` does not print",
+            "logdef::Loggable",
+        ],
+    ),
+    (
+        "own_type_for_debug",
+        r#"struct Own; logdef!(Info, "{x} {:?}", Own);"#,
+        &[
+            "argument 1 is a `Own`, which `{:?}` does not print",
+            "#[derive(Debug)]",
+        ],
+    ),
+    (
+        "own_type_for_key",
+        r#"struct Own; logdef!(Info, "text", key = Own);"#,
+        &["argument 1 is a `Own`, which `{}` does not print"],
+    ),
+    (
+        "float_for_bits",
+        r#"logdef!(Info, "{:x}", 1.5);"#,
+        &["argument 1 is a `{float}`, which does not fit its placeholders"],
+    ),
+    (
+        "text_in_two_ways",
+        r#"let s = "x"; logdef!(Info, "{s} {s:?}");"#,
+        &[
+            "which does not fit its placeholders",
+            "pass others once for each way",
+        ],
+    ),
+    (
+        "text_for_braces_width",
+        r#"logdef!(Info, "{:1$}", 1, "x");"#,
+        &["argument 2 is a `&str`, which does not fit its placeholders"],
     ),
     (
         "too_few",

@@ -4,9 +4,9 @@
 //! mismatch is an error of types, seen by `cargo check`.
 
 use crate::call::body::Bytes;
+use crate::call::printed::Printing;
 use core::ffi::CStr;
 use core::marker::PhantomData;
-use logdef_wire::printf::{Class, caller_arg, caller_args, check};
 use logdef_wire::site::ArgKind;
 use std::borrow::Cow;
 use std::ffi::{CString, OsStr, OsString};
@@ -14,10 +14,17 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// A type that fits a printf conversion: `'d'` stands for those that print an
+/// A type that is logged with its type, by what prints it.
+///
+/// Of printf's conversions `'d'` stands for those that print an
 /// integer with its sign, `'u'` for those that print it without one, `'*'` for a width or precision, `'c'` for a character, `'f'` for a
 /// floating point number, `'s'` for a string, `'p'` for a pointer and `'n'` for
-/// the place that `%n` would write to, were it not inert.
+/// the place that `%n` would write to, were it not inert. Of placeholders `'{'` stands for `{}`,
+/// `'.'` for `{:.3}`, `'?'` for `{:?}`, `'x'` for `{:x}`, `{:o}` and `{:b}`, `'e'` for `{:e}`,
+/// `'p'` for `{:p}`, `'$'` for a width or precision and `'M'` for several of them; `'='` stands
+/// for `key = value`.
+///
+/// It cannot be implemented for other types: these implement [`Loggable`](crate::Loggable).
 pub trait Argument<const CONVERSION: char> {
     /// What is passed on for it.
     fn capture(&self) -> Passed<'_>;
@@ -55,6 +62,8 @@ pub struct Passed<'a> {
     word: u64,
     /// What the word points to, for [`ArgKind::BYTES`].
     bytes: Bytes,
+    /// What the word points to, for [`Printing::TEXT`] and [`Printing::WHOLE`].
+    printing: Option<Printing<'a>>,
     borrowed: PhantomData<&'a [u8]>,
 }
 
@@ -65,8 +74,24 @@ impl<'a> Passed<'a> {
             kind,
             word,
             bytes: Bytes::new(None),
+            printing: None,
             borrowed: PhantomData,
         }
+    }
+
+    /// What the program prints, straight into the record.
+    #[inline(always)]
+    pub(crate) fn printed(kind: ArgKind, printing: Printing<'a>) -> Self {
+        Passed {
+            printing: Some(printing),
+            ..Passed::word(kind, 0)
+        }
+    }
+
+    /// No value.
+    #[inline(always)]
+    fn none() -> Self {
+        Passed::bytes(None)
     }
 
     #[inline(always)]
@@ -75,6 +100,7 @@ impl<'a> Passed<'a> {
             kind: ArgKind::BYTES,
             word: 0,
             bytes: Bytes::new(bytes),
+            printing: None,
             borrowed: PhantomData,
         }
     }
@@ -93,6 +119,10 @@ impl<const N: usize> Lowered<N> {
     pub fn of(passed: &[Passed<'_>; N]) -> Lowered<N> {
         let word = |passed: &Passed<'_>| match passed.kind {
             ArgKind::BYTES => core::ptr::from_ref(&passed.bytes) as u64,
+            Printing::TEXT | Printing::WHOLE => match &passed.printing {
+                Some(printing) => core::ptr::from_ref(printing) as u64,
+                None => 0,
+            },
             _ => passed.word,
         };
         Lowered {
@@ -120,104 +150,6 @@ impl<const N: usize> Lowered<N> {
     }
 }
 
-/// The letter that stands for a conversion's class in [`Argument`].
-pub const fn class_letter(format: &str, index: usize) -> char {
-    match caller_arg(bytes_of(format), index) {
-        None => '*',
-        Some(used) => match used.class {
-            Class::Int if matches!(used.conversion.0, b'd' | b'i') => 'd',
-            Class::Int => 'u',
-            Class::Star => '*',
-            Class::Char | Class::WideChar => 'c',
-            Class::Float | Class::LongDouble => 'f',
-            Class::Str | Class::WideStr => 's',
-            Class::Pointer => 'p',
-            Class::Written => 'n',
-            _ => '*',
-        },
-    }
-}
-
-/// The conversion of an argument as the format has it, `'*'` for a width or
-/// precision.
-pub const fn letter(format: &str, index: usize) -> char {
-    match caller_arg(bytes_of(format), index) {
-        None => '*',
-        Some(used) => used.conversion.0 as char,
-    }
-}
-
-/// Stops the compiler if a format is malformed or takes another number of
-/// arguments than `args`.
-pub const fn assert_fits(format: &str, args: usize) {
-    let format = bytes_of(format);
-    if let Err(error) = check(format) {
-        panic!("{}", error.reason());
-    }
-    let wanted = caller_args(format);
-    assert!(
-        wanted > 0 || !has_placeholder(format),
-        "logdef!: the format is printf's, which has %s and %d for `{{}}`; text in braces that is meant is passed to a %s"
-    );
-    assert!(
-        args >= wanted,
-        "logdef!: the format takes more arguments than are passed"
-    );
-    assert!(
-        args <= wanted,
-        "logdef!: more arguments are passed than the format takes"
-    );
-    assert!(
-        logdef_wire::printf::wire_args(format) <= crate::call::body::MAX_WIRE_ARGS,
-        "logdef!: the format takes more than 64 arguments"
-    );
-}
-
-/// Whether text holds what `format!` would replace: braces around nothing, a name, a
-/// number or what stands behind a colon.
-const fn has_placeholder(text: &[u8]) -> bool {
-    let mut at = 0;
-    while at < text.len() {
-        if text[at] == b'{' {
-            let end = end_of_placeholder(text, at + 1);
-            if end > at {
-                return true;
-            }
-            // A doubled brace is meant.
-            at += (at + 1 < text.len() && text[at + 1] == b'{') as usize;
-        }
-        at += 1;
-    }
-    false
-}
-
-/// Where the brace stands that closes a placeholder whose inside begins at `from`; 0 if
-/// it is none.
-const fn end_of_placeholder(text: &[u8], from: usize) -> usize {
-    let mut at = from;
-    let mut behind_colon = false;
-    while at < text.len() {
-        match text[at] {
-            b'}' => return at,
-            b':' => behind_colon = true,
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' => {}
-            b'?' | b'#' | b'.' | b'<' | b'>' | b'^' | b'+' | b'-' | b'*' | b'$' if behind_colon => {
-            }
-            _ => return 0,
-        }
-        at += 1;
-    }
-    0
-}
-
-/// The bytes of a format that the macro ended with a NUL, without it.
-pub const fn bytes_of(format: &str) -> &[u8] {
-    match format.as_bytes() {
-        [bytes @ .., 0] => bytes,
-        bytes => bytes,
-    }
-}
-
 macro_rules! integers {
     ($conversion:literal, $kind:ident: $($type:ty $(as $through:ty)?),*) => {$(
         impl Argument<$conversion> for $type {
@@ -241,18 +173,96 @@ integers!('*', INT: i8, i16, i32);
 integers!('*', UINT: u8, u16);
 integers!('p', UINT: usize);
 
-macro_rules! floats {
-    ($($type:ty),*) => {$(
-        impl Argument<'f'> for $type {
+macro_rules! values {
+    ($($kind:ident $($class:literal)*: $($type:ty),*;)*) => {$(
+        values! { @ $kind [$($class)*] [$($type),*] }
+    )*};
+    (@ $kind:ident [$($class:literal)*] $types:tt) => {$(
+        integers_of! { $class $kind $types }
+    )*};
+}
+
+macro_rules! integers_of {
+    ($class:literal $kind:ident [$($type:ty),*]) => {
+        integers!($class, $kind: $($type),*);
+    };
+}
+
+values! {
+    INT '{' '.' '?' 'e' '=': i8, i16, i32, i64, isize;
+    UINT '{' '.' '?' 'e' '=' 'M' 'x': u8, u16, u32, u64, usize;
+    BOOL '{' '.' '?' '=' 'M': bool;
+    CHAR '{' '.' '=': char;
+}
+// As for printf's conversions that print no sign.
+integers!('x', UINT: i8 as u8, i16 as u16, i32 as u32, i64 as u64, isize as usize);
+integers!('$', UINT: usize);
+
+macro_rules! wide_integers {
+    ($($class:literal)*: $($type:ty => $small:ty, $kind:ident, $large:ident);*) => {
+        wide_integers! { @ [$($class)*] [$($type => $small, $kind, $large);*] }
+    };
+    (@ [$($class:literal)*] $types:tt) => {$(
+        wide_integers! { @ $class $types }
+    )*};
+    (@ $class:literal [$($type:ty => $small:ty, $kind:ident, $large:ident);*]) => {$(
+        impl Argument<$class> for $type {
             #[inline(always)]
             fn capture(&self) -> Passed<'_> {
-                Passed::word(ArgKind::DOUBLE, f64::from(*self).to_bits())
+                match <$small>::try_from(*self) {
+                    Ok(small) => Passed::word(ArgKind::$kind, small as u64),
+                    Err(_) => Passed::word(ArgKind::$large, core::ptr::from_ref(self) as u64),
+                }
             }
         }
     )*};
 }
 
-floats!(f32, f64);
+wide_integers! {
+    '{' '.' '?' '=': i128 => i64, INT, INT128; u128 => u64, UINT, UINT128
+}
+wide_integers! { 'x' 'M': u128 => u64, UINT, UINT128 }
+
+macro_rules! non_zero {
+    ($($type:ident $kind:ident),*) => {$(
+        non_zero! { @ $type $kind '{' '.' '?' '=' }
+    )*};
+    (@ $type:ident $kind:ident $($class:literal)*) => {$(
+        impl Argument<$class> for core::num::$type {
+            #[inline(always)]
+            fn capture(&self) -> Passed<'_> {
+                Passed::word(ArgKind::$kind, self.get() as u64)
+            }
+        }
+    )*};
+}
+
+non_zero! {
+    NonZeroI8 INT, NonZeroI16 INT, NonZeroI32 INT, NonZeroI64 INT, NonZeroIsize INT,
+    NonZeroU8 UINT, NonZeroU16 UINT, NonZeroU32 UINT, NonZeroU64 UINT, NonZeroUsize UINT
+}
+
+macro_rules! floats {
+    ($($class:literal: $($type:ty),*;)*) => {$($(
+        impl Argument<$class> for $type {
+            #[inline(always)]
+            fn capture(&self) -> Passed<'_> {
+                Passed::word(ArgKind::DOUBLE, f64::from(*self).to_bits())
+            }
+        }
+    )*)*};
+}
+
+// The shortest digits that name an `f32` are others for the same `f64`: without a precision
+// the program prints it.
+floats! {
+    'f': f32, f64;
+    '.': f32, f64;
+    '=': f32, f64;
+    '{': f64;
+    '?': f64;
+    'e': f64;
+}
 
 /// What `%s` prints.
 pub trait Text {
@@ -269,7 +279,10 @@ macro_rules! strings {
                 Some(bytes(self))
             }
         }
-        impl Argument<'s'> for $type {
+        strings!(@ $type, 's' '{' '.' '=');
+    )*};
+    (@ $type:ty, $($class:literal)*) => {$(
+        impl Argument<$class> for $type {
             #[inline(always)]
             fn capture(&self) -> Passed<'_> {
                 Passed::bytes(self.text())
@@ -319,12 +332,34 @@ impl<T: Text> Argument<'s'> for Option<T> {
     }
 }
 
-impl<T: Text + ToOwned + ?Sized> Argument<'s'> for Cow<'_, T> {
-    #[inline(always)]
-    fn capture(&self) -> Passed<'_> {
-        Passed::bytes(self.text())
-    }
+macro_rules! borrowed_or_owned {
+    ($($class:literal)*) => {$(
+        impl<T: Text + ToOwned + ?Sized> Argument<$class> for Cow<'_, T> {
+            #[inline(always)]
+            fn capture(&self) -> Passed<'_> {
+                Passed::bytes(self.text())
+            }
+        }
+    )*};
 }
+
+borrowed_or_owned!('s' '{' '.' '=');
+
+macro_rules! optional {
+    ($($class:literal)*) => {$(
+        impl<T: Argument<$class>> Argument<$class> for Option<T> {
+            #[inline(always)]
+            fn capture(&self) -> Passed<'_> {
+                match self {
+                    Some(value) => value.capture(),
+                    None => Passed::none(),
+                }
+            }
+        }
+    )*};
+}
+
+optional!('{' '.' '=');
 
 macro_rules! through {
     ($($pointer:ty),*) => {$(
@@ -361,38 +396,4 @@ where
     T: Fits<CLASS, LETTER, NUMBER>,
 {
     arg.pass()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_format_would_replace_is_told_from_text_with_braces() {
-        for text in [
-            "{}",
-            "at {host}:{port}",
-            "{0}",
-            "{:?}",
-            "x {ms:.3} ms",
-            "{:#?}",
-            "{_a1:>8}",
-        ] {
-            assert!(has_placeholder(text.as_bytes()), "{text}");
-        }
-        let texts = [
-            "",
-            "{",
-            "}",
-            "{ }",
-            "{{}}",
-            "{{host}}",
-            "{\"a\": 1}",
-            "fn f() { x }",
-            "{a b}",
-        ];
-        for text in texts {
-            assert!(!has_placeholder(text.as_bytes()), "{text}");
-        }
-    }
 }

@@ -3,6 +3,7 @@
 //! them, and nowhere else. Takes no lock, allocates nothing, and knows neither
 //! frames nor sinks.
 
+use crate::call::printed::Printing;
 use crate::call::site::{PREFIX_ROOM, Template};
 use crate::crc::Front;
 use crate::thread::Fields;
@@ -255,6 +256,26 @@ impl<'b> Out<'b> {
                 self.bytes([head, hi, lo])
             }
         }
+    }
+
+    /// An integer that 64 bits do not hold, of which `upper` writes the upper half;
+    /// afterwards `then` more bytes are left.
+    #[inline(always)]
+    fn wide(
+        &mut self,
+        kind: ArgKind,
+        then: usize,
+        upper: impl FnOnce(&mut Self),
+        lower: u64,
+    ) -> Result<(), OutOfRoom> {
+        self.need(2 + 2 * SCALAR + then)?;
+        // SAFETY: just asked for.
+        unsafe {
+            self.bytes([0x93, kind.0]);
+            upper(self);
+            self.uint(lower);
+        }
+        Ok(())
     }
 
     /// A raw, cut to `bound` bytes with a mark if it is longer; afterwards
@@ -562,15 +583,87 @@ fn by_pointer(
                 return out.raw(&bytes, LONG_DOUBLE_LEN, then);
             }
             (_, ArgKind::CHAR) => match char::from_u32(word as u32) {
-                Some(c) if !c.is_ascii() => {
+                Some(c) if !c.is_ascii() || plan.class == Class::Str => {
                     return out.raw(c.encode_utf8(&mut [0; 4]).as_bytes(), bound.max(4), then);
                 }
                 _ => out.uint(word),
             },
+            (_, ArgKind::BOOL) => out.bytes([0xc2 | u8::from(word != 0)]),
+            (_, ArgKind::INT128) => {
+                let value = (word as *const i128).read_unaligned();
+                out.wide(
+                    ArgKind::INT128,
+                    then,
+                    |out| out.int((value >> 64) as i64),
+                    value as u64,
+                )?;
+            }
+            (_, ArgKind::UINT128) => {
+                let value = (word as *const u128).read_unaligned();
+                out.wide(
+                    ArgKind::UINT128,
+                    then,
+                    |out| out.uint((value >> 64) as u64),
+                    value as u64,
+                )?;
+            }
+            (_, Printing::TEXT | Printing::WHOLE) => {
+                let bound = bound.min(limit());
+                return printed(out, word as *const _, kind == Printing::WHOLE, bound, then);
+            }
             // A pointer that is printed as one, or that the conversion does not
             // fit: its value, never what it points to.
             _ => out.uint(word),
         }
+    }
+    Ok(())
+}
+
+/// What the program prints, cut to `bound` bytes with a mark if it is longer; afterwards `then`
+/// more bytes are left. If it does not fit it is printed again where there is more room.
+///
+/// # Safety
+///
+/// `at` points to a [`Printing`] that is alive.
+#[cold]
+#[inline(never)]
+unsafe fn printed(
+    out: &mut Out<'_>,
+    at: *const Printing<'static>,
+    is_whole: bool,
+    bound: usize,
+    then: usize,
+) -> Result<(), OutOfRoom> {
+    /// Head and kind of a typed value.
+    const TYPED: [u8; 2] = [0x92, ArgKind::PRINTED.0];
+    /// A text that is shorter has a head of one byte.
+    const SHORT: usize = 0x20;
+    let most = bound.min(u16::MAX as usize - CUT_MARK.len());
+    let around = if is_whole { TYPED.len() } else { 0 } + HEAD + CUT_MARK.len() + then;
+    out.need(around)?;
+    let room = (out.end.addr() - out.at.addr() - around).min(most);
+    // SAFETY: all of this was asked for, or is `room`; the text is moved within what was
+    // written of it.
+    unsafe {
+        if is_whole {
+            out.bytes(TYPED);
+        }
+        let text = slice::from_raw_parts_mut(out.at.add(HEAD), room);
+        let wanted = Printing::print(at, text, most);
+        if wanted > room && room < most {
+            return Err(OutOfRoom);
+        }
+        let (text, mark) = match wanted > most {
+            true => (whole_characters(text, most), CUT_MARK),
+            false => (&text[..wanted], &[][..]),
+        };
+        let (start, len) = (text.as_ptr(), text.len());
+        if len + mark.len() < SHORT {
+            core::ptr::copy(start, out.at.add(1), len);
+        }
+        out.head(0xa0, 0x1f, 0xda, len + mark.len());
+        out.at = out.at.add(len);
+        out.slice(mark);
     }
     Ok(())
 }

@@ -1,17 +1,19 @@
 //! `logdef!`: lays down the call site's static record and captures the
-//! arguments. All checks of the format happen while this is compiled.
+//! arguments. The format is checked while this is compiled, by `logdef_macros`.
 
-/// Logs a message: a level, a printf format, and its arguments.
+/// Logs a message: a level, a format, and its arguments.
 ///
 /// ```
 /// use logdef::logdef;
 ///
 /// let (host, port, ms) = ("example.org", 443, 2.5);
+/// logdef!(Info, "accepted {host}:{port} in {ms:.3} ms");
 /// logdef!(Info, "accepted %s:%d in %.3f ms", host, port, ms);
+/// logdef!(Warn, "slow request", host = host, took_ms = ms);
 /// ```
 ///
 /// The level is `Trace`, `Debug`, `Info`, `Warn`, `Error` or `Fatal`. The
-/// format is a literal; every conversion of C23 and glibc is understood. An
+/// format is a literal, and is read when the program is compiled. An
 /// argument of the wrong type, too many or too few of them, and a conversion
 /// that does not exist are compile errors:
 ///
@@ -19,18 +21,45 @@
 /// logdef::logdef!(Info, "%d", 1.5);
 /// ```
 /// ```compile_fail
-/// logdef::logdef!(Info, "%d %d", 1);
+/// logdef::logdef!(Info, "{} {}", 1);
 /// ```
 /// ```compile_fail
 /// logdef::logdef!(Info, "%d", 1, 2);
 /// ```
 /// ```compile_fail
-/// logdef::logdef!(Info, "%y", 1);
+/// logdef::logdef!(Info, "%d {}", 1, 2);
 /// ```
+///
+/// # Braces
+///
+/// A format with `{}` or `{name}` prints as by `format!`, with all of its placeholders: `{}`,
+/// `{0}`, `{name}`, `{:>8.3}`, `{:#x}`, `{:?}`, `{:width$}`; `{{` is a brace. A name is that of an
+/// argument `name = value`, or else of a variable.
+///
+/// Integers up to 128 bits, `f64`, `bool`, `char` and text are logged with their types, and the
+/// reader prints them: the program formats nothing. Text is `str`, `String`, `[u8]`, `CStr`, `OsStr`, `Path`,
+/// what owns or points to them, and `None` is logged as no value. Any other type is
+/// printed by the program, by `Display` or `Debug`, straight into the record: without allocation,
+/// and cut with a mark at the longest string of the log. It may be printed twice, if it is long.
+/// If it panics, the record says so, and the call returns. An own type is logged as a number, a text or a truth value
+/// if it implements [`Loggable`](crate::Loggable).
+///
+/// # printf
+///
+/// A format with `%` conversions is printf's; every conversion of C23 and glibc is understood,
+/// and braces are text, unless they are placeholders: a format with both is an error. (Beside
+/// placeholders `% ` is text, as in `{n}% done`.) [`display`](crate::display()),
+/// [`debug`](crate::debug()) and [`error`](crate::error()) make text for `%s` of any type.
 ///
 /// An integer prints as itself, whatever its width: `%d` takes a `u64` too, and length
 /// modifiers (`%ld`, `%zu`) change nothing. `%u`, `%x`, `%o` and `%b` print a negative one
 /// as the two's complement in the width of its type, as `{:x}` does.
+///
+/// # Names
+///
+/// What is captured and what is passed as `name = value` has a name in the log, written down
+/// once for the call site. `name = value` that no placeholder and no conversion prints is
+/// logged beside the text.
 ///
 /// Arguments are evaluated only if the call is on. The features `min_level_debug`
 /// to `min_level_off` of this package, and the same with `release_` before them,
@@ -42,7 +71,7 @@
 #[macro_export]
 macro_rules! logdef {
     ($level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
-        $crate::__site!([], 0, $level, $format, $($arg),*)
+        $crate::__private::call!([$crate] [] [0] $level [] $format $([$arg])*)
     };
 }
 
@@ -62,8 +91,8 @@ macro_rules! logdef {
 #[macro_export]
 macro_rules! logdef_attach {
     ($level:ident, $format:literal, $attached:literal $(, $arg:expr)* $(,)?) => {
-        $crate::__site!(
-            [], $crate::__private::flags::ATTACHED, $level, $format, attach [$attached], $($arg),*
+        $crate::__private::call!(
+            [$crate] [] [$crate::__private::flags::ATTACHED] $level [$attached] $format $([$arg])*
         )
     };
 }
@@ -74,9 +103,7 @@ macro_rules! logdef_attach {
 #[macro_export]
 macro_rules! logdef_backtrace {
     ($level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
-        $crate::__site!(
-            [], $crate::__private::flags::BACKTRACE, $level, $format, $($arg),*
-        )
+        $crate::__private::call!([$crate] [] [$crate::__private::flags::BACKTRACE] $level [] $format $([$arg])*)
     };
 }
 
@@ -107,9 +134,7 @@ macro_rules! logdef_once {
 #[macro_export]
 macro_rules! logdef_first_n {
     ($n:expr, $level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
-        $crate::__site!(
-            [first_n($n)], $crate::__private::flags::LIMITED, $level, $format, $($arg),*
-        )
+        $crate::__private::call!([$crate] [first_n($n)] [$crate::__private::flags::LIMITED] $level [] $format $([$arg])*)
     };
 }
 
@@ -128,9 +153,7 @@ macro_rules! logdef_first_n {
 #[macro_export]
 macro_rules! logdef_every_n {
     ($n:expr, $level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
-        $crate::__site!(
-            [every_n($n)], $crate::__private::flags::LIMITED, $level, $format, $($arg),*
-        )
+        $crate::__private::call!([$crate] [every_n($n)] [$crate::__private::flags::LIMITED] $level [] $format $([$arg])*)
     };
 }
 
@@ -150,10 +173,7 @@ macro_rules! logdef_every_n {
 #[macro_export]
 macro_rules! logdef_at_most_every {
     ($period:expr, $level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
-        $crate::__site!(
-            [at_most_every($period)],
-            $crate::__private::flags::LIMITED, $level, $format, $($arg),*
-        )
+        $crate::__private::call!([$crate] [at_most_every($period)] [$crate::__private::flags::LIMITED] $level [] $format $([$arg])*)
     };
 }
 
@@ -179,7 +199,7 @@ macro_rules! logdef_at_most_every {
 #[macro_export]
 macro_rules! logdef_begin {
     ($level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
-        $crate::__site!([], $crate::__private::flags::BEGIN, $level, $format, $($arg),*)
+        $crate::__private::call!([$crate] [] [$crate::__private::flags::BEGIN] $level [] $format $([$arg])*)
     };
 }
 
@@ -193,7 +213,7 @@ macro_rules! logdef_end {
         $crate::logdef_end!($level, "")
     };
     ($level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
-        $crate::__site!([], $crate::__private::flags::END, $level, $format, $($arg),*)
+        $crate::__private::call!([$crate] [] [$crate::__private::flags::END] $level [] $format $([$arg])*)
     };
 }
 
@@ -221,11 +241,7 @@ macro_rules! logdef_end {
 macro_rules! logdef_span {
     ($level:ident, $format:literal $(, $arg:expr)* $(,)?) => {{
         let mut __logdef_began = ::core::option::Option::None;
-        $crate::__site!(
-            [begins(__logdef_began)],
-            $crate::__private::flags::BEGIN | $crate::__private::flags::SPAN,
-            $level, $format, $($arg),*
-        );
+        $crate::__private::call!([$crate] [begins(__logdef_began)] [$crate::__private::flags::BEGIN | $crate::__private::flags::SPAN] $level [] $format $([$arg])*);
         $crate::__private::span(__logdef_began, |__logdef_id| {
             $crate::logdef_async_end!(__logdef_id, $level)
         })
@@ -247,11 +263,7 @@ macro_rules! logdef_span {
 #[macro_export]
 macro_rules! logdef_async_begin {
     ($id:expr, $level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
-        $crate::__site!(
-            [span($id)],
-            $crate::__private::flags::BEGIN | $crate::__private::flags::SPAN,
-            $level, $format, $($arg),*
-        )
+        $crate::__private::call!([$crate] [span($id)] [$crate::__private::flags::BEGIN | $crate::__private::flags::SPAN] $level [] $format $([$arg])*)
     };
 }
 
@@ -265,11 +277,7 @@ macro_rules! logdef_async_end {
         $crate::logdef_async_end!($id, $level, "")
     };
     ($id:expr, $level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
-        $crate::__site!(
-            [span($id)],
-            $crate::__private::flags::END | $crate::__private::flags::SPAN,
-            $level, $format, $($arg),*
-        )
+        $crate::__private::call!([$crate] [span($id)] [$crate::__private::flags::END | $crate::__private::flags::SPAN] $level [] $format $([$arg])*)
     };
 }
 
@@ -288,7 +296,7 @@ macro_rules! logdef_async_end {
 #[macro_export]
 macro_rules! logdef_counter {
     ($level:ident, $format:literal $(, $arg:expr)+ $(,)?) => {
-        $crate::__site!([], $crate::__private::flags::COUNTER, $level, $format, $($arg),*)
+        $crate::__private::call!([$crate] [] [$crate::__private::flags::COUNTER] $level [] $format $([$arg])*)
     };
 }
 
@@ -296,31 +304,31 @@ macro_rules! logdef_counter {
 // that declares any: a `FORMAT` or a `SITE` in them is the caller's own. The macro binds
 // the items that it passes on to variables, which are hygienic.
 
+/// A call site, as `logdef_macros::call` lays it down: what is shown and how it is to be read
+/// (TEXT), the format of what is captured (FORMAT), how many values are logged behind that as
+/// they are, and how many arguments there are; then each argument with what captures it.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __site {
-    ([$($limit:tt)*], $flags:expr, $level:ident, $format:literal, attach [$($attached:literal)?], $($arg:expr),*) => {
+    (
+        [$($limit:tt)*] [$flags:expr] $level:ident
+        [$text:literal $format:literal $values:literal $count:literal]
+        [$($bound:ident $arg:expr => $pass:expr;)*]
+    ) => {
         match {
-            // FORMAT is what is captured. TEXT is what is shown; then FORMAT, if that has
-            // more; then the description, which says how they are to be read.
-            const FORMAT: &::core::primitive::str = ::core::concat!($format $(, $attached)?, "\0");
-            const TEXT: &::core::primitive::str =
-                ::core::concat!($format, "\0" $(, $format, $attached, "\0")?, "r\0");
-            const _: () = $crate::__private::assert_fits(
-                FORMAT,
-                $crate::__private::count(&[$(::core::stringify!($arg)),*]),
-            );
-            static PLAN: [$crate::__private::ArgPlan; $crate::__private::wire_args(FORMAT)] =
-                $crate::__private::plan(FORMAT);
+            static PLAN: [
+                $crate::__private::ArgPlan;
+                $crate::__private::wire_args($format) + $values
+            ] = $crate::__private::plan($format, $values);
             static STATE: $crate::__private::SiteState = $crate::__private::SiteState::new();
             #[unsafe(link_section = "logdef_sites")]
             static SITE: $crate::__private::Site = $crate::__private::Site::new(
                 $crate::__private::Level::$level,
-                TEXT,
+                $text,
                 ::core::concat!(::core::file!(), "\0"),
                 ::core::concat!(::core::module_path!(), "\0"),
                 ::core::line!(),
-                $crate::__private::count(&[$(::core::stringify!($arg)),*]),
+                $count,
                 &PLAN,
                 &STATE,
                 $flags | $crate::__private::flags::DESCRIBED,
@@ -332,13 +340,12 @@ macro_rules! __site {
                 if const { $crate::__private::is_compiled($crate::__private::Level::$level) }
                     && $crate::__private::is_on(__logdef_site, __logdef_state)
                 {
-                    $crate::__due!([$($limit)*], __logdef_site, [$format $(, $attached)?], $($arg,)*)
+                    $crate::__due!(
+                        [$($limit)*] __logdef_site [$($bound $arg => $pass;)*]
+                    )
                 }
             }
         }
-    };
-    ([$($limit:tt)*], $flags:expr, $level:ident, $format:literal, $($arg:expr),*) => {
-        $crate::__site!([$($limit)*], $flags, $level, $format, attach [], $($arg),*)
     };
 }
 
@@ -347,65 +354,57 @@ macro_rules! __site {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __due {
-    ([], $site:ident, $format:tt, $($arg:expr,)*) => {
-        $crate::__args!([], $site, $format, 0, [], $($arg,)*)
+    ([] $site:ident $arguments:tt) => {
+        $crate::__log!([] $site $arguments)
     };
-    ([begins($began:ident)], $site:ident, $format:tt, $($arg:expr,)*) => {{
+    ([begins($began:ident)] $site:ident $arguments:tt) => {{
         let __logdef_id = $crate::__private::next_span();
         $began = ::core::option::Option::Some(__logdef_id);
-        $crate::__args!([__logdef_id], $site, $format, 0, [], $($arg,)*)
+        $crate::__log!([__logdef_id] $site $arguments)
     }};
-    ([span($id:expr)], $site:ident, $format:tt, $($arg:expr,)*) => {{
+    ([span($id:expr)] $site:ident $arguments:tt) => {{
         let __logdef_id: ::core::primitive::u64 = $id;
-        $crate::__args!([__logdef_id], $site, $format, 0, [], $($arg,)*)
+        $crate::__log!([__logdef_id] $site $arguments)
     }};
-    ([$limit:ident($by:expr)], $site:ident, $format:tt, $($arg:expr,)*) => {
+    ([$limit:ident($by:expr)] $site:ident $arguments:tt) => {
         match {
             static LIMIT: $crate::__private::Limit = $crate::__private::Limit::new();
             &LIMIT
         } {
             __logdef_limit => {
                 if let ::core::option::Option::Some(__logdef_skipped) = __logdef_limit.$limit($by) {
-                    $crate::__args!([__logdef_skipped], $site, $format, 0, [], $($arg,)*)
+                    $crate::__log!([__logdef_skipped] $site $arguments)
                 }
             }
         }
     };
 }
 
-/// Captures the arguments one by one, each with its index.
+/// Evaluates the arguments, then captures them.
 #[doc(hidden)]
 #[macro_export]
-macro_rules! __args {
-    ([], $site:ident, $format:tt, $index:expr, [$($passed:tt)*],) => {
-        match [$($passed)*] {
-            __logdef_passed => $crate::__private::log($site, &__logdef_passed),
+macro_rules! __log {
+    ([$($word:ident)?] $site:ident [$($bound:ident $arg:expr => $pass:expr;)*]) => {
+        match ($(&$arg,)*) {
+            ($($bound,)*) => {
+                #[allow(unused_imports)]
+                use $crate::__private::{
+                    LoggedDisplay as _, PrintedDebug as _, PrintedDisplay as _,
+                    TypedDebug as _, TypedDisplay as _,
+                };
+                $crate::__emit!([$($word)?] $site [$($pass,)*])
+            }
         }
     };
-    ([$word:ident], $site:ident, $format:tt, $index:expr, [$($passed:tt)*],) => {
-        match [$($passed)*] {
-            __logdef_passed => $crate::__private::log_with($site, &__logdef_passed, $word),
-        }
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __emit {
+    ([] $site:ident $passed:expr) => {
+        $crate::__private::log($site, &$passed)
     };
-    (
-        [$($word:ident)?], $site:ident, [$($format:literal),+], $index:expr, [$($passed:tt)*],
-        $arg:expr, $($rest:tt)*
-    ) => {
-        $crate::__args!(
-            [$($word)?],
-            $site,
-            [$($format),+],
-            $index + 1,
-            [
-                $($passed)*
-                $crate::__private::capture::<
-                    { $crate::__private::class_letter(::core::concat!($($format),+), $index) },
-                    { $crate::__private::letter(::core::concat!($($format),+), $index) },
-                    { $index + 1 },
-                    _,
-                >(&$arg),
-            ],
-            $($rest)*
-        )
+    ([$word:ident] $site:ident $passed:expr) => {
+        $crate::__private::log_with($site, &$passed, $word)
     };
 }

@@ -9,7 +9,7 @@ use crate::image::{Image, Images};
 use core::ffi::CStr;
 use core::ptr;
 use logdef_wire::msgpack::{Encoder, OutOfRoom};
-use logdef_wire::printf::{ArgPlan, Class, plan_into};
+use logdef_wire::printf::{ArgPlan, Class, caller_args, plan_into};
 use logdef_wire::record::field;
 use logdef_wire::site::flags;
 use logdef_wire::{Level, Svma, Tag};
@@ -44,6 +44,17 @@ pub(crate) fn resolve(images: &Images, site: &Site) -> Resolved {
     if site.flags() & flags::ATTACHED != 0 {
         let captured = plan_into(site.captured().to_bytes(), &mut resolved.plan);
         meta.wire_args = captured.unwrap_or(0) as u8;
+    }
+    if site.flags() & flags::DESCRIBED != 0 {
+        // Behind what the format takes, values go as they are.
+        let first = caller_args(site.captured().to_bytes());
+        for index in first..site.args() {
+            let at = meta.wire_args as usize;
+            if let Some(plan) = resolved.plan.get_mut(at) {
+                *plan = ArgPlan::value(index as u16);
+                meta.wire_args += 1;
+            }
+        }
     }
     let texts = meta.format_text || meta.file_text;
     let rarer = flags::BACKTRACE | flags::KIND | flags::LIMITED | flags::SPAN;

@@ -121,6 +121,18 @@ impl Site {
         Description::of(description.to_bytes())
     }
 
+    /// The template behind the description of a format that is none of printf's.
+    pub(crate) fn template(&self) -> Option<&CStr> {
+        let description = self.description();
+        if !description.grammar().is_template() {
+            return None;
+        }
+        let description = description.as_bytes();
+        // SAFETY: the macro that writes such a description puts another NUL-terminated
+        // literal right behind its NUL, in one string.
+        Some(unsafe { CStr::from_ptr(description.as_ptr().add(description.len() + 1).cast()) })
+    }
+
     /// The file name.
     pub fn file(&self) -> &CStr {
         // SAFETY: the macros and `logdef.h` put a NUL-terminated literal here.
@@ -362,6 +374,14 @@ impl<'c> Strings<'c> {
         match self {
             Strings::Site(site) => site.format(),
             Strings::Text { format, .. } => format,
+        }
+    }
+
+    /// The template, if the format is none of printf's; then [`Strings::format`] is empty.
+    pub fn template(self) -> Option<&'c CStr> {
+        match self {
+            Strings::Site(site) => site.template(),
+            Strings::Text { .. } => None,
         }
     }
 

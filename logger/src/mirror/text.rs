@@ -1,5 +1,5 @@
 //! The text of a record, as the C library's printf would have it: each directive is
-//! found by the wire format's own parser and printed on its own.
+//! found by the wire format's own parser and printed on its own. Templates are `braces`'.
 
 use super::line::Line;
 use super::number::{Form, Number};
@@ -12,6 +12,13 @@ const MOST: i64 = 128;
 
 /// Writes the text of a record to the line; one newline at its end is the line's.
 pub(super) fn write(line: &mut Line, strings: Strings<'_>, args: Array<'_>) {
+    if let Some(template) = strings.template() {
+        let description = strings.description();
+        return match description.grammar() {
+            Grammar::Braces => super::braces::write(line, template.to_bytes(), description, args),
+            _ => line.text(template.to_bytes()),
+        };
+    }
     let format = strings.format().to_bytes();
     write_printf(line, format, strings.description().grammar(), args);
 }

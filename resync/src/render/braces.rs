@@ -188,6 +188,8 @@ impl Spec<'_> {
                     b'o' => (format!("{number:o}"), "0o"),
                     b'b' => (format!("{number:b}"), "0b"),
                     b'X' => (format!("{number:X}"), "0x"),
+                    b'p' if placeholder.alternate => (format!("{number:016x}"), "0x"),
+                    b'p' => return self.push_number("", "0x", &format!("{number:x}"), out),
                     _ => (format!("{number:x}"), "0x"),
                 };
                 (value, digits, prefix)

@@ -27,7 +27,13 @@ struct Dependency {
 type Arrows = BTreeMap<String, BTreeSet<String>>;
 
 /// What runs inside the program.
-const IN_THE_PROCESS: [&str; 4] = ["logdef", "logdef-capi", "logdef-unwind", "logdef-wire"];
+const IN_THE_PROCESS: [&str; 5] = [
+    "logdef",
+    "logdef-capi",
+    "logdef-macros",
+    "logdef-unwind",
+    "logdef-wire",
+];
 /// What is used inside the program and by the reader.
 const SHARED: &str = "logdef-wire";
 /// What reads logs.

@@ -31,6 +31,12 @@ impl ArgPlan {
     /// arrays that [`plan_into`] fills.
     pub const UNNAMED: Self = Self::new(Class::Int, CType::Int, 0, Precision::None);
 
+    /// An argument that goes on the wire as the type that it has: that of a template, or
+    /// one that no text prints.
+    pub const fn value(caller_arg: u16) -> Self {
+        Self::new(Class::Str, CType::CharPointer, caller_arg, Precision::None)
+    }
+
     const NO_PRECISION: u32 = u32::MAX;
     const STAR: u32 = 1 << 31;
 

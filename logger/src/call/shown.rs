@@ -1,0 +1,308 @@
+//! How a call captures what a placeholder prints. The macro does not know the types of its
+//! arguments, so it calls a method of a wrapper, and which one is found says how: a type that
+//! the log has is logged as it is, one that implements [`Loggable`] as what that returns,
+//! any other is printed by the program.
+
+use crate::call::argument::{Argument, Passed};
+use crate::call::printed::{DebugBy, DisplayBy, Printing};
+use core::error::Error;
+use core::fmt::{self, Debug, Display};
+
+/// A type that says which value it is logged as: its own number, text, or truth value.
+///
+/// ```
+/// use logdef::{Loggable, Passed, logdef};
+///
+/// struct OrderId(u64);
+///
+/// impl Loggable for OrderId {
+///     fn logged(&self) -> Passed<'_> {
+///         logdef::value(&self.0)
+///     }
+/// }
+///
+/// let id = OrderId(7);
+/// logdef!(Info, "order {id} was paid");
+/// ```
+///
+/// In the log the argument is the integer 7, so that `logdef view -w 'id>5'` finds it.
+pub trait Loggable {
+    /// The value that is logged: what [`value`] returns.
+    fn logged(&self) -> Passed<'_>;
+}
+
+/// A value as it is logged, for [`Loggable`].
+///
+/// Signal safety: async-signal-safe.
+pub fn value<T: Argument<'='>>(value: &T) -> Passed<'_> {
+    value.capture()
+}
+
+/// What `{}` prints of a value, for printf's `%s`: `logdef!(Info, "from %s", display(&address))`.
+/// The program prints it straight into the record.
+///
+/// Signal safety: async-signal-safe, if printing the value is.
+pub fn display<T: Display + ?Sized>(value: &T) -> impl Argument<'s'> + Display {
+    AsText(move |f: &mut fmt::Formatter<'_>| value.fmt(f))
+}
+
+/// What `{:?}` prints of a value, for printf's `%s` and for `key = debug(&value)`, as
+/// [`display`].
+///
+/// Signal safety: async-signal-safe, if printing the value is.
+pub fn debug<T: Debug + ?Sized>(value: &T) -> impl Argument<'s'> + Display {
+    AsText(move |f: &mut fmt::Formatter<'_>| value.fmt(f))
+}
+
+/// An error and what caused it, as far as it says: `cannot read a.toml: permission denied`.
+/// As [`display`].
+///
+/// Signal safety: async-signal-safe, if printing the error is.
+pub fn error<'a>(error: &'a (dyn Error + 'a)) -> impl Argument<'s'> + Display {
+    AsText(move |f: &mut fmt::Formatter<'_>| {
+        write!(f, "{error}")?;
+        // One that is its own source would have no end.
+        let mut next = error.source();
+        for _ in 0..MOST_SOURCES {
+            let Some(source) = next else { break };
+            write!(f, ": {source}")?;
+            next = source.source();
+        }
+        Ok(())
+    })
+}
+
+/// Sources of an error beyond these are left out.
+const MOST_SOURCES: usize = 64;
+
+/// Text that a function prints.
+struct AsText<F>(F);
+
+impl<F: Fn(&mut fmt::Formatter<'_>) -> fmt::Result> Display for AsText<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (self.0)(f)
+    }
+}
+
+impl<F: Fn(&mut fmt::Formatter<'_>) -> fmt::Result> Argument<'s'> for AsText<F> {
+    #[inline(always)]
+    fn capture(&self) -> Passed<'_> {
+        printed(self)
+    }
+}
+
+impl Argument<'s'> for fmt::Arguments<'_> {
+    #[inline(always)]
+    fn capture(&self) -> Passed<'_> {
+        printed(self)
+    }
+}
+
+#[inline(always)]
+fn printed<T: Display>(value: &T) -> Passed<'_> {
+    let how = by_display();
+    Passed::printed(Printing::TEXT, Printing::display(value, how.by))
+}
+
+/// Argument `NUMBER`, of a placeholder without `?`.
+#[derive(Debug)]
+pub struct Displayed<'a, const CLASS: char, const NUMBER: usize, T>(pub &'a T);
+
+/// Argument `NUMBER`, of a placeholder with `?`.
+#[derive(Debug)]
+pub struct Debugged<'a, const NUMBER: usize, T>(pub &'a T);
+
+/// How the program prints a value, and whether with width or precision.
+#[derive(Clone, Copy, Debug)]
+pub struct How<By> {
+    by: By,
+    is_whole: bool,
+}
+
+/// `{}`
+pub const fn by_display() -> How<DisplayBy> {
+    by_display_of(|value, to| to.write_fmt(format_args!("{value}")), false)
+}
+
+/// `{:>8}` and its like.
+pub const fn by_display_of(by: DisplayBy, is_whole: bool) -> How<DisplayBy> {
+    How { by, is_whole }
+}
+
+/// `{:?}`
+pub const fn by_debug() -> How<DebugBy> {
+    by_debug_of(|value, to| to.write_fmt(format_args!("{value:?}")), false)
+}
+
+/// `{:#?}` and its like.
+pub const fn by_debug_of(by: DebugBy, is_whole: bool) -> How<DebugBy> {
+    How { by, is_whole }
+}
+
+/// The types that the log has.
+pub trait TypedDisplay<'a> {
+    /// Captures it.
+    fn __logdef_pass(&self, how: How<DisplayBy>) -> Passed<'a>;
+}
+
+impl<'a, const CLASS: char, const NUMBER: usize, T> TypedDisplay<'a>
+    for &Displayed<'a, CLASS, NUMBER, T>
+where
+    T: Argument<CLASS>,
+{
+    #[inline(always)]
+    fn __logdef_pass(&self, _: How<DisplayBy>) -> Passed<'a> {
+        self.0.capture()
+    }
+}
+
+/// Those that say what they are logged as.
+pub trait LoggedDisplay<'a> {
+    /// Captures it.
+    fn __logdef_pass(&self, how: How<DisplayBy>) -> Passed<'a>;
+}
+
+impl<'a, const CLASS: char, const NUMBER: usize, T> LoggedDisplay<'a>
+    for &&Displayed<'a, CLASS, NUMBER, T>
+where
+    T: Loggable,
+{
+    #[inline(always)]
+    fn __logdef_pass(&self, _: How<DisplayBy>) -> Passed<'a> {
+        self.0.logged()
+    }
+}
+
+/// All others: they print themselves.
+pub trait PrintedDisplay<'a, const NUMBER: usize> {
+    /// The type.
+    type Of;
+    /// Captures it.
+    fn __logdef_pass(&self, how: How<DisplayBy>) -> Passed<'a>
+    where
+        Self::Of: Prints<NUMBER>;
+}
+
+/// A type that fits argument `NUMBER`. There only to say so when one does not.
+#[diagnostic::on_unimplemented(
+    message = "argument {NUMBER} is a `{Self}`, which `{{}}` does not print",
+    label = "argument {NUMBER} of this call is a `{Self}`",
+    note = "`{{}}` takes what implements `Display` or `logdef::Loggable`, text, paths, and `Option` of numbers and text; `{{:?}}` takes what implements `Debug`"
+)]
+pub trait Prints<const NUMBER: usize>: Display {}
+
+#[diagnostic::do_not_recommend]
+impl<const NUMBER: usize, T: Display> Prints<NUMBER> for T {}
+
+impl<'a, const CLASS: char, const NUMBER: usize, T> PrintedDisplay<'a, NUMBER>
+    for Displayed<'a, CLASS, NUMBER, T>
+{
+    type Of = T;
+
+    #[inline(always)]
+    fn __logdef_pass(&self, how: How<DisplayBy>) -> Passed<'a>
+    where
+        T: Prints<NUMBER>,
+    {
+        let printing = Printing::display(self.0, how.by);
+        match how.is_whole {
+            true => Passed::printed(Printing::WHOLE, printing),
+            false => Passed::printed(Printing::TEXT, printing),
+        }
+    }
+}
+
+/// As [`TypedDisplay`].
+pub trait TypedDebug<'a> {
+    /// Captures it.
+    fn __logdef_pass(&self, how: How<DebugBy>) -> Passed<'a>;
+}
+
+impl<'a, const NUMBER: usize, T> TypedDebug<'a> for &Debugged<'a, NUMBER, T>
+where
+    T: Argument<'?'>,
+{
+    #[inline(always)]
+    fn __logdef_pass(&self, _: How<DebugBy>) -> Passed<'a> {
+        self.0.capture()
+    }
+}
+
+/// As [`PrintedDisplay`].
+pub trait PrintedDebug<'a, const NUMBER: usize> {
+    /// The type.
+    type Of;
+    /// Captures it.
+    fn __logdef_pass(&self, how: How<DebugBy>) -> Passed<'a>
+    where
+        Self::Of: DebugPrints<NUMBER>;
+}
+
+/// As [`Prints`].
+#[diagnostic::on_unimplemented(
+    message = "argument {NUMBER} is a `{Self}`, which `{{:?}}` does not print",
+    label = "argument {NUMBER} of this call is a `{Self}`",
+    note = "`{{:?}}` takes what implements `Debug`: `#[derive(Debug)]`"
+)]
+pub trait DebugPrints<const NUMBER: usize>: Debug {}
+
+#[diagnostic::do_not_recommend]
+impl<const NUMBER: usize, T: Debug> DebugPrints<NUMBER> for T {}
+
+impl<'a, const NUMBER: usize, T> PrintedDebug<'a, NUMBER> for Debugged<'a, NUMBER, T> {
+    type Of = T;
+
+    #[inline(always)]
+    fn __logdef_pass(&self, how: How<DebugBy>) -> Passed<'a>
+    where
+        T: DebugPrints<NUMBER>,
+    {
+        print_debug::<NUMBER, T>(self.0, how)
+    }
+}
+
+/// Captures what `Debug` prints, whatever the type.
+#[inline(always)]
+pub fn print_debug<'a, const NUMBER: usize, T>(value: &'a T, how: How<DebugBy>) -> Passed<'a>
+where
+    T: DebugPrints<NUMBER>,
+{
+    let printing = Printing::debug(value, how.by);
+    match how.is_whole {
+        true => Passed::printed(Printing::WHOLE, printing),
+        false => Passed::printed(Printing::TEXT, printing),
+    }
+}
+
+/// A type that is logged with its type, for argument `NUMBER`. There only to say so when one
+/// is not.
+#[diagnostic::on_unimplemented(
+    message = "argument {NUMBER} is a `{Self}`, which does not fit its placeholders",
+    label = "argument {NUMBER} of this call is a `{Self}`",
+    note = "integers fit {{:x}}, {{:o}}, {{:b}} and {{:e}}; `f64` fits {{:e}}; pointers fit {{:p}}; a width or precision is a `usize`",
+    note = "an argument that several placeholders print in different ways is a `u8` to `u128`, `usize` or `bool`: pass others once for each way"
+)]
+pub trait FitsPlaceholder<const CLASS: char, const NUMBER: usize> {
+    /// See [`Argument::capture`].
+    fn pass(&self) -> Passed<'_>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T, const CLASS: char, const NUMBER: usize> FitsPlaceholder<CLASS, NUMBER> for T
+where
+    T: Argument<CLASS> + ?Sized,
+{
+    #[inline(always)]
+    fn pass(&self) -> Passed<'_> {
+        self.capture()
+    }
+}
+
+/// Captures argument `NUMBER`, which only the types that the log has can be.
+#[inline(always)]
+pub fn capture_value<const CLASS: char, const NUMBER: usize, T>(value: &T) -> Passed<'_>
+where
+    T: FitsPlaceholder<CLASS, NUMBER>,
+{
+    value.pass()
+}

@@ -149,6 +149,7 @@ mod tests {
 
     #[test]
     fn a_handler_knows_that_it_is_one_and_other_code_that_it_is_not() {
+        logdef_unwind::modules::refresh();
         assert!(!is_running());
         // SAFETY: the handler has the right form and only walks the stack.
         unsafe {

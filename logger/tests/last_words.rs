@@ -121,8 +121,12 @@ fn a_stack_overflow_of_a_thread_that_never_logged_leaves_a_note() {
     let mut signals = Vec::new();
     common::records(&std::fs::read(&path).unwrap(), |record| {
         if let Record::Note(note) = record {
-            signals.push(note.signal.unwrap());
-            assert!(note.backtrace.unwrap().len() > 3);
+            let signal = note.signal.unwrap();
+            signals.push(signal);
+            // Other C libraries than glibc say nothing of the stack frames of their own abort().
+            if cfg!(target_env = "gnu") || signal == libc::SIGSEGV as u64 {
+                assert!(note.backtrace.unwrap().len() > 3);
+            }
         }
     });
     assert_eq!(signals, [libc::SIGSEGV as u64, libc::SIGABRT as u64]);

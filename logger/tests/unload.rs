@@ -1,6 +1,8 @@
 //! Libraries that come and go while their code is in backtraces, and of which
 //! nobody tells the logger: names, paths and modules are always those of the
-//! library that was mapped when the record was written.
+//! library that was mapped when the record was written. A static program loads none.
+
+#![cfg(not(target_feature = "crt-static"))]
 
 use logdef::{Level, logdef};
 use logdef_wire::record::{BacktraceLogdef, Module};

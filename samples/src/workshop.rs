@@ -96,6 +96,52 @@ impl Workshop {
         run(&mut command);
     }
 
+    /// The victim as static programs of the C library musl: the one in C, by `musl-gcc`, into
+    /// `folder`, and the one in Rust. `None` where this machine cannot make them.
+    ///
+    /// # Panics
+    ///
+    /// If one cannot be built where the tools are there.
+    pub fn musl_victims(&self, folder: &Path) -> Option<[PathBuf; 2]> {
+        const TARGET: &str = "x86_64-unknown-linux-musl";
+        let finds =
+            |command: &mut Command| command.output().is_ok_and(|output| output.status.success());
+        let mut rustc = Command::new("rustc");
+        let libraries = rustc.args(["--print", "target-libdir", "--target", TARGET]);
+        let libraries = String::from_utf8(libraries.output().ok()?.stdout).ok()?;
+        if !Path::new(libraries.trim()).is_dir() || !finds(Command::new("musl-gcc").arg("-v")) {
+            return None;
+        }
+        let target = self.built.parent().expect("a target folder");
+        let cargo = env::var_os("CARGO").unwrap_or_else(|| env!("CARGO").into());
+        let mut build = Command::new(cargo);
+        build.current_dir(env!("CARGO_MANIFEST_DIR"));
+        build.args(["build", "--quiet", "--target", TARGET, "--target-dir"]);
+        build.arg(target);
+        build.args([
+            "-p",
+            "logdef-capi",
+            "-p",
+            "logdef-samples",
+            "--lib",
+            "--bin",
+            "victim",
+        ]);
+        run(&mut build);
+        let built = target.join(TARGET).join("debug");
+        let in_c = folder.join("victim");
+        let mut compile = Command::new("musl-gcc");
+        compile.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
+        compile.args(["-static", "-Og", "-g", "-Wall", "-Wextra", "-Werror"]);
+        compile.args(["-Ilogger/capi/include", "samples/c/victim.c", "-o"]);
+        compile.arg(&in_c).arg(built.join("liblogdef.a"));
+        // Rust's own: that of the gcc beneath may be made for another C library.
+        compile.arg(Path::new(libraries.trim()).join("self-contained/libunwind.a"));
+        compile.arg("-Wl,--eh-frame-hdr");
+        run(&mut compile);
+        Some([in_c, built.join("victim")])
+    }
+
     /// Compiles the sample server and its shared library into `folder`.
     pub fn compile_server(&self, folder: &Path) -> PathBuf {
         let server = folder.join("server");

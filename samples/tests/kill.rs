@@ -4,6 +4,7 @@
 //! shares no code with the writer.
 
 use logdef_resync::{Account, GapKind, Input, Recovery};
+use logdef_samples::skip::skip;
 use logdef_samples::smash::Random;
 use logdef_samples::witness::Witness;
 use logdef_samples::workshop::Workshop;
@@ -14,6 +15,32 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
+
+#[test]
+fn killed_programs_of_another_c_library_have_lost_nothing_either() {
+    let workshop = Workshop::open();
+    let folder = tempfile::tempdir().unwrap();
+    let Some([in_c, in_rust]) = workshop.musl_victims(folder.path()) else {
+        skip("musl-gcc or Rust's target for x86_64 musl is missing");
+        return;
+    };
+    campaign(&in_c, 3, true);
+    campaign(&in_rust, 4, false);
+    for (victim, name) in [(in_c, " victim "), (in_rust, " victim::tell")] {
+        let plan = Plan {
+            threads: 1,
+            end: Some(("segv", 200)),
+            ..Plan::default()
+        };
+        let run = Run::new(folder.path(), 1000, plan);
+        run.see_end(&victim, "segv");
+        let view = workshop.command("logdef").arg(&run.log).output().unwrap();
+        let view = String::from_utf8(view.stdout).unwrap();
+        let mut stack = view.lines().filter(|line| line.contains("    #"));
+        assert!(stack.any(|line| line.contains(name)), "{view}");
+        run.check();
+    }
+}
 
 #[test]
 fn a_killed_c_program_has_lost_nothing_that_it_was_told_is_written() {
@@ -36,7 +63,7 @@ fn a_program_that_eats_all_memory_has_lost_nothing_either() {
     let victim = Workshop::open().built.join("victim");
     for seed in 0..3 {
         let Some(group) = MemoryGroup::new(24 << 20) else {
-            logdef_samples::skip::skip("no memory group can be made here");
+            skip("no memory group can be made here");
             return;
         };
         let folder = tempfile::tempdir().unwrap();

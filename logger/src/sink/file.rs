@@ -3,7 +3,7 @@
 //! its own, or by its name. Knows nothing of what is in chunks.
 
 use super::chunk::{self, UNIT, Word};
-use crate::sys::{self, Errno, Identity};
+use crate::sys::{self, Errno, Identity, Limit};
 use core::ffi::{CStr, c_int};
 use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
 
@@ -507,7 +507,10 @@ impl Reached<'_> {
     /// Gives a range of the file blocks.
     fn reserve(&self, fd: c_int, at: u64, units: u64) -> Result<(), Refusal> {
         let (offset, len) = (at * UNIT, units * UNIT);
-        if sys::file_size_limit().is_some_and(|limit| offset + len > limit) {
+        if Limit::FileSize
+            .granted()
+            .is_some_and(|limit| offset + len > limit)
+        {
             return Err(Refusal::No(Errno(libc::EFBIG)));
         }
         sys::reserve_blocks(fd, offset, len).map_err(Refusal::No)?;
@@ -543,7 +546,7 @@ impl Reached<'_> {
             return false;
         };
         let len = frame.len() as u64;
-        let limit = sys::file_size_limit().unwrap_or(u64::MAX);
+        let limit = Limit::FileSize.granted().unwrap_or(u64::MAX);
         if facts.size < self.file.front().max(1) || limit < self.file.front() {
             return false;
         }

@@ -16,7 +16,7 @@ use super::room::Room;
 use super::{Put, RETRY_AFTER};
 use crate::shared::Shared;
 use crate::state::RawState;
-use crate::sys::{self, Errno};
+use crate::sys::{self, Errno, Limit};
 use crate::thread::Thread;
 use crate::window::{Range, Windows, count};
 use core::ffi::c_int;
@@ -500,7 +500,7 @@ impl Log<'_> {
         self.mapped
             .window_bytes
             .fetch_add(range.len, Ordering::Relaxed);
-        let limited = sys::limit(libc::RLIMIT_MEMLOCK).is_some();
+        let limited = Limit::LockedMemory.granted().is_some();
         let locked = limited && windows.is_locked(chunk);
         self.mapped.locked.store(locked, Ordering::Relaxed);
         let populated = match file.leads_here(fd) {
@@ -796,9 +796,9 @@ impl Mapped {
 impl Mapped {
     /// How many bytes one more window may have.
     fn room_for_window(&self) -> u64 {
-        let addresses = sys::limit(libc::RLIMIT_AS);
+        let addresses = Limit::AddressSpace.granted();
         let memory = if self.locked.load(Ordering::Relaxed) {
-            sys::limit(libc::RLIMIT_MEMLOCK)
+            Limit::LockedMemory.granted()
         } else {
             None
         };

@@ -92,8 +92,10 @@ pub(crate) fn identity(fd: c_int) -> Result<Identity, Errno> {
     // SAFETY: all zeros is a valid `statx`.
     let mut stat: libc::statx = unsafe { core::mem::zeroed() };
     let wanted = libc::STATX_INO | libc::STATX_SIZE | libc::STATX_NLINK;
+    let (name, flags) = (c"".as_ptr(), libc::AT_EMPTY_PATH);
+    // Older C libraries have no function for it.
     // SAFETY: the path ends in a NUL, and `stat` is valid for writes.
-    let done = unsafe { libc::statx(fd, c"".as_ptr(), libc::AT_EMPTY_PATH, wanted, &mut stat) };
+    let done = unsafe { libc::syscall(libc::SYS_statx, fd, name, flags, wanted, &raw mut stat) };
     checked(done as isize)?;
     let device = libc::makedev(stat.stx_dev_major, stat.stx_dev_minor);
     Ok(Identity {
@@ -134,18 +136,6 @@ pub(crate) fn read_link<'b>(path: &CStr, into: &'b mut [u8]) -> Result<&'b [u8],
     let len =
         checked(unsafe { libc::readlink(path.as_ptr(), into.as_mut_ptr().cast(), into.len()) })?;
     Ok(&into[..len])
-}
-
-/// The size that the process's files may have, if there is a limit: a file
-/// that would grow beyond it brings SIGXFSZ.
-pub(crate) fn file_size_limit() -> Option<u64> {
-    let mut limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
-    // SAFETY: `limit` is valid for writes.
-    let known = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) } == 0;
-    (known && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
 }
 
 /// Gives a range of a file blocks, and the file that size at least.

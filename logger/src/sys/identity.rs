@@ -110,7 +110,8 @@ pub(crate) fn has_borrowed_rights() -> bool {
 pub(crate) fn local_time_ahead(seconds: u64) -> i32 {
     // SAFETY: all zeros is a valid `tm`, which the call fills.
     let mut local: libc::tm = unsafe { core::mem::zeroed() };
-    let time = seconds as libc::time_t;
+    // The name of the type is deprecated where musl is to change it.
+    let time = seconds as _;
     // SAFETY: both are valid.
     unsafe { libc::localtime_r(&time, &mut local) };
     local.tm_gmtoff as i32

@@ -99,17 +99,6 @@ pub(crate) fn punch(fd: c_int, offset: u64, len: u64) -> Result<(), Errno> {
     checked(done as isize).map(drop)
 }
 
-/// What the process may have of a resource, if there is a limit.
-pub(crate) fn limit(resource: libc::__rlimit_resource_t) -> Option<u64> {
-    let mut limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
-    // SAFETY: `limit` is valid for writes.
-    let known = unsafe { libc::getrlimit(resource, &mut limit) } == 0;
-    (known && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
-}
-
 /// While it is there, no signal handler runs in the calling thread, but those of signals
 /// that an instruction raises.
 pub(crate) struct SignalsBlocked {

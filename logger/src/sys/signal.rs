@@ -2,7 +2,8 @@
 //! unsafe.
 
 use super::errno::{Errno, checked};
-use super::file::{file_size_limit, write};
+use super::file::write;
+use super::limit::Limit;
 use core::ffi::c_int;
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering};
@@ -19,7 +20,7 @@ pub(crate) fn write_without_sigpipe(fd: c_int, bytes: &[u8]) -> Result<usize, Er
 /// Writes once to a file. If that would make it larger than files may be, the
 /// SIGXFSZ that this raises is taken away before it is delivered.
 pub(crate) fn write_without_sigxfsz(fd: c_int, bytes: &[u8]) -> Result<usize, Errno> {
-    match file_size_limit() {
+    match Limit::FileSize.granted() {
         Some(_) => write_without(libc::SIGXFSZ, libc::EFBIG, fd, bytes),
         None => write(fd, bytes),
     }

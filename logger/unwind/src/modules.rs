@@ -47,7 +47,8 @@ fn asks_loader() -> bool {
 /// Signal safety: not async-signal-safe: it takes the loader's lock. Never call it in a forked
 /// child of a program with threads either.
 pub fn refresh() -> bool {
-    static SEEN: AtomicU64 = AtomicU64::new(0);
+    // Static programs may count from 0 and stay there.
+    static SEEN: AtomicU64 = AtomicU64::new(u64::MAX);
     let generation = generation();
     let is_new = SEEN.swap(generation, Ordering::Relaxed) != generation;
     if is_new {

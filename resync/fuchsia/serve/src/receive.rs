@@ -116,7 +116,8 @@ fn take_control(header: &libc::msghdr) -> Option<Credentials> {
         // SAFETY: as above; the data follow the header.
         let data = unsafe { libc::CMSG_DATA(message) };
         // SAFETY: `CMSG_LEN` only computes.
-        let data_length = length - unsafe { libc::CMSG_LEN(0) } as usize;
+        #[allow(clippy::unnecessary_cast, reason = "32 bits with some C libraries")]
+        let data_length = length as usize - unsafe { libc::CMSG_LEN(0) } as usize;
         match (level, kind) {
             (libc::SOL_SOCKET, libc::SCM_CREDENTIALS)
                 if data_length >= size_of::<libc::ucred>() =>

@@ -3,20 +3,25 @@
 //! that of the lanes that overlap, not of the input.
 //!
 //! Where a thread's clock was set back, its later records are merged as if at the
-//! highest time before: their place is wrong by the clock and right by the thread.
+//! highest time before: their place is wrong by the clock and right by the thread. That
+//! holds wherever the records stand. A lane of several threads is read ahead to sort it; where
+//! that is not enough, and another lane has later records of such a thread, it is read on.
 
 pub(crate) mod background;
 mod open_lane;
 pub(crate) mod progress;
 pub(crate) mod repeats;
+mod shared;
 mod survey_contract;
 
 use crate::merge::open_lane::OpenLane;
 use crate::merge::progress::MergedSoFar;
 use crate::merge::repeats::{Repeats, Sighting};
+use crate::merge::shared::Shared;
 use crate::read::input::{Error, Input};
 use crate::recover::account::{Account, GapReport};
-use crate::recover::lane::Lane;
+use crate::recover::floors::Stairs;
+use crate::recover::lane::{Lane, ThreadKey};
 use crate::recover::recovery::Recovery;
 use crate::recover::survey::Survey;
 use crate::recover::suspect::Standing;
@@ -25,6 +30,10 @@ use logdef_wire::{Record, Run, Sequence, Tag};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
+
+/// Bytes that lanes hold where they must be read far ahead to keep a thread in order; beyond
+/// that its records come as they stand.
+const LOOKED_AHEAD: usize = 32 << 20;
 
 /// What a merge gives.
 #[derive(Clone, Copy, Debug)]
@@ -126,6 +135,8 @@ pub struct Merge<'i> {
     heads: BinaryHeap<Reverse<Head>>,
     /// The lane whose head was given last and must move on.
     given: Option<usize>,
+    /// Where the threads stand that several lanes have.
+    shared: Shared,
     repeats: Repeats,
     /// What a merge from a survey gave already.
     before: Option<MergedSoFar>,
@@ -151,6 +162,14 @@ impl<'i> Plan<'i> {
         match self {
             Plan::Recovery(recovery) => recovery.accounts(),
             Plan::Survey(_) => &[],
+        }
+    }
+
+    /// The floors of a thread that stands in several lanes at once.
+    fn stairs(self, thread: ThreadKey) -> Option<&'i Stairs> {
+        match self {
+            Plan::Recovery(recovery) => recovery.floors.of(thread),
+            Plan::Survey(_) => None,
         }
     }
 }
@@ -245,6 +264,7 @@ impl<'i> Merge<'i> {
             free: Vec::new(),
             heads: BinaryHeap::new(),
             given: None,
+            shared: Shared::default(),
             repeats: Repeats::default(),
             before: None,
             contradicts_survey: false,
@@ -273,6 +293,9 @@ impl<'i> Merge<'i> {
         let (slot, sighting) = loop {
             self.move_on()?;
             self.open_due()?;
+            if self.must_look_further()? {
+                continue;
+            }
             let Some(Reverse(head)) = self.heads.peek().filter(|_| !self.contradicts_survey) else {
                 return Ok(None);
             };
@@ -324,6 +347,7 @@ impl<'i> Merge<'i> {
                 let ended = self.open[slot].take();
                 self.free.push(slot);
                 if let Some(ended) = ended {
+                    self.shared.close(&ended, slot);
                     self.end(&ended);
                 }
             }
@@ -369,6 +393,9 @@ impl<'i> Merge<'i> {
                 self.open.push(None);
                 self.open.len() - 1
             });
+            if self.plan.lanes()[waiting.lane as usize].is_shared {
+                self.shared.open(&open, slot);
+            }
             self.open[slot] = Some(open);
             self.heads.push(Reverse(Head {
                 key,
@@ -378,5 +405,61 @@ impl<'i> Merge<'i> {
             }));
         }
         Ok(())
+    }
+
+    /// Whether the first head may have to wait for records of its thread that another lane
+    /// has and has not come to. Then that lane was read on, and the heads may have changed.
+    #[inline]
+    fn must_look_further(&mut self) -> Result<bool, Error> {
+        if self.shared.is_empty() {
+            return Ok(false);
+        }
+        let Some(Reverse(head)) = self.heads.peek() else {
+            return Ok(false);
+        };
+        let Some((run, sequence)) = head.identity else {
+            return Ok(false);
+        };
+        let thread = (run, sequence.number());
+        let count = sequence.count();
+        let open = &self.open;
+        let has_read_to = |slot: usize| {
+            let lane = open[slot].as_ref();
+            lane.map_or(u64::MAX, |lane| lane.has_read_to(thread))
+        };
+        let Some(behind) = self.shared.behind(thread, count, has_read_to) else {
+            return Ok(false);
+        };
+        self.look_further(behind, (thread, count))
+    }
+
+    /// Lets a lane read on; `false` if there is no room.
+    #[cold]
+    fn look_further(&mut self, slot: usize, to: (ThreadKey, u64)) -> Result<bool, Error> {
+        let held: usize = self.open.iter().flatten().map(OpenLane::bytes_held).sum();
+        let Some(lane) = self.open[slot].as_mut() else {
+            return Ok(false);
+        };
+        let own = lane.bytes_held();
+        let room = LOOKED_AHEAD.saturating_sub(held - own);
+        if own >= room {
+            self.shared.give_up(to.0);
+            return Ok(false);
+        }
+        let next = lane.read_to(to, room, self.options)?;
+        let lane = lane.index.into();
+        let mut heads = std::mem::take(&mut self.heads).into_vec();
+        for Reverse(head) in &mut heads {
+            if let (true, Some((key, identity))) = (head.slot == slot, next) {
+                *head = Head {
+                    key,
+                    identity,
+                    lane,
+                    slot,
+                };
+            }
+        }
+        self.heads = heads.into();
+        Ok(true)
     }
 }

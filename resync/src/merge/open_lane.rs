@@ -8,7 +8,8 @@ use crate::read::input::{Error, Input};
 use crate::read::item::{FrameItem, Item, Items};
 use crate::read::unmask;
 use crate::recover::account::Account;
-use crate::recover::lane::ThreadKey;
+use crate::recover::floors::Stairs;
+use crate::recover::lane::{LaneThread, ThreadKey};
 use crate::recover::recovery::Recovery;
 use crate::recover::suspect::Standing;
 use crate::recover::tables::Place;
@@ -40,8 +41,7 @@ pub(crate) struct OpenLane<'i> {
     /// When `next` gets here, more is read.
     refill: usize,
     bytes: Vec<u8>,
-    /// The times below which no record of a thread is given.
-    floors: Floors,
+    threads: Threads<'i>,
     batch: usize,
     scratch: Vec<u8>,
     /// The time that its last record is merged by.
@@ -89,22 +89,46 @@ enum Step {
     End,
 }
 
+/// The threads of a lane.
 #[derive(Debug)]
-enum Floors {
-    One(ThreadKey, u64),
-    Many(HashMap<ThreadKey, u64>),
+enum Threads<'i> {
+    One(ThreadKey, Reached<'i>),
+    Many(HashMap<ThreadKey, Reached<'i>>),
 }
 
-impl Floors {
+/// How far a thread was read in a lane.
+#[derive(Clone, Copy, Debug)]
+struct Reached<'i> {
+    /// The time below which none of its next records is merged, as far as this lane knows;
+    /// and what others know, if that changes within the lane.
+    floor: u64,
+    stairs: Option<&'i Stairs>,
+    /// The next count, or one below.
+    next: u64,
+    last: u64,
+}
+
+impl Reached<'_> {
+    /// The time that the next record is merged by.
+    #[inline]
+    fn lift(&mut self, count: u64, time: u64) -> u64 {
+        let floor = self.stairs.map_or(0, |stairs| stairs.below(count));
+        self.floor = self.floor.max(floor).max(time);
+        self.next = count.saturating_add(1);
+        self.floor
+    }
+}
+
+impl Threads<'_> {
     /// The time that a record of a thread is merged by.
-    fn lift(&mut self, thread: ThreadKey, time: u64) -> u64 {
-        let floor = match self {
-            Floors::One(only, floor) if *only == thread => floor,
-            Floors::One(..) => return time,
-            Floors::Many(floors) => floors.entry(thread).or_default(),
+    #[inline]
+    fn lift(&mut self, thread: ThreadKey, count: u64, time: u64) -> u64 {
+        let reached = match self {
+            Threads::One(only, reached) if *only == thread => Some(reached),
+            Threads::One(..) => None,
+            Threads::Many(threads) => threads.get_mut(&thread),
         };
-        *floor = time.max(*floor);
-        *floor
+        reached.map_or(time, |reached| reached.lift(count, time))
     }
 }
 
@@ -126,9 +150,20 @@ impl<'i> OpenLane<'i> {
         let batch = batch
             .min((lane.end - lane.start) as usize)
             .max(SMALLEST_BATCH);
-        let floors = match &lane.threads[..] {
-            [only] => Floors::One(only.key, waiting.floor),
-            many => Floors::Many(many.iter().map(|part| (part.key, part.floor)).collect()),
+        let reached = |part: &LaneThread, floor| Reached {
+            floor,
+            stairs: plan.stairs(part.key),
+            next: part.first,
+            last: part.last,
+        };
+        let threads = match &lane.threads[..] {
+            [only] if !lane.is_mixed() => Threads::One(only.key, reached(only, waiting.floor)),
+            many => {
+                let many = many
+                    .iter()
+                    .map(|part| (part.key, reached(part, part.floor)));
+                Threads::Many(many.collect())
+            }
         };
         let input = &inputs[lane.input as usize];
         let range = lane.start..lane.end;
@@ -155,7 +190,7 @@ impl<'i> OpenLane<'i> {
             next: 0,
             refill: 0,
             bytes: Vec::new(),
-            floors,
+            threads,
             batch,
             scratch: Vec::new(),
             key: waiting.key,
@@ -179,16 +214,63 @@ impl<'i> OpenLane<'i> {
     ) -> Result<Option<(u64, Identity)>, Error> {
         self.next += usize::from(!self.frames.is_empty());
         if !self.has_ended && self.next >= self.refill {
-            self.fill(options)?;
+            self.fill(options, None)?;
         }
-        let head = self.frames.get(self.next);
-        Ok(head.map(|head| (head.key, head.identity)))
+        Ok(self.head())
     }
 
-    /// Reads ahead.
-    fn fill(&mut self, options: MergeOptions) -> Result<(), Error> {
+    /// What the next frame is merged by.
+    fn head(&self) -> Option<(u64, Identity)> {
+        let head = self.frames.get(self.next)?;
+        Some((head.key, head.identity))
+    }
+
+    /// The threads of a lane whose frames may stand in another order than that of their
+    /// times.
+    pub(crate) fn mixed_threads(&self) -> impl Iterator<Item = ThreadKey> + use<'_> {
+        let threads = match &self.threads {
+            Threads::One(..) => None,
+            Threads::Many(threads) => Some(threads.keys().copied()),
+        };
+        threads.into_iter().flatten()
+    }
+
+    /// The count up to which, itself excluded, all records of a thread were read.
+    pub(crate) fn has_read_to(&self, thread: ThreadKey) -> u64 {
+        match &self.threads {
+            Threads::Many(threads) if !self.has_ended => threads
+                .get(&thread)
+                .filter(|reached| reached.next <= reached.last)
+                .map_or(u64::MAX, |reached| reached.next),
+            _ => u64::MAX,
+        }
+    }
+
+    /// Bytes that it holds.
+    pub(crate) fn bytes_held(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Reads ahead until nothing that comes has a lower count of a thread, or `most` bytes
+    /// were read. Returns what its next frame is merged by, which may be another one.
+    pub(crate) fn read_to(
+        &mut self,
+        (thread, count): (ThreadKey, u64),
+        most: usize,
+        options: MergeOptions,
+    ) -> Result<Option<(u64, Identity)>, Error> {
+        self.fill(options, Some((thread, count, most)))?;
+        Ok(self.head())
+    }
+
+    /// Reads ahead: as far as always, or further.
+    fn fill(
+        &mut self,
+        options: MergeOptions,
+        further: Option<(ThreadKey, u64, usize)>,
+    ) -> Result<(), Error> {
         self.forget_given();
-        let is_ordered = matches!(self.floors, Floors::One(..));
+        let is_ordered = matches!(self.threads, Threads::One(..));
         let (count, most) = if is_ordered {
             (AHEAD / 8, self.batch)
         } else {
@@ -196,7 +278,19 @@ impl<'i> OpenLane<'i> {
         };
         // Frames since the last data record, which go with the next.
         let mut lead = self.frames.len();
-        while self.frames.len() < count && self.bytes.len() < most {
+        // Each time half as much again, so that all times together are not much more work.
+        let count = match further {
+            Some(_) => self.frames.len() + count.max(self.frames.len()) / 2,
+            None => count,
+        };
+        let goes_on = |lane: &Self| match further {
+            Some((thread, to, most)) => {
+                let is_enough = lane.frames.len() >= count && lane.has_read_to(thread) >= to;
+                lane.bytes.len() < most && !is_enough
+            }
+            None => lane.frames.len() < count && lane.bytes.len() < most,
+        };
+        while goes_on(self) {
             match self.step(options)? {
                 Step::Nothing | Step::Lead => {}
                 Step::Data(glance) => {
@@ -282,7 +376,10 @@ impl<'i> OpenLane<'i> {
         let time = glance.time.unwrap_or(0);
         let identity = glance.run.zip(glance.sequence);
         self.key = match identity {
-            Some((run, sequence)) => self.floors.lift((run, sequence.number()), time),
+            Some((run, sequence)) => {
+                let thread = (run, sequence.number());
+                self.threads.lift(thread, sequence.count(), time)
+            }
             None => time,
         };
         let last = self.frames.len() - 1;

@@ -3,6 +3,7 @@
 //! a file that was concatenated from several. What can be merged by time is
 //! lanes; a table of them is small however long the input.
 
+use crate::recover::floors::{Floors, Peaks};
 use logdef_wire::{Run, ThreadNumber};
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -21,10 +22,22 @@ pub(crate) struct Lane {
     pub(crate) input: u32,
     pub(crate) start: u64,
     pub(crate) end: u64,
+    /// Whether some of its data records name no thread.
+    pub(crate) has_nameless: bool,
+    /// Whether a thread of it stands in other lanes too, and one of those lanes is mixed.
+    pub(crate) is_shared: bool,
     /// The lowest time that its records are merged by.
     pub(crate) key: u64,
     /// Its threads, in the order of their first records.
     pub(crate) threads: Vec<LaneThread>,
+}
+
+impl Lane {
+    /// Whether its records may stand in another order than that of the times they are
+    /// merged by.
+    pub(crate) fn is_mixed(&self) -> bool {
+        self.threads.len() != 1 || self.has_nameless
+    }
 }
 
 /// What a lane holds of a thread.
@@ -43,14 +56,10 @@ pub(crate) struct LaneThread {
 }
 
 impl LaneThread {
-    /// The highest time that its records are merged by.
-    pub(crate) fn merged_until(&self) -> u64 {
-        self.last_time.max(self.floor)
-    }
-
-    /// Of records behind the first: the time of their first, the lowest, the highest.
+    /// Takes in records behind those before, of times that do not go down.
     #[inline]
-    fn add_times(&mut self, (_, lowest, highest): (u64, u64, u64)) {
+    fn add(&mut self, last: u64, (lowest, highest): (u64, u64)) {
+        self.last = last;
         self.lowest_time = self.lowest_time.min(lowest);
         self.last_time = self.last_time.max(highest);
     }
@@ -82,8 +91,13 @@ pub(crate) struct Lanes {
     lead: Option<u64>,
     chunk_end: u64,
     threads: Vec<LaneThread>,
+    /// The time of the last peak of each of them.
+    peaked: Vec<u64>,
+    /// The first and the last data records that name no thread.
+    nameless: Option<(u64, u64)>,
     index: HashMap<ThreadKey, usize>,
     current: usize,
+    peaks: Peaks,
 }
 
 impl Lanes {
@@ -106,6 +120,13 @@ impl Lanes {
         self.lead.get_or_insert(offset);
     }
 
+    /// Data records that name no thread.
+    pub(crate) fn nameless(&mut self, offset: u64) {
+        self.other(offset);
+        let (first, _) = self.nameless.unwrap_or((offset, offset));
+        self.nameless = Some((first, offset));
+    }
+
     /// A preamble that opens a chunk.
     pub(crate) fn chunk(&mut self, offset: u64, size: u64) {
         self.cut(offset);
@@ -114,58 +135,67 @@ impl Lanes {
     }
 
     /// Data records of one thread, of which none has its chunk's end before it that
-    /// the first has not: their first and last count, the time of the first, the lowest
-    /// and the highest.
+    /// the first has not: their first and last count, the times of both, between which all
+    /// others are.
     #[inline]
     pub(crate) fn data(
         &mut self,
         offset: u64,
         key: ThreadKey,
         counts: (u64, u64),
-        times: (u64, u64, u64),
+        times: (u64, u64),
     ) {
         let lead = self.lead.take().unwrap_or(offset);
         if self.chunk_end != 0 && offset >= self.chunk_end {
             self.cut(lead);
         }
-        if let Some(thread) = self.threads.get_mut(self.current)
-            && thread.key == key
-            && thread.last < counts.0
+        if !self
+            .threads
+            .get(self.current)
+            .is_some_and(|thread| thread.key == key && thread.last < counts.0)
+            && !self.switch(lead, key, counts, times)
         {
-            thread.last = counts.1;
-            thread.add_times(times);
             return;
         }
-        self.switch(lead, key, counts, times);
+        let thread = &mut self.threads[self.current];
+        if counts.0 != thread.last + 1 || times.0 < thread.last_time {
+            let peaked = &mut self.peaked[self.current];
+            // Below a peak there is none.
+            if thread.last_time > *peaked {
+                *peaked = thread.last_time;
+                self.peaks.add(key, thread.last, thread.last_time);
+            }
+        }
+        thread.add(counts.1.max(thread.last), times);
     }
 
-    fn switch(&mut self, lead: u64, key: ThreadKey, counts: (u64, u64), times: (u64, u64, u64)) {
+    /// Goes to another thread, or another lane; `false` if the records begin one there.
+    fn switch(&mut self, lead: u64, key: ThreadKey, counts: (u64, u64), times: (u64, u64)) -> bool {
         if let Some(&known) = self.index.get(&key) {
-            let thread = &mut self.threads[known];
-            if thread.last < counts.0 || self.done.len() >= LANES {
-                thread.last = thread.last.max(counts.1);
-                thread.add_times(times);
+            if self.threads[known].last < counts.0 || self.done.len() >= LANES {
                 self.current = known;
-                return;
+                return true;
             }
             self.cut(lead);
         } else if self.threads.len() >= THREADS {
             self.cut(lead);
         }
         if self.threads.len() >= THREADS {
-            return;
+            return false;
         }
         self.current = self.threads.len();
         self.index.insert(key, self.current);
+        self.peaked.push(0);
         self.threads.push(LaneThread {
             key,
             first: counts.0,
             last: counts.1,
             first_time: times.0,
-            lowest_time: times.1,
-            last_time: times.2,
+            lowest_time: times.0,
+            last_time: times.1,
             floor: 0,
         });
+        false
     }
 
     fn cut(&mut self, offset: u64) {
@@ -183,50 +213,26 @@ impl Lanes {
                 input: self.input,
                 start: self.start,
                 end,
+                has_nameless: self.nameless.is_some_and(|(first, _)| first < end),
+                is_shared: false,
                 key: 0,
                 threads,
             });
         }
         self.threads.clear();
+        self.peaked.clear();
+        // Some may go with the data record that begins the next lane.
+        let behind = self.nameless.filter(|(_, last)| *last >= end);
+        self.nameless = behind.map(|(first, last)| (first.max(end), last));
         self.index.clear();
         self.current = 0;
         self.start = end;
     }
 
     /// The lanes, with the times they are merged by.
-    pub(crate) fn finish(self) -> Vec<Lane> {
+    pub(crate) fn finish(self) -> (Vec<Lane>, Floors) {
         let mut lanes = self.done;
-        let mut order: Vec<(ThreadKey, u64, u32, u32)> = Vec::new();
-        for (lane, entry) in lanes.iter().enumerate() {
-            for (thread, part) in entry.threads.iter().enumerate() {
-                order.push((part.key, part.first, lane as u32, thread as u32));
-            }
-        }
-        order.sort_unstable();
-        let mut current = None;
-        // Of the parts before this one: the highest count, and the highest time
-        // of those that end before it starts.
-        let mut ended: Vec<(u64, u64)> = Vec::new();
-        let mut floor = 0;
-        for (key, first, lane, thread) in order {
-            if current != Some(key) {
-                current = Some(key);
-                ended.clear();
-                floor = 0;
-            }
-            ended.retain(|(last, time)| {
-                let before = *last < first;
-                if before {
-                    floor = floor.max(*time);
-                }
-                !before
-            });
-            let part = &mut lanes[lane as usize].threads[thread as usize];
-            part.floor = floor;
-            if ended.len() < 64 {
-                ended.push((part.last, part.last_time.max(floor)));
-            }
-        }
+        let floors = Floors::lay(&mut lanes, self.peaks);
         let mut before = (0, 0);
         for lane in &mut lanes {
             let threads = lane.threads.iter();
@@ -238,7 +244,7 @@ impl Lanes {
             lane.key = first.min().unwrap_or(level);
             before = (lane.input, last.unwrap_or(level));
         }
-        lanes
+        (lanes, floors)
     }
 }
 
@@ -255,19 +261,19 @@ mod tests {
         let mut lanes = Lanes::default();
         lanes.begin_input(0);
         lanes.chunk(0, 100);
-        lanes.data(10, key(1), (0, 0), (5, 5, 5));
+        lanes.data(10, key(1), (0, 0), (5, 5));
         lanes.chunk(100, 100);
         lanes.other(110);
-        lanes.data(120, key(2), (0, 0), (3, 3, 3));
+        lanes.data(120, key(2), (0, 0), (3, 3));
         // Appended behind the chunk, with a logdef before it.
         lanes.other(200);
-        lanes.data(210, key(1), (1, 1), (9, 9, 9));
-        lanes.data(220, key(2), (1, 1), (9, 9, 9));
+        lanes.data(210, key(1), (1, 1), (9, 9));
+        lanes.data(220, key(2), (1, 1), (9, 9));
         // The same again: a copy.
         lanes.other(230);
-        lanes.data(240, key(1), (1, 1), (9, 9, 9));
+        lanes.data(240, key(1), (1, 1), (9, 9));
         lanes.end_input(300);
-        let lanes = lanes.finish();
+        let (lanes, _) = lanes.finish();
         let ranges: Vec<_> = lanes
             .iter()
             .map(|lane| (lane.start, lane.end, lane.key))
@@ -295,11 +301,11 @@ mod tests {
         for copy in [0, 1000] {
             for (at, count, time) in [(0, 0, 100), (100, 1, 40), (200, 2, 50)] {
                 lanes.chunk(copy + at, 100);
-                lanes.data(copy + at + 10, key(1), (count, count), (time, time, time));
+                lanes.data(copy + at + 10, key(1), (count, count), (time, time));
             }
         }
         lanes.end_input(2000);
-        let keys: Vec<_> = lanes.finish().iter().map(|lane| lane.key).collect();
+        let keys: Vec<_> = lanes.finish().0.iter().map(|lane| lane.key).collect();
         assert_eq!(keys, [100, 100, 100, 100, 100, 100]);
     }
 }

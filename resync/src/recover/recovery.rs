@@ -7,6 +7,7 @@ use crate::read::input::{Error, Input};
 use crate::read::item::FrameItem;
 use crate::read::unmask;
 use crate::recover::account::{Account, Hole, Malformed, ThreadReport};
+use crate::recover::floors::Floors;
 use crate::recover::lane::{LANES, Lane, LaneThread, Lanes, ThreadKey, since_of};
 use crate::recover::losses::{Carried, Losses};
 use crate::recover::sequences::Intervals;
@@ -77,6 +78,7 @@ pub struct Recovery {
     accounts: Vec<Account>,
     threads: Vec<ThreadReport>,
     pub(crate) lanes: Vec<Lane>,
+    pub(crate) floors: Floors,
     suspects: Suspects,
     trusts_suspects: bool,
     /// Counts that stand in the inputs more than once.
@@ -174,10 +176,17 @@ impl Recovery {
                 .any(|thread| thread.lowest_time <= until)
         };
         let ends = |lane: &Lane| {
-            let ends = lane.threads.iter().map(LaneThread::merged_until);
+            let ends = lane.threads.iter().map(|thread| self.merged_until(thread));
             (ends.max().unwrap_or(0), lane.end - lane.start)
         };
         since_of(bytes, self.lanes.iter().filter(wanted).map(ends))
+    }
+
+    /// The highest time that records of a thread in a lane are merged by.
+    fn merged_until(&self, thread: &LaneThread) -> u64 {
+        let stairs = self.floors.of(thread.key);
+        let floor = stairs.map_or(thread.floor, |stairs| stairs.below(thread.last));
+        thread.last_time.max(floor)
     }
 
     /// Whether a lane holds nothing but records of its threads and logdefs, and all
@@ -201,7 +210,7 @@ impl Recovery {
             && gaps.all(|gap| gap.kind == GapKind::Padding)
             && self.asides.are_none_in(input, start..end)
             && !threads.is_empty()
-            && (threads.iter().all(|thread| thread.merged_until() < since)
+            && (threads.iter().all(|thread| self.merged_until(thread) < since)
                 || threads.iter().all(|thread| thread.lowest_time > until))
     }
 }
@@ -461,16 +470,14 @@ impl Pass {
         self.account().records[Tag::DATA.0 as usize] += stretch.records;
         let (Some(run), Some(sequence)) = (stretch.run, stretch.sequence) else {
             self.vouching.misfit(offset);
-            self.lanes.other(offset);
+            self.lanes.nameless(offset);
             self.asides.add(place);
             self.account().without_identity += stretch.records;
             return true;
         };
         let key = (run, sequence.number());
         let counts = (sequence.count(), sequence.count() + stretch.records - 1);
-        let (lowest, highest) = stretch.times;
-        let times = (stretch.first_time, lowest, highest);
-        self.lanes.data(offset, key, counts, times);
+        self.lanes.data(offset, key, counts, stretch.times);
         let Some(thread) = self.thread(key) else {
             self.account().untracked += stretch.records - 1;
             return true;
@@ -486,14 +493,14 @@ impl Pass {
         if !fits {
             self.vouching.misfit(offset);
         }
-        self.previous = Some((thread, stretch.last_time));
+        self.previous = Some((thread, stretch.times.1));
         let input = self.input;
         let account = self.accounts.last_mut().expect("begun with each input");
         if let Some((first, last)) = stretch.span.0 {
             account.times.add(first);
             account.times.add(last);
         }
-        account.close_gaps(thread, stretch.first_time);
+        account.close_gaps(thread, stretch.times.0);
         self.threads[thread].stretch(account, thread, input, counts, stretch);
         true
     }
@@ -575,10 +582,12 @@ impl Pass {
         for account in &mut accounts {
             account.name_threads(&reports);
         }
+        let (lanes, floors) = self.lanes.finish();
         Recovery {
             accounts,
             threads: reports,
-            lanes: self.lanes.finish(),
+            lanes,
+            floors,
             suspects,
             trusts_suspects: self.trusts_suspects,
             repeated,

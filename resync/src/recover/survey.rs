@@ -99,6 +99,8 @@ impl Survey {
                 input: 0,
                 start,
                 end: at.unwrap_or(u64::MAX),
+                has_nameless: false,
+                is_shared: false,
                 key: head.first.as_ref().map_or(0, |first| first.first_time),
                 threads: head.first.into_iter().collect(),
             });

@@ -48,8 +48,8 @@ pub(crate) enum Step<'w> {
     Gap(Gap, u64),
 }
 
-/// Data records of one thread whose counts go up by one, with nothing between. One
-/// without identity stands alone.
+/// Data records of one thread whose counts go up by one and whose times do not go down, with
+/// nothing between. One without identity stands alone.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stretch {
     /// Of the first frame.
@@ -62,9 +62,8 @@ pub(crate) struct Stretch {
     pub(crate) sequence: Option<Sequence>,
     /// Dropped before the first.
     pub(crate) dropped: u64,
-    pub(crate) first_time: u64,
-    pub(crate) last_time: u64,
-    /// The lowest and the highest of all times, where no time counts as 0.
+    /// The times of the first and the last: the lowest and the highest, where no time counts
+    /// as 0.
     pub(crate) times: (u64, u64),
     /// The same, where no time does not count.
     pub(crate) span: Times,
@@ -251,8 +250,6 @@ impl Stretch {
             run: glance.run,
             sequence: glance.sequence,
             dropped: peek.dropped,
-            first_time: time,
-            last_time: time,
             times: (time, time),
             span,
         }
@@ -265,7 +262,9 @@ impl Stretch {
         let (Some(first), Some(sequence)) = (self.sequence, glance.sequence) else {
             return false;
         };
+        let time = glance.time.unwrap_or(0);
         let continues = glance.run == self.run
+            && time >= self.times.1
             && sequence.0 == first.0.wrapping_add(self.records)
             && sequence.number() == first.number()
             && peek.dropped == 0
@@ -273,11 +272,9 @@ impl Stretch {
             && self.run.is_some()
             && !(self.offset < chunk_end && chunk_end <= frame.offset);
         if continues {
-            let time = glance.time.unwrap_or(0);
             self.bytes += frame.bytes.len() as u64;
             self.records += 1;
-            self.last_time = time;
-            self.times = (self.times.0.min(time), self.times.1.max(time));
+            self.times.1 = time;
             self.span.add(time);
         }
         continues

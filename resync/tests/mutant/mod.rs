@@ -356,9 +356,7 @@ impl Originals {
         for ((run, sequence), bytes) in &merged {
             assert_eq!(expected.get(&(*run, *sequence)), Some(&&bytes[..]));
             let before = last.insert((*run, sequence.number()), sequence.count());
-            if in_order {
-                assert!(before.is_none_or(|before| before < sequence.count()));
-            }
+            assert!(before.is_none_or(|before| before < sequence.count()));
         }
         check_losses(&recovery, &merged);
 

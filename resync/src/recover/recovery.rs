@@ -413,9 +413,12 @@ impl Pass {
 
     fn other(&mut self, record: &Record<'_>, place: Place) {
         if let Record::Preamble(preamble) = record
-            && let (Some(run), Some(boot)) = (preamble.run, preamble.boot_id)
+            && let Some(run) = preamble.run
         {
-            self.vouching.boot(place.offset, run, boot);
+            self.vouching.introduce(run);
+            if let Some(boot) = preamble.boot_id {
+                self.vouching.boot(place.offset, run, boot);
+            }
         }
         match record {
             Record::Preamble(preamble) if preamble.chunk.is_some_and(|chunk| chunk > 0) => {
@@ -470,6 +473,9 @@ impl Pass {
         self.account().records[Tag::DATA.0 as usize] += stretch.records;
         let (Some(run), Some(sequence)) = (stretch.run, stretch.sequence) else {
             self.vouching.misfit(offset);
+            if stretch.run.is_none() {
+                self.vouching.nameless();
+            }
             self.lanes.nameless(offset);
             self.asides.add(place);
             self.account().without_identity += stretch.records;

@@ -14,6 +14,9 @@
 //! A A A | damage | B B A A A A A A A A A   B touches the damage, the others do not
 //! A B A | damage | A C A | damage | A A    both stand between frames of A
 //! ```
+//!
+//! An accident may leave no byte of damage, if it begins and ends where frames and quotations
+//! do. So a run that no preamble names, beside one that has a preamble, is marked everywhere.
 
 use crate::read::gap::{Gap, GapKind, Torn};
 use crate::recover::tables::Place;
@@ -85,6 +88,10 @@ pub(crate) struct Vouching {
     boots: HashSet<Box<[u8]>>,
     /// The boot IDs of other runs.
     booted: HashMap<Run, Box<[u8]>>,
+    /// Runs that preambles name.
+    introduced: HashSet<Run>,
+    /// Whether data records name no run.
+    has_nameless_data: bool,
 }
 
 /// Frames with no damage between them.
@@ -180,6 +187,21 @@ impl Vouching {
         if size.is_power_of_two() && offset.is_multiple_of(size) {
             self.block.chunk.get_or_insert(offset);
         }
+    }
+
+    /// A preamble names a run.
+    pub(crate) fn introduce(&mut self, run: Run) {
+        if self.introduced.len() < RUNS {
+            self.introduced.insert(run);
+        } else {
+            self.has_more_runs |= !self.introduced.contains(&run);
+        }
+    }
+
+    /// A data record names no run.
+    #[cold]
+    pub(crate) fn nameless(&mut self) {
+        self.has_nameless_data = true;
     }
 
     /// A run says on which boot of which machine it ran. Who sends strings from elsewhere
@@ -297,7 +319,11 @@ impl Vouching {
             self.believe_the_only_run();
         }
         let has_vouched = !self.vouched.is_empty() || self.has_more_runs;
+        let mut named = self.vouched.iter();
+        let is_asked = self.has_nameless_data || named.any(|run| !self.introduced.contains(run));
+        let can_tell = !self.introduced.is_empty() && !self.has_more_runs;
         Suspects {
+            introduced: (can_tell && is_asked).then_some(self.introduced),
             doubts: self.doubts,
             vouched: self.vouched,
             last: self.last,
@@ -465,6 +491,9 @@ fn is_in((from, to): (u64, u64), outer: Option<(u64, u64)>) -> bool {
 /// The frames that are recovered or suspect.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Suspects {
+    /// The runs that preambles name, if some record names another one or none: the logger did
+    /// not write it, or the front of its run is missing.
+    introduced: Option<HashSet<Run>>,
     /// Ascending, without overlap.
     doubts: Vec<Doubt>,
     vouched: HashSet<Run>,
@@ -481,7 +510,7 @@ impl Suspects {
     /// Whether all frames are sound.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.doubts.is_empty() && self.overflow.is_none()
+        self.doubts.is_empty() && self.overflow.is_none() && self.introduced.is_none()
     }
 
     /// Whether some frame may be suspect.
@@ -504,7 +533,20 @@ impl Suspects {
             None if self.overflow.is_some_and(|overflow| place >= overflow) => {
                 self.standing_of(run())
             }
-            None => Standing::Sound,
+            None => self.unmarked_if_introduced(run),
+        }
+    }
+
+    /// How far a frame can be trusted that no damage is near.
+    fn unmarked_if_introduced(&self, run: impl FnOnce() -> Option<Run>) -> Standing {
+        let is_introduced = |introduced: &HashSet<Run>| {
+            let run = run();
+            run.is_some_and(|run| introduced.contains(&run))
+        };
+        if self.introduced.as_ref().is_none_or(is_introduced) {
+            Standing::Sound
+        } else {
+            Standing::Recovered
         }
     }
 
@@ -521,7 +563,7 @@ impl Suspects {
             return self.standing_of(run());
         }
         if (doubt.unmarked.0..doubt.unmarked.1).contains(&offset) {
-            Standing::Sound
+            self.unmarked_if_introduced(run)
         } else {
             Standing::Recovered
         }
@@ -550,6 +592,8 @@ pub(crate) fn run_of(record: &Record<'_>) -> Option<Run> {
         Record::Durable(record) => record.run,
         Record::Note(record) => record.run,
         Record::Data(record) => record.run,
+        Record::TextLogdef(record) => record.run,
+        Record::ContextLogdef(record) => record.run,
         _ => None,
     }
 }

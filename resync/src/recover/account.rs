@@ -177,6 +177,8 @@ pub struct ThreadReport {
     pub last: u64,
     /// Records that came before the first: lost, or in a file that is not here.
     pub before_first: u64,
+    /// Those, and others that the writer gave up to make room.
+    pub pruned: u64,
     /// Records between the first and the last that are not here.
     pub lost: u64,
     /// Records that the writer had to drop, and said so.
@@ -383,19 +385,52 @@ impl Account {
         }
     }
 
+    /// Zeros that threads jumped across are no damage if the writer gave up what stood there.
+    /// The holes in threads' counts that this explains, each told by the time of the record
+    /// behind the zeros.
+    pub(crate) fn take_pruned(
+        &mut self,
+        is_pruned: impl Fn(&Hole, Option<u64>) -> bool,
+    ) -> Vec<Hole> {
+        let mut holes = Vec::new();
+        for block in std::mem::take(&mut self.blocks) {
+            let gap = &mut self.gaps[block.gap];
+            let time = gap.times.1;
+            gap.losses.retain(|hole| {
+                let is_pruned = is_pruned(hole, time);
+                holes.extend(is_pruned.then_some(*hole));
+                !is_pruned
+            });
+            if gap.losses.is_empty() && !gap.shared {
+                self.be_padding(block.gap);
+            } else {
+                self.blocks.push(block);
+            }
+        }
+        holes
+    }
+
+    /// What seemed to be a lost block is padding.
+    fn be_padding(&mut self, index: usize) {
+        let gap = &mut self.gaps[index];
+        gap.losses.clear();
+        if gap.gap.kind == GapKind::Damage(Damage::LostBlock) {
+            gap.gap.kind = GapKind::Padding;
+            let len = gap.gap.len;
+            self.damage.count -= 1;
+            self.damage.bytes -= len;
+            self.padding.add(len);
+        }
+    }
+
     /// Zeros that a thread only jumped across because a signal handler logged while
     /// it took a chunk are the end of the chunk before.
     fn settle_blocks(&mut self) {
-        for mut block in self.blocks.drain(..) {
-            let gap = &mut self.gaps[block.gap];
+        for mut block in std::mem::take(&mut self.blocks) {
+            let gap = &self.gaps[block.gap];
             let is_alone = gap.losses.len() == 1 && !gap.shared;
             if is_alone && block.found.missing(block.hole.from, block.hole.to) == 0 {
-                gap.gap.kind = GapKind::Padding;
-                gap.losses.clear();
-                let len = gap.gap.len;
-                self.damage.count -= 1;
-                self.damage.bytes -= len;
-                self.padding.add(len);
+                self.be_padding(block.gap);
             }
         }
     }

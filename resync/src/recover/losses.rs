@@ -3,8 +3,7 @@
 //! which carry it along in a note.
 
 use super::account::{Account, GapReport, ThreadReport};
-use logdef_wire::Run;
-use std::collections::BTreeMap;
+use super::notes::{Absent, Notes};
 use std::fmt;
 
 /// What was lost, of all inputs together.
@@ -25,8 +24,8 @@ pub struct Losses {
     pub broken_off: u64,
     /// Bytes of records that were never finished, as a crash leaves them.
     pub torn: u64,
-    /// Records before the first of their thread that is here: rotation removed them, or
-    /// their file is not among the inputs.
+    /// Records that the writer gave up to make room, and those before the first of their
+    /// thread that is here: rotation removed them, or their file is not among the inputs.
     pub pruned: u64,
 }
 
@@ -35,10 +34,13 @@ impl Losses {
         accounts: &[Account],
         threads: &[ThreadReport],
         carried: Option<Carried>,
-        noted: &BTreeMap<Run, u64>,
+        notes: &Notes,
     ) -> Losses {
-        let (missing, dropped) = missing_and_dropped(threads, noted);
-        let pruned = threads.iter().map(|thread| thread.before_first).sum();
+        let Absent {
+            missing,
+            dropped,
+            pruned,
+        } = notes.absent(threads);
         let carried = carried.unwrap_or_default();
         let sum = |of: fn(&Account) -> u64| accounts.iter().map(of).sum::<u64>();
         let damaged = sum(|account| account.damage.bytes) + carried.damaged;
@@ -71,29 +73,6 @@ impl Losses {
             self.broken_off,
         ] == [0; 5]
     }
-}
-
-/// Records that are missing and that were dropped. A note that says how many calls of a run
-/// were dropped explains as many of its missing records as no data record does.
-fn missing_and_dropped(threads: &[ThreadReport], noted: &BTreeMap<Run, u64>) -> (u64, u64) {
-    let mut missing = 0;
-    let mut dropped = 0;
-    let mut runs = BTreeMap::<Run, (u64, u64)>::new();
-    for thread in threads {
-        missing += thread.lost;
-        dropped += thread.dropped;
-        if noted.contains_key(&thread.run) {
-            let of_run = runs.entry(thread.run).or_default();
-            *of_run = (of_run.0 + thread.lost, of_run.1 + thread.dropped);
-        }
-    }
-    for (run, noted) in noted {
-        let (lost, told) = runs.get(run).copied().unwrap_or_default();
-        let more = noted.saturating_sub(told);
-        dropped = dropped.saturating_add(more);
-        missing -= lost.min(more);
-    }
-    (missing, dropped)
 }
 
 /// Whether an input may lack records that no count shows.

@@ -5,6 +5,7 @@ pub(crate) mod account;
 pub(crate) mod floors;
 pub(crate) mod lane;
 pub(crate) mod losses;
+pub(crate) mod notes;
 pub(crate) mod recovery;
 pub(crate) mod sequences;
 pub(crate) mod survey;

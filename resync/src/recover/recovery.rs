@@ -10,13 +10,14 @@ use crate::recover::account::{Account, Hole, Malformed, ThreadReport};
 use crate::recover::floors::Floors;
 use crate::recover::lane::{LANES, Lane, LaneThread, Lanes, ThreadKey, since_of};
 use crate::recover::losses::{Carried, Losses};
+use crate::recover::notes::Notes;
 use crate::recover::sequences::Intervals;
 use crate::recover::suspect::{Standing, Suspects, Vouching, run_of, run_of_body};
 use crate::recover::tables::{self, Place, Tables};
 use crate::recover::walk::{Step, Stretch, walk};
 use logdef_wire::record::{Note, NoteKind, Peek};
 use logdef_wire::{Record, Run, Tag};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// Cores that an input is walked on, where the machine decides: more wait for the
@@ -88,8 +89,8 @@ pub struct Recovery {
     tables: Tables,
     /// What the inputs say of files that they were made from.
     pub(crate) carried: Option<Carried>,
-    /// How many calls of runs were dropped, as notes have it.
-    noted: BTreeMap<Run, u64>,
+    /// What notes say of records that are not here.
+    notes: Notes,
 }
 
 impl Recovery {
@@ -154,7 +155,7 @@ impl Recovery {
 
     /// What was lost of all inputs together.
     pub fn losses(&self) -> Losses {
-        Losses::of(&self.accounts, &self.threads, self.carried, &self.noted)
+        Losses::of(&self.accounts, &self.threads, self.carried, &self.notes)
     }
 
     /// Whether nothing is missing, dropped or damaged: see [`Losses::is_clean`].
@@ -253,7 +254,7 @@ struct Pass {
     trusts_suspects: bool,
     tables: Tables,
     carried: Option<Carried>,
-    noted: BTreeMap<Run, u64>,
+    notes: Notes,
     input: u32,
     scratch: Vec<u8>,
     /// Of the data record before: its thread and its time.
@@ -265,6 +266,8 @@ struct ThreadState {
     seen: Intervals,
     dropped: Intervals,
     repeated: Intervals,
+    /// Counts that the writer gave up, those that are here among them.
+    pruned: Intervals,
     records: u64,
     times: (u64, u64),
     /// The last record: input, count, offset behind it, gaps before it.
@@ -315,7 +318,7 @@ impl Pass {
             trusts_suspects: options.trust_suspects,
             tables: Tables::new(options.memory),
             carried: None,
-            noted: BTreeMap::new(),
+            notes: Notes::default(),
             input: 0,
             scratch: Vec::new(),
             previous: None,
@@ -436,15 +439,9 @@ impl Pass {
     }
 
     /// Takes in what notes say of losses: of files that this one was made from, and of
-    /// calls that were dropped.
+    /// calls whose records are not here.
     fn carry(&mut self, note: &Note<'_>) {
-        if let (Some(run), Some(dropped), Some(NoteKind::DROPS | NoteKind::END)) =
-            (note.run, note.dropped, note.kind)
-            && self.noted.len() < THREADS
-        {
-            let noted = self.noted.entry(run).or_default();
-            *noted = dropped.max(*noted);
-        }
+        self.notes.add(note);
         let text = note.text.filter(|_| note.kind == Some(NoteKind::RECOVERY));
         if let Some(carried) = text.and_then(Carried::parse) {
             self.carried.get_or_insert_default().add(&carried);
@@ -541,6 +538,7 @@ impl Pass {
             seen: Intervals::default(),
             dropped: Intervals::default(),
             repeated: Intervals::default(),
+            pruned: Intervals::default(),
             records: 0,
             times: (u64::MAX, 0),
             last: None,
@@ -558,6 +556,20 @@ impl Pass {
     fn finish(self, suspects: Suspects) -> Recovery {
         let mut threads = self.threads;
         let mut accounts = self.accounts;
+        let notes = self.notes;
+        for account in &mut accounts {
+            let is_pruned = |hole: &Hole, time| {
+                let thread = threads[hole.thread].key;
+                notes.is_pruned(thread, hole.to, time)
+            };
+            for hole in account.take_pruned(is_pruned) {
+                threads[hole.thread].pruned.insert_range(hole.from, hole.to);
+            }
+        }
+        for thread in &mut threads {
+            let below = notes.pruned_below(thread.key);
+            thread.pruned.insert_range(0, below);
+        }
         // Where a hole was jumped over twice, its records are lost only once.
         let mut accounted: Vec<_> = threads.iter_mut().map(ThreadState::accounted).collect();
         for (input, account) in accounts.iter_mut().enumerate() {
@@ -600,7 +612,7 @@ impl Pass {
             asides: self.asides,
             tables: self.tables,
             carried: self.carried,
-            noted: self.noted,
+            notes,
         }
     }
 }
@@ -667,18 +679,24 @@ impl ThreadState {
         });
     }
 
-    /// The counts that are here or were dropped.
+    /// The counts that are here, were dropped or given up.
     fn accounted(&mut self) -> Intervals {
         let mut accounted = self.seen.clone();
         accounted.union(&mut self.dropped);
+        accounted.union(&mut self.pruned);
         accounted
     }
 
     fn report(&mut self) -> ThreadReport {
         let (first, end) = self.seen.bounds().unwrap_or((0, 0));
-        let mut accounted = self.accounted();
-        let lost = accounted.missing(first, end);
-        let before_first = accounted.missing(0, first);
+        let mut told = self.seen.clone();
+        told.union(&mut self.dropped);
+        let lost = self.accounted().missing(first, end);
+        let given_up = told.missing(first, end) - lost;
+        // Behind its last record, where no later one was spared.
+        let (_, pruned_end) = self.pruned.bounds().unwrap_or((0, 0));
+        let behind = told.missing(end, pruned_end.max(end));
+        let before_first = told.missing(0, first);
         let absent = self.seen.missing(first, end);
         ThreadReport {
             run: self.key.0,
@@ -687,8 +705,9 @@ impl ThreadState {
             first,
             last: end.saturating_sub(1),
             before_first,
+            pruned: before_first + given_up + behind,
             lost,
-            dropped: absent - lost + first - before_first,
+            dropped: absent - lost - given_up + first - before_first,
             repeated: self.records - (end - first - absent),
             first_time: self.times.0,
             last_time: self.times.1,

@@ -2,9 +2,9 @@
 
 use crate::show::clock::TimeForm;
 use crate::show::clock::{self, Clock};
-use crate::show::escape;
 use crate::show::hyperlink;
 use crate::show::json::push_number;
+use crate::show::{escape, losses};
 use anstyle::{AnsiColor, Style};
 use clap::ValueEnum;
 use logdef_resync::{Function, Provenance, Resolved, Spans, StackEntry, Text};
@@ -159,6 +159,18 @@ impl Writer {
         }
         if let Some(address) = note.address {
             let _ = write!(out, " at {address:#x}", address = address.0);
+        }
+        let counts = [
+            (note.size, "byte"),
+            (note.calls, "call"),
+            (note.dropped, "dropped call"),
+        ];
+        let counts = counts
+            .iter()
+            .filter_map(|(number, what)| Some(((*number)?, what)));
+        for (index, (number, what)) in counts.enumerate() {
+            let before = if index == 0 { ": " } else { ", " };
+            let _ = write!(out, "{before}{}", losses::count(number, what));
         }
         if let Some(text) = note.text {
             out.extend_from_slice(b": ");

@@ -69,7 +69,7 @@ fn print(recovery: &Recovery, out: &mut Vec<u8>) {
         print_account(account, out);
     }
     for thread in recovery.threads() {
-        if thread.lost + thread.dropped + thread.before_first > 0 {
+        if thread.lost + thread.dropped + thread.pruned > 0 {
             let _ = writeln!(
                 out,
                 "thread {:016x}/{}: {} records, {} missing, {} dropped, {} pruned",
@@ -78,7 +78,7 @@ fn print(recovery: &Recovery, out: &mut Vec<u8>) {
                 thread.records,
                 thread.lost,
                 thread.dropped,
-                thread.before_first
+                thread.pruned
             );
         }
     }

@@ -146,7 +146,7 @@ fn thread(report: &ThreadReport, out: &mut Vec<u8>) {
     object.number("records", Some(report.records));
     object.number("missing", Some(report.lost));
     object.number("dropped", Some(report.dropped));
-    object.number("pruned", Some(report.before_first));
+    object.number("pruned", Some(report.pruned));
     object.number("repeated", Some(report.repeated));
     object.number("first", Some(report.first));
     object.number("last", Some(report.last));

@@ -653,9 +653,10 @@ unsafe fn printed(
         if wanted > room && room < most {
             return Err(OutOfRoom);
         }
-        let (text, mark) = match wanted > most {
-            true => (whole_characters(text, most), CUT_MARK),
-            false => (&text[..wanted], &[][..]),
+        let (text, mark) = if wanted > most {
+            (whole_characters(text, most), CUT_MARK)
+        } else {
+            (&text[..wanted], &[][..])
         };
         let (start, len) = (text.as_ptr(), text.len());
         if len + mark.len() < SHORT {

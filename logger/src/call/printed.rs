@@ -99,9 +99,9 @@ impl Write for Room<'_> {
         let fits = free.len().min(text.len());
         free[..fits].copy_from_slice(&text.as_bytes()[..fits]);
         self.len += text.len();
-        match self.len <= self.most {
-            true => Ok(()),
-            false => Err(fmt::Error),
+        if self.len > self.most {
+            return Err(fmt::Error);
         }
+        Ok(())
     }
 }

@@ -7,6 +7,7 @@ use crate::call::argument::{Argument, Passed};
 use crate::call::printed::{DebugBy, DisplayBy, Printing};
 use core::error::Error;
 use core::fmt::{self, Debug, Display};
+use logdef_wire::site::ArgKind;
 
 /// A type that says which value it is logged as: its own number, text, or truth value.
 ///
@@ -119,6 +120,18 @@ pub struct How<By> {
     is_whole: bool,
 }
 
+impl<By> How<By> {
+    /// The kind of the printed text.
+    #[inline(always)]
+    fn kind(&self) -> ArgKind {
+        if self.is_whole {
+            Printing::WHOLE
+        } else {
+            Printing::TEXT
+        }
+    }
+}
+
 /// `{}`
 pub const fn by_display() -> How<DisplayBy> {
     by_display_of(|value, to| to.write_fmt(format_args!("{value}")), false)
@@ -205,10 +218,7 @@ impl<'a, const CLASS: char, const NUMBER: usize, T> PrintedDisplay<'a, NUMBER>
         T: Prints<NUMBER>,
     {
         let printing = Printing::display(self.0, how.by);
-        match how.is_whole {
-            true => Passed::printed(Printing::WHOLE, printing),
-            false => Passed::printed(Printing::TEXT, printing),
-        }
+        Passed::printed(how.kind(), printing)
     }
 }
 
@@ -268,10 +278,7 @@ where
     T: DebugPrints<NUMBER>,
 {
     let printing = Printing::debug(value, how.by);
-    match how.is_whole {
-        true => Passed::printed(Printing::WHOLE, printing),
-        false => Passed::printed(Printing::TEXT, printing),
-    }
+    Passed::printed(how.kind(), printing)
 }
 
 /// A type that is logged with its type, for argument `NUMBER`. There only to say so when one

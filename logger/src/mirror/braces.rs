@@ -139,9 +139,10 @@ impl Field<'_> {
 
     fn pointer(&self, line: &mut Line, at: u128) {
         let mut digits = Digits::default();
-        let _ = match self.placeholder.alternate {
-            true => write!(digits, "{at:016x}"),
-            false => write!(digits, "{at:x}"),
+        let _ = if self.placeholder.alternate {
+            write!(digits, "{at:016x}")
+        } else {
+            write!(digits, "{at:x}")
         };
         self.number(line, "", "0x", &digits);
     }
@@ -159,9 +160,10 @@ impl Field<'_> {
             (_, Some(p)) => write!(digits, "{of:.p$}"),
         };
         let _ = printed;
-        let sign = match value.is_nan() {
-            true => "",
-            false => self.sign(value.is_sign_negative()),
+        let sign = if value.is_nan() {
+            ""
+        } else {
+            self.sign(value.is_sign_negative())
         };
         self.number(line, sign, "", &digits);
     }
@@ -176,9 +178,10 @@ impl Field<'_> {
 
     fn number(&self, line: &mut Line, sign: &str, prefix: &str, digits: &Digits) {
         let length = sign.len() + prefix.len() + digits.len;
-        let zeros = match self.placeholder.zero {
-            true => self.width.saturating_sub(length),
-            false => 0,
+        let zeros = if self.placeholder.zero {
+            self.width.saturating_sub(length)
+        } else {
+            0
         };
         self.padded(line, length + zeros, b'>', |line| {
             line.print(format_args!("{sign}{prefix}{:0<zeros$}", ""));

@@ -213,8 +213,9 @@ pub struct Filters {
     /// 16 hexadecimal digits
     #[arg(long, allow_hyphen_values = true, value_name = "RUN")]
     pub run: Vec<String>,
-    /// With an argument (counted from 0) or key that compares like this: '0>5', '2=foo',
-    /// '1~part', 'user!=root'
+    /// With an argument (counted from 0, or by its name) or key that compares like this: '0>5',
+    /// '2=foo', '1~part', 'user!=root'. Names are those that the program gives, or in a printf
+    /// format the words before 'ms=%d' and 'ms: %d'
     #[arg(short = 'w', long = "where", value_parser = Condition::parse, value_name = "CONDITION")]
     pub conditions: Vec<Condition>,
 }

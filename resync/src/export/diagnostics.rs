@@ -10,7 +10,7 @@
 //! | name of the thread | the second tag |
 //! | process and kernel's thread id, file, line | `pid`, `tid`, `file`, `line` |
 //! | the text that printf would have made | the message |
-//! | printf arguments, counted from 0 | keys `0`, `1`, … with their types |
+//! | arguments, by their names or counted from 0 | keys `host`, `0`, `1`, … with their types |
 //! | key-value pairs | keys under their names; `tag` is a tag |
 //! | backtrace | the key `backtrace`, a line for each function |
 //! | records that were lost just before | the error `dropped_logs` |
@@ -158,7 +158,13 @@ fn all_keys(record: &Resolved<'_>, stack: &[StackEntry]) -> Vec<(String, Propert
     let args = data.args.filter(|_| record.format.bytes != Some(b"%s"));
     let arguments = args.into_iter().flatten().enumerate();
     let mut keys: Vec<_> = arguments
-        .map(|(index, value)| (index.to_string(), property(value)))
+        .map(|(index, value)| {
+            let name = record.argument_name(index);
+            (
+                name.map_or_else(|| index.to_string(), text),
+                property(value),
+            )
+        })
         .collect();
     if let Some(pairs) = data.keys {
         keys.extend(pairs.iter().map(|(key, value)| {

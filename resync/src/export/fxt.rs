@@ -487,7 +487,13 @@ impl<'r> Details<'r> {
             let mut values = [Arg::Nil; MAX_ARGUMENTS];
             let passed = data.args.map_or(0, |args| args.read_into(&mut values));
             let texts = values.map(arg_text);
-            for ((name, value), text) in POSITIONS.iter().zip(values).zip(&texts).take(passed) {
+            let mut names = POSITIONS.map(Cow::Borrowed);
+            for (name, given) in names.iter_mut().zip(self.record.description.names()) {
+                if let Some(given) = given {
+                    *name = whole(lossy(given), KEY);
+                }
+            }
+            for ((name, value), text) in names.iter().zip(values).zip(&texts).take(passed) {
                 args.push(name, typed(value, text));
             }
             return then(args.as_slice());
@@ -526,7 +532,7 @@ impl<'r> Details<'r> {
         then(args.as_slice())
     }
 
-    /// The printf arguments, by their positions, and the keys.
+    /// The arguments, by their names or positions, and the keys.
     fn passed(&self) -> impl Iterator<Item = (Cow<'r, str>, Arg<'r>)> {
         let position = |index: usize| match POSITIONS.get(index) {
             Some(name) => Cow::Borrowed(*name),
@@ -534,7 +540,11 @@ impl<'r> Details<'r> {
         };
         let data = &self.record.data;
         let args = data.args.into_iter().flatten().enumerate();
-        let args = args.map(move |(index, arg)| (position(index), arg));
+        let name = move |index| match self.record.argument_name(index) {
+            Some(given) => whole(lossy(given), KEY),
+            None => position(index),
+        };
+        let args = args.map(move |(index, arg)| (name(index), arg));
         let keys = data.keys.into_iter().flat_map(|keys| keys.iter());
         let keys = keys.map(|(key, value)| {
             let name = match key {

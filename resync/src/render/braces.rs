@@ -73,6 +73,17 @@ impl Braces {
         }
     }
 
+    /// Whether a placeholder prints an argument, or takes its width or precision from it.
+    pub fn prints(&self, arg: usize) -> bool {
+        let is_it = |amount: Amount| matches!(amount, Amount::Value(Some(index)) if index == arg);
+        self.parts.iter().any(|part| match part {
+            Part::Text(..) => false,
+            Part::Value(place) => {
+                place.value == Some(arg) || is_it(place.width) || is_it(place.precision)
+            }
+        })
+    }
+
     /// Appends the text of a record with these values.
     pub fn render(&self, args: &[Value<'_>], out: &mut Vec<u8>) {
         let start = out.len();

@@ -97,6 +97,14 @@ impl CompiledFormat {
         self.args
     }
 
+    /// Whether the text has a place for an argument.
+    pub fn prints(&self, arg: usize) -> bool {
+        match &self.template {
+            Some(template) => template.prints(arg),
+            None => arg < self.args,
+        }
+    }
+
     /// Whether an argument is a `long double`: its bytes are a number and no string.
     pub fn is_long_double(&self, arg: usize) -> bool {
         let is_one = |piece: &Piece| piece.arg == arg && piece.class == Some(Class::LongDouble);

@@ -2,5 +2,6 @@
 //! the spans of time that records open and close.
 
 pub(crate) mod images;
+mod names;
 pub(crate) mod resolver;
 pub(crate) mod spans;

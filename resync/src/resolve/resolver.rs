@@ -484,7 +484,7 @@ impl Known {
     }
 }
 
-impl Resolved<'_> {
+impl<'a> Resolved<'a> {
     /// Whether the log itself tells all that the record refers to, but for its
     /// backtrace.
     #[inline]
@@ -495,6 +495,11 @@ impl Resolved<'_> {
             && (data.file.is_none() || is_told(&self.file))
             && (data.magic.is_none() || self.image.is_some())
             && (data.sequence.is_none() || self.thread.is_some())
+    }
+
+    /// The format, taken apart.
+    pub(super) fn printed(&self) -> Option<&'a CompiledFormat> {
+        self.compiled
     }
 
     /// Whether the format takes an argument for a `long double`: its bytes are a number

@@ -40,7 +40,7 @@ pub fn for_each(
                     continue;
                 };
                 if filter.is_search()
-                    && !(filter.holds(&data)
+                    && !(filter.may_hold(&data)
                         && filter.matches(&resolver.resolve(&data, place), &mut message))
                 {
                     continue;

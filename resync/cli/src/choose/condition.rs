@@ -1,5 +1,6 @@
 //! Conditions on the typed arguments of records: `0>5`, `2=foo`, `user!=root`.
 
+use logdef_resync::Resolved;
 use logdef_wire::Value;
 use logdef_wire::record::Data;
 use std::cmp::Ordering;
@@ -17,7 +18,7 @@ pub struct Condition {
 enum Argument {
     /// By its place, from 0.
     Place(usize),
-    /// A structured key.
+    /// A structured key, or the name of an argument.
     Key(Vec<u8>),
 }
 
@@ -77,16 +78,28 @@ impl Condition {
         })
     }
 
-    /// Whether a record has the argument and it compares so.
-    pub fn holds(&self, data: &Data<'_>) -> bool {
-        let found = match &self.argument {
-            Argument::Place(place) => data.args.and_then(|args| args.iter().nth(*place)),
-            Argument::Key(wanted) => data.keys.and_then(|keys| {
-                let mut pairs = keys.iter();
-                let is_wanted = |key: Value<'_>| key.as_raw() == Some(wanted);
-                pairs.find_map(|(key, value)| is_wanted(key).then_some(value))
-            }),
+    /// Whether a record may have the argument and compare so, as far as can be said before
+    /// its strings are looked up: these name its arguments.
+    pub fn may_hold(&self, data: &Data<'_>) -> bool {
+        match &self.argument {
+            Argument::Place(place) => {
+                let found = data.args.and_then(|args| args.iter().nth(*place));
+                found.is_some_and(|value| self.compares(value))
+            }
+            Argument::Key(wanted) => match key(data, wanted) {
+                Some(value) => self.compares(value),
+                None => data.args.is_some_and(|args| !args.is_empty()),
+            },
+        }
+    }
+
+    /// Whether a record has the argument and it compares so, if [`Self::may_hold`] says that it
+    /// may. A key hides an argument of the same name.
+    pub fn holds(&self, record: &Resolved<'_>) -> bool {
+        let Argument::Key(wanted) = &self.argument else {
+            return true;
         };
+        let found = key(record.data, wanted).or_else(|| record.argument_called(wanted));
         found.is_some_and(|value| self.compares(value))
     }
 
@@ -154,6 +167,13 @@ impl Number {
             Number::Double(value) => value,
         }
     }
+}
+
+/// The value of a structured key.
+fn key<'a>(data: &Data<'a>, wanted: &[u8]) -> Option<Value<'a>> {
+    let mut pairs = data.keys?.iter();
+    let is_wanted = |key: Value<'_>| key.as_raw() == Some(wanted);
+    pairs.find_map(|(key, value)| is_wanted(key).then_some(value))
 }
 
 fn contains(bytes: &[u8], part: &[u8]) -> bool {

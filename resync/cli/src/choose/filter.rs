@@ -123,11 +123,11 @@ impl Filter {
         self.sites.is_empty() || self.sites.iter().any(is_line)
     }
 
-    /// Whether the arguments are those searched for.
-    pub fn holds(&self, data: &Data<'_>) -> bool {
+    /// Whether the arguments may be those searched for.
+    pub fn may_hold(&self, data: &Data<'_>) -> bool {
         self.conditions
             .iter()
-            .all(|condition| condition.holds(data))
+            .all(|condition| condition.may_hold(data))
     }
 
     /// Whether the record is one that is searched for, if all the above hold.
@@ -141,6 +141,13 @@ impl Filter {
             if !self.modules.iter().any(|module| is_tail(path, module)) {
                 return false;
             }
+        }
+        if !self
+            .conditions
+            .iter()
+            .all(|condition| condition.holds(record))
+        {
+            return false;
         }
         let Some(grep) = &self.grep else { return true };
         message.clear();

@@ -265,7 +265,7 @@ impl Viewer {
         let Ok(Record::Data(data)) = Record::decode(body) else {
             return false;
         };
-        self.filter.holds(&data)
+        self.filter.may_hold(&data)
             && self
                 .filter
                 .matches(&resolver.resolve(&data, place), &mut self.message)

@@ -213,15 +213,16 @@ impl Writer {
                 escape::push(&self.message, out);
             }
         }
-        if let Some(keys) = data.keys {
-            for (key, value) in keys.iter() {
-                out.push(b' ');
-                self.message.clear();
-                push_bare(key, &mut self.message);
-                self.message.push(b'=');
-                push_bare(value, &mut self.message);
-                escape::push(&self.message, out);
-            }
+        let attached = record.attached();
+        let attached = attached.map(|(name, value)| (Value::Raw(name), value));
+        let keys = data.keys.into_iter().flat_map(|keys| keys.iter());
+        for (key, value) in attached.chain(keys) {
+            out.push(b' ');
+            self.message.clear();
+            push_bare(key, &mut self.message);
+            self.message.push(b'=');
+            push_bare(value, &mut self.message);
+            escape::push(&self.message, out);
         }
         if self.look.provenance {
             push_provenance("format", &record.format, out);

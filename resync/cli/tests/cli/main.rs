@@ -13,6 +13,7 @@ mod forms;
 mod import;
 mod inputs;
 mod manual;
+mod named;
 mod rewrite;
 mod serve;
 mod spans;

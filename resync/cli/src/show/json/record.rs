@@ -65,6 +65,14 @@ impl Writer {
                 arg => push_value(arg, out),
             });
         }
+        let mut named = record.named().peekable();
+        if named.peek().is_some() {
+            let mut fields = Object::begin(object.key("fields"));
+            for (name, value) in named {
+                push_value(value, fields.any_key(name));
+            }
+            fields.end();
+        }
         push_string_with(object.key("message"), |out| record.message(out));
         if let Some(standing) = record.standing.word() {
             object.string("standing", standing.as_bytes());

@@ -1,0 +1,90 @@
+//! How the arguments of a record are called: by the description of its format, or, where that
+//! says nothing, by a guess from a printf format. Knows no tables.
+
+use super::resolver::Resolved;
+use logdef_wire::printf::{Directives, Order};
+use logdef_wire::{Description, Value};
+
+impl<'a> Resolved<'a> {
+    /// The name that the program gave to an argument, by its place on the wire.
+    pub fn argument_name(&self, index: usize) -> Option<&'a [u8]> {
+        self.description.name(index)
+    }
+
+    /// The arguments that have names.
+    pub fn named(&self) -> impl Iterator<Item = (&'a [u8], Value<'a>)> + use<'a> {
+        let args = self.data.args.into_iter().flatten();
+        let pairs = self.description.names().zip(args);
+        pairs.filter_map(|(name, value)| Some((name?, value)))
+    }
+
+    /// The named arguments that the text does not print: `key = value` of the call.
+    pub fn attached(&self) -> impl Iterator<Item = (&'a [u8], Value<'a>)> + use<'a> {
+        let printed = self.printed();
+        let args = self.data.args.into_iter().flatten();
+        let pairs = self.description.names().zip(args).enumerate();
+        pairs.filter_map(move |(index, (name, value))| {
+            let is_attached = printed.is_some_and(|printed| !printed.prints(index));
+            Some((name.filter(|_| is_attached)?, value))
+        })
+    }
+
+    /// The argument of a name: one that the program gave, else one that is guessed from
+    /// `key=%d` or `key: %d` in the format.
+    pub fn argument_called(&self, name: &[u8]) -> Option<Value<'a>> {
+        let index = match self.description.index_of(name) {
+            Some(index) => index,
+            None => guessed(self.format.bytes?, self.description, name)?,
+        };
+        self.data.args?.iter().nth(index)
+    }
+}
+
+/// The place on the wire of the value that a printf format prints right behind `name=` or
+/// `name: `.
+fn guessed(format: &[u8], description: Description<'_>, name: &[u8]) -> Option<usize> {
+    if name.is_empty() || description.grammar().is_template() {
+        return None;
+    }
+    let mut order = Order::of(format);
+    Directives::new(format).find_map(|directive| {
+        let placed = order.place(&directive);
+        let before = format.get(..directive.start)?;
+        let before = before
+            .strip_suffix(b"=")
+            .or_else(|| before.strip_suffix(b": "))?;
+        let before = before.strip_suffix(name)?;
+        let is_whole = !before.last().is_some_and(|byte| is_of_name(*byte));
+        placed.value.filter(|_| is_whole).map(usize::from)
+    })
+}
+
+fn is_of_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-' | 0x80..)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_guessed_only_where_nothing_else_stands_between() {
+        let find = |format: &str, name: &str| {
+            guessed(format.as_bytes(), Description::default(), name.as_bytes())
+        };
+        assert_eq!(find("took ms=%d of total: %*u", "ms"), Some(0));
+        assert_eq!(find("took ms=%d of total: %*u", "total"), Some(2));
+        for (format, name) in [
+            ("took ms=%d", "s"),
+            ("took ms = %d", "ms"),
+            ("took ms=(%d)", "ms"),
+            ("took %d", "took"),
+            ("=%d", ""),
+            ("ms=%%", "ms"),
+        ] {
+            assert_eq!(find(format, name), None, "{format}");
+        }
+        let braces = Description::of(b"b");
+        assert_eq!(guessed(b"ms=%d", braces, b"ms"), None);
+    }
+}

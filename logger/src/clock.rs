@@ -179,6 +179,15 @@ mod counter {
     }
 }
 
+/// What others have to do with the time.
+pub(crate) trait Time {
+    /// Whether the wall clock was set since this was last asked.
+    fn was_set(&self) -> bool;
+
+    /// Time passes: told every millisecond in which a thread asks for it, or more often.
+    fn passes(&self);
+}
+
 /// A thread's memory of the clock. Valid as zeros.
 pub(crate) struct Anchor {
     /// Odd while the pair is being changed: a handler that finds it odd asks the
@@ -202,9 +211,9 @@ impl Anchor {
 
     /// Returns the wall clock; for one thread never less than before, unless
     /// the clock was set back. Where the counter and the kernel disagree, calls `was_set`,
-    /// which says whether the wall clock was set meanwhile.
+    /// in which time passes.
     #[inline(always)]
-    pub fn now(&self, clock: &Clock, was_set: impl FnOnce() -> bool) -> u64 {
+    pub fn now(&self, clock: &Clock, about: &impl Time) -> u64 {
         let now = match clock.source.load(Ordering::Relaxed) {
             COUNTER => {
                 let version = self.version.load(Ordering::Relaxed);
@@ -218,11 +227,17 @@ impl Anchor {
                     // Fewer ticks than fit 32 bits, of less than 2^4 ns each.
                     time + ((ticks * clock.tick.load(Ordering::Relaxed)) >> 32)
                 } else {
-                    self.renew(clock, was_set)
+                    self.renew(clock, about)
                 }
             }
-            COARSE => sys::clock(libc::CLOCK_REALTIME_COARSE),
-            _ => realtime(),
+            COARSE => {
+                about.passes();
+                sys::clock(libc::CLOCK_REALTIME_COARSE)
+            }
+            _ => {
+                about.passes();
+                realtime()
+            }
         };
         let last = self.last.load(Ordering::Relaxed);
         let now = if now < last && last - now < OFF {
@@ -236,7 +251,8 @@ impl Anchor {
 
     #[cold]
     #[inline(never)]
-    fn renew(&self, clock: &Clock, was_set: impl FnOnce() -> bool) -> u64 {
+    fn renew(&self, clock: &Clock, about: &impl Time) -> u64 {
+        about.passes();
         let version = self.version.load(Ordering::Relaxed);
         let (ticks, time) = reading();
         if version & 1 == 1 {
@@ -254,26 +270,20 @@ impl Anchor {
         compiler_fence(Ordering::SeqCst);
         self.version
             .store((version | 1).wrapping_add(1), Ordering::Relaxed);
-        self.judge(clock, old, (ticks, time), was_set);
+        self.judge(clock, old, (ticks, time), about);
         time
     }
 
     /// Refines the tick by two anchors that are not too far apart, and gives
     /// the counter up after too many anchors that contradict it.
-    fn judge(
-        &self,
-        clock: &Clock,
-        old: (u64, u64),
-        new: (u64, u64),
-        was_set: impl FnOnce() -> bool,
-    ) {
+    fn judge(&self, clock: &Clock, old: (u64, u64), new: (u64, u64), about: &impl Time) {
         let ticks = new.0.wrapping_sub(old.0);
         let lifetime = clock.lifetime.load(Ordering::Relaxed);
         if old.1 == 0 || lifetime == 0 {
             return;
         }
         if ticks > lifetime * 1000 {
-            was_set();
+            about.was_set();
             return;
         }
         let tick = clock.tick.load(Ordering::Relaxed) as u128;
@@ -282,7 +292,7 @@ impl Anchor {
             if ticks > lifetime * 10 {
                 clock.refine(old, new);
             }
-        } else if was_set() {
+        } else if about.was_set() {
             // The counter is right, and the kernel's clock too.
         } else if clock.strikes.fetch_add(1, Ordering::Relaxed) >= STRIKES {
             clock.source.store(KERNEL, Ordering::Relaxed);
@@ -293,6 +303,29 @@ impl Anchor {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Nobody sets the clock.
+    struct Steady;
+
+    impl Time for Steady {
+        fn was_set(&self) -> bool {
+            false
+        }
+
+        fn passes(&self) {}
+    }
+
+    /// Somebody has set the clock, if it is asked.
+    struct Set(core::cell::Cell<bool>);
+
+    impl Time for Set {
+        fn was_set(&self) -> bool {
+            self.0.set(true);
+            true
+        }
+
+        fn passes(&self) {}
+    }
 
     fn anchor() -> Anchor {
         Anchor {
@@ -312,7 +345,7 @@ mod tests {
             let mut last = 0;
             for _ in 0..20_000 {
                 let before = realtime();
-                let now = anchor.now(&clock, || false);
+                let now = anchor.now(&clock, &Steady);
                 let after = realtime();
                 // The coarse clock lags by a tick, and a counter of a virtual machine
                 // that moves is off by less than what counts as a clock that was set.
@@ -331,11 +364,11 @@ mod tests {
         let clock = Clock::new();
         clock.set(ClockSource::Auto);
         let anchor = anchor();
-        anchor.now(&clock, || false);
+        anchor.now(&clock, &Steady);
         // As the interrupted change leaves it: counter new, time old.
         anchor.version.store(1, Ordering::Relaxed);
         anchor.time.store(12, Ordering::Relaxed);
-        assert!(anchor.now(&clock, || false) > 1_000_000_000);
+        assert!(anchor.now(&clock, &Steady) > 1_000_000_000);
     }
 
     #[test]
@@ -345,19 +378,17 @@ mod tests {
         clock.measure();
         clock.source.store(COUNTER, Ordering::Relaxed);
         let anchor = anchor();
-        let now = anchor.now(&clock, || panic!("there is nothing to disagree with yet"));
+        let asked = Set(core::cell::Cell::new(false));
+        let now = anchor.now(&clock, &asked);
+        assert!(!asked.0.get(), "there is nothing to disagree with yet");
         let ticks = anchor.ticks.load(Ordering::Relaxed);
         // Read three lifetimes ago, when the wall clock was ten seconds behind.
         let lifetime = clock.lifetime.load(Ordering::Relaxed);
         let begin = ticks.wrapping_sub(3 * lifetime);
         anchor.ticks.store(begin, Ordering::Relaxed);
         anchor.time.store(now - 10_000_000_000, Ordering::Relaxed);
-        let mut asked = false;
-        let after = anchor.now(&clock, || {
-            asked = true;
-            true
-        });
-        assert!(asked && after >= now);
+        let after = anchor.now(&clock, &asked);
+        assert!(asked.0.get() && after >= now);
         assert_eq!(clock.strikes.load(Ordering::Relaxed), 0);
     }
 }

@@ -193,4 +193,4 @@ pub use filter::{Filter, FilterError};
 pub use logdef_wire::{Level, Value};
 pub use observer::{Observed, Observer};
 pub use options::{Options, Sink};
-pub use state::State;
+pub use state::{Existing, State};

@@ -134,7 +134,8 @@ pub(crate) fn report(process: &'static Process) {
             .encode(encoder)
         });
     };
-    if due.reopen()
+    let is_old = due.file_is_old() && is_time_for_another(process);
+    if (due.reopen() || is_old)
         && let Err(errno) = process.sink.reopen(&process.shared)
     {
         let mut text = Text::new();
@@ -149,6 +150,12 @@ pub(crate) fn report(process: &'static Process) {
         let _ = write!(text, "no new file: {}", in_words(errno));
         let _ = write!(text, " (errno {})", errno.0);
         note(NoteKind::SINK, text.bytes(), None, None);
+    }
+    if due.file_is_old() {
+        // What cannot be had now is not asked for all the time.
+        let soonest = crate::clock::monotonic() + 1_000_000_000;
+        let at = process.sink.ages_at();
+        process.shared.set_ages_at(at.map(|at| at.max(soonest)));
     }
     if due.suspect_file() {
         let text = match process.shared.reports.why_suspect() {
@@ -225,6 +232,13 @@ fn put_frame(process: &'static Process, frame: &[u8]) -> bool {
         thread.lasting().calls.uncounted(place).is_ok()
     };
     current(process).is_some_and(put)
+}
+
+/// Whether the file is old; it may have been followed by another meanwhile, by its size or
+/// by a member of the family.
+fn is_time_for_another(process: &Process) -> bool {
+    let at = process.sink.ages_at();
+    at.is_some_and(|at| crate::clock::monotonic() >= at)
 }
 
 /// Writes down which sink was chosen, and why.

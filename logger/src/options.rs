@@ -3,9 +3,10 @@
 
 use crate::clock::ClockSource;
 use crate::filter::Filter;
-use crate::sink::Rotation;
+use crate::sink::{Access, Rotation};
 use logdef_wire::Level;
 use std::io;
+use std::time::Duration;
 
 /// The way in which records get into the file.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -65,21 +66,58 @@ impl Options {
     }
 
     /// Keeps the newest `files` files of a rotated log, at most 1,024, the one written to
-    /// included; default all. Together with [`rotate`](Self::rotate), without which the log
-    /// is not opened, it bounds the bytes of the log and of its forked children. A file that
-    /// is removed gives its space back, except for the chunks that threads still map, at most
-    /// one for each thread. Where no new file can be made, the oldest parts of the log give
-    /// their space back instead, and its files keep their names.
+    /// included; default all. Without [`rotate`](Self::rotate) or
+    /// [`rotate_after`](Self::rotate_after) the log is not opened. With `rotate` it bounds the
+    /// bytes of the log and of its forked children. A file that is removed gives its space
+    /// back, except for the chunks that threads still map, at most one for each thread. Where
+    /// no new file can be made, the oldest parts of the log give their space back instead, and
+    /// its files keep their names.
     pub fn keep(mut self, files: u32) -> Self {
         self.rotation.keep = Some(files.max(1));
         self
     }
 
+    /// Starts a new file at the first call after one is this old, at least a second; default
+    /// never. Files are called and kept as those of [`rotate`](Self::rotate), with which it
+    /// may be combined: what comes first holds. A log without calls stays in its file.
+    pub fn rotate_after(mut self, age: Duration) -> Self {
+        let age = u64::try_from(age.as_nanos()).unwrap_or(u64::MAX);
+        self.rotation.file_age = Some(age.max(1_000_000_000));
+        self
+    }
+
+    /// Bounds the bytes of all logs in the log's directory, under whatever names and by
+    /// whatever programs: when the log opens or begins a file, the logs that were written to
+    /// longest ago are removed until all of them take at most `bytes` bytes of the file
+    /// system; default no bound. Only files that begin as a log does are counted and removed,
+    /// and never one that a living process writes to: of this log itself that is the newest
+    /// file. A log that is appended to without [rotation](Self::rotate) is not bounded.
+    ///
+    /// A look costs some 20 µs for each file in the directory.
+    pub fn folder_bytes(mut self, bytes: u64) -> Self {
+        self.rotation.folder_bytes = Some(bytes.max(1));
+        self
+    }
+
     /// The mode of the log's files, permission bits only, whatever the process's umask;
-    /// default 0600. Their group is that of the process, or of the directory if that has the
-    /// set-group-ID bit.
+    /// default 0600.
     pub fn file_mode(mut self, mode: u32) -> Self {
-        self.rotation.mode = Some(mode & 0o777).filter(|mode| *mode != 0);
+        self.rotation.access.mode = Some(mode & 0o777).filter(|mode| *mode != 0);
+        self
+    }
+
+    /// Takes the process's umask, as it is when a file is made, from
+    /// [`file_mode`](Self::file_mode), whose default is 0666 then; default off.
+    pub fn use_umask(mut self) -> Self {
+        self.rotation.access.masked = true;
+        self
+    }
+
+    /// The group of the log's files, by its id; default that of the process, or of the
+    /// directory if that has the set-group-ID bit. Where the system does not allow it, the file
+    /// keeps its group, which gets no rights then.
+    pub fn file_group(mut self, group: u32) -> Self {
+        self.rotation.access.group = Some(group).filter(|group| *group != u32::MAX);
         self
     }
 
@@ -179,7 +217,13 @@ pub struct Numbers {
     signal_notes: u32,
     guard: u32,
     file_mode: u32,
-    later: [u32; 14],
+    /// Nanoseconds.
+    file_age: u64,
+    folder_bytes: u64,
+    /// One more than its id.
+    file_group: u32,
+    use_umask: u32,
+    later: [u32; 8],
 }
 
 impl Options {
@@ -206,8 +250,12 @@ impl Options {
             keep: self.rotation.keep.unwrap_or(0),
             signal_notes: self.signal_notes.into(),
             guard: self.guard.into(),
-            file_mode: self.rotation.mode.unwrap_or(0),
-            later: [0; 14],
+            file_mode: self.rotation.access.mode.unwrap_or(0),
+            file_age: self.rotation.file_age.unwrap_or(0),
+            folder_bytes: self.rotation.folder_bytes.unwrap_or(0),
+            file_group: self.rotation.access.group.map_or(0, |group| group + 1),
+            use_umask: self.rotation.access.masked.into(),
+            later: [0; 8],
         }
     }
 
@@ -235,7 +283,13 @@ impl Options {
             rotation: Rotation {
                 file_size: (numbers.file_size > 0).then_some(numbers.file_size),
                 keep: (numbers.keep > 0).then_some(numbers.keep),
-                mode: (numbers.file_mode > 0).then_some(numbers.file_mode & 0o777),
+                file_age: (numbers.file_age > 0).then_some(numbers.file_age),
+                folder_bytes: (numbers.folder_bytes > 0).then_some(numbers.folder_bytes),
+                access: Access {
+                    mode: (numbers.file_mode > 0).then_some(numbers.file_mode & 0o777),
+                    masked: numbers.use_umask != 0,
+                    group: numbers.file_group.checked_sub(1),
+                },
             },
             level: level(numbers.level),
             filter: filter.transpose()?,
@@ -262,6 +316,10 @@ mod tests {
             .rotate(1 << 20)
             .keep(3)
             .file_mode(0o640)
+            .rotate_after(Duration::from_secs(86_400))
+            .folder_bytes(1 << 30)
+            .file_group(4)
+            .use_umask()
             .level(Level::TRACE)
             .filter(Filter::parse("warn,net=off,db/wal.c:120=trace").unwrap())
             .backtrace_level(Level::FATAL)

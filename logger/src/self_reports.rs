@@ -38,6 +38,7 @@ impl Due {
     const REOPEN: Due = Due(8);
     const STAY: Due = Due(16);
     const DROPS: Due = Due(32);
+    const FILE_IS_OLD: Due = Due(64);
 
     /// There was no space, and there is again.
     pub fn space_returned(self) -> bool {
@@ -62,6 +63,11 @@ impl Due {
     /// Calls were dropped that no note has told.
     pub fn drops(self) -> bool {
         self.0 & Due::DROPS.0 != 0
+    }
+
+    /// Another file is to follow, unless one does already; done at the same time.
+    pub fn file_is_old(self) -> bool {
+        self.0 & Due::FILE_IS_OLD.0 != 0
     }
 
     /// The wall clock was set.
@@ -100,6 +106,11 @@ impl SelfReports {
     /// The log is to be opened again.
     pub fn ask_to_reopen(&self) {
         self.give_back(Due::REOPEN);
+    }
+
+    /// The file that is written to is to be followed by another.
+    pub fn file_is_old(&self) {
+        self.give_back(Due::FILE_IS_OLD);
     }
 
     /// Why records are dropped now.

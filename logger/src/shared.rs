@@ -2,12 +2,14 @@
 //! and what the log has to report of itself. Handed down by those who have it; knows
 //! nothing of sinks, images and calls.
 
-use crate::clock::{self, Clock};
+use crate::clock::{self, Clock, Time};
 use crate::run::RunState;
 use crate::self_reports::SelfReports;
 use crate::settings::Settings;
+use crate::sys;
 use crate::sys::Errno;
 use crate::thread::{Thread, Threads};
+use core::sync::atomic::{AtomicU64, Ordering};
 
 /// The part of the process that sinks use.
 pub(crate) struct Shared {
@@ -16,7 +18,11 @@ pub(crate) struct Shared {
     pub threads: Threads,
     pub reports: SelfReports,
     pub clock: Clock,
+    /// When (monotonic time) the file that is written to will be too old.
+    ages_at: AtomicU64,
 }
+
+const NEVER: u64 = u64::MAX;
 
 impl Shared {
     pub const fn new() -> Shared {
@@ -26,6 +32,7 @@ impl Shared {
             threads: Threads::new(),
             reports: SelfReports::new(),
             clock: Clock::new(),
+            ages_at: AtomicU64::new(NEVER),
         }
     }
 
@@ -40,7 +47,7 @@ impl Shared {
     /// Now, by the wall clock, for a thread.
     #[inline(always)]
     pub fn now(&self, thread: &Thread) -> u64 {
-        thread.clock.now(&self.clock, || self.clock_was_set())
+        thread.clock.now(&self.clock, self)
     }
 
     /// Whether the wall clock was set since this was last asked; if so, the log will
@@ -53,6 +60,12 @@ impl Shared {
             self.update_slow_path_level();
         }
         set
+    }
+
+    /// Says when (monotonic time) the file that is written to will be too old; `None` for
+    /// never.
+    pub fn set_ages_at(&self, at: Option<u64>) {
+        self.ages_at.store(at.unwrap_or(NEVER), Ordering::Relaxed);
     }
 
     /// The log has room for a record. If it had none before, it will report that.
@@ -91,5 +104,21 @@ impl Shared {
     /// while the log has something to report of itself.
     pub fn update_slow_path_level(&self) {
         self.settings.update_slow_path_level(self.reports.is_due());
+    }
+}
+
+impl Time for Shared {
+    fn was_set(&self) -> bool {
+        self.clock_was_set()
+    }
+
+    #[inline]
+    fn passes(&self) {
+        let at = self.ages_at.load(Ordering::Relaxed);
+        if at != NEVER && sys::clock(libc::CLOCK_MONOTONIC_COARSE) >= at {
+            self.ages_at.store(NEVER, Ordering::Relaxed);
+            self.reports.file_is_old();
+            self.update_slow_path_level();
+        }
     }
 }

@@ -10,6 +10,7 @@ mod chunk;
 mod family;
 mod file;
 pub(crate) mod file_system;
+mod folder;
 #[allow(unsafe_code)]
 mod mapped;
 #[allow(unsafe_code)]
@@ -18,12 +19,13 @@ mod outlet;
 mod owner;
 #[allow(unsafe_code)]
 mod room;
+mod rotation;
 mod stream;
 pub(crate) mod target;
 
 use append::Append;
 pub(crate) use chunk::Claim;
-pub(crate) use mapped::Rotation;
+pub(crate) use rotation::{Access, Rotation};
 
 use crate::published::Published;
 use crate::shared::Shared;
@@ -90,7 +92,7 @@ impl Sink {
             }
             Target::File(path) => self.append.open(path, rotation)?,
             // Only files rotate.
-            _ if rotation.file_size.is_some() => return Err(Errno(libc::EINVAL)),
+            _ if rotation.is_wanted() => return Err(Errno(libc::EINVAL)),
             Target::Special(path) => self.append.open(path, rotation)?,
             Target::Stream(fd) => self.append.open_stream(fd)?,
         }
@@ -202,6 +204,16 @@ impl Sink {
                 Ok(())
             }
         }
+    }
+
+    /// When (monotonic time) the file that is written to is old enough to be followed by
+    /// another; `None` if it never is.
+    pub fn ages_at(&self) -> Option<u64> {
+        let (begun, age) = match self.chosen() {
+            Chosen::Mapped(mapped) => mapped.age(),
+            Chosen::Append(append) => append.age(),
+        };
+        (age > 0).then(|| begun.saturating_add(age))
     }
 
     /// Says why the sink was chosen. Allocates.

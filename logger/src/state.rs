@@ -6,6 +6,45 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
+/// What became of what the log's path led to when the log was opened.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Existing {
+    /// There was nothing, or the log is a stream or a descriptor.
+    #[default]
+    Nothing,
+    /// A file, which got the name [`State::previous`].
+    Renamed,
+    /// An empty file, which was removed, as others make one when they rotate logs.
+    Removed,
+    /// A file to which the log is appended.
+    Appended,
+    /// A link to the newest file of an earlier run, which keeps its name.
+    Relinked,
+}
+
+impl Existing {
+    pub(crate) fn of_code(code: u32) -> Existing {
+        match code {
+            1 => Existing::Renamed,
+            2 => Existing::Removed,
+            3 => Existing::Appended,
+            4 => Existing::Relinked,
+            _ => Existing::Nothing,
+        }
+    }
+
+    pub(crate) fn code(self) -> u32 {
+        match self {
+            Existing::Nothing => 0,
+            Existing::Renamed => 1,
+            Existing::Removed => 2,
+            Existing::Appended => 3,
+            Existing::Relinked => 4,
+        }
+    }
+}
+
 /// The state of the log, at one moment.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
@@ -22,6 +61,8 @@ pub struct State {
     /// The name that an older file at the log's path was given when the log was opened;
     /// `None` if there was no such file.
     pub previous: Option<PathBuf>,
+    /// What became of what the log's path led to when the log was opened.
+    pub existing: Existing,
     /// Size of the file at [`path`](Self::path) in bytes, reserved and unwritten ones included.
     pub file_bytes: u64,
     /// The `errno` for which records are dropped now; `None` if they are written.
@@ -42,7 +83,7 @@ pub struct RawState {
     pub is_open: i32,
     pub is_mapped: i32,
     pub errno: i32,
-    pub unused: i32,
+    pub existing: i32,
     pub unreported: u64,
     pub file_bytes: u64,
     pub why: [u8; 128],
@@ -59,7 +100,7 @@ impl RawState {
             is_open: 0,
             is_mapped: 0,
             errno: 0,
-            unused: 0,
+            existing: 0,
             unreported: 0,
             file_bytes: 0,
             why: [0; 128],
@@ -94,6 +135,7 @@ impl From<&RawState> for State {
             why: (!why.is_empty()).then_some(why),
             path: path(&raw.path),
             previous: (!previous.as_os_str().is_empty()).then_some(previous),
+            existing: Existing::of_code(raw.existing as u32),
             file_bytes: raw.file_bytes,
             errno: (raw.errno != 0).then_some(raw.errno),
             unreported: raw.unreported,

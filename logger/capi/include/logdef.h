@@ -215,7 +215,7 @@ typedef struct logdef_options {
                             for pipes, sockets and devices; one file */
     uint64_t files;      /* how many of these files are kept, at most 1,024. Where no new
                             file can be made, the oldest parts of those that there are
-                            make room. EINVAL without file_size; all */
+                            make room. EINVAL without file_size or file_age; all */
     const char *filter;  /* as for logdef_set_filter; the environment variable LOGDEF */
     int mirror_level;    /* the lowest level that is also shown on standard error, for
                             development, as long as descriptor 2 is the file that it
@@ -229,11 +229,25 @@ typedef struct logdef_options {
                             in a new one. Handles SIGBUS for the log's own memory;
                             off: that SIGBUS ends the program */
     int file_mode;       /* permission bits of new files, whatever the umask, such as
-                            0640. Their group is that of the process, or of a directory
-                            with the set-group-ID bit; 0600 */
+                            0640; 0600 */
+    uint64_t file_age;   /* seconds; a file that is this old is followed by a new one at the
+                            next call, as with file_size. EINVAL for pipes, sockets and
+                            devices; never */
+    uint64_t folder_bytes; /* when the log opens or begins a file, the logs of its directory
+                            that were written to longest ago are removed, whatever they are
+                            called, until all of them take at most so many bytes of the
+                            file system: only files that begin as a log does, and none that
+                            a living process writes to. A log that is appended to without
+                            file_size or file_age is not bounded; any number */
+    int file_group;      /* the id of the group of new files; where the system does not
+                            allow it, their own group gets no rights; that of the process,
+                            or of a directory with the set-group-ID bit */
+    int use_umask;       /* 1: the umask is taken from file_mode, whose default is 0666
+                            then; off */
 } logdef_options;
 
-#define LOGDEF_OPTIONS {sizeof(logdef_options), 0, 0, 0, 0, 0, 0, 0, 0, NULL, 0, 0, 0, 0, 0}
+#define LOGDEF_OPTIONS \
+    {sizeof(logdef_options), 0, 0, 0, 0, 0, 0, 0, 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 /*
  * Opens the log of the process: one for the program and all its libraries, also those
@@ -293,6 +307,16 @@ int logdef_sync(void) LOGDEF_NOTHROW_;
  */
 int logdef_reopen(void) LOGDEF_NOTHROW_;
 
+/* What became of what the log's path led to when the log was opened. */
+enum {
+    LOGDEF_EXISTING_NOTHING = 0,  /* there was nothing, or the log is a stream */
+    LOGDEF_EXISTING_RENAMED = 1,  /* a file, which got the name `previous` */
+    LOGDEF_EXISTING_REMOVED = 2,  /* an empty file, which was removed */
+    LOGDEF_EXISTING_APPENDED = 3, /* a file to which the log is appended */
+    LOGDEF_EXISTING_RELINKED = 4  /* a link to the newest file of an earlier run, which
+                                     keeps its name */
+};
+
 /* The state of the log. Initialize with LOGDEF_STATUS: later versions add members at
  * the end. */
 typedef struct logdef_status {
@@ -300,7 +324,7 @@ typedef struct logdef_status {
     int is_open;         /* 1 if a log is open, else 0 */
     int is_mapped;       /* 1: the mapped sink; 0: the sink that appends */
     int error;           /* the errno for which records are dropped now; 0 if none are */
-    int unused;
+    int existing;        /* LOGDEF_EXISTING_...: what became of what the path led to */
     uint64_t unreported; /* calls that were not written, and that no record counts yet */
     uint64_t file_bytes; /* size of the file, reserved and unwritten bytes included */
     char why[128];       /* why the sink is not the usual one; else empty */

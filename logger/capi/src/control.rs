@@ -10,6 +10,7 @@ use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::time::Duration;
 
 /// The options of `logdef_open_with`, as `logdef.h` declares them.
 #[repr(C)]
@@ -30,10 +31,14 @@ struct OptionsOfC {
     flight_recorder: u64,
     guard: c_int,
     file_mode: c_int,
+    file_age: u64,
+    folder_bytes: u64,
+    file_group: c_int,
+    use_umask: c_int,
 }
 
 /// No padding, whose bytes could be uninitialized.
-const _: () = assert!(size_of::<OptionsOfC>() == 80);
+const _: () = assert!(size_of::<OptionsOfC>() == 104);
 
 impl OptionsOfC {
     const DEFAULT: OptionsOfC = OptionsOfC {
@@ -52,6 +57,10 @@ impl OptionsOfC {
         flight_recorder: 0,
         guard: 0,
         file_mode: 0,
+        file_age: 0,
+        folder_bytes: 0,
+        file_group: 0,
+        use_umask: 0,
     };
 }
 
@@ -324,6 +333,18 @@ unsafe fn options_of(from: &OptionsOfC) -> io::Result<Options> {
     if let Some(mode) = in_range(from.file_mode, 0o777)? {
         options = options.file_mode(mode as u32);
     }
+    if from.file_age > 0 {
+        options = options.rotate_after(Duration::from_secs(from.file_age));
+    }
+    if from.folder_bytes > 0 {
+        options = options.folder_bytes(from.folder_bytes);
+    }
+    if let Some(group) = in_range(from.file_group, c_int::MAX as usize)? {
+        options = options.file_group(group as u32);
+    }
+    if in_range(from.use_umask, 1)?.is_some() {
+        options = options.use_umask();
+    }
     Ok(options)
 }
 
@@ -451,6 +472,14 @@ mod tests {
             },
             OptionsOfC {
                 file_mode: 0o1000,
+                ..default
+            },
+            OptionsOfC {
+                file_group: -1,
+                ..default
+            },
+            OptionsOfC {
+                use_umask: 2,
                 ..default
             },
         ] {

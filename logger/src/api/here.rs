@@ -26,8 +26,8 @@ use std::os::unix::ffi::OsStrExt;
 pub(crate) fn open(request: &OpenRequest<'_>) -> io::Result<()> {
     let target = request.take_target()?;
     let options = request.options()?;
-    if options.rotation.keep.is_some() && options.rotation.file_size.is_none() {
-        // A number of files to keep needs a size of files.
+    if options.rotation.keep.is_some() && !options.rotation.is_wanted() {
+        // A number of files to keep needs a size or an age of files.
         return Err(Errno(libc::EINVAL).into());
     }
     let opening = Opening::of(target, options.sink)?;
@@ -51,6 +51,7 @@ pub(crate) fn open(request: &OpenRequest<'_>) -> io::Result<()> {
     });
     opened.inspect_err(|_| process.shared.run.abandon_open())?;
     process.sink.set_why(why);
+    process.shared.set_ages_at(process.sink.ages_at());
     kept::write_all(process);
     if let Some(why) = why {
         note::sink(process, why);

@@ -8,10 +8,12 @@
 
 use super::names::Names;
 use super::outlet::{Outlet, Taken};
+use super::rotation::SharedAccess;
 use super::stream::{Kind, Stream, Writer};
 use super::target;
 use super::{Put, RETRY_AFTER, Rotation};
-use crate::state::{self, RawState};
+use crate::clock;
+use crate::state::{self, Existing, RawState};
 use crate::sys::{self, Errno, Identity};
 use core::ffi::{CStr, c_int};
 use core::num::NonZeroUsize;
@@ -31,7 +33,7 @@ pub(crate) struct Append {
     /// A path that ends in a NUL, in memory that is never given back; null for what
     /// came as a descriptor, and for a rotated log.
     path: AtomicPtr<u8>,
-    /// Bytes of a file; 0 for a log that is not rotated.
+    /// Bytes of a file, if they are bounded; 0 for a log that is not rotated.
     file_size: AtomicU64,
     /// Whether files are removed, so that none may grow beyond its size.
     is_bounded: AtomicBool,
@@ -41,8 +43,12 @@ pub(crate) struct Append {
     /// When a thread began to open another file, by the coarse clock; 0 if none is at
     /// it.
     moving_since: AtomicU64,
-    /// Of new files; 0 for 0600.
-    mode: AtomicU32,
+    /// When (monotonic time) the file was opened that is written to, and the age, in
+    /// nanoseconds, at which it is followed by another; 0 for any.
+    begun: AtomicU64,
+    file_age: AtomicU64,
+    /// Who may read and write new files.
+    access: SharedAccess,
     /// Until then (coarse monotonic time) there is no space, and nothing is tried: a
     /// full file system may flush all it has to find some.
     no_space_until: AtomicU64,
@@ -50,6 +56,8 @@ pub(crate) struct Append {
     /// Until then no other file is tried.
     stay_until: AtomicU64,
     chunks: AtomicU32,
+    /// What became of what was under the path ([`Existing`]).
+    existing: AtomicU32,
 }
 
 /// The file that is written to, and those before it that a `sync` has yet to reach.
@@ -93,30 +101,40 @@ impl Append {
             turn: AtomicU64::new(0),
             reopen: AtomicBool::new(false),
             moving_since: AtomicU64::new(0),
-            mode: AtomicU32::new(0),
+            begun: AtomicU64::new(0),
+            file_age: AtomicU64::new(0),
+            access: SharedAccess::new(),
             no_space_until: AtomicU64::new(0),
             no_space_errno: AtomicI32::new(0),
             stay_until: AtomicU64::new(0),
             chunks: AtomicU32::new(0),
+            existing: AtomicU32::new(0),
         }
     }
 
     /// Opens a file to be added to, or a pipe or a device. Allocates.
     pub fn open(&self, path: PathBuf, rotation: Rotation) -> Result<(), Errno> {
         self.begin(rotation);
-        if rotation.file_size.is_some() {
+        if rotation.is_wanted() {
             let turn = self.turn.load(Ordering::Relaxed) + 1;
             self.names
                 .set(path.as_os_str().as_bytes(), rotation.keep, turn)?;
             return self.next_file();
         }
         let path = target::c_path(path)?;
-        let fd = open_or_wait(&path, rotation.mode.unwrap_or(0))?;
+        let fd = open_or_wait(&path, &self.access)?;
         let bytes = path.to_bytes_with_nul();
         let len = NonZeroUsize::new(bytes.len()).ok_or(Errno(libc::EINVAL))?;
         let memory = sys::allocate(len).inspect_err(|_| sys::close(fd))?;
         // SAFETY: fresh memory of this size.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), memory.as_ptr(), bytes.len()) };
+        let is_continued = sys::identity(fd).is_ok_and(|file| file.size > 0);
+        let existing = if is_continued {
+            Existing::Appended
+        } else {
+            Existing::Nothing
+        };
+        self.existing.store(existing.code(), Ordering::Relaxed);
         self.go_to(fd)?;
         self.path.store(memory.as_ptr(), Ordering::Release);
         Ok(())
@@ -138,13 +156,17 @@ impl Append {
 
     /// Forgets the log before.
     fn begin(&self, rotation: Rotation) {
-        let size = rotation.file_size.map_or(0, |size| size.max(SMALLEST));
+        let any_size = if rotation.is_wanted() { u64::MAX } else { 0 };
+        let size = rotation
+            .file_size
+            .map_or(any_size, |size| size.max(SMALLEST));
         self.file_size.store(size, Ordering::Relaxed);
+        let age = rotation.file_age.unwrap_or(0);
+        self.file_age.store(age, Ordering::Relaxed);
         self.is_bounded
             .store(rotation.keep.is_some(), Ordering::Relaxed);
-        let mode = rotation.mode.unwrap_or(0);
-        self.mode.store(mode, Ordering::Relaxed);
-        self.names.set_mode(mode);
+        self.access.set(rotation.access);
+        self.names.set_bounds(&rotation);
         self.path.store(ptr::null_mut(), Ordering::Release);
         self.reopen.store(false, Ordering::Relaxed);
         self.no_space_until.store(0, Ordering::Relaxed);
@@ -309,7 +331,7 @@ impl Append {
     /// Opens the path again, where another file may stand by now.
     fn open_path(&self) -> Result<(), Errno> {
         let path = self.path().ok_or(Errno(libc::EBADF))?;
-        let fd = open_or_create(path, self.mode.load(Ordering::Relaxed))?;
+        let fd = open_or_create(path, &self.access)?;
         sys::set_status_flags(fd, libc::O_APPEND).inspect_err(|_| sys::close(fd))?;
         self.go_to(fd)
     }
@@ -346,6 +368,7 @@ impl Append {
         }
         let next = self.next_chunk() << PLACE_BITS | place as u64;
         self.current.store(next, Ordering::Release);
+        self.begun.store(clock::monotonic(), Ordering::Relaxed);
         Ok(())
     }
 
@@ -367,10 +390,18 @@ impl Append {
         self.reopen.store(true, Ordering::Relaxed);
     }
 
+    /// When the file was opened that is written to, and the age at which it is followed by
+    /// another.
+    pub fn age(&self) -> (u64, u64) {
+        let age = self.file_age.load(Ordering::Relaxed);
+        (self.begun.load(Ordering::Relaxed), age)
+    }
+
     /// Fills in where the log goes.
     pub fn describe(&self, into: &mut RawState) {
         if let Some(path) = self.path() {
             state::copy(&mut into.path, path.to_bytes());
+            into.existing = self.existing.load(Ordering::Relaxed) as i32;
         } else if self.file_size.load(Ordering::Relaxed) > 0 {
             self.names.describe(None, into);
         }
@@ -434,24 +465,21 @@ fn place_of(current: u64) -> u64 {
     current & ((1 << PLACE_BITS) - 1)
 }
 
-/// Opens what there is, or makes a file of this mode.
-fn open_or_create(path: &CStr, mode: u32) -> Result<c_int, Errno> {
-    let new = sys::open(path, FLAGS | libc::O_CREAT | libc::O_EXCL, 0o600);
+/// Opens what there is, or makes a file.
+fn open_or_create(path: &CStr, access: &SharedAccess) -> Result<c_int, Errno> {
+    let flags = FLAGS | libc::O_CREAT;
+    let new = access.create(|mode| sys::open(path, flags | libc::O_EXCL, mode));
     match new {
-        Ok(fd) => {
-            sys::set_mode(fd, mode);
-            Ok(fd)
-        }
-        Err(Errno(libc::EEXIST)) => sys::open(path, FLAGS | libc::O_CREAT, 0o600),
-        Err(errno) => Err(errno),
+        Err(Errno(libc::EEXIST)) => sys::open(path, flags, 0o600),
+        made => made,
     }
 }
 
 /// Opens a file, or a device, or a pipe if somebody reads it within a second.
-fn open_or_wait(path: &CStr, mode: u32) -> Result<c_int, Errno> {
+fn open_or_wait(path: &CStr, access: &SharedAccess) -> Result<c_int, Errno> {
     let mut tries = FOR_A_READER;
     let fd = loop {
-        match open_or_create(path, mode) {
+        match open_or_create(path, access) {
             Err(Errno(libc::ENXIO)) if tries > 0 => {
                 tries -= 1;
                 sys::wait_while(&AtomicU32::new(0), 0, 100);

@@ -29,6 +29,10 @@ pub(crate) struct Family {
     pub file_units: AtomicU64,
     /// How many files are kept; 0: all.
     pub keep: AtomicU32,
+    /// When (monotonic time) the current file was made, and the age, in nanoseconds, at which
+    /// it is followed by another; 0 for any.
+    pub begun: AtomicU64,
+    pub file_age: AtomicU64,
     /// Files of earlier turns were removed.
     pub oldest: AtomicU64,
     pub names: Names,

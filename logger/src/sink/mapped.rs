@@ -13,7 +13,9 @@ use super::family::{FILES, Family, SLOT_BITS};
 use super::file::{Descriptor, LogFile, Reached, Refusal, Supplied, Use};
 use super::names::UNNUMBERED;
 use super::room::Room;
+use super::rotation::Rotation;
 use super::{Put, RETRY_AFTER};
+use crate::clock;
 use crate::shared::Shared;
 use crate::state::RawState;
 use crate::sys::{self, Errno, Limit};
@@ -66,17 +68,6 @@ struct Slot {
     turn: u64,
 }
 
-/// How the log is cut into files.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Rotation {
-    /// Bytes of a file; none: as many as can be mapped.
-    pub file_size: Option<u64>,
-    /// How many files there are at most, the one written to included.
-    pub keep: Option<u32>,
-    /// The mode of a file.
-    pub mode: Option<u32>,
-}
-
 impl Mapped {
     pub const fn new() -> Mapped {
         Mapped {
@@ -107,9 +98,11 @@ impl Mapped {
             family,
         };
         self.users.fetch_add(1, Ordering::SeqCst);
+        let age = rotation.file_age.unwrap_or(0);
+        family.file_age.store(age, Ordering::Relaxed);
+        family.names.set_bounds(&rotation);
         let begun = family.names.set(path, rotation.keep, turn + 1);
-        family.names.set_mode(rotation.mode.unwrap_or(0));
-        let begun = begun.and_then(|()| log.begin(rotation.file_size.is_some()));
+        let begun = begun.and_then(|()| log.begin(rotation.is_wanted()));
         log.close_descriptors();
         drop(log);
         if let Err(errno) = begun {
@@ -380,7 +373,10 @@ impl Log<'_> {
         let (fd, number) = created.inspect_err(|_| self.leave(slot.index, slot.file_use))?;
         match self.offer(full, &slot, fd, number) {
             Ok(true) if rotates => self.point_to(slot.turn, number),
-            Ok(true) => Ok(()),
+            Ok(true) => {
+                names.prune(slot.turn);
+                Ok(())
+            }
             Ok(false) => Err(Errno(libc::EBUSY)),
             Err(errno) => Err(errno),
         }
@@ -644,7 +640,12 @@ impl Log<'_> {
         let next = slot.turn << SLOT_BITS | slot.index as u64;
         let offered = current.compare_exchange(full, next, Ordering::AcqRel, Ordering::Acquire);
         match offered {
-            Ok(_) => self.family.names.enter(slot.turn, number),
+            Ok(_) => {
+                self.family
+                    .begun
+                    .store(clock::monotonic(), Ordering::Relaxed);
+                self.family.names.enter(slot.turn, number);
+            }
             Err(_) => self.leave(slot.index, slot.file_use),
         }
         Ok(offered.is_ok())
@@ -721,7 +722,8 @@ impl Log<'_> {
             // interrupted and has moved on meanwhile writes at most the one record
             // that it reserved.) What may be removed is held until it is: its blocks
             // are to be given back.
-            let may_go = self.family.keep.load(Ordering::Relaxed) > 0;
+            let may_go =
+                self.family.keep.load(Ordering::Relaxed) > 0 || self.family.names.bounds_folder();
             let wanted = may_go || self.family.has_window(file.turn());
             let synced = self.sync_file(&reached);
             let is_old = file.turn() < self.family.turn();
@@ -782,6 +784,15 @@ impl Mapped {
         let turn = log.family.turn();
         log.send_writers_away(shared, |range| range.turn < turn);
         Ok(())
+    }
+
+    /// When the current file was made, and the age at which it is followed by another.
+    pub fn age(&self) -> (u64, u64) {
+        self.log().map_or((0, 0), |log| {
+            let family = log.family;
+            let begun = family.begun.load(Ordering::Relaxed);
+            (begun, family.file_age.load(Ordering::Relaxed))
+        })
     }
 
     /// Fills in where the log goes.

@@ -14,8 +14,10 @@
 //! All but [`Names::set`] works without allocation, since a rotation may
 //! happen in a signal handler.
 
+use super::folder::{self, Found};
 use super::owner::{self, Owner};
-use crate::state::{self, RawState};
+use super::rotation::{Rotation, SharedAccess};
+use crate::state::{self, Existing, RawState};
 use crate::sys::{self, Errno, Temporary};
 use core::ffi::{CStr, c_int};
 use core::num::NonZeroUsize;
@@ -34,14 +36,20 @@ pub(crate) struct Names {
     number: AtomicU32,
     /// The number that a file got which had the log's name; 0 if none had it.
     displaced: AtomicU32,
+    /// What became of what had the log's name ([`Existing`]).
+    existing: AtomicU32,
     /// Files at places below this were removed.
     pruned: AtomicU64,
     keep: AtomicU32,
-    /// The mode of new files; 0 for that which only the user may read and write.
-    mode: AtomicU32,
+    /// Bytes of all logs in the directory; 0 for any number.
+    folder_bytes: AtomicU64,
+    /// Who may read and write new files.
+    access: SharedAccess,
     /// The numbers of the files that are or were the log's, each at its place modulo
     /// the length; 0 for none.
     places: [AtomicU32; PLACES],
+    /// The turn of the first file.
+    first_turn: AtomicU64,
     /// What is added to a file's turn for its place: files of earlier runs have places
     /// too.
     before: AtomicU64,
@@ -65,10 +73,13 @@ impl Names {
             base: AtomicPtr::new(core::ptr::null_mut()),
             number: AtomicU32::new(0),
             displaced: AtomicU32::new(UNNUMBERED),
+            existing: AtomicU32::new(0),
             pruned: AtomicU64::new(0),
             keep: AtomicU32::new(0),
-            mode: AtomicU32::new(0),
+            folder_bytes: AtomicU64::new(0),
+            access: SharedAccess::new(),
             places: [const { AtomicU32::new(0) }; PLACES],
+            first_turn: AtomicU64::new(0),
             before: AtomicU64::new(0),
         }
     }
@@ -82,6 +93,7 @@ impl Names {
         absolute.push(full.as_os_str().as_bytes())?;
         self.set_base(&absolute)?;
         self.displaced.store(UNNUMBERED, Ordering::Relaxed);
+        self.tell(Existing::Nothing);
         let mut numbers = numbers_in_use(&full);
         let is_log = |number: &&u32| self.with(**number, owner::is_log) == Ok(true);
         let last = numbers.iter().rev().take(LOOKED_AT).find(is_log);
@@ -110,6 +122,7 @@ impl Names {
             place.store(*number, Ordering::Relaxed);
         }
         let before = (earlier.len() as u64).wrapping_sub(turn);
+        self.first_turn.store(turn, Ordering::Relaxed);
         self.before.store(before, Ordering::Relaxed);
         self.pruned.store(0, Ordering::Relaxed);
     }
@@ -136,16 +149,23 @@ impl Names {
         }
     }
 
-    /// Gives new files this mode, whatever the process's mask; 0 for 0600.
-    pub fn set_mode(&self, mode: u32) {
-        self.mode.store(mode, Ordering::Relaxed);
+    /// Says who may read and write new files, and how many bytes all logs in their
+    /// directory may have.
+    pub fn set_bounds(&self, rotation: &Rotation) {
+        self.access.set(rotation.access);
+        let bytes = rotation.folder_bytes.unwrap_or(0);
+        self.folder_bytes.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Whether files may be removed for the sake of the directory.
+    pub fn bounds_folder(&self) -> bool {
+        self.folder_bytes.load(Ordering::Relaxed) > 0
     }
 
     fn create(&self, path: &CStr) -> Result<c_int, Errno> {
         let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW;
-        let fd = sys::open(path, flags, 0o600)?;
+        let fd = self.access.create(|mode| sys::open(path, flags, mode))?;
         sys::mark_in_use(fd);
-        sys::set_mode(fd, self.mode.load(Ordering::Relaxed));
         Ok(fd)
     }
 
@@ -170,12 +190,24 @@ impl Names {
     pub fn describe(&self, number: Option<u32>, into: &mut RawState) {
         let number = number.unwrap_or_else(|| self.number.load(Ordering::Relaxed));
         let _ = self.with(number, |path| state::copy(&mut into.path, path.to_bytes()));
+        into.existing = self.existing.load(Ordering::Relaxed) as i32;
         let displaced = self.displaced.load(Ordering::Relaxed);
         if displaced != UNNUMBERED {
             let _ = self.with(displaced, |path| {
                 state::copy(&mut into.previous, path.to_bytes());
             });
         }
+    }
+
+    /// Whether the run has one file so far.
+    fn newest_is_first(&self) -> bool {
+        let before = self.before.load(Ordering::Relaxed);
+        let first = self.first_turn.load(Ordering::Relaxed).wrapping_add(before);
+        self.number_at(first) == self.number.load(Ordering::Relaxed)
+    }
+
+    fn tell(&self, existing: Existing) {
+        self.existing.store(existing.code(), Ordering::Relaxed);
     }
 
     /// Calls `with` with the directory of the files.
@@ -197,6 +229,7 @@ impl Names {
         if self.link() == Link::Ours {
             // What it leads to has a name of its own.
             self.with(UNNUMBERED, sys::unlink)?.or_else(unless_gone)?;
+            self.tell(Existing::Relinked);
         }
         // It is marked as in use before it has the log's name, where another process may
         // find it empty.
@@ -235,8 +268,10 @@ impl Names {
         });
         if is_empty == Ok(Ok(true)) {
             self.discard(number);
+            self.tell(Existing::Removed);
         } else {
             self.displaced.store(number, Ordering::Relaxed);
+            self.tell(Existing::Renamed);
         }
     }
 
@@ -338,6 +373,12 @@ impl Names {
     /// file gets a number.
     fn keep_displaced(&self, at: &CStr) -> Result<(), Errno> {
         if sys::read_link(at, &mut [0; 1]).is_ok() {
+            // That of an earlier run, or of this one at a later rotation.
+            let is_first = self.existing.load(Ordering::Relaxed) == Existing::Nothing.code()
+                && self.newest_is_first();
+            if is_first {
+                self.tell(Existing::Relinked);
+            }
             return sys::unlink(at);
         }
         for _ in 0..ATTEMPTS {
@@ -346,6 +387,7 @@ impl Names {
                 Err(Errno(libc::EEXIST)) => {}
                 Ok(()) => {
                     self.displaced.store(number, Ordering::Relaxed);
+                    self.tell(Existing::Renamed);
                     return Ok(());
                 }
                 result => return result,
@@ -357,14 +399,52 @@ impl Names {
     /// Removes what is not kept when the newest is the `turn`th.
     pub fn prune(&self, turn: u64) {
         let keep = self.keep.load(Ordering::Relaxed) as u64;
-        let files = self.before.load(Ordering::Relaxed).wrapping_add(turn) + 1;
-        let Some(oldest) = files.checked_sub(keep).filter(|_| keep > 0) else {
-            return;
-        };
+        let newest = self.before.load(Ordering::Relaxed).wrapping_add(turn);
+        if let Some(oldest) = (newest + 1).checked_sub(keep).filter(|_| keep > 0) {
+            self.remove_below(oldest);
+        }
+        let bytes = self.folder_bytes.load(Ordering::Relaxed);
+        if bytes > 0 {
+            let _ = self.with_directory(|directory| {
+                folder::keep_within(directory, bytes, |log| self.remove_log(log, newest));
+            });
+        }
+    }
+
+    /// Removes a log of the directory, and with one of this log's own files those before it.
+    /// `false` if it stays.
+    fn remove_log(&self, log: &Found<'_>, newest: u64) -> bool {
+        let number = number_of(log.name.to_bytes(), self.name()).unwrap_or(UNNUMBERED);
+        let is_at = |place: &u64| self.number_at(*place) == number;
+        let from = self.pruned.load(Ordering::SeqCst);
+        let own = (number != UNNUMBERED).then(|| (from..=newest).find(is_at));
+        match own.flatten() {
+            Some(place) if place < newest => {
+                self.remove_below(place + 1);
+                true
+            }
+            Some(_) => false,
+            None => !log.is_in_use && log.remove(),
+        }
+    }
+
+    fn number_at(&self, place: u64) -> u32 {
+        self.places[place as usize % PLACES].load(Ordering::SeqCst)
+    }
+
+    fn remove_below(&self, oldest: u64) {
         let from = self.pruned.fetch_max(oldest, Ordering::SeqCst);
         for place in from..oldest {
             self.remove_at(place);
         }
+    }
+
+    /// Files of earlier turns were removed.
+    pub fn oldest_turn(&self) -> u64 {
+        let pruned = self.pruned.load(Ordering::SeqCst);
+        let before = self.before.load(Ordering::Relaxed);
+        // Files of earlier runs have places below those of the first turn.
+        (pruned.wrapping_sub(before) as i64).max(0) as u64
     }
 
     fn remove_at(&self, place: u64) {

@@ -2,7 +2,7 @@
 //! removed, and what a process that lives writes to is never removed by another.
 
 use crate::sys::{self, Errno};
-use core::ffi::CStr;
+use core::ffi::{CStr, c_int};
 use core::num::NonZeroUsize;
 use logdef_wire::record::Preamble;
 use logdef_wire::{Record, frame};
@@ -21,9 +21,29 @@ pub(crate) enum Owner {
 /// A preamble is shorter: its longest part is a path.
 const FRONT: usize = 8 << 10;
 
+/// What is known of a log.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Log {
+    pub owner: Owner,
+    /// Bytes that it takes of the file system.
+    pub bytes: u64,
+    /// When it was last written to, in nanoseconds.
+    pub modified: u64,
+}
+
+const FLAGS: c_int = libc::O_RDONLY | libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
+
 /// Whose the file at `path` is. May be called in a signal handler.
 pub(crate) fn of(path: &CStr) -> Owner {
-    find(path).unwrap_or(Owner::NoLog)
+    let found = sys::open(path, FLAGS, 0).and_then(find);
+    found.ok().flatten().map_or(Owner::NoLog, |log| log.owner)
+}
+
+/// What is known of the log under a name of a directory; `None` if that is no log. May be
+/// called in a signal handler.
+pub(crate) fn at(directory: c_int, name: &CStr) -> Option<Log> {
+    let fd = sys::open_at(directory, name, FLAGS, 0).ok()?;
+    find(fd).ok()?
 }
 
 /// Whether the file at `path` begins as a log does.
@@ -31,28 +51,43 @@ pub(crate) fn is_log(path: &CStr) -> bool {
     of(path) != Owner::NoLog
 }
 
-fn find(path: &CStr) -> Result<Owner, Errno> {
-    let mut memory = sys::Temporary::new(const { NonZeroUsize::new(FRONT).unwrap() })?;
-    let flags = libc::O_RDONLY | libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
-    let fd = sys::open(path, flags, 0)?;
-    let read = sys::read_whole(fd, memory.bytes());
-    let in_use = sys::is_in_use(fd);
+/// What is known of the log that a descriptor leads to, which is closed.
+fn find(fd: c_int) -> Result<Option<Log>, Errno> {
+    let memory = sys::Temporary::new(const { NonZeroUsize::new(FRONT).unwrap() });
+    let looked = memory.and_then(|memory| look(fd, memory));
     sys::close(fd);
-    let front = &memory.as_slice()[..read?];
+    looked
+}
+
+fn look(fd: c_int, mut memory: sys::Temporary) -> Result<Option<Log>, Errno> {
+    let stat = sys::stat(fd)?;
+    if stat.st_mode & libc::S_IFMT != libc::S_IFREG {
+        return Ok(None);
+    }
+    let read = sys::read_whole(fd, memory.bytes())?;
+    let in_use = sys::is_in_use(fd);
+    let front = &memory.as_slice()[..read];
     let Ok(Record::Preamble(preamble)) = frame::decode(front)
         .map_err(|_| ())
         .and_then(|frame| Record::decode(frame.body).map_err(|_| ()))
     else {
-        return Ok(Owner::NoLog);
+        return Ok(None);
     };
     let pid = preamble.pid.and_then(|pid| u32::try_from(pid).ok());
     let is_own = pid == Some(sys::process_id()) && lives(&preamble, sys::process_id());
     let other_lives = || pid.is_some_and(|pid| lives(&preamble, pid));
-    Ok(if !is_own && (in_use || other_lives()) {
+    let owner = if !is_own && (in_use || other_lives()) {
         Owner::Other
     } else {
         Owner::Nobody
-    })
+    };
+    Ok(Some(Log {
+        owner,
+        bytes: stat.st_blocks as u64 * 512,
+        modified: (stat.st_mtime as u64)
+            .wrapping_mul(1_000_000_000)
+            .wrapping_add(stat.st_mtime_nsec as u64),
+    }))
 }
 
 /// Whether process `pid` of this machine is the one that wrote the preamble: it had

@@ -73,6 +73,29 @@ pub(crate) fn set_mode(fd: c_int, mode: libc::mode_t) {
     }
 }
 
+/// Gives a file another group.
+pub(crate) fn set_group(fd: c_int, group: libc::gid_t) -> Result<(), Errno> {
+    let same_user = libc::uid_t::MAX;
+    // SAFETY: touches none of our memory.
+    let set = unsafe { libc::syscall(libc::SYS_fchown, fd, same_user, group) };
+    checked(set as isize).map(drop)
+}
+
+/// The mask that the process takes from the modes of new files, without changing it; 077 if
+/// the kernel does not say.
+pub(crate) fn file_mode_mask() -> libc::mode_t {
+    const NAME: &[u8] = b"\nUmask:\t";
+    let mut status = [0; 256];
+    let len = read_start(c"/proc/self/status", &mut status).unwrap_or(0);
+    let found = status[..len].windows(NAME.len()).position(|at| at == NAME);
+    let digits = found.map_or(&[][..], |at| &status[at + NAME.len()..len]);
+    let digits = digits.split(|byte| *byte == b'\n').next();
+    let digits = digits.and_then(|digits| core::str::from_utf8(digits).ok());
+    digits
+        .and_then(|digits| libc::mode_t::from_str_radix(digits, 8).ok())
+        .unwrap_or(0o077)
+}
+
 /// Exchanges what two names of one file system stand for.
 pub(crate) fn exchange(one: &CStr, other: &CStr) -> Result<(), Errno> {
     // SAFETY: both paths end in a NUL.
@@ -148,6 +171,42 @@ pub(crate) fn rename_at(directory: c_int, from: &CStr, to: &CStr) -> Result<(), 
     // SAFETY: both names end in a NUL.
     let renamed = unsafe { libc::renameat(directory, from.as_ptr(), directory, to.as_ptr()) };
     checked(renamed as isize).map(drop)
+}
+
+/// Calls `each` with the names in a directory that may be those of files.
+pub(crate) fn each_entry(
+    directory: c_int,
+    memory: &mut [u8],
+    mut each: impl FnMut(&CStr),
+) -> Result<(), Errno> {
+    /// Before the name stand inode, offset, length and kind: `struct linux_dirent64`.
+    const NAME: usize = 19;
+    loop {
+        // SAFETY: the buffer is valid for its length.
+        let read = checked(unsafe {
+            libc::syscall(
+                libc::SYS_getdents64,
+                directory,
+                memory.as_mut_ptr(),
+                memory.len(),
+            )
+        } as isize)?;
+        if read == 0 {
+            return Ok(());
+        }
+        let mut rest = &memory[..read];
+        while rest.len() > NAME {
+            let len = usize::from(u16::from_ne_bytes([rest[16], rest[17]]));
+            let (entry, next) = rest.split_at(len.clamp(NAME + 1, rest.len()));
+            let kind = entry[18];
+            if let Ok(name) = CStr::from_bytes_until_nul(&entry[NAME..])
+                && matches!(kind, libc::DT_REG | libc::DT_UNKNOWN)
+            {
+                each(name);
+            }
+            rest = next;
+        }
+    }
 }
 
 /// Removes a name from a directory.

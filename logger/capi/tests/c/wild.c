@@ -135,6 +135,62 @@ static void modes(void)
     MUST(logdef_open_with(log_path, &options) == 0);
     LOGDEF(INFO, "%d", 0);
     MUST(lstat(log_path, &stat) == 0 && (stat.st_mode & 0777) == 0640);
+    logdef_close();
+    MUST(unlink(log_path) == 0);
+    umask(0027);
+    options.file_mode = 0;
+    options.use_umask = 1;
+    MUST(logdef_open_with(log_path, &options) == 0);
+    LOGDEF(INFO, "%d", 1);
+    MUST(lstat(log_path, &stat) == 0 && (stat.st_mode & 0777) == 0640);
+    logdef_close();
+    MUST(unlink(log_path) == 0);
+    options.file_mode = 0664;
+    options.file_group = 12345;
+    MUST(logdef_open_with(log_path, &options) == 0);
+    LOGDEF(INFO, "%d", 2);
+    MUST(lstat(log_path, &stat) == 0);
+    /* Only root may give a file to any group. */
+    MUST((stat.st_gid == 12345) == (geteuid() == 0));
+    MUST((stat.st_mode & 0777) == (geteuid() == 0 ? 0640 : 0600));
+}
+
+/* Files that are followed by others when they are old. */
+static void ages(void)
+{
+    logdef_options options = LOGDEF_OPTIONS;
+    logdef_status status = LOGDEF_STATUS;
+    char first[4096];
+
+    options.sink = atoi(more[0]);
+    options.file_age = 1;
+    options.files = 2;
+    MUST(logdef_open_with(log_path, &options) == 0);
+    int i = 0;
+    for (int file = 0; file < 3; file++) {
+        MUST(logdef_state(&status) == 0);
+        strcpy(first, status.path);
+        while (strcmp(first, status.path) == 0) {
+            LOGDEF(INFO, "record %d", i++);
+            usleep(20000);
+            MUST(logdef_state(&status) == 0);
+        }
+    }
+    LOGDEF(INFO, "record %d", i++);
+    printf("%d\n", i);
+}
+
+/* A bound, in KiB, on all logs of the directory. */
+static void folds(void)
+{
+    logdef_options options = LOGDEF_OPTIONS;
+
+    options.sink = atoi(more[0]);
+    options.file_size = 128 << 10;
+    options.folder_bytes = strtoull(more[1], NULL, 10) << 10;
+    MUST(logdef_open_with(log_path, &options) == 0);
+    for (int i = 0; i < 20000; i++)
+        LOGDEF(INFO, "record %d", i);
 }
 
 /* Opens, logs ten records, ends; prints errno if it cannot open. */
@@ -326,6 +382,7 @@ static void asks(void)
     MUST(strcmp(status.path, log_path) == 0);
     snprintf(path, sizeof path, "%s.000001", log_path);
     MUST(strcmp(status.previous, path) == 0);
+    MUST(status.existing == LOGDEF_EXISTING_RENAMED);
     status.struct_size = 3;
     MUST(logdef_state(&status) == -1 && errno == EINVAL);
 }
@@ -372,7 +429,7 @@ int main(int argc, char **argv)
         {"prints", prints}, {"closes", closes}, {"rotates", rotates},
         {"waits", waits},   {"starts", starts}, {"logs", logs},
         {"crowds", crowds}, {"interrupts", interrupts}, {"records", records},
-        {"reopens", reopens}, {"asks", asks}, {"modes", modes}, {"forks", forks}, {"mirrors", mirrors}, {"survives", survives}, {"keeps", keeps}, {"early", early},
+        {"reopens", reopens}, {"asks", asks}, {"modes", modes}, {"forks", forks}, {"mirrors", mirrors}, {"survives", survives}, {"keeps", keeps}, {"early", early}, {"ages", ages}, {"folds", folds},
     };
 
     MUST(argc >= 3);

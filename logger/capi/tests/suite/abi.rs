@@ -32,7 +32,7 @@ fn expected() -> Vec<(&'static str, usize)> {
         ("offsetof(struct logdef_site_state, image)", 8),
         ("sizeof(struct logdef_image)", 64),
         ("offsetof(struct logdef_image, gate)", 0),
-        ("sizeof(logdef_options)", 80),
+        ("sizeof(logdef_options)", 104),
         ("offsetof(logdef_options, filter)", 48),
         ("LOGDEF_KIND_INT", kind(ArgKind::INT)),
         ("LOGDEF_KIND_UINT", kind(ArgKind::UINT)),

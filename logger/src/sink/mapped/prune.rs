@@ -45,11 +45,14 @@ impl Log<'_> {
     /// Gives up what is not kept since file `turn` is there, but for what threads still
     /// see: those leave before their next calls.
     pub(super) fn prune(&self, shared: &Shared, turn: u64) {
-        let keep = self.family.keep.load(Ordering::Relaxed) as u64;
-        let oldest = match keep {
-            0 => return,
-            _ => (turn + 1).saturating_sub(keep),
+        let oldest = match self.family.keep.load(Ordering::Relaxed) as u64 {
+            0 => 0,
+            keep => (turn + 1).saturating_sub(keep),
         };
+        let oldest = oldest.max(self.family.names.oldest_turn());
+        if oldest == 0 {
+            return;
+        }
         self.family.oldest.fetch_max(oldest, Ordering::SeqCst);
         self.expel(shared);
         for index in 0..FILES {

@@ -1,0 +1,127 @@
+//! A bound on the bytes of all logs in a directory, by whatever program. The oldest go
+//! first; what is no log stays, and so does what a process that lives writes to. Works
+//! without allocation, since a rotation may happen in a signal handler.
+
+use super::owner::{self, Owner};
+use crate::sys::{self, Errno, Temporary};
+use core::ffi::{CStr, c_int};
+use core::num::NonZeroUsize;
+
+/// A log that was found in the directory.
+pub(crate) struct Found<'f> {
+    directory: c_int,
+    pub name: &'f CStr,
+    /// A process that lives has it.
+    pub is_in_use: bool,
+}
+
+impl Found<'_> {
+    /// Removes its name.
+    pub fn remove(&self) -> bool {
+        sys::unlink_at(self.directory, self.name).is_ok()
+    }
+}
+
+/// Logs that one look at the directory can find to be removed.
+const CANDIDATES: usize = 64;
+/// Looks at most: each costs some 20 us for each file.
+const LOOKS: u32 = 16;
+/// Bytes for a name and what is known of it.
+const CANDIDATE: usize = 16 + 256;
+const ENTRIES: usize = 16 << 10;
+
+/// Removes the oldest logs of a directory, by `remove`, until all of them have at most so
+/// many bytes, or none is left that can go.
+pub(crate) fn keep_within(
+    directory: &CStr,
+    bytes: u64,
+    mut remove: impl FnMut(&Found<'_>) -> bool,
+) {
+    let open = || sys::open(directory, libc::O_RDONLY | libc::O_DIRECTORY, 0);
+    for _ in 0..LOOKS {
+        let Ok(fd) = open() else { return };
+        let removed = look(fd, bytes, &mut remove);
+        sys::close(fd);
+        if removed != Ok(CANDIDATES) {
+            return;
+        }
+    }
+}
+
+/// The same in one look. How many were removed.
+fn look(
+    directory: c_int,
+    bytes: u64,
+    remove: &mut impl FnMut(&Found<'_>) -> bool,
+) -> Result<usize, Errno> {
+    let room = const { NonZeroUsize::new(ENTRIES + CANDIDATES * CANDIDATE).unwrap() };
+    let mut memory = Temporary::new(room)?;
+    let (entries, candidates) = memory.bytes().split_at_mut(ENTRIES);
+    let mut oldest = Oldest {
+        candidates,
+        len: 0,
+        total: 0,
+    };
+    sys::each_entry(directory, entries, |name| oldest.look_at(directory, name))?;
+    let mut total = oldest.total;
+    let mut removed = 0;
+    for index in 0..oldest.len {
+        if total <= bytes {
+            break;
+        }
+        let (_, size, name) = oldest.candidate(index);
+        let log = Found {
+            directory,
+            name,
+            is_in_use: owner::at(directory, name).is_none_or(|log| log.owner == Owner::Other),
+        };
+        if remove(&log) {
+            total = total.saturating_sub(size);
+            removed += 1;
+        }
+    }
+    Ok(removed)
+}
+
+/// The oldest logs of those that were looked at, the oldest first.
+struct Oldest<'m> {
+    candidates: &'m mut [u8],
+    len: usize,
+    /// Bytes of all logs.
+    total: u64,
+}
+
+impl Oldest<'_> {
+    fn look_at(&mut self, directory: c_int, name: &CStr) {
+        let Some(log) = owner::at(directory, name) else {
+            return;
+        };
+        self.total += log.bytes;
+        let later = |index: &usize| self.candidate(*index).0 > log.modified;
+        let at = (0..self.len).find(later).unwrap_or(self.len);
+        if at == CANDIDATES {
+            return;
+        }
+        self.len = (self.len + 1).min(CANDIDATES);
+        let (from, end) = (at * CANDIDATE, self.len * CANDIDATE);
+        self.candidates
+            .copy_within(from..end - CANDIDATE, from + CANDIDATE);
+        let candidate = &mut self.candidates[from..from + CANDIDATE];
+        candidate[..8].copy_from_slice(&log.modified.to_ne_bytes());
+        candidate[8..16].copy_from_slice(&log.bytes.to_ne_bytes());
+        let name = name.to_bytes_with_nul();
+        candidate[16..16 + name.len()].copy_from_slice(name);
+    }
+
+    /// When it was written to, its bytes and its name.
+    fn candidate(&self, index: usize) -> (u64, u64, &CStr) {
+        let (numbers, name) = self.candidates[index * CANDIDATE..][..CANDIDATE].split_at(16);
+        let number = |at: usize| {
+            let mut bytes = [0; 8];
+            bytes.copy_from_slice(&numbers[at..at + 8]);
+            u64::from_ne_bytes(bytes)
+        };
+        let name = CStr::from_bytes_until_nul(name).unwrap_or_default();
+        (number(0), number(8), name)
+    }
+}

@@ -31,6 +31,9 @@ const FRAMES: usize = 256;
 /// Zeros outside chunks that are looked at, in steps.
 const UNUSED: u64 = 128 << 20;
 const STEP: u64 = 256 << 10;
+/// Nanoseconds by which a thread may take its chunk earlier than one whose chunk stands before,
+/// and fill it later.
+const TOGETHER: u64 = 1_000_000_000;
 /// Chunks of one log.
 const CHUNKS: usize = 1 << 18;
 /// A chunk stands at a multiple of its size, so behind a smaller one bytes may be
@@ -131,6 +134,20 @@ impl Survey {
         let lanes = self.lanes.iter().zip(&self.next);
         let before = lanes.filter(|(_, next)| self.begins_before(**next, time));
         before.map(|(lane, _)| lane.end - lane.start).sum()
+    }
+
+    /// Whether a clock was set back between chunks, as far as their heads tell: then those do
+    /// not say which chunks hold nothing of before a time, or of after.
+    pub fn has_clock_set_back(&self) -> bool {
+        let mut latest = 0;
+        let mut keys = self.lanes.iter().filter(|lane| !lane.threads.is_empty());
+        let goes_back = keys.any(|lane| {
+            latest = lane.key.max(latest);
+            lane.key.saturating_add(TOGETHER) < latest
+        });
+        let next = self.lanes.iter().zip(&self.next);
+        let mut next = next.filter_map(|(lane, next)| Some((lane.key, (*next)?)));
+        goes_back || next.any(|(key, next)| self.lanes[next as usize].key < key)
     }
 
     /// A time to begin the end of the log at: chunks whose threads have not gone on by

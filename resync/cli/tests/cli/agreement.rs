@@ -4,7 +4,7 @@
 
 use crate::early::synth::{EPOCH, Log, Random};
 use crate::fixture::{Files, command, run};
-use logdef_wire::Run;
+use logdef_wire::{Run, Svma};
 use std::path::Path;
 
 /// A log in chunks of threads whose clock is set, forward and back, in each.
@@ -18,6 +18,8 @@ fn stepping(random: &mut Random) -> Log {
         let start = log.bytes.len();
         let thread = random.below(threads);
         log.preamble(id, Some(2048))
+            .string(id, Svma(0x2000), b"main.c")
+            .string(id, Svma(0x2008), b"record %d says %s")
             .thread(id, thread as u64, b"worker");
         for _ in 0..1 + random.below(14) {
             time = match random.below(12) {
@@ -114,6 +116,44 @@ fn every_answer_is_a_cut_of_the_whole() {
             assert_eq!(shown(&words, &path), head(&cut), "{words:?}, log {log}");
             let words = [limit, &at, "--tail", &number];
             assert_eq!(shown(&words, &path), tail(&cut), "{words:?}, log {log}");
+        }
+    }
+}
+
+/// Longer logs are shown while they are read, and chunks left out by the times in their heads.
+#[test]
+fn what_is_shown_early_is_a_cut_of_the_whole_too() {
+    let files = Files::new();
+    let mut random = Random::new(37);
+    for log in 0..60 {
+        let path = files.put("app.log", &stepping(&mut random).bytes);
+        let whole = shown(&[], &path);
+        let some = 1 + random.below(whole.len());
+        let number = some.to_string();
+        let seconds = time(&whole[random.below(whole.len())]) / 1_000_000_000;
+        let seconds = seconds.clamp(1, EPOCH / 1_000_000_000 + (1 << 20));
+        let at = format!("@{seconds}");
+        let early = |words: &[&str]| shown(&[&["--early-from", "0"], words].concat(), &path);
+        assert_eq!(early(&["-n", &number]), whole[..some], "-n, log {log}");
+        for limit in ["--since", "--until"] {
+            let is_in = |line: &&String| match limit {
+                "--since" => time(line) >= seconds * 1_000_000_000,
+                _ => time(line) <= seconds * 1_000_000_000,
+            };
+            let cut: Vec<_> = whole.iter().filter(is_in).cloned().collect();
+            let head = cut[..some.min(cut.len())].to_vec();
+            let words = [limit, &at, "-n", &number];
+            assert_eq!(early(&words), head, "{words:?}, log {log}");
+            // What is found late stands below, and is said to.
+            let sorted = |mut lines: Vec<String>| {
+                lines.sort();
+                lines
+            };
+            assert_eq!(
+                sorted(early(&[limit, &at])),
+                sorted(cut),
+                "{limit} {at}, log {log}"
+            );
         }
     }
 }

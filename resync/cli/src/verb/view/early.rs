@@ -56,6 +56,12 @@ pub fn run(args: &View, inputs: &Inputs, images: &mut LocatedImages) -> Result<O
     let Some(mut survey) = Survey::of(input)? else {
         return Ok(Outcome::NotBegun);
     };
+    // Chunks are left out by the times in their heads. The first matches that are shown must
+    // be the first, and no later check could take them back.
+    let leaves_out_before = args.head.is_some() && survey.bytes_before(wanted.since) > 0;
+    if leaves_out_before || leaves_out && survey.has_clock_set_back() {
+        return Ok(Outcome::NotBegun);
+    }
     let tables = survey.into_tables();
     let filter = Filter::new(&args.filters, &tables)?;
     let mut early = Early {

@@ -41,7 +41,7 @@ pub const PRUNED: Word = Word {
     word: "pruned",
     key: "pruned",
     status: 0,
-    meaning: "records before a thread's first one: rotation removed them, or their file was not named",
+    meaning: "records that the writer gave up to make room, or before a thread's first: rotation removed them, or their file was not named",
 };
 pub const FILTERED: Word = Word {
     word: "filtered",

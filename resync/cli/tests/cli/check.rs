@@ -248,3 +248,41 @@ fn what_a_note_says_was_dropped_is_not_missing() {
     );
     assert_eq!(status, 3);
 }
+
+/// The table of `--help`: what each verb ends with, on a log of each state.
+#[test]
+fn every_verb_has_the_status_of_the_state_that_the_log_is_in() {
+    let log = |counts: &[(u64, Option<u64>)]| {
+        let mut log = Log::of(RUN, 1, EPOCH);
+        for (count, dropped) in counts {
+            log.record(&data(*count, *dropped));
+        }
+        log
+    };
+    let whole = log(&[(0, None), (1, None), (2, None)]);
+    let mut torn = log(&[(0, None), (1, None), (2, None)]);
+    torn.bytes.truncate(torn.bytes.len() - 3);
+    let mut damaged = log(&[(0, None), (1, None), (2, None)]);
+    let at = damaged.bytes.len() - 60;
+    damaged.bytes[at] ^= 1;
+    let states = [
+        ("clean", whole, 0),
+        ("torn", torn, 0),
+        ("pruned", log(&[(7, None), (8, None)]), 0),
+        ("missing", log(&[(0, None), (2, None)]), 3),
+        ("dropped", log(&[(0, None), (2, Some(1))]), 3),
+        ("damaged", damaged, 3),
+    ];
+    for (state, log, status) in states {
+        for verb in ["view", "stats", "dump", "export --to folded -o -", "check"] {
+            let strict = on(&log, &format!("{verb} --strict {{}}"));
+            assert_eq!(strict.status, status, "{verb} --strict, {state}");
+            let lenient = if verb == "check" { status } else { 0 };
+            assert_eq!(
+                on(&log, &format!("{verb} {{}}")).status,
+                lenient,
+                "{verb}, {state}"
+            );
+        }
+    }
+}

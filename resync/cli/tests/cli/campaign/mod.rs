@@ -151,6 +151,7 @@ fn try_seed(seed: u64) {
         assert!(counts.is_sorted(), "{}: {thread}: {counts:?}", trial.story);
     }
     cuts_are_cuts(&trial, &records, &mut Random::new(!seed));
+    filters_are_filters(&trial, &records);
     copies_agree(&trial, &found, &view.out);
     for form in ["fxt", "folded", "fuchsia", "diagnostics-json", "otlp-json"] {
         let file = trial.folder.path().join(form);
@@ -272,6 +273,36 @@ fn cuts_are_cuts(trial: &Trial, records: &[&str], random: &mut Random) {
         "{}",
         tail.what
     );
+}
+
+/// What filters choose is what they say of each record of the whole.
+fn filters_are_filters(trial: &Trial, records: &[&str]) {
+    let parsed: Vec<Value> = records
+        .iter()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let holds = |value: &Value, part: &str| value.as_str().is_some_and(|text| text.contains(part));
+    let is_of_site = |it: &Value| holds(&it["file"], "<net>.c") && it["line"] == 10;
+    type Rule<'r> = &'r dyn Fn(&Value) -> bool;
+    let filters: [(&str, Rule<'_>); 6] = [
+        ("-w 1=2", &|it| it["args"][1] == 2),
+        ("-w 0~fake", &|it| holds(&it["args"][0], "fake")),
+        ("--grep fake", &|it| holds(&it["message"], "fake")),
+        ("--site <net>.c:10", &is_of_site),
+        ("--thread 1", &|it| {
+            it["thread_number"] == 1 || it["tid"] == 1
+        }),
+        ("-l error --grep fake", &|it| {
+            it["level"] == "ERROR" && holds(&it["message"], "fake")
+        }),
+    ];
+    for (words, rule) in filters {
+        let chosen = parsed.iter().zip(records);
+        let chosen = chosen.filter(|(record, _)| rule(record));
+        let chosen: Vec<_> = chosen.map(|(_, line)| *line).collect();
+        let ran = trial.run(&format!("view -o json {words}")).is(0);
+        assert_eq!(ran.lines(), chosen, "{}", ran.what);
+    }
 }
 
 /// Copies show the same, and none is clean if the log was not.

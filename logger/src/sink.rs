@@ -2,6 +2,7 @@
 //! together and in their order, and knows nothing of what is in them beyond
 //! their lengths.
 
+mod anchor;
 #[allow(unsafe_code)]
 mod append;
 #[allow(unsafe_code)]

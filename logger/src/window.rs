@@ -11,7 +11,6 @@
 //! copied to a forked child, not wiped: the child has to know what it was left.
 
 use crate::sys::{self, Errno};
-use core::ffi::c_int;
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
@@ -80,16 +79,20 @@ impl Windows {
         Count(self.count.load(Ordering::Relaxed))
     }
 
-    /// Maps a range of a file for the next chunk. The chunk's name, and whether names
-    /// start again with it.
-    pub fn map(&self, fd: c_int, range: Range) -> Result<(u32, bool), Errno> {
+    /// Lets `map` map a range of a file for the next chunk. The chunk's name, and whether
+    /// names start again with it.
+    pub fn map(
+        &self,
+        range: Range,
+        map: impl FnOnce() -> Result<*mut u8, Errno>,
+    ) -> Result<(u32, bool), Errno> {
         let mut free = self
             .slots
             .iter()
             .zip(0..)
             .filter(|(slot, _)| slot.is_free());
         let (slot, index) = free.next().ok_or(Errno(libc::ENOMEM))?;
-        let base = sys::map_file(fd, range.offset, range.len)?;
+        let base = map()?;
         let before = self.count.load(Ordering::Relaxed);
         let count = before % MAX_COUNT + 1;
         let chunk = count << SLOT_BITS | index;

@@ -56,7 +56,8 @@ pub fn state() -> State {
 /// Reserves space in the log's file for the next `bytes` bytes, and touches the pages: for
 /// programs that drop privileges, change their root or give up system calls when
 /// they have started. Until these bytes are used up, a thread that needs another chunk
-/// gets one without opening or growing a file.
+/// gets one without opening or growing a file, and even if the log's descriptors were closed
+/// and its path is out of reach, in forked children too.
 ///
 /// An appended log has nothing to reserve.
 ///

@@ -63,10 +63,11 @@ pub(crate) struct Reached<'f> {
     pub descriptor: &'f Descriptor,
 }
 
-/// A claimed range of a file, and a descriptor of the file.
+/// A claimed range of a file, and a descriptor of the file; none where the process has
+/// none and the range was made ready before.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Supplied {
-    pub fd: c_int,
+    pub fd: Option<c_int>,
     /// Where it starts, in units.
     pub at: u64,
     pub units: u64,
@@ -237,7 +238,7 @@ impl LogFile {
     }
 
     /// Takes some bytes of the room for notes, and says where they are.
-    fn take_room(&self, len: u64) -> Option<u64> {
+    pub fn take_room(&self, len: u64) -> Option<u64> {
         let front = self.front.load(Ordering::Acquire);
         let order = Ordering::Relaxed;
         let next = |at: u64| (at + len <= front).then_some(at + len);
@@ -483,11 +484,16 @@ impl Reached<'_> {
         let (offset, len) = (at * UNIT, units * UNIT);
         // Asked before the size: a file that is empty after this was cut.
         let had_bytes = file.supplied.load(Ordering::Acquire);
-        let (fd, facts) = self.opened(open).ok_or(Refusal::OutOfReach)?;
-        let supplied = Supplied { fd, at, units };
+        let opened = self.opened(open);
+        let supplied = Supplied {
+            fd: opened.map(|(fd, _)| fd),
+            at,
+            units,
+        };
         if at + units <= file.ready.load(Ordering::Acquire) {
             return Ok(supplied);
         }
+        let (fd, facts) = opened.ok_or(Refusal::OutOfReach)?;
         let size = facts.size;
         if facts.names == 0 {
             // Removed: what goes there is gone.

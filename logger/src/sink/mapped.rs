@@ -8,6 +8,7 @@
 //! Chunks are taken while the thread's signals are blocked: no handler logs, forks or
 //! jumps away in the middle of it.
 
+use super::anchor::{self, Anchor};
 use super::chunk::{self, Claim, Place, UNIT};
 use super::family::{FILES, Family, SLOT_BITS};
 use super::file::{Descriptor, LogFile, Reached, Refusal, Supplied, Use};
@@ -53,6 +54,7 @@ pub(crate) struct Mapped {
     window_bytes: AtomicU64,
     /// The last window was locked in memory.
     locked: AtomicBool,
+    anchor: Anchor,
 }
 
 /// The log, for as long as somebody uses it.
@@ -77,6 +79,7 @@ impl Mapped {
             no_space_until: AtomicU64::new(0),
             window_bytes: AtomicU64::new(0),
             locked: AtomicBool::new(false),
+            anchor: Anchor::new(),
         }
     }
 
@@ -221,6 +224,7 @@ impl Mapped {
         let turns = (1..=newest).rev().take(FILES);
         let mut files = turns.filter_map(|turn| log.file_of_turn(turn));
         files.any(|reached| reached.put_note(frame, || log.open_anew(reached.file)))
+            || log.put_anchored_note(frame)
     }
 
     /// Unmaps a thread's windows but those that are to be kept.
@@ -302,6 +306,7 @@ impl Mapped {
     /// there is.
     pub fn leave_to_parent(&self, shared: &Shared, mine: Option<&Thread>) {
         self.users.store(0, Ordering::SeqCst);
+        self.anchor.become_childs();
         self.window_bytes.store(0, Ordering::Relaxed);
         for thread in shared.threads.iter() {
             let lasting = thread.lasting();
@@ -360,6 +365,28 @@ impl Drop for Log<'_> {
 }
 
 impl Log<'_> {
+    /// Writes a frame into the room for notes of the file that is written to, without a
+    /// descriptor.
+    fn put_anchored_note(&self, frame: &[u8]) -> bool {
+        let turn = self.family.turn();
+        let Some(file) = self.file_of_turn(turn) else {
+            return false;
+        };
+        let put = self.mapped.anchor.with(turn, |base| {
+            let page = sys::page_size() as usize;
+            // The room may reach into a second page.
+            let room = (2 * page).min(anchor::LEN as usize);
+            let there = sys::advise(base, room, libc::MADV_POPULATE_WRITE);
+            let at = file.file.take_room(frame.len() as u64);
+            let at = at.filter(|_| there.is_ok() && file.file.front() <= room as u64)?;
+            // SAFETY: within the mapping, whose pages are there; nobody else was given
+            // these bytes, and `frame` is a whole frame.
+            unsafe { chunk::put(&Room(base.add(at as usize)), frame) };
+            Some(())
+        });
+        put.flatten().is_some()
+    }
+
     /// Begins a log with its first file.
     fn begin(&self, rotates: bool) -> Result<(), Errno> {
         let full = self.family.current.load(Ordering::Acquire);
@@ -484,8 +511,13 @@ impl Log<'_> {
             len: units * UNIT,
         };
         let windows = &thread.lasting().windows;
+        let anchor = &self.mapped.anchor;
+        let map = || match fd {
+            Some(fd) => sys::map_file(fd, range.offset, range.len),
+            None => anchor.map(turn, range.offset, range.len),
+        };
         self.family.enter_window(range);
-        let (chunk, starts_again) = windows.map(fd, range).map_err(|errno| {
+        let (chunk, starts_again) = windows.map(range, map).map_err(|errno| {
             self.family.leave_window(range);
             file.give_back(turn, at, units);
             Refusal::No(errno)
@@ -499,11 +531,15 @@ impl Log<'_> {
         let limited = Limit::LockedMemory.granted().is_some();
         let locked = limited && windows.is_locked(chunk);
         self.mapped.locked.store(locked, Ordering::Relaxed);
-        let populated = match file.leads_here(fd) {
-            Some(_) => windows.populate(chunk).map_err(Refusal::No),
+        let leads_here = |fd| file.leads_here(fd).is_some();
+        let populated = match fd {
             // Closed meanwhile: the number may be another file's.
-            None => Err(Refusal::Again),
+            Some(fd) if !leads_here(fd) => Err(Refusal::Again),
+            _ => windows.populate(chunk).map_err(Refusal::No),
         };
+        if let Some(fd) = fd.filter(|_| !anchor.is_of(turn)) {
+            anchor.set(turn, fd, || leads_here(fd));
+        }
         match populated {
             // A kernel without this: the pages come by faults, and the blocks are there.
             Ok(()) | Err(Refusal::No(Errno(libc::EINVAL))) => Ok(Claim { chunk, units }),

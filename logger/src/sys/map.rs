@@ -42,6 +42,22 @@ pub(crate) fn map_file(fd: c_int, offset: u64, len: u64) -> Result<*mut u8, Errn
     }
 }
 
+/// Maps a range of the file whose start is mapped at `start` by [`map_file`], without a
+/// descriptor. For a moment all that lies before the range is mapped too.
+pub(crate) fn map_again(start: *mut u8, offset: u64, len: u64) -> Result<*mut u8, Errno> {
+    let (offset, len) = (offset as usize, len as usize);
+    // SAFETY: none of the bytes of the shared mapping is moved, so that it stays, and the
+    // kernel maps the same file a second time where nothing is.
+    let whole = unsafe { libc::mremap(start.cast(), 0, offset + len, libc::MREMAP_MAYMOVE) };
+    if whole == libc::MAP_FAILED {
+        return Err(Errno::last());
+    }
+    if offset > 0 {
+        unmap(whole.cast(), offset);
+    }
+    Ok(whole.cast::<u8>().wrapping_add(offset))
+}
+
 /// Unmaps what [`map_file`] mapped and nobody touches any more.
 pub(crate) fn unmap(at: *mut u8, len: usize) {
     // SAFETY: a mapping of `map_file` that is no longer used, as the doc demands of callers.

@@ -1,0 +1,77 @@
+//! A program that gives up its descriptors and its folder logs on as far as room was
+//! reserved, with new threads and children; what comes then is counted, and the log says so.
+
+mod common;
+
+use logdef::{Sink, logdef};
+use logdef_wire::Record;
+use logdef_wire::record::NoteKind;
+use std::collections::BTreeSet;
+
+fn in_child(work: impl FnOnce()) {
+    // SAFETY: the child logs and leaves.
+    let child = unsafe { libc::fork() };
+    assert!(child >= 0, "no process");
+    if child == 0 {
+        let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+        // SAFETY: leaves without running what the parent will run.
+        unsafe { libc::_exit(i32::from(done.is_err())) };
+    }
+    let mut status = 0;
+    // SAFETY: waits for a child of this process.
+    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+    assert_eq!(status, 0);
+}
+
+fn log(numbers: std::ops::Range<u64>) {
+    let text = "x".repeat(1000);
+    for number in numbers {
+        logdef!(Info, "%llu %s", number, text);
+    }
+}
+
+#[test]
+fn a_log_goes_on_without_descriptors_as_far_as_room_was_reserved() {
+    let all = tempfile::tempdir().unwrap();
+    let (before, after) = (all.path().join("before"), all.path().join("after"));
+    std::fs::create_dir(&before).unwrap();
+    in_child(|| {
+        let path = before.join("log");
+        logdef::options().sink(Sink::Mapped).open(&path).unwrap();
+        log(0..10);
+        logdef::reserve(64 << 20).unwrap();
+        std::fs::rename(&before, &after).unwrap();
+        // SAFETY: none of them is used any more.
+        unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, 0) };
+        log(10..8_000);
+        in_child(|| {
+            log(8_000..10_000);
+            assert_eq!(logdef::state().dropped, 0, "the child");
+        });
+        std::thread::scope(|scope| {
+            scope.spawn(|| log(10_000..12_000));
+        });
+        assert_eq!(logdef::state().dropped, 0);
+        log(12_000..100_000);
+        assert!(logdef::state().dropped > 0);
+        logdef::close();
+    });
+    let (mut numbers, mut noted) = (BTreeSet::new(), 0);
+    common::records(
+        &std::fs::read(after.join("log")).unwrap(),
+        |record| match record {
+            Record::Data(data) => {
+                let number = data.args.unwrap().iter().next().unwrap();
+                numbers.insert(number.as_uint().unwrap());
+            }
+            Record::Note(note) if note.kind == Some(NoteKind::DROPS) => {
+                noted = note.dropped.unwrap().max(noted);
+            }
+            _ => {}
+        },
+    );
+    let found = numbers.len() as u64;
+    assert!((0..12_000).all(|number| numbers.contains(&number)));
+    assert!(found > 30_000, "{found} of 64 MB");
+    assert_eq!(found + noted, 100_000);
+}

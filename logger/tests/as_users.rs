@@ -1,0 +1,295 @@
+//! What users do to a program that logs: take a core of it, lock its memory, look for
+//! leaks, limit its addresses, confine it. This program is its own victim: called with
+//! the name of one, it is that.
+
+use logdef::{Sink, logdef};
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+mod common;
+#[path = "../../samples/src/skip.rs"]
+mod skip;
+
+const VICTIM: &str = "LOGDEF_TEST_VICTIM";
+
+fn log(numbers: std::ops::Range<u64>) {
+    let text = "x".repeat(1000);
+    for number in numbers {
+        logdef!(Info, "%llu %s", number, text);
+    }
+}
+
+fn numbers(directory: &Path) -> BTreeSet<u64> {
+    let mut numbers = BTreeSet::new();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_symlink() {
+            continue;
+        }
+        common::data(&std::fs::read(path).unwrap(), |data| {
+            let number = data.args.unwrap().iter().next().unwrap();
+            numbers.insert(number.as_uint().unwrap());
+        });
+    }
+    numbers
+}
+
+/// A number that `/proc/self/status` has, in KiB.
+fn status(name: &str) -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with(name)).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+/// Lets the process have no more of a resource.
+fn limit(resource: libc::__rlimit_resource_t, bytes: u64) {
+    let limit = libc::rlimit {
+        rlim_cur: bytes,
+        rlim_max: bytes,
+    };
+    // SAFETY: a valid struct.
+    assert_eq!(unsafe { libc::setrlimit(resource, &raw const limit) }, 0);
+}
+
+fn wait(child: i32) {
+    let mut status = 0;
+    // SAFETY: waits for a child of this process.
+    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+    assert_eq!(status, 0);
+}
+
+const CALLS: u64 = 20_000;
+
+/// Logs 20 MB, then waits until it is told to end.
+fn core(log_at: &Path) {
+    open(log_at);
+    log(0..CALLS);
+    println!("ready");
+    std::io::stdin().read_line(&mut String::new()).unwrap();
+}
+
+fn open(log_at: &Path) {
+    logdef::options().sink(Sink::Mapped).open(log_at).unwrap();
+}
+
+/// Some threads log; what is locked is bounded by their number.
+fn locked(log_at: &Path) {
+    let before = status("VmLck:");
+    // SAFETY: takes no pointer.
+    let done = unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) };
+    assert_eq!(done, 0);
+    open(log_at);
+    log(0..10);
+    let few = status("VmLck:");
+    log(10..3 * CALLS);
+    // A chunk of 4 MiB and the one before it, and no more for 60 MB.
+    let many = status("VmLck:");
+    assert!(many <= few + (9 << 10), "{before}, {few}, {many} KiB");
+    assert_eq!(logdef::state().dropped, 0);
+}
+
+/// Little memory may be locked: the log takes an eighth of it.
+fn little_locked(log_at: &Path) {
+    limit(libc::RLIMIT_MEMLOCK, 8 << 20);
+    open(log_at);
+    log(0..10);
+    // SAFETY: takes no pointer; for root the limit does not hold.
+    let done = unsafe { libc::setuid(65534) | libc::mlockall(libc::MCL_FUTURE) };
+    assert_eq!(done, 0);
+    log(10..CALLS);
+    assert!(status("VmLck:") <= 3 << 10, "{} KiB", status("VmLck:"));
+    assert_eq!(logdef::state().dropped, 0);
+}
+
+/// Few addresses are left, as where the kernel promises no more than it has.
+fn few_addresses(log_at: &Path) {
+    limit(libc::RLIMIT_AS, (status("VmSize:") << 10) + (100 << 20));
+    open(log_at);
+    log(0..CALLS);
+    assert_eq!(logdef::state().dropped, 0);
+    assert!(Vec::<u8>::with_capacity(60 << 20).capacity() > 0);
+}
+
+/// The root changes, and a child is forked then.
+fn confined(log_at: &Path) {
+    open(log_at);
+    log(0..100);
+    let jail = log_at.parent().unwrap().join("jail");
+    std::fs::create_dir(&jail).unwrap();
+    std::os::unix::fs::chroot(&jail).unwrap();
+    std::env::set_current_dir("/").unwrap();
+    log(100..CALLS / 2);
+    // SAFETY: the child logs and leaves.
+    match unsafe { libc::fork() } {
+        0 => {
+            log(CALLS / 2..CALLS);
+            let dropped = logdef::state().dropped;
+            // SAFETY: leaves without running what the parent will run.
+            unsafe { libc::_exit(i32::from(dropped > 0)) };
+        }
+        child => wait(child),
+    }
+}
+
+/// A child has the memory of its parent, as one of `vfork` does, and logs in it.
+fn in_common(log_at: &Path) {
+    extern "C" fn child(_: *mut libc::c_void) -> libc::c_int {
+        log(10..CALLS / 2);
+        0
+    }
+    open(log_at);
+    log(0..10);
+    let mut stack = vec![0u8; 1 << 20];
+    // SAFETY: the parent is stopped until the child has ended, as with `vfork`; the stack
+    // is the child's alone.
+    let child = unsafe {
+        let top = stack.as_mut_ptr().add(stack.len() - 64).cast();
+        let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+        libc::clone(child, top, flags, std::ptr::null_mut())
+    };
+    assert!(child > 0);
+    wait(child);
+    log(CALLS / 2..CALLS);
+    assert_eq!(logdef::state().dropped, 0);
+}
+
+fn leaks(log_at: &Path) {
+    open(log_at);
+    log(0..CALLS / 4);
+}
+
+type Victim = fn(&Path);
+const VICTIMS: [(&str, Victim); 7] = [
+    ("core", core),
+    ("locked", locked),
+    ("little_locked", little_locked),
+    ("few_addresses", few_addresses),
+    ("confined", confined),
+    ("in_common", in_common),
+    ("leaks", leaks),
+];
+
+fn main() {
+    if let Ok(name) = std::env::var(VICTIM) {
+        let (_, victim) = VICTIMS.iter().find(|(one, _)| *one == name).unwrap();
+        victim(Path::new(&std::env::args().next_back().unwrap()));
+        return;
+    }
+    // SAFETY: has no preconditions.
+    let is_root = unsafe { libc::geteuid() } == 0;
+    for name in ["few_addresses", "in_common"] {
+        logs_all(name);
+    }
+    if is_root {
+        for name in ["locked", "little_locked", "confined"] {
+            logs_all(name);
+        }
+    } else {
+        skip::skip("only root may lock memory or change its root");
+    }
+    a_core_holds_a_window_of_the_log_at_most();
+    a_check_for_leaks_ends();
+}
+
+fn victim(name: &str, wrapper: &[&str], log_at: &Path) -> Command {
+    let program = std::env::current_exe().unwrap();
+    let mut words: Vec<_> = wrapper.iter().map(std::ffi::OsString::from).collect();
+    words.push(program.into_os_string());
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]).arg(log_at).env(VICTIM, name);
+    command
+}
+
+fn logs_all(name: &str) {
+    println!("{name}");
+    let directory = tempfile::tempdir().unwrap();
+    let done = victim(name, &[], &directory.path().join("log")).status();
+    assert!(done.unwrap().success(), "{name}");
+    let _ = std::fs::remove_dir(directory.path().join("jail"));
+    let found = numbers(directory.path());
+    assert!((0..CALLS).all(|number| found.contains(&number)), "{name}");
+}
+
+fn is_here(tool: &str) -> bool {
+    let asked = Command::new(tool).arg("--version").output();
+    let here = asked.is_ok_and(|output| output.status.success());
+    if !here {
+        skip::skip(format!("{tool} is not here"));
+    }
+    here
+}
+
+fn a_core_holds_a_window_of_the_log_at_most() {
+    if !is_here("gdb") {
+        return;
+    }
+    println!("core");
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = victim("core", &[], &directory.path().join("log"));
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let mut said = BufReader::new(child.stdout.take().unwrap());
+    said.read_line(&mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    let to = directory.path().join("core");
+    let mut gcore = Command::new("gcore");
+    gcore
+        .arg("-a")
+        .arg("-o")
+        .arg(&to)
+        .arg(child.id().to_string());
+    let taken = gcore.output().unwrap();
+    let _ = writeln!(child.stdin.take().unwrap(), "end");
+    assert!(child.wait().unwrap().success());
+    if !taken.status.success() {
+        skip::skip("gcore may not look at a process here");
+        return;
+    }
+    let core = std::fs::read(format!("{}.{}", to.display(), child.id())).unwrap();
+    assert!(core.len() < 64 << 20, "{} bytes", core.len());
+    // Texts of the log stand in it for one chunk, 4 MiB, of 20.
+    let text = [b'x'; 1000];
+    let mut found = 0;
+    let mut at = 0;
+    while let Some(next) = memchr(&core[at..], &text) {
+        found += 1;
+        at += next + text.len();
+    }
+    assert!(found < 6_000, "{found} records in the core");
+}
+
+fn memchr(bytes: &[u8], text: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    while at + text.len() <= bytes.len() {
+        // From the end of where it may stand: most of the bytes are passed over.
+        match bytes[at..at + text.len()]
+            .iter()
+            .rposition(|byte| *byte != b'x')
+        {
+            None => return Some(at),
+            Some(other) => at += other + 1,
+        }
+    }
+    None
+}
+
+fn a_check_for_leaks_ends() {
+    if !is_here("valgrind") {
+        return;
+    }
+    println!("leaks");
+    let directory = tempfile::tempdir().unwrap();
+    let wrapper = ["timeout", "100", "valgrind", "-q", "--leak-check=full"];
+    let mut command = victim("leaks", &wrapper, &directory.path().join("log"));
+    let done = command.output().unwrap();
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{said}");
+    assert!(!said.contains("definitely lost"), "{said}");
+    assert_eq!(numbers(directory.path()).len() as u64, CALLS / 4);
+}

@@ -1,7 +1,7 @@
 //! A mapping of the start of the file that is written to, of which more mappings can be
 //! made when the process has no descriptor of the file any more and cannot open it by its
 //! name: it closed all descriptors, changed its root, gave up its rights. Forked children
-//! have it too. A room for unsafe; knows neither chunks nor frames.
+//! have it too. Knows neither chunks nor frames.
 
 use crate::sys::{self, Errno};
 use core::ffi::c_int;

@@ -9,6 +9,7 @@
 //! | Perfetto packets | bytes that it knows nothing of | likewise, and rows of the log table with priority, place and call stack | nothing |
 //!
 //! A process or thread whose number is lost gets one that no kernel gives, from 2^30 on.
+//! From the 1025th image of a run on, all share one provider: `other runs`.
 //! A record without a time stands where the one before it does, with the argument
 //! `time` = `unknown`. The values of a counter are in as many events as they take;
 //! level and place of a counter have no room there.
@@ -49,6 +50,13 @@ const BLOB: usize = 30 << 10;
 /// Processes and threads whose numbers are lost are numbered from here on: no Linux kernel gives a number
 /// above 2^22, and Perfetto cuts what does not fit 31 bits.
 const INVENTED: u64 = 1 << 30;
+
+/// Images of runs that are providers of their own; others share one.
+const PROVIDERS: usize = 1024;
+/// The name of that one.
+const OTHERS: &str = "other runs";
+/// Threads whose names are remembered as written; with more, all are written again.
+const THREADS: usize = 1 << 16;
 
 /// The argument `time` of an event whose own time is a guess.
 pub(crate) const TIME_UNKNOWN: &str = "unknown";
@@ -219,9 +227,17 @@ impl<W: io::Write> Exporter<W> {
                 self.writer.select(id(*provider))?;
                 *provider
             }
+            None if self.names.len() > PROVIDERS => {
+                self.writer.select(id(PROVIDERS))?;
+                PROVIDERS
+            }
             None => {
                 let provider = self.names.len();
-                let name = image_name(record);
+                let name = if provider == PROVIDERS {
+                    Cow::Borrowed(OTHERS)
+                } else {
+                    image_name(record)
+                };
                 let rate = TickRate::NANOSECONDS;
                 self.writer.provider(id(provider), &cut(&name, 200), rate)?;
                 self.names.push(cut(&name, NAME).into_owned());
@@ -261,7 +277,10 @@ impl<W: io::Write> Exporter<W> {
         }
         let thread = match index {
             Some(index) => self.known[index].thread,
-            None => self.number(process, record),
+            None => {
+                self.bound_threads();
+                self.number(process, record)
+            }
         };
         self.name(thread, number, record)?;
         let known = KnownThread {
@@ -277,6 +296,18 @@ impl<W: io::Write> Exporter<W> {
             }
         }
         Ok((thread, time))
+    }
+
+    /// Forgets all threads when there are too many to remember.
+    fn bound_threads(&mut self) {
+        if self.known.len() >= THREADS {
+            self.thread = None;
+            self.threads.clear();
+            self.known.clear();
+            self.processes.clear();
+            self.invented.clear();
+            self.packets.forget_threads();
+        }
     }
 
     /// When a record was: where that is not known, as late as the one before it. The format has no event

@@ -127,6 +127,11 @@ impl Packets {
         self.bytes.clear();
     }
 
+    /// All threads will be introduced again.
+    pub(crate) fn forget_threads(&mut self) {
+        self.tracks.clear();
+    }
+
     /// A packet of a thread, after what introduces clocks and the thread.
     pub(crate) fn begin(
         &mut self,

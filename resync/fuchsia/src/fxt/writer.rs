@@ -10,7 +10,8 @@
 //! the 256th on they are spelled out.
 //!
 //! **Memory.** Records are built in one buffer that is reused. A record costs no
-//! allocation unless it registers something new.
+//! allocation unless it registers something new. The tables of all providers together hold
+//! 32 MiB of strings at most, and each provider takes 32 KiB besides.
 
 use core::fmt;
 use core::hash::BuildHasher;
@@ -33,8 +34,10 @@ use super::time::{TickRate, Ticks};
 /// Written out when the buffer holds this many bytes.
 const FLUSH_AT: usize = 64 << 10;
 
-/// Longer strings are never registered, which bounds what the tables can hold.
+/// Longer strings are never registered.
 const MAX_REGISTERED_LEN: usize = 4096;
+/// Bytes of strings that all providers together register.
+const MAX_REGISTERED: usize = 32 << 20;
 
 /// Why a record was not written.
 #[derive(Debug)]
@@ -122,7 +125,10 @@ impl<W: io::Write> Writer<W> {
             buffer: Vec::with_capacity(FLUSH_AT * 2),
             scratch: Vec::new(),
             provider: ProviderId(0),
-            tables: Tables::default(),
+            tables: Tables {
+                room: MAX_REGISTERED,
+                ..Tables::default()
+            },
             others: HashMap::new(),
             written: 0,
             failed: false,
@@ -294,7 +300,8 @@ impl<W: io::Write> Writer<W> {
         if provider == self.provider {
             return;
         }
-        let next = self.others.remove(&provider).unwrap_or_default();
+        let mut next = self.others.remove(&provider).unwrap_or_default();
+        next.room = self.tables.room;
         let last = core::mem::replace(&mut self.tables, next);
         self.others.insert(self.provider, last);
         self.provider = provider;
@@ -360,6 +367,8 @@ struct Tables {
     strings: HashMap<Box<str>, StringIndex, RandomState>,
     threads: HashMap<Thread, ThreadIndex, RandomState>,
     seen: Seen,
+    /// Bytes of strings that may yet be registered; it goes from provider to provider.
+    room: usize,
 }
 
 impl Tables {
@@ -387,7 +396,7 @@ impl Tables {
 
     /// Registers `text` unless it is, the table is full, or it is unsuitable.
     fn register(&mut self, buffer: &mut Vec<u8>, text: &str) -> Result<(), WriteError> {
-        let unsuitable = text.is_empty() || text.len() > MAX_REGISTERED_LEN;
+        let unsuitable = text.is_empty() || text.len() > MAX_REGISTERED_LEN.min(self.room);
         if unsuitable || self.strings.contains_key(text) {
             return Ok(());
         }
@@ -399,6 +408,7 @@ impl Tables {
             text: text.as_bytes(),
         });
         record.encode(buffer)?;
+        self.room -= text.len();
         self.strings.insert(text.into(), index);
         Ok(())
     }

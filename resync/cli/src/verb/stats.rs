@@ -39,6 +39,11 @@ pub struct Stats {
     pub svg: Option<PathBuf>,
 }
 
+/// Call sites and threads that are counted one by one, and bytes of their texts; the others of
+/// a log that has more are counted together.
+const SITES: usize = 1 << 16;
+const THREADS: usize = 1 << 16;
+const TEXTS: usize = 32 << 20;
 /// Slices of time that rates are shown in.
 const SLICES: usize = 64;
 /// A bar in SVG, in units.
@@ -60,7 +65,12 @@ struct Counts {
     records: u64,
     levels: BTreeMap<Option<Level>, u64>,
     sites: HashMap<CallSite, Site>,
+    /// Records of call sites that are not counted one by one.
+    of_other_sites: u64,
     threads: BTreeMap<(Option<Run>, Option<ThreadNumber>), Thread>,
+    of_other_threads: u64,
+    /// Bytes of the texts of sites and threads.
+    texts: usize,
     rates: Rates,
 }
 
@@ -124,26 +134,45 @@ impl Counts {
         if let Some(time) = data.time {
             self.rates.add(time);
         }
+        self.add_to_site(data, place, resolver);
+        self.add_to_thread(data, place, resolver);
+    }
+
+    fn add_to_site(&mut self, data: &Data<'_>, place: Place, resolver: &mut Resolver<'_>) {
         let key = (data.magic, data.format, data.file, data.line, data.level);
-        let site = self.sites.entry(key).or_insert_with(|| {
-            let resolved = resolver.resolve(data, place);
-            Site {
-                records: 0,
-                place: source(&resolved),
-                format: shown(resolved.format.bytes.unwrap_or(b"?")),
-            }
-        });
-        site.records += 1;
+        if let Some(site) = self.sites.get_mut(&key) {
+            site.records += 1;
+            return;
+        }
+        if self.sites.len() >= SITES || self.texts >= TEXTS {
+            self.of_other_sites += 1;
+            return;
+        }
+        let resolved = resolver.resolve(data, place);
+        let site = Site {
+            records: 1,
+            place: source(&resolved),
+            format: shown(resolved.format.bytes.unwrap_or(b"?")),
+        };
+        self.texts += site.place.len() + site.format.len();
+        self.sites.insert(key, site);
+    }
+
+    fn add_to_thread(&mut self, data: &Data<'_>, place: Place, resolver: &mut Resolver<'_>) {
         let key = (data.run, data.sequence.map(|sequence| sequence.number()));
-        let thread = self.threads.entry(key).or_insert_with(|| {
-            let resolved = resolver.resolve(data, place);
-            let name = resolved.thread.and_then(|thread| thread.name.as_deref());
-            Thread {
-                records: 0,
-                name: name.map_or(String::new(), shown),
-            }
-        });
-        thread.records += 1;
+        if let Some(thread) = self.threads.get_mut(&key) {
+            thread.records += 1;
+            return;
+        }
+        if self.threads.len() >= THREADS || self.texts >= TEXTS {
+            self.of_other_threads += 1;
+            return;
+        }
+        let resolved = resolver.resolve(data, place);
+        let name = resolved.thread.and_then(|thread| thread.name.as_deref());
+        let name = name.map_or(String::new(), shown);
+        self.texts += name.len();
+        self.threads.insert(key, Thread { records: 1, name });
     }
 
     fn text(&self, top: usize, recovery: &Recovery, out: &mut Vec<u8>) {
@@ -158,11 +187,19 @@ impl Counts {
             let level = level.map_or("none".into(), |level| level.to_string());
             line(out, *records, &level);
         }
-        let _ = writeln!(out, "by call site ({} in all)", self.sites.len());
+        let more = if self.of_other_sites > 0 {
+            "more than "
+        } else {
+            ""
+        };
+        let _ = writeln!(out, "by call site ({more}{} in all)", self.sites.len());
         for (key, site) in self.ranked().into_iter().take(top) {
             let level = key.4.map_or(String::new(), |level| level.to_string());
             let what = format!("{level:5} {}  {}", site.place, site.format);
             line(out, site.records, &what);
+        }
+        if self.of_other_sites > 0 {
+            line(out, self.of_other_sites, "other call sites");
         }
         let _ = writeln!(out, "by run and thread");
         for (run, threads) in self.runs() {
@@ -176,6 +213,9 @@ impl Counts {
                 let what = format!("  thread {number} {}", thread.name);
                 line(out, thread.records, what.trim_end());
             }
+        }
+        if self.of_other_threads > 0 {
+            line(out, self.of_other_threads, "other threads");
         }
         let _ = writeln!(out, "{}", losses::verdict(&recovery.losses()));
     }
@@ -217,6 +257,12 @@ impl Counts {
                 object.end();
             },
         );
+        for (key, records) in [
+            ("of_other_call_sites", self.of_other_sites),
+            ("of_other_threads", self.of_other_threads),
+        ] {
+            object.number(key, Some(records).filter(|records| *records > 0));
+        }
         let mut rates = Object::begin(object.key("rates"));
         rates.number("start_ns", Some(self.rates.start));
         rates.number("slice_ns", Some(self.rates.slice));

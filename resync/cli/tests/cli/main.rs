@@ -10,6 +10,7 @@ mod filter;
 mod fixture;
 mod follow;
 mod forms;
+mod hostile;
 mod import;
 mod inputs;
 mod manual;

@@ -111,7 +111,8 @@
 //! `LOGDEF=info,net=debug,db/wal.c:120=trace` in the environment, read by
 //! [`open`], and [`set_filter`] choose what is logged, by module, file or
 //! single line. A call that is off costs a comparison, and its arguments are
-//! not evaluated. The features `min_level_*` of this package leave calls out when
+//! not evaluated; [`enabled!`] asks beforehand, and [`logdef_at!`] takes a level that is a
+//! variable. The features `min_level_*` of this package leave calls out when
 //! the program is compiled.
 //!
 //! [`logdef_once!`], [`logdef_first_n!`], [`logdef_every_n!`] and

@@ -75,6 +75,15 @@ fn everything() {
     logdef_async_end!(id, Info, "%s %u", TEXT, site);
     let _span = logdef_span!(Info, "%u %u %s", began, id, FORMAT);
     logdef_counter!(Info, "c %u", PLAN);
+    logdef!(
+        Info,
+        "{FORMAT} {site:>3} {}",
+        TEXT,
+        value = STATE,
+        to = LIMIT
+    );
+    logdef_at!(logdef::Level::INFO, "{passed} {id}");
+    std::assert!(enabled!(Trace));
 }
 
 /// What the caller's names stand for, read back.
@@ -125,6 +134,8 @@ fn the_caller_keeps_its_names() {
         "TEXT 6",
         "12 11 FORMAT",
         "1",
+        "TEXT 2 4 FORMAT 6",
+        "8 11",
         "",
     ];
     assert_eq!(found, expected);

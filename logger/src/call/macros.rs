@@ -75,6 +75,84 @@ macro_rules! logdef {
     };
 }
 
+/// Logs a message like [`logdef!`] with a level that is known only when it is made: a
+/// [`Level`](crate::Level).
+///
+/// It is a call site for each level that has a name; a level between two names is logged as the
+/// lower one. Where the level is fixed, [`logdef!`] is smaller.
+///
+/// Signal safety: as [`logdef!`].
+///
+/// ```
+/// # use logdef::{Level, logdef_at};
+/// # let (status, path) = (404, "/");
+/// let level = if status < 400 { Level::DEBUG } else { Level::WARN };
+/// logdef_at!(level, "{path}: {status}");
+/// ```
+#[macro_export]
+macro_rules! logdef_at {
+    ($level:expr, $format:literal $(, $arg:expr)* $(,)?) => {
+        match $level {
+            __logdef_level if __logdef_level >= $crate::Level::FATAL => {
+                $crate::logdef!(Fatal, $format $(, $arg)*)
+            }
+            __logdef_level if __logdef_level >= $crate::Level::ERROR => {
+                $crate::logdef!(Error, $format $(, $arg)*)
+            }
+            __logdef_level if __logdef_level >= $crate::Level::WARN => {
+                $crate::logdef!(Warn, $format $(, $arg)*)
+            }
+            __logdef_level if __logdef_level >= $crate::Level::INFO => {
+                $crate::logdef!(Info, $format $(, $arg)*)
+            }
+            __logdef_level if __logdef_level >= $crate::Level::DEBUG => {
+                $crate::logdef!(Debug, $format $(, $arg)*)
+            }
+            _ => $crate::logdef!(Trace, $format $(, $arg)*),
+        }
+    };
+}
+
+/// Whether filters let a call of this level through here, for work that is done only to be
+/// logged. They may let it through when no log is open.
+///
+/// Signal safety: async-signal-safe.
+///
+/// ```
+/// # use logdef::{enabled, logdef};
+/// # fn summary() -> &'static str { "" }
+/// if enabled!(Debug) {
+///     let summary = summary();
+///     logdef!(Debug, "{summary}");
+/// }
+/// ```
+#[macro_export]
+macro_rules! enabled {
+    ($level:ident) => {
+        match {
+            // No call logs here: it stands in no section.
+            static STATE: $crate::__private::SiteState = $crate::__private::SiteState::new();
+            static SITE: $crate::__private::Site = $crate::__private::Site::new(
+                $crate::__private::Level::$level,
+                "\0",
+                ::core::concat!(::core::file!(), "\0"),
+                ::core::concat!(::core::module_path!(), "\0"),
+                ::core::line!(),
+                0,
+                &[],
+                &STATE,
+                0,
+            );
+            (&SITE, &STATE)
+        } {
+            (__logdef_site, __logdef_state) => {
+                $crate::__private::is_on(__logdef_site, __logdef_state)
+                    && const { $crate::__private::is_compiled($crate::__private::Level::$level) }
+            }
+        }
+    };
+}
+
 /// Logs a message like [`logdef!`] with values attached that its text does not show.
 ///
 /// The second format has a conversion for each attached value; both formats together take

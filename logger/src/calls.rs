@@ -80,7 +80,7 @@ struct Doubt {
 
 /// Calls in doubt that can be told apart. The last place is for all others together.
 const DOUBTS: usize = 8;
-/// A call in doubt is given up when its thread has had so many more chunks: a program
+/// A call in doubt is given up when its thread has had this many more chunks: a program
 /// that jumps out of handlers leaves any number of calls behind.
 const PATIENCE: u32 = 8;
 /// In the place of a mark: calls that cannot be told apart, and may come back for ever.
@@ -290,7 +290,7 @@ impl Calls {
 pub(crate) struct Holder(AtomicUsize);
 
 impl Holder {
-    /// Takes it for as long as `mark` is there, unless somebody has it. For the one
+    /// Takes it for as long as `mark` is there, unless another call has it. For the one
     /// thread that it belongs to.
     pub fn take(&self, mark: &Mark) -> bool {
         let holder = self.0.load(Ordering::Relaxed);

@@ -24,8 +24,8 @@
 //!
 //! The leader stays in memory for good.
 //!
-//! `leader` is the table and the follower's side, at the bottom of the house: whoever
-//! asks whether another copy leads, asks there. `serve` is the leader's side, above
+//! `leader` is the table and the follower's side, at the bottom of the house: all code
+//! that asks whether another copy leads asks there. `serve` is the leader's side, above
 //! everything that a leader does for others.
 
 #[allow(unsafe_code)]

@@ -174,7 +174,7 @@ impl Sum {
         let word = |at: usize| {
             debug_assert!(at + 8 <= len);
             // SAFETY: eight bytes from `at` lie within `body`, by the conditions
-            // below and by the caller.
+            // below and since `body` has at least eight.
             u64::from_le(unsafe { body.as_ptr().add(at).cast::<u64>().read_unaligned() })
         };
         while at + 8 <= len {
@@ -202,7 +202,7 @@ impl Sum {
     }
 }
 
-/// See the module.
+/// The checksum of a body, eight bytes at a time.
 ///
 /// # Safety
 ///
@@ -217,7 +217,7 @@ unsafe fn by_words(body: &[u8]) -> Check {
 }
 
 /// The state after some bytes is a word of the message that stands where they
-/// end: it is added to what is there.
+/// end: it is added to the bytes already there.
 ///
 /// # Safety
 ///

@@ -68,7 +68,7 @@ impl Early {
             .is_ok()
     }
 
-    /// Takes a place and so many words.
+    /// Takes a place and `words` words.
     fn take(&self, words: usize) -> Option<(usize, usize)> {
         let parts = |taken: u64| {
             let places = (taken & !(ENDED | FULL)) >> WORDS_BITS;
@@ -108,7 +108,7 @@ impl Early {
         }
         let found = place.swap(ABANDONED, Ordering::AcqRel);
         if found == 0 || found == ABANDONED {
-            // Whoever stores it finds that out, and counts it.
+            // The call that stores it finds that out, and counts it.
             return None;
         }
         let (start, len) = (found >> LEN_BITS, found as usize % (1 << LEN_BITS) - 1);

@@ -1,6 +1,6 @@
 //! The variables of the environment that the logger obeys. A program that has more
 //! rights than the user who started it, set-user-ID for instance, obeys none of them: the
-//! log is its own affair.
+//! log is left alone.
 
 use crate::sys;
 use std::ffi::OsString;

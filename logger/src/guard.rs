@@ -1,9 +1,9 @@
-//! The guard against a log file that somebody else cuts short: a handler of SIGBUS
+//! The guard against a log file that another process cuts short: a handler of SIGBUS
 //! that puts memory of the process's own in place of the page that is gone. A room
 //! for unsafe.
 //!
 //! Off unless asked for: a library must not take a signal unasked. It minds faults
-//! in the log's own memory only, and passes every other one on to whoever handled
+//! in the log's own memory only, and passes every other one on to the handler that
 //! SIGBUS before, as if it were not there. Who takes SIGBUS after it and does not
 //! pass it on ends the guard.
 

@@ -25,7 +25,7 @@ pub(crate) fn is_running() -> bool {
 
 /// A stack where the one that a thread has for its handlers is too small: that which a
 /// runtime lays aside is little more than the kernel itself needs, and a thread that
-/// never logged has no other. One for the process: whoever finds it taken makes do.
+/// never logged has no other. One for the process: a thread that finds it taken does without.
 struct EmergencyStack {
     is_taken: AtomicBool,
     memory: Memory,

@@ -166,7 +166,7 @@ pub(crate) fn place(
     Err(Dropped)
 }
 
-/// A record that was not placed after so many attempts is dropped: handlers interrupt
+/// A record that was not placed after this many attempts is dropped: handlers interrupt
 /// its thread all the time, or it is larger than a chunk.
 const ATTEMPTS: u32 = 8;
 

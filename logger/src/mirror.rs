@@ -40,7 +40,7 @@ pub(crate) struct Mirror {
     inode: AtomicU64,
     /// Seconds that local time is ahead, as it was when the log was opened.
     ahead: AtomicI32,
-    /// The lowest level that the observer is told of; 0 for none.
+    /// The lowest level that the observer is called for; 0 for none.
     observed: AtomicU8,
     /// One that was set before is not freed: a thread may be telling it something.
     observer: Published<&'static dyn Observer>,
@@ -67,7 +67,7 @@ impl Mirror {
         self.observed.store(level, Ordering::Relaxed);
     }
 
-    /// The lowest level that the observer is told of.
+    /// The lowest level that the observer is called for.
     pub fn observed_level(&self) -> Option<Level> {
         let level = self.observed.load(Ordering::Relaxed);
         (level > 0).then_some(Level(level))

@@ -34,7 +34,7 @@ impl Progress {
     /// Looks at every thread that has logged. Allocates.
     pub fn of(process: &Process) -> Progress {
         let run = process.shared.run.id();
-        // Asked before the threads are: whoever gets a number later is not meant.
+        // Asked before the threads are: threads that get a number later are not meant.
         let mut ended = process.shared.run.threads_begun();
         let mut returned = Vec::new();
         for thread in process.shared.threads.iter() {
@@ -388,7 +388,7 @@ const FATAL: [c_int; 6] = [
     libc::SIGTRAP,
 ];
 
-/// Leaves a note at the first of these signals, before whoever handled it until
+/// Leaves a note at the first of these signals, before the handler that had it until
 /// now: in a Rust program the runtime, which looks for stack overflows.
 pub(crate) fn install_signal_handlers() -> Result<(), Errno> {
     process().shared.settings.note_signals();
@@ -401,7 +401,7 @@ pub(crate) fn install_signal_handlers() -> Result<(), Errno> {
 /// Runs in the thread that the signal hit, on its alternate stack if it has
 /// one.
 extern "C" fn fatal_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
-    // Once: what fails here must not come here again. Whoever was there before
+    // Once: what fails here must not come here again. The handler before this one
     // gets the signal when this returns and the same instruction fails again.
     sys::handle_as_before(signal);
     let (address, context) = sys::signal_details(info, context);

@@ -135,7 +135,7 @@ impl Process {
                 // What a thread before it was is not what it is.
                 thread.run.store(0, Ordering::Relaxed);
                 thread.finish_begin(previous);
-                // This process goes on as another run. One thread begins it; the
+                // This process continues as another run. One thread begins it; the
                 // others are attached to it next time.
                 if used_up.first {
                     self.shared.begin_run();

@@ -88,7 +88,7 @@ impl Shared {
         }
     }
 
-    /// Calls were dropped, which whoever has room for it reports.
+    /// Calls were dropped; the next note with room for it reports that.
     pub fn drops_are_due(&self) {
         self.reports.drops_are_due();
         self.update_slow_path_level();

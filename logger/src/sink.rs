@@ -54,7 +54,7 @@ pub(crate) enum Put {
     Dropped,
 }
 
-/// After a refusal for want of space, nothing is tried for so many nanoseconds.
+/// Nanoseconds without an attempt after one failed for want of space.
 const RETRY_AFTER: u64 = 1_000_000_000;
 
 /// The sink of the process: one of these at a time, chosen when the log is opened.
@@ -196,7 +196,7 @@ impl Sink {
         }
     }
 
-    /// Goes on in another file under the same path.
+    /// Continues in another file under the same path.
     pub fn reopen(&self, shared: &Shared) -> Result<(), Errno> {
         match self.chosen() {
             Chosen::Mapped(mapped) => mapped.reopen(shared),

@@ -7,7 +7,7 @@
 //! a new chunk makes all marks stale at once.
 //!
 //! The memory reads as zeros in a forked child. Zero is no run, so a child
-//! finds that it has to start anew at the price of a comparison that is made
+//! finds that it has to start again at the price of a comparison that is made
 //! anyway. What a call needs that the fork interrupted is kept beside it, in memory
 //! that a child has a copy of ([`Lasting`]).
 
@@ -76,7 +76,7 @@ pub(crate) struct Thread {
 }
 
 /// The part of a thread's memory of which a forked child has a copy: a call that a
-/// handler interrupted and forked in goes on there, and needs it.
+/// handler interrupted and forked in continues there, and needs it.
 #[repr(C, align(64))]
 pub(crate) struct Lasting {
     pub calls: Calls,
@@ -526,7 +526,7 @@ impl Thread {
         self.owner.store(1, Ordering::Relaxed);
         let lasting = self.lasting();
         lasting.calls.forget_interruption();
-        // One of them goes on with the owner, if he keeps his place.
+        // One of them stays with the owner, if it keeps its place.
         let goes_on = self.place.load(Ordering::Relaxed) != 0;
         let chunks = lasting.windows.count().0 - u32::from(goes_on);
         self.chunks_before.store(chunks, Ordering::Relaxed);
@@ -561,7 +561,7 @@ impl Thread {
         }
     }
 
-    /// Goes on without a chunk, if the thread was sent away in this run and may take
+    /// Continues without a chunk, if the thread was sent away in this run and may take
     /// more sequences. `false` for any other thread.
     pub fn come_back(&self, run: Run) -> bool {
         let sent = self.sent_away.swap(0, Ordering::AcqRel) == run.0 && run.0 != 0;

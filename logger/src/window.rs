@@ -70,7 +70,8 @@ impl Windows {
     pub unsafe fn room(&self, chunk: u32, offset: u64) -> *mut u8 {
         let window = &self.slots[chunk as usize % SLOTS];
         let base = window.base.load(Ordering::Relaxed);
-        // SAFETY: within the chunk, by the caller.
+        // SAFETY: the chunk is mapped at `base` while a call is in it, and `offset` is less
+        // than its size.
         unsafe { base.add(offset as usize) }
     }
 

@@ -25,7 +25,7 @@
 //!   tools, [`import`] makes logs of what others wrote, [`render`] is `printf`.
 //!
 //! Nothing here panics on, hangs on, or takes memory out of proportion to a hostile
-//! file. Texts come out as they are: whoever prints them escapes control characters.
+//! file. Texts come out unchanged: the caller escapes control characters when it prints them.
 //!
 //! ```
 //! use logdef_resync::{Event, Input, Merge, MergeOptions, Recovery, Resolver};

@@ -1,5 +1,5 @@
 //! What the victims log: each record is a function of seed, thread and count,
-//! so that whoever reads the log can say what must stand in it. `c/victim.c`
+//! so that a reader of the log can say what must be in it. `c/victim.c`
 //! and `src/bin/victim.rs` tell the same story.
 
 use crate::frames::Value;

@@ -15,7 +15,7 @@
 //!
 //! Every file is presumed hostile. Whatever its bytes, no call panics, hangs or takes memory out of
 //! proportion to the file; [`Limits`] says where the lines are drawn. Strings come back as the file
-//! has them: whoever prints them escapes control characters.
+//! has them: the caller escapes control characters when it prints them.
 //!
 //! ```no_run
 //! use logdef_symbolizer::{AddressKind, Fingerprint, Locator, Options, Svma};

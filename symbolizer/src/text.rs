@@ -1,5 +1,5 @@
 //! Plain text with addresses, as crash handlers print them. Each address that belongs to an image is
-//! followed by what is there. Two forms are understood:
+//! followed by what was found there. Two forms are understood:
 //!
 //! - hexadecimal numbers after `0x` that lie in code of an image whose place is known;
 //! - what glibc's `backtrace_symbols` prints: `path(+0x1234) [0x55…]`, `path(symbol+0x12) [0x55…]`,

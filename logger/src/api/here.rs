@@ -113,7 +113,7 @@ impl Opening {
 }
 
 /// Obeys the environment before the log is open: calls that are made until then are
-/// shown, and kept, by what it says. What is wrong in it is told when the log opens.
+/// shown, and kept, by what it says. What is wrong in it is reported when the log opens.
 pub(crate) fn obey_environment() {
     let process = process();
     if let Ok(Some(level)) = mirror::level_of_environment() {

@@ -21,7 +21,7 @@ pub(crate) const MAX_WIRE_ARGS: usize = 64;
 /// constant ones.
 pub(crate) const VARYING_FIELDS: u8 = 5;
 
-/// A fixmap holds so many fields.
+/// The most fields that a fixmap holds.
 const MOST_IN_FIXMAP: u8 = 15;
 
 /// The head of an integer of eight bytes.
@@ -75,7 +75,7 @@ impl Words {
     ///
     /// There must be one.
     pub unsafe fn after(&self) -> u64 {
-        // SAFETY: by the caller.
+        // SAFETY: `after` is called only where a word follows the last (its contract).
         unsafe { *self.words.add(self.len) }
     }
 }
@@ -172,7 +172,7 @@ impl<'b> Out<'b> {
     #[inline(always)]
     unsafe fn put<const N: usize>(&mut self, bytes: [u8; N], len: usize) {
         debug_assert!(len <= N && self.need(N).is_ok());
-        // SAFETY: by the caller.
+        // SAFETY: `need` found room for `N` bytes from `at` on.
         unsafe {
             self.at.cast::<[u8; N]>().write_unaligned(bytes);
             self.at = self.at.add(len);
@@ -184,7 +184,7 @@ impl<'b> Out<'b> {
     /// As many bytes were asked for and are left.
     #[inline(always)]
     unsafe fn bytes<const N: usize>(&mut self, bytes: [u8; N]) {
-        // SAFETY: by the caller.
+        // SAFETY: `need` found room for `N` bytes.
         unsafe { self.put(bytes, N) }
     }
 
@@ -194,7 +194,7 @@ impl<'b> Out<'b> {
     #[inline(always)]
     unsafe fn slice(&mut self, bytes: &[u8]) {
         debug_assert!(self.need(bytes.len()).is_ok());
-        // SAFETY: by the caller; the buffer is borrowed for writing, so that
+        // SAFETY: `need` found room for them; the buffer is borrowed for writing, so
         // `bytes` does not overlap it.
         unsafe {
             core::ptr::copy_nonoverlapping(bytes.as_ptr(), self.at, bytes.len());
@@ -207,7 +207,7 @@ impl<'b> Out<'b> {
     /// [`SCALAR`] bytes were asked for and are left.
     #[inline(always)]
     unsafe fn uint(&mut self, value: u64) {
-        // SAFETY: by the caller.
+        // SAFETY: `need` found room for `SCALAR` bytes.
         unsafe { self.integer(value, unsigned_form(value)) }
     }
 
@@ -221,7 +221,7 @@ impl<'b> Out<'b> {
         } else {
             negative_form(value)
         };
-        // SAFETY: by the caller.
+        // SAFETY: `need` found room for `SCALAR` bytes.
         unsafe { self.integer(value as u64, form) }
     }
 
@@ -238,7 +238,8 @@ impl<'b> Out<'b> {
             size => (head, value << (64 - 8 * size as u32)),
         };
         let [a, b, c, d, e, f, g, h] = value.to_be_bytes();
-        // SAFETY: by the caller. What is too much is written over.
+        // SAFETY: `need` found room for `SCALAR` bytes, which are nine. Those past `size` are
+        // overwritten by what comes next.
         unsafe { self.put([head, a, b, c, d, e, f, g, h], 1 + size as usize) }
     }
 
@@ -248,7 +249,7 @@ impl<'b> Out<'b> {
     #[inline(always)]
     unsafe fn head(&mut self, fix: u8, fits: usize, head: u8, len: usize) {
         let [hi, lo] = (len as u16).to_be_bytes();
-        // SAFETY: by the caller.
+        // SAFETY: `need` found room for three bytes.
         unsafe {
             if len <= fits {
                 self.bytes([fix | lo])
@@ -292,7 +293,7 @@ impl<'b> Out<'b> {
             return Err(OutOfRoom);
         }
         self.need(HEAD + len + then)?;
-        // SAFETY: just asked for.
+        // SAFETY: `need` found the room just above.
         unsafe {
             self.head(0xa0, 0x1f, 0xda, len);
             self.slice(bytes);
@@ -437,7 +438,7 @@ fn optional_fields(
     if !addresses.is_empty() {
         fields += 1;
         out.need(1 + HEAD + SCALAR * addresses.len() + 1)?;
-        // SAFETY: just asked for.
+        // SAFETY: `need` found the room just above.
         unsafe {
             out.bytes([field::BACKTRACE]);
             out.head(0x90, 0xf, 0xdc, addresses.len() + usize::from(is_cut));
@@ -456,7 +457,7 @@ fn optional_fields(
         if let Some(text) = text {
             fields += 1;
             out.need(1)?;
-            // SAFETY: just asked for.
+            // SAFETY: `need` found the room just above.
             unsafe { out.bytes([tag]) };
             out.raw(text, bound, 0)?;
         }
@@ -464,7 +465,7 @@ fn optional_fields(
     let key = optional.key.map_or("", |(key, _)| key);
     debug_assert!(key.len() < 0x20, "a fixraw");
     out.need(2 * (1 + SCALAR) + 2 + key.len() + 1 + SCALAR)?;
-    // SAFETY: just asked for.
+    // SAFETY: `need` found the room just above.
     unsafe {
         if optional.dropped > 0 {
             fields += 1;
@@ -726,7 +727,7 @@ unsafe fn wide(
         return Err(OutOfRoom);
     }
     out.need(HEAD + len + mark.len() + then)?;
-    // SAFETY: just asked for; as many bytes are written as were counted.
+    // SAFETY: `need` found the room; as many bytes are written as were counted.
     unsafe {
         out.head(0xa0, 0x1f, 0xda, len + mark.len());
         for index in 0..count {
@@ -749,7 +750,7 @@ unsafe fn wide(
     Ok(())
 }
 
-/// A wide character; `None` for NUL, a replacement for what is none.
+/// A wide character; `None` for NUL, a replacement for a value that is not a character.
 #[allow(
     clippy::unnecessary_cast,
     reason = "wchar_t's sign differs between targets"
@@ -771,7 +772,7 @@ pub struct Bytes {
 
 // SAFETY: it stands for a shared slice of bytes, which may be sent and shared.
 unsafe impl Send for Bytes {}
-// SAFETY: as above.
+// SAFETY: it is read only, like a `&[u8]`.
 unsafe impl Sync for Bytes {}
 
 impl Bytes {

@@ -54,7 +54,7 @@ const STACK_FRAME: usize = 1024;
 pub unsafe extern "C" fn emit(site: &Site, kinds: *const u8, words: *const u64) {
     let process = process();
     let kinds = if kinds.is_null() { site.kinds() } else { kinds };
-    // SAFETY: by the caller of `emit`.
+    // SAFETY: `words` holds one word for each argument of the site (contract of `emit`).
     // Made twice, so that it stays in registers.
     let arguments = || unsafe { Words::new(kinds, words, site.args()) };
     match Quick::of(process, site, arguments()) {
@@ -154,7 +154,8 @@ fn in_full(
     if let Some(leader) = leader() {
         // A site is resolved where its records are written: what is published in
         // it means something to one copy of the logger only.
-        // SAFETY: by the caller of `emit`.
+        // SAFETY: the words are those that `emit` was given for this site; the leader's `emit`
+        // has the same contract.
         unsafe { leader.emit(site, words.kinds(), words.words()) };
         return Ok(());
     }
@@ -178,7 +179,7 @@ fn in_full(
         errno,
         level: site.level(),
         flags: site.flags(),
-        // SAFETY: by the caller of `emit`.
+        // SAFETY: a limited site or one with a span has one word more (contract of `emit`).
         key: unsafe { key_of(site, words) },
         strings: Strings::Site(site),
         run: Cell::default(),
@@ -214,7 +215,8 @@ unsafe fn key_of(site: &Site, words: Words) -> Option<(&'static str, u64)> {
     if !limited && !span {
         return None;
     }
-    // SAFETY: such a site's words are one more than its arguments, by the caller.
+    // SAFETY: a limited site or one with a span has one word more than arguments (contract
+    // of `emit`).
     let word = unsafe { words.after() };
     if span {
         Some((flags::SPAN_ID, word))
@@ -241,14 +243,14 @@ pub unsafe fn emit_text(
 ) {
     let process = process();
     if let Some(leader) = leader() {
-        // SAFETY: by the caller.
+        // SAFETY: the leader's `emit_text` has the contract of this function.
         return unsafe { leader.emit_text(level, file, line, format, kinds, words, args) };
     }
     if !gate::is_on(level, file.to_bytes(), line, None) {
         return;
     }
     let errno = Errno::last();
-    // SAFETY: by the caller.
+    // SAFETY: `kinds` and `words` hold `args` entries (contract of this function).
     let words = unsafe { Words::new(kinds, words, args) };
     let image = [format, file]
         .map(|string| string.as_ptr().addr())

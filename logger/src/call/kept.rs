@@ -34,7 +34,7 @@ pub(crate) struct Call<'c> {
 
 /// Bytes of a body at most.
 const BODY: usize = 32 << 10;
-/// Strings are cut to so many bytes; if all of them do not fit, to the second.
+/// Bytes that strings are cut to: the first, or the second if they do not all fit.
 const BOUNDS: [usize; 2] = [4096, 256];
 
 /// Keeps a call, and shows it. `false` if it is lost. May be called in a signal handler.

@@ -280,7 +280,7 @@ impl SiteState {
             }
             template.plan = inline.as_ptr().cast();
         }
-        // SAFETY: as above.
+        // SAFETY: `id` is still not published, so no other thread reads the template.
         unsafe { (*self.template.get()).write(template) };
         self.id.store(id, Ordering::Release);
         true

@@ -125,7 +125,7 @@ impl Crossing for &CStr {
 
     #[inline]
     unsafe fn lift(lowered: *const c_char) -> Self {
-        // SAFETY: by the caller, `lower` made it of a `CStr` that is still borrowed.
+        // SAFETY: `lower` made it of a `CStr` that is still borrowed (contract of `lift`).
         unsafe { CStr::from_ptr(lowered) }
     }
 }
@@ -139,7 +139,7 @@ impl<'t> Crossing for &'t str {
 
     unsafe fn lift(lowered: Text<'t>) -> Self {
         let bytes = lowered.bytes().unwrap_or_default();
-        // SAFETY: by the caller, `lower` made it of a `str`.
+        // SAFETY: `lower` made it of a `str` (contract of `lift`).
         unsafe { core::str::from_utf8_unchecked(bytes) }
     }
 }

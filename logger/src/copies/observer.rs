@@ -8,7 +8,7 @@ use core::ptr;
 use logdef_wire::Level;
 use logdef_wire::record::Record;
 
-/// An observer on its way: a function that is told of each record, and what it is
+/// An observer on its way: a function that is called for each record, and what it is
 /// called with. No function means no observer.
 #[derive(Clone, Copy)]
 #[repr(C)]

@@ -11,7 +11,7 @@ use std::os::fd::{FromRawFd, IntoRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// See the module.
+/// A log to open, and its options.
 #[repr(C)]
 pub struct OpenRequest<'r> {
     path: Text<'r>,

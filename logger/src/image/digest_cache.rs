@@ -33,7 +33,7 @@ const FILE: &CStr = c"digests";
 /// Room for the file: the newest hundred lines or more.
 const ROOM: usize = 32 << 10;
 const HEX: usize = 40;
-/// A file that was changed less than so many seconds ago may be changed again
+/// A file that was changed less than this many seconds ago may be changed again
 /// without a new time stamp.
 const SETTLED: i64 = 2;
 
@@ -248,7 +248,7 @@ fn find(text: &[u8], key: &Key) -> Option<[u8; 20]> {
     Some(digest)
 }
 
-/// Writes the file anew: this line, and of the others what fits.
+/// Rewrites the file: this line, and as many of the others as fit.
 fn add(place: &Place, key: &Key, digest: &[u8; 20]) -> Option<()> {
     let mut buffer = sys::Temporary::new(const { NonZeroUsize::new(2 * ROOM).unwrap() }).ok()?;
     let (new, old) = buffer.bytes().split_at_mut(ROOM);

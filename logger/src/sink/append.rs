@@ -3,7 +3,7 @@
 //! is tested against, and what serves where files cannot be mapped.
 //!
 //! A file may follow another: when one is full, was removed, or is to be opened again.
-//! Whoever finds that out opens the next one; nobody waits for it. Each file is a chunk
+//! The thread that finds that out opens the next one; no thread waits for it. Each file is a chunk
 //! of the log by itself, so that it defines what its records refer to.
 
 use super::names::Names;
@@ -217,7 +217,7 @@ impl Append {
         match self.put_into(&outlet, frames, by) {
             Ok(Written::All) => Ok(Put::Done(chunk)),
             Ok(Written::Elsewhere) => Ok(Put::Moved),
-            // The next call is told why.
+            // The next call gets the reason.
             Ok(Written::Part) => Err(Errno(libc::ENOSPC)),
             Err(errno @ Errno(libc::ENOSPC | libc::EDQUOT | libc::EFBIG)) => {
                 self.no_space_errno.store(errno.0, Ordering::Relaxed);
@@ -292,7 +292,7 @@ impl Append {
             self.try_to_move(why, now)
         };
         let Err(errno) = moved else { return moved };
-        // Where no other can be had, the old one goes on, unless that breaks a promise.
+        // Where no other can be had, the old one is kept, unless that breaks a promise.
         match why {
             Move::Removed => Err(errno),
             Move::Full if self.is_bounded.load(Ordering::Relaxed) => Err(errno),
@@ -336,7 +336,7 @@ impl Append {
         self.go_to(fd)
     }
 
-    /// Goes on in the next file of a rotated log.
+    /// Continues in the next file of a rotated log.
     fn next_file(&self) -> Result<(), Errno> {
         let turn = self.turn.load(Ordering::Relaxed) + 1;
         let (fd, number) = self.names.create_numbered()?;
@@ -475,7 +475,7 @@ fn open_or_create(path: &CStr, access: &SharedAccess) -> Result<c_int, Errno> {
     }
 }
 
-/// Opens a file, or a device, or a pipe if somebody reads it within a second.
+/// Opens a file, a device, or a pipe that gets a reader within a second.
 fn open_or_wait(path: &CStr, access: &SharedAccess) -> Result<c_int, Errno> {
     let mut tries = FOR_A_READER;
     let fd = loop {

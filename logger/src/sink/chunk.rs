@@ -14,7 +14,7 @@
 //! ```
 //!
 //! To reserve is to add to that word, in one instruction: a signal handler
-//! comes before or after it. Whoever finds that he has reserved past the end
+//! comes before or after it. A call that has reserved past the end
 //! takes another chunk, and what was left of the old one stays zeros. A size of
 //! zero means no chunk.
 
@@ -114,7 +114,7 @@ const CHUNK_SHIFT: u32 = USED_BITS + SIZE_BITS;
 const HALF_UNIT: u64 = UNIT / 2;
 
 impl Place {
-    /// In a chunk of which so many bytes are used.
+    /// In a chunk of which `used` bytes are used.
     pub fn new(claim: Claim, used: u64) -> Place {
         let size = (claim.units * 2).trailing_zeros() as u64;
         Place((claim.chunk as u64) << CHUNK_SHIFT | size << USED_BITS | used)
@@ -174,7 +174,7 @@ pub(crate) unsafe fn put(room: &impl Memory, frames: &[u8]) {
     room.barrier();
     let mut at = 0;
     while let Some((checksum, body)) = split(&frames[at..]) {
-        // SAFETY: as above.
+        // SAFETY: the same frame, whose length was just put.
         unsafe { put_frame(room, at, checksum, body) };
         at += HEADER_LEN + body.len();
     }
@@ -183,8 +183,8 @@ pub(crate) unsafe fn put(room: &impl Memory, frames: &[u8]) {
 /// Stores a frame.
 ///
 /// Its length comes first: a reader that meets a frame which was never finished
-/// knows where it ends. Its first byte comes last, with release order: whoever
-/// sees it sees all of the frame.
+/// knows where it ends. Its first byte comes last, with release order: a
+/// reader that sees it sees all of the frame.
 ///
 /// # Safety
 ///

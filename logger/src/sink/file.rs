@@ -35,7 +35,7 @@ pub(crate) struct LogFile {
     note: AtomicU64,
     /// Whether the file has had bytes.
     supplied: AtomicBool,
-    /// No more chunks are to be had: somebody cut the file short, or it failed.
+    /// No more chunks are to be had: the file was cut short, or it failed.
     given_up: AtomicBool,
     /// Whether its name may not be on stable storage yet.
     new: AtomicBool,
@@ -120,7 +120,7 @@ impl Use {
 pub(crate) enum Refusal {
     /// The file has all the chunks it may have.
     Full,
-    /// Somebody removed it or cut it short.
+    /// It was removed or cut short.
     Lost,
     /// This process has no descriptor of the file, and cannot open it by its name.
     OutOfReach,
@@ -201,7 +201,7 @@ impl LogFile {
         }
     }
 
-    /// Lets the file have more units than `before`, unless somebody has seen to that.
+    /// Lets the file have more units than `before`, unless another thread already did.
     /// `false` if it has the most that it can.
     pub fn grow(&self, before: u64, units: u64, most: u64) -> bool {
         let (after, order) = ((before + units).min(most), Ordering::Relaxed);
@@ -292,7 +292,7 @@ impl LogFile {
         self.given_up.load(Ordering::Acquire)
     }
 
-    /// Whether somebody cut the file short: chunks that others claimed and are
+    /// Whether the file was cut short: chunks that others claimed and are
     /// about to supply can make it look so, but not by more than what threads
     /// can claim in that instant.
     fn is_far_behind(&self, size: u64) -> bool {

@@ -37,7 +37,7 @@ const MOST_UNITS: u64 = (8 << 40) / UNIT;
 const UNSYNCED: u64 = 64;
 /// Files that a thread may find full or gone, one after another, before its call is
 /// dropped. A few of them where many threads share the smallest of files, since
-/// whoever makes a new one may find that the others have filled it.
+/// the others may have filled a new one before its maker gets to use it.
 const ATTEMPTS: u32 = 1000;
 /// The part of a limit that windows may take together.
 const WINDOWS_PART: u64 = 8;
@@ -58,7 +58,7 @@ pub(crate) struct Mapped {
     anchor: Anchor,
 }
 
-/// The log, for as long as somebody uses it.
+/// The log, for as long as it is in use.
 struct Log<'m> {
     mapped: &'m Mapped,
     family: &'m Family,
@@ -242,7 +242,7 @@ impl Mapped {
     pub fn prepare(&self, bytes: u64) -> Result<(), Errno> {
         let log = self.log().ok_or(Errno(libc::ENOTCONN))?;
         let file = log.file_of(log.family.current.load(Ordering::Acquire));
-        let prepared = file.prepare(bytes, || log.open_anew(file.file));
+        let prepared = file.prepare(bytes, || log.reopen(file.file));
         prepared.map_err(|refusal| match refusal {
             Refusal::No(errno) => errno,
             Refusal::Full => Errno(libc::EFBIG),
@@ -251,7 +251,7 @@ impl Mapped {
     }
 
     /// Puts memory of the process's own in place of a page of the log that cannot be
-    /// had: somebody cut the file short. `false` if the address is none of the log's.
+    /// had: the file was cut short. `false` if the address is none of the log's.
     /// For the handler of SIGBUS.
     pub fn replace_page(&self, shared: &Shared, address: usize) -> bool {
         let mut all = shared.threads.iter();
@@ -288,7 +288,7 @@ impl Mapped {
         }
     }
 
-    /// The process is a forked child: it goes on in the files of its parent.
+    /// The process is a forked child: it continues in the files of its parent.
     pub fn become_child(&self, shared: &Shared, mine: Option<&Thread>) {
         self.leave_to_parent(shared, mine);
         self.no_space_until.store(0, Ordering::Relaxed);
@@ -378,12 +378,12 @@ impl Log<'_> {
             let units = self.chunk_units(nth, need);
             let turn = current >> SLOT_BITS;
             let claimed = file
-                .claim(turn, units, || self.open_anew(file.file))
+                .claim(turn, units, || self.reopen(file.file))
                 .and_then(|supplied| self.map(thread, &file, turn, supplied));
             let range = claimed.ok().and_then(|claim| windows.range(claim.chunk));
             let is_pruned = range.is_some_and(|range| self.left_of(range).is_some());
             if file.file.in_use() != file_use || is_pruned {
-                // Others filled this file and so many after it that it was removed, or
+                // Others filled this file and enough after it that it was removed, or
                 // its slot became another's. Zeros stay there.
                 continue;
             }
@@ -427,7 +427,7 @@ impl Log<'_> {
         None
     }
 
-    /// How large the `nth` chunk of a thread is, which needs so many bytes, and perhaps
+    /// How large the `nth` chunk of a thread is, which needs `need` bytes, and perhaps
     /// as many for definitions.
     fn chunk_units(&self, nth: u32, need: u64) -> u64 {
         let capacity = self.family.file_units.load(Ordering::Relaxed);
@@ -652,7 +652,7 @@ impl Log<'_> {
     /// takes memory.
     #[cold]
     #[inline(never)]
-    fn open_anew(&self, file: &LogFile) -> Option<c_int> {
+    fn reopen(&self, file: &LogFile) -> Option<c_int> {
         let names = &self.family.names;
         names.with(file.number(), LogFile::open).ok()?
     }
@@ -739,7 +739,7 @@ impl Log<'_> {
     fn sync_file(&self, reached: &Reached) -> Result<(), Errno> {
         // A daemon may have closed the descriptor; its number may be that of another
         // file now.
-        match reached.opened(|| self.open_anew(reached.file)) {
+        match reached.opened(|| self.reopen(reached.file)) {
             Some((fd, _)) => sys::sync_data(fd)?,
             None => return Err(Errno(libc::ESTALE)),
         }
@@ -759,7 +759,7 @@ impl Log<'_> {
 
 /// Asked for by the program, between its calls.
 impl Mapped {
-    /// Goes on in another file under the same path.
+    /// Continues in another file under the same path.
     pub fn reopen(&self, shared: &Shared) -> Result<(), Errno> {
         let log = self.log().ok_or(Errno(libc::ENOTCONN))?;
         let before = log.file_of(log.family.current.load(Ordering::Acquire));

@@ -325,7 +325,7 @@ impl Names {
         let place = self.before.load(Ordering::Relaxed).wrapping_add(turn);
         self.places[place as usize % PLACES].store(number, Ordering::SeqCst);
         if place < self.pruned.load(Ordering::SeqCst) {
-            // Other threads made so many files meanwhile.
+            // Other threads made enough files meanwhile that this one is too old.
             self.remove_at(place);
         }
     }

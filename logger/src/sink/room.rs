@@ -11,13 +11,13 @@ pub(crate) struct Room(pub *mut u8);
 impl Memory for Room {
     #[inline(always)]
     unsafe fn store(&self, offset: usize, bytes: &[u8]) {
-        // SAFETY: within the room, by the caller.
+        // SAFETY: the contract of `Memory` is that the bytes lie within the room.
         unsafe { copy(bytes, self.0.add(offset)) };
     }
 
     #[inline(always)]
     unsafe fn publish(&self, offset: usize, byte: u8, order: Ordering) {
-        // SAFETY: within the room, by the caller; a byte is always aligned.
+        // SAFETY: the contract of `Memory` is that the byte lies within the room; a byte is always aligned.
         unsafe { AtomicU8::from_ptr(self.0.add(offset)) }.store(byte, order);
     }
 
@@ -39,7 +39,7 @@ unsafe fn copy(bytes: &[u8], to: *mut u8) {
     const PIECE: usize = 16;
     let from = bytes.as_ptr();
     let Some(last) = bytes.len().checked_sub(PIECE) else {
-        // SAFETY: by the caller.
+        // SAFETY: `to` takes as many bytes and does not overlap them (this function's contract).
         return unsafe { ptr::copy_nonoverlapping(from, to, bytes.len()) };
     };
     // SAFETY: each piece lies within the bytes.

@@ -61,7 +61,7 @@ impl Writer<'_> {
 /// Milliseconds after which a thread that waits looks whether the one that writes
 /// is still there.
 const PATIENCE: c_int = 100;
-/// So many times it must not have moved.
+/// After this many looks without progress it is taken to be gone.
 const TIMES: u32 = 10;
 /// Milliseconds that the reader of a stream which does not block gets for the rest of
 /// a record.

@@ -11,7 +11,7 @@ use std::ffi::CString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// See the module.
+/// Where a path leads.
 #[derive(Debug, Eq, PartialEq)]
 pub(crate) enum Target {
     /// A file, or nothing yet.

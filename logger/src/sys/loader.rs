@@ -49,7 +49,7 @@ pub(crate) fn global_symbol(name: &CStr) -> Option<NonNull<libc::c_void>> {
     NonNull::new(unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) })
 }
 
-/// Keeps the library that holds an address in memory, whoever closes it. Does
+/// Keeps the library that holds an address in memory even if it is closed. Does
 /// nothing for the program itself.
 pub(crate) fn keep_loaded(address: *const ()) {
     // SAFETY: all zeros is a valid `Dl_info`, which the call fills; the name it

@@ -67,13 +67,13 @@ pub(crate) fn unmap(at: *mut u8, len: usize) {
 /// Tells the kernel what to do with mapped pages; none of it changes what is in the
 /// memory, but for that of a file that was removed.
 pub(crate) fn advise(at: *mut u8, len: usize, advice: c_int) -> Result<(), Errno> {
-    // SAFETY: what it touches is mapped, by the caller.
+    // SAFETY: the range is one of our mappings; no advice that is used here unmaps it.
     checked(unsafe { libc::madvise(at.cast(), len, advice) } as isize).map(drop)
 }
 
 /// Puts zeroed memory of the process's own in the place of a mapping.
 pub(crate) fn replace_by_memory(at: *mut u8, len: usize) -> bool {
-    // SAFETY: what is replaced is a mapping of ours, by the caller.
+    // SAFETY: the range is a mapping made by `map_file`, so nothing of the program's is replaced.
     let mapped = unsafe {
         libc::mmap(
             at.cast(),

@@ -65,7 +65,7 @@ pub(crate) type Handler = extern "C" fn(c_int, *mut libc::siginfo_t, *mut libc::
 /// once each, and never given back.
 static BEFORE: [AtomicPtr<libc::sigaction>; 32] = [const { AtomicPtr::new(ptr::null_mut()) }; 32];
 
-/// Handles a signal before whoever handles it now. Not for handlers.
+/// Handles a signal before the handler that is installed now. Not for handlers.
 pub(crate) fn handle_first(signal: c_int, handler: Handler) -> Result<(), Errno> {
     // SAFETY: zeros are a valid action, and the calls fill or read it; the
     // handler is a function of this program, which is never unloaded.
@@ -93,8 +93,8 @@ pub(crate) fn handle_as_before(signal: c_int) {
 /// Gives this thread a larger stack for handlers that ask for one of their own,
 /// unless it is on that stack now.
 pub(crate) fn set_signal_stack(at: *mut u8, len: usize) {
-    // SAFETY: zeros are a valid answer buffer; the memory is the thread's own as
-    // long as the thread lives, by the caller.
+    // SAFETY: zeros are a valid answer buffer; `at` is the thread's own memory, which is
+    // not unmapped while the thread lives.
     unsafe {
         let mut now: libc::stack_t = core::mem::zeroed();
         let asked = libc::sigaltstack(ptr::null(), &mut now);

@@ -5,8 +5,8 @@ use core::ffi::c_int;
 use core::ptr;
 use core::sync::atomic::AtomicU32;
 
-/// Waits until a descriptor takes bytes, or its other end is gone; for so many
-/// milliseconds, or for ever if that is negative. `false` if it takes none by then.
+/// Waits until a descriptor takes bytes, or its other end is gone; for at most
+/// `milliseconds`, or for ever if that is negative. `false` if it takes none by then.
 pub(crate) fn wait_for_room(fd: c_int, milliseconds: c_int) -> Result<bool, Errno> {
     let mut wanted = libc::pollfd {
         fd,
@@ -25,7 +25,7 @@ pub(crate) fn wait_for_room(fd: c_int, milliseconds: c_int) -> Result<bool, Errn
     checked(ready as isize).map(|ready| ready > 0)
 }
 
-/// Waits while a word has a value, for so many milliseconds at most.
+/// Waits while a word has a value, for `milliseconds` at most.
 pub(crate) fn wait_while(word: &AtomicU32, value: u32, milliseconds: c_int) {
     let time = time(milliseconds);
     let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;

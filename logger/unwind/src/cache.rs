@@ -106,7 +106,7 @@ pub(crate) fn start_epoch() {
     if epoch << EPOCH_SHIFT == 0 {
         epoch = EPOCH.fetch_add(1, Ordering::Relaxed) + 1;
     }
-    // After so many epochs the upper bits repeat: forget what still bears them.
+    // The upper bits repeat from here on: forget the entries that still have them.
     if epoch << EPOCH_SHIFT == 1 << EPOCH_SHIFT {
         for entry in &TABLE.0 {
             entry.value.store(0, Ordering::Relaxed);

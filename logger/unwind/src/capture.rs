@@ -183,7 +183,7 @@ const MAX_SKIP: usize = 1 << 32;
 ///
 /// `sink` points to a `Sink<usize>` that is not used otherwise during the call.
 unsafe extern "C" fn fill_addresses(at_call: &AtCall, sink: *mut ()) {
-    // SAFETY: the caller's promise.
+    // SAFETY: `sink` points to a `Sink<usize>` that only this call uses (contract above).
     unsafe { &mut *sink.cast::<Sink<'_, usize>>() }.fill(at_call, |frame| frame.address);
 }
 
@@ -191,6 +191,6 @@ unsafe extern "C" fn fill_addresses(at_call: &AtCall, sink: *mut ()) {
 ///
 /// `sink` points to a `Sink<StackFrame>` that is not used otherwise during the call.
 unsafe extern "C" fn fill_frames(at_call: &AtCall, sink: *mut ()) {
-    // SAFETY: the caller's promise.
+    // SAFETY: `sink` points to a `Sink<StackFrame>` that only this call uses (contract above).
     unsafe { &mut *sink.cast::<Sink<'_, StackFrame>>() }.fill(at_call, |frame| frame);
 }

@@ -146,7 +146,7 @@ impl Index {
         };
         loop {
             let last = index.next.cast_mut();
-            // SAFETY: as above; the mapping begins with room for an index.
+            // SAFETY: the mapping is ours alone until it is published, and begins with room for an index.
             unsafe { at.write(index) };
             let published =
                 LAST.compare_exchange(last, at.as_ptr(), Ordering::AcqRel, Ordering::Acquire);

@@ -169,7 +169,7 @@ struct MainProgram {
     headers: AtomicPtr<ProgramHeader>,
     count: AtomicUsize,
     start: AtomicUsize,
-    /// Stored last; 0 until then. Whoever asks meanwhile stores the same.
+    /// Stored last; 0 until then. Threads that ask meanwhile store the same.
     end: AtomicUsize,
 }
 

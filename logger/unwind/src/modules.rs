@@ -95,7 +95,8 @@ pub struct Module {
 // SAFETY: the pointers lead to memory that the loader shares with all threads
 // and that is not written while the module is loaded.
 unsafe impl Send for Module {}
-// SAFETY: as above; there is no interior mutability.
+// SAFETY: the memory that the pointers lead to is shared by all threads, and `Module` has no
+// interior mutability.
 unsafe impl Sync for Module {}
 
 impl Module {

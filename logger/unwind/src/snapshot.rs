@@ -124,7 +124,7 @@ unsafe fn from_words(words: [usize; WORDS]) -> Object {
         headers_len,
         eh_frame_hdr,
     ] = words;
-    // SAFETY: pointer and length of a slice, by the caller's promise.
+    // SAFETY: `to_words` made them, from the pointer and length of a slice.
     let headers =
         unsafe { slice::from_raw_parts(core::ptr::with_exposed_provenance(headers), headers_len) };
     Object {

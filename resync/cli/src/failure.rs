@@ -13,7 +13,7 @@ pub const DAMAGED: u8 = 3;
 /// An input could not be read.
 pub const UNREADABLE: u8 = 4;
 
-/// See the module.
+/// Why a verb failed.
 #[derive(Debug)]
 pub enum Failure {
     /// Inputs could not be read, or hold nothing.
@@ -24,7 +24,7 @@ pub enum Failure {
     Exists(PathBuf),
     /// What was asked for makes no sense with this log.
     Usage(String),
-    /// Whoever read the output has gone.
+    /// The reader of the output has closed it.
     OutputClosed,
 }
 

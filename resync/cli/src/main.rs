@@ -26,7 +26,7 @@ fn main() -> ExitCode {
     let args = Args::parse_with_default_verb();
     match run(args) {
         Ok(status) => status,
-        // Whoever reads our output had enough: `logdef … | head`.
+        // The reader of our output closed it: `logdef … | head`.
         Err(Failure::OutputClosed) => ExitCode::SUCCESS,
         Err(failure) => {
             log::say(&failure.to_string());

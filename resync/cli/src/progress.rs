@@ -28,7 +28,7 @@ impl Progress {
         }
     }
 
-    /// So many bytes are done.
+    /// `done` bytes were read.
     pub fn reached(&mut self, done: u64) {
         if !self.is_wanted || self.began.elapsed() < self.patience {
             return;

@@ -6,7 +6,7 @@
 //! |---|---|---|---|
 //! | log records | log records | nothing | global marks named `log` |
 //! | instants | events | marks on the thread's track, arguments in the details | marks |
-//! | Perfetto packets | bytes that it knows nothing of | likewise, and rows of the log table with priority, place and call stack | nothing |
+//! | Perfetto packets | bytes that it knows nothing of | the same as above, and rows of the log table with priority, place and call stack | nothing |
 //!
 //! A process or thread whose number is lost gets one that no kernel gives, from 2^30 on.
 //! From the 1025th image of a run on, all share one provider: `other runs`.
@@ -214,7 +214,7 @@ impl<W: io::Write> Exporter<W> {
         Ok(self.writer.finish()?)
     }
 
-    /// Goes on with the provider of a record, and returns the index of its name.
+    /// Switches to the provider of a record, and returns the index of its name.
     fn select_provider(&mut self, record: &Resolved<'_>) -> io::Result<usize> {
         let key = (record.data.run, record.data.magic);
         if let Some((last, provider)) = self.provider
@@ -355,7 +355,7 @@ impl<W: io::Write> Exporter<W> {
         Ok(self.writer.thread_name(thread, cut(&text, TEXT).as_ref())?)
     }
 
-    /// A text that is too long goes on in further records.
+    /// A text that is too long is continued in further records.
     fn log(&mut self, time: u64, thread: Thread, text: &str) -> io::Result<()> {
         let mut rest = text;
         loop {
@@ -437,7 +437,7 @@ impl<W: io::Write> Exporter<W> {
         Ok(true)
     }
 
-    /// Writes out packets if there are more than so many bytes of them.
+    /// Writes out packets if there are more than `most` bytes of them.
     fn write_packets(&mut self, most: usize) -> io::Result<()> {
         if self.packets.bytes().len() <= most {
             return Ok(());

@@ -1,5 +1,5 @@
 //! A log that is being written, followed through all its files: the one that it began
-//! with, those that it goes on in when it is rotated, those of forked children and of
+//! with, those that it continues in when it is rotated, those of forked children and of
 //! later runs. Threads go on in the old files until their chunks are full, so all files
 //! are looked at each time. Every record is given once, in the order of its thread, and
 //! what can no longer be had is reported. Nothing that happens to a file ends this: what

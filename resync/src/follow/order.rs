@@ -1,4 +1,4 @@
-//! The order of what is followed. A thread goes on in another chunk, or in another file,
+//! The order of what is followed. A thread moves on to another chunk, or to another file,
 //! while the one before is not read to its end yet, so its records may be met in any
 //! order. Each record has its count in its thread: one that comes too early is held until
 //! those before it came, or did not come for a while. A record that was given is not given
@@ -27,7 +27,7 @@ pub(super) struct Given {
     pub(super) news: News,
 }
 
-/// See the module.
+/// Puts followed records in the order of their threads' counts.
 #[derive(Debug, Default)]
 pub(super) struct Order {
     threads: HashMap<Key, Thread>,

@@ -23,9 +23,9 @@ use std::io::{self, Write};
 /// Strings that have logdefs, and the longest of them.
 const STRINGS: usize = 1 << 16;
 const LONGEST_STRING: usize = 4096;
-/// Threads that are told apart; when there are more, all begin new runs.
+/// How many threads are told apart; when there are more, all begin new runs.
 const THREADS: u64 = 1 << 20;
-/// What was said already is remembered of so many logdefs; more are said again.
+/// How many logdefs are remembered as written; more are written again.
 const REMEMBERED: usize = 1 << 20;
 
 /// A record of another log, with everything spelled out. What is not known is left
@@ -263,7 +263,7 @@ impl<W: Write> LogWriter<W> {
         let key = (run, entry.tid);
         let count = |thread: &Thread| thread.next.saturating_add(entry.dropped);
         let known = self.threads.get(&key);
-        // A thread that has used up its counts goes on under another number.
+        // A thread that has used up its counts continues under another number.
         let mut is_news = known.is_none_or(|thread| count(thread) >= 1 << Sequence::COUNT_BITS);
         if is_news {
             let thread = Thread {

@@ -4,7 +4,7 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-/// What waits at most: so many records, and so many bytes of them.
+/// What waits at most: the number of records, and their bytes.
 const RECORDS: usize = 1 << 16;
 const BYTES: usize = 64 << 20;
 
@@ -35,7 +35,7 @@ impl<T> Order<T> {
         }
     }
 
-    /// Lets a record wait that takes about so many bytes. Those of equal time stay
+    /// Lets a record wait that takes about `bytes` bytes. Those of equal time stay
     /// in order.
     pub(crate) fn push(&mut self, time: u64, bytes: usize, record: T) {
         self.bytes += bytes;

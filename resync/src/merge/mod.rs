@@ -355,7 +355,7 @@ impl<'i> Merge<'i> {
         Ok(())
     }
 
-    /// A lane of a survey has ended: its thread goes on in another.
+    /// A lane of a survey has ended: its thread continues in another.
     fn end(&mut self, lane: &OpenLane<'_>) {
         let Plan::Survey(survey) = self.plan else {
             return;

@@ -28,7 +28,7 @@ const MANY_LANES: usize = 64;
 /// Frames that a lane of several threads reads ahead to put them in order.
 const AHEAD: usize = 4096;
 
-/// See the module.
+/// A lane that is being merged.
 #[derive(Debug)]
 pub(crate) struct OpenLane<'i> {
     pub(crate) index: u32,

@@ -23,7 +23,7 @@ pub(crate) enum Sighting {
     Other,
 }
 
-/// See the module.
+/// The records that were given already.
 #[derive(Debug, Default)]
 pub(crate) struct Repeats {
     given: HashMap<ThreadKey, Intervals>,

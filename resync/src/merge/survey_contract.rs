@@ -18,7 +18,7 @@ pub(crate) enum Checked {
     Broken,
 }
 
-/// See the module.
+/// What a survey assumed of a chunk.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SurveyContract {
     run: Run,

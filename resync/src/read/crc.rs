@@ -44,7 +44,7 @@ impl Checkpoints {
         whole ^ shift(before, end - start)
     }
 
-    /// Drops the entries that no question from `start` on needs, and begins anew
+    /// Drops the entries that no question from `start` on needs, and starts again
     /// where none are left.
     fn forget_before(&mut self, start: u64, window_start: u64) {
         while self.sums.len() > 1 && self.origin + DISTANCE <= start {
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_jump_forward_begins_anew() {
+    fn a_jump_forward_starts_again() {
         let bytes = noise(40_000);
         let window = Window::whole(&bytes);
         let mut checkpoints = Checkpoints::default();

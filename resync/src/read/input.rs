@@ -48,7 +48,7 @@ pub trait Source: fmt::Debug + Send + Sync {
     /// # Errors
     ///
     /// `EIO` where the medium does not give the bytes: they become a
-    /// [gap](crate::Damage::Unreadable) and reading goes on behind them. Any other
+    /// [gap](crate::Damage::Unreadable) and reading continues after them. Any other
     /// error ends the reading.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
 }
@@ -232,7 +232,7 @@ impl Input {
         }
     }
 
-    /// Likewise, where the medium may fail: sectors that it does not give become
+    /// Reads as above, where the medium may fail: sectors that it does not give become
     /// zeros, and their ranges are appended to `unreadable`.
     pub(crate) fn read_around(
         &self,

@@ -123,13 +123,13 @@ impl<'i> Items<'i> {
         Items::with_window(input.name(), Window::new(input, range.start, None), range)
     }
 
-    /// Likewise, reading no more than `step` bytes ahead.
+    /// The items of a range, reading no more than `step` bytes ahead.
     pub(crate) fn range_with_step(input: &'i Input, range: Range<u64>, step: usize) -> Self {
         let window = Window::new(input, range.start, Some(step));
         Items::with_window(input.name(), window, range)
     }
 
-    /// Likewise, where an earlier walk has told the gaps: they are passed over
+    /// The items of a range whose gaps an earlier walk has found: they are passed over
     /// without a look at their bytes.
     pub(crate) fn range_with_gaps(
         input: &'i Input,
@@ -219,7 +219,7 @@ impl<'i> Items<'i> {
     }
 
     /// The next item if it is a short frame that is at hand and opens nothing: nearly
-    /// all are. `None` is no answer.
+    /// all are. `None` means: use the general path.
     #[inline(always)]
     pub(crate) fn next_short(&mut self) -> Option<FrameItem<'_>> {
         if self.gap.is_some()
@@ -504,8 +504,8 @@ impl<'i> Items<'i> {
                 Some(_) if self.scanner.frame_at_keeping(first, end)?.is_some() => end,
                 Some(_) => continue,
             };
-            // The writer lets no frame stand inside another: one that is whole was
-            // put there by whoever cut this one off.
+            // The writer puts no frame inside another: a whole one was written by the
+            // process that cut this one off.
             let inner = self.scanner.find(offset + 1, end)?;
             let end = inner.frame.map_or(end, |inner| inner.offset);
             return Ok(Some(Gap {

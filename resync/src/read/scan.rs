@@ -1,6 +1,6 @@
 //! Finding valid frames in bytes that may be anything. Says where the next one
 //! is, and nothing about what lies before it. Work is linear in the bytes,
-//! whoever chose them: cheap tests come first, short bodies are summed directly,
+//! even in hostile ones: cheap tests come first, short bodies are summed directly,
 //! long ones from checkpoints, and a claim is never trusted for allocation.
 
 use crate::read::crc::Checkpoints;
@@ -101,7 +101,7 @@ impl<'i> Scanner<'i> {
         }
     }
 
-    /// Whether so many bytes are too many to look at.
+    /// Whether a body of `len` bytes is too long to look at.
     pub(crate) fn passes_over(&mut self, len: usize) -> bool {
         self.passed_over |= len > self.longest;
         len > self.longest
@@ -126,7 +126,7 @@ impl<'i> Scanner<'i> {
     }
 
     /// Bytes of the body of a valid frame at `at`, if that is a short one, with the header
-    /// that writers write, and in the window: nearly all are. `None` is no answer.
+    /// that writers write, and in the window: nearly all are. `None` means: use the general path.
     #[inline(always)]
     pub(crate) fn short_frame_at(&mut self, at: u64) -> Option<u16> {
         let bytes = self.window.from(at);
@@ -158,7 +158,7 @@ impl<'i> Scanner<'i> {
         self.frame_at_keeping(at, at)
     }
 
-    /// Likewise, with the bytes from `keep` on still at hand afterwards.
+    /// The frame at an offset, with the bytes from `keep` on still in the window afterwards.
     #[inline]
     pub(crate) fn frame_at_keeping(&mut self, keep: u64, at: u64) -> io::Result<Option<Span>> {
         if at == self.refused {

@@ -8,7 +8,7 @@ use logdef_wire::{Run, ThreadNumber};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-/// Lanes in one set of inputs; beyond that the last one goes on.
+/// Lanes in one set of inputs; records beyond that are added to the last one.
 pub(crate) const LANES: usize = 1 << 18;
 /// Threads in one lane; beyond that a new one begins.
 const THREADS: usize = 4096;
@@ -65,9 +65,9 @@ impl LaneThread {
     }
 }
 
-/// A time that all but the latest lanes end before: that leaves so many bytes of
-/// lanes, or a few more, of which each comes with the time that it ends at and its
-/// length. 0 if there are no more than that.
+/// A time such that the lanes that end at it or later hold `bytes` bytes or a few more.
+/// Each lane is given by the time that it ends at and its length. 0 if all lanes together
+/// hold no more.
 pub(crate) fn since_of(bytes: u64, lanes: impl Iterator<Item = (u64, u64)>) -> u64 {
     let mut lanes: Vec<_> = lanes.collect();
     lanes.sort_unstable_by_key(|lane| Reverse(*lane));

@@ -99,7 +99,8 @@ impl Recovery {
         Recovery::with(inputs, &Options::default(), |_| {})
     }
 
-    /// Likewise, calling `progress` now and then with the bytes done so far.
+    /// Recovers inputs as `options` say, calling `progress` now and then with the bytes
+    /// read so far.
     pub fn with(
         inputs: &[Input],
         options: &Options,

@@ -58,7 +58,7 @@ pub struct Survey {
     pub(crate) lanes: Vec<Lane>,
     /// The count that each lane's thread had reached before.
     pub(crate) begins: Vec<u64>,
-    /// The lane in which each lane's thread goes on.
+    /// For each lane, the next lane of its thread.
     pub(crate) next: Vec<Option<u32>>,
     /// The lanes that threads begin in, and those without a record.
     pub(crate) first: Vec<u32>,

@@ -182,7 +182,7 @@ impl Vouching {
         self.block.misfits = Some((first, offset));
     }
 
-    /// A frame opens a chunk of so many bytes.
+    /// A frame opens a chunk of `size` bytes.
     pub(crate) fn chunk(&mut self, offset: u64, size: u64) {
         if size.is_power_of_two() && offset.is_multiple_of(size) {
             self.block.chunk.get_or_insert(offset);

@@ -14,7 +14,7 @@
 //! What a walker finds from a frame on does not depend on what lies before, but for
 //! the end of the chunk that it is in. So where one walk comes to the very offset
 //! that another began at, outside a chunk, the second is the rest of the first. Where
-//! it does not, since the second began inside a frame or a chunk, the first goes on
+//! it does not, since the second began inside a frame or a chunk, the first continues
 //! by itself. The report is the same however many walkers there are.
 
 use crate::read::gap::Gap;
@@ -30,8 +30,8 @@ use std::thread;
 /// Bytes between two seams: those of the largest chunks of our writers, which stand
 /// at multiples of their size. A walker reports one part at a time.
 const PART: u64 = 4 << 20;
-/// Steps of one part that are kept; a part of more is walked again, by whoever needs
-/// it.
+/// Steps of one part that are kept; a part of more is walked again when they
+/// are needed.
 const STEPS: usize = 1 << 16;
 /// Bytes of bodies that are kept of one part.
 const BODIES: usize = 2 << 20;
@@ -132,7 +132,7 @@ struct State {
 }
 
 impl State {
-    /// Whether a walk that begins at an offset and knows nothing goes on like this.
+    /// Whether a walk that begins at an offset and knows nothing continues like this.
     fn joins(self, begins: u64) -> bool {
         self.at == begins && self.chunk_end <= begins
     }
@@ -365,7 +365,7 @@ impl Part {
     }
 }
 
-/// Reports parts, in order, for as long as somebody wants them.
+/// Reports parts, in order, until the receiver is dropped.
 fn send_parts(input: &Input, indices: impl Iterator<Item = u64>, sender: &SyncSender<Part>) {
     for index in indices {
         let part = match Part::walk(input, index * PART, (index + 1) * PART) {

@@ -53,8 +53,8 @@ impl CompiledFormat {
         Self::of_printf(format, Grammar::Printf)
     }
 
-    /// Likewise, as its description says it is to be read. None if it is in a grammar
-    /// that is not known here.
+    /// Compiles a format in the grammar that its description names. `None` if this reader
+    /// does not know that grammar.
     pub fn described(format: &[u8], description: Description<'_>) -> Option<Self> {
         match description.grammar() {
             Grammar::Braces => Some(Self {

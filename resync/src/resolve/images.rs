@@ -59,7 +59,7 @@ pub trait Images: fmt::Debug {
     }
 }
 
-/// Images that outlive whoever asks them.
+/// Images that outlive the resolvers that use them.
 impl<I: Images + ?Sized> Images for &mut I {
     fn string_at(&mut self, image: &Image, address: Svma) -> Option<Vec<u8>> {
         (**self).string_at(image, address)

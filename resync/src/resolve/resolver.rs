@@ -19,7 +19,7 @@ use std::sync::Arc;
 const FEW: usize = 16;
 /// Call sites whose look-ups are at hand: a power of two.
 const SITES: usize = 1024;
-/// Threads whose names are at hand: likewise.
+/// Threads whose names are at hand: a power of two.
 const THREADS: usize = 64;
 /// Formats given in records, and strings read from images, that are remembered.
 const REMEMBERED: usize = 1 << 16;
@@ -127,7 +127,7 @@ struct Site<'t> {
 /// A text and where it comes from.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Text<'a> {
-    /// Its bytes, as they are: whoever prints them escapes control characters.
+    /// Its bytes, unchanged: the caller escapes control characters when it prints them.
     pub bytes: Option<&'a [u8]>,
     /// Where they come from.
     pub provenance: Provenance,
@@ -314,7 +314,7 @@ impl<'t> Resolver<'t> {
             let image = self.known_image(run, module.image.clone());
             return Some((image, Svma(address.0.wrapping_sub(bias))));
         }
-        // A module that went from there is no longer what is there.
+        // The module that was mapped there before no longer is.
         if self.tables.has_module(run, address) {
             return None;
         }

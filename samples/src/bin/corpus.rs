@@ -1,4 +1,4 @@
-//! Writes the corpus anew: small logs, good and damaged, and beside each the
+//! Rewrites the corpus: small logs, good and damaged, and beside each the
 //! text that the `logdef` command reads in it. Run it only when the format or
 //! the text is meant to change, and read the difference line by line:
 //!
@@ -43,7 +43,7 @@ fn logs() -> Vec<(&'static str, Vec<u8>)> {
             .into_iter()
             .filter(|frame| frame.is_data())
             .nth(n)
-            .expect("so many records")
+            .expect("a record of each number")
             .range
     };
 

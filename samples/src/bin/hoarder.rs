@@ -1,4 +1,4 @@
-//! Logs on a disk that fills up, at the word of whoever started it.
+//! Logs on a disk that fills up, when its parent says so.
 //!
 //! ```text
 //! hoarder LOG SINK

@@ -4,7 +4,7 @@
 //! orders LOG [PAUSE_US [ORDERS]]
 //! ```
 //!
-//! It sells until it is killed, or until so many orders are done.
+//! It sells until it is killed, or until a number of orders are done.
 
 use logdef::logdef;
 use std::process::ExitCode;

@@ -104,6 +104,6 @@ fn starve() {
     // SAFETY: reads one limit.
     unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &none) };
     thread::sleep(Duration::from_millis(50));
-    // SAFETY: as above.
+    // SAFETY: the call reads one `rlimit`, which lives during it.
     unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) };
 }

@@ -162,7 +162,7 @@ mod walk {
     ///
     /// One at a time.
     unsafe fn look(names: &[CString], step: u64) {
-        // SAFETY: the memory is used here alone, by the caller; the descriptors
+        // SAFETY: one call at a time uses the memory (contract above); the descriptors
         // are those just opened, and the buffers as long as said.
         unsafe {
             let [seen @ .., (now, _)] = &mut *LAST.0.get();

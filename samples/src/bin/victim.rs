@@ -8,7 +8,7 @@
 //!
 //! COUNTS is a file of one 64-bit number per thread. Each thread stores there
 //! how many of its calls have returned. The log is mapped, or appended to. END
-//! is what a thread does when so many have: `abort`, `segv`, `exit`, `exec` or
+//! is what a thread does after its last call: `abort`, `segv`, `exit`, `exec` or
 //! `eat` all memory.
 
 use logdef::{Sink, logdef};
@@ -19,7 +19,7 @@ use std::process::{Command, ExitCode};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-/// What a thread does after so many calls.
+/// What a thread does after a number of calls.
 #[derive(Clone, Copy)]
 struct End<'a>(&'a str, u64);
 
@@ -34,7 +34,7 @@ fn main() -> ExitCode {
     let counts = OpenOptions::new().read(true).write(true).open(counts);
     let map = memmap2::MmapRaw::map_raw(&counts.expect("the counts")).expect("a map");
     assert!(map.len() >= threads as usize * 8);
-    // SAFETY: maps are aligned to pages, and this one holds so many words. It
+    // SAFETY: maps are aligned to pages, and this one holds a word for each thread. It
     // lives as long as the scope below, the file is made for this run, and
     // nobody cuts it.
     let returned =

@@ -1,7 +1,8 @@
 //! What holds for the source of the whole workspace: which package uses which, which
-//! libraries come with it, how long its functions and files are.
+//! libraries come with it, how long its functions and files are, and its words.
 
 mod arrows;
+mod language;
 mod libraries;
 mod shape;
 mod source;

@@ -1,5 +1,5 @@
 //! A client of debuginfod servers: files by build ID over HTTP, kept in the cache directory that
-//! other debuggers use, in their layout. What comes back is checked by whoever asked.
+//! other debuggers use, in their layout. The caller checks what comes back.
 
 use std::fs;
 use std::io;

@@ -79,7 +79,7 @@ impl Locator {
         Locator::build(options, None)
     }
 
-    /// Likewise, asking `fetch` for what is in none of the directories.
+    /// A locator that asks `fetch` for what is in none of the directories.
     pub fn with_fetch(options: Options, fetch: Box<dyn Fetch>) -> Locator {
         Locator::build(options, Some(fetch))
     }
@@ -440,7 +440,7 @@ pub(crate) fn is_inside(dir: &Path, path: &Path) -> bool {
 }
 
 /// The file of a build ID in the layout that debuggers share: `.build-id/ab/cdef…`. Its links are
-/// the work of whoever made the directory, and they do lead out of it, so they are followed.
+/// the work of the user who made the directory, and they do lead out of it, so they are followed.
 pub(crate) fn by_build_id(dir: &Path, id: &[u8], suffix: &str) -> Option<PathBuf> {
     let (first, rest) = id.split_first().filter(|(_, rest)| !rest.is_empty())?;
     let mut name = OsString::from(Hex(rest).to_string());

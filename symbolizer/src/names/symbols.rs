@@ -92,7 +92,7 @@ impl Symbols {
         let after = self.entries.partition_point(|it| it.address <= probe.0);
         for entry in self.entries[..after].iter().rev().take(NESTED) {
             let covers = probe.0 - entry.address < entry.size;
-            // Hand-written assembly has no sizes: such a function goes on to the next symbol.
+            // Hand-written assembly has no sizes: such a function extends to the next symbol.
             if (covers || entry.size == 0)
                 && let Some(name) = self.name(elf, entry.index)
             {

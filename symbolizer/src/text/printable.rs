@@ -1,4 +1,4 @@
-//! Text out of logs and images, made harmless for a terminal and for whoever reads line by line.
+//! Text out of logs and images, made harmless for a terminal and for programs that read line by line.
 
 use std::fmt;
 

@@ -15,8 +15,8 @@ use crate::sys::Errno;
 use crate::window::Range;
 use core::sync::atomic::Ordering;
 
-/// A log that keeps all of its files goes on in one by so many units at a time, and
-/// then tries again to make another.
+/// How many units a log that keeps all of its files adds to the last one before it
+/// tries again to make another.
 const STEP: u64 = (64 << 20) / UNIT;
 
 impl Log<'_> {

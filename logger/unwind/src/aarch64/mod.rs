@@ -42,7 +42,7 @@ pub(crate) fn walk_from_call(at_call: &AtCall, visit: impl FnMut(StackFrame) -> 
     Walk::new(Origin::Call(at_call)).run(start, visit);
 }
 
-/// Likewise from interrupted code, given its registers.
+/// Walks from interrupted code, given its registers.
 pub(crate) fn walk_from_context(context: &libc::ucontext_t, visit: impl FnMut(StackFrame) -> bool) {
     let mut walk = Walk::new(Origin::Lost);
     if let Some(start) = walk.start_at(Registers::from_context(context), true, false) {
@@ -164,7 +164,7 @@ impl<'call> Walk<'call> {
         }
     }
 
-    /// The caller's position; `None` when there is none to be found.
+    /// The caller's position; `None` when it cannot be found.
     fn step(&mut self, position: Position, rule: Packed) -> Option<Position> {
         match rule.unpack()? {
             Rule::Frame {

@@ -80,7 +80,7 @@ impl Registers {
         registers
     }
 
-    /// Likewise, from the frame that the kernel wrote at `sp` for a handler: a
+    /// The registers in the frame that the kernel wrote at `sp` for a handler: a
     /// `siginfo_t`, and behind it a `ucontext`, whose registers are in the order of
     /// their numbers.
     pub(crate) fn load_context(window: &mut Window, sp: usize) -> Option<Self> {

@@ -46,7 +46,7 @@ pub(crate) fn walk_from_call(at_call: &AtCall, visit: impl FnMut(StackFrame) -> 
     walk.run(start, visit);
 }
 
-/// Likewise from interrupted code, given its registers.
+/// Walks from interrupted code, given its registers.
 pub(crate) fn walk_from_context(context: &libc::ucontext_t, visit: impl FnMut(StackFrame) -> bool) {
     let mut walk = Walk {
         window: Window::here(),
@@ -155,7 +155,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The caller's position; `None` when there is none to be found.
+    /// The caller's position; `None` when it cannot be found.
     #[inline(never)]
     fn step(&mut self, position: Position, rule: Packed) -> Option<Position> {
         let mut fp = position.fp;

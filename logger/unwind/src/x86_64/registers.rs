@@ -77,7 +77,7 @@ impl Registers {
         registers
     }
 
-    /// Likewise, from a `ucontext` that the kernel wrote at `address`.
+    /// The registers in a `ucontext` that the kernel wrote at `address`.
     pub(crate) fn load_context(window: &mut Window, address: usize) -> Option<Self> {
         const SAVED: usize =
             offset_of!(libc::ucontext_t, uc_mcontext) + offset_of!(libc::mcontext_t, gregs);

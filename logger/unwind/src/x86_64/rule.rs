@@ -27,7 +27,7 @@ pub(crate) enum Rule {
     /// The outermost function of a thread.
     Outermost,
     /// Anything that does not fit above: evaluate the call frame information
-    /// anew, with all the registers it asks for.
+    /// again, with all the registers it asks for.
     Evaluate,
     /// There is no call frame information for this address.
     Unknown,

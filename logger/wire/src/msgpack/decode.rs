@@ -181,8 +181,8 @@ impl<'a> Decoder<'a> {
         self.common_value_into(&mut value).then_some(value)
     }
 
-    /// Likewise, written where it is to be: a value that is moved once it was written
-    /// is waited for.
+    /// The same, written into its final place: moving a value just after it was written
+    /// makes the CPU wait for the store.
     #[inline(always)]
     fn common_value_into(&mut self, value: &mut Value<'a>) -> bool {
         match self.common_value_len(value) {

@@ -1,5 +1,5 @@
 //! What a macro refuses at compile time. `printf` itself is undefined or silent
-//! about all of it, and readers get along with it; but whoever writes a format
+//! about all of it, and readers get along with it; but a programmer who writes a format
 //! wants to be told.
 
 use super::conversion::Class;

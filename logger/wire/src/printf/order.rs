@@ -19,7 +19,7 @@ pub struct Order {
 pub struct Placed {
     /// The width; an argument is one on the wire.
     pub width: Count,
-    /// The precision, likewise.
+    /// The precision; an argument is one on the wire.
     pub precision: Count,
     /// The value; none if the directive prints none.
     pub value: Option<u16>,

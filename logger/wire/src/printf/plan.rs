@@ -75,7 +75,7 @@ impl ArgPlan {
 pub enum Precision {
     /// Up to the terminator.
     None,
-    /// At most so many bytes.
+    /// At most this many bytes.
     Fixed(u32),
     /// At most as many bytes as the integer at this index of the same plan says;
     /// up to the terminator if that is negative.

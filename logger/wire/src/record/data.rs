@@ -47,7 +47,7 @@ pub mod field {
     /// The most fields that one record has: it has the address of a format or its
     /// text, the address of a file name or its text.
     pub const MOST: u8 = ALL - 2;
-    // Whoever adds a field that others do not exclude has to write longer heads.
+    // One more field that does not exclude another needs a longer head.
     const _: () = assert!(MOST <= 15, "a fixmap holds 15 fields");
 }
 
@@ -61,7 +61,7 @@ pub struct Data<'a> {
     pub file: Option<Svma>,
     /// Field 2: the line in that file.
     pub line: Option<u64>,
-    /// Field 3: how grave it is.
+    /// Field 3: the severity.
     pub level: Option<Level>,
     /// Field 4: link-time address of the format string.
     pub format: Option<Svma>,

@@ -73,8 +73,8 @@ impl<'b> Peek<'b> {
         Peek::behind(Front::of(body)?, body)
     }
 
-    /// Likewise, of one that has all fields of a glance: nearly all have. `None` is no
-    /// answer.
+    /// Looks at a body that has all fields of a glance: nearly all have. `None` means: use
+    /// the general path; it does not mean that the body is no data record.
     #[inline(always)]
     pub fn of_all_fields(body: &'b [u8]) -> Option<Peek<'b>> {
         Peek::behind(Front::of_all_fields(body)?, body)
@@ -114,7 +114,7 @@ impl<'b> Peek<'b> {
     }
 }
 
-/// The fields of a glance, and where a body goes on behind them.
+/// The fields of a glance, and where the fields after them begin.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Front {
     pub(super) glance: Glance,

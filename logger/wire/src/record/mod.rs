@@ -185,7 +185,7 @@ impl<'a> Record<'a> {
     }
 }
 
-/// The fields of a payload, in the order they stand, for whoever wants them as
+/// The fields of a payload, in the order they stand, for callers that want them as
 /// they are.
 #[derive(Clone, Copy, Debug)]
 pub struct Fields<'a> {

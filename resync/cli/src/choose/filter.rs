@@ -1,5 +1,5 @@
-//! Which records are shown. What can be told from a record's numbers is told
-//! from them, before anything is looked up; what needs its text comes last.
+//! Which records are shown. What a record's numbers decide is decided
+//! before anything is looked up; what needs its text comes last.
 //!
 //! The *scope* (run, process, thread, time) is the log that is looked at; the
 //! *search* (level, place, module, arguments, text) finds records in it, and
@@ -16,7 +16,7 @@ use logdef_wire::{Level, Run, ThreadNumber};
 use regex::bytes::Regex;
 use std::collections::HashSet;
 
-/// See the module.
+/// Chooses records.
 pub struct Filter {
     since: Option<Moment>,
     until: Option<Moment>,

@@ -11,7 +11,7 @@ use logdef_wire::{Record, Tag};
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
-/// See the module.
+/// Shows the records that were chosen.
 pub struct Viewer {
     pub output: Output,
     pub printer: Printer,
@@ -86,8 +86,8 @@ impl Viewer {
         })
     }
 
-    /// Shows the last so many only, until [`Viewer::end_tail`]. What was kept so far
-    /// is forgotten.
+    /// Shows the last `tail` records only, until [`Viewer::end_tail`]. Records kept so far
+    /// are forgotten.
     pub fn begin_tail(&mut self, tail: usize) {
         self.tail = Some((tail, VecDeque::new()));
         self.shows_all = false;

@@ -28,7 +28,7 @@ pub struct Clock {
     /// The last second that was written, and its text.
     second: Option<u64>,
     text: Vec<u8>,
-    /// The time that the next one is told from.
+    /// The time that the next one is relative to.
     before: Option<u64>,
 }
 
@@ -82,7 +82,7 @@ impl Clock {
         }
     }
 
-    /// Appends a time that no other is told from: as civil time where times are.
+    /// Appends a time that no other is relative to: as civil time where times are.
     pub fn push_point(&mut self, time: u64, out: &mut Vec<u8>) {
         match self.form {
             TimeForm::Local | TimeForm::Utc => self.push_civil(time, out),

@@ -21,7 +21,7 @@ pub struct Svg {
 }
 
 impl Svg {
-    /// A picture of so many units.
+    /// A picture of `width` by `height` units.
     pub fn new(width: usize, height: usize) -> Svg {
         let mut text = String::new();
         let _ = writeln!(

@@ -11,8 +11,7 @@ use logdef_resync::{Account, GapKind, Input, Item, Items};
 use std::fmt;
 use std::io::Write;
 
-/// Cells of a file: rows of so many, as few as show each frame, and no more
-/// than these.
+/// Cells of a file: in a row, and rows at most; as few rows as show each frame.
 const ROW: usize = 64;
 const ROWS: usize = 16;
 /// A cell in SVG, in units.
@@ -39,7 +38,7 @@ impl State {
         }
     }
 
-    /// Each is told without colour too.
+    /// Each has a letter too, for pictures without colour.
     fn cell(self) -> char {
         match self {
             State::Padding => '·',

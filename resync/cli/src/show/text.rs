@@ -180,7 +180,7 @@ impl Writer {
         self.stack(stack, out);
     }
 
-    /// So many more records came from the call site of the one before, the last
+    /// `more` records came from the call site of the one before, the last of them
     /// at this time.
     pub fn folded(&mut self, more: u64, last: Option<u64>, out: &mut Vec<u8>) {
         let _ = write!(out, "    … {more} more from there, the last ");

@@ -89,7 +89,7 @@ fn fields(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), logdef_wire::msgpack::D
     fields.finish()
 }
 
-/// Appends a value that stands in so many others.
+/// Appends a value that is nested `depth` deep.
 fn value(found: Value<'_>, depth: usize, out: &mut Vec<u8>) {
     match found {
         Value::Uint(number) if number > 0xffff => {

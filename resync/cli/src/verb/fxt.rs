@@ -1,4 +1,4 @@
-//! `fxt`: traces in the Fuchsia trace format, whoever wrote them.
+//! `fxt`: traces in the Fuchsia trace format, of any writer.
 
 use crate::args::Answer;
 use crate::failure::{DAMAGED, Failure};

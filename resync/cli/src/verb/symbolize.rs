@@ -215,7 +215,7 @@ fn of_text(
             output.buffer.push(b'\n');
         }
         output.line()?;
-        // Whoever waits at the other end of a pipe sees each line at once.
+        // A reader at the other end of a pipe sees each line at once.
         if input.buffer().is_empty() {
             output.flush()?;
         }

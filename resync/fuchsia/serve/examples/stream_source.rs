@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let source = StreamSource::bind(path, settings)?;
     let mut output = std::io::stdout().lock();
     writeln!(output, "serving")?;
-    // Whoever asks for it can attach before the first record.
+    // Others can attach before the first record.
     if let Some(milliseconds) = arguments.next() {
         std::thread::sleep(Duration::from_millis(milliseconds.parse()?));
     }

@@ -25,7 +25,7 @@ struct Mapping {
 
 // SAFETY: the mapping is owned by this value until it is dropped, and all access to it is atomic.
 unsafe impl Send for Mapping {}
-// SAFETY: as above.
+// SAFETY: all access to the mapping is atomic.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {

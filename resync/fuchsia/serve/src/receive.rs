@@ -54,7 +54,7 @@ impl Receiver {
         }
     }
 
-    /// Receives what is there, up to a batch, without waiting. The socket passes credentials.
+    /// Receives the messages that are waiting, up to a batch, without blocking. The socket passes credentials.
     pub(crate) fn receive<'r>(
         &'r mut self,
         socket: BorrowedFd<'_>,
@@ -113,7 +113,7 @@ fn take_control(header: &libc::msghdr) -> Option<Credentials> {
                 (*message).cmsg_len,
             )
         };
-        // SAFETY: as above; the data follow the header.
+        // SAFETY: `message` is not null and points to a whole `cmsghdr`; the data follow the header.
         let data = unsafe { libc::CMSG_DATA(message) };
         // SAFETY: `CMSG_LEN` only computes.
         #[allow(clippy::unnecessary_cast, reason = "32 bits with some C libraries")]

@@ -245,7 +245,7 @@ impl<'a> RawArgument<'a> {
 }
 
 /// The arguments of a raw record: checked when the record was decoded, or given by
-/// whoever builds one.
+/// the code that builds one.
 #[derive(Clone, Copy)]
 pub struct Arguments<'a>(Source<'a>);
 
@@ -256,7 +256,7 @@ enum Source<'a> {
         bytes: &'a [u8],
         count: u8,
     },
-    /// Likewise, and as the writer would write them.
+    /// Encoded arguments in the form that the writer gives them.
     Encoded {
         bytes: &'a [u8],
         count: u8,

@@ -79,7 +79,7 @@ pub(crate) struct Words<'b, B: Buffer> {
 }
 
 impl<'b, B: Buffer> Words<'b, B> {
-    /// Goes on at the end of `out` without a header, for a part of a record.
+    /// Continues at the end of `out` without a header, for a part of a record.
     pub(crate) fn continuing(out: &'b mut B) -> Words<'b, B> {
         let start = out.written().len();
         Words { out, start }

@@ -1,5 +1,5 @@
 //! Gaps: ranges of a trace that hold no readable record, and why. Finding one is
-//! never an error; whoever reads goes on behind it.
+//! never an error; the reader continues after it.
 
 use core::fmt;
 

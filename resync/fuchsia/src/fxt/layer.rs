@@ -5,7 +5,7 @@
 //! |---|---|---|---|
 //! | [`Raw`] | references as they stand in the bytes | ticks | decoding |
 //! | [`Resolved`] | looked up in the tables of the provider | ticks and nanoseconds | [`Resolver`](super::Resolver) |
-//! | [`Plain`] | spelled out | ticks | whoever calls a [`Writer`](super::Writer), which chooses the references |
+//! | [`Plain`] | spelled out | ticks | the caller of a [`Writer`](super::Writer), which chooses the references |
 
 use core::fmt::Debug;
 use core::marker::PhantomData;

@@ -75,7 +75,7 @@ impl Window<'_> {
         Ok(row.is_enough() && row.first > 0)
     }
 
-    /// Likewise, for places where few records could be chance.
+    /// Whether several plausible records follow: for places where a few could be chance.
     pub(crate) fn several_at(self, at: usize) -> Result<bool, Need> {
         let row = self.row_at(at)?;
         Ok(row.score >= ENOUGH && row.first > 0)

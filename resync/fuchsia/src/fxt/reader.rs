@@ -142,7 +142,7 @@ impl<R: io::Read> Reader<R> {
         Reader::with_limit(input, Self::DEFAULT_LIMIT)
     }
 
-    /// Likewise, holding records of up to `limit` bytes. Larger ones become gaps.
+    /// A reader that holds records of up to `limit` bytes. Larger ones become gaps.
     /// Limits under 32 760 bytes, what records other than large ones take, have no
     /// use and are raised to that.
     pub fn with_limit(input: R, limit: u64) -> Reader<R> {

@@ -127,7 +127,7 @@ impl fmt::Display for TextValue<'_> {
             Field::Bool(value) => value.fmt(f),
             Field::Address(value) => write!(f, "{value:#x}"),
             // Quoted, and with control characters escaped: a trace must not be able
-            // to write to somebody's terminal.
+            // to write to a user's terminal.
             Field::Text(value) => write!(f, "{value:?}"),
             Field::Time(value) => value.fmt(f),
             Field::Bytes(value) => Bytes(value).fmt(f),

@@ -1,5 +1,5 @@
 //! Finding the records of a trace that may be damaged. The [`Scanner`] looks at a
-//! window of the input and says what is there: a record, or a gap; or it asks for a
+//! window of the input and returns what it finds: a record, or a gap; or it asks for a
 //! longer window. It holds no bytes itself, so the same decisions are made for a
 //! slice and for a stream that arrives byte by byte.
 //!
@@ -14,7 +14,7 @@
 //! content ends before the size does    -> records where the content ends? the size is damaged,
 //!                                         otherwise words were appended, which is legal
 //! size leads beyond the end            -> records where the content ends? the size is damaged;
-//!                                         records inside? likewise; otherwise the tail is torn
+//!                                         records inside? the same; otherwise the tail is torn
 //! type unknown, nothing follows        -> records inside? the size is damaged, otherwise believed
 //! ```
 

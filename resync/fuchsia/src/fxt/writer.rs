@@ -43,7 +43,7 @@ const MAX_REGISTERED: usize = 32 << 20;
 #[derive(Debug)]
 pub enum Error {
     /// The format cannot hold it, or forbids it. Nothing of it has been written and
-    /// the session goes on.
+    /// the session continues.
     Refused(WriteError),
     /// The output failed. What it holds may end inside a record.
     Io(io::Error),
@@ -150,7 +150,7 @@ impl<W: io::Write> Writer<W> {
         })
     }
 
-    /// Goes on with a provider named before. Writes nothing if it is at work already.
+    /// Switches to a provider named before. Writes nothing if it is the current one.
     pub fn select(&mut self, provider: ProviderId) -> Result<(), Error> {
         if provider == self.provider {
             return Ok(());

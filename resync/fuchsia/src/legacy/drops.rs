@@ -12,7 +12,7 @@ pub struct RunningDrops {
 impl RunningDrops {
     /// How many were lost since the previous packet, given the total of this one.
     ///
-    /// A total that went down was started anew, by a restarted logger or by wrapping: all of it is new.
+    /// A total that went down started again at zero, by a restarted logger or by wrapping: all of it is new.
     pub fn increase(&mut self, total: u32) -> u32 {
         let increase = total.checked_sub(self.last).unwrap_or(total);
         self.last = total;

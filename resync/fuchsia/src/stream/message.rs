@@ -42,10 +42,10 @@ impl Message {
         bytes
     }
 
-    /// The message in `bytes`, which came with so many descriptors.
+    /// The message in `bytes`, which came with `descriptors` file descriptors.
     ///
     /// # Errors
-    /// If it is none; the connection has to end then.
+    /// If `bytes` are not a message; the connection has to end then.
     pub fn parse(bytes: &[u8], descriptors: usize) -> Result<Self, MessageError> {
         let bytes: &[u8; Self::BYTES] = bytes
             .try_into()

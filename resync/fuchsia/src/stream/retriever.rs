@@ -111,7 +111,7 @@ impl Retriever {
         }
     }
 
-    /// So many more bytes of the current buffer were read.
+    /// `bytes` more bytes of the current buffer were read.
     pub fn consume(&mut self, bytes: u64) {
         if let Some(buffer) = self.buffers.front_mut() {
             buffer.read += bytes;
@@ -161,7 +161,7 @@ pub enum Corruption {
     NotAnnounced(Koid),
     /// The header says that this many bytes are committed.
     Committed(u64),
-    /// A record passes what is committed or is none.
+    /// A record is longer than what is committed, or is not a record.
     RecordSize,
     /// The buffer was recycled before it was retired: the source has given the retriever up.
     Recycled,

@@ -150,7 +150,7 @@ impl Source {
         self.retrievers.len()
     }
 
-    /// A retriever came at time `now`: it is told of the latest fillings, oldest first.
+    /// A retriever came at time `now`: it gets messages about the latest fillings, oldest first.
     ///
     /// A filling is missing from them if an older one is held while it was recycled; only those behind
     /// the last such gap are for newcomers.

@@ -7,7 +7,7 @@
 use super::*;
 use std::rc::Rc;
 
-/// A file of so many chunks.
+/// A file of this many chunks.
 const CHUNKS: usize = 3;
 
 #[derive(Clone, Debug)]
@@ -207,7 +207,7 @@ impl Remains {
 }
 
 /// All that can be left by a thread that makes some calls and is interrupted
-/// before step `alarm`. `None` if it has no so many steps.
+/// before step `alarm`. `None` if it ends before that step.
 fn deaths_with_signal(alarm: usize, used: usize, records: &[u8]) -> Option<u64> {
     let first = Claim { chunk: 1, units: 1 };
     let used = first.size() - ROOM as u64 + used as u64;

@@ -63,7 +63,7 @@ struct Log {
 }
 
 impl Log {
-    /// A log of so many chunks.
+    /// A log of this many chunks.
     fn new(chunks: usize) -> Arc<Log> {
         Arc::new(Log {
             claimed: AtomicU64::new(0),
@@ -135,7 +135,7 @@ impl Writer {
         })
     }
 
-    /// A thread in a chunk of which so many frames are used.
+    /// A thread in a chunk of which `used` frames are used.
     fn within(log: &Arc<Log>, used: usize, alarm: Alarm) -> Rc<Writer> {
         let writer = Writer::new(log, Alarm::off());
         let claim = writer.claim().unwrap();
@@ -240,8 +240,8 @@ impl Memory for Room {
     fn barrier(&self) {}
 }
 
-/// Tries a program of several threads in every way; or but for those in which a
-/// thread is made to wait more often than so many times, for the sake of time.
+/// Tries a program of several threads in every way; or, to save time, only those in
+/// which a thread is made to wait at most `preemptions` times.
 fn explore(preemptions: Option<usize>, program: impl Fn() + Send + Sync + 'static) {
     let mut all = loom::model::Builder::new();
     let slow = std::env::var_os("LOGDEF_SLOW").is_some();
@@ -262,8 +262,8 @@ fn a_live_reader_sees_whole_frames_and_all_that_returned() {
     });
 }
 
-/// A call that a signal interrupts before step `alarm`, in a chunk of which so
-/// many frames are used. Whether there are so many steps.
+/// A call that a signal interrupts before step `alarm`, in a chunk of which
+/// `used` frames are used. Whether it has that step.
 fn interrupted(alarm: usize, used: usize) -> bool {
     let rang = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
     let rings = rang.clone();

@@ -111,7 +111,7 @@ pub fn push_value(value: Value<'_>, out: &mut Vec<u8>) {
     push_value_in(value, 0, out);
 }
 
-/// Appends a value that stands in so many arrays.
+/// Appends a value that is nested `depth` deep.
 fn push_value_in(value: Value<'_>, depth: usize, out: &mut Vec<u8>) {
     let _ = match value {
         Value::Nil => write!(out, "null"),
@@ -216,7 +216,7 @@ mod tests {
         String::from_utf8(out).unwrap()
     }
 
-    /// Bytes of a value in so many arrays.
+    /// Bytes of a value inside `levels` arrays.
     fn nested(levels: usize) -> Vec<u8> {
         let mut bytes = vec![0x91; levels];
         bytes.push(1);

@@ -11,7 +11,7 @@ const RECORD: u64 = 128;
 /// How much more each time: all of it together costs little more than the last.
 const MORE: u64 = 8;
 
-/// See the module.
+/// How far back a merge reaches.
 pub struct Reach {
     /// Where only the end is wanted, how many records and from how many bytes.
     tail: Option<(usize, u64)>,
@@ -28,7 +28,7 @@ impl Reach {
         }
     }
 
-    /// The time to merge from, by what so many bytes of lanes have; not before
+    /// The time to merge from, so that the bytes asked for are reached; not before
     /// `since`.
     pub fn since(&mut self, since: u64, of_last: impl Fn(u64) -> u64) -> u64 {
         let reached = self.tail.map_or(0, |(_, bytes)| of_last(bytes));
@@ -36,7 +36,7 @@ impl Reach {
         since.max(reached)
     }
 
-    /// Whether that was enough. If not, the viewer begins anew.
+    /// Whether that was enough. If not, the viewer starts again.
     pub fn is_enough(&mut self, viewer: &mut Viewer) -> bool {
         match &mut self.tail {
             Some((tail, bytes)) if self.since > 0 && !viewer.has_tail_since(self.since) => {

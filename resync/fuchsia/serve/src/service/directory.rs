@@ -1,4 +1,4 @@
-//! The directory of the sockets: whoever can replace files in it can pose as the service.
+//! The directory of the sockets: a user who can replace files in it can pose as the service.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -29,7 +29,7 @@ pub(super) fn usual() -> PathBuf {
     PathBuf::from(format!("/tmp/logdef-{user}"))
 }
 
-/// Makes the directory if there is none, and refuses one that anybody but this user has a say in.
+/// Makes the directory if it does not exist, and refuses one that another user owns or may write to.
 pub(super) fn own_directory(directory: &Path) -> io::Result<()> {
     DirBuilder::new()
         .recursive(true)

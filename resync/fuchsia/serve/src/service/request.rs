@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Request {
-    /// What is there, what comes, or both.
+    /// Stored records, new ones, or both.
     pub mode: Mode,
     /// Logs, or the state of the service as inspect data (always a snapshot).
     pub data: Kind,

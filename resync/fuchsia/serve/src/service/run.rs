@@ -267,7 +267,7 @@ impl<S: Storage> Service<S> {
             for count in [writer.stored, writer.invalid, writer.dropped] {
                 answer.extend_from_slice(&count.to_le_bytes());
             }
-            // An answer that would be a lie, or that is not taken, is no answer.
+            // The connection ends if the records are not stored or the answer is not taken.
             if committed.is_err() || send_packet(writer.socket.as_fd(), &answer, None).is_err() {
                 self.close(token);
             }

@@ -264,9 +264,9 @@ fn read_header(memory: &ReadableMemory) -> Result<BufferHeader, HeaderError> {
 pub enum RetrieverError {
     /// Socket or memory.
     Io(io::Error),
-    /// A message that is none.
+    /// A packet that is not a message.
     Message(MessageError),
-    /// A buffer that is none.
+    /// A descriptor that is not a stream buffer.
     Header(HeaderError),
     /// A buffer that breaks the rules.
     Corruption(Corruption),

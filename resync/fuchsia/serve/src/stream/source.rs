@@ -168,7 +168,7 @@ impl StreamSource {
     /// Writes one record, whole and no more.
     ///
     /// # Errors
-    /// If it is none, is too large, or no buffer became free in time; then it is counted and the count
+    /// If it is not a record, is too large, or no buffer became free in time; then it is counted and the count
     /// travels with the next record.
     pub fn write(&self, record: &[u8]) -> Result<(), WriteError> {
         match Header::parse(record) {
@@ -383,7 +383,7 @@ impl State {
 
     /// Takes all messages of a retriever.
     fn receive(&mut self, retriever: RetrieverId) {
-        // One byte more than a message: a longer packet is none.
+        // One byte more than a message: a longer packet is not a message.
         let mut bytes = [0; Message::BYTES + 1];
         while let Some(connection) = self.connections.get(&retriever) {
             match receive_packet(connection.as_fd(), &mut bytes) {

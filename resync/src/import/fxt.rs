@@ -20,17 +20,19 @@
 //! and is counted; so are times beyond the 64 bits that a log has for them, which
 //! become no time.
 
-use super::log_writer::{Entry, LogWriter, Origin, Written, literal};
+mod owned;
+
+use super::log_writer::{LogWriter, Origin, Written, literal};
 use super::order::Order;
-use crate::export::fxt::{TIME_UNKNOWN, kind_of};
-use crate::export::text::{CUT, boundary};
+use crate::export::text::CUT;
 use crate::read::input::{Error, Input};
 use logdef_fuchsia::fxt::{
     Argument, Event, EventKind, Item, Koid, Log, MAX_ARGUMENTS, MAX_LOG_LEN, Metadata, ObjectKind,
     ProviderEvent, Reader, Record, Resolved, Thread, Time, Tracker, Value as Typed,
 };
+use logdef_wire::Level;
 use logdef_wire::record::Kind;
-use logdef_wire::{Level, Value};
+use owned::{Owned, OwnedValue};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::Write;
@@ -152,37 +154,6 @@ enum LastKind {
     Log { piece: usize },
     /// A counter event with as many values as fit one, by its name.
     Counter { name: String, id: u64 },
-}
-
-/// A value of an argument or key.
-#[derive(Clone, Debug)]
-enum OwnedValue {
-    Nil,
-    Bool(bool),
-    Uint(u64),
-    Int(i64),
-    Float(f64),
-    Raw(Vec<u8>),
-}
-
-/// An [`Entry`] that waits.
-#[derive(Clone, Debug, Default)]
-struct Owned {
-    image: Vec<u8>,
-    thread: Thread,
-    thread_name: Option<Box<[u8]>>,
-    time: Option<u64>,
-    level: Option<Level>,
-    file: Option<Vec<u8>>,
-    line: Option<u64>,
-    format: Vec<u8>,
-    args: Vec<OwnedValue>,
-    keys: Vec<(Vec<u8>, OwnedValue)>,
-    kind: Option<Kind>,
-    /// What a log record says of the counter.
-    logged: Option<Vec<u8>>,
-    /// It has a time, which a log cannot hold.
-    is_untimed: bool,
 }
 
 impl<W: Write> Importer<W> {
@@ -438,243 +409,9 @@ fn category<'e>(event: &'e Event<Resolved<'_>>, tracker: &Tracker) -> Option<&'e
     is_news.then_some(category)
 }
 
-impl Owned {
-    /// Takes place, level and keys from an event's arguments.
-    fn describe(&mut self, name: &str, args: &[Argument<'_, Cow<'_, str>>]) {
-        let mut name = Cow::Borrowed(name);
-        for arg in args {
-            match (&*arg.name, &arg.value) {
-                ("severity", Typed::Text(text)) if self.level.is_none() => {
-                    match Level::parse(text) {
-                        Some(level) => self.level = Some(level),
-                        None => self.keep(arg),
-                    }
-                }
-                ("file", Typed::Text(file)) if self.file.is_none() => {
-                    self.file = Some(file.as_bytes().to_vec());
-                }
-                ("line", value) if self.line.is_none() && number(value).is_some() => {
-                    self.line = number(value);
-                }
-                ("kind", Typed::Text(text)) if kind_of(text).is_some() => {
-                    self.kind = kind_of(text);
-                }
-                ("time", Typed::Text(text)) if *text == TIME_UNKNOWN => self.time = None,
-                ("message", Typed::Text(text))
-                    if name.is_empty() || says_the_same(&name, text.as_bytes()) =>
-                {
-                    name = Cow::Owned(text.to_string());
-                }
-                _ => self.keep(arg),
-            }
-        }
-        self.format = literal(name.as_bytes()).into_owned();
-    }
-
-    fn categorize(&mut self, category: Option<&str>) {
-        if let Some(category) = category {
-            let value = OwnedValue::Raw(category.as_bytes().to_vec());
-            self.keys.push((b"category".to_vec(), value));
-        }
-    }
-
-    /// Keeps an argument as a key.
-    fn keep(&mut self, arg: &Argument<'_, Cow<'_, str>>) {
-        let key = arg.name.as_bytes().to_vec();
-        self.keys.push((key, (&arg.value).into()));
-    }
-
-    /// A key, unless the same is there.
-    fn key(&mut self, name: &str, value: u64) {
-        let is_same = |(key, of): &(Vec<u8>, OwnedValue)| {
-            key == name.as_bytes() && matches!(of, OwnedValue::Uint(other) if *other == value)
-        };
-        if !self.keys.iter().any(is_same) {
-            let key = name.as_bytes().to_vec();
-            self.keys.push((key, OwnedValue::Uint(value)));
-        }
-    }
-
-    /// Has this message.
-    fn say(&mut self, message: &[u8]) {
-        self.format = b"%s".to_vec();
-        self.args = vec![OwnedValue::Raw(message.to_vec())];
-    }
-
-    fn say_nothing(&mut self) {
-        self.format.clear();
-        self.args.clear();
-    }
-
-    /// Makes arguments that are numbers the values of a counter.
-    fn count(&mut self, args: &[Argument<'_, Cow<'_, str>>]) {
-        for arg in args {
-            let value = OwnedValue::from(&arg.value);
-            let conversion = match value {
-                OwnedValue::Uint(_) => " %llu",
-                OwnedValue::Int(_) => " %lld",
-                OwnedValue::Float(_) => " %g",
-                _ => {
-                    self.keep(arg);
-                    continue;
-                }
-            };
-            let before: &[u8] = if self.args.is_empty() { b": " } else { b", " };
-            self.format.extend_from_slice(before);
-            self.format.extend_from_slice(&literal(arg.name.as_bytes()));
-            self.format.extend_from_slice(conversion.as_bytes());
-            self.args.push(value);
-        }
-    }
-
-    /// Makes a counter that was logged print as it was: the values stand in the text.
-    fn print_as_logged(&mut self) {
-        if let Some(message) = self.logged.take()
-            && let Some(format) = format_of(&message, &self.args)
-        {
-            self.format = format;
-        }
-    }
-
-    fn size(&self) -> usize {
-        let keys = self
-            .keys
-            .iter()
-            .map(|(key, value)| key.len() + value.size());
-        let args = self.args.iter().map(OwnedValue::size);
-        size_of::<Owned>() + self.image.len() + self.format.len() + keys.chain(args).sum::<usize>()
-    }
-
-    fn write(&self, log: &mut LogWriter<impl Write>) -> Result<(), Error> {
-        let args: Vec<Value<'_>> = self.args.iter().map(OwnedValue::borrow).collect();
-        let keys: Vec<_> = self
-            .keys
-            .iter()
-            .map(|(key, value)| (&**key, value.borrow()))
-            .collect();
-        log.write(&Entry {
-            image: &self.image,
-            pid: Some(self.thread.process.0),
-            tid: Some(self.thread.thread.0),
-            thread_name: self.thread_name.as_deref(),
-            time: self.time,
-            level: self.level,
-            file: self.file.as_deref(),
-            line: self.line,
-            format: &self.format,
-            args: &args,
-            keys: &keys,
-            kind: self.kind,
-            dropped: 0,
-        })
-    }
-}
-
-impl OwnedValue {
-    fn borrow(&self) -> Value<'_> {
-        match self {
-            OwnedValue::Nil => Value::Nil,
-            OwnedValue::Bool(value) => Value::Bool(*value),
-            OwnedValue::Uint(value) => Value::Uint(*value),
-            OwnedValue::Int(value) => Value::Int(*value),
-            OwnedValue::Float(value) => Value::Float(*value),
-            OwnedValue::Raw(bytes) => Value::Raw(bytes),
-        }
-    }
-
-    fn size(&self) -> usize {
-        let heap = match self {
-            OwnedValue::Raw(bytes) => bytes.len(),
-            _ => 0,
-        };
-        size_of::<OwnedValue>() + heap
-    }
-}
-
-impl From<&Typed<'_, Cow<'_, str>>> for OwnedValue {
-    fn from(value: &Typed<'_, Cow<'_, str>>) -> OwnedValue {
-        match value {
-            Typed::I32(value) => OwnedValue::Int((*value).into()),
-            Typed::I64(value) => OwnedValue::Int(*value),
-            Typed::U32(value) => OwnedValue::Uint((*value).into()),
-            Typed::U64(value) | Typed::Pointer(value) | Typed::Koid(Koid(value)) => {
-                OwnedValue::Uint(*value)
-            }
-            Typed::F64(value) => OwnedValue::Float(*value),
-            Typed::Text(text) => OwnedValue::Raw(text.as_bytes().to_vec()),
-            Typed::Bool(value) => OwnedValue::Bool(*value),
-            Typed::Blob(bytes) => OwnedValue::Raw(bytes.to_vec()),
-            Typed::Null | Typed::Unknown { .. } => OwnedValue::Nil,
-        }
-    }
-}
-
-fn number(value: &Typed<'_, Cow<'_, str>>) -> Option<u64> {
-    match OwnedValue::from(value) {
-        OwnedValue::Uint(value) => Some(value),
-        OwnedValue::Int(value) => value.try_into().ok(),
-        _ => None,
-    }
-}
-
 /// Nanoseconds, if 64 bits hold them.
 fn nanos(time: &Time) -> Option<u64> {
     time.nanos.try_into().ok()
-}
-
-/// How far apart the values of a counter may stand in its text, in bytes.
-const NEAR: usize = 512;
-
-/// A format that prints `values` so that `text` comes out; `None` if none of those tried does.
-fn format_of(text: &[u8], values: &[OwnedValue]) -> Option<Vec<u8>> {
-    let text = str::from_utf8(text).ok()?;
-    let mut format = Vec::new();
-    let mut rest = text;
-    for value in values {
-        let (at, len, conversion) = printed(&rest[..boundary(rest, NEAR)], value)?;
-        format.extend_from_slice(&literal(&rest.as_bytes()[..at]));
-        format.extend_from_slice(conversion.as_bytes());
-        rest = &rest[at + len..];
-    }
-    format.extend_from_slice(&literal(rest.as_bytes()));
-    Some(format)
-}
-
-/// Where in `text` a value first stands, how long it is there, and what prints it so.
-fn printed(text: &str, value: &OwnedValue) -> Option<(usize, usize, String)> {
-    let mut ways = match *value {
-        OwnedValue::Uint(value) => vec![
-            (value.to_string(), "%llu".to_owned()),
-            (format!("{value:#x}"), "%#llx".to_owned()),
-            (format!("{value:x}"), "%llx".to_owned()),
-        ],
-        OwnedValue::Int(value) => vec![(value.to_string(), "%lld".to_owned())],
-        OwnedValue::Float(value) if value.is_finite() => (0..=9)
-            .rev()
-            .map(|digits| (format!("{value:.digits$}"), format!("%.{digits}f")))
-            .chain(short(value).map(|text| (text, "%g".to_owned())))
-            .collect(),
-        _ => return None,
-    };
-    let part_of_number = |c: char| c.is_ascii_alphanumeric();
-    ways.retain(|(way, _)| !way.is_empty());
-    let found = ways.into_iter().filter_map(|(way, conversion)| {
-        let at = text.match_indices(&way).find(|(at, _)| {
-            let after = text[at + way.len()..].chars().next();
-            !text[..*at].ends_with(part_of_number) && !after.is_some_and(|c| c.is_ascii_digit())
-        });
-        at.map(|(at, _)| (at, way.len(), conversion))
-    });
-    // The first place, and there the longest.
-    found.min_by_key(|(at, len, _)| (*at, std::cmp::Reverse(*len)))
-}
-
-/// What `%g` prints, where that is plain digits and all of the value.
-fn short(value: f64) -> Option<String> {
-    let text = value.to_string();
-    let digits = text.trim_start_matches(['-', '0', '.']).replace('.', "");
-    let is_plain = value == 0.0 || (1e-4..1e6).contains(&value.abs());
-    (is_plain && digits.len() <= 6).then_some(text)
 }
 
 fn contains(text: &[u8], part: &[u8]) -> bool {

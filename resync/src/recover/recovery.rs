@@ -2,6 +2,8 @@
 //! table, every loss counted, and what the merger needs to put records in order.
 //! Reads frames and never renders anything.
 
+mod thread;
+
 use crate::read::gap::{Gap, GapKind};
 use crate::read::input::{Error, Input};
 use crate::read::item::FrameItem;
@@ -19,6 +21,7 @@ use logdef_wire::record::{Note, NoteKind, Peek};
 use logdef_wire::{Record, Run, Tag};
 use std::collections::HashMap;
 use std::ops::Range;
+use thread::ThreadState;
 
 /// Cores that an input is walked on, where the machine decides: more wait for the
 /// memory, or for the one that puts their reports together.
@@ -262,43 +265,6 @@ struct Pass {
     previous: Option<(usize, u64)>,
 }
 
-struct ThreadState {
-    key: ThreadKey,
-    seen: Intervals,
-    dropped: Intervals,
-    repeated: Intervals,
-    /// Counts that the writer gave up, those that are here among them.
-    pruned: Intervals,
-    records: u64,
-    times: (u64, u64),
-    /// The last record: input, count, offset behind it, gaps before it.
-    last: Option<Last>,
-}
-
-#[derive(Clone, Copy)]
-struct Last {
-    input: u32,
-    count: u64,
-    gaps: usize,
-    /// The highest count in the input, while no record of it was repeated: what is
-    /// missing below was missed when it was jumped over.
-    highest: u64,
-    time: u64,
-    /// Damages before it.
-    damages: u64,
-}
-
-impl Last {
-    /// Whether records continue the thread: in count and time, and without a hole unless
-    /// damage stands between.
-    fn is_continued_by(&self, stretch: &Stretch, first: u64, damages: u64) -> bool {
-        let dropped = stretch.dropped.min(first);
-        let next = self.count.max(self.highest) + 1;
-        stretch.times.0 >= self.time
-            && (first - dropped == next || first - dropped > next && damages > self.damages)
-    }
-}
-
 impl Pass {
     fn over(
         inputs: &[Input],
@@ -534,16 +500,7 @@ impl Pass {
         self.leave_thread();
         self.current = self.threads.len();
         self.index.insert(key, self.current);
-        self.threads.push(ThreadState {
-            key,
-            seen: Intervals::default(),
-            dropped: Intervals::default(),
-            repeated: Intervals::default(),
-            pruned: Intervals::default(),
-            records: 0,
-            times: (u64::MAX, 0),
-            last: None,
-        });
+        self.threads.push(ThreadState::new(key));
         Some(self.current)
     }
 
@@ -614,104 +571,6 @@ impl Pass {
             tables: self.tables,
             carried: self.carried,
             notes,
-        }
-    }
-}
-
-impl ThreadState {
-    fn stretch(
-        &mut self,
-        account: &mut Account,
-        thread: usize,
-        input: u32,
-        (first, last): (u64, u64),
-        stretch: &Stretch,
-    ) {
-        self.records += stretch.records;
-        let (lowest, highest) = stretch.times;
-        self.times = (self.times.0.min(lowest), self.times.1.max(highest));
-        let mut is_new = true;
-        for count in first..=last {
-            if !self.seen.insert(count) {
-                self.repeated.insert(count);
-                account.repeated += 1;
-                is_new = false;
-            }
-            // A log repeats itself rarely.
-            if self.seen.extend(count + 1, last + 1) {
-                break;
-            }
-        }
-        let dropped = stretch.dropped.min(first);
-        if dropped > 0 {
-            self.dropped.insert_range(first - dropped, first);
-        }
-        let gaps = account.gaps_so_far();
-        let mut highest = 0;
-        if let Some(before) = self.last
-            && before.input == input
-        {
-            // In a copy of what came before, records are not new.
-            if is_new {
-                highest = before.highest;
-            }
-            if last < highest {
-                account.add_overtaken(thread, first, last);
-            }
-            let hole = Hole {
-                thread,
-                from: before.count.max(highest) + 1,
-                to: first - dropped,
-            };
-            if hole.from < hole.to {
-                account.add_hole(hole, before.gaps);
-            }
-        }
-        if is_new {
-            highest = highest.max(last);
-        }
-        self.last = Some(Last {
-            input,
-            count: last,
-            gaps,
-            highest,
-            time: stretch.times.1,
-            damages: account.damages_so_far(),
-        });
-    }
-
-    /// The counts that are here, were dropped or given up.
-    fn accounted(&mut self) -> Intervals {
-        let mut accounted = self.seen.clone();
-        accounted.union(&mut self.dropped);
-        accounted.union(&mut self.pruned);
-        accounted
-    }
-
-    fn report(&mut self) -> ThreadReport {
-        let (first, end) = self.seen.bounds().unwrap_or((0, 0));
-        let mut told = self.seen.clone();
-        told.union(&mut self.dropped);
-        let lost = self.accounted().missing(first, end);
-        let given_up = told.missing(first, end) - lost;
-        // Behind its last record, where no later one was spared.
-        let (_, pruned_end) = self.pruned.bounds().unwrap_or((0, 0));
-        let behind = told.missing(end, pruned_end.max(end));
-        let before_first = told.missing(0, first);
-        let absent = self.seen.missing(first, end);
-        ThreadReport {
-            run: self.key.0,
-            number: self.key.1,
-            records: self.records,
-            first,
-            last: end.saturating_sub(1),
-            before_first,
-            pruned: before_first + given_up + behind,
-            lost,
-            dropped: absent - lost - given_up + first - before_first,
-            repeated: self.records - (end - first - absent),
-            first_time: self.times.0,
-            last_time: self.times.1,
         }
     }
 }

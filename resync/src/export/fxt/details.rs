@@ -1,0 +1,218 @@
+//! The arguments of an event: what a record says beside its time and its thread.
+
+use super::TIME_UNKNOWN;
+use crate::export::text::{cut, lossy, whole};
+use crate::resolve::resolver::{Resolved, push_value};
+use logdef_fuchsia::fxt::{Argument, MAX_ARGUMENTS, Value};
+use logdef_wire::{Level, Value as Arg};
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+/// The longest texts of arguments: all of them fit one record together.
+const MESSAGE: usize = 8 << 10;
+pub(super) const TEXT: usize = 900;
+/// The longest name of an argument.
+const KEY: usize = 64;
+
+/// What the arguments of an event are made of.
+pub(super) struct Details<'r> {
+    pub(super) record: &'r Resolved<'r>,
+    pub(super) more: Option<&'r str>,
+    /// What the record is, where its event does not show it.
+    pub(super) kind: Option<&'static str>,
+    pub(super) stack: String,
+}
+
+impl<'r> Details<'r> {
+    pub(super) fn new(record: &'r Resolved<'r>, more: Option<&'r str>) -> Details<'r> {
+        Details {
+            record,
+            more,
+            kind: None,
+            stack: String::new(),
+        }
+    }
+
+    /// Gives `then` the arguments: level and place, then what the call passed. What
+    /// finds no place of its own shares the last one.
+    pub(super) fn with<T>(&self, then: impl FnOnce(&[Argument<'_, &str>]) -> T) -> T {
+        let data = &self.record.data;
+        let level = data.level.map(level_name);
+        let file = self.record.file.bytes.map(lossy);
+        let file = file.as_deref().map(|file| cut(file, TEXT));
+        let more = self.more.map(|more| cut(more, MESSAGE));
+        let mut args = Few::default();
+        if let Some(level) = &level {
+            args.push("severity", Value::Text(level));
+        }
+        if let Some(file) = &file {
+            args.push("file", Value::Text(file));
+        }
+        if let Some(line) = data.line {
+            args.push("line", line.into());
+        }
+        if let Some(more) = &more {
+            args.push("message", Value::Text(more));
+        }
+        if let Some(kind) = self.kind {
+            args.push("kind", Value::Text(kind));
+        }
+        if let Some(dropped) = data.dropped {
+            args.push("dropped", dropped.into());
+        }
+        if data.time.is_none() {
+            args.push("time", Value::Text(TIME_UNKNOWN));
+        }
+        if !self.stack.is_empty() {
+            args.push("backtrace", Value::Text(&self.stack));
+        }
+        let passed = data.args.map_or(0, |args| args.len() as usize);
+        let keys = data.keys.map_or(0, |keys| keys.len() as usize);
+        let room = MAX_ARGUMENTS - args.len;
+        if keys == 0 && passed <= room {
+            // Nearly all records pass a few arguments and nothing else.
+            let mut values = [Arg::Nil; MAX_ARGUMENTS];
+            let passed = data.args.map_or(0, |args| args.read_into(&mut values));
+            let texts = values.map(arg_text);
+            let mut names = POSITIONS.map(Cow::Borrowed);
+            for (name, given) in names.iter_mut().zip(self.record.description.names()) {
+                if let Some(given) = given {
+                    *name = whole(lossy(given), KEY);
+                }
+            }
+            for ((name, value), text) in names.iter().zip(values).zip(&texts).take(passed) {
+                args.push(name, typed(value, text));
+            }
+            return then(args.as_slice());
+        }
+        let single = if passed + keys <= room {
+            passed + keys
+        } else {
+            room - 1
+        };
+        let mut names = [const { Cow::Borrowed("") }; MAX_ARGUMENTS];
+        let mut texts = [const { Cow::Borrowed("") }; MAX_ARGUMENTS];
+        let mut values = [Arg::Nil; MAX_ARGUMENTS];
+        let mut rest = String::new();
+        for (index, (name, value)) in self.passed().enumerate() {
+            if index < single {
+                texts[index] = arg_text(value);
+                (names[index], values[index]) = (name, value);
+                continue;
+            }
+            let separator = if rest.is_empty() { "" } else { ", " };
+            let mut bytes = Vec::new();
+            push_value(value, &mut bytes);
+            let value = String::from_utf8_lossy(&bytes);
+            let _ = match name.parse::<usize>() {
+                Ok(_) => write!(rest, "{separator}{value}"),
+                Err(_) => write!(rest, "{separator}{name}={value}"),
+            };
+        }
+        let rest = cut(&rest, TEXT);
+        for index in 0..single {
+            args.push(&names[index], typed(values[index], &texts[index]));
+        }
+        if single < passed + keys {
+            args.push("more", Value::Text(&rest));
+        }
+        then(args.as_slice())
+    }
+
+    /// The arguments, by their names or positions, and the keys.
+    fn passed(&self) -> impl Iterator<Item = (Cow<'r, str>, Arg<'r>)> {
+        let position = |index: usize| match POSITIONS.get(index) {
+            Some(name) => Cow::Borrowed(*name),
+            None => Cow::Owned((index + 1).to_string()),
+        };
+        let data = &self.record.data;
+        let args = data.args.into_iter().flatten().enumerate();
+        let name = move |index| match self.record.argument_name(index) {
+            Some(given) => whole(lossy(given), KEY),
+            None => position(index),
+        };
+        let args = args.map(move |(index, arg)| (name(index), arg));
+        let keys = data.keys.into_iter().flat_map(|keys| keys.iter());
+        let keys = keys.map(|(key, value)| {
+            let name = match key {
+                Arg::Raw(key) => whole(lossy(key), KEY),
+                key => {
+                    let mut text = Vec::new();
+                    push_value(key, &mut text);
+                    Cow::Owned(cut(&String::from_utf8_lossy(&text), KEY).into_owned())
+                }
+            };
+            (name, value)
+        });
+        args.chain(keys)
+    }
+}
+
+/// The arguments of one event.
+struct Few<'a> {
+    args: [Argument<'a, &'a str>; MAX_ARGUMENTS],
+    len: usize,
+}
+
+impl Default for Few<'_> {
+    fn default() -> Self {
+        const NONE: Argument<'_, &str> = Argument {
+            name: "",
+            value: Value::Null,
+            extra: &[],
+        };
+        Few {
+            args: [NONE; MAX_ARGUMENTS],
+            len: 0,
+        }
+    }
+}
+
+impl<'a> Few<'a> {
+    fn push(&mut self, name: &'a str, value: Value<'a, &'a str>) {
+        let (args, extra) = (&mut self.args, &[]);
+        args[self.len] = Argument { name, value, extra };
+        self.len += 1;
+    }
+
+    fn as_slice(&self) -> &[Argument<'a, &'a str>] {
+        &self.args[..self.len]
+    }
+}
+
+/// Names of printf arguments.
+const POSITIONS: [&str; MAX_ARGUMENTS] = [
+    "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15",
+];
+
+fn level_name(level: Level) -> Cow<'static, str> {
+    level
+        .name()
+        .map_or_else(|| Cow::Owned(level.to_string()), Cow::Borrowed)
+}
+
+/// The text of a value that the format has no number for.
+fn arg_text(arg: Arg<'_>) -> Cow<'_, str> {
+    match arg {
+        Arg::Raw(bytes) => whole(lossy(bytes), TEXT),
+        Arg::Nil | Arg::Uint(_) | Arg::Int(_) | Arg::Float(_) | Arg::Bool(_) => Cow::Borrowed(""),
+        other => {
+            let mut text = Vec::new();
+            push_value(other, &mut text);
+            Cow::Owned(String::from_utf8_lossy(&text).into_owned())
+        }
+    }
+}
+
+/// A value in the type that the format has for it.
+pub(super) fn typed<'a>(arg: Arg<'_>, text: &'a str) -> Value<'a, &'a str> {
+    match arg {
+        Arg::Nil => Value::Null,
+        Arg::Bool(value) => Value::Bool(value),
+        // In 32 bits where they fit.
+        Arg::Uint(value) => value.into(),
+        Arg::Int(value) => value.into(),
+        Arg::Float(value) => Value::F64(value),
+        _ => Value::Text(text),
+    }
+}

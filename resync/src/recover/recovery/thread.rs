@@ -1,0 +1,158 @@
+//! Which records of a thread were met, dropped, repeated or lost. Knows counts and times, and
+//! nothing of frames.
+
+use crate::recover::account::{Account, Hole, ThreadReport};
+use crate::recover::lane::ThreadKey;
+use crate::recover::sequences::Intervals;
+use crate::recover::walk::Stretch;
+
+/// A thread of a run, and which of its records were met.
+pub(super) struct ThreadState {
+    pub(super) key: ThreadKey,
+    pub(super) seen: Intervals,
+    pub(super) dropped: Intervals,
+    pub(super) repeated: Intervals,
+    /// Counts that the writer gave up, those that are here among them.
+    pub(super) pruned: Intervals,
+    pub(super) records: u64,
+    pub(super) times: (u64, u64),
+    /// The last record: input, count, offset behind it, gaps before it.
+    pub(super) last: Option<Last>,
+}
+
+/// The last record of a thread.
+#[derive(Clone, Copy)]
+pub(super) struct Last {
+    pub(super) input: u32,
+    pub(super) count: u64,
+    pub(super) gaps: usize,
+    /// The highest count in the input, while no record of it was repeated: what is
+    /// missing below was missed when it was jumped over.
+    pub(super) highest: u64,
+    pub(super) time: u64,
+    /// Damages before it.
+    pub(super) damages: u64,
+}
+
+impl Last {
+    /// Whether records continue the thread: in count and time, and without a hole unless
+    /// damage stands between.
+    pub(super) fn is_continued_by(&self, stretch: &Stretch, first: u64, damages: u64) -> bool {
+        let dropped = stretch.dropped.min(first);
+        let next = self.count.max(self.highest) + 1;
+        stretch.times.0 >= self.time
+            && (first - dropped == next || first - dropped > next && damages > self.damages)
+    }
+}
+
+impl ThreadState {
+    pub(super) fn new(key: ThreadKey) -> ThreadState {
+        ThreadState {
+            key,
+            seen: Intervals::default(),
+            dropped: Intervals::default(),
+            repeated: Intervals::default(),
+            pruned: Intervals::default(),
+            records: 0,
+            times: (u64::MAX, 0),
+            last: None,
+        }
+    }
+
+    /// Takes in records `first` to `last`, of one stretch.
+    pub(super) fn stretch(
+        &mut self,
+        account: &mut Account,
+        thread: usize,
+        input: u32,
+        (first, last): (u64, u64),
+        stretch: &Stretch,
+    ) {
+        self.records += stretch.records;
+        let (lowest, highest) = stretch.times;
+        self.times = (self.times.0.min(lowest), self.times.1.max(highest));
+        let mut is_new = true;
+        for count in first..=last {
+            if !self.seen.insert(count) {
+                self.repeated.insert(count);
+                account.repeated += 1;
+                is_new = false;
+            }
+            // A log repeats itself rarely.
+            if self.seen.extend(count + 1, last + 1) {
+                break;
+            }
+        }
+        let dropped = stretch.dropped.min(first);
+        if dropped > 0 {
+            self.dropped.insert_range(first - dropped, first);
+        }
+        let gaps = account.gaps_so_far();
+        let mut highest = 0;
+        if let Some(before) = self.last
+            && before.input == input
+        {
+            // In a copy of what came before, records are not new.
+            if is_new {
+                highest = before.highest;
+            }
+            if last < highest {
+                account.add_overtaken(thread, first, last);
+            }
+            let hole = Hole {
+                thread,
+                from: before.count.max(highest) + 1,
+                to: first - dropped,
+            };
+            if hole.from < hole.to {
+                account.add_hole(hole, before.gaps);
+            }
+        }
+        if is_new {
+            highest = highest.max(last);
+        }
+        self.last = Some(Last {
+            input,
+            count: last,
+            gaps,
+            highest,
+            time: stretch.times.1,
+            damages: account.damages_so_far(),
+        });
+    }
+
+    /// The counts that are here, were dropped or given up.
+    pub(super) fn accounted(&mut self) -> Intervals {
+        let mut accounted = self.seen.clone();
+        accounted.union(&mut self.dropped);
+        accounted.union(&mut self.pruned);
+        accounted
+    }
+
+    pub(super) fn report(&mut self) -> ThreadReport {
+        let (first, end) = self.seen.bounds().unwrap_or((0, 0));
+        let mut told = self.seen.clone();
+        told.union(&mut self.dropped);
+        let lost = self.accounted().missing(first, end);
+        let given_up = told.missing(first, end) - lost;
+        // Behind its last record, where no later one was spared.
+        let (_, pruned_end) = self.pruned.bounds().unwrap_or((0, 0));
+        let behind = told.missing(end, pruned_end.max(end));
+        let before_first = told.missing(0, first);
+        let absent = self.seen.missing(first, end);
+        ThreadReport {
+            run: self.key.0,
+            number: self.key.1,
+            records: self.records,
+            first,
+            last: end.saturating_sub(1),
+            before_first,
+            pruned: before_first + given_up + behind,
+            lost,
+            dropped: absent - lost - given_up + first - before_first,
+            repeated: self.records - (end - first - absent),
+            first_time: self.times.0,
+            last_time: self.times.1,
+        }
+    }
+}

@@ -1,9 +1,7 @@
 //! Damaged traces: whatever is done to a trace, reading it does not panic, every byte
 //! is accounted for, and every record outside the damage is returned.
 
-mod common;
-
-use common::trace;
+use crate::common::trace;
 use logdef_fuchsia::fxt::{
     BIG_ENDIAN_MAGIC_BYTES, GapReason, Item, Located, MAGIC_BYTES, Problem, Reader, Record,
     Records, Tracker, WarningKind,

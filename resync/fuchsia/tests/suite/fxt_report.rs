@@ -1,8 +1,6 @@
 //! What is said about whole traces: dump, stat and check, as text and as JSON lines.
 
-mod common;
-
-use common::trace;
+use crate::common::trace;
 use logdef_fuchsia::fxt::{Checked, Format, check, count, dump, stat};
 
 fn text(report: impl FnOnce(&mut Vec<u8>)) -> String {

@@ -1,8 +1,6 @@
 //! Random traces, written and read: what comes out is what went in. And random
 //! bytes: what decodes encodes to the same bytes but for what should be zero.
 
-mod common;
-
 use std::borrow::Cow;
 
 use logdef_fuchsia::fxt::{
@@ -489,7 +487,7 @@ proptest! {
         which in 0..60_usize,
         flips in proptest::collection::vec(any::<prop::sample::Index>(), 1..4),
     ) {
-        let (trace, starts) = common::trace();
+        let (trace, starts) = crate::common::trace();
         let which = which % (starts.len() - 1);
         let mut bytes = trace[starts[which]..starts[which + 1]].to_vec();
         for flip in flips {

@@ -1,8 +1,7 @@
 //! Replays the corpus of the fuzz target; and, if `LOGDEF_SLOW` is set, many thousand
 //! damaged traces beyond it.
 
-mod common;
-#[path = "../../fuzz/exercise/fxt_read.rs"]
+#[path = "../../../fuzz/exercise/fxt_read.rs"]
 mod exercise;
 
 use exercise::exercise;
@@ -73,7 +72,7 @@ fn the_corpus_holds() {
 
 #[test]
 fn damaged_traces_hold() {
-    let (trace, starts) = common::trace();
+    let (trace, starts) = crate::common::trace();
     exercise(&trace);
     let slow = std::env::var_os("LOGDEF_SLOW").is_some();
     let mut random = Random(1);

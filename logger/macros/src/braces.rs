@@ -52,15 +52,12 @@ pub fn lay(format: &Text, mut arguments: Vec<Argument>) -> Result<Laid, Refusal>
                 for (value, used) in used(template, &found) {
                     let index = index_of(template, value, format, &mut arguments)?;
                     uses.resize(arguments.len(), Vec::new());
-                    match uses.get_mut(index) {
-                        Some(uses) if index < passed || arguments[index].name.is_some() => {
-                            uses.push(used);
-                        }
-                        _ => {
-                            let few = "logdef!: the format takes more arguments than are passed";
-                            return Err(Refusal::new(few, format.span));
-                        }
+                    let exists = |argument: &Argument| index < passed || argument.name.is_some();
+                    if !arguments.get(index).is_some_and(exists) {
+                        let few = "logdef!: the format takes more arguments than are passed";
+                        return Err(Refusal::new(few, format.span));
                     }
+                    uses[index].push(used);
                 }
             }
         }

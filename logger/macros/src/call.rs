@@ -6,7 +6,7 @@ use logdef_wire::braces::{Piece, Pieces};
 use logdef_wire::printf::{Directives, Flags};
 use proc_macro::{Delimiter, Group, Spacing, Span, TokenStream, TokenTree};
 
-/// See the module.
+/// A log call as it was written.
 pub struct Call {
     /// `$crate` of `logdef`.
     krate: TokenStream,

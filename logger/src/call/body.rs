@@ -270,7 +270,7 @@ impl<'b> Out<'b> {
         lower: u64,
     ) -> Result<(), OutOfRoom> {
         self.need(2 + 2 * SCALAR + then)?;
-        // SAFETY: just asked for.
+        // SAFETY: `need` found the room just above.
         unsafe {
             self.bytes([0x93, kind.0]);
             upper(self);

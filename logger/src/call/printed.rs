@@ -9,7 +9,7 @@ use std::panic::catch_unwind;
 
 /// Prints a value of any type.
 pub type DisplayBy = fn(&dyn Display, &mut dyn Write) -> fmt::Result;
-/// Likewise, for debugging.
+/// Prints a value of any type for debugging.
 pub type DebugBy = fn(&dyn Debug, &mut dyn Write) -> fmt::Result;
 
 /// A value and how the program prints it. The front of it is known to other copies of the
@@ -36,7 +36,7 @@ impl Debug for Printing<'_> {
 impl<'a> Printing<'a> {
     /// The kind of a word that is the address of one: text.
     pub const TEXT: ArgKind = ArgKind(0x80);
-    /// Likewise; width and precision are applied.
+    /// The same, of which width and precision are applied already.
     pub const WHOLE: ArgKind = ArgKind(0x81);
 
     pub fn display(value: &'a dyn Display, by: DisplayBy) -> Printing<'a> {
@@ -56,7 +56,7 @@ impl<'a> Printing<'a> {
     ///
     /// `at` points to one that is alive.
     pub unsafe fn print(at: *const Printing<'static>, room: &mut [u8], most: usize) -> usize {
-        // SAFETY: by the caller; the room is lent for as long as the call lasts.
+        // SAFETY: `at` points to a live value, and the room is lent for as long as the call lasts.
         unsafe { ((*at).print)(at, room.as_mut_ptr(), room.len(), most) }
     }
 }
@@ -70,7 +70,7 @@ unsafe extern "C" fn print(
     len: usize,
     most: usize,
 ) -> usize {
-    // SAFETY: by the caller.
+    // SAFETY: `at` is alive and `room` is used by this call alone (contract above).
     let (printing, room) = unsafe { (&*at, core::slice::from_raw_parts_mut(room, len)) };
     let mut to = Room { room, len: 0, most };
     let printed = catch_unwind(AssertUnwindSafe(|| match printing.how {

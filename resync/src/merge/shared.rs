@@ -6,7 +6,7 @@ use crate::merge::open_lane::OpenLane;
 use crate::recover::lane::ThreadKey;
 use std::collections::HashMap;
 
-/// See the module.
+/// The threads that stand in several open lanes.
 #[derive(Debug, Default)]
 pub(crate) struct Shared(HashMap<ThreadKey, Holders>);
 

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, HashSet};
 const RUNS: usize = 1 << 18;
 const THREADS: usize = 1 << 18;
 
-/// See the module.
+/// What the notes of the inputs said.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
     runs: BTreeMap<Run, OfRun>,

@@ -161,7 +161,7 @@ fn forms() {
             and {}",
         {
             let host = 1;
-            host
+            host + 1
         }
     );
     check!("{}", Vec::<u8>::with_capacity(3).capacity() > 2);

@@ -74,12 +74,7 @@ impl<'r> Details<'r> {
             let mut values = [Arg::Nil; MAX_ARGUMENTS];
             let passed = data.args.map_or(0, |args| args.read_into(&mut values));
             let texts = values.map(arg_text);
-            let mut names = POSITIONS.map(Cow::Borrowed);
-            for (name, given) in names.iter_mut().zip(self.record.description.names()) {
-                if let Some(given) = given {
-                    *name = whole(lossy(given), KEY);
-                }
-            }
+            let names = self.names();
             for ((name, value), text) in names.iter().zip(values).zip(&texts).take(passed) {
                 args.push(name, typed(value, text));
             }
@@ -117,6 +112,17 @@ impl<'r> Details<'r> {
             args.push("more", Value::Text(&rest));
         }
         then(args.as_slice())
+    }
+
+    /// The names of the first arguments: those given to them, or their positions.
+    fn names(&self) -> [Cow<'r, str>; MAX_ARGUMENTS] {
+        let mut names = POSITIONS.map(Cow::Borrowed);
+        for (name, given) in names.iter_mut().zip(self.record.description.names()) {
+            if let Some(given) = given {
+                *name = whole(lossy(given), KEY);
+            }
+        }
+        names
     }
 
     /// The arguments, by their names or positions, and the keys.

@@ -29,7 +29,7 @@ impl Mapped {
         let newest = log.family.turn();
         let turns = (1..=newest).rev().take(FILES);
         let mut files = turns.filter_map(|turn| log.file_of_turn(turn));
-        files.any(|reached| reached.put_note(frame, || log.open_anew(reached.file)))
+        files.any(|reached| reached.put_note(frame, || log.reopen(reached.file)))
             || log.put_anchored_note(frame)
     }
 

@@ -13,7 +13,7 @@ pub(crate) const LEN: u64 = 64 << 10;
 /// In place of a turn, while a thread takes the start of another file.
 const CHANGING: u64 = u64::MAX;
 
-/// See the module.
+/// A mapping of the start of the file that is written to.
 pub(crate) struct Anchor {
     base: AtomicPtr<u8>,
     /// Of its file; 0 for none.

@@ -47,8 +47,8 @@
 //! # When the file fails
 //!
 //! No space, a quota, the limit of a file's size: records are dropped, without a
-//! signal and without waiting, and counted; once a second the log is tried again, in
-//! ever smaller pieces, and when there is space the next record carries the count and a
+//! signal and without waiting, and counted; the log is tried again, in ever smaller
+//! pieces, after a second, then two, and so on up to sixteen, and when there is space the next record carries the count and a
 //! note the reason. A file that was removed, or that [`sync`] could not write, is
 //! given up: the log continues in another file, under the next number, and a note says
 //! why. A mapped file that another program truncates raises SIGBUS,

@@ -18,6 +18,7 @@ mod mapped;
 mod names;
 mod outlet;
 mod owner;
+mod retry;
 #[allow(unsafe_code)]
 mod room;
 mod rotation;
@@ -53,9 +54,6 @@ pub(crate) enum Put {
     /// There is no room for them.
     Dropped,
 }
-
-/// Nanoseconds without an attempt after one failed for want of space.
-const RETRY_AFTER: u64 = 1_000_000_000;
 
 /// The sink of the process: one of these at a time, chosen when the log is opened.
 pub(crate) struct Sink {

@@ -15,7 +15,8 @@
  * C11 and later, C++11 and later, gcc and clang, 64-bit ELF machines.
  *
  * A log call is a statement. Its level is TRACE, DEBUG, INFO, WARN, ERROR or
- * FATAL, or an integer constant from 1 to 255 written as one token; its format
+ * FATAL, or an integer constant from 1 to 255 written as one token (logdef_log takes
+ * a level that is not constant); its format
  * is a string literal, checked with its arguments by the compiler as printf's
  * is; it takes up to 32 arguments. The arguments are evaluated once when the
  * record is written, and not at all when a filter holds it back. As with any
@@ -27,7 +28,8 @@
  * functions, templates and lambdas; but not where a language allows no static
  * objects: in constexpr functions, and in C in an `inline` function that is not
  * `static`. A handler that logs uses up to 10 KiB of stack, the kernel's signal frame
- * included: more than a sigaltstack of SIGSTKSZ bytes has.
+ * included: more than a sigaltstack of SIGSTKSZ bytes has. A thread needs 20 KiB of stack for
+ * its first call with a backtrace: more than PTHREAD_STACK_MIN.
  *
  * Signal safety: log calls are async-signal-safe. Each function says whether it is.
  *
@@ -222,7 +224,8 @@ typedef struct logdef_options {
                             was when the log was opened; the environment variable
                             LOGDEF_STDERR (a level, or 1 for all), else no mirror */
     int fatal_signals;   /* 1: writes a note and a backtrace at the first SIGSEGV, SIGBUS,
-                            SIGILL, SIGFPE, SIGABRT or SIGTRAP; off */
+                            SIGILL, SIGFPE, SIGABRT or SIGTRAP. A program that sets
+                            handlers of its own after logdef_open gets no note; off */
     uint64_t flight_recorder; /* keeps about this many of the newest bytes, in eight
                             files; all */
     int guard;           /* 1: if another program truncates the file, the log continues

@@ -8,10 +8,11 @@
 
 use super::names::Names;
 use super::outlet::{Outlet, Taken};
+use super::retry::Retry;
 use super::rotation::SharedAccess;
 use super::stream::{Kind, Stream, Writer};
 use super::target;
-use super::{Put, RETRY_AFTER, Rotation};
+use super::{Put, Rotation};
 use crate::clock;
 use crate::state::{self, Existing, RawState};
 use crate::sys::{self, Errno, Identity};
@@ -49,9 +50,8 @@ pub(crate) struct Append {
     file_age: AtomicU64,
     /// Who may read and write new files.
     access: SharedAccess,
-    /// Until then (coarse monotonic time) there is no space, and nothing is tried: a
-    /// full file system may flush all it has to find some.
-    no_space_until: AtomicU64,
+    /// When there was no space, and why.
+    retry: Retry,
     no_space_errno: AtomicI32,
     /// Until then no other file is tried.
     stay_until: AtomicU64,
@@ -60,6 +60,8 @@ pub(crate) struct Append {
     existing: AtomicU32,
 }
 
+/// Another file that could not be had is not tried for so many nanoseconds.
+const RETRY_AFTER: u64 = 1_000_000_000;
 /// The file that is written to, and those before it that a `sync` has yet to reach.
 const OUTLETS: usize = 32;
 const PLACE_BITS: u32 = 8;
@@ -104,7 +106,7 @@ impl Append {
             begun: AtomicU64::new(0),
             file_age: AtomicU64::new(0),
             access: SharedAccess::new(),
-            no_space_until: AtomicU64::new(0),
+            retry: Retry::new(),
             no_space_errno: AtomicI32::new(0),
             stay_until: AtomicU64::new(0),
             chunks: AtomicU32::new(0),
@@ -169,7 +171,7 @@ impl Append {
         self.names.set_bounds(&rotation);
         self.path.store(ptr::null_mut(), Ordering::Release);
         self.reopen.store(false, Ordering::Relaxed);
-        self.no_space_until.store(0, Ordering::Relaxed);
+        self.retry.granted();
         self.stay_until.store(0, Ordering::Relaxed);
         self.moving_since.store(0, Ordering::Relaxed);
         self.stream.forget();
@@ -204,25 +206,23 @@ impl Append {
     /// What a full disk cuts short is torn, and the call's records count as dropped.
     pub fn put(&self, frames: &[u8], wanted: Option<u32>, by: Writer<'_>) -> Result<Put, Errno> {
         let now = || sys::clock(libc::CLOCK_MONOTONIC_COARSE);
-        let full_until = self.no_space_until.load(Ordering::Relaxed);
-        if full_until > 0 {
-            if now() < full_until {
-                return Err(Errno(self.no_space_errno.load(Ordering::Relaxed)));
-            }
-            self.no_space_until.store(0, Ordering::Relaxed);
+        if self.retry.is_paused(now) {
+            return Err(Errno(self.no_space_errno.load(Ordering::Relaxed)));
         }
         let Some((chunk, outlet)) = self.take(wanted) else {
             return Ok(Put::Moved);
         };
         match self.put_into(&outlet, frames, by) {
-            Ok(Written::All) => Ok(Put::Done(chunk)),
+            Ok(Written::All) => {
+                self.retry.granted();
+                Ok(Put::Done(chunk))
+            }
             Ok(Written::Elsewhere) => Ok(Put::Moved),
             // The next call gets the reason.
             Ok(Written::Part) => Err(Errno(libc::ENOSPC)),
             Err(errno @ Errno(libc::ENOSPC | libc::EDQUOT | libc::EFBIG)) => {
                 self.no_space_errno.store(errno.0, Ordering::Relaxed);
-                let until = now() + RETRY_AFTER;
-                self.no_space_until.store(until, Ordering::Relaxed);
+                self.retry.refused(now());
                 Err(errno)
             }
             Err(errno) => Err(errno),

@@ -24,7 +24,42 @@ pub(crate) fn may_be_mapped(magic: i64) -> bool {
     matches!(name(magic), Some(b"ext4" | b"xfs" | b"tmpfs"))
 }
 
+/// Why a log there is appended, in words.
+pub(crate) fn why_appended(magic: i64) -> &'static str {
+    match name(magic) {
+        Some(b"btrfs") => "appended: btrfs may not keep what is reserved",
+        Some(b"zfs") => "appended: ZFS may not keep what is reserved",
+        Some(b"f2fs") => "appended: F2FS may not keep what is reserved",
+        Some(b"nfs") => "appended: NFS may not keep what is reserved",
+        Some(b"fuse") => "appended: FUSE may not keep what is reserved",
+        Some(b"9p") => "appended: 9P may not keep what is reserved",
+        _ => "appended: the file system may not keep what is reserved",
+    }
+}
+
 /// Whether pages are had more cheaply by writing zeros than by touching them.
 pub(crate) fn likes_writes(magic: i64) -> bool {
     matches!(name(magic), Some(b"ext4" | b"xfs"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_system_that_is_not_mapped_says_why_by_its_name() {
+        for (magic, name) in [
+            (0x9123_683e, "btrfs"),
+            (0x6969, "NFS"),
+            (0x6573_5546, "FUSE"),
+        ] {
+            assert!(!may_be_mapped(magic));
+            let why = why_appended(magic);
+            assert_eq!(
+                why,
+                format!("appended: {name} may not keep what is reserved")
+            );
+        }
+        assert_eq!(why_appended(1).find("btrfs"), None);
+    }
 }

@@ -8,14 +8,15 @@
 //! Chunks are taken while the thread's signals are blocked: no handler logs, forks or
 //! jumps away in the middle of it.
 
+use super::Put;
 use super::anchor::Anchor;
 use super::chunk::{self, Claim, Place, UNIT};
 use super::family::{FILES, Family, SLOT_BITS};
 use super::file::{Descriptor, LogFile, Reached, Refusal, Supplied, Use};
 use super::names::UNNUMBERED;
+use super::retry::Retry;
 use super::room::Room;
 use super::rotation::Rotation;
-use super::{Put, RETRY_AFTER};
 use crate::clock;
 use crate::shared::Shared;
 use crate::state::RawState;
@@ -49,8 +50,8 @@ pub(crate) struct Mapped {
     /// Threads that are using it.
     users: AtomicU32,
     descriptors: [Descriptor; FILES],
-    /// Until then (coarse monotonic time) there is no space.
-    no_space_until: AtomicU64,
+    /// When there was no space.
+    retry: Retry,
     /// Of all windows together.
     window_bytes: AtomicU64,
     /// The last window was locked in memory.
@@ -77,7 +78,7 @@ impl Mapped {
             family: AtomicPtr::new(core::ptr::null_mut()),
             users: AtomicU32::new(0),
             descriptors: [const { Descriptor::new() }; FILES],
-            no_space_until: AtomicU64::new(0),
+            retry: Retry::new(),
             window_bytes: AtomicU64::new(0),
             locked: AtomicBool::new(false),
             anchor: Anchor::new(),
@@ -114,7 +115,7 @@ impl Mapped {
             unsafe { Family::free(family) };
             return Err(errno);
         }
-        self.no_space_until.store(0, Ordering::Relaxed);
+        self.retry.granted();
         let new = core::ptr::from_ref(family).cast_mut();
         let old = self.family.swap(new, Ordering::SeqCst);
         if !old.is_null() && self.users.load(Ordering::SeqCst) == 0 {
@@ -291,7 +292,7 @@ impl Mapped {
     /// The process is a forked child: it continues in the files of its parent.
     pub fn become_child(&self, shared: &Shared, mine: Option<&Thread>) {
         self.leave_to_parent(shared, mine);
-        self.no_space_until.store(0, Ordering::Relaxed);
+        self.retry.granted();
     }
 
     /// The name of the file system that holds the log.
@@ -362,7 +363,7 @@ impl Log<'_> {
             return None;
         }
         let now = sys::clock(libc::CLOCK_MONOTONIC_COARSE);
-        if now < self.mapped.no_space_until.load(Ordering::Relaxed) {
+        if self.mapped.retry.is_paused(|| now) {
             return None;
         }
         let windows = &thread.lasting().windows;
@@ -392,6 +393,7 @@ impl Log<'_> {
                     thread
                         .chunks
                         .store(nth.saturating_add(1), Ordering::Relaxed);
+                    self.mapped.retry.granted();
                     shared.write_succeeded();
                     shared.clock_was_set();
                     return Some(claim);
@@ -503,9 +505,7 @@ impl Log<'_> {
         if shared.run.drops.to_note().is_some() {
             shared.drops_are_due();
         }
-        self.mapped
-            .no_space_until
-            .store(now + RETRY_AFTER, Ordering::Relaxed);
+        self.mapped.retry.refused(now);
     }
 
     /// A file is not to be relied on: no thread stays in it, and the log will say

@@ -109,7 +109,7 @@ pub(crate) fn advice(path: &Path) -> Advice {
         Some(libc::OVERLAYFS_SUPER_MAGIC) => {
             no("appended: overlayfs above a file system that may not keep what is reserved")
         }
-        Some(_) => no("appended: the file system may not keep what is reserved"),
+        Some(magic) => no(file_system::why_appended(magic)),
         None => no("appended: the file system is not known"),
     }
 }

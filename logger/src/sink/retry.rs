@@ -1,0 +1,73 @@
+//! When what the system refused is tried again: after a second, then after twice as long
+//! each time, up to sixteen. A full file system may flush all it has to find some room,
+//! which costs the call that asks tens of milliseconds.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// See the module. Times are coarse monotonic ones, in nanoseconds.
+pub(crate) struct Retry {
+    /// Nothing is tried until then; 0 if nothing was refused.
+    until: AtomicU64,
+    /// For how long the last refusal holds.
+    pause: AtomicU64,
+}
+
+const SHORTEST: u64 = 1_000_000_000;
+const LONGEST: u64 = 16 * SHORTEST;
+
+impl Retry {
+    pub const fn new() -> Retry {
+        Retry {
+            until: AtomicU64::new(0),
+            pause: AtomicU64::new(0),
+        }
+    }
+
+    /// Whether nothing is to be tried now. Asks for the time only after a refusal.
+    pub fn is_paused(&self, now: impl FnOnce() -> u64) -> bool {
+        let until = self.until.load(Ordering::Relaxed);
+        until > 0 && now() < until
+    }
+
+    /// It was refused.
+    pub fn refused(&self, now: u64) {
+        let pause = self.pause.load(Ordering::Relaxed);
+        let pause = (pause * 2).clamp(SHORTEST, LONGEST);
+        self.pause.store(pause, Ordering::Relaxed);
+        self.until.store(now + pause, Ordering::Relaxed);
+    }
+
+    /// It was granted.
+    pub fn granted(&self) {
+        if self.until.load(Ordering::Relaxed) > 0 {
+            self.until.store(0, Ordering::Relaxed);
+            self.pause.store(0, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disk_that_stays_full_is_asked_ever_more_rarely() {
+        let retry = Retry::new();
+        assert!(!retry.is_paused(|| unreachable!("nothing was refused")));
+        let (mut now, mut asked) = (5_000_000_000, 0);
+        let end = now + 100 * SHORTEST;
+        while now < end {
+            if !retry.is_paused(|| now) {
+                asked += 1;
+                retry.refused(now);
+            }
+            now += SHORTEST / 10;
+        }
+        // After 0, 1, 3, 7, 15, 31, 47, 63, 79 and 95 seconds.
+        assert_eq!(asked, 10);
+        retry.granted();
+        assert!(!retry.is_paused(|| now));
+        retry.refused(now);
+        assert!(retry.is_paused(|| now) && !retry.is_paused(|| now + SHORTEST));
+    }
+}

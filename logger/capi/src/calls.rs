@@ -30,6 +30,7 @@ pub unsafe extern "C" fn logdef_ask(site: *const Site) -> c_int {
 /// for each of its arguments, of the kind that the site says; one more if the site is
 /// limited or names a span.
 #[unsafe(no_mangle)]
+#[unsafe(link_section = "logdef_interface")] // Left out of backtraces.
 pub unsafe extern "C" fn logdef_emit(site: *const Site, words: *const u64) {
     // SAFETY: site and words are as `# Safety` demands; null kinds mean the site's own.
     unsafe { abi::emit(&*site, core::ptr::null(), words) }
@@ -44,6 +45,7 @@ pub unsafe extern "C" fn logdef_emit(site: *const Site, words: *const u64) {
 /// `file` and `format` are C strings or null, and `kinds` and `words` each have an item for
 /// each of `n` arguments: a word is of the kind beside it.
 #[unsafe(no_mangle)]
+#[unsafe(link_section = "logdef_interface")] // Left out of backtraces.
 pub unsafe extern "C" fn logdef_emit_text(
     level: c_int,
     file: *const c_char,

@@ -42,7 +42,36 @@ const ENTRY: usize = 4 + 1;
 /// Frames up to this length are built on the stack.
 const STACK_FRAME: usize = 1024;
 
-/// Logs a call of `site`.
+/// The code in the section of the functions that C programs call to log.
+struct Interface {
+    start: *const u8,
+    end: *const u8,
+}
+
+// SAFETY: addresses that the linker sets, never read through.
+unsafe impl Sync for Interface {}
+
+static INTERFACE: Interface = {
+    unsafe extern "C" {
+        #[link_name = "__start_logdef_interface"]
+        static START: u8;
+        #[link_name = "__stop_logdef_interface"]
+        static STOP: u8;
+    }
+    Interface {
+        start: &raw const START,
+        end: &raw const STOP,
+    }
+};
+
+impl Interface {
+    fn holds(&self, address: usize) -> bool {
+        (self.start.addr()..self.end.addr()).contains(&address)
+    }
+}
+
+/// Logs a call of `site`. In the section of the interface, so that this is never without
+/// a function.
 ///
 /// # Safety
 ///
@@ -51,6 +80,7 @@ const STACK_FRAME: usize = 1024;
 /// that is null, the site's own) tells what each of them is, as
 /// `Words::new` demands.
 #[inline(never)]
+#[unsafe(link_section = "logdef_interface")]
 pub unsafe extern "C" fn emit(site: &Site, kinds: *const u8, words: *const u64) {
     let process = process();
     let kinds = if kinds.is_null() { site.kinds() } else { kinds };
@@ -523,9 +553,13 @@ impl Parts<'_> {
         (self.flags & flags::KIND) >> flags::KIND_SHIFT
     }
 
-    /// Leaves out the logger's own code where it is a library of its own: it is
-    /// the compiler's choice how many of its functions the call came through.
+    /// Leaves out the logger's own code: it is the compiler's choice how many of its
+    /// functions the call came through. By its library, or where that is linked statically
+    /// by the functions that are an interface.
     fn callers<'b>(&self, process: &Process, addresses: &'b [usize]) -> &'b [usize] {
+        let is_interface = |address: &&usize| INTERFACE.holds(code::before(**address));
+        let interface = addresses.iter().take_while(is_interface).count();
+        let addresses = &addresses[interface..];
         let logger = emit as *const () as usize;
         let first = addresses.first().map(|first| code::before(*first));
         let module = first.and_then(modules::find);

@@ -99,7 +99,8 @@ pub use recover::tables::{
     StringLookup, Tables, Thread,
 };
 pub use resolve::images::{Function, Images, LocatedImages, NoImages};
-pub use resolve::resolver::{Resolved, Resolver, StackEntry, Text, push_value};
+pub use resolve::resolver::{Resolved, Resolver, Text, push_value};
 pub use resolve::spans::{OpenSpan, Spans, span_id};
+pub use resolve::stack::StackEntry;
 
 pub use logdef_wire::record::Glance;

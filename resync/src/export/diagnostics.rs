@@ -19,7 +19,8 @@
 use super::fxt::{TIME_UNKNOWN, describe, image_name, kind_name};
 use super::imported;
 use crate::recover::tables::RunInfo;
-use crate::resolve::resolver::{Resolved, StackEntry, push_value};
+use crate::resolve::resolver::{Resolved, push_value};
+use crate::resolve::stack::StackEntry;
 use logdef_fuchsia::diagnostics::{
     Batches, LogError, LogsData, LogsPayload, MAX_ARRAY_BYTES, Property,
 };

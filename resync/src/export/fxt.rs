@@ -25,8 +25,9 @@ use super::perfetto::Packets;
 use super::series::Series;
 use super::text::{boundary, cut, lossy};
 use crate::resolve::images::Function;
-use crate::resolve::resolver::{Resolved, StackEntry};
+use crate::resolve::resolver::Resolved;
 use crate::resolve::spans::{OpenSpan, Spans, span_id};
+use crate::resolve::stack::StackEntry;
 use details::{Details, TEXT, typed};
 use logdef_fuchsia::fxt::{
     Argument, BlobKind, Event, EventKind, MAX_ARGUMENTS, MAX_LOG_LEN, ProviderId, Thread, TickRate,

@@ -9,7 +9,8 @@
 
 use super::text::lossy;
 use crate::recover::tables::Thread as ThreadName;
-use crate::resolve::resolver::{Resolved, StackEntry};
+use crate::resolve::resolver::Resolved;
+use crate::resolve::stack::StackEntry;
 use logdef_fuchsia::fxt::{Argument, Thread, Value};
 use logdef_wire::Level;
 use std::collections::HashMap;

@@ -5,3 +5,4 @@ pub(crate) mod images;
 mod names;
 pub(crate) mod resolver;
 pub(crate) mod spans;
+pub(crate) mod stack;

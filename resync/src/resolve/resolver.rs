@@ -8,7 +8,8 @@ use crate::recover::tables::{
     BacktraceEntry, Image, Place, Provenance, RunInfo, StringLookup, Tables, Thread, latest,
 };
 use crate::render::CompiledFormat;
-use crate::resolve::images::{Function, Images, NoImages};
+use crate::resolve::images::{Images, NoImages};
+use crate::resolve::stack::{StackEntry, leave_loggers_out};
 use logdef_wire::record::Data;
 use logdef_wire::{Array, Avma, Description, Magic, Run, Svma, ThreadNumber, Value};
 use std::collections::HashMap;
@@ -157,21 +158,6 @@ pub struct Resolved<'a> {
     compiled: Option<&'a CompiledFormat>,
 }
 
-/// What is known about one address of a backtrace.
-#[derive(Clone, Debug, Default)]
-pub struct StackEntry {
-    /// The address in the process.
-    pub address: Avma,
-    /// The image that held it, and the link-time address there.
-    pub image: Option<(Image, Svma)>,
-    /// Functions with files and lines, innermost first; all but the last inlined.
-    pub functions: Arc<[Function]>,
-    /// What the process itself knew: module and nearest exported symbol.
-    pub logged: Option<BacktraceEntry>,
-    /// Whether this is the last entry of a stack that was deeper: its callers were left out.
-    pub is_cut: bool,
-}
-
 impl<'t> Resolver<'t> {
     /// A resolver that knows the tables and the images.
     pub fn new(tables: &'t Tables, images: impl Images + 't) -> Self {
@@ -231,12 +217,15 @@ impl<'t> Resolver<'t> {
         }
     }
 
-    /// What is known about the addresses of a record's backtrace, innermost first.
+    /// What is known about the addresses of a record's backtrace, innermost first, from the
+    /// function that logged on.
     pub fn backtrace(&mut self, data: &Data<'_>, place: Place) -> Vec<StackEntry> {
         let Some(addresses) = data.backtrace else {
             return Vec::new();
         };
-        self.stack(addresses, data.run, data.time, place, false)
+        let mut stack = self.stack(addresses, data.run, data.time, place, false);
+        leave_loggers_out(&mut stack);
+        stack
     }
 
     /// What is known about some code addresses of a run: return addresses, but
@@ -575,6 +564,7 @@ pub fn push_value(value: Value<'_>, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::resolve::images::Function;
     use logdef_wire::Record;
     use logdef_wire::record::{Module, Preamble};
 

@@ -4,6 +4,7 @@
 pub(crate) mod account;
 pub(crate) mod floors;
 pub(crate) mod lane;
+pub(crate) mod lanes;
 pub(crate) mod losses;
 pub(crate) mod notes;
 pub(crate) mod recovery;

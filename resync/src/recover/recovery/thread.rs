@@ -10,6 +10,8 @@ use crate::recover::walk::Stretch;
 pub(super) struct ThreadState {
     pub(super) key: ThreadKey,
     pub(super) seen: Intervals,
+    /// How many intervals of `seen` the recovery has counted.
+    pub(super) counted: usize,
     pub(super) dropped: Intervals,
     pub(super) repeated: Intervals,
     /// Counts that the writer gave up, those that are here among them.
@@ -50,6 +52,7 @@ impl ThreadState {
         ThreadState {
             key,
             seen: Intervals::default(),
+            counted: 0,
             dropped: Intervals::default(),
             repeated: Intervals::default(),
             pruned: Intervals::default(),

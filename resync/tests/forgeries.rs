@@ -201,7 +201,10 @@ impl Original {
             if !is_written {
                 tally.forged.fetch_add(1, Ordering::Relaxed);
             }
-            is_vouched_for |= is_written && frame.standing == Standing::Sound;
+            // The other log's frames vouch for its own run.
+            is_vouched_for |= is_written
+                && frame.standing == Standing::Sound
+                && run_of(frame.body) == Some(self.run);
             shown.insert(frame.bytes.to_vec());
         }
         tally
@@ -228,6 +231,16 @@ impl Original {
     }
 }
 
+/// The run that a data record or a preamble names.
+fn run_of(body: &[u8]) -> Option<Run> {
+    let mut scratch = Vec::new();
+    match logdef_resync::decode(body, &mut scratch) {
+        Ok(Record::Data(data)) => data.run,
+        Ok(Record::Preamble(preamble)) => preamble.run,
+        _ => None,
+    }
+}
+
 impl Original {
     /// What stands where, for whoever looks into a failure.
     fn story(&self, input: &Input) -> String {
@@ -237,14 +250,8 @@ impl Original {
             let line = match item {
                 Item::Gap(gap) => format!("{} {} {}\n", gap.offset, gap.len, gap.kind),
                 Item::Frame(frame) => {
-                    let mut scratch = Vec::new();
-                    let record = logdef_resync::decode(frame.body, &mut scratch);
                     let forged = !self.written.contains(frame.bytes);
-                    let run = match &record {
-                        Ok(Record::Data(data)) => data.run,
-                        Ok(Record::Preamble(preamble)) => preamble.run,
-                        _ => None,
-                    };
+                    let run = run_of(frame.body);
                     let own = if run == Some(self.run) { "own" } else { "" };
                     let (offset, len, tag) = (frame.offset, frame.bytes.len(), frame.tag().0);
                     let forged = if forged { "FORGED" } else { "" };

@@ -10,6 +10,7 @@
 //! 4. The sink takes all of it ([`crate::sink`]).
 
 use crate::call::body::{self, Arguments, Backtrace, Head, OptionalFields, Words};
+use crate::call::callers::callers;
 use crate::call::gate;
 use crate::call::kept;
 use crate::call::resolve::{resolve, resolve_strings};
@@ -17,7 +18,7 @@ use crate::call::site::{Site, Strings, Template};
 use crate::calls::{Call, Mark};
 use crate::copies::leader::leader;
 use crate::crc;
-use crate::image::code::{self, Epoch};
+use crate::image::code::Epoch;
 use crate::logdefs::{self, Subject};
 use crate::note;
 use crate::process::{Process, attached, current, process};
@@ -41,34 +42,6 @@ const ENTRY: usize = 4 + 1;
 
 /// Frames up to this length are built on the stack.
 const STACK_FRAME: usize = 1024;
-
-/// The code in the section of the functions that C programs call to log.
-struct Interface {
-    start: *const u8,
-    end: *const u8,
-}
-
-// SAFETY: addresses that the linker sets, never read through.
-unsafe impl Sync for Interface {}
-
-static INTERFACE: Interface = {
-    unsafe extern "C" {
-        #[link_name = "__start_logdef_interface"]
-        static START: u8;
-        #[link_name = "__stop_logdef_interface"]
-        static STOP: u8;
-    }
-    Interface {
-        start: &raw const START,
-        end: &raw const STOP,
-    }
-};
-
-impl Interface {
-    fn holds(&self, address: usize) -> bool {
-        (self.start.addr()..self.end.addr()).contains(&address)
-    }
-}
 
 /// Logs a call of `site`. In the section of the interface, so that this is never without
 /// a function.
@@ -469,7 +442,7 @@ impl Parts<'_> {
             }
             len = logdef_unwind::capture(addresses, ours);
         }
-        let backtrace = self.callers(process, &addresses[..len]);
+        let backtrace = callers(process, self.template.meta.image, &addresses[..len]);
         let backtrace = Backtrace {
             addresses: &backtrace[..backtrace.len().min(depth)],
             is_cut: backtrace.len() > depth,
@@ -520,7 +493,7 @@ impl Parts<'_> {
             _ => &mut addresses[..depth + ENTRY],
         };
         let len = logdef_unwind::capture(addresses, self.own_stack_frames());
-        let callers = self.callers(process, &addresses[..len]);
+        let callers = callers(process, self.template.meta.image, &addresses[..len]);
         let call = kept::Call {
             template: self.template,
             strings: self.strings,
@@ -551,29 +524,6 @@ impl Parts<'_> {
 
     fn kind(&self) -> u8 {
         (self.flags & flags::KIND) >> flags::KIND_SHIFT
-    }
-
-    /// Leaves out the logger's own code: it is the compiler's choice how many of its
-    /// functions the call came through. By its library, or where that is linked statically
-    /// by the functions that are an interface.
-    fn callers<'b>(&self, process: &Process, addresses: &'b [usize]) -> &'b [usize] {
-        let is_interface = |address: &&usize| INTERFACE.holds(code::before(**address));
-        let interface = addresses.iter().take_while(is_interface).count();
-        let addresses = &addresses[interface..];
-        let logger = emit as *const () as usize;
-        let first = addresses.first().map(|first| code::before(*first));
-        let module = first.and_then(modules::find);
-        let Some(module) = module.filter(|module| module.contains(logger)) else {
-            return addresses;
-        };
-        let site = process.images.get(self.template.meta.image);
-        if site.is_some_and(|image| image.contains(logger)) {
-            return addresses;
-        }
-        let caller = addresses
-            .iter()
-            .position(|address| !module.contains(code::before(*address)));
-        &addresses[caller.unwrap_or(0)..]
     }
 
     /// Builds the record where there is more room than on the stack.

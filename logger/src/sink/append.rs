@@ -60,7 +60,7 @@ pub(crate) struct Append {
     existing: AtomicU32,
 }
 
-/// Another file that could not be had is not tried for so many nanoseconds.
+/// Another file that could not be had is not tried for this many nanoseconds.
 const RETRY_AFTER: u64 = 1_000_000_000;
 /// The file that is written to, and those before it that a `sync` has yet to reach.
 const OUTLETS: usize = 32;

@@ -30,6 +30,12 @@ pub(super) fn callers<'b>(process: &Process, image: u8, addresses: &'b [usize]) 
     &addresses[caller.unwrap_or(0)..]
 }
 
+// A library exports neither: another copy of the logger has a section of its own.
+core::arch::global_asm!(
+    ".hidden __start_logdef_interface",
+    ".hidden __stop_logdef_interface",
+);
+
 /// The code of the functions that C programs call to log, by the section that it has.
 fn interface() -> Range<usize> {
     unsafe extern "C" {

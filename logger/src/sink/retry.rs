@@ -4,7 +4,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// See the module. Times are coarse monotonic ones, in nanoseconds.
+/// The time of the next try. Times are coarse monotonic ones, in nanoseconds.
 pub(crate) struct Retry {
     /// Nothing is tried until then; 0 if nothing was refused.
     until: AtomicU64,

@@ -6,6 +6,7 @@ use super::chunk::{self, UNIT, Word};
 use crate::sys::{self, Errno, Identity, Limit};
 use core::ffi::{CStr, c_int};
 use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
+use logdef_wire::record::Preamble;
 
 /// A log file, in a slot that other files use after it. In memory that processes share.
 pub(crate) struct LogFile {
@@ -42,9 +43,6 @@ pub(crate) struct LogFile {
     /// Units that were made ready beyond those that were claimed.
     ready: AtomicU64,
 }
-
-/// Bytes that are kept back for notes in each file.
-const NOTES: u64 = 1024;
 
 /// How a process reaches the file in a slot.
 pub(crate) struct Descriptor {
@@ -233,8 +231,9 @@ impl LogFile {
     /// both take.
     pub fn keep_room(&self, opening: u64) -> u64 {
         self.note.store(opening, Ordering::Relaxed);
-        self.front.store(opening + NOTES, Ordering::Release);
-        opening + NOTES
+        self.front
+            .store(opening + Preamble::ROOM_FOR_NOTES, Ordering::Release);
+        opening + Preamble::ROOM_FOR_NOTES
     }
 
     /// Takes some bytes of the room for notes, and says where they are.

@@ -3,8 +3,8 @@
 
 use crate::read::gap::{Gap, GapKind};
 use crate::recover::lane::{Lane, ThreadKey};
+use crate::recover::run_of::run_of;
 use crate::recover::survey::Survey;
-use crate::recover::suspect::run_of;
 use logdef_wire::record::{Glance, Peek};
 use logdef_wire::{Record, Run};
 

@@ -7,18 +7,38 @@ use crate::recover::sequences::Intervals;
 use logdef_wire::msgpack::DecodeError;
 use logdef_wire::{Run, ThreadNumber};
 
-/// Gaps of one input that are listed; more are only counted.
-const GAPS: usize = 1 << 17;
-/// Malformed records of one input that are listed.
-const MALFORMED: usize = 1 << 12;
-/// Holes that no gap explains, listed for one input.
-const HOLES: usize = 1 << 16;
 /// Losses listed for one gap.
 const LOSSES: usize = 256;
 /// How many gaps between a thread's records are looked at to explain a hole.
 const NEAR: usize = 64;
 /// Stretches of records that turn up later, of one block.
 const FOUND: usize = 256;
+
+/// What the accounts of all inputs together may yet list. What is beyond that is only counted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    gaps: usize,
+    malformed: usize,
+    /// Holes in threads' sequences, and the pieces in which they turn up later.
+    holes: usize,
+}
+
+impl Default for Room {
+    fn default() -> Room {
+        Room {
+            gaps: 1 << 17,
+            malformed: 1 << 12,
+            holes: 1 << 18,
+        }
+    }
+}
+
+/// Takes one of what is left; `false` if nothing is.
+fn take(room: &mut usize) -> bool {
+    let has_room = *room > 0;
+    *room -= usize::from(has_room);
+    has_room
+}
 
 /// How many, and how many bytes they take.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -76,7 +96,8 @@ pub struct Account {
     pub suspect: u64,
     /// Data records whose run and sequence were seen before.
     pub repeated: u64,
-    /// Data records of threads beyond those that are followed.
+    /// Data records of threads beyond those that are followed, or with counts that there was no
+    /// room to remember: what is missing is at least what is said.
     pub untracked: u64,
     /// Frames whose checksum is right and whose record breaks the grammar.
     pub malformed: u64,
@@ -96,6 +117,7 @@ pub struct Account {
     open_gaps: usize,
     unexplained: Vec<Hole>,
     blocks: Vec<Block>,
+    room: Room,
 }
 
 /// A frame whose record breaks the grammar.
@@ -192,7 +214,7 @@ pub struct ThreadReport {
 }
 
 impl Account {
-    pub(crate) fn new(name: &str) -> Account {
+    pub(crate) fn new(name: &str, room: Room) -> Account {
         Account {
             name: name.to_owned(),
             bytes: 0,
@@ -216,6 +238,7 @@ impl Account {
             open_gaps: 0,
             unexplained: Vec::new(),
             blocks: Vec::new(),
+            room,
         }
     }
 
@@ -253,7 +276,7 @@ impl Account {
             GapKind::Torn(_) => self.torn.add(gap.len),
             GapKind::Damage(_) => self.damage.add(gap.len),
         }
-        if self.gaps.len() >= GAPS {
+        if !take(&mut self.room.gaps) {
             self.gaps_unlisted += 1;
             return;
         }
@@ -272,9 +295,14 @@ impl Account {
 
     pub(crate) fn add_malformed(&mut self, malformed: Malformed) {
         self.malformed += 1;
-        if self.malformed_list.len() < MALFORMED {
+        if take(&mut self.room.malformed) {
             self.malformed_list.push(malformed);
         }
+    }
+
+    /// What further inputs may list.
+    pub(crate) fn room(&self) -> Room {
+        self.room
     }
 
     /// How many damages there were.
@@ -309,8 +337,8 @@ impl Account {
             .rposition(damaged)
             .map(|at| start + at);
         match (first, last) {
-            (Some(first), _) => between[first].lose(hole),
-            (None, Some(last)) => between[last].lose(hole),
+            (Some(first), _) => between[first].lose(hole, &mut self.room),
+            (None, Some(last)) => between[last].lose(hole, &mut self.room),
             (None, None) if self.lose_torn(hole, since) => {}
             (None, None) => self.lose_block(hole, since),
         }
@@ -334,7 +362,7 @@ impl Account {
             return false;
         };
         gap.gap.kind = GapKind::Damage(Damage::NoHeader);
-        gap.lose(hole);
+        gap.lose(hole, &mut self.room);
         let len = gap.gap.len;
         self.torn.count -= 1;
         self.torn.bytes -= len;
@@ -364,13 +392,13 @@ impl Account {
                 });
                 let gap = &mut self.gaps[since + at];
                 gap.gap.kind = GapKind::Damage(Damage::LostBlock);
-                gap.lose(hole);
+                gap.lose(hole, &mut self.room);
                 let len = gap.gap.len;
                 self.padding.count -= 1;
                 self.padding.bytes -= len;
                 self.damage.add(len);
             }
-            None if self.unexplained.len() < HOLES => self.unexplained.push(hole),
+            None if take(&mut self.room.holes) => self.unexplained.push(hole),
             None => {}
         }
     }
@@ -379,7 +407,8 @@ impl Account {
     pub(crate) fn add_overtaken(&mut self, thread: usize, first: u64, last: u64) {
         for block in self.blocks.iter_mut().rev().take(NEAR) {
             let (from, to) = (first.max(block.hole.from), (last + 1).min(block.hole.to));
-            if block.hole.thread == thread && from < to && block.found.len() < FOUND {
+            let is_of_it = block.hole.thread == thread && from < to;
+            if is_of_it && block.found.len() < FOUND && take(&mut self.room.holes) {
                 block.found.insert_range(from, to);
             }
         }
@@ -495,11 +524,11 @@ impl KnownGaps for Account {
 }
 
 impl GapReport {
-    fn lose(&mut self, hole: Hole) {
-        if self.losses.len() < LOSSES {
-            self.losses.push(hole)
+    fn lose(&mut self, hole: Hole, room: &mut Room) {
+        if self.losses.len() < LOSSES && take(&mut room.holes) {
+            self.losses.push(hole);
         } else {
-            self.shared = true
+            self.shared = true;
         }
     }
 }

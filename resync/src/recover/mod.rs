@@ -8,6 +8,7 @@ pub(crate) mod lanes;
 pub(crate) mod losses;
 pub(crate) mod notes;
 pub(crate) mod recovery;
+pub(crate) mod run_of;
 pub(crate) mod sequences;
 pub(crate) mod survey;
 pub(crate) mod suspect;

@@ -8,14 +8,15 @@ use crate::read::gap::{Gap, GapKind};
 use crate::read::input::{Error, Input};
 use crate::read::item::FrameItem;
 use crate::read::unmask;
-use crate::recover::account::{Account, Hole, Malformed, ThreadReport};
+use crate::recover::account::{Account, Hole, Malformed, Room, ThreadReport};
 use crate::recover::floors::Floors;
 use crate::recover::lane::{Lane, LaneThread, ThreadKey, since_of};
 use crate::recover::lanes::{LANES, Lanes};
 use crate::recover::losses::{Carried, Losses};
 use crate::recover::notes::Notes;
+use crate::recover::run_of::{run_of, run_of_body};
 use crate::recover::sequences::Intervals;
-use crate::recover::suspect::{Standing, Suspects, Vouching, run_of, run_of_body};
+use crate::recover::suspect::{Standing, Suspects, Vouching};
 use crate::recover::tables::{self, Place, Tables};
 use crate::recover::walk::{Step, Stretch, walk};
 use logdef_wire::record::{Note, NoteKind, Peek};
@@ -30,7 +31,7 @@ const CORES: usize = 8;
 /// Threads whose sequences are followed; records of more are only counted.
 const THREADS: usize = 1 << 18;
 /// Intervals of counts over all threads; a thread beyond that has no exact loss.
-const INTERVALS: usize = 1 << 20;
+const INTERVALS: usize = 1 << 19;
 /// Records with a time of their own whose places are kept.
 const ASIDES: usize = 1 << 12;
 
@@ -296,7 +297,11 @@ impl Pass {
             pass.input = index as u32;
             pass.previous = None;
             pass.lanes.begin_input(pass.input);
-            let mut account = Account::new(input.name());
+            let room = pass
+                .accounts
+                .last()
+                .map_or_else(Room::default, Account::room);
+            let mut account = Account::new(input.name(), room);
             account.broken_off = input.broken_off().map(str::to_owned);
             pass.accounts.push(account);
             let mut visit = |step: Step<'_>| match step {
@@ -472,7 +477,12 @@ impl Pass {
             account.times.add(last);
         }
         account.close_gaps(thread, stretch.times.0);
-        self.threads[thread].stretch(account, thread, input, counts, stretch);
+        let is_full = self.intervals >= INTERVALS;
+        let state = &mut self.threads[thread];
+        let intervals = state.intervals();
+        let is_new = state.see(account, counts, stretch, is_full);
+        state.go_on(account, (thread, input), counts, stretch, is_new);
+        self.intervals = self.intervals + state.intervals() - intervals;
         true
     }
 
@@ -490,29 +500,17 @@ impl Pass {
 
     fn find_thread(&mut self, key: ThreadKey) -> Option<usize> {
         if let Some(&known) = self.index.get(&key) {
-            self.leave_thread();
             self.current = known;
             return Some(known);
         }
-        if self.threads.len() >= THREADS || self.intervals >= INTERVALS {
+        if self.threads.len() >= THREADS {
             self.account().untracked += 1;
             return None;
         }
-        self.leave_thread();
         self.current = self.threads.len();
         self.index.insert(key, self.current);
         self.threads.push(ThreadState::new(key));
         Some(self.current)
-    }
-
-    /// Counts the intervals that the thread has come to have, since they take memory.
-    fn leave_thread(&mut self) {
-        if let Some(thread) = self.threads.get_mut(self.current) {
-            let now = thread.seen.len();
-            // Two that meet become one.
-            self.intervals = (self.intervals + now).saturating_sub(thread.counted);
-            thread.counted = now;
-        }
     }
 
     fn finish(self, suspects: Suspects) -> Recovery {

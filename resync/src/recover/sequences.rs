@@ -1,6 +1,6 @@
 //! Which records of each thread were seen, as intervals of their counts: a
-//! clean log takes one interval a thread, however long. From them come the
-//! records that are missing and those seen twice. Knows no bytes.
+//! clean log takes one interval a thread, however long, and no memory of its own. From them
+//! come the records that are missing and those seen twice. Knows no bytes.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 pub(crate) struct Intervals {
     /// First count of each interval to the one behind its last.
     ends: BTreeMap<u64, u64>,
-    /// The interval that grew last: most insertions continue it.
+    /// The interval that grew last: most insertions continue it, and most sets have no other.
     current: Option<(u64, u64)>,
 }
 
@@ -76,9 +76,20 @@ impl Intervals {
 
     /// Adds all counts from `start` to `end` exclusive.
     pub(crate) fn insert_range(&mut self, start: u64, end: u64) {
-        self.settle();
         let (mut start, mut end) = (start, end);
         if start >= end {
+            return;
+        }
+        if let Some((first, last)) = self.only()
+            && start <= last
+            && first <= end
+        {
+            self.current = Some((first.min(start), last.max(end)));
+            return;
+        }
+        self.settle();
+        if self.ends.is_empty() {
+            self.current = Some((start, end));
             return;
         }
         let before = self.ends.range(..=start).next_back();
@@ -95,6 +106,26 @@ impl Intervals {
         self.ends.insert(start, end);
     }
 
+    /// Adds all counts from `start` to `end` exclusive, and all between them and the nearest
+    /// that is in: the set gets no more intervals.
+    pub(crate) fn insert_coarsely(&mut self, start: u64, end: u64) {
+        let current = self.current;
+        let below = self.ends.range(..=start).next_back().map(|(_, last)| *last);
+        let below = below.max(current.filter(|it| it.0 <= start).map(|it| it.1));
+        if let Some(last) = below {
+            self.insert_range(last.min(start), end);
+            return;
+        }
+        let above = self.ends.first_key_value().map(|(first, _)| *first);
+        let above = above.into_iter().chain(current.map(|it| it.0)).min();
+        self.insert_range(start, above.map_or(end, |first| first.max(end)));
+    }
+
+    /// The one interval, if there is no other.
+    fn only(&self) -> Option<(u64, u64)> {
+        self.current.filter(|_| self.ends.is_empty())
+    }
+
     /// Whether a count is in.
     pub(crate) fn contains(&self, count: u64) -> bool {
         let current = self
@@ -106,6 +137,10 @@ impl Intervals {
 
     /// How many counts of `[start, end)` are not in. Settles first.
     pub(crate) fn missing(&mut self, start: u64, end: u64) -> u64 {
+        if let Some((first, last)) = self.only() {
+            let inside = last.min(end).saturating_sub(first.max(start));
+            return end.saturating_sub(start) - inside;
+        }
         self.settle();
         let mut missing = 0;
         let mut at = start;
@@ -122,6 +157,10 @@ impl Intervals {
 
     /// Adds all counts of another set.
     pub(crate) fn union(&mut self, other: &mut Intervals) {
+        if let Some((start, end)) = other.only() {
+            self.insert_range(start, end);
+            return;
+        }
         other.settle();
         for (start, end) in &other.ends {
             self.insert_range(*start, *end);
@@ -135,6 +174,9 @@ impl Intervals {
 
     /// The lowest count and the one behind the highest.
     pub(crate) fn bounds(&mut self) -> Option<(u64, u64)> {
+        if let Some(only) = self.only() {
+            return Some(only);
+        }
         self.settle();
         let first = self.ends.first_key_value()?;
         let last = self.ends.last_key_value()?;
@@ -182,6 +224,29 @@ mod tests {
             }
             let bounds = slow.first().zip(slow.last()).map(|(a, b)| (*a, b + 1));
             assert_eq!(fast.bounds(), bounds);
+        }
+    }
+
+    #[test]
+    fn a_full_set_takes_all_in_and_no_more_room() {
+        let mut state = 9u64;
+        for _ in 0..200 {
+            let mut set = Intervals::default();
+            let mut wanted = BTreeSet::new();
+            for step in 0..40 {
+                state = state.wrapping_mul(6364136223846793005).wrapping_add(1);
+                let count = state >> 33 & 63;
+                let room = set.len();
+                if step < 10 {
+                    set.insert(count);
+                    wanted.insert(count);
+                    continue;
+                }
+                set.insert_coarsely(count, count + 2);
+                wanted.extend([count, count + 1]);
+                assert!(set.len() <= room, "{set:?}");
+                assert!(wanted.iter().all(|count| set.contains(*count)), "{set:?}");
+            }
         }
     }
 

@@ -17,7 +17,7 @@ use crate::read::item::{Item, Items};
 use crate::read::scan::is_zero;
 use crate::read::unmask;
 use crate::recover::lane::{Lane, LaneThread, ThreadKey, since_of};
-use crate::recover::suspect::run_of;
+use crate::recover::run_of::run_of;
 use crate::recover::tables::{self, Place, Tables};
 use logdef_wire::record::Peek;
 use logdef_wire::{Record, Run};

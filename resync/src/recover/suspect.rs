@@ -20,8 +20,10 @@
 
 use crate::read::gap::{Gap, GapKind, Torn};
 use crate::recover::tables::Place;
-use logdef_wire::{Record, Run, frame};
+use logdef_wire::record::Preamble;
+use logdef_wire::{Run, frame};
 use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasher, RandomState};
 
 /// Runs remembered of one block, and of all; more are taken as vouched for.
 const BLOCK_RUNS: usize = 1 << 14;
@@ -29,7 +31,7 @@ const RUNS: usize = 1 << 18;
 /// Blocks in doubt that are remembered, and runs in them; what stands after them is in
 /// doubt.
 const BLOCKS: usize = 1 << 18;
-const DOUBTED_RUNS: usize = 1 << 20;
+const DOUBTED_RUNS: usize = 1 << 18;
 /// Bytes of a boot ID that nobody guesses.
 const BOOT_ID: usize = 16;
 /// The longest frame.
@@ -74,6 +76,8 @@ pub(crate) struct Vouching {
     tainted: u64,
     /// Where zeros end, or a frame that was never finished.
     unfinished: Option<u64>,
+    /// Where the room for notes ends that the last preamble may have behind it.
+    room_end: u64,
     doubts: Vec<Doubt>,
     /// Runs that stand in doubted blocks, each with its first and last frame there.
     doubted: Vec<Span>,
@@ -84,10 +88,12 @@ pub(crate) struct Vouching {
     /// There were more runs than are remembered.
     has_more_runs: bool,
     overflow: Option<Place>,
-    /// The boot IDs of the machines on which the first runs of the inputs ran.
-    boots: HashSet<Box<[u8]>>,
+    /// The boot IDs of the machines on which the first runs of the inputs ran, as hashes that
+    /// nobody can foresee.
+    boots: HashSet<u64>,
     /// The boot IDs of other runs.
-    booted: HashMap<Run, Box<[u8]>>,
+    booted: HashMap<Run, u64>,
+    hasher: RandomState,
     /// Runs that preambles name.
     introduced: HashSet<Run>,
     /// Whether data records name no run.
@@ -159,6 +165,9 @@ impl Vouching {
     /// Data records of one run, or another frame.
     #[inline]
     pub(crate) fn frames(&mut self, run: Option<Run>, start: u64, end: u64, is_preamble: bool) {
+        if is_preamble {
+            self.room_end = end.saturating_add(Preamble::ROOM_FOR_NOTES);
+        }
         if let Some(row) = &mut self.block.last
             && row.run == run
             && self.unfinished.is_none()
@@ -166,8 +175,8 @@ impl Vouching {
             row.end = end;
             return;
         }
-        if self.unfinished.take() == Some(start) && !is_preamble {
-            // Zeros and what was never finished are the end of a chunk.
+        if self.unfinished.take() == Some(start) && !is_preamble && start != self.room_end {
+            // Zeros and what was never finished are the end of a chunk, or room for notes.
             self.close(Edge::Damage);
             self.open_after(Edge::Damage, 0);
         }
@@ -210,10 +219,11 @@ impl Vouching {
         if boot.len() < BOOT_ID {
             return;
         }
+        let boot = self.hasher.hash_one(boot);
         if offset == 0 && self.boots.len() < RUNS {
-            self.boots.insert(boot.into());
+            self.boots.insert(boot);
         } else if self.booted.len() < RUNS {
-            self.booted.entry(run).or_insert_with(|| boot.into());
+            self.booted.entry(run).or_insert(boot);
         }
     }
 
@@ -241,6 +251,7 @@ impl Vouching {
         self.claim = 0;
         self.tainted = 0;
         self.unfinished = None;
+        self.room_end = 0;
         self.input += 1;
     }
 
@@ -346,12 +357,13 @@ impl Vouching {
 
     /// Lets frames that are vouched for vouch for those between them.
     fn spread(&mut self) {
-        let mut blocks_of: HashMap<Run, Vec<usize>> = HashMap::new();
-        for (index, doubt) in self.doubts.iter().enumerate() {
-            for span in &self.doubted[doubt.runs.0..doubt.runs.1] {
-                blocks_of.entry(span.run).or_default().push(index);
-            }
-        }
+        let doubts = self.doubts.iter().enumerate();
+        let blocks_of = doubts.flat_map(|(index, doubt)| {
+            let spans = self.doubted[doubt.runs.0..doubt.runs.1].iter();
+            spans.map(move |span| (span.run, index))
+        });
+        let mut blocks_of: Vec<(Run, usize)> = blocks_of.collect();
+        blocks_of.sort_unstable();
         let mut blocks: Vec<usize> = (0..self.doubts.len()).collect();
         while let Some(index) = blocks.pop() {
             let doubt = &mut self.doubts[index];
@@ -369,7 +381,10 @@ impl Vouching {
                 // Each run is vouched for once, so each block comes up again no oftener
                 // than it has runs.
                 if (inside(span.first) || inside(span.last)) && self.vouched.insert(span.run) {
-                    blocks.extend(blocks_of.get(&span.run).into_iter().flatten());
+                    let first = blocks_of.partition_point(|(run, _)| *run < span.run);
+                    let same = blocks_of[first..].iter();
+                    let same = same.take_while(|(run, _)| *run == span.run);
+                    blocks.extend(same.map(|(_, block)| *block));
                 }
             }
         }
@@ -579,26 +594,4 @@ impl Suspects {
             Standing::Suspect
         }
     }
-}
-
-/// The run a record belongs to, if it says so.
-pub(crate) fn run_of(record: &Record<'_>) -> Option<Run> {
-    match record {
-        Record::Preamble(record) => record.run,
-        Record::StringLogdef(record) => record.run,
-        Record::BacktraceLogdef(record) => record.run,
-        Record::ThreadLogdef(record) => record.run,
-        Record::Module(record) => record.run,
-        Record::Durable(record) => record.run,
-        Record::Note(record) => record.run,
-        Record::Data(record) => record.run,
-        Record::TextLogdef(record) => record.run,
-        Record::ContextLogdef(record) => record.run,
-        _ => None,
-    }
-}
-
-/// The run that an unmasked body names.
-pub(crate) fn run_of_body(body: &[u8]) -> Option<Run> {
-    run_of(&Record::decode(body).ok()?)
 }

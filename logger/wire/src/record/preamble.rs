@@ -48,6 +48,12 @@ pub struct Preamble<'a> {
     pub part: Option<u64>,
 }
 
+impl Preamble<'_> {
+    /// Bytes behind the preamble that opens a mapped file which are kept back for notes. Those
+    /// that no note takes are zeros.
+    pub const ROOM_FOR_NOTES: u64 = 1024;
+}
+
 impl<'a> Preamble<'a> {
     pub(super) fn decode(fields: &mut Fields<'a>) -> Result<Self, DecodeError> {
         let mut record = Preamble::default();

@@ -10,8 +10,6 @@ use crate::recover::walk::Stretch;
 pub(super) struct ThreadState {
     pub(super) key: ThreadKey,
     pub(super) seen: Intervals,
-    /// How many intervals of `seen` the recovery has counted.
-    pub(super) counted: usize,
     pub(super) dropped: Intervals,
     pub(super) repeated: Intervals,
     /// Counts that the writer gave up, those that are here among them.
@@ -52,7 +50,6 @@ impl ThreadState {
         ThreadState {
             key,
             seen: Intervals::default(),
-            counted: 0,
             dropped: Intervals::default(),
             repeated: Intervals::default(),
             pruned: Intervals::default(),
@@ -62,18 +59,26 @@ impl ThreadState {
         }
     }
 
-    /// Takes in records `first` to `last`, of one stretch.
-    pub(super) fn stretch(
+    /// Takes in which counts are here. Whether none of them was before; where there is no
+    /// room for further intervals, that is not known of all.
+    pub(super) fn see(
         &mut self,
         account: &mut Account,
-        thread: usize,
-        input: u32,
         (first, last): (u64, u64),
         stretch: &Stretch,
-    ) {
+        is_full: bool,
+    ) -> bool {
         self.records += stretch.records;
         let (lowest, highest) = stretch.times;
         self.times = (self.times.0.min(lowest), self.times.1.max(highest));
+        let dropped = stretch.dropped.min(first);
+        if is_full {
+            if !self.seen.extend(first, last + 1) {
+                self.seen.insert_coarsely(first - dropped, last + 1);
+                account.untracked += stretch.records;
+            }
+            return true;
+        }
         let mut is_new = true;
         for count in first..=last {
             if !self.seen.insert(count) {
@@ -86,10 +91,26 @@ impl ThreadState {
                 break;
             }
         }
-        let dropped = stretch.dropped.min(first);
         if dropped > 0 {
             self.dropped.insert_range(first - dropped, first);
         }
+        is_new
+    }
+
+    /// How many intervals it takes room for.
+    pub(super) fn intervals(&self) -> usize {
+        self.seen.len() + self.dropped.len() + self.repeated.len()
+    }
+
+    /// Looks for a hole between the thread's record before and these.
+    pub(super) fn go_on(
+        &mut self,
+        account: &mut Account,
+        (thread, input): (usize, u32),
+        (first, last): (u64, u64),
+        stretch: &Stretch,
+        is_new: bool,
+    ) {
         let gaps = account.gaps_so_far();
         let mut highest = 0;
         if let Some(before) = self.last
@@ -105,7 +126,7 @@ impl ThreadState {
             let hole = Hole {
                 thread,
                 from: before.count.max(highest) + 1,
-                to: first - dropped,
+                to: first - stretch.dropped.min(first),
             };
             if hole.from < hole.to {
                 account.add_hole(hole, before.gaps);
@@ -153,7 +174,8 @@ impl ThreadState {
             pruned: before_first + given_up + behind,
             lost,
             dropped: absent - lost - given_up + first - before_first,
-            repeated: self.records - (end - first - absent),
+            // Where holes are not known, more seem to be here than are.
+            repeated: self.records.saturating_sub(end - first - absent),
             first_time: self.times.0,
             last_time: self.times.1,
         }

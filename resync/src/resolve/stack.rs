@@ -45,11 +45,13 @@ pub(super) fn leave_loggers_out(stack: &mut Vec<StackEntry>) {
     }
 }
 
+/// A function of the header, or one that only macros of Rust call: what those are is known by
+/// the names that linkers have, since those of inlined functions lack their path.
 fn is_loggers(function: &Function) -> bool {
     let is_header = |file: &str| file.rsplit('/').next() == Some("logdef.h");
-    let is_macros = |name: &str| name.starts_with("logdef::");
+    let is_private = |name: &str| name.starts_with('_') && name.contains("6logdef7private");
     function.file.as_deref().is_some_and(is_header)
-        || function.function.as_deref().is_some_and(is_macros)
+        || function.linkage_name.as_deref().is_some_and(is_private)
 }
 
 #[cfg(test)]
@@ -59,6 +61,7 @@ mod tests {
     fn entry(functions: &[(&str, &str)]) -> StackEntry {
         let function = |(name, file): &(&str, &str)| Function {
             function: Some((*name).into()),
+            linkage_name: Some((*name).into()),
             file: Some((*file).into()),
             ..Function::default()
         };
@@ -79,9 +82,12 @@ mod tests {
     #[test]
     fn the_header_and_the_macros_head_no_stack_and_stay_further_down() {
         let header = ("emit<int>", "/usr/include/logdef.h");
-        let macros = ("logdef::call::emit", "src/call/emit.rs");
+        let macros = (
+            "_ZN6logdef7private3log17h0123456789abcdefE",
+            "src/private.rs",
+        );
         let work = ("work", "work.c");
-        let similar = ("logdef_app::work", "mylogdef.h");
+        let similar = ("_ZN10logdef_app7privateE", "mylogdef.h");
         assert_eq!(
             left(&[&[header, work], &[header]]),
             [vec!["work"], vec!["emit<int>"]]
@@ -89,7 +95,7 @@ mod tests {
         assert_eq!(left(&[&[header], &[macros], &[work]]), [["work"]]);
         assert_eq!(
             left(&[&[similar], &[work]]),
-            [["logdef_app::work"], ["work"]]
+            [["_ZN10logdef_app7privateE"], ["work"]]
         );
         assert_eq!(left(&[&[header], &[]]), [[""; 0]]);
         assert_eq!(left(&[&[header], &[macros]]).len(), 2);

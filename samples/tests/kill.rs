@@ -24,8 +24,8 @@ fn killed_programs_of_another_c_library_have_lost_nothing_either() {
         skip("musl-gcc or Rust's target for x86_64 musl is missing");
         return;
     };
-    campaign(&in_c, 3, true);
-    campaign(&in_rust, 4, false);
+    campaign(&in_c, 3, true, &Length::Kills(25));
+    campaign(&in_rust, 4, false, &Length::Kills(25));
     for (victim, name) in [(in_c, " victim "), (in_rust, " victim::tell")] {
         let plan = Plan {
             threads: 1,
@@ -48,12 +48,17 @@ fn a_killed_c_program_has_lost_nothing_that_it_was_told_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let victim = folder.path().join("victim");
     workshop.compile(&["samples/c/victim.c"], &victim, &[]);
-    campaign(&victim, 1, true);
+    campaign(&victim, 1, true, &Length::wanted());
 }
 
 #[test]
 fn a_killed_rust_program_has_lost_nothing_that_it_was_told_is_written() {
-    campaign(&Workshop::open().built.join("victim"), 2, false);
+    campaign(
+        &Workshop::open().built.join("victim"),
+        2,
+        false,
+        &Length::wanted(),
+    );
 }
 
 /// A group of processes that may have little memory; the kernel kills the one
@@ -133,16 +138,15 @@ impl Plan {
     }
 }
 
-fn campaign(victim: &Path, seed: u64, in_c: bool) {
+fn campaign(victim: &Path, seed: u64, in_c: bool, length: &Length) {
     let folder = tempfile::tempdir().unwrap();
     println!("victims log in {}", place(folder.path()));
     let mut random = Random(seed);
     let (mut kills, mut opening, mut at_work, mut by_itself, mut records) = (0, 0, 0, 0, 0);
-    let length = Length::wanted();
     let start = Instant::now();
     let goes_on = |kills| match length {
-        Length::Kills(wanted) => kills < wanted,
-        Length::Seconds(wanted) => start.elapsed() < Duration::from_secs(wanted),
+        Length::Kills(wanted) => kills < *wanted,
+        Length::Seconds(wanted) => start.elapsed() < Duration::from_secs(*wanted),
     };
     while goes_on(kills) {
         let plan = Plan::random(&mut random, in_c);

@@ -36,27 +36,12 @@ fn log(calls: u32) {
     }
 }
 
-fn in_child(work: impl FnOnce()) {
-    // SAFETY: the child logs and leaves.
-    let child = unsafe { libc::fork() };
-    assert!(child >= 0, "no process");
-    if child == 0 {
-        let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
-        // SAFETY: leaves without running what the parent will run.
-        unsafe { libc::_exit(i32::from(done.is_err())) };
-    }
-    let mut status = 0;
-    // SAFETY: waits for a child of this process.
-    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
-    assert_eq!(status, 0);
-}
-
 /// Logs until calls are dropped for a reason, which `fill` makes and `empty` ends, and looks at what the log says of it: when
 /// the process was killed, after a `sync`, and when it was closed.
 fn check(path: &Path, fill: impl Fn(), empty: impl Fn(), errno: i32) {
     const CALLS: u32 = 20_000;
     let options = || logdef::options().sink(Sink::Mapped);
-    in_child(|| {
+    common::in_child(|| {
         options().open(path).unwrap();
         log(10);
         fill();
@@ -74,7 +59,7 @@ fn check(path: &Path, fill: impl Fn(), empty: impl Fn(), errno: i32) {
     empty();
     std::fs::remove_file(path).unwrap();
 
-    in_child(|| {
+    common::in_child(|| {
         options().open(path).unwrap();
         log(10);
         fill();

@@ -27,18 +27,6 @@ fn leave() -> ! {
     unsafe { libc::_exit(0) }
 }
 
-/// Runs something in a forked child, and waits for it.
-fn in_child(work: impl FnOnce()) {
-    // SAFETY: the child logs and leaves.
-    let child = unsafe { libc::fork() };
-    assert!(child >= 0, "no process");
-    if child == 0 {
-        work();
-        leave();
-    }
-    assert_eq!(wait(child), 0);
-}
-
 /// What the files of a log hold: how often each first argument was logged, by the
 /// record's level; how many runs there are, and files.
 #[derive(Debug, Default)]
@@ -219,10 +207,10 @@ fn children_go_on_in_the_files_of_their_parent() {
     fn generation(left: u64) {
         logdef!(Info, "%lu generations to come", left);
         if left > 0 {
-            in_child(|| generation(left - 1));
+            common::in_child(|| generation(left - 1));
         }
     }
-    in_child(|| generation(50));
+    common::in_child(|| generation(50));
     logdef::close();
     let found = read(directory.path());
     assert_eq!(
@@ -234,7 +222,7 @@ fn children_go_on_in_the_files_of_their_parent() {
     // Many children of a log of two files.
     options().rotate(256 << 10).keep(2).open(&path).unwrap();
     for child in 0..300 {
-        in_child(|| {
+        common::in_child(|| {
             for _ in 0..10 {
                 logdef!(Info, "%lu is a child", child);
             }
@@ -254,11 +242,11 @@ fn children_go_on_in_the_files_of_their_parent() {
     logdef!(Info, "%lu before", 0);
     // SAFETY: has no preconditions.
     if unsafe { libc::geteuid() } == 0 {
-        in_child(|| {
+        common::in_child(|| {
             // SAFETY: gives up rights, in a child that only logs.
             assert_eq!(unsafe { libc::setuid(65534) }, 0);
             logdef!(Info, "%lu after setuid", 1);
-            in_child(|| logdef!(Info, "%lu after setuid and fork", 2));
+            common::in_child(|| logdef!(Info, "%lu after setuid and fork", 2));
             logdef!(Info, "%lu after setuid", 3);
         });
         let found = read(directory.path());

@@ -32,32 +32,23 @@ fn read(directory: &Path) -> Found {
         }
         found.blocks += std::fs::metadata(&path).unwrap().blocks() * 512;
         let bytes = std::fs::read(&path).unwrap();
-        let mut at = 0;
-        while at < bytes.len() {
-            if bytes[at] == 0 {
-                at += 1;
-                continue;
+        common::records_at(&bytes, |at, record| match record {
+            Record::Data(data) => {
+                let number = data.args.unwrap().iter().next().unwrap();
+                found.numbers.insert(number.as_uint().unwrap());
             }
-            let frame = logdef_wire::frame::decode(&bytes[at..]).unwrap();
-            match Record::decode(frame.body).unwrap() {
-                Record::Data(data) => {
-                    let number = data.args.unwrap().iter().next().unwrap();
-                    found.numbers.insert(number.as_uint().unwrap());
-                }
-                Record::Note(note) if note.kind == Some(NoteKind::PRUNED) => {
-                    let start = at as i64 + note.start.unwrap();
-                    let range = &bytes[start as usize..][..note.size.unwrap() as usize];
-                    assert!(range.iter().all(|byte| *byte == 0), "zeros");
-                    found.pruned = true;
-                }
-                Record::Note(note) => {
-                    let text = note.text.unwrap_or_default();
-                    found.notes.push(String::from_utf8_lossy(text).into_owned());
-                }
-                _ => {}
+            Record::Note(note) if note.kind == Some(NoteKind::PRUNED) => {
+                let start = at as i64 + note.start.unwrap();
+                let range = &bytes[start as usize..][..note.size.unwrap() as usize];
+                assert!(range.iter().all(|byte| *byte == 0), "zeros");
+                found.pruned = true;
             }
-            at += frame.len;
-        }
+            Record::Note(note) => {
+                let text = note.text.unwrap_or_default();
+                found.notes.push(String::from_utf8_lossy(text).into_owned());
+            }
+            _ => {}
+        });
     }
     found
 }

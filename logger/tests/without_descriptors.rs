@@ -8,21 +8,6 @@ use logdef_wire::Record;
 use logdef_wire::record::NoteKind;
 use std::collections::BTreeSet;
 
-fn in_child(work: impl FnOnce()) {
-    // SAFETY: the child logs and leaves.
-    let child = unsafe { libc::fork() };
-    assert!(child >= 0, "no process");
-    if child == 0 {
-        let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
-        // SAFETY: leaves without running what the parent will run.
-        unsafe { libc::_exit(i32::from(done.is_err())) };
-    }
-    let mut status = 0;
-    // SAFETY: waits for a child of this process.
-    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
-    assert_eq!(status, 0);
-}
-
 fn log(numbers: std::ops::Range<u64>) {
     let text = "x".repeat(1000);
     for number in numbers {
@@ -35,7 +20,7 @@ fn a_log_goes_on_without_descriptors_as_far_as_room_was_reserved() {
     let all = tempfile::tempdir().unwrap();
     let (before, after) = (all.path().join("before"), all.path().join("after"));
     std::fs::create_dir(&before).unwrap();
-    in_child(|| {
+    common::in_child(|| {
         let path = before.join("log");
         logdef::options().sink(Sink::Mapped).open(&path).unwrap();
         log(0..10);
@@ -44,7 +29,7 @@ fn a_log_goes_on_without_descriptors_as_far_as_room_was_reserved() {
         // SAFETY: none of them is used any more.
         unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, 0) };
         log(10..8_000);
-        in_child(|| {
+        common::in_child(|| {
             log(8_000..10_000);
             assert_eq!(logdef::state().dropped, 0, "the child");
         });

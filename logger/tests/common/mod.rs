@@ -12,6 +12,11 @@ use std::time::{Duration, Instant};
 /// Calls `each` with every record of an undamaged log, zeros between frames
 /// passed over; panics at anything else.
 pub fn records(bytes: &[u8], mut each: impl FnMut(Record<'_>)) {
+    records_at(bytes, |_, record| each(record));
+}
+
+/// Likewise, with the offset of each record's frame.
+pub fn records_at(bytes: &[u8], mut each: impl FnMut(usize, Record<'_>)) {
     let mut at = 0;
     while at < bytes.len() {
         if bytes[at] == 0 {
@@ -20,7 +25,7 @@ pub fn records(bytes: &[u8], mut each: impl FnMut(Record<'_>)) {
         }
         let found =
             frame::decode(&bytes[at..]).unwrap_or_else(|error| panic!("{error} at {at:#x}"));
-        each(Record::decode(found.body).unwrap());
+        each(at, Record::decode(found.body).unwrap());
         at += found.len;
     }
 }
@@ -97,4 +102,20 @@ pub fn numbers(directory: &Path) -> (HashSet<u64>, HashSet<u64>) {
         });
     }
     (infos, warnings)
+}
+
+/// Does work in a forked child, which must come to the end of it.
+pub fn in_child(work: impl FnOnce()) {
+    // SAFETY: the child logs and leaves.
+    let child = unsafe { libc::fork() };
+    assert!(child >= 0, "no process");
+    if child == 0 {
+        let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+        // SAFETY: leaves without running what the parent will run.
+        unsafe { libc::_exit(i32::from(done.is_err())) };
+    }
+    let mut status = 0;
+    // SAFETY: waits for a child of this process.
+    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+    assert_eq!(status, 0);
 }

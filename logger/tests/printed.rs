@@ -3,37 +3,14 @@
 
 #[path = "common/mod.rs"]
 mod common;
+#[path = "common/counting.rs"]
+mod counting;
 
 use logdef::{Loggable, Passed, debug, display, logdef};
 use logdef_wire::record::Data;
 use logdef_wire::{Description, Record, Typed, Value};
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::fmt;
 use std::net::IpAddr;
-
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
-}
-
-// SAFETY: the system's allocator, counted.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
-        // SAFETY: as the caller promised.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        // SAFETY: as the caller promised.
-        unsafe { System.dealloc(at, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 struct Repeated(&'static str, usize);
 
@@ -101,7 +78,7 @@ fn values_are_printed_into_the_record() {
     logdef::open(&path).unwrap();
     let address = IpAddr::from([10, 0, 0, 1]);
     let error = Deep(Some(std::io::ErrorKind::NotFound.into()));
-    let before = ALLOCATIONS.get();
+    let before = counting::ALLOCATIONS.get();
     logdef!(Info, "{address} {:>12} {:?}", address, Some(1));
     logdef!(
         Info,
@@ -129,7 +106,7 @@ fn values_are_printed_into_the_record() {
         logdef!(Info, "{} {}", Repeated("é", length), Repeated("b", 3));
     }
     logdef!(Info, "{}", Logs);
-    assert_eq!(ALLOCATIONS.get(), before, "a call allocated");
+    assert_eq!(counting::ALLOCATIONS.get(), before, "a call allocated");
     logdef!(Info, "{} and {}", Panics, 1);
     assert_eq!(logdef::unwritten(), 0);
 

@@ -44,9 +44,8 @@ impl Workshop {
                 "dev" => ("dev", built.clone()),
                 _ => ("capi", target.join("capi")),
             };
-            let cargo = env::var_os("CARGO").unwrap_or_else(|| env!("CARGO").into());
             let build = |profile, packages: &[&str]| {
-                let mut command = Command::new(&cargo);
+                let mut command = cargo();
                 command.current_dir(env!("CARGO_MANIFEST_DIR"));
                 command.args(["build", "--quiet", "--profile", profile, "--target-dir"]);
                 command.arg(target);
@@ -113,8 +112,7 @@ impl Workshop {
             return None;
         }
         let target = self.built.parent().expect("a target folder");
-        let cargo = env::var_os("CARGO").unwrap_or_else(|| env!("CARGO").into());
-        let mut build = Command::new(cargo);
+        let mut build = cargo();
         build.current_dir(env!("CARGO_MANIFEST_DIR"));
         build.args(["build", "--quiet", "--target", TARGET, "--target-dir"]);
         build.arg(target);
@@ -160,6 +158,11 @@ impl Workshop {
         );
         server
     }
+}
+
+/// The cargo that runs this, or else the one that built it.
+pub fn cargo() -> Command {
+    Command::new(env::var_os("CARGO").unwrap_or_else(|| env!("CARGO").into()))
 }
 
 /// Runs a command to its end.

@@ -1,10 +1,9 @@
 //! The start that README tells a Rust programmer, from an empty package: what stands there is
 //! copied from there, built, run and read.
 
-use logdef_samples::workshop::{Workshop, run};
+use logdef_samples::workshop::{Workshop, cargo, run};
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 const PROJECT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
@@ -32,8 +31,7 @@ fn the_start_of_the_readme_leads_from_an_empty_package_to_records() {
         place.join("Cargo.lock"),
     )
     .unwrap();
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut build = Command::new(cargo);
+    let mut build = cargo();
     build
         .current_dir(place)
         .args(["build", "--quiet", "--offline", "--target-dir"]);

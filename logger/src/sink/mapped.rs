@@ -252,7 +252,7 @@ impl Mapped {
     }
 
     /// Puts memory of the process's own in place of a page of the log that cannot be
-    /// had: the file was cut short. `false` if the address is none of the log's.
+    /// had: the file was cut short. `false` if the address lies in no file of the log.
     /// For the handler of SIGBUS.
     pub fn replace_page(&self, shared: &Shared, address: usize) -> bool {
         let mut all = shared.threads.iter();

@@ -89,7 +89,7 @@ impl Lanes {
         let thread = &mut self.threads[self.current];
         if counts.0 != thread.last + 1 || times.0 < thread.last_time {
             let peaked = &mut self.peaked[self.current];
-            // Below a peak there is none.
+            // A time below the last peak makes no new one.
             if thread.last_time > *peaked {
                 *peaked = thread.last_time;
                 self.peaks.add(key, thread.last, thread.last_time);

@@ -36,7 +36,7 @@ pub struct Watched {
 /// Memory beyond which a run has failed: others need some too.
 const MOST: u64 = 3 << 30;
 
-/// Runs `logdef` with words and a file, and ends it after so many seconds or with too much
+/// Runs `logdef` with words and a file, and ends it after a number of seconds or with too much
 /// memory; what it says is thrown away.
 pub fn run(program: &str, words: &str, file: &Path, seconds: u64) -> Watched {
     use std::os::unix::process::ExitStatusExt;

@@ -173,7 +173,7 @@ const ATTEMPTS: u32 = 8;
 /// Puts the logdefs of code addresses into the thread's chunk, as far as they
 /// are not there.
 pub(crate) fn put_addresses(process: &Process, thread: &Thread, addresses: &[usize]) {
-    let now = || process.shared.now(thread);
+    let now = || process.now(thread);
     process.code.is_settled(&process.images, addresses, now);
     let Some(chunk) = process.sink.chunk(thread) else {
         return;

@@ -5,6 +5,7 @@
 //! A forked child becomes a process of its own, with a run and threads of its own,
 //! before its first record.
 
+use crate::clock::Time;
 use crate::early::Early;
 use crate::image::Images;
 use crate::image::code::Code;
@@ -75,6 +76,16 @@ impl Process {
         let shown = self.mirror.lowest_level();
         self.shared.settings.set_shown_level(shown);
         self.shared.update_slow_path_level();
+    }
+
+    /// Now, by the wall clock, for a thread.
+    #[inline(always)]
+    pub fn now(&self, thread: &Thread) -> u64 {
+        let passing = Passing {
+            process: self,
+            thread,
+        };
+        thread.clock.now(&self.shared.clock, &passing)
     }
 
     /// Learns of forks from now on, those in the middle of an opening included.
@@ -180,6 +191,24 @@ impl Process {
             // allocation to be set.
             unsafe { libc::pthread_setspecific(key as libc::pthread_key_t, value) };
         }
+    }
+}
+
+/// What is done for a thread as time passes.
+struct Passing<'p> {
+    process: &'p Process,
+    thread: &'p Thread,
+}
+
+impl Time for Passing<'_> {
+    fn was_set(&self) -> bool {
+        self.process.shared.clock_was_set()
+    }
+
+    #[inline]
+    fn passes(&self) {
+        self.process.shared.time_passes();
+        self.process.sink.heed_evictions(self.thread);
     }
 }
 

@@ -2,13 +2,13 @@
 //! and what the log has to report of itself. Handed down by those who have it; knows
 //! nothing of sinks, images and calls.
 
-use crate::clock::{self, Clock, Time};
+use crate::clock::{self, Clock};
 use crate::run::RunState;
 use crate::self_reports::SelfReports;
 use crate::settings::Settings;
 use crate::sys;
 use crate::sys::Errno;
-use crate::thread::{Thread, Threads};
+use crate::thread::Threads;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 /// The part of the process that sinks use.
@@ -42,12 +42,6 @@ impl Shared {
         self.reports.begin(realtime, monotonic);
         self.update_slow_path_level();
         self.run.publish_next();
-    }
-
-    /// Now, by the wall clock, for a thread.
-    #[inline(always)]
-    pub fn now(&self, thread: &Thread) -> u64 {
-        thread.clock.now(&self.clock, self)
     }
 
     /// Whether the wall clock was set since this was last asked; if so, the log will
@@ -105,15 +99,10 @@ impl Shared {
     pub fn update_slow_path_level(&self) {
         self.settings.update_slow_path_level(self.reports.is_due());
     }
-}
 
-impl Time for Shared {
-    fn was_set(&self) -> bool {
-        self.clock_was_set()
-    }
-
+    /// Time passes: looks whether the file that is written to is too old now.
     #[inline]
-    fn passes(&self) {
+    pub fn time_passes(&self) {
         let at = self.ages_at.load(Ordering::Relaxed);
         if at != NEVER && sys::clock(libc::CLOCK_MONOTONIC_COARSE) >= at {
             self.ages_at.store(NEVER, Ordering::Relaxed);

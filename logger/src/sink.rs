@@ -252,6 +252,12 @@ impl Sink {
         }
     }
 
+    /// See [`Mapped::heed_evictions`].
+    #[inline]
+    pub fn heed_evictions(&self, thread: &Thread) {
+        self.mapped.heed_evictions(thread);
+    }
+
     /// The process is a forked child, which may be in the middle of a call.
     pub fn leave_to_parent(&self, shared: &Shared, mine: Option<&Thread>) {
         match self.chosen() {

@@ -51,6 +51,8 @@ pub(crate) struct Thread {
     pub returned: AtomicU64,
     /// Records that could not be written since the last that could.
     pub dropped: AtomicU64,
+    /// The family's count of evictions that the thread knows of; the sink's business.
+    pub evictions: AtomicU64,
     /// Set while the thread takes a chunk.
     takes_chunk: AtomicBool,
     /// How many chunks the owners had before the thread got its number.

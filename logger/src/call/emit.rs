@@ -434,7 +434,7 @@ impl Parts<'_> {
         };
         let ours = self.own_stack_frames();
         let mut len = logdef_unwind::capture(addresses, ours);
-        let now = || process.shared.now(thread);
+        let now = || process.now(thread);
         for _ in 0..2 {
             let walked = &addresses[..len];
             if process.code.is_settled(&process.images, walked, now) {
@@ -681,7 +681,7 @@ fn head<'c>(
         template,
         thread: thread.fields(),
         sequence: sequence.0,
-        time: process.shared.now(thread),
+        time: process.now(thread),
     }
 }
 

@@ -6,11 +6,12 @@
 //! Any member may be killed at any instruction. So nothing here is ever locked; what a
 //! member noted of itself is worth something while it is alive.
 
+use super::chunk::UNIT;
 use super::file::LogFile;
 use super::names::Names;
 use crate::sys::{self, Errno};
 use crate::window::Range;
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Slots for files: the one written to, and those before it that are kept, or that a
 /// `sync` has yet to reach.
@@ -35,10 +36,19 @@ pub(crate) struct Family {
     pub file_age: AtomicU64,
     /// Files of earlier turns were removed.
     pub oldest: AtomicU64,
+    /// Files of earlier turns are written to no more: the log was opened again since.
+    pub left_before: AtomicU64,
     pub names: Names,
     windows: [Entry; WINDOWS],
-    /// There were more windows than places for them.
-    crowded: AtomicBool,
+    /// There were more windows than places for them: up to where, in what file.
+    crowded: Crowd,
+}
+
+/// The last place of the log, by its files' turns and then its offset, up to which
+/// some windows may have no entry.
+struct Crowd {
+    /// The turn, and below it units of a file; 0 for none.
+    end: AtomicU64,
 }
 
 /// A window of a member.
@@ -96,7 +106,7 @@ impl Family {
                 entry.len.store(range.len, Ordering::Relaxed);
                 entry.turn.store(range.turn, Ordering::SeqCst);
             }
-            None => self.crowded.store(true, Ordering::SeqCst),
+            None => self.crowded.reaches(range),
         }
     }
 
@@ -112,26 +122,28 @@ impl Family {
     /// Whether a member maps a range of a file.
     pub fn has_window(&self, turn: u64) -> bool {
         let mut all = self.windows.iter();
-        self.crowded.load(Ordering::SeqCst) || all.any(|entry| entry.range().turn == turn)
+        self.crowded.end_in(turn) > 0 || all.any(|entry| entry.range().turn == turn)
     }
 
-    /// The windows of a member that was killed are nobody's.
-    pub fn forget_the_dead(&self) {
+    /// The windows of a member that was killed are nobody's; `tell` learns of them.
+    pub fn forget_the_dead(&self, tell: impl Fn(Range)) {
         for entry in &self.windows {
             let owner = entry.owner.load(Ordering::Relaxed);
             if owner != 0 && !sys::is_alive(owner) {
+                let range = entry.range();
                 entry.free();
+                tell(range);
             }
         }
     }
 
-    /// The next range of a file, from an offset on, that no member maps; up to `end`.
-    /// `None` if there is none, or if not all windows are known.
+    /// The next range of a file, from an offset on, that no member maps, as far as its
+    /// windows are known; up to `end`. `None` if there is none.
     pub fn gap(&self, turn: u64, from: u64, end: u64) -> Option<(u64, u64)> {
-        if self.crowded.load(Ordering::SeqCst) {
+        let mut start = from.max(self.crowded.end_in(turn));
+        if start >= end {
             return None;
         }
-        let mut start = from;
         let next = loop {
             let before = start;
             let mut next = end;
@@ -151,6 +163,27 @@ impl Family {
             }
         };
         (start < next).then_some((start, next))
+    }
+}
+
+impl Crowd {
+    const BITS: u32 = 40;
+
+    /// A range is mapped that has no entry.
+    fn reaches(&self, range: Range) {
+        let end = (range.offset + range.len).div_ceil(UNIT);
+        self.end
+            .fetch_max(range.turn << Crowd::BITS | end, Ordering::SeqCst);
+    }
+
+    /// Up to what offset of the file of a turn.
+    fn end_in(&self, turn: u64) -> u64 {
+        let end = self.end.load(Ordering::SeqCst);
+        match (end >> Crowd::BITS).cmp(&turn) {
+            core::cmp::Ordering::Less => 0,
+            core::cmp::Ordering::Equal => (end & ((1 << Crowd::BITS) - 1)) * UNIT,
+            core::cmp::Ordering::Greater => u64::MAX,
+        }
     }
 }
 
@@ -203,6 +236,38 @@ mod tests {
         assert!(family.has_window(2) && !family.has_window(4));
         family.leave_window(range(3, 64, 8));
         assert_eq!(family.gap(3, 36, 100), Some((36, 100)));
+        // SAFETY: made above, and used no more.
+        unsafe { Family::free(family) };
+    }
+
+    #[test]
+    fn more_windows_than_can_be_told_apart_are_forgotten_as_the_log_goes_on() {
+        let family = Family::allocate().unwrap();
+        for window in 0..=WINDOWS as u64 {
+            family.enter_window(range(2, window * UNIT, UNIT));
+        }
+        let end = (WINDOWS as u64 + 1) * UNIT;
+        assert_eq!(family.gap(1, 0, end), None);
+        assert_eq!(family.gap(2, 0, 2 * end), Some((end, 2 * end)));
+        assert_eq!(family.gap(3, 0, end), Some((0, end)));
+        assert!(family.has_window(1) && family.has_window(2) && !family.has_window(3));
+        // SAFETY: made above, and used no more.
+        unsafe { Family::free(family) };
+    }
+
+    #[test]
+    fn the_windows_of_a_member_that_was_killed_are_named() {
+        let family = Family::allocate().unwrap();
+        family.enter_window(range(2, 0, 4));
+        family.enter_window(range(2, 8, 4));
+        let of_the_dead = u32::MAX >> 2;
+        family.windows[1]
+            .owner
+            .store(of_the_dead, Ordering::Relaxed);
+        let named = core::cell::RefCell::new(Vec::new());
+        family.forget_the_dead(|range| named.borrow_mut().push(range));
+        assert_eq!(named.into_inner(), [range(2, 8, 4)]);
+        assert_eq!(family.gap(2, 4, 20), Some((4, 20)));
         // SAFETY: made above, and used no more.
         unsafe { Family::free(family) };
     }

@@ -25,8 +25,10 @@ use crate::thread::Thread;
 use crate::window::{Range, Windows, count};
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use evict::Evictions;
 use logdef_wire::frame::HEADER_LEN;
 
+mod evict;
 mod notes;
 mod prune;
 
@@ -40,6 +42,9 @@ const UNSYNCED: u64 = 64;
 /// dropped. A few of them where many threads share the smallest of files, since
 /// the others may have filled a new one before its maker gets to use it.
 const ATTEMPTS: u32 = 1000;
+/// Files that a call may find too full for a large record, which needs more than a part of
+/// one, before it is dropped: others may take that part of each new file first.
+const LARGE_ATTEMPTS: u32 = 10;
 /// The part of a limit that windows may take together.
 const WINDOWS_PART: u64 = 8;
 
@@ -57,6 +62,7 @@ pub(crate) struct Mapped {
     /// The last window was locked in memory.
     locked: AtomicBool,
     anchor: Anchor,
+    evictions: Evictions,
 }
 
 /// The log, for as long as it is in use.
@@ -82,11 +88,13 @@ impl Mapped {
             window_bytes: AtomicU64::new(0),
             locked: AtomicBool::new(false),
             anchor: Anchor::new(),
+            evictions: Evictions::new(),
         }
     }
 
     /// Starts a log at a path.
     pub fn open(&self, path: &[u8], rotation: Rotation) -> Result<(), Errno> {
+        self.evictions.begin()?;
         let family = Family::allocate()?;
         let turn = self.log().map_or(0, |log| log.family.turn());
         family.current.store(turn << SLOT_BITS, Ordering::Relaxed);
@@ -368,6 +376,7 @@ impl Log<'_> {
         }
         let windows = &thread.lasting().windows;
         let mut nth = thread.chunks.load(Ordering::Relaxed);
+        let mut too_full = 0;
         for _ in 0..ATTEMPTS {
             let current = self.family.current.load(Ordering::Acquire);
             let file = self.file_of(current);
@@ -402,6 +411,10 @@ impl Log<'_> {
                     if refusal == Refusal::Lost && !file.file.is_given_up() {
                         self.give_up(shared, file.file, None);
                     }
+                    too_full += u32::from(units * 4 > capacity);
+                    if too_full > LARGE_ATTEMPTS {
+                        return None;
+                    }
                     let rotated = self.rotate(shared, current);
                     let followed = rotated.or_else(|errno| match refusal {
                         Refusal::Full => self.go_on(shared, file.file, capacity, errno),
@@ -433,8 +446,9 @@ impl Log<'_> {
     /// as many for definitions.
     fn chunk_units(&self, nth: u32, need: u64) -> u64 {
         let capacity = self.family.file_units.load(Ordering::Relaxed);
+        // A record that would need more than a file has the whole of one.
         let needed = (need * 2).div_ceil(UNIT).next_power_of_two();
-        let least = needed.max(smallest_chunk());
+        let least = needed.min(1 << capacity.ilog2()).max(smallest_chunk());
         let wanted = CHUNKS[(nth as usize).min(CHUNKS.len() - 1)] / UNIT;
         let most = 1u64 << (capacity / 4).max(1).ilog2();
         let mut units = wanted.min(most);
@@ -515,19 +529,6 @@ impl Log<'_> {
         let turn = file.turn();
         self.send_writers_away(shared, |range| range.turn == turn);
         shared.suspect_file(errno);
-    }
-
-    /// Makes the threads that have their places in some ranges leave them before their
-    /// next calls.
-    fn send_writers_away(&self, shared: &Shared, of: impl Fn(Range) -> bool) {
-        for thread in shared.threads.iter() {
-            let lasting = thread.lasting();
-            let place = Place(thread.place.load(Ordering::Acquire));
-            let range = lasting.windows.range(place.chunk());
-            if place.size() > 0 && range.is_some_and(&of) {
-                thread.send_away();
-            }
-        }
     }
 
     /// Starts another file after file `full`, unless another thread has. It
@@ -765,6 +766,7 @@ impl Mapped {
         let before = log.file_of(log.family.current.load(Ordering::Acquire));
         log.begin(before.file.number() != UNNUMBERED)?;
         let turn = log.family.turn();
+        log.family.left_before.fetch_max(turn, Ordering::SeqCst);
         log.send_writers_away(shared, |range| range.turn < turn);
         Ok(())
     }

@@ -113,7 +113,13 @@ impl Log<'_> {
                 thread.release();
             }
         }
-        self.family.forget_the_dead();
+        self.family.forget_the_dead(|range| {
+            if let Some(left) = self.left_of(range)
+                && let Some(file) = self.file_of_turn(range.turn)
+            {
+                file.punch(range.offset + left, range.offset + range.len, || None);
+            }
+        });
     }
 
     /// Gives back what nobody maps of a range of a file.

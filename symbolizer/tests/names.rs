@@ -85,6 +85,23 @@ fn without_debug_information_symbol_tables_name_functions() {
 }
 
 #[test]
+fn padding_is_named_after_no_neighbour() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = compile(dir.path(), "gcc", "", "padding.S", "padded");
+    let image = open(&path);
+    let (unsized_, _) = symbol(&path, "unsized");
+    let (sized, size) = symbol(&path, "sized");
+    assert_eq!(size, 1);
+    assert_eq!(chain(&image, Svma(unsized_.0 + 1)), ["unsized ?:0"]);
+    assert_eq!(chain(&image, sized), ["sized ?:0"]);
+    // Once it was `unsized`, which lies before `sized`.
+    let padding = chain(&image, Svma(sized.0 + 4));
+    assert_eq!(padding, [] as [&str; 0]);
+    // No code lies there: `__ehdr_start` covered everything up to the first function.
+    assert_eq!(chain(&image, Svma(0x18)), [] as [&str; 0]);
+}
+
+#[test]
 fn cpp_and_rust_names_are_readable() {
     let dir = tempfile::tempdir().unwrap();
     let path = compile(dir.path(), "g++", "-O0 -g", "shapes.cpp", "shapes");

@@ -3,7 +3,7 @@
 
 use logdef_wire::Svma;
 use object::elf::{STB_GLOBAL, STB_WEAK, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, STT_OBJECT};
-use object::{Object, ObjectSymbol, ObjectSymbolTable, SymbolFlags, SymbolIndex};
+use object::{Object, ObjectSection, ObjectSymbol, ObjectSymbolTable, SymbolFlags, SymbolIndex};
 
 use crate::image::elf::Elf;
 
@@ -32,9 +32,19 @@ pub(crate) enum Table {
 #[derive(Clone, Copy)]
 struct Entry {
     address: u64,
-    size: u64,
+    extent: Extent,
     index: SymbolIndex,
     rank: u8,
+}
+
+/// Which addresses behind its own a symbol covers.
+#[derive(Clone, Copy)]
+enum Extent {
+    /// That many bytes.
+    Size(u64),
+    /// Hand-written assembly has no sizes: up to the next symbol, and not beyond this address, where
+    /// the section ends.
+    ToNext(u64),
 }
 
 /// A symbol that covers an address.
@@ -57,14 +67,18 @@ impl Symbols {
                 let rank = rank(symbol.flags(), kind)?;
                 (!symbol.is_undefined()).then(|| Entry {
                     address: symbol.address(),
-                    size: symbol.size(),
+                    extent: match symbol.size() {
+                        0 => Extent::ToNext(end_of_section(&file, &symbol)),
+                        size => Extent::Size(size),
+                    },
                     index: symbol.index(),
                     rank,
                 })
             }));
         }
         // Linkers put marks without a size, such as `__TMC_END__`, where something else begins.
-        entries.sort_unstable_by_key(|it| (it.address, it.size == 0, it.rank, it.index.0));
+        let is_sized = |it: &Entry| matches!(it.extent, Extent::Size(_));
+        entries.sort_unstable_by_key(|it| (it.address, !is_sized(it), it.rank, it.index.0));
         entries.dedup_by_key(|it| it.address);
         Symbols { entries, table }
     }
@@ -90,17 +104,18 @@ impl Symbols {
         const NESTED: usize = 16;
 
         let after = self.entries.partition_point(|it| it.address <= probe.0);
-        for entry in self.entries[..after].iter().rev().take(NESTED) {
-            let covers = probe.0 - entry.address < entry.size;
-            // Hand-written assembly has no sizes: such a function extends to the next symbol.
-            if (covers || entry.size == 0)
-                && let Some(name) = self.name(elf, entry.index)
-            {
-                let address = Svma(entry.address);
-                return Some(Symbol { name, address });
-            }
-        }
-        None
+        let before = self.entries[..after].iter().rev().take(NESTED);
+        // A symbol without a size ends where the next one begins, so only the nearest can reach:
+        // padding behind a function is not the symbol's before that function.
+        let covers = |(distance, entry): &(usize, &Entry)| match entry.extent {
+            Extent::Size(size) => probe.0 - entry.address < size,
+            Extent::ToNext(end) => *distance == 0 && probe.0 < end,
+        };
+        before.enumerate().filter(covers).find_map(|(_, entry)| {
+            let name = self.name(elf, entry.index)?;
+            let address = Svma(entry.address);
+            Some(Symbol { name, address })
+        })
     }
 
     fn name(&self, elf: &Elf, index: SymbolIndex) -> Option<Vec<u8>> {
@@ -117,6 +132,13 @@ impl Symbols {
         }
         Some(name.to_vec())
     }
+}
+
+/// Where the section that a symbol lies in ends; 0 if it lies in none, as `__ehdr_start` does.
+fn end_of_section<'data>(file: &object::File<'data>, symbol: &object::Symbol<'data, '_>) -> u64 {
+    let section = symbol.section_index();
+    let section = section.and_then(|index| file.section_by_index(index).ok());
+    section.map_or(0, |section| section.address().saturating_add(section.size()))
 }
 
 /// How good a name a symbol is for its address, lower is better: functions before plain labels,

@@ -162,7 +162,8 @@ enum AnswerForm {
 /// Where to look for programs and libraries.
 #[derive(Debug, ClapArgs)]
 pub struct Images {
-    /// Look for programs and libraries in this directory and below it too
+    /// Look for programs and libraries in this directory and below it too, and in it and its tmp/
+    /// for lists of code that was compiled while a program ran (perf-PID.map, jit-PID.dump)
     #[arg(long, value_name = "DIR")]
     pub image_dir: Vec<PathBuf>,
     /// Do not open files at the paths that the log names. By default they are tried first,

@@ -2,9 +2,9 @@
 //! address, the functions and lines at a code address. The symbolizer answers
 //! through it; without images nothing is known, and that is an answer too.
 
-use crate::recover::tables::Image;
-use logdef_symbolizer::{AddressKind, Digest, Fingerprint, Locator, LogCall};
-use logdef_wire::{Magic, Svma};
+use crate::recover::tables::{Image, RunInfo};
+use logdef_symbolizer::{AddressKind, Digest, Fingerprint, JitCode, Locator, LogCall};
+use logdef_wire::{Avma, Magic, Svma};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
@@ -33,6 +33,13 @@ pub trait Images: fmt::Debug {
     /// The functions at an address of code in an image, innermost first; all but
     /// the last are inlined. Empty if nothing is known.
     fn functions(&mut self, image: &Image, address: Svma, exact: bool) -> Arc<[Function]>;
+
+    /// The function at an address of code that a process compiled while it ran, by the list that
+    /// its compiler left. Empty if there is none.
+    fn compiled_functions(&mut self, of: &RunInfo, address: Avma, exact: bool) -> Arc<[Function]> {
+        let _ = (of, address, exact);
+        Arc::default()
+    }
 
     /// Whether an address of an image is one of code.
     fn is_code(&mut self, image: &Image, address: Svma) -> bool {
@@ -73,6 +80,10 @@ impl<I: Images + ?Sized> Images for &mut I {
         (**self).functions(image, address, exact)
     }
 
+    fn compiled_functions(&mut self, of: &RunInfo, address: Avma, exact: bool) -> Arc<[Function]> {
+        (**self).compiled_functions(of, address, exact)
+    }
+
     fn is_code(&mut self, image: &Image, address: Svma) -> bool {
         (**self).is_code(image, address)
     }
@@ -110,6 +121,8 @@ pub struct LocatedImages {
     strings: HashMap<Image, Option<logdef_symbolizer::Image>>,
     symbols: HashMap<Image, Option<logdef_symbolizer::Image>>,
     functions: HashMap<(Image, Svma, bool), Arc<[Function]>>,
+    /// By process and when it opened its log.
+    compiled: HashMap<(u64, Option<u64>), Option<JitCode>>,
     complaints: Vec<String>,
     said: HashSet<String>,
 }
@@ -130,6 +143,7 @@ impl LocatedImages {
             strings: HashMap::new(),
             symbols: HashMap::new(),
             functions: HashMap::new(),
+            compiled: HashMap::new(),
             complaints: Vec::new(),
             said: HashSet::new(),
         }
@@ -188,11 +202,7 @@ impl Images for LocatedImages {
         if let Some(known) = self.functions.get(&key) {
             return known.clone();
         }
-        let kind = if exact {
-            AddressKind::Exact
-        } else {
-            AddressKind::ReturnAddress
-        };
+        let kind = kind(exact);
         let functions: Arc<[Function]> = match self.named(image) {
             Some(found) => found.symbolize(address, kind).frames().into(),
             None => Arc::default(),
@@ -202,6 +212,27 @@ impl Images for LocatedImages {
         }
         self.functions.insert(key, functions.clone());
         functions
+    }
+
+    fn compiled_functions(&mut self, of: &RunInfo, address: Avma, exact: bool) -> Arc<[Function]> {
+        /// Bytes of lists that are at hand at once.
+        const LISTS: usize = 64 << 20;
+
+        let Some(pid) = of.pid else {
+            return Arc::default();
+        };
+        let key = (pid, of.realtime);
+        if !self.compiled.contains_key(&key) {
+            let sizes = self.compiled.values().flatten().map(JitCode::size);
+            if sizes.sum::<usize>() >= LISTS || self.compiled.len() >= REMEMBERED {
+                self.compiled.clear();
+            }
+            let list = self.locator.jit_code(pid, of.realtime);
+            self.compiled.insert(key, list);
+        }
+        let list = self.compiled.get(&key).and_then(Option::as_ref);
+        let function = list.and_then(|list| list.at(address, kind(exact)));
+        function.into_iter().collect()
     }
 
     fn is_code(&mut self, image: &Image, address: Svma) -> bool {
@@ -234,6 +265,14 @@ impl Images for LocatedImages {
         // Images repeat what they said before.
         let new = lines.into_iter().filter(|it| self.said.insert(it.clone()));
         new.collect()
+    }
+}
+
+fn kind(exact: bool) -> AddressKind {
+    if exact {
+        AddressKind::Exact
+    } else {
+        AddressKind::ReturnAddress
     }
 }
 

@@ -273,6 +273,8 @@ impl<'t> Resolver<'t> {
         entry.image = self.image_of(run, address, time, entry.logged.as_ref());
         if let Some((image, svma)) = &entry.image {
             entry.functions = self.images.functions(image, *svma, exact);
+        } else if let Some(of) = self.tables.run(run) {
+            entry.functions = self.images.compiled_functions(of, address, exact);
         }
         entry
     }

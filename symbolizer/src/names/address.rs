@@ -16,9 +16,14 @@ pub enum AddressKind {
 impl AddressKind {
     /// The address to look up: one byte back for a return address.
     pub(crate) fn probe(self, address: Svma) -> Svma {
+        Svma(self.probe_at(address.0))
+    }
+
+    /// The same for an address that is not one of an image.
+    pub(crate) fn probe_at(self, address: u64) -> u64 {
         match self {
             AddressKind::Exact => address,
-            AddressKind::ReturnAddress => Svma(address.0.saturating_sub(1)),
+            AddressKind::ReturnAddress => address.saturating_sub(1),
         }
     }
 }

@@ -138,7 +138,9 @@ impl Symbols {
 fn end_of_section<'data>(file: &object::File<'data>, symbol: &object::Symbol<'data, '_>) -> u64 {
     let section = symbol.section_index();
     let section = section.and_then(|index| file.section_by_index(index).ok());
-    section.map_or(0, |section| section.address().saturating_add(section.size()))
+    section.map_or(0, |section| {
+        section.address().saturating_add(section.size())
+    })
 }
 
 /// How good a name a symbol is for its address, lower is better: functions before plain labels,

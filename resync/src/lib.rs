@@ -63,7 +63,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
-// The stages, each of which uses only those before it: tests/stages.rs reads the imports.
+// The stages, each of which uses only those before it: tests/suite/stages.rs reads the imports.
 mod read;
 pub mod render;
 

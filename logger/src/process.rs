@@ -239,7 +239,7 @@ unsafe extern "C" fn thread_exits(thread: *mut libc::c_void) {
 
 /// A child whose `fork` stood in a signal handler returns into the call that
 /// was interrupted; there must be memory where that call writes. And where the
-/// kernel cannot wipe memory on fork, the handler does it.
+/// kernel did not wipe memory on fork, the handler does it.
 fn install_fork_handler() {
     static INSTALLED: AtomicBool = AtomicBool::new(false);
     if !INSTALLED.swap(true, Ordering::Relaxed) {
@@ -259,7 +259,7 @@ unsafe extern "C" fn forked() {
     process
         .sink
         .leave_to_parent(&process.shared, Thread::mine());
-    if sys::wipe_on_fork_is_missing() {
+    if process.shared.run.is_left_by_parent() {
         process.shared.run.note_fork();
         process.shared.threads.iter().for_each(Thread::wipe);
     }

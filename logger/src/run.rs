@@ -206,6 +206,12 @@ impl RunState {
         token.is_some_and(|token| token.load(Ordering::Acquire) == 0)
     }
 
+    /// Whether this is a forked child that still has its parent's word: the kernel did not wipe
+    /// it, and the child did not begin its own run.
+    pub fn is_left_by_parent(&self) -> bool {
+        !self.needs_reinit_after_fork() && self.pid.load(Ordering::Relaxed) != sys::process_id()
+    }
+
     /// The process is a forked child, and the kernel did not wipe the word that says so.
     pub fn note_fork(&self) {
         self.set_token(0);

@@ -8,7 +8,7 @@ use super::signal::KERNEL_SIGSET;
 use core::ffi::{CStr, c_int};
 use core::num::NonZeroUsize;
 use core::ptr::{self, NonNull};
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::sync::atomic::AtomicU64;
 
 /// Zeroed memory of the process's own that is never given back.
 pub(crate) fn allocate(len: NonZeroUsize) -> Result<NonNull<u8>, Errno> {
@@ -63,8 +63,8 @@ pub(crate) fn allocate_for<T>(value: T) -> Result<&'static T, Errno> {
     }
 }
 
-/// What [`allocate_zeroed`] returns, but zeros again in a forked child, unless
-/// [`wipe_on_fork_is_missing`].
+/// What [`allocate_zeroed`] returns, but zeros again in a forked child. Kernels before 4.14
+/// refuse, and qemu's emulation promises what it does not do: a fork handler looks.
 pub(crate) fn allocate_wiped_on_fork<T: Zeroed + Sync>() -> Result<&'static T, Errno> {
     allocate_wiped_on_fork_to(size_of::<T>())
 }
@@ -76,18 +76,8 @@ pub(crate) fn allocate_wiped_on_fork_to<T: Zeroed + Sync>(len: usize) -> Result<
     let start = ptr::from_mut(at).cast();
     // SAFETY: the range is the mapping just made, and lent to nobody else yet; zeros
     // are a value of `T`, whenever the kernel puts them there.
-    if unsafe { libc::madvise(start, len, libc::MADV_WIPEONFORK) } != 0 {
-        WIPE_ON_FORK_MISSING.store(true, Ordering::Relaxed);
-    }
+    let _ = unsafe { libc::madvise(start, len, libc::MADV_WIPEONFORK) };
     Ok(at)
-}
-
-/// Set once the kernel was found not to wipe memory on fork.
-static WIPE_ON_FORK_MISSING: AtomicBool = AtomicBool::new(false);
-
-/// Whether the kernel cannot wipe memory on fork; then a fork handler does.
-pub(crate) fn wipe_on_fork_is_missing() -> bool {
-    WIPE_ON_FORK_MISSING.load(Ordering::Relaxed)
 }
 
 /// The word at an address, if it can be read: the kernel is asked, which reads a

@@ -1,0 +1,72 @@
+//! A kernel that says it wipes memory on fork and does not, as qemu's emulation of programs of
+//! another processor does: a forked child is a run of its own all the same.
+
+use logdef::{Sink, logdef};
+use logdef_wire::Record;
+use std::collections::{BTreeMap, BTreeSet};
+
+mod common;
+#[path = "common/seccomp.rs"]
+mod seccomp;
+
+fn log_some(first: u32) {
+    for number in first..first + 1000 {
+        logdef!(Info, "number %u", number);
+    }
+}
+
+fn fork(in_child: impl FnOnce()) {
+    // SAFETY: the child only logs, makes children and leaves.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        in_child();
+        // SAFETY: leaves at once.
+        unsafe { libc::_exit(0) };
+    }
+    let mut status = 0;
+    // SAFETY: waits for the child just made.
+    unsafe { libc::waitpid(child, &mut status, 0) };
+    assert_eq!(status, 0);
+}
+
+#[test]
+fn a_forked_child_is_a_run_of_its_own_where_nothing_is_wiped() {
+    // Says 0 and does nothing.
+    seccomp::fail(&[libc::SYS_madvise], 0);
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("log");
+    logdef::options().sink(Sink::Mapped).open(&path).unwrap();
+    log_some(0);
+    fork(|| {
+        log_some(1000);
+        fork(|| log_some(2000));
+        // Its parent never logged.
+        fork(|| fork(|| log_some(3000)));
+        log_some(4000);
+    });
+    log_some(5000);
+    logdef::close();
+
+    let mut numbers = BTreeSet::new();
+    let mut runs = BTreeMap::<_, BTreeSet<_>>::new();
+    for entry in std::fs::read_dir(directory.path()).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_symlink() {
+            continue;
+        }
+        common::records(&std::fs::read(path).unwrap(), |record| {
+            if let Record::Data(data) = record {
+                let number = data.args.unwrap().iter().next().unwrap().as_uint().unwrap();
+                assert!(numbers.insert(number), "{number} twice");
+                let run = runs.entry(data.run.unwrap()).or_default();
+                assert!(run.insert(data.sequence.unwrap()), "a sequence twice");
+            }
+        });
+    }
+    let missing: Vec<_> = (0..6000)
+        .filter(|number| !numbers.contains(number))
+        .take(9)
+        .collect();
+    assert_eq!(missing, [], "the first that are missing");
+    assert_eq!(runs.len(), 4);
+}

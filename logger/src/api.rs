@@ -6,6 +6,7 @@
 //! a function of each of these names that asks which copy leads, made from the table, so
 //! that none can forget to. `open` and `control` are the public functions, which call those.
 
+pub(crate) mod call_site;
 pub(crate) mod choose;
 pub(crate) mod control;
 pub(crate) mod here;

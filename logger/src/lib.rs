@@ -88,6 +88,12 @@
 //! The reader shows all of them as lines, and `logdef export --to fxt` writes them for trace
 //! viewers.
 //!
+//! # Facades and other languages
+//!
+//! A [`CallSite`] is made at run time, by a logging facade or a binding, and is called as
+//! cheaply as one that the macros lay down; [`on_change`] and [`is_possible`] are for facades
+//! that remember what is logged.
+//!
 //! # Start-up
 //!
 //! [`open`] takes the SHA-1 of the program's file, which proves later that a
@@ -127,8 +133,9 @@
 //! handlers of signals, of forks, of a thread's end), `call/site`, `call/body`, `call/printed` and `call/emit` (what a caller
 //! passes by pointer), `copies` (what another copy of the logger passes),
 //! `mirror/number` (the C library's printf), `sink/arena`, `sink/chunk`, `sink/mapped`,
-//! `sink/append` and `sink/names` (the log's memory, and paths that are never freed), and
-//! what the macros expand to.
+//! `sink/append` and `sink/names` (the log's memory, and paths that are never freed),
+//! `changes` (functions of another copy), `call/pairs` (as `call/body`), and what the macros
+//! expand to.
 
 #![deny(unsafe_code)]
 
@@ -136,6 +143,8 @@ mod api;
 mod call;
 #[allow(unsafe_code)]
 mod calls;
+#[allow(unsafe_code)]
+mod changes;
 #[allow(unsafe_code)]
 mod clock;
 mod copies;
@@ -181,6 +190,7 @@ pub mod __private;
 #[doc(hidden)]
 pub mod abi;
 
+pub use api::call_site::{CallSite, NewCallSite, is_possible, on_change};
 pub use api::control::{
     close, modules_changed, reopen, reserve, set_backtrace_depth, set_backtrace_level, set_filter,
     set_level, set_observer, state, sync, unwritten,
@@ -191,7 +201,7 @@ pub use call::shown::{Loggable, debug, display, error, value};
 pub use call::span::Span;
 pub use clock::ClockSource;
 pub use filter::{Filter, FilterError};
-pub use logdef_wire::{Level, Value};
+pub use logdef_wire::{Grammar, Level, Value};
 pub use observer::{Observed, Observer};
 pub use options::{Options, Sink};
 pub use state::{Existing, State};

@@ -3,7 +3,7 @@
 //! record that needs them first, in the same breath, and marked only after
 //! they are in the log: then no surviving record lacks them.
 
-use crate::call::site::{Meta, Strings, Template};
+use crate::call::site::{Meta, Strings, Template, run_time};
 use crate::image::code::{self, Epoch};
 use crate::image::{Image, Images};
 use crate::process::Process;
@@ -16,9 +16,9 @@ use logdef_unwind::modules;
 use logdef_wire::frame;
 use logdef_wire::msgpack::{Encoder, OutOfRoom};
 use logdef_wire::record::{
-    BacktraceLogdef, Module, Note, NoteKind, Preamble, StringLogdef, ThreadLogdef,
+    BacktraceLogdef, Module, Note, NoteKind, Preamble, StringLogdef, TextLogdef, ThreadLogdef,
 };
-use logdef_wire::{Avma, Description, Magic, Svma};
+use logdef_wire::{Avma, Description, Magic, Run, Svma};
 
 /// What a record refers to.
 pub(crate) struct Subject<'s> {
@@ -244,8 +244,13 @@ impl<'p> Missing<'p> {
         let image = process.images.get(index);
         let site = thread.has_site(subject.template.id, chunk);
         let without_site = subject.template.id == 0;
+        let numbered = subject.strings.is_made_at_run_time();
         let address = |string: &CStr| {
-            let at = image?.address_of(string)?;
+            let at = if numbered {
+                run_time::number_of(string)
+            } else {
+                image?.address_of(string)?
+            };
             let known = without_site && thread.has_address(string_mark(index, at), chunk);
             (!known).then_some(at)
         };
@@ -312,30 +317,82 @@ impl<'p> Missing<'p> {
             })?;
         }
         let strings = subject.strings;
-        for (at, string, template, description) in [
-            (self.file, strings.file(), None, Description::default()),
-            (
-                self.format,
-                strings.format(),
-                strings.template(),
-                strings.description(),
-            ),
-        ] {
-            let Some(at) = at else { continue };
-            let description = description.as_bytes();
-            let logdef = StringLogdef {
-                magic,
-                address: Some(at),
-                string: template.is_none().then_some(string.to_bytes()),
-                template: template.map(CStr::to_bytes),
-                run,
-                description: (!description.is_empty()).then_some(description),
-            };
-            // A string too long to define is found in the image, or not at all.
-            let _ = out.frame(|e| logdef.encode(e));
+        // A string too long to define is found in the image, or not at all.
+        if let Some(at) = self.file {
+            let _ = write_string(at, magic, run, &Logged::of_file(strings), out);
+        }
+        if let Some(at) = self.format {
+            let _ = write_string(at, magic, run, &Logged::of_format(strings), out);
         }
         self.addresses.write(process, thread, magic, chunk, out)
     }
+}
+
+/// A string, and all that is known of it.
+#[derive(Default)]
+pub(crate) struct Logged<'s> {
+    pub string: &'s [u8],
+    /// Grammar and names of a format.
+    pub description: Description<'s>,
+    /// Module, target and function of the call site with this format. Written if that stands in
+    /// no image.
+    pub place: [Option<&'s CStr>; 3],
+}
+
+impl<'s> Logged<'s> {
+    fn of_file(strings: Strings<'s>) -> Self {
+        Logged {
+            string: strings.file().to_bytes(),
+            ..Logged::default()
+        }
+    }
+
+    fn of_format(strings: Strings<'s>) -> Self {
+        let format = strings.template().unwrap_or(strings.format());
+        Logged {
+            string: format.to_bytes(),
+            description: strings.description(),
+            place: strings.place(),
+        }
+    }
+}
+
+/// Writes the logdef of a string: a text logdef, if it has a number and no address.
+pub(crate) fn write_string(
+    at: Svma,
+    magic: Option<Magic>,
+    run: Option<Run>,
+    logged: &Logged<'_>,
+    out: &mut Frames<'_>,
+) -> Result<(), OutOfRoom> {
+    let is_template = logged.description.grammar().is_template();
+    let string = (!is_template).then_some(logged.string);
+    let template = is_template.then_some(logged.string);
+    let description = logged.description.as_bytes();
+    let description = (!description.is_empty()).then_some(description);
+    if at.text_number().is_none() {
+        let logdef = StringLogdef {
+            magic,
+            address: Some(at),
+            string,
+            run,
+            description,
+            template,
+        };
+        return out.frame(|e| logdef.encode(e));
+    }
+    let [module, target, function] = logged.place;
+    let logdef = TextLogdef {
+        run,
+        number: Some(at),
+        string,
+        module: module.map(CStr::to_bytes),
+        description,
+        template,
+        target: target.map(CStr::to_bytes),
+        function: function.map(CStr::to_bytes),
+    };
+    out.frame(|e| logdef.encode(e))
 }
 
 /// The code addresses of a backtrace, and the modules they belong to.

@@ -1,7 +1,9 @@
 //! What the macros need. Not for use by hand, and no part of the stable
 //! interface.
 
-use crate::call::argument::{Lowered, Passed};
+use crate::call::argument::{Lowered, LoweredSome, Passed};
+use crate::call::body::Bytes;
+use crate::call::body::pairs::{MAX_PAIRS, Pairs};
 use crate::process::process;
 use core::sync::atomic::Ordering;
 
@@ -122,6 +124,43 @@ pub fn log_with<const N: usize>(site: &'static Site, passed: &[Passed<'_>; N], w
     };
     // SAFETY: as in `log`, and the word after the arguments' is there.
     unsafe { crate::call::emit::emit(site, lowered.kinds(), (&raw const words).cast()) }
+}
+
+/// Logs a call of a site that was made at run time, with the number of a span if the site has
+/// such.
+pub fn log_at(site: &'static Site, args: &[Passed<'_>], span: u64, pairs: &[(&str, Passed<'_>)]) {
+    match args.len().max(site.args()) {
+        0..=4 => log_up_to::<5>(site, args, span, pairs),
+        5..=15 => log_up_to::<16>(site, args, span, pairs),
+        _ => log_up_to::<65>(site, args, span, pairs),
+    }
+}
+
+/// Logs a call of fewer than `N` arguments.
+#[inline]
+fn log_up_to<const N: usize>(
+    site: &'static Site,
+    args: &[Passed<'_>],
+    span: u64,
+    pairs: &[(&str, Passed<'_>)],
+) {
+    let mut lowered = LoweredSome::<N>::of(args.iter().take(site.args()));
+    lowered.set(site.args(), span);
+    if pairs.is_empty() {
+        // SAFETY: there is a word for each argument of the site, and one after them; all lives
+        // until `emit` returns.
+        return unsafe { crate::call::emit::emit(site, lowered.kinds(), lowered.words()) };
+    }
+    let keys: [Bytes; MAX_PAIRS] = core::array::from_fn(|index| {
+        let key = pairs.get(index).map(|(key, _)| key.as_bytes());
+        Bytes::new(key)
+    });
+    let values = LoweredSome::<MAX_PAIRS>::of(pairs.iter().map(|(_, value)| value));
+    // SAFETY: as above, and there is a key and a word for each pair, of the first `MAX_PAIRS`.
+    unsafe {
+        let pairs = Pairs::new(keys.as_ptr(), values.kinds(), values.words(), pairs.len());
+        crate::call::emit::emit_pairs(site, lowered.kinds(), lowered.words(), &pairs);
+    }
 }
 
 /// A span that ends by a call of `end` with its number, if it began.

@@ -1,6 +1,7 @@
 //! What a program sets, in words that calls read: levels, bounds, the filter. Knows
 //! neither threads nor files.
 
+use crate::changes::Listeners;
 use crate::filter::Filter;
 use crate::published::Published;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, Ordering};
@@ -32,6 +33,7 @@ pub(crate) struct Settings {
     max_string: AtomicU32,
     notes_signals: AtomicBool,
     filter: Published<Filter>,
+    pub listeners: Listeners,
 }
 
 impl Settings {
@@ -46,6 +48,7 @@ impl Settings {
             max_string: AtomicU32::new(16 << 10),
             notes_signals: AtomicBool::new(false),
             filter: Published::new(),
+            listeners: Listeners::new(),
         }
     }
 
@@ -78,6 +81,7 @@ impl Settings {
         if moved == 0 {
             self.gate.fetch_add(FIRST_GATE, Ordering::AcqRel);
         }
+        self.listeners.tell();
     }
 
     /// Leaves all to another copy of the logger: a gate that no site has, so that

@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 
 /// The files that may ask for the global `process()`. All others are handed what they
 /// need of it.
-const MAY_ASK_FOR_THE_PROCESS: [&str; 8] = [
+const MAY_ASK_FOR_THE_PROCESS: [&str; 9] = [
     "api::here",
     "call::emit",
+    "call::emit::pairs",
     "call::gate",
     "copies::serve",
     "guard",

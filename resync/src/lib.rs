@@ -95,7 +95,7 @@ pub use recover::recovery::{Options, Recovery};
 pub use recover::survey::Survey;
 pub use recover::suspect::Standing;
 pub use recover::tables::{
-    BacktraceEntry, Conflict, Image, ModuleEntry, Place, Provenance, RunInfo, StringId,
+    BacktraceEntry, Conflict, Image, ModuleEntry, Origin, Place, Provenance, RunInfo, StringId,
     StringLookup, Tables, Thread,
 };
 pub use resolve::images::{Function, Images, LocatedImages, NoImages};

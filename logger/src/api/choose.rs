@@ -2,6 +2,7 @@
 //! leads, or this one. The only place where a control is passed on.
 
 use crate::api::here;
+use crate::changes::Changed;
 use crate::copies::leader::{leader, services};
 use crate::copies::request::OpenRequest;
 use crate::observer::Observer;

@@ -2,6 +2,7 @@
 //! [`crate::copies::leader`]'s table. The public functions are in `open` and `control`.
 
 use crate::call::kept;
+use crate::changes::Changed;
 use crate::copies::crossing::already_open;
 use crate::copies::request::{OpenRequest, Target};
 use crate::filter::Filter;
@@ -250,6 +251,12 @@ pub(crate) fn set_backtrace_depth(depth: usize) {
 
 pub(crate) fn set_observer(observer: Option<(Level, &'static dyn Observer)>) {
     process().set_observer(observer);
+}
+
+pub(crate) fn on_change(changed: Changed) -> bool {
+    // The function may be that of a library that is unloaded.
+    sys::keep_loaded(changed as *const ());
+    process().shared.settings.listeners.add(changed)
 }
 
 pub(crate) fn note_panic(text: &str) {

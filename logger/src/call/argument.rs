@@ -88,6 +88,19 @@ impl<'a> Passed<'a> {
         }
     }
 
+    /// The word that stands for it while it stays where it is.
+    #[inline(always)]
+    fn lowered(&self) -> u64 {
+        match self.kind {
+            ArgKind::BYTES => core::ptr::from_ref(&self.bytes) as u64,
+            Printing::TEXT | Printing::WHOLE => match &self.printing {
+                Some(printing) => core::ptr::from_ref(printing) as u64,
+                None => 0,
+            },
+            _ => self.word,
+        }
+    }
+
     /// No value.
     #[inline(always)]
     fn none() -> Self {
@@ -117,17 +130,9 @@ impl<const N: usize> Lowered<N> {
     /// Of arguments that stay where they are meanwhile: words may point to them.
     #[inline(always)]
     pub fn of(passed: &[Passed<'_>; N]) -> Lowered<N> {
-        let word = |passed: &Passed<'_>| match passed.kind {
-            ArgKind::BYTES => core::ptr::from_ref(&passed.bytes) as u64,
-            Printing::TEXT | Printing::WHOLE => match &passed.printing {
-                Some(printing) => core::ptr::from_ref(printing) as u64,
-                None => 0,
-            },
-            _ => passed.word,
-        };
         Lowered {
             kinds: passed.each_ref().map(|passed| passed.kind.0),
-            words: passed.each_ref().map(word),
+            words: passed.each_ref().map(Passed::lowered),
         }
     }
 
@@ -141,6 +146,47 @@ impl<const N: usize> Lowered<N> {
     #[inline(always)]
     pub fn to_words(&self) -> [u64; N] {
         self.words
+    }
+
+    /// Where the words stand.
+    #[inline(always)]
+    pub fn words(&self) -> *const u64 {
+        self.words.as_ptr()
+    }
+}
+
+/// Kinds and words of up to `N` arguments; those that are missing are no value.
+#[derive(Debug)]
+pub struct LoweredSome<const N: usize> {
+    kinds: [u8; N],
+    words: [u64; N],
+}
+
+impl<const N: usize> LoweredSome<N> {
+    /// Of arguments that stay where they are meanwhile.
+    #[inline(always)]
+    pub fn of<'a, 'p: 'a>(passed: impl Iterator<Item = &'a Passed<'p>>) -> Self {
+        let mut lowered = LoweredSome {
+            kinds: [ArgKind::CSTR.0; N],
+            words: [0; N],
+        };
+        let places = lowered.kinds.iter_mut().zip(&mut lowered.words);
+        for (passed, (kind, word)) in passed.zip(places) {
+            (*kind, *word) = (passed.kind.0, passed.lowered());
+        }
+        lowered
+    }
+
+    /// Sets a word.
+    #[inline(always)]
+    pub fn set(&mut self, index: usize, word: u64) {
+        self.words[index] = word;
+    }
+
+    /// Where the kinds stand.
+    #[inline(always)]
+    pub fn kinds(&self) -> *const u8 {
+        self.kinds.as_ptr()
     }
 
     /// Where the words stand.

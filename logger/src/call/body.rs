@@ -3,6 +3,8 @@
 //! them, and nowhere else. Takes no lock, allocates nothing, and knows neither
 //! frames nor sinks.
 
+pub(crate) mod pairs;
+
 use crate::call::printed::Printing;
 use crate::call::site::{PREFIX_ROOM, Template};
 use crate::crc::Front;
@@ -13,9 +15,7 @@ use logdef_wire::msgpack::OutOfRoom;
 use logdef_wire::printf::{ArgPlan, Class, Precision};
 use logdef_wire::record::field;
 use logdef_wire::site::ArgKind;
-
-/// Arguments on the wire beyond these are left out.
-pub(crate) const MAX_WIRE_ARGS: usize = 64;
+use pairs::Pairs;
 
 /// The fields run, thread, sequence, time and args, which every record has behind its
 /// constant ones.
@@ -116,6 +116,8 @@ pub(crate) struct OptionalFields<'c> {
     pub kind: u8,
     /// The key that the word after the arguments is logged as.
     pub key: Option<(&'static str, u64)>,
+    /// Those that the call has of its own.
+    pub pairs: Pairs<'c>,
     pub backtrace: Backtrace<'c>,
     pub format_text: Option<&'c [u8]>,
     pub file_text: Option<&'c [u8]>,
@@ -462,9 +464,7 @@ fn optional_fields(
             out.raw(text, bound, 0)?;
         }
     }
-    let key = optional.key.map_or("", |(key, _)| key);
-    debug_assert!(key.len() < 0x20, "a fixraw");
-    out.need(2 * (1 + SCALAR) + 2 + key.len() + 1 + SCALAR)?;
+    out.need(2 * (1 + SCALAR))?;
     // SAFETY: `need` found the room just above.
     unsafe {
         if optional.dropped > 0 {
@@ -476,12 +476,10 @@ fn optional_fields(
             fields += 1;
             out.bytes([field::KIND, optional.kind]);
         }
-        if let Some((key, value)) = optional.key {
-            fields += 1;
-            out.bytes([field::KEYS, 0x81, 0xa0 | key.len() as u8]);
-            out.slice(key.as_bytes());
-            out.uint(value);
-        }
+    }
+    if optional.key.is_some() || optional.pairs.len() > 0 {
+        fields += 1;
+        pairs::write(out, optional, bound)?;
     }
     Ok(fields)
 }
@@ -794,7 +792,7 @@ impl Bytes {
     /// # Safety is the constructor's
     ///
     /// Used within the call that made the value, while the bytes are borrowed.
-    fn as_slice(&self) -> Option<&[u8]> {
+    pub(crate) fn as_slice(&self) -> Option<&[u8]> {
         // SAFETY: `new` took them from a slice that outlives the log call.
         (!self.at.is_null()).then(|| unsafe { slice::from_raw_parts(self.at, self.len) })
     }

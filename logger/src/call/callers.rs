@@ -1,6 +1,7 @@
 //! The stack frames of a call that are the program's, without those of the logger. A room for
 //! unsafe: it names what the linker defines.
 
+use crate::call::site::Meta;
 use crate::image::code;
 use crate::process::Process;
 use core::ops::Range;
@@ -14,6 +15,10 @@ pub(super) fn callers<'b>(process: &Process, image: u8, addresses: &'b [usize]) 
     let is_interface = |address: &&usize| interface.contains(&code::before(**address));
     let entries = addresses.iter().take_while(is_interface).count();
     let addresses = &addresses[entries..];
+    if image == Meta::NO_IMAGE {
+        // Of a site that was made at run time, nothing tells what is the logger's.
+        return addresses;
+    }
     let logger = interface.start;
     let first = addresses.first().map(|first| code::before(*first));
     let module = first.and_then(modules::find);

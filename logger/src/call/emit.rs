@@ -9,6 +9,9 @@
 //! 3. What the chunk does not define yet is put before it ([`crate::logdefs`]).
 //! 4. The sink takes all of it ([`crate::sink`]).
 
+mod pairs;
+
+use crate::call::body::pairs::Pairs;
 use crate::call::body::{self, Arguments, Backtrace, Head, OptionalFields, Words};
 use crate::call::callers::callers;
 use crate::call::gate;
@@ -35,6 +38,8 @@ use logdef_wire::msgpack::OutOfRoom;
 use logdef_wire::printf::ArgPlan;
 use logdef_wire::site::flags;
 use logdef_wire::{Description, Level, Run, Sequence, record};
+
+pub use pairs::emit_pairs;
 
 /// Functions of the C interface between the caller and `emit`, at most, and one more caller
 /// than are written, which tells that the stack is deeper.
@@ -66,13 +71,14 @@ pub unsafe extern "C" fn emit(site: &Site, kinds: *const u8, words: *const u64) 
             let counted = Counted::begin(call.thread, &mark);
             let mut written = call.write(counted.sequence);
             if written.is_err() {
-                written = in_full(process, site, arguments(), Some((&counted, call.chunk)));
+                let counted = Some((&counted, call.chunk));
+                written = in_full(process, site, arguments(), &Pairs::NONE, counted);
             }
             counted.end(written);
         }
         // Any failure is already counted in `dropped`.
         None => {
-            let _ = in_full(process, site, arguments(), None);
+            let _ = in_full(process, site, arguments(), &Pairs::NONE, None);
         }
     }
 }
@@ -152,6 +158,7 @@ fn in_full(
     process: &'static Process,
     site: &Site,
     words: Words,
+    pairs: &Pairs<'_>,
     counted: Option<(&Counted<'_>, u32)>,
 ) -> Result<(), Dropped> {
     if let Some(leader) = leader() {
@@ -159,7 +166,12 @@ fn in_full(
         // it means something to one copy of the logger only.
         // SAFETY: the words are those that `emit` was given for this site; the leader's `emit`
         // has the same contract.
-        unsafe { leader.emit(site, words.kinds(), words.words()) };
+        unsafe {
+            match pairs.len() {
+                0 => leader.emit(site, words.kinds(), words.words()),
+                _ => leader.emit_pairs(site, words.kinds(), words.words(), pairs),
+            }
+        }
         return Ok(());
     }
     let errno = Errno::last();
@@ -184,6 +196,7 @@ fn in_full(
         flags: site.flags(),
         // SAFETY: a limited site or one with a span has one word more (contract of `emit`).
         key: unsafe { key_of(site, words) },
+        pairs: *pairs,
         strings: Strings::Site(site),
         run: Cell::default(),
     };
@@ -269,6 +282,7 @@ pub unsafe fn emit_text(
         level,
         flags: 0,
         key: None,
+        pairs: Pairs::NONE,
         // A wrapper's format is C's.
         strings: Strings::Text {
             file,
@@ -290,6 +304,7 @@ struct Parts<'c> {
     level: Level,
     flags: u8,
     key: Option<(&'static str, u64)>,
+    pairs: Pairs<'c>,
     strings: Strings<'c>,
     /// The run in which it began.
     run: Cell<Run>,
@@ -497,13 +512,10 @@ impl Parts<'_> {
         let call = kept::Call {
             template: self.template,
             strings: self.strings,
-            module: match self.strings {
-                Strings::Site(site) => site.module(),
-                Strings::Text { .. } => None,
-            },
             arguments: self.arguments(process.shared.settings.max_string()),
             kind: self.kind(),
             key: self.key,
+            pairs: self.pairs,
             backtrace: Backtrace {
                 addresses: &callers[..callers.len().min(depth)],
                 is_cut: callers.len() > depth,
@@ -532,7 +544,7 @@ impl Parts<'_> {
         with_scratch(record.thread, |scratch| {
             let frame = &mut scratch[..HEADER_LEN + MAX_SHORT_BODY];
             // Strings that do not fit together are cut to what each can have.
-            let share = MAX_SHORT_BODY / (self.plan.len() + 4);
+            let share = MAX_SHORT_BODY / (self.plan.len() + 2 * self.pairs.len() + 4);
             let len = self
                 .frame(record, record.max_string(), frame)
                 .or_else(|_| self.frame(record, share / 2, frame))
@@ -565,6 +577,7 @@ impl Parts<'_> {
         let optional = OptionalFields {
             dropped: record.dropped,
             key: self.key,
+            pairs: self.pairs,
             kind: self.kind(),
             backtrace: record.backtrace,
             format_text: meta.format_text.then(|| self.strings.format().to_bytes()),

@@ -28,7 +28,7 @@ pub fn decide(site: &Site) -> bool {
         site.level(),
         site.file().to_bytes(),
         site.line(),
-        site.module().map(|module| module.to_bytes()),
+        site.place().map(|place| place.to_bytes()),
     );
     state.gate.store(gate | on as u32, Ordering::Relaxed);
     on

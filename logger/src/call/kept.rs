@@ -2,11 +2,12 @@
 //! when the log opens, with its own time and thread. Until then nothing is known of
 //! the run, and the image that called may be unloaded; so its strings are kept too.
 
+use crate::call::body::pairs::Pairs;
 use crate::call::body::{self, Arguments, Backtrace, Head, OptionalFields};
 use crate::call::gate;
 use crate::call::site::{Strings, Template};
 use crate::clock;
-use crate::logdefs::{self, Frames};
+use crate::logdefs::{self, Frames, Logged};
 use crate::process::{Process, current};
 use crate::sink::Put;
 use crate::sys;
@@ -15,7 +16,7 @@ use core::ffi::CStr;
 use core::num::NonZeroUsize;
 use core::sync::atomic::Ordering;
 use logdef_wire::msgpack::{Decoder, Encoder, OutOfRoom};
-use logdef_wire::record::{Data, StringLogdef, ThreadLogdef};
+use logdef_wire::record::{Data, ThreadLogdef};
 use logdef_wire::{Description, Level, Record, Run, Sequence, Svma, ThreadNumber};
 use std::collections::HashSet;
 
@@ -23,10 +24,10 @@ use std::collections::HashSet;
 pub(crate) struct Call<'c> {
     pub template: &'c Template,
     pub strings: Strings<'c>,
-    pub module: Option<&'c CStr>,
     pub arguments: Arguments<'c>,
     pub kind: u8,
     pub key: Option<(&'static str, u64)>,
+    pub pairs: Pairs<'c>,
     pub backtrace: Backtrace<'c>,
     /// The mirror wants it.
     pub shown: bool,
@@ -55,13 +56,16 @@ pub(crate) fn keep(process: &Process, call: &Call<'_>) -> bool {
     }
     let mut encoder = Encoder::new(entry);
     let name = sys::thread_name();
+    let [module, target, function] = call.strings.place().map(Option::unwrap_or_default);
     let kept = Kept {
         tid: sys::thread_id().into(),
         name: sys::until_nul(&name),
         shown: call.shown,
-        module: call.module.unwrap_or_default(),
+        module,
+        target,
+        function,
         file: call.strings.file(),
-        format: call.strings.format(),
+        format: call.strings.template().unwrap_or(call.strings.format()),
         description: call.strings.description().as_bytes(),
         body,
     };
@@ -88,6 +92,7 @@ impl Call<'_> {
         let optional = OptionalFields {
             dropped: 0,
             key: self.key,
+            pairs: self.pairs,
             kind: self.kind,
             backtrace: self.backtrace,
             format_text: meta.format_text.then(|| self.strings.format().to_bytes()),
@@ -105,8 +110,10 @@ struct Kept<'k> {
     name: &'k [u8],
     /// The mirror has shown it.
     shown: bool,
-    /// Empty for none.
+    /// Empty for none, as the next two.
     module: &'k CStr,
+    target: &'k CStr,
+    function: &'k CStr,
     file: &'k CStr,
     format: &'k CStr,
     description: &'k [u8],
@@ -118,7 +125,13 @@ impl<'k> Kept<'k> {
         encoder.uint(self.tid)?;
         encoder.raw(self.name)?;
         encoder.uint(self.shown.into())?;
-        for string in [self.module, self.file, self.format] {
+        for string in [
+            self.module,
+            self.target,
+            self.function,
+            self.file,
+            self.format,
+        ] {
             encoder.raw(string.to_bytes_with_nul())?;
         }
         encoder.raw(self.description)?;
@@ -137,6 +150,8 @@ impl<'k> Kept<'k> {
             name,
             shown,
             module: string(raw()?)?,
+            target: string(raw()?)?,
+            function: string(raw()?)?,
             file: string(raw()?)?,
             format: string(raw()?)?,
             description: raw()?,
@@ -154,10 +169,11 @@ impl<'k> Kept<'k> {
 
     /// Whether the call is on by the settings that the log was opened with.
     fn is_on(&self, data: &Data<'_>) -> bool {
-        let module = Some(self.module.to_bytes()).filter(|module| !module.is_empty());
+        let mut place = [self.target, self.module].into_iter().map(CStr::to_bytes);
+        let place = place.find(|place| !place.is_empty());
         let level = data.level.unwrap_or(Level::INFO);
         let line = data.line.unwrap_or(0) as u32;
-        gate::is_on(level, self.file.to_bytes(), line, module)
+        gate::is_on(level, self.file.to_bytes(), line, place)
     }
 }
 
@@ -338,23 +354,22 @@ impl Writing {
             out.frame(|e| logdef.encode(e))?;
         }
         let magic = data.magic;
-        for (address, string, description) in [
-            (data.file, kept.file, &[][..]),
-            (data.format, kept.format, kept.description),
-        ] {
+        let place = [kept.module, kept.target, kept.function];
+        let format = Logged {
+            string: kept.format.to_bytes(),
+            description: Description::of(kept.description),
+            place: place.map(|name| (!name.is_empty()).then_some(name)),
+        };
+        let file = Logged {
+            string: kept.file.to_bytes(),
+            ..Logged::default()
+        };
+        for (address, logged) in [(data.file, file), (data.format, format)] {
             let Some(address @ Svma(at)) = address else {
                 continue;
             };
             if is_new((magic.unwrap_or_default().0, at)) {
-                let logdef = StringLogdef {
-                    magic,
-                    address: Some(address),
-                    string: Some(string.to_bytes()),
-                    run,
-                    description: (!description.is_empty()).then_some(description),
-                    ..StringLogdef::default()
-                };
-                out.frame(|e| logdef.encode(e))?;
+                logdefs::write_string(address, magic, run, &logged, out)?;
             }
         }
         out.frame(|e| data.encode(e))

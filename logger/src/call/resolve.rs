@@ -2,14 +2,14 @@
 //! constant part of its records. Done once for a site; knows neither threads
 //! nor sinks.
 
-use crate::call::body::{self, MAX_WIRE_ARGS};
-use crate::call::site::{Meta, PREFIX_ROOM, Site, Template};
+use crate::call::body;
+use crate::call::site::{MAX_WIRE_ARGS, Meta, PREFIX_ROOM, Site, Template, run_time};
 use crate::crc;
 use crate::image::{Image, Images};
 use core::ffi::CStr;
 use core::ptr;
 use logdef_wire::msgpack::{Encoder, OutOfRoom};
-use logdef_wire::printf::{ArgPlan, Class, caller_args, plan_into};
+use logdef_wire::printf::{ArgPlan, Class, plan_into};
 use logdef_wire::record::field;
 use logdef_wire::site::flags;
 use logdef_wire::{Level, Svma, Tag};
@@ -31,30 +31,17 @@ impl Resolved {
 #[cold]
 #[inline(never)]
 pub(crate) fn resolve(images: &Images, site: &Site) -> Resolved {
-    let mut resolved = resolve_strings(
-        images,
-        ptr::from_ref(site).addr(),
-        site.level(),
-        site.line(),
-        site.file(),
-        site.format(),
-    );
+    let mut resolved = if site.is_made_at_run_time() {
+        resolve_texts(images, site)
+    } else {
+        let at = ptr::from_ref(site).addr();
+        let (file, format) = (site.file(), site.format());
+        resolve_strings(images, at, site.level(), site.line(), file, format)
+    };
     resolved.template.plan = site.plan();
     let meta = &mut resolved.template.meta;
-    if site.flags() & flags::ATTACHED != 0 {
-        let captured = plan_into(site.captured().to_bytes(), &mut resolved.plan);
-        meta.wire_args = captured.unwrap_or(0) as u8;
-    }
-    if site.flags() & flags::DESCRIBED != 0 {
-        // Behind what the format takes, values go as they are.
-        let first = caller_args(site.captured().to_bytes());
-        for index in first..site.args() {
-            let at = meta.wire_args as usize;
-            if let Some(plan) = resolved.plan.get_mut(at) {
-                *plan = ArgPlan::value(index as u16);
-                meta.wire_args += 1;
-            }
-        }
+    if site.flags() & (flags::ATTACHED | flags::DESCRIBED) != 0 {
+        meta.wire_args = site.plan_into(&mut resolved.plan) as u8;
     }
     let texts = meta.format_text || meta.file_text;
     let rarer = flags::BACKTRACE | flags::KIND | flags::LIMITED | flags::SPAN;
@@ -80,29 +67,59 @@ pub(crate) fn resolve_strings(
     file: &CStr,
     format: &CStr,
 ) -> Resolved {
-    let mut plan = [ArgPlan::UNNAMED; MAX_WIRE_ARGS];
-    let bytes = format.to_bytes();
-    // What is beyond the longest plan was refused by the macros; in a wrapper
-    // the record goes without arguments.
-    let wire_args = plan_into(bytes, &mut plan).unwrap_or(0);
     let found = images.of(at);
     let image = found.map(|(_, image)| image);
-    let file_at = image.and_then(|image| image.address_of(file));
-    let format_at = image.and_then(|image| image.address_of(format));
-    let mut prefix = [0; PREFIX_ROOM];
-    let encoded = encode_prefix(&mut prefix, image, level, line, file_at, format_at);
-    debug_assert!(encoded.is_ok(), "the longest prefix fits");
-    let file_number = match (found, file_at) {
-        (Some((index, _)), Some(at)) => images.file(index, at),
-        _ => None,
+    let places = Places {
+        file: image.and_then(|image| image.address_of(file)),
+        format: image.and_then(|image| image.address_of(format)),
+        image: found,
     };
+    resolve_places(images, &places, level, line, format)
+}
+
+/// Resolves a site that stands in no image.
+fn resolve_texts(images: &Images, site: &Site) -> Resolved {
+    let format = site.format();
+    let places = Places {
+        image: None,
+        file: Some(run_time::number_of(site.file())),
+        format: Some(run_time::number_of(format)),
+    };
+    resolve_places(images, &places, site.level(), site.line(), format)
+}
+
+/// Where the strings of a call are: in an image, or numbered; `None` for what each record has.
+struct Places<'i> {
+    image: Option<(u8, &'i Image)>,
+    file: Option<Svma>,
+    format: Option<Svma>,
+}
+
+fn resolve_places(
+    images: &Images,
+    places: &Places<'_>,
+    level: Level,
+    line: u32,
+    format: &CStr,
+) -> Resolved {
+    let mut plan = [ArgPlan::UNNAMED; MAX_WIRE_ARGS];
+    // What is beyond the longest plan was refused by the macros; in a wrapper
+    // the record goes without arguments.
+    let wire_args = plan_into(format.to_bytes(), &mut plan).unwrap_or(0);
+    let mut prefix = [0; PREFIX_ROOM];
+    let encoded = encode_prefix(&mut prefix, places, level, line);
+    debug_assert!(encoded.is_ok(), "the longest prefix fits");
+    let image = places.image.map_or(Meta::NO_IMAGE, |(index, _)| index);
     let meta = Meta {
         prefix_len: encoded.unwrap_or(0) as u8,
         wire_args: wire_args as u8,
-        image: found.map_or(Meta::NO_IMAGE, |(index, _)| index),
-        file: file_number.unwrap_or(Meta::NO_FILE),
-        format_text: format_at.is_none(),
-        file_text: file_at.is_none(),
+        image,
+        file: places
+            .file
+            .and_then(|at| images.file(image, at))
+            .unwrap_or(Meta::NO_FILE),
+        format_text: places.format.is_none(),
+        file_text: places.file.is_none(),
         plain: false,
         takes_errno: plan[..wire_args]
             .iter()
@@ -122,21 +139,19 @@ pub(crate) fn resolve_strings(
 
 fn encode_prefix(
     prefix: &mut [u8; PREFIX_ROOM],
-    image: Option<&Image>,
+    places: &Places<'_>,
     level: Level,
     line: u32,
-    file: Option<Svma>,
-    format: Option<Svma>,
 ) -> Result<usize, OutOfRoom> {
     let mut encoder = Encoder::new(prefix);
     encoder.uint(Tag::DATA.0 as u64)?;
     let mut fields = encoder.fields()?;
-    let identity = image.and_then(Image::identity);
+    let identity = places.image.and_then(|(_, image)| image.identity());
     fields.uint64(field::MAGIC, identity.map(|identity| identity.magic.0))?;
-    fields.uint(field::FILE, file.map(|at| at.0))?;
+    fields.uint(field::FILE, places.file.map(|at| at.0))?;
     fields.uint(field::LINE, Some(line as u64))?;
     fields.uint(field::LEVEL, Some(level.0 as u64))?;
-    fields.uint(field::FORMAT, format.map(|at| at.0))?;
+    fields.uint(field::FORMAT, places.format.map(|at| at.0))?;
     fields.finish()?;
     let len = encoder.position();
     // A fixmap counts its fields in its head, and these follow in every record.

@@ -35,7 +35,7 @@ pub trait Loggable {
 /// A value as it is logged, for [`Loggable`].
 ///
 /// Signal safety: async-signal-safe.
-pub fn value<T: Argument<'='>>(value: &T) -> Passed<'_> {
+pub fn value<T: Argument<'='> + ?Sized>(value: &T) -> Passed<'_> {
     value.capture()
 }
 

@@ -9,6 +9,8 @@
 //! publish the template in the site's state; a thread (or a signal handler)
 //! that comes meanwhile uses a template of its own and waits for nobody.
 
+pub(crate) mod run_time;
+
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char};
 use core::mem::{MaybeUninit, offset_of};
@@ -17,6 +19,9 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use logdef_wire::printf::ArgPlan;
 use logdef_wire::site as layout;
 use logdef_wire::{Description, Level};
+
+/// Arguments on the wire beyond these are left out.
+pub(crate) const MAX_WIRE_ARGS: usize = 64;
 
 /// A call site, as it stands in the section `logdef_sites`.
 #[derive(Debug)]
@@ -357,6 +362,7 @@ pub(crate) enum Strings<'c> {
     Site(&'c Site),
     Text {
         file: &'c CStr,
+        /// A template, if its grammar is none of printf's.
         format: &'c CStr,
         description: Description<'c>,
     },
@@ -373,7 +379,12 @@ impl<'c> Strings<'c> {
     pub fn format(self) -> &'c CStr {
         match self {
             Strings::Site(site) => site.format(),
-            Strings::Text { format, .. } => format,
+            Strings::Text {
+                format,
+                description,
+                ..
+            } if !description.grammar().is_template() => format,
+            Strings::Text { .. } => c"",
         }
     }
 
@@ -381,8 +392,26 @@ impl<'c> Strings<'c> {
     pub fn template(self) -> Option<&'c CStr> {
         match self {
             Strings::Site(site) => site.template(),
-            Strings::Text { .. } => None,
+            Strings::Text {
+                format,
+                description,
+                ..
+            } => description.grammar().is_template().then_some(format),
         }
+    }
+
+    /// Whether the strings have numbers and no addresses in an image.
+    pub fn is_made_at_run_time(self) -> bool {
+        matches!(self, Strings::Site(site) if site.is_made_at_run_time())
+    }
+
+    /// Module, target and function.
+    pub fn place(self) -> [Option<&'c CStr>; 3] {
+        let names = match self {
+            Strings::Site(site) => [site.module(), site.target(), site.function()],
+            Strings::Text { .. } => [None; 3],
+        };
+        names.map(|name| name.filter(|name| !name.is_empty()))
     }
 
     /// What is known of the format beside its text.

@@ -1,7 +1,9 @@
 //! How a value crosses from one copy of the logger to another, which another compiler
 //! may have made: as integers and pointers. A room for unsafe.
 
+use crate::call::body::pairs::Pairs;
 use crate::call::site::Site;
+use crate::changes::Changed;
 use crate::state::RawState;
 use core::ffi::{CStr, c_char, c_int};
 use core::marker::PhantomData;
@@ -73,7 +75,17 @@ macro_rules! as_it_is {
     };
 }
 
-as_it_is!((), u32, u64, usize, *const u8, *const u64, &Site);
+as_it_is!(
+    (),
+    u32,
+    u64,
+    usize,
+    *const u8,
+    *const u64,
+    &Site,
+    &Pairs<'_>,
+    Changed
+);
 
 impl Crossing for &mut RawState {
     type As = Self;

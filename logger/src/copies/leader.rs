@@ -2,7 +2,9 @@
 //! of its functions, and the follower's side of each. A room for unsafe; knows nothing
 //! of what a leader does when it is asked.
 
+use crate::call::body::pairs::Pairs;
 use crate::call::site::Site;
+use crate::changes::Changed;
 use crate::copies::crossing::Crossing;
 use crate::copies::request::OpenRequest;
 use crate::observer::Observer;
@@ -28,6 +30,9 @@ macro_rules! services {
                     kinds: *const u8, words: *const u64, args: usize
                 ) -> ();
                 [] fn miss(calls: u64) -> ();
+                [unsafe] fn emit_pairs(
+                    site: &Site, kinds: *const u8, words: *const u64, pairs: &Pairs<'_>
+                ) -> ();
             }
             controls {
                 [] fn open(request: &OpenRequest<'_>) -> io::Result<()>;
@@ -43,6 +48,7 @@ macro_rules! services {
                 [] fn set_observer(observer: Option<(Level, &'static dyn Observer)>) -> ();
                 [] fn reopen() -> io::Result<()>;
                 [] fn state(into: &mut RawState) -> ();
+                [] fn on_change(changed: Changed) -> bool;
             }
         }
     };

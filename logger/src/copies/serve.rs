@@ -2,9 +2,11 @@
 //! leads. A room for unsafe.
 
 use crate::api::here;
-use crate::call::emit::{emit, emit_text};
+use crate::call::body::pairs::Pairs;
+use crate::call::emit::{emit, emit_pairs, emit_text};
 use crate::call::gate::{decide, is_possible};
 use crate::call::site::Site;
+use crate::changes::Changed;
 use crate::copies::crossing::Crossing;
 use crate::copies::leader::{self, LeaderTable, services};
 use crate::copies::request::OpenRequest;
@@ -16,8 +18,8 @@ use core::ffi::CStr;
 use core::num::NonZeroUsize;
 use core::sync::atomic::{AtomicBool, Ordering};
 use here::{
-    close, note_panic, open, reopen, reserve, set_backtrace_depth, set_backtrace_level, set_filter,
-    set_level, set_observer, state, sync, unwritten,
+    close, note_panic, on_change, open, reopen, reserve, set_backtrace_depth, set_backtrace_level,
+    set_filter, set_level, set_observer, state, sync, unwritten,
 };
 use logdef_wire::Level;
 use std::io;

@@ -5,7 +5,8 @@
 use crate::recover::recovery::Recovery;
 use crate::recover::suspect::Standing;
 use crate::recover::tables::{
-    BacktraceEntry, Image, Place, Provenance, RunInfo, StringLookup, Tables, Thread, latest,
+    BacktraceEntry, Image, Origin, Place, Provenance, RunInfo, StringId, StringLookup, Tables,
+    Thread, latest,
 };
 use crate::render::CompiledFormat;
 use crate::resolve::images::{Images, NoImages};
@@ -121,6 +122,7 @@ struct Site<'t> {
     key: (Option<Magic>, Option<Svma>, Option<Svma>, Option<Run>),
     format: Option<Arc<Known>>,
     file: Option<Arc<Known>>,
+    origin: Option<&'t Origin>,
     image: Option<&'t Image>,
     run: Option<&'t RunInfo>,
 }
@@ -147,6 +149,8 @@ pub struct Resolved<'a> {
     pub format: Text<'a>,
     /// The source file.
     pub file: Text<'a>,
+    /// Module, target and function of a call site that stands in no image.
+    pub origin: Option<&'a Origin>,
     /// The image that logged.
     pub image: Option<&'a Image>,
     /// The run of the process.
@@ -209,6 +213,7 @@ impl<'t> Resolver<'t> {
             standing,
             format: format.text(),
             file: file.text(),
+            origin: site.origin,
             image: site.image,
             run: site.run,
             thread,
@@ -403,6 +408,7 @@ impl<'t> Resolver<'t> {
                 key,
                 format,
                 file,
+                origin: origin(tables, data),
                 image: data.magic.and_then(|magic| tables.image(magic)),
                 run: data.run.and_then(|run| tables.run(run)),
             });
@@ -419,18 +425,24 @@ impl<'t> Resolver<'t> {
         if let Some(given) = given {
             return Some(self.given_text(given));
         }
-        let (magic, address) = (data.magic?, address?);
+        let address = address?;
+        if address.text_number().is_some() {
+            let (id, _) = self.tables.numbered(data.run?, address)?;
+            return Some(self.logged(id));
+        }
+        let magic = data.magic?;
         match self.tables.string(magic, address, data.run) {
-            StringLookup::Found(id) => {
-                let (bytes, description) = (self.tables.text(id), self.tables.description(id));
-                let known = &mut self.texts[Tables::index(id)];
-                let known = known.get_or_insert_with(|| {
-                    Known::described(bytes, description, Provenance::Logged)
-                });
-                Some(known.clone())
-            }
+            StringLookup::Found(id) => Some(self.logged(id)),
             StringLookup::Missing | StringLookup::Conflict => self.rebuilt(magic, address),
         }
+    }
+
+    fn logged(&mut self, id: StringId) -> Arc<Known> {
+        let (bytes, description) = (self.tables.text(id), self.tables.description(id));
+        let known = &mut self.texts[Tables::index(id)];
+        let known =
+            known.get_or_insert_with(|| Known::described(bytes, description, Provenance::Logged));
+        known.clone()
     }
 
     fn given_text(&mut self, given: &[u8]) -> Arc<Known> {
@@ -464,6 +476,13 @@ impl<'t> Resolver<'t> {
         self.found.insert(key, known.clone());
         known
     }
+}
+
+/// What the log says of the call site of a record, if that stands in no image.
+fn origin<'t>(tables: &'t Tables, data: &Data<'_>) -> Option<&'t Origin> {
+    let format = data.format.filter(|at| at.text_number().is_some())?;
+    let (_, origin) = tables.numbered(data.run?, format)?;
+    Some(origin)
 }
 
 impl Known {

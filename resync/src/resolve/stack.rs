@@ -22,36 +22,104 @@ pub struct StackEntry {
     pub is_cut: bool,
 }
 
-/// Leaves the logger's own functions out where they head a stack. What the stack consists
-/// of alone stays.
+/// Leaves the logger's own functions, and those of facades that lead to it, out where they head
+/// a stack, with what they call of Rust's libraries between. What the stack consists of alone
+/// stays.
 pub(super) fn leave_loggers_out(stack: &mut Vec<StackEntry>) {
-    let ours = |entry: &StackEntry| {
-        let functions = entry.functions.iter();
-        functions
-            .take_while(|function| is_loggers(function))
-            .count()
-    };
-    let is_ours =
-        |entry: &&StackEntry| !entry.functions.is_empty() && ours(entry) == entry.functions.len();
-    let entries = stack.iter().take_while(is_ours).count();
-    if entries == stack.len() {
+    let Some((entries, inlined)) = end_of_loggers(stack) else {
         return;
-    }
+    };
     stack.drain(..entries);
     let first = &mut stack[0];
-    let inlined = ours(first);
     if inlined > 0 {
         first.functions = Arc::from(&first.functions[inlined..]);
     }
 }
 
-/// A function of the header, or one that only macros of Rust call: what those are is known by
-/// the names that linkers have, since those of inlined functions lack their path.
-fn is_loggers(function: &Function) -> bool {
-    let is_header = |file: &str| file.rsplit('/').next() == Some("logdef.h");
-    let is_private = |name: &str| name.starts_with('_') && name.contains("6logdef7private");
-    function.file.as_deref().is_some_and(is_header)
-        || function.linkage_name.as_deref().is_some_and(is_private)
+/// How many entries at the head are the logger's, and how many functions of the one behind
+/// them. `None` if there is no function behind those.
+fn end_of_loggers(stack: &[StackEntry]) -> Option<(usize, usize)> {
+    let mut end = (0, 0);
+    for (entry, at) in stack.iter().zip(0..) {
+        let mut functions = entry.functions.iter().zip(1..);
+        let other = functions.find(|(function, number)| {
+            let owner = Owner::of(function);
+            if owner == Owner::Logger {
+                end = (at, *number);
+            }
+            owner == Owner::Program
+        });
+        let is_known = end == (at, entry.functions.len()) && !entry.functions.is_empty();
+        if is_known {
+            end = (at + 1, 0);
+        }
+        if other.is_some() || entry.functions.is_empty() {
+            return Some(end);
+        }
+    }
+    (end.0 < stack.len()).then_some(end)
+}
+
+/// Whose a function is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Owner {
+    Logger,
+    /// Rust's libraries, which stand between.
+    Runtime,
+    Program,
+}
+
+impl Owner {
+    /// By the header it is in, or the crate: that is known by the name that linkers have, since
+    /// the names of inlined functions lack their path.
+    fn of(function: &Function) -> Owner {
+        let is_header = |file: &str| file.rsplit('/').next() == Some("logdef.h");
+        if function.file.as_deref().is_some_and(is_header) {
+            return Owner::Logger;
+        }
+        match function.linkage_name.as_deref().and_then(crate_of) {
+            Some(name) if LOGGERS.contains(&name) => Owner::Logger,
+            Some("std" | "core" | "alloc") => Owner::Runtime,
+            _ => Owner::Program,
+        }
+    }
+}
+
+/// The logger, and the facades whose calls lead to it.
+const LOGGERS: [&str; 7] = [
+    "logdef",
+    "logdef_log",
+    "logdef_tracing",
+    "log",
+    "tracing",
+    "tracing_core",
+    "tracing_subscriber",
+];
+
+/// The crate of a function of Rust, by its mangled name: the first that is named there.
+fn crate_of(mangled: &str) -> Option<&str> {
+    if let Some(rest) = mangled.strip_prefix("_ZN") {
+        let name = identifier(rest)?;
+        let name = name.strip_prefix("_$LT$").unwrap_or(name);
+        let end = name.find(|c: char| !c.is_alphanumeric() && c != '_');
+        return Some(&name[..end.unwrap_or(name.len())]);
+    }
+    let path = mangled.strip_prefix("_R")?;
+    path.match_indices('C').find_map(|(at, _)| {
+        let rest = &path[at + 1..];
+        let rest = match rest.strip_prefix('s') {
+            Some(rest) => rest.split_once('_')?.1,
+            None => rest,
+        };
+        identifier(rest)
+    })
+}
+
+/// What stands behind its own length.
+fn identifier(text: &str) -> Option<&str> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let len: usize = text[..digits].parse().ok()?;
+    text[digits..].get(..len)
 }
 
 #[cfg(test)]
@@ -100,5 +168,58 @@ mod tests {
         assert_eq!(left(&[&[header], &[]]), [[""; 0]]);
         assert_eq!(left(&[&[header], &[macros]]).len(), 2);
         assert!(left(&[]).is_empty());
+    }
+
+    #[test]
+    fn facades_and_what_they_call_of_rusts_libraries_head_no_stack() {
+        let inner = (
+            "_RNvNtCsc5bGIlJmu5X_6logdef9___private6log_at",
+            "private.rs",
+        );
+        let bridge = (
+            "_RNvXCs1_10logdef_logNtB2_6LoggerNtCs2_3log3Log3log",
+            "lib.rs",
+        );
+        let local = (
+            "_RINvMs_NtNtCs3_3std6thread5localINtB5_8LocalKey4with",
+            "local.rs",
+        );
+        let tracing = (
+            "_ZN12tracing_core8dispatch11get_default17h1E",
+            "dispatch.rs",
+        );
+        let work = ("_RNvCs4_5hello4work", "main.rs");
+        let stack: [&[(&str, &str)]; 5] =
+            [&[inner, bridge], &[local], &[tracing], &[work], &[local]];
+        assert_eq!(left(&stack), [["_RNvCs4_5hello4work"], [local.0]]);
+        let stack: [&[(&str, &str)]; 2] = [&[inner, local], &[work]];
+        assert_eq!(left(&stack), [[local.0], [work.0]]);
+        let stack: [&[(&str, &str)]; 2] = [&[local], &[work]];
+        assert_eq!(left(&stack), [[local.0], [work.0]]);
+    }
+
+    #[test]
+    fn names_that_no_compiler_of_rust_made_are_of_no_crate() {
+        for name in [
+            "",
+            "_R",
+            "_RC",
+            "_RCs",
+            "_RCsé_9é",
+            "_RC99999999999999999999a",
+            "_ZN",
+            "_ZN9a",
+            "main",
+            "_RC3é",
+        ] {
+            assert!(
+                !crate_of(name).is_some_and(|name| LOGGERS.contains(&name)),
+                "{name}"
+            );
+        }
+        assert_eq!(
+            crate_of("_ZN48_$LT$logdef_log..Logger$u20$as$u20$log..Log$GT$3log17h012345678E"),
+            Some("logdef_log")
+        );
     }
 }

@@ -6,14 +6,17 @@ mod entries;
 mod modules;
 mod runs;
 mod strings;
+mod texts;
 
 use logdef_symbolizer::LogCall;
 use logdef_wire::{Avma, Magic, Record, Run, Svma, ThreadNumber};
 use std::collections::{BTreeMap, HashMap};
 use strings::{Interned, Variant};
+use texts::Numbered;
 
 pub(crate) use entries::latest;
 pub use strings::{Conflict, StringId, StringLookup};
+pub use texts::Origin;
 
 /// Bytes of memory that tables take at most, unless another bound is given.
 pub const DEFAULT_MEMORY: usize = 96 << 20;
@@ -162,6 +165,7 @@ pub struct ModuleEntry {
 pub struct Tables {
     texts: Vec<Interned>,
     strings: HashMap<(Magic, Svma), Vec<Variant>>,
+    numbered: HashMap<(Run, Svma), Numbered>,
     backtraces: HashMap<(Run, Avma), Vec<(Place, BacktraceEntry)>>,
     threads: HashMap<(Run, ThreadNumber), Vec<(Place, Thread)>>,
     images: HashMap<Magic, Image>,
@@ -190,6 +194,7 @@ impl Tables {
         match record {
             Record::Preamble(preamble) => self.add_preamble(preamble),
             Record::StringLogdef(logdef) => self.add_string(logdef, place),
+            Record::TextLogdef(logdef) => self.add_text_logdef(logdef),
             Record::BacktraceLogdef(logdef) => self.add_backtrace(logdef, place),
             Record::ThreadLogdef(logdef) => self.add_thread(logdef, place),
             Record::Module(module) => self.add_module(module),
@@ -207,6 +212,7 @@ impl Tables {
         match record {
             Record::Preamble(preamble) => self.knows_preamble(preamble),
             Record::StringLogdef(logdef) => self.knows_string(logdef),
+            Record::TextLogdef(logdef) => self.knows_text(logdef),
             Record::BacktraceLogdef(logdef) => self.knows_backtrace(logdef, place),
             Record::ThreadLogdef(logdef) => self.knows_thread(logdef, place),
             Record::Module(module) => self.knows_module(module),

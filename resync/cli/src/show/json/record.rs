@@ -179,6 +179,11 @@ fn push_site(record: &Resolved<'_>, object: &mut Object<'_>) {
     object.text("file", record.file.bytes);
     object.number("line", record.data.line);
     object.text("format", record.format.bytes);
+    if let Some(origin) = record.origin {
+        object.text("module", origin.module.as_deref());
+        object.text("target", origin.target.as_deref());
+        object.text("function", origin.function.as_deref());
+    }
 }
 
 fn push_kind(kind: Kind, out: &mut Vec<u8>) {

@@ -1,0 +1,108 @@
+//! Key-value pairs of a call: as they cross from one copy of the logger to another, and as they
+//! stand in the record.
+
+use super::{Arguments, Bytes, HEAD, OptionalFields, Out, SCALAR, Words, argument};
+use core::marker::PhantomData;
+use logdef_wire::msgpack::OutOfRoom;
+use logdef_wire::printf::ArgPlan;
+use logdef_wire::record::field;
+
+/// Pairs beyond these are left out.
+pub(crate) const MAX_PAIRS: usize = 64;
+
+/// The pairs of a call: for each a key, and a word with its kind as for an argument.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Pairs<'p> {
+    keys: *const Bytes,
+    kinds: *const u8,
+    words: *const u64,
+    len: usize,
+    lent: PhantomData<&'p [Bytes]>,
+}
+
+impl<'p> Pairs<'p> {
+    /// None.
+    pub const NONE: Pairs<'static> = Pairs {
+        keys: core::ptr::null(),
+        kinds: core::ptr::null(),
+        words: core::ptr::null(),
+        len: 0,
+        lent: PhantomData,
+    };
+
+    /// # Safety
+    ///
+    /// There are as many keys as `len`, whose bytes outlive `'p`, and kinds and words are as for
+    /// [`Words::new`].
+    pub unsafe fn new(
+        keys: *const Bytes,
+        kinds: *const u8,
+        words: *const u64,
+        len: usize,
+    ) -> Pairs<'p> {
+        Pairs {
+            keys,
+            kinds,
+            words,
+            len: len.min(MAX_PAIRS),
+            lent: PhantomData,
+        }
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The keys.
+    pub(crate) fn keys(&self) -> &'p [Bytes] {
+        if self.len == 0 {
+            return &[];
+        }
+        // SAFETY: as many as `len`, by `new`.
+        unsafe { core::slice::from_raw_parts(self.keys, self.len) }
+    }
+
+    /// The values.
+    pub(crate) fn values(&self) -> Words {
+        // SAFETY: by `new`.
+        unsafe { Words::new(self.kinds, self.words, self.len) }
+    }
+}
+
+/// Bytes of a key beyond these are cut off.
+const MAX_KEY: usize = 255;
+
+/// Writes the key-value pairs.
+pub(super) fn write(
+    out: &mut Out<'_>,
+    optional: &OptionalFields<'_>,
+    bound: usize,
+) -> Result<(), OutOfRoom> {
+    let pairs = &optional.pairs;
+    let count = usize::from(optional.key.is_some()) + pairs.len();
+    out.need(1 + HEAD)?;
+    // SAFETY: `need` found the room just above.
+    unsafe {
+        out.bytes([field::KEYS]);
+        out.head(0x80, 0xf, 0xde, count);
+    }
+    if let Some((key, value)) = optional.key {
+        out.raw(key.as_bytes(), MAX_KEY, SCALAR)?;
+        // SAFETY: `raw` has left the room.
+        unsafe { out.uint(value) };
+    }
+    let values = Arguments {
+        plan: &[],
+        words: pairs.values(),
+        errno: 0,
+        bound,
+    };
+    for (index, key) in pairs.keys().iter().enumerate() {
+        out.raw(key.as_slice().unwrap_or_default(), MAX_KEY, SCALAR)?;
+        // `raw` has left the room for a scalar.
+        argument(out, &ArgPlan::value(index as u16), &values, 0)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,64 @@
+//! Who is told that what is logged may have changed: facades that remember it. Functions of
+//! any copy of the logger, which are never taken back.
+
+use core::ffi::c_void;
+use core::ptr;
+use core::sync::atomic::{AtomicPtr, Ordering};
+
+/// A function that is called after a change.
+pub type Changed = extern "C" fn();
+
+const MOST: usize = 16;
+
+/// Those who are told. Added to without a lock.
+pub(crate) struct Listeners([AtomicPtr<c_void>; MOST]);
+
+impl Listeners {
+    pub const fn new() -> Listeners {
+        Listeners([const { AtomicPtr::new(ptr::null_mut()) }; MOST])
+    }
+
+    /// Adds one, unless it is known already. `false` if there are too many.
+    pub fn add(&self, listener: Changed) -> bool {
+        let new = listener as *mut c_void;
+        self.0.iter().any(|place| {
+            let null = ptr::null_mut();
+            let found = place.compare_exchange(null, new, Ordering::AcqRel, Ordering::Acquire);
+            found.map_or_else(|known| known == new, |_| true)
+        })
+    }
+
+    /// Calls all of them.
+    pub fn tell(&self) {
+        for place in &self.0 {
+            let listener = place.load(Ordering::Acquire);
+            if !listener.is_null() {
+                // SAFETY: `add` put a `Changed` here, whose library stays loaded
+                // (`sys::keep_loaded`).
+                let listener: Changed = unsafe { core::mem::transmute(listener) };
+                listener();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::sync::atomic::AtomicU32;
+
+    static TOLD: AtomicU32 = AtomicU32::new(0);
+
+    extern "C" fn told() {
+        TOLD.fetch_add(1, Ordering::Relaxed);
+    }
+
+    #[test]
+    fn a_listener_that_is_added_twice_is_told_once() {
+        let listeners = Listeners::new();
+        listeners.tell();
+        assert!(listeners.add(told) && listeners.add(told));
+        listeners.tell();
+        assert_eq!(TOLD.load(Ordering::Relaxed), 1);
+    }
+}

@@ -308,7 +308,8 @@ impl<W: Write> LogWriter<W> {
                 return Ok(None);
             }
             None => {
-                let address = Svma(hash(&[b"string", string]));
+                // Below the numbers of texts.
+                let address = Svma(hash(&[b"string", string]) >> 1);
                 self.strings.insert(string.to_vec(), address);
                 address
             }

@@ -426,8 +426,9 @@ impl<'t> Resolver<'t> {
             return Some(self.given_text(given));
         }
         let address = address?;
-        if address.text_number().is_some() {
-            let (id, _) = self.tables.numbered(data.run?, address)?;
+        if address.text_number().is_some()
+            && let Some((id, _)) = self.tables.numbered(data.run?, address)
+        {
             return Some(self.logged(id));
         }
         let magic = data.magic?;

@@ -1,9 +1,11 @@
 //! Writing logs: `recover` copies what survived into a clean file, `merge` joins
-//! files into one. Frames are copied byte for byte; what is added is frames too.
+//! files into one. Frames are copied byte for byte; what is added is frames too: lost
+//! logdefs, notes of what the copy has not, and marks of what could not be trusted whole.
+
+mod marker;
 
 use crate::merge::repeats::{Repeats, Sighting};
 use crate::merge::{Event, Merge, MergeOptions};
-use crate::read::framing;
 use crate::read::input::{Error, Input};
 use crate::read::item::{Item, Items};
 use crate::read::unmask;
@@ -11,9 +13,9 @@ use crate::recover::losses::Carried;
 use crate::recover::recovery::Recovery;
 use crate::recover::tables::{Place, StringLookup};
 use crate::resolve::images::Images;
-use logdef_wire::msgpack::{Encoder, OutOfRoom};
 use logdef_wire::record::{Glance, Note, NoteKind, Preamble, StringLogdef};
 use logdef_wire::{Description, Magic, Record, Run, Svma, Tag};
+use marker::Output;
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
@@ -95,7 +97,7 @@ pub fn recover(
                 }
                 rebuilder.before(&glance, &mut output)?;
             }
-            output.frame(frame.bytes)?;
+            output.copy(frame.bytes, body, recovery.mark_of(place, body))?;
         }
     }
     carry_losses(recovery, &mut output)?;
@@ -106,7 +108,11 @@ pub fn recover(
 /// A copy of a copy has it already.
 fn carry_losses<W: Write>(recovery: &Recovery, output: &mut Output<'_, W>) -> Result<(), Error> {
     let accounts = recovery.accounts();
-    let carried = Carried::of(accounts, output.written.rebuilt);
+    let mut carried = Carried::of(accounts, output.written.rebuilt);
+    if recovery.gives_suspects() {
+        // They are copied, and marked.
+        carried.rejected = 0;
+    }
     if !carried.is_news() {
         return Ok(());
     }
@@ -142,7 +148,11 @@ pub fn merge(
             continue;
         };
         if frame.tag() == Tag::DATA || logdefs.is_news(frame.body) {
-            output.frame(frame.bytes)?;
+            output.copy(
+                frame.bytes,
+                frame.body,
+                recovery.mark_of(frame.place, frame.body),
+            )?;
         } else {
             output.written.left_out += 1;
         }
@@ -150,46 +160,6 @@ pub fn merge(
     output.written.left_out += merge.duplicates();
     carry_losses(recovery, &mut output)?;
     output.finish()
-}
-
-/// Writes frames and counts them.
-struct Output<'w, W> {
-    out: &'w mut W,
-    written: Rewritten,
-    buffer: Vec<u8>,
-}
-
-impl<'w, W: Write> Output<'w, W> {
-    fn new(out: &'w mut W) -> Self {
-        Output {
-            out,
-            written: Rewritten::default(),
-            buffer: Vec::new(),
-        }
-    }
-
-    fn frame(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        self.written.frames += 1;
-        self.written.bytes += bytes.len() as u64;
-        self.out.write_all(bytes).map_err(Error::output)
-    }
-
-    /// Writes a frame around a record of our own.
-    fn record(
-        &mut self,
-        body: impl Fn(&mut Encoder<'_>) -> Result<(), OutOfRoom>,
-    ) -> Result<(), Error> {
-        let len = framing::encode(&mut self.buffer, body)?;
-        let buffer = std::mem::take(&mut self.buffer);
-        let result = self.frame(&buffer[..len]);
-        self.buffer = buffer;
-        result
-    }
-
-    fn finish(self) -> Result<Rewritten, Error> {
-        self.out.flush().map_err(Error::output)?;
-        Ok(self.written)
-    }
 }
 
 /// Finds the strings that no logdef gives in the images.

@@ -12,6 +12,7 @@
 //! | the text that printf would have made | the message |
 //! | arguments, by their names or counted from 0 | keys `host`, `0`, `1`, … with their types |
 //! | key-value pairs | keys under their names; `tag` is a tag |
+//! | standing, where it is not sound | the key `standing`: `recovered` or `suspect` |
 //! | backtrace | the key `backtrace`, a line for each function |
 //! | records that were lost just before | the error `dropped_logs` |
 //! | keys `diagnostics.…` that the importer wrote | what it made them of |
@@ -82,7 +83,7 @@ impl Converter {
         metadata.file = record.file.bytes.map(text);
         metadata.line = data.line;
         let mut message = Vec::new();
-        record.marked_message(&mut message);
+        record.message(&mut message);
         logs.payload = Some(LogsPayload {
             message: Some(text(&message)),
             keys: Vec::new(),
@@ -158,15 +159,15 @@ fn all_keys(record: &Resolved<'_>, stack: &[StackEntry]) -> Vec<(String, Propert
     // The message alone is no key beside itself.
     let args = data.args.filter(|_| record.format.bytes != Some(b"%s"));
     let arguments = args.into_iter().flatten().enumerate();
-    let mut keys: Vec<_> = arguments
-        .map(|(index, value)| {
-            let name = record.argument_name(index);
-            (
-                name.map_or_else(|| index.to_string(), text),
-                property(value),
-            )
-        })
-        .collect();
+    let standing = record.standing.word();
+    let standing = standing.map(|word| ("standing".to_owned(), Property::Text(word.into())));
+    let arguments = arguments.map(|(index, value)| {
+        let name = record.argument_name(index);
+        let name = name.map_or_else(|| index.to_string(), text);
+        (name, property(value))
+    });
+    // It comes first: what the program gave the same name is another.
+    let mut keys: Vec<_> = standing.into_iter().chain(arguments).collect();
     if let Some(pairs) = data.keys {
         keys.extend(pairs.iter().map(|(key, value)| {
             let mut name = Vec::new();

@@ -5,7 +5,7 @@ use crate::read::gap::{Gap, GapKind};
 use crate::recover::lane::{Lane, ThreadKey};
 use crate::recover::run_of::run_of;
 use crate::recover::survey::Survey;
-use logdef_wire::record::{Glance, Peek};
+use logdef_wire::record::{Glance, NoteKind, Peek};
 use logdef_wire::{Record, Run};
 
 /// What becomes of an item of a lane.
@@ -90,7 +90,11 @@ impl SurveyContract {
             return false;
         };
         let opens = matches!(&record, Record::Preamble(preamble) if preamble.chunk > Some(0));
-        run_of(&record).is_none_or(|run| run == self.run) && opens == (offset == self.start)
+        // What follows such a note is not as a survey gives it.
+        let is_mark = matches!(&record, Record::Note(note) if note.kind == Some(NoteKind::MARKED));
+        run_of(&record).is_none_or(|run| run == self.run)
+            && opens == (offset == self.start)
+            && !is_mark
     }
 }
 

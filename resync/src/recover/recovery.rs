@@ -13,6 +13,7 @@ use crate::recover::floors::Floors;
 use crate::recover::lane::{Lane, LaneThread, ThreadKey, since_of};
 use crate::recover::lanes::{LANES, Lanes};
 use crate::recover::losses::{Carried, Losses};
+use crate::recover::marks::Marks;
 use crate::recover::notes::Notes;
 use crate::recover::run_of::{run_of, run_of_body};
 use crate::recover::sequences::Intervals;
@@ -112,7 +113,8 @@ impl Recovery {
         mut progress: impl FnMut(u64),
     ) -> Result<Recovery, Error> {
         let mut first = Pass::over(inputs, options, Suspects::default(), &mut progress)?;
-        let suspects = std::mem::take(&mut first.vouching).finish();
+        let marks = std::mem::take(&mut first.marks);
+        let suspects = std::mem::take(&mut first.vouching).finish(marks);
         if !suspects.may_hold_suspects() {
             return Ok(first.finish(suspects));
         }
@@ -135,6 +137,23 @@ impl Recovery {
     #[inline]
     pub fn standing(&self, place: Place, body: &[u8]) -> Standing {
         self.suspects.standing(place, || run_of_body(body))
+    }
+
+    /// What a copy of a frame has to say of it: its standing, as far as the copy does not
+    /// show it by itself.
+    pub(crate) fn mark_of(&self, place: Place, body: &[u8]) -> Standing {
+        let run = || run_of_body(body);
+        let standing = self.suspects.standing_beside_damage(place, run);
+        // What is no record is not shown, so only to leave it out matters.
+        if standing == Standing::Recovered && body.first() != Some(&Tag::DATA.0) {
+            return Standing::Sound;
+        }
+        standing
+    }
+
+    /// Whether frames are given that are suspect.
+    pub(crate) fn gives_suspects(&self) -> bool {
+        self.trusts_suspects
     }
 
     /// How far a record can be trusted that names a run, or none.
@@ -256,6 +275,7 @@ struct Pass {
     lanes: Lanes,
     asides: Asides,
     vouching: Vouching,
+    marks: Marks,
     suspects: Suspects,
     trusts_suspects: bool,
     tables: Tables,
@@ -283,6 +303,7 @@ impl Pass {
             lanes: Lanes::default(),
             asides: Asides::default(),
             vouching: Vouching::default(),
+            marks: Marks::default(),
             suspects,
             trusts_suspects: options.trust_suspects,
             tables: Tables::new(options.memory),
@@ -352,9 +373,13 @@ impl Pass {
             Ok(record) => {
                 self.account().frames.add(len);
                 let is_preamble = record.tag() == Tag::PREAMBLE;
+                if is_preamble {
+                    self.marks.end_at_preamble(self.input, frame.offset);
+                }
                 if !self.is_left_out(place, frame.end(), run_of(&record), is_preamble) {
                     self.account().records[record.tag().0 as usize] += 1;
                     self.other(&record, place);
+                    self.mark(&record, frame.end());
                 }
             }
             Err(error) => {
@@ -372,7 +397,11 @@ impl Pass {
 
     #[inline]
     fn is_left_out(&mut self, place: Place, end: u64, run: Option<Run>, is_preamble: bool) -> bool {
-        self.vouching.frames(run, place.offset, end, is_preamble);
+        // What a copy marks vouches for nothing.
+        let is_marked = self.marks.at(place.input, place.offset) != Standing::Sound;
+        let vouches = run.filter(|_| !is_marked);
+        self.vouching
+            .frames(vouches, place.offset, end, is_preamble);
         if self.suspects.is_empty() {
             return false;
         }
@@ -404,11 +433,22 @@ impl Pass {
             }
             _ => self.lanes.other(place.offset),
         }
-        if let Record::Note(note) = record {
+        if let Record::Note(note) = record
+            && note.kind != Some(NoteKind::MARKED)
+        {
             self.asides.add(place);
             self.carry(note);
         }
         self.tables.add(record, place);
+    }
+
+    /// Takes in what a note that ends at `end` says of the frames behind it.
+    fn mark(&mut self, record: &Record<'_>, end: u64) {
+        if let Record::Note(note) = record
+            && note.kind == Some(NoteKind::MARKED)
+        {
+            self.marks.add(self.input, end, note);
+        }
     }
 
     /// Takes in what notes say of losses: of files that this one was made from, and of

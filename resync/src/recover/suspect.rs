@@ -19,6 +19,7 @@
 //! do. So a run that no preamble names, beside one that has a preamble, is marked everywhere.
 
 use crate::read::gap::{Gap, GapKind, Torn};
+use crate::recover::marks::Marks;
 use crate::recover::tables::Place;
 use logdef_wire::record::Preamble;
 use logdef_wire::{Run, frame};
@@ -41,7 +42,7 @@ const LONGEST: u64 = (frame::MAX_BODY + frame::LONG_HEADER_LEN) as u64;
 const MARKED: u64 = 1 << 16;
 
 /// How far a frame can be trusted.
-#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum Standing {
     /// No damage is near, or none that could have laid it bare.
     #[default]
@@ -319,8 +320,8 @@ impl Vouching {
         }
     }
 
-    /// What is in doubt, now that all inputs were seen.
-    pub(crate) fn finish(mut self) -> Suspects {
+    /// What is in doubt, now that all inputs were seen, and what copies say of theirs.
+    pub(crate) fn finish(mut self, marks: Marks) -> Suspects {
         let boots = std::mem::take(&mut self.boots);
         let booted = std::mem::take(&mut self.booted).into_iter();
         let same_boot = booted.filter(|(_, boot)| boots.contains(boot));
@@ -333,7 +334,8 @@ impl Vouching {
         let mut named = self.vouched.iter();
         let is_asked = self.has_nameless_data || named.any(|run| !self.introduced.contains(run));
         let can_tell = !self.introduced.is_empty() && !self.has_more_runs;
-        Suspects {
+        let mut suspects = Suspects {
+            marks: Marks::default(),
             introduced: (can_tell && is_asked).then_some(self.introduced),
             doubts: self.doubts,
             vouched: self.vouched,
@@ -341,7 +343,9 @@ impl Vouching {
             has_vouched,
             has_more_runs: self.has_more_runs,
             overflow: self.overflow,
-        }
+        };
+        suspects.carry(marks);
+        suspects
     }
 
     /// Where all frames name one run, and the input's front is lost, nothing contradicts
@@ -519,41 +523,74 @@ pub(crate) struct Suspects {
     has_more_runs: bool,
     /// From here on, all is in doubt.
     overflow: Option<Place>,
+    marks: Marks,
 }
 
 impl Suspects {
     /// Whether all frames are sound.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.doubts.is_empty() && self.overflow.is_none() && self.introduced.is_none()
+        self.is_empty_but_for_runs() && self.introduced.is_none()
+    }
+
+    fn is_empty_but_for_runs(&self) -> bool {
+        self.doubts.is_empty() && self.overflow.is_none() && self.marks.is_empty()
+    }
+
+    /// Takes in what notes say of frames that were copied. One that stands in doubt itself
+    /// hides nothing.
+    fn carry(&mut self, mut marks: Marks) {
+        let nobody = || None;
+        marks.soften(|input, offset| {
+            let place = Place { input, offset };
+            self.standing_beside_damage(place, nobody) != Standing::Sound
+        });
+        self.marks = marks;
     }
 
     /// Whether some frame may be suspect.
     pub(crate) fn may_hold_suspects(&self) -> bool {
         let is_whole = |doubt: &Doubt| is_in((doubt.start, doubt.end - 1), doubt.trusted);
-        self.has_vouched && (self.overflow.is_some() || !self.doubts.iter().all(is_whole))
+        self.marks.has_suspects()
+            || self.has_vouched && (self.overflow.is_some() || !self.doubts.iter().all(is_whole))
     }
 
     /// How far a frame at a place can be trusted that names a run, or none.
     #[inline]
-    pub(crate) fn standing(&self, place: Place, run: impl FnOnce() -> Option<Run>) -> Standing {
+    pub(crate) fn standing(&self, place: Place, run: impl Fn() -> Option<Run>) -> Standing {
         if self.is_empty() {
+            return Standing::Sound;
+        }
+        match self.standing_beside_damage(place, &run) {
+            Standing::Sound => self.unmarked_if_introduced(run),
+            other => other,
+        }
+    }
+
+    /// The same, but for what the runs say that preambles name, which a copy says again.
+    pub(crate) fn standing_beside_damage(
+        &self,
+        place: Place,
+        run: impl Fn() -> Option<Run>,
+    ) -> Standing {
+        if self.is_empty_but_for_runs() {
             return Standing::Sound;
         }
         let before = |doubt: &Doubt| (doubt.input, doubt.end) <= (place.input, place.offset);
         let doubt = self.doubts.get(self.doubts.partition_point(before));
         let here = |doubt: &&Doubt| doubt.input == place.input && doubt.start <= place.offset;
-        match doubt.filter(here) {
+        let standing = match doubt.filter(here) {
             Some(doubt) => self.standing_in(doubt, place.offset, run),
             None if self.overflow.is_some_and(|overflow| place >= overflow) => {
                 self.standing_of(run())
             }
-            None => self.unmarked_if_introduced(run),
-        }
+            None => Standing::Sound,
+        };
+        standing.max(self.marks.at(place.input, place.offset))
     }
 
     /// How far a frame can be trusted that no damage is near.
-    fn unmarked_if_introduced(&self, run: impl FnOnce() -> Option<Run>) -> Standing {
+    fn unmarked_if_introduced(&self, run: impl Fn() -> Option<Run>) -> Standing {
         let is_introduced = |introduced: &HashSet<Run>| {
             let run = run();
             run.is_some_and(|run| introduced.contains(&run))
@@ -565,12 +602,7 @@ impl Suspects {
         }
     }
 
-    fn standing_in(
-        &self,
-        doubt: &Doubt,
-        offset: u64,
-        run: impl FnOnce() -> Option<Run>,
-    ) -> Standing {
+    fn standing_in(&self, doubt: &Doubt, offset: u64, run: impl Fn() -> Option<Run>) -> Standing {
         let is_trusted = doubt
             .trusted
             .is_some_and(|(from, to)| (from..=to).contains(&offset));
@@ -578,7 +610,7 @@ impl Suspects {
             return self.standing_of(run());
         }
         if (doubt.unmarked.0..doubt.unmarked.1).contains(&offset) {
-            self.unmarked_if_introduced(run)
+            Standing::Sound
         } else {
             Standing::Recovered
         }

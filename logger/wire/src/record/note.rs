@@ -31,6 +31,8 @@ impl NoteKind {
     pub const SINK: NoteKind = NoteKind(10);
     /// A setting from the environment could not be used.
     pub const SETTING_IGNORED: NoteKind = NoteKind(11);
+    /// Frames that a tool copied from beside damage follow.
+    pub const MARKED: NoteKind = NoteKind(12);
 
     /// The kind in words.
     pub const fn name(self) -> Option<&'static str> {
@@ -46,6 +48,7 @@ impl NoteKind {
             NoteKind::END => "end",
             NoteKind::SINK => "sink",
             NoteKind::SETTING_IGNORED => "setting ignored",
+            NoteKind::MARKED => "marked",
             _ => return None,
         })
     }
@@ -76,7 +79,7 @@ pub struct Note<'a> {
     pub backtrace: Option<Array<'a>>,
     /// Field 10: pruned: where the range begins, from the first byte of this frame; negative if before it.
     pub start: Option<i64>,
-    /// Field 11: pruned: bytes of the range.
+    /// Field 11: pruned and marked: bytes of the range.
     pub size: Option<u64>,
     /// Field 12: pruned and end: from thread number to how many calls that thread had made.
     pub threads: Option<Map<'a>>,

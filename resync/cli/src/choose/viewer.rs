@@ -7,6 +7,7 @@ use crate::output::Output;
 use crate::show::printer::Printer;
 use crate::verb::view::View;
 use logdef_resync::{Glance, Place, Resolver, StackEntry, Tables};
+use logdef_wire::record::NoteKind;
 use logdef_wire::{Record, Tag};
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -163,6 +164,10 @@ impl Viewer {
                 let Ok(Record::Note(note)) = Record::decode(body) else {
                     return Ok(ControlFlow::Continue(()));
                 };
+                // The records behind it say so themselves.
+                if note.kind == Some(NoteKind::MARKED) {
+                    return Ok(ControlFlow::Continue(()));
+                }
                 let glance = Glance {
                     run: note.run,
                     time: note.time,

@@ -14,6 +14,7 @@ mod hostile;
 mod import;
 mod inputs;
 mod manual;
+mod marks;
 mod named;
 mod rewrite;
 mod serve;

@@ -42,6 +42,9 @@ impl<'r> Details<'r> {
         let file = file.as_deref().map(|file| cut(file, TEXT));
         let more = self.more.map(|more| cut(more, MESSAGE));
         let mut args = Few::default();
+        if let Some(standing) = self.record.standing.word() {
+            args.push("standing", Value::Text(standing));
+        }
         if let Some(level) = &level {
             args.push("severity", Value::Text(level));
         }

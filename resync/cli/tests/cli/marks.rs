@@ -1,0 +1,110 @@
+//! The marks *recovered* and *suspect*: every form has them, and every copy.
+
+use crate::fixture::*;
+use logdef_wire::record::Data;
+use logdef_wire::{Record, Run, Sequence, ThreadNumber};
+
+fn data(log: &mut Log, run: Run, count: u64, text: &[u8]) {
+    log.record(&Record::Data(Data {
+        run: Some(run),
+        sequence: Some(Sequence::new(ThreadNumber(0), count)),
+        time: Some(EPOCH + count),
+        format_text: Some(text),
+        ..Data::default()
+    }));
+}
+
+/// A record alone between two damages, one of a run that only a string named, and one behind
+/// both: in its thread's order, but the damages are so near that it may be a quotation too.
+fn doubtful() -> Log {
+    let mut log = Log::of(RUN, 7, EPOCH);
+    data(&mut log, RUN, 0, b"sound one");
+    log.bytes.extend(b"??");
+    data(&mut log, RUN, 1, b"between two");
+    log.bytes.extend(b"??");
+    data(&mut log, Run(0xbad), 0, b"quoted one");
+    log.bytes.extend(b"??");
+    data(&mut log, RUN, 2, b"sound again");
+    log
+}
+
+/// How many records an output marks as recovered, and how many as suspect.
+fn marks(out: &str) -> (usize, usize) {
+    (
+        out.matches("recovered").count(),
+        out.matches("suspect").count(),
+    )
+}
+
+#[test]
+fn every_form_of_a_view_marks_records() {
+    let files = Files::new();
+    let log = files.put("app.log", &doubtful().bytes);
+    for form in ["text", "json", "full", "csv", "logfmt"] {
+        for (asked, expected) in [("", (2, 0)), ("--suspects", (2, 1))] {
+            let words = format!("view {{}} --color never -o {form} {asked}");
+            let done = logdef(&words, &log);
+            let shown = done.out.replace(&*log.display().to_string(), "");
+            assert_eq!(marks(&shown), expected, "{words}: {shown} {}", done.err);
+        }
+    }
+}
+
+#[test]
+fn every_export_marks_records() {
+    let files = Files::new();
+    let log = files.put("app.log", &doubtful().bytes);
+    for (form, recovered, suspect) in [
+        (
+            "otlp-json",
+            r#""key":"standing","value":{"stringValue":"recovered"}"#,
+            r#""stringValue":"suspect""#,
+        ),
+        (
+            "diagnostics-json",
+            r#""standing":"recovered""#,
+            r#""standing":"suspect""#,
+        ),
+        (
+            "journald",
+            "LOGDEF_STANDING=recovered\n",
+            "LOGDEF_STANDING=suspect\n",
+        ),
+        ("fuchsia", "standing", "suspect"),
+        ("fxt", "standing", "suspect"),
+    ] {
+        for asked in ["", "--suspects"] {
+            let output = files.path().join(format!("{form}{asked}"));
+            let words = format!("export --to {form} -o {} {{}} {asked}", output.display());
+            let done = logdef(&words, &log);
+            assert_eq!(done.status, 0, "{}", done.err);
+            let bytes = std::fs::read(&output).unwrap();
+            let text = String::from_utf8_lossy(&bytes);
+            assert!(text.contains(recovered), "{words}: {text}");
+            assert_eq!(text.contains(suspect), !asked.is_empty(), "{words}: {text}");
+        }
+    }
+}
+
+#[test]
+fn a_copy_shows_what_the_damaged_log_showed_and_checks_as_it_did() {
+    let files = Files::new();
+    let log = files.put("app.log", &doubtful().bytes);
+    for verb in ["recover", "merge"] {
+        for asked in ["", "--suspects"] {
+            let copy = files.path().join(format!("{verb}{asked}.log"));
+            let words = format!("{verb} {{}} -o {} {asked}", copy.display());
+            let done = logdef(&words, &log);
+            assert_eq!(done.status, 0, "{}", done.err);
+            for view in ["view {} -o json", "view {} -o csv"] {
+                assert_eq!(logdef(view, &copy).out, logdef(view, &log).out, "{words}");
+            }
+            let view = format!("view {{}} -o logfmt {asked}");
+            assert_eq!(logdef(&view, &copy).out, logdef(&view, &log).out, "{words}");
+            assert_eq!(
+                logdef("check {}", &copy).status,
+                logdef("check {}", &log).status
+            );
+        }
+    }
+}

@@ -44,18 +44,17 @@ impl Workshop {
                 "dev" => ("dev", built.clone()),
                 _ => ("capi", target.join("capi")),
             };
-            let build = |profile, packages: &[&str]| {
+            let build = |profile, what: &[&str]| {
                 let mut command = cargo();
                 command.current_dir(env!("CARGO_MANIFEST_DIR"));
                 command.args(["build", "--quiet", "--profile", profile, "--target-dir"]);
-                command.arg(target);
-                for package in packages {
-                    command.args(["--package", package]);
-                }
+                command.arg(target).args(what);
                 run(&mut command);
             };
-            build(profile, &["logdef-cli", "logdef-samples"]);
-            build(library_profile, &["logdef-capi"]);
+            // As `cargo test --workspace` has built it: with only these two packages
+            // named, their libraries would have other features, and be built again.
+            build(profile, &["--workspace", "--bins"]);
+            build(library_profile, &["--package", "logdef-capi"]);
             // The name that programs look for, which installing it would make.
             let _ = symlink("liblogdef.so", library.join("liblogdef.so.0"));
             Workshop { built, library }

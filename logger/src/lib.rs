@@ -127,7 +127,8 @@
 //! # Unsafe code
 //!
 //! Only these modules may hold it, and each block says which fact it relies on:
-//! `sys` (system calls), `tls` and `thread` (a thread's own memory), `published` (memory
+//! `sys` (system calls), `tls` and `thread` (a thread's own memory), `context` (what
+//! a program says of its records), `published` (memory
 //! that is never freed), `calls` (marks on stacks), `clock` and `crc` (instructions of
 //! the CPU), `image` (what is mapped), `handler`, `guard` and `process` (stacks and
 //! handlers of signals, of forks, of a thread's end), `call/site`, `call/body`, `call/printed` and `call/emit` (what a caller
@@ -147,6 +148,8 @@ mod calls;
 mod changes;
 #[allow(unsafe_code)]
 mod clock;
+#[allow(unsafe_code)]
+mod context;
 mod copies;
 #[allow(unsafe_code)]
 mod crc;

@@ -4,6 +4,7 @@
 //! they are in the log: then no surviving record lacks them.
 
 use crate::call::site::{Meta, Strings, Template, run_time};
+use crate::context::Context;
 use crate::image::code::{self, Epoch};
 use crate::image::{Image, Images};
 use crate::process::Process;
@@ -16,9 +17,10 @@ use logdef_unwind::modules;
 use logdef_wire::frame;
 use logdef_wire::msgpack::{Encoder, OutOfRoom};
 use logdef_wire::record::{
-    BacktraceLogdef, Module, Note, NoteKind, Preamble, StringLogdef, TextLogdef, ThreadLogdef,
+    BacktraceLogdef, ContextLogdef, Module, Note, NoteKind, Preamble, StringLogdef, TextLogdef,
+    ThreadLogdef,
 };
-use logdef_wire::{Avma, Description, Magic, Run, Svma};
+use logdef_wire::{Avma, Description, Magic, Map, Run, Svma};
 
 /// What a record refers to.
 pub(crate) struct Subject<'s> {
@@ -27,6 +29,8 @@ pub(crate) struct Subject<'s> {
     pub backtrace: &'s [usize],
     /// Of the backtrace.
     pub epoch: Epoch,
+    /// In which the call was made.
+    pub context: Option<&'s Context>,
 }
 
 impl Subject<'_> {
@@ -35,6 +39,9 @@ impl Subject<'_> {
     pub fn is_defined(&self, thread: &Thread, chunk: u32) -> bool {
         thread.has_site(self.template.id, chunk)
             && thread.has_thread(chunk)
+            && self
+                .context
+                .is_none_or(|context| thread.has_address(context_mark(context), chunk))
             && self
                 .backtrace
                 .iter()
@@ -214,12 +221,19 @@ struct Missing<'p> {
     format: Option<Svma>,
     file: Option<Svma>,
     addresses: Addresses<'p>,
+    context: Option<&'p Context>,
 }
 
 /// The highest bits of a mark among code addresses tell what it stands for.
 const STRING: u64 = 1 << 63;
 const MODULE: u64 = 1 << 62;
 const ADDRESS_BITS: u32 = 48;
+
+/// A context, by its number and how many keys it has.
+#[inline(always)]
+pub(crate) fn context_mark(context: &Context) -> u64 {
+    STRING | MODULE | context.mark()
+}
 
 /// A code address in an epoch.
 fn address_mark(epoch: Epoch, address: usize) -> u64 {
@@ -268,6 +282,9 @@ impl<'p> Missing<'p> {
                 epoch: subject.epoch,
                 modules: Set::default(),
             },
+            context: subject
+                .context
+                .filter(|context| !thread.has_address(context_mark(context), chunk)),
         }
     }
 
@@ -288,6 +305,9 @@ impl<'p> Missing<'p> {
             thread.mark_file(file, chunk);
         }
         self.addresses.mark(thread, chunk);
+        for context in self.context.into_iter().flat_map(Context::line) {
+            thread.mark_address(context_mark(context), chunk);
+        }
     }
 
     fn write(
@@ -323,6 +343,9 @@ impl<'p> Missing<'p> {
         }
         if let Some(at) = self.format {
             let _ = write_string(at, magic, run, &Logged::of_format(strings), out);
+        }
+        if let Some(context) = self.context {
+            write_context(context, run, |mark| thread.has_address(mark, chunk), out);
         }
         self.addresses.write(process, thread, magic, chunk, out)
     }
@@ -393,6 +416,31 @@ pub(crate) fn write_string(
         function: function.map(CStr::to_bytes),
     };
     out.frame(|e| logdef.encode(e))
+}
+
+/// Writes those of a context and its ancestors that are not known, the last of them first.
+fn write_context(
+    context: &Context,
+    run: Option<Run>,
+    is_known: impl Fn(u64) -> bool,
+    out: &mut Frames<'_>,
+) {
+    let depth = context.line().count();
+    for ancestor in (0..depth).rev().filter_map(|at| context.line().nth(at)) {
+        if is_known(context_mark(ancestor)) {
+            continue;
+        }
+        let keys = ancestor.keys();
+        let logdef = ContextLogdef {
+            run,
+            id: Some(ancestor.id()),
+            parent: ancestor.parent().map(Context::id),
+            keys: Map::from_objects(keys.count, keys.objects).ok(),
+            span: None,
+        };
+        // Keys that do not fit are lost; the record is worth more.
+        let _ = out.frame(|e| logdef.encode(e));
+    }
 }
 
 /// The code addresses of a backtrace, and the modules they belong to.

@@ -1,6 +1,6 @@
-//! One pointer for each thread, readable in a signal handler and in a library
+//! Two pointers for each thread, readable in a signal handler and in a library
 //! that was loaded with `dlopen`. A room for unsafe; knows nothing of what the
-//! pointer leads to.
+//! pointers lead to.
 //!
 //! Ordinary thread-locals of a shared library are allocated at a thread's
 //! first use of them, by `malloc`: not in a signal handler. This variable is of
@@ -17,29 +17,30 @@ mod slot {
     // Hidden, so that each image that holds a logger has its own; weak, so that
     // two objects of one image agree.
     global_asm!(
-        ".pushsection .tbss.logdef_thread_v1,\"awT\",%nobits",
-        ".weak logdef_thread_v1",
-        ".hidden logdef_thread_v1",
-        ".type logdef_thread_v1, %object",
-        ".size logdef_thread_v1, 8",
+        ".pushsection .tbss.logdef_thread_v2,\"awT\",%nobits",
+        ".weak logdef_thread_v2",
+        ".hidden logdef_thread_v2",
+        ".type logdef_thread_v2, %object",
+        ".size logdef_thread_v2, 16",
         ".balign 8",
-        "logdef_thread_v1:",
-        ".zero 8",
+        "logdef_thread_v2:",
+        ".zero 16",
         ".popsection",
     );
 
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
-    pub(super) fn slot() -> *const Cell<*mut ()> {
+    pub(super) fn slot() -> *const [Cell<*mut ()>; 2] {
         let slot;
         // SAFETY: loads the offset of the variable above and adds the thread
-        // pointer, which stands at fs:0.
+        // pointer, which stands at fs:0. Neither ever changes while the thread lives, so
+        // that the compiler may ask once where the code asks twice.
         unsafe {
             asm!(
-                "mov {slot}, qword ptr [rip + logdef_thread_v1@gottpoff]",
+                "mov {slot}, qword ptr [rip + logdef_thread_v2@gottpoff]",
                 "add {slot}, qword ptr fs:[0]",
                 slot = out(reg) slot,
-                options(nostack, pure, readonly),
+                options(nostack, pure, nomem),
             );
         }
         slot
@@ -47,15 +48,15 @@ mod slot {
 
     #[cfg(target_arch = "aarch64")]
     #[inline(always)]
-    pub(super) fn slot() -> *const Cell<*mut ()> {
+    pub(super) fn slot() -> *const [Cell<*mut ()>; 2] {
         let slot;
         // SAFETY: loads the offset of the variable above and adds the thread
         // pointer.
         unsafe {
             asm!(
                 "mrs {slot}, tpidr_el0",
-                "adrp {offset}, :gottprel:logdef_thread_v1",
-                "ldr {offset}, [{offset}, :gottprel_lo12:logdef_thread_v1]",
+                "adrp {offset}, :gottprel:logdef_thread_v2",
+                "ldr {offset}, [{offset}, :gottprel_lo12:logdef_thread_v2]",
                 "add {slot}, {slot}, {offset}",
                 slot = out(reg) slot,
                 offset = out(reg) _,
@@ -66,23 +67,43 @@ mod slot {
     }
 }
 
+/// The place of a pointer: the logger's memory of the thread, or the context of its calls.
+const MEMORY: usize = 0;
+const CONTEXT: usize = 1;
+
+/// The two pointers of this thread.
+#[inline(always)]
+fn mine() -> &'static [Cell<*mut ()>; 2] {
+    // SAFETY: the slot is this thread's own and lives as long as the thread; no caller
+    // keeps the reference.
+    unsafe { &*slot::slot() }
+}
+
 /// This thread's pointer; null until [`set`].
 #[inline(always)]
 pub(crate) fn get<T>() -> *mut T {
-    // SAFETY: the slot is this thread's own and lives as long as the thread.
-    unsafe { (*slot::slot()).get() }.cast()
+    mine()[MEMORY].get().cast()
 }
 
 /// Sets this thread's pointer.
 pub(crate) fn set<T>(pointer: *mut T) {
-    // SAFETY: as in `get`.
-    let slot: &Cell<*mut ()> = unsafe { &*slot::slot() };
-    slot.set(pointer.cast());
+    mine()[MEMORY].set(pointer.cast());
 }
 
 /// Forgets this thread's pointer.
 pub(crate) fn clear() {
     set::<()>(ptr::null_mut());
+}
+
+/// The context of this thread's calls; null for none.
+#[inline(always)]
+pub(crate) fn context<T>() -> *const T {
+    mine()[CONTEXT].get().cast()
+}
+
+/// Sets the context of this thread's calls and returns the one before.
+pub(crate) fn replace_context<T>(context: *const T) -> *const T {
+    mine()[CONTEXT].replace(context.cast_mut().cast()).cast()
 }
 
 #[cfg(test)]

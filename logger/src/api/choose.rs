@@ -3,6 +3,7 @@
 
 use crate::api::here;
 use crate::changes::Changed;
+use crate::context::Context;
 use crate::copies::leader::{leader, services};
 use crate::copies::request::OpenRequest;
 use crate::observer::Observer;

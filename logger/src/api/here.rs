@@ -3,6 +3,7 @@
 
 use crate::call::kept;
 use crate::changes::Changed;
+pub(crate) use crate::context::{current_context, enter_context, next_context};
 use crate::copies::crossing::already_open;
 use crate::copies::request::{OpenRequest, Target};
 use crate::filter::Filter;

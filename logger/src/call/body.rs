@@ -7,6 +7,7 @@ pub(crate) mod pairs;
 
 use crate::call::printed::Printing;
 use crate::call::site::{PREFIX_ROOM, Template};
+use crate::context::Context;
 use crate::crc::Front;
 use crate::thread::Fields;
 use core::ffi::c_char;
@@ -121,6 +122,18 @@ pub(crate) struct OptionalFields<'c> {
     pub backtrace: Backtrace<'c>,
     pub format_text: Option<&'c [u8]>,
     pub file_text: Option<&'c [u8]>,
+    pub context: InContext<'c>,
+}
+
+/// How a record says in which context its call was made.
+#[derive(Clone, Copy, Default)]
+pub(crate) enum InContext<'c> {
+    #[default]
+    None,
+    /// By the context's number.
+    Named(u64),
+    /// By the keys of the context and its ancestors.
+    Spelled(&'c Context),
 }
 
 /// Writes objects one after another into a buffer. Room is asked for once for
@@ -349,20 +362,28 @@ const TIMES: usize = 24;
 const FRONT: usize = PREFIX_ROOM + Fields::ROOM + TIMES;
 
 /// Encodes a record's body into `buffer` and returns its length, and how it
-/// begins.
+/// begins. With a context, the record names it and has no field but these.
 #[inline(always)]
 pub(crate) fn encode(
     buffer: &mut [u8],
     head: &Head<'_>,
     arguments: &Arguments<'_>,
+    context: Option<u64>,
 ) -> Result<(usize, Front), OutOfRoom> {
     let Template {
-        prefix, meta, crc, ..
+        prefix,
+        meta,
+        crc,
+        crc_in_context,
+        ..
     } = head.template;
     let mut out = Out::new(buffer);
     // Each argument is a scalar at least; a string asks for itself and leaves
     // room for the scalars behind it.
     let mut scalars = SCALAR * arguments.plan.len();
+    if context.is_some() {
+        scalars += 1 + SCALAR;
+    }
     out.need(FRONT + scalars)?;
     let (times, times_len) = times(head.sequence, head.time, arguments.plan.len());
     // SAFETY: all of this was asked for: `FRONT` is the sum of it.
@@ -377,8 +398,18 @@ pub(crate) fn encode(
         scalars -= SCALAR;
         argument(&mut out, plan, arguments, scalars)?;
     }
+    let mut crc = *crc;
+    if let Some(context) = context {
+        // SAFETY: asked for with the scalars; the head of the map is there.
+        unsafe {
+            *out.start.add(1) += 1;
+            out.bytes([field::CONTEXT]);
+            out.uint(context);
+        }
+        crc = *crc_in_context;
+    }
     let front = Front {
-        first: (meta.prefix_len as usize, *crc),
+        first: (meta.prefix_len as usize, crc),
         second: (head.thread.len, head.thread.crc),
         third: times,
         third_len: times_len,
@@ -477,11 +508,77 @@ fn optional_fields(
             out.bytes([field::KIND, optional.kind]);
         }
     }
-    if optional.key.is_some() || optional.pairs.len() > 0 {
+    let is_spelled = matches!(optional.context, InContext::Spelled(_));
+    if optional.key.is_some() || optional.pairs.len() > 0 || is_spelled {
         fields += 1;
         pairs::write(out, optional, bound)?;
     }
+    if let InContext::Named(id) = optional.context {
+        fields += 1;
+        out.need(1 + SCALAR)?;
+        // SAFETY: `need` found the room just above.
+        unsafe {
+            out.bytes([field::CONTEXT]);
+            out.uint(id);
+        }
+    }
     Ok(fields)
+}
+
+/// Encodes pairs of a name and a value as objects of a map, cut so that they fit, and
+/// returns how many pairs they are, and how many bytes. A pair without a name is left out.
+///
+/// # Safety
+///
+/// `kinds` and `words` hold `len` entries, names and values in turn, each word as its kind
+/// says ([`ArgKind`]).
+pub unsafe fn encode_pairs(
+    buffer: &mut [u8],
+    kinds: *const u8,
+    words: *const u64,
+    len: usize,
+) -> (u32, usize) {
+    // SAFETY: as `# Safety` demands.
+    let words = unsafe { Words::new(kinds, words, len) };
+    let mut out = Out::new(buffer);
+    let mut count = 0;
+    for at in 0..len / 2 {
+        let (start, left) = (out.at, out.end.addr() - out.at.addr());
+        // What each of the pairs that are left can have.
+        let share = left / (len / 2 - at);
+        if pair(&mut out, words, 2 * at as u16, share).is_ok() {
+            count += 1;
+        } else {
+            out.at = start;
+        }
+    }
+    (count, out.len())
+}
+
+/// Writes the pair whose name stands at `at` in at most `share` bytes.
+fn pair(out: &mut Out<'_>, words: Words, at: u16, share: usize) -> Result<(), OutOfRoom> {
+    // SAFETY: `share` is no more than what is left.
+    let end = unsafe { out.at.add(share) };
+    let mut own = Out { end, ..out.rest() };
+    if words
+        .get(at)
+        .is_none_or(|(kind, _)| kind != ArgKind::CSTR && kind != ArgKind::BYTES)
+    {
+        return Err(OutOfRoom);
+    }
+    for (at, then) in [(at, SCALAR), (at + 1, 0)] {
+        let left = own.end.addr() - own.at.addr();
+        let around = HEAD + CUT_MARK.len() + then;
+        let arguments = Arguments {
+            plan: &[],
+            words,
+            errno: 0,
+            bound: left.checked_sub(around).ok_or(OutOfRoom)?,
+        };
+        argument(&mut own, &ArgPlan::value(at), &arguments, then)?;
+    }
+    out.at = own.at;
+    Ok(())
 }
 
 /// Writes one argument. `then` bytes are left for those behind it.

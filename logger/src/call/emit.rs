@@ -12,13 +12,14 @@
 mod pairs;
 
 use crate::call::body::pairs::Pairs;
-use crate::call::body::{self, Arguments, Backtrace, Head, OptionalFields, Words};
+use crate::call::body::{self, Arguments, Backtrace, Head, InContext, OptionalFields, Words};
 use crate::call::callers::callers;
 use crate::call::gate;
 use crate::call::kept;
 use crate::call::resolve::{resolve, resolve_strings};
 use crate::call::site::{Site, Strings, Template};
 use crate::calls::{Call, Mark};
+use crate::context::{self, Context};
 use crate::copies::leader::leader;
 use crate::crc;
 use crate::image::code::Epoch;
@@ -65,47 +66,74 @@ pub unsafe extern "C" fn emit(site: &Site, kinds: *const u8, words: *const u64) 
     // SAFETY: `words` holds one word for each argument of the site (contract of `emit`).
     // Made twice, so that it stays in registers.
     let arguments = || unsafe { Words::new(kinds, words, site.args()) };
-    match Quick::of(process, site, arguments()) {
-        Some(call) => {
-            let mark = Mark::new();
-            let counted = Counted::begin(call.thread, &mark);
-            let mut written = call.write(counted.sequence);
-            if written.is_err() {
-                let counted = Some((&counted, call.chunk));
-                written = in_full(process, site, arguments(), &Pairs::NONE, counted);
-            }
-            counted.end(written);
-        }
-        // Any failure is already counted in `dropped`.
-        None => {
-            let _ = in_full(process, site, arguments(), &Pairs::NONE, None);
-        }
+    if !log_quickly::<false>(process, site, arguments) {
+        in_context(process, site, arguments());
     }
+}
+
+/// A call that is quick but for a context, or is not quick at all.
+#[cold]
+#[inline(never)]
+fn in_context(process: &'static Process, site: &Site, words: Words) {
+    if !log_quickly::<true>(process, site, || words) {
+        // Any failure is already counted in `dropped`.
+        let _ = in_full(process, site, words, &Pairs::NONE, None);
+    }
+}
+
+/// Logs a call that is quick, and returns whether it is.
+#[inline(always)]
+fn log_quickly<const IN_CONTEXT: bool>(
+    process: &'static Process,
+    site: &Site,
+    arguments: impl Fn() -> Words,
+) -> bool {
+    let Some(call) = Quick::<IN_CONTEXT>::of(process, site, arguments()) else {
+        return false;
+    };
+    let mark = Mark::new();
+    let counted = Counted::begin(call.thread, &mark);
+    let mut written = call.write(counted.sequence);
+    if written.is_err() {
+        let counted = Some((&counted, call.chunk));
+        written = in_full(process, site, arguments(), &Pairs::NONE, counted);
+    }
+    counted.end(written);
+    true
 }
 
 /// A call that finds everything as the call before it left it, which is nearly
 /// every one: its site is resolved, its thread attached, and its chunk defines
-/// both. It makes no system call and touches errno not at all.
-struct Quick<'c> {
+/// both, and the context if it is made in one. It makes no system call and touches errno
+/// not at all.
+struct Quick<'c, const IN_CONTEXT: bool> {
     process: &'static Process,
     thread: &'static Thread,
     chunk: u32,
+    /// The number of the context.
+    context: u64,
     template: &'c Template,
     arguments: Arguments<'c>,
 }
 
-impl<'c> Quick<'c> {
+impl<'c, const IN_CONTEXT: bool> Quick<'c, IN_CONTEXT> {
     #[inline(always)]
-    fn of(process: &'static Process, site: &'c Site, words: Words) -> Option<Quick<'c>> {
+    fn of(process: &'static Process, site: &'c Site, words: Words) -> Option<Self> {
         let template = site.state().template()?;
         let thread = attached(process)?;
         let chunk = process.sink.mapped_chunk(thread)?;
+        let current = context::current();
+        if IN_CONTEXT != current.is_some() {
+            return None;
+        }
         let is_quick = template.meta.plain
             && site.level() < process.shared.settings.slow_path_level()
             && thread.has_site(template.id, chunk)
             && thread.has_thread(chunk)
             && thread.dropped.load(Ordering::Relaxed) == 0
-            && process.shared.run.missed.load(Ordering::Relaxed) == 0;
+            && process.shared.run.missed.load(Ordering::Relaxed) == 0
+            && current
+                .is_none_or(|context| thread.has_address(logdefs::context_mark(context), chunk));
         if !is_quick {
             return None;
         }
@@ -113,6 +141,7 @@ impl<'c> Quick<'c> {
             process,
             thread,
             chunk,
+            context: current.map_or(0, Context::id),
             template,
             arguments: Arguments {
                 // SAFETY: a published template's plan is static or in the site's
@@ -136,7 +165,9 @@ impl<'c> Quick<'c> {
         let mut buffer = [core::mem::MaybeUninit::uninit(); STACK_FRAME];
         let buffer = writable(&mut buffer);
         let head = head(self.process, self.thread, self.template, sequence);
-        let (len, front) = body::encode(buffer, &head, &self.arguments).map_err(|_| Dropped)?;
+        let context = IN_CONTEXT.then_some(self.context);
+        let (len, front) =
+            body::encode(buffer, &head, &self.arguments, context).map_err(|_| Dropped)?;
         let body = &buffer[..len];
         let check = crc::check_after(&front, body);
         if check.holds_c1 && !record::masked::is_clean(body) {
@@ -318,6 +349,7 @@ struct Record<'r> {
     /// Calls that were lost before it.
     dropped: u64,
     backtrace: Backtrace<'r>,
+    context: Option<&'r Context>,
 }
 
 impl<'r> Record<'r> {
@@ -336,6 +368,7 @@ impl<'r> Record<'r> {
             sequence,
             dropped: take_dropped(process, thread),
             backtrace,
+            context: context::current(),
         }
     }
 
@@ -582,9 +615,13 @@ impl Parts<'_> {
             backtrace: record.backtrace,
             format_text: meta.format_text.then(|| self.strings.format().to_bytes()),
             file_text: meta.file_text.then(|| self.strings.file().to_bytes()),
+            context: match record.context {
+                Some(context) => InContext::Named(context.id()),
+                None => InContext::None,
+            },
         };
         let room = buffer.get_mut(HEADER_LEN..).ok_or(OutOfRoom)?;
-        let (len, _) = body::encode(room, &head, &arguments)?;
+        let (len, _) = body::encode(room, &head, &arguments, None)?;
         let mut len = body::append_optional_fields(room, len, &optional, bound)?;
         let mut check = crc::check(&room[..len]);
         if check.holds_c1 && !record::masked::is_clean(&room[..len]) {
@@ -604,9 +641,11 @@ impl Parts<'_> {
             process,
             thread,
             backtrace,
+            context,
             ..
         } = *record;
         let subject = Subject {
+            context,
             template: self.template,
             strings: self.strings,
             backtrace: backtrace.addresses,

@@ -3,10 +3,11 @@
 //! the run, and the image that called may be unloaded; so its strings are kept too.
 
 use crate::call::body::pairs::Pairs;
-use crate::call::body::{self, Arguments, Backtrace, Head, OptionalFields};
+use crate::call::body::{self, Arguments, Backtrace, Head, InContext, OptionalFields};
 use crate::call::gate;
 use crate::call::site::{Strings, Template};
 use crate::clock;
+use crate::context;
 use crate::logdefs::{self, Frames, Logged};
 use crate::process::{Process, current};
 use crate::sink::Put;
@@ -97,8 +98,10 @@ impl Call<'_> {
             backtrace: self.backtrace,
             format_text: meta.format_text.then(|| self.strings.format().to_bytes()),
             file_text: meta.file_text.then(|| self.strings.file().to_bytes()),
+            // The context may be gone when the log opens.
+            context: context::current().map_or(InContext::None, InContext::Spelled),
         };
-        let (len, _) = body::encode(buffer, &head, &arguments)?;
+        let (len, _) = body::encode(buffer, &head, &arguments, None)?;
         body::append_optional_fields(buffer, len, &optional, bound)
     }
 }

@@ -132,8 +132,10 @@ fn resolve_places(
         id: 0,
         plan: ptr::null(),
         crc: 0,
+        crc_in_context: 0,
     };
     template.crc = crc::state_after(crc::START, template.prefix());
+    template.crc_in_context = crc::state_after(crc::START, template.prefix_in_context().prefix());
     Resolved { template, plan }
 }
 

@@ -309,6 +309,9 @@ pub const PREFIX_ROOM: usize = 48;
 pub(crate) struct Template {
     pub prefix: [u8; PREFIX_ROOM],
     pub meta: Meta,
+    /// The state of the checksum after the prefix of a record that names a context, and
+    /// has one field more.
+    pub crc_in_context: u32,
     /// Null while the plan is nowhere but on its maker's stack.
     pub plan: *const ArgPlan,
     /// The site's number; 0 while it has none.
@@ -318,6 +321,13 @@ pub(crate) struct Template {
 }
 
 impl Template {
+    /// The same of a record that names a context, and has one field more.
+    pub fn prefix_in_context(&self) -> Template {
+        let mut template = *self;
+        template.prefix[1] += 1;
+        template
+    }
+
     /// The prefix, as far as it is in use.
     pub fn prefix(&self) -> &[u8] {
         &self.prefix[..self.meta.prefix_len as usize]
@@ -442,6 +452,7 @@ mod tests {
             id: 0,
             plan: ptr::null(),
             crc: 9,
+            crc_in_context: 8,
         };
         assert!(state.publish(&template, &plan, FIRST_ID));
         assert!(!state.publish(&template, &plan, FIRST_ID + 1));

@@ -4,6 +4,7 @@
 use crate::call::body::pairs::Pairs;
 use crate::call::site::Site;
 use crate::changes::Changed;
+use crate::context::Context;
 use crate::state::RawState;
 use core::ffi::{CStr, c_char, c_int};
 use core::marker::PhantomData;
@@ -84,7 +85,8 @@ as_it_is!(
     *const u64,
     &Site,
     &Pairs<'_>,
-    Changed
+    Changed,
+    *const Context
 );
 
 impl Crossing for &mut RawState {

@@ -5,6 +5,7 @@
 use crate::call::body::pairs::Pairs;
 use crate::call::site::Site;
 use crate::changes::Changed;
+use crate::context::Context;
 use crate::copies::crossing::Crossing;
 use crate::copies::request::OpenRequest;
 use crate::observer::Observer;
@@ -49,6 +50,9 @@ macro_rules! services {
                 [] fn reopen() -> io::Result<()>;
                 [] fn state(into: &mut RawState) -> ();
                 [] fn on_change(changed: Changed) -> bool;
+                [] fn next_context() -> u64;
+                [] fn enter_context(context: *const Context) -> *const Context;
+                [] fn current_context() -> *const Context;
             }
         }
     };

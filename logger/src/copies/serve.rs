@@ -7,6 +7,7 @@ use crate::call::emit::{emit, emit_pairs, emit_text};
 use crate::call::gate::{decide, is_possible};
 use crate::call::site::Site;
 use crate::changes::Changed;
+use crate::context::{Context, current_context, enter_context, next_context};
 use crate::copies::crossing::Crossing;
 use crate::copies::leader::{self, LeaderTable, services};
 use crate::copies::request::OpenRequest;

@@ -1,7 +1,8 @@
 //! Key-value pairs of a call: as they cross from one copy of the logger to another, and as they
 //! stand in the record.
 
-use super::{Arguments, Bytes, HEAD, OptionalFields, Out, SCALAR, Words, argument};
+use super::{Arguments, Bytes, HEAD, InContext, OptionalFields, Out, SCALAR, Words, argument};
+use crate::context::Context;
 use core::marker::PhantomData;
 use logdef_wire::msgpack::OutOfRoom;
 use logdef_wire::printf::ArgPlan;
@@ -74,14 +75,21 @@ impl<'p> Pairs<'p> {
 /// Bytes of a key beyond these are cut off.
 const MAX_KEY: usize = 255;
 
-/// Writes the key-value pairs.
+/// Writes the key-value pairs: the call's own first, then those of a context that is spelled
+/// out, and of its ancestors.
 pub(super) fn write(
     out: &mut Out<'_>,
     optional: &OptionalFields<'_>,
     bound: usize,
 ) -> Result<(), OutOfRoom> {
     let pairs = &optional.pairs;
-    let count = usize::from(optional.key.is_some()) + pairs.len();
+    let spelled = match optional.context {
+        InContext::Spelled(context) => Some(context),
+        _ => None,
+    };
+    let line = || spelled.into_iter().flat_map(Context::line);
+    let inherited: usize = line().map(|context| context.keys().count as usize).sum();
+    let count = usize::from(optional.key.is_some()) + pairs.len() + inherited;
     out.need(1 + HEAD)?;
     // SAFETY: `need` found the room just above.
     unsafe {
@@ -103,6 +111,12 @@ pub(super) fn write(
         out.raw(key.as_slice().unwrap_or_default(), MAX_KEY, SCALAR)?;
         // `raw` has left the room for a scalar.
         argument(out, &ArgPlan::value(index as u16), &values, 0)?;
+    }
+    for context in line() {
+        let objects = context.keys().objects;
+        out.need(objects.len())?;
+        // SAFETY: `need` found the room just above.
+        unsafe { out.slice(objects) };
     }
     Ok(())
 }

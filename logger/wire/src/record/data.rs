@@ -109,18 +109,21 @@ impl Kind {
 
 impl<'a> Data<'a> {
     /// Decodes a body that stands as most do: the fields of a [`Glance`], arguments,
-    /// a backtrace. `None` where it is anything else.
+    /// a backtrace, a context. `None` where it is anything else.
     ///
     /// [`Glance`]: super::Glance
     #[inline(always)]
     pub(super) fn of_fields_in_order(body: &'a [u8]) -> Option<Self> {
         let front = Front::of(body)?;
         let mut decoder = Decoder::new(body.get(front.at..)?);
-        let (mut args, mut backtrace) = (None, None);
+        let (mut args, mut backtrace, mut context) = (None, None, None);
         for index in 0..front.fields {
             match decoder.tag().ok()? {
                 field::ARGS if index == 0 => args = Some(decoder.array()?),
                 field::BACKTRACE if backtrace.is_none() => backtrace = Some(decoder.array()?),
+                field::CONTEXT if context.is_none() => {
+                    context = Some(decoder.value().ok()?.as_uint()?);
+                }
                 _ => return None,
             }
         }
@@ -138,6 +141,7 @@ impl<'a> Data<'a> {
             time: glance.time,
             args,
             backtrace,
+            context,
             ..Data::default()
         })
     }

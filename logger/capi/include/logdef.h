@@ -33,8 +33,8 @@
  *
  * Signal safety: log calls are async-signal-safe. Each function says whether it is.
  *
- * In order: levels and filters, log calls, opening and closing, wrappers that
- * have a va_list, and the binary interface, which the macros expand to.
+ * In order: levels and filters, log calls, opening and closing, contexts, wrappers
+ * that have a va_list, and the binary interface, which the macros expand to.
  */
 #ifndef LOGDEF_H
 #define LOGDEF_H
@@ -388,6 +388,63 @@ int logdef_enabled_now(int level) LOGDEF_NOTHROW_;
  * Signal safety: async-signal-safe. */
 const char *logdef_version(void) LOGDEF_NOTHROW_;
 
+/* ---- Contexts ---------------------------------------------------------- */
+
+/*
+ * Key-values that are given once and hold for many records: for the calls of a thread
+ * until a block ends, or for a connection that goes from thread to thread.
+ *
+ *     LOGDEF_WITH("user", user, "shard", shard);
+ *
+ *     LOGDEF_CONTEXT_INIT(&connection->context, NULL, "peer", peer, "id", id);
+ *     LOGDEF_IN_CONTEXT(&connection->context);
+ *
+ * LOGDEF_WITH is a declaration: until its block ends, the records of this thread have
+ * these keys besides those that they had before. LOGDEF_CONTEXT_INIT is a statement: it
+ * makes a context that adds to another one, or to none, and LOGDEF_IN_CONTEXT is a
+ * declaration: until its block ends, the records of this thread have the keys of that
+ * context and of those that it adds to, and no others. A block must be left by its end,
+ * break, return, goto or an exception: longjmp out of it leaves the context in place.
+ *
+ * Up to 16 pairs: a key is a string, a value a number, a string, a pointer or a bool. A
+ * context holds LOGDEF_CONTEXT_ROOM bytes of them; strings that do not fit are cut and
+ * marked as cut. The values are copied when the context is made. A record only names its
+ * context, whose keys the log has once for each chunk; readers show them as fields.
+ */
+#define LOGDEF_CONTEXT_ROOM 480
+
+/* A context: memory of the program's, which must stay where it is, unchanged, as long as
+ * a thread is in it or in one that adds to it. */
+typedef struct logdef_context {
+    uint64_t id;
+    const struct logdef_context *parent;
+    const void *keys;
+    uint32_t count;
+    uint32_t length;
+    unsigned char pairs[LOGDEF_CONTEXT_ROOM];
+} logdef_context;
+
+/* Makes a context of keys and values in turn, `n` in all, as `kinds` and `words` have
+ * them. Signal safety: async-signal-safe. */
+void logdef_context_init(logdef_context *context, const logdef_context *parent,
+                         const uint8_t *kinds, const uint64_t *words, int n) LOGDEF_NOTHROW_;
+
+/* From now on the calls of this thread are made in `context`, or in none if it is null.
+ * Returns the context before, which may be entered again.
+ * Signal safety: async-signal-safe. */
+const logdef_context *logdef_context_enter(const logdef_context *context) LOGDEF_NOTHROW_;
+
+/* Returns the context of this thread's calls, or null.
+ * Signal safety: async-signal-safe. */
+const logdef_context *logdef_context_current(void) LOGDEF_NOTHROW_;
+
+#define LOGDEF_CONTEXT_INIT(context_, parent_, ...)                                           \
+    LOGDEF_CONTEXT_INIT_(context_, parent_, __VA_ARGS__)
+
+#define LOGDEF_IN_CONTEXT(context_) LOGDEF_IN_CONTEXT_(context_, __LINE__)
+
+#define LOGDEF_WITH(...) LOGDEF_WITH_(__LINE__, __VA_ARGS__)
+
 /* ---- The binary interface ---------------------------------------------- */
 
 #define LOGDEF_MAX_ARGS 32
@@ -401,7 +458,15 @@ enum {
     LOGDEF_KIND_LONG_DOUBLE = 4,
     LOGDEF_KIND_CSTR = 5,
     LOGDEF_KIND_WSTR = 6,
-    LOGDEF_KIND_POINTER = 7
+    LOGDEF_KIND_POINTER = 7,
+    LOGDEF_KIND_BYTES = 8, /* the address of a struct logdef_bytes: a string */
+    LOGDEF_KIND_BOOL = 10  /* 0 or 1 */
+};
+
+/* Bytes that need no NUL. */
+struct logdef_bytes {
+    const void *at; /* null is printed as a null string is */
+    size_t length;
 };
 
 enum {
@@ -890,6 +955,53 @@ LOGDEF_INLINE_ uint64_t logdef_pointer_word_(const volatile void *value, long do
 #define LOGDEF_MAP_31(m_, n_, f_, a_, ...) m_((n_) - 31, a_) LOGDEF_MAP_30(m_, n_, f_, __VA_ARGS__)
 #define LOGDEF_MAP_32(m_, n_, f_, a_, ...) m_((n_) - 32, a_) LOGDEF_MAP_31(m_, n_, f_, __VA_ARGS__)
 
+/* Contexts. */
+
+#define LOGDEF_CONTEXT_INIT_(context_, parent_, ...)                                          \
+    do {                                                                                      \
+        _Static_assert(LOGDEF_COUNT_("", __VA_ARGS__) % 2 == 0,                               \
+                       "logdef: each key of a context is followed by its value");             \
+        LOGDEF_MAP_(LOGDEF_COUNT_("", __VA_ARGS__))                                           \
+        (LOGDEF_CHECK_KEY_, LOGDEF_COUNT_("", __VA_ARGS__), "", __VA_ARGS__)                  \
+        static const uint8_t logdef_kinds_[] = {                                              \
+            LOGDEF_MAP_(LOGDEF_COUNT_("", __VA_ARGS__))(                                      \
+                LOGDEF_VALUE_KIND_, LOGDEF_COUNT_("", __VA_ARGS__), "", __VA_ARGS__)};        \
+        LOGDEF_WORDS_(LOGDEF_COUNT_("", __VA_ARGS__), "", __VA_ARGS__)                        \
+        logdef_context_init(context_, parent_, logdef_kinds_, logdef_words_,                  \
+                            LOGDEF_COUNT_("", __VA_ARGS__));                                  \
+    } while (0)
+
+#define LOGDEF_CHECK_KEY_(at_, value_)                                                        \
+    _Static_assert((at_) % 2 != 0 || _Generic((value_), char *: 1, const char *: 1, default: 0), \
+                   "logdef: a key of a context is a string");                                 \
+    _Static_assert(_Generic((value_), long double: 0, wchar_t *: 0, const wchar_t *: 0,       \
+                            default: 1),                                                      \
+                   "logdef: a value of a context is a number, a string, a pointer or a bool");
+
+/* As LOGDEF_KIND_, but for a bool, which stays one. */
+#define LOGDEF_VALUE_KIND_(at_, value_)                                                       \
+    _Generic((value_), _Bool: LOGDEF_KIND_BOOL, default: LOGDEF_JUST_(LOGDEF_KIND_(at_, value_))),
+#define LOGDEF_JUST_(...) LOGDEF_JUST_FIRST_(__VA_ARGS__)
+#define LOGDEF_JUST_FIRST_(first_, ...) first_
+
+/* Both names are of the line, so that blocks within blocks may have contexts too. */
+#define LOGDEF_IN_CONTEXT_(context_, line_) LOGDEF_IN_CONTEXT_AT_(context_, line_)
+#define LOGDEF_IN_CONTEXT_AT_(context_, line_)                                                \
+    const logdef_context *const logdef_before_##line_                                         \
+        __attribute__((__cleanup__(logdef_context_leave_), __unused__)) =                     \
+            logdef_context_enter(context_)
+
+#define LOGDEF_WITH_(line_, ...) LOGDEF_WITH_AT_(line_, __VA_ARGS__)
+#define LOGDEF_WITH_AT_(line_, ...)                                                           \
+    logdef_context logdef_with_##line_;                                                       \
+    LOGDEF_CONTEXT_INIT_(&logdef_with_##line_, logdef_context_current(), __VA_ARGS__);        \
+    LOGDEF_IN_CONTEXT_AT_(&logdef_with_##line_, line_)
+
+static __inline__ void logdef_context_leave_(const logdef_context *const *before)
+{
+    (void)logdef_context_enter(*before);
+}
+
 #else /* __cplusplus */
 
 /* ---- C++ --------------------------------------------------------------- */
@@ -1201,6 +1313,61 @@ LOGDEF_INLINE_ void emit_with(const logdef_site *site, std::uint64_t after, cons
     const std::uint64_t words[] = {word(args, kind_tag<kind<Args>()>())..., after};
     logdef_emit(site, words);
 }
+
+/* Contexts. */
+
+#define LOGDEF_CONTEXT_INIT_(context_, parent_, ...)                                          \
+    ::logdef_cpp::init_context(context_, parent_, __VA_ARGS__)
+
+#define LOGDEF_IN_CONTEXT_(context_, line_) LOGDEF_IN_CONTEXT_AT_(context_, line_)
+#define LOGDEF_IN_CONTEXT_AT_(context_, line_)                                                \
+    const ::logdef_cpp::in_context logdef_before_##line_(context_)
+
+#define LOGDEF_WITH_(line_, ...) LOGDEF_WITH_AT_(line_, __VA_ARGS__)
+#define LOGDEF_WITH_AT_(line_, ...)                                                           \
+    logdef_context logdef_with_##line_;                                                       \
+    ::logdef_cpp::init_context(&logdef_with_##line_, logdef_context_current(), __VA_ARGS__);  \
+    LOGDEF_IN_CONTEXT_AT_(&logdef_with_##line_, line_)
+
+/* Whether each type at an even place is that of a key, and each other that of a value. */
+template <class... Types>
+struct are_pairs : std::true_type {};
+
+template <class Key>
+struct are_pairs<Key> : std::false_type {};
+
+template <class Key, class Value, class... Rest>
+struct are_pairs<Key, Value, Rest...>
+    : std::integral_constant<bool, kind<Key>() == LOGDEF_KIND_CSTR && kind<Value>() != 0 &&
+                                       kind<Value>() != LOGDEF_KIND_LONG_DOUBLE &&
+                                       kind<Value>() != LOGDEF_KIND_WSTR &&
+                                       are_pairs<Rest...>::value> {};
+
+template <class T>
+constexpr std::uint8_t value_kind()
+{
+    return std::is_same<T, bool>::value ? std::uint8_t{LOGDEF_KIND_BOOL} : kind<T>();
+}
+
+template <class... Args>
+void init_context(logdef_context *context, const logdef_context *parent, Args... args)
+{
+    static_assert(are_pairs<Args...>::value,
+                  "logdef: each key of a context is a string, followed by its value: a "
+                  "number, a string, a pointer or a bool");
+    static_assert(sizeof...(Args) <= LOGDEF_MAX_ARGS, "logdef: takes at most 16 pairs");
+    const std::uint8_t kinds[] = {value_kind<Args>()..., 0};
+    const std::uint64_t words[] = {word(args, kind_tag<kind<Args>()>())..., 0};
+    logdef_context_init(context, parent, kinds, words, static_cast<int>(sizeof...(Args)));
+}
+
+struct in_context {
+    explicit in_context(const logdef_context *context) : before(logdef_context_enter(context)) {}
+    in_context(const in_context &) = delete;
+    in_context &operator=(const in_context &) = delete;
+    ~in_context() { (void)logdef_context_enter(before); }
+    const logdef_context *before;
+};
 
 /* Ends a span, if it began. */
 template <class End>

@@ -10,5 +10,6 @@
 //! Functions are only ever added, and structs that callers fill begin with their size.
 
 mod calls;
+mod context;
 mod control;
 mod limit;

@@ -102,6 +102,7 @@ impl Record {
 
 pub const PREAMBLE: i128 = 0;
 pub const STRING_LOGDEF: i128 = 1;
+pub const CONTEXT_LOGDEF: i128 = 8;
 pub const DATA: i128 = 127;
 const MASKED: i128 = 126;
 

@@ -8,7 +8,7 @@
 //!
 //! The library as programs get it: installed by `install.sh` and found by
 //! `pkg-config` ([`installed`]), exporting what it should ([`symbols`]), and
-//! logging what it is told ([`programs`], [`conversions`]), whoever else in the
+//! logging what it is told ([`programs`], [`contexts`], [`conversions`]), whoever else in the
 //! process has a copy of it ([`copies`]), as filters say ([`filters`]), also
 //! when the wall clock is set ([`clock`]), and wherever and however programs run
 //! ([`wild`]). The logs are
@@ -22,6 +22,7 @@ mod behaviour;
 mod clean;
 mod clock;
 mod compilers;
+mod contexts;
 mod conversions;
 mod copies;
 mod decode;

@@ -126,8 +126,8 @@ fn a_program_logs_what_it_says() {
 }
 
 /// Sinks as `logdef.h` numbers them.
-const MAPPED: &str = "1";
-const APPEND: &str = "2";
+pub const MAPPED: &str = "1";
+pub const APPEND: &str = "2";
 
 fn summary(message: &Message) -> (i128, &str, Vec<Value>, i128, bool) {
     let skipped = match &message.keys[..] {

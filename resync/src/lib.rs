@@ -95,11 +95,11 @@ pub use recover::recovery::{Options, Recovery};
 pub use recover::survey::Survey;
 pub use recover::suspect::Standing;
 pub use recover::tables::{
-    BacktraceEntry, Conflict, Image, ModuleEntry, Origin, Place, Provenance, RunInfo, StringId,
-    StringLookup, Tables, Thread,
+    BacktraceEntry, Conflict, ContextEntry, ContextKeys, Image, ModuleEntry, Origin, Place,
+    Provenance, RunInfo, StringId, StringLookup, Tables, Thread,
 };
 pub use resolve::images::{Function, Images, LocatedImages, NoImages};
-pub use resolve::resolver::{Resolved, Resolver, Text, push_value};
+pub use resolve::resolver::{Resolved, Resolver, Text, key_of, push_value};
 pub use resolve::spans::{OpenSpan, Spans, span_id};
 pub use resolve::stack::StackEntry;
 

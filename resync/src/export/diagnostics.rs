@@ -178,6 +178,8 @@ fn all_keys(record: &Resolved<'_>, stack: &[StackEntry]) -> Vec<(String, Propert
             (text(&name), property(value))
         }));
     }
+    let of_context = record.context.iter();
+    keys.extend(of_context.map(|(key, value)| (text(key), property(value))));
     let kind = kind_name(data.kind);
     if let Some(kind) = kind {
         keys.push(("kind".into(), Property::Text(kind.into())));

@@ -5,8 +5,8 @@
 use crate::recover::recovery::Recovery;
 use crate::recover::suspect::Standing;
 use crate::recover::tables::{
-    BacktraceEntry, Image, Origin, Place, Provenance, RunInfo, StringId, StringLookup, Tables,
-    Thread, latest,
+    BacktraceEntry, ContextKeys, Image, Origin, Place, Provenance, RunInfo, StringId, StringLookup,
+    Tables, Thread, latest,
 };
 use crate::render::CompiledFormat;
 use crate::resolve::images::{Images, NoImages};
@@ -159,6 +159,8 @@ pub struct Resolved<'a> {
     pub thread: Option<&'a Thread>,
     /// Grammar of the format, and the names of the arguments.
     pub description: Description<'a>,
+    /// What its context says of it, but for the keys that it has itself.
+    pub context: ContextKeys<'a>,
     compiled: Option<&'a CompiledFormat>,
 }
 
@@ -218,6 +220,13 @@ impl<'t> Resolver<'t> {
             run: site.run,
             thread,
             description: format.description(),
+            context: match (data.run, data.context) {
+                (Some(run), Some(id)) => {
+                    let hidden = |key: &[u8]| key_of(data, key).is_some();
+                    self.tables.context_keys(run, id, place, hidden)
+                }
+                _ => ContextKeys::default(),
+            },
             compiled: site.format.as_deref().and_then(Known::compiled),
         }
     }
@@ -506,6 +515,7 @@ impl<'a> Resolved<'a> {
             && (data.file.is_none() || is_told(&self.file))
             && (data.magic.is_none() || self.image.is_some())
             && (data.sequence.is_none() || self.thread.is_some())
+            && self.context.lost().is_none()
     }
 
     /// The format, taken apart.
@@ -566,6 +576,13 @@ impl<'a> Resolved<'a> {
             push_value(arg, out);
         }
     }
+}
+
+/// The value of a structured key of a record.
+pub fn key_of<'a>(data: &Data<'a>, wanted: &[u8]) -> Option<Value<'a>> {
+    let mut pairs = data.keys?.iter();
+    let is_wanted = |key: Value<'_>| key.as_raw() == Some(wanted);
+    pairs.find_map(|(key, value)| is_wanted(key).then_some(value))
 }
 
 /// Appends a value as it is: numbers in decimal, strings quoted.

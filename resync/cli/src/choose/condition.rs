@@ -1,6 +1,6 @@
 //! Conditions on the typed arguments of records: `0>5`, `2=foo`, `user!=root`.
 
-use logdef_resync::Resolved;
+use logdef_resync::{Resolved, key_of};
 use logdef_wire::Value;
 use logdef_wire::record::Data;
 use std::cmp::Ordering;
@@ -86,20 +86,22 @@ impl Condition {
                 let found = data.args.and_then(|args| args.iter().nth(*place));
                 found.is_some_and(|value| self.compares(value))
             }
-            Argument::Key(wanted) => match key(data, wanted) {
+            Argument::Key(wanted) => match key_of(data, wanted) {
                 Some(value) => self.compares(value),
-                None => data.args.is_some_and(|args| !args.is_empty()),
+                None => data.context.is_some() || data.args.is_some_and(|args| !args.is_empty()),
             },
         }
     }
 
     /// Whether a record has the argument and it compares so, if [`Self::may_hold`] says that it
-    /// may. A key hides an argument of the same name.
+    /// may. A key hides an argument of the same name, and both hide a key of the context.
     pub fn holds(&self, record: &Resolved<'_>) -> bool {
         let Argument::Key(wanted) = &self.argument else {
             return true;
         };
-        let found = key(record.data, wanted).or_else(|| record.argument_called(wanted));
+        let found = key_of(record.data, wanted)
+            .or_else(|| record.argument_called(wanted))
+            .or_else(|| record.context.get(wanted));
         found.is_some_and(|value| self.compares(value))
     }
 
@@ -167,13 +169,6 @@ impl Number {
             Number::Double(value) => value,
         }
     }
-}
-
-/// The value of a structured key.
-fn key<'a>(data: &Data<'a>, wanted: &[u8]) -> Option<Value<'a>> {
-    let mut pairs = data.keys?.iter();
-    let is_wanted = |key: Value<'_>| key.as_raw() == Some(wanted);
-    pairs.find_map(|(key, value)| is_wanted(key).then_some(value))
 }
 
 fn contains(bytes: &[u8], part: &[u8]) -> bool {

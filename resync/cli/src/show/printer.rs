@@ -72,6 +72,7 @@ impl Printer {
                 time: args.time,
                 backtrace: args.backtrace,
                 provenance: args.provenance,
+                with_context: args.with_context,
                 hyperlinks: args.hyperlinks,
             }),
             json: json::Writer::default(),

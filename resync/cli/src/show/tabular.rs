@@ -3,6 +3,7 @@
 use crate::show::clock;
 use crate::show::escape;
 use logdef_resync::Resolved;
+use logdef_wire::Value;
 use std::io::Write;
 
 /// What the columns are called, in order.
@@ -132,11 +133,13 @@ fn may_be_formula(cell: &[u8]) -> bool {
     matches!(cell, [b'=' | b'+' | b'-' | b'@', ..]) && !is_number()
 }
 
-/// The structured keys of a record, as logfmt. Those that are called as a column is have
+/// The structured keys of a record and of its context, as logfmt. Those that are called as a column is have
 /// `keys.` before them: parsers take the last of two equal keys.
 fn push_keys(record: &Resolved<'_>, cell: &mut Vec<u8>, out: &mut Vec<u8>) {
-    let Some(keys) = record.data.keys else { return };
-    for (index, (key, value)) in keys.iter().enumerate() {
+    let own = record.data.keys.into_iter().flat_map(|keys| keys.iter());
+    let of_context = record.context.iter();
+    let of_context = of_context.map(|(key, value)| (Value::Raw(key), value));
+    for (index, (key, value)) in own.chain(of_context).enumerate() {
         if index > 0 {
             out.push(b' ');
         }

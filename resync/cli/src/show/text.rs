@@ -38,6 +38,7 @@ pub struct Look {
     pub time: TimeForm,
     pub backtrace: Backtrace,
     pub provenance: bool,
+    pub with_context: bool,
     pub hyperlinks: bool,
 }
 
@@ -123,6 +124,11 @@ impl Writer {
                 logdef_resync::push_value(arg, &mut text);
             }
             line("arguments", &text);
+        }
+        if data.context.is_some() {
+            text.clear();
+            push_context(record, &mut text);
+            line("context", &text);
         }
         if let Some(sequence) = data.sequence {
             let mut about = format!("{}", sequence.number().0);
@@ -224,11 +230,26 @@ impl Writer {
             push_bare(value, &mut self.message);
             escape::push(&self.message, out);
         }
+        if self.look.with_context {
+            self.context(record, out);
+        }
         if self.look.provenance {
             push_provenance("format", &record.format, out);
             push_provenance("file", &record.file, out);
         }
         out.push(b'\n');
+    }
+
+    /// What the context of a record says of it, in braces.
+    fn context(&mut self, record: &Resolved<'_>, out: &mut Vec<u8>) {
+        if record.data.context.is_none() {
+            return;
+        }
+        self.message.clear();
+        push_context(record, &mut self.message);
+        out.extend_from_slice(b" {");
+        escape::push(&self.message, out);
+        out.push(b'}');
     }
 
     /// What stands before the message of a record where a span begins or ends.
@@ -364,6 +385,22 @@ fn place(record: &Resolved<'_>, out: &mut Vec<u8>) {
     if let Some(line) = record.data.line {
         out.push(b':');
         push_number(line, out);
+    }
+}
+
+fn push_context(record: &Resolved<'_>, out: &mut Vec<u8>) {
+    let start = out.len();
+    for (key, value) in record.context.iter() {
+        if out.len() > start {
+            out.push(b' ');
+        }
+        out.extend_from_slice(key);
+        out.push(b'=');
+        push_bare(value, out);
+    }
+    if let Some(lost) = record.context.lost() {
+        let before = if out.len() > start { " " } else { "" };
+        let _ = write!(out, "{before}context {lost} lost");
     }
 }
 

@@ -140,6 +140,7 @@ fn of_log(input: Input, args: &Symbolize, output: &mut Output) -> Result<(), Fai
         time: TimeForm::Local,
         backtrace: Backtrace::Full,
         provenance: false,
+        with_context: false,
         hyperlinks: args.hyperlinks,
     });
     let mut merge = Merge::new(&inputs, &recovery, options);

@@ -64,6 +64,9 @@ pub struct View {
     /// Mark formats and file names that are not in the log: found in the image, or missing
     #[arg(long, help_heading = "Appearance")]
     pub provenance: bool,
+    /// Show the key-values of each record's context behind it, in braces
+    #[arg(long, help_heading = "Appearance")]
+    pub with_context: bool,
     /// Make source lines links that terminals can open (`short` and `full`)
     #[arg(long, help_heading = "Appearance")]
     pub hyperlinks: bool,

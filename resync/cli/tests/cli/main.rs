@@ -4,6 +4,7 @@
 mod agreement;
 mod campaign;
 mod check;
+mod contexts;
 mod early;
 mod export;
 mod filter;

@@ -70,7 +70,7 @@ impl<'r> Details<'r> {
             args.push("backtrace", Value::Text(&self.stack));
         }
         let passed = data.args.map_or(0, |args| args.len() as usize);
-        let keys = data.keys.map_or(0, |keys| keys.len() as usize);
+        let keys = data.keys.map_or(0, |keys| keys.len() as usize) + self.record.context.len();
         let room = MAX_ARGUMENTS - args.len;
         if keys == 0 && passed <= room {
             // Nearly all records pass a few arguments and nothing else.
@@ -128,7 +128,7 @@ impl<'r> Details<'r> {
         names
     }
 
-    /// The arguments, by their names or positions, and the keys.
+    /// The arguments, by their names or positions, the keys, and those of the context.
     fn passed(&self) -> impl Iterator<Item = (Cow<'r, str>, Arg<'r>)> {
         let position = |index: usize| match POSITIONS.get(index) {
             Some(name) => Cow::Borrowed(*name),
@@ -153,7 +153,9 @@ impl<'r> Details<'r> {
             };
             (name, value)
         });
-        args.chain(keys)
+        let of_context = self.record.context.iter();
+        let of_context = of_context.map(|(key, value)| (whole(lossy(key), KEY), value));
+        args.chain(keys).chain(of_context)
     }
 }
 

@@ -97,14 +97,14 @@ impl Thread {
 }
 
 /// The last entry before a place, in whichever input.
-fn before<T>(entries: &[(Place, T)], place: Place) -> Option<&T> {
+pub(super) fn before<T>(entries: &[(Place, T)], place: Place) -> Option<&T> {
     let before = entries.partition_point(|(other, _)| *other < place);
     Some(&entries[before.checked_sub(1)?].1)
 }
 
 /// Puts an entry where its place belongs; `false` if that is too far back. Logdefs
 /// come in the order they stand, or nearly so.
-fn insert<T>(entries: &mut Vec<(Place, T)>, place: Place, value: T) -> bool {
+pub(super) fn insert<T>(entries: &mut Vec<(Place, T)>, place: Place, value: T) -> bool {
     let at = entries.partition_point(|(other, _)| *other < place);
     let is_near = entries.len() - at <= BACK;
     if is_near {

@@ -2,6 +2,7 @@
 //! images, modules, runs. Filled from logdefs wherever they stand, asked by key.
 //! A logdef is never applied to a run that it contradicts; memory has a bound.
 
+mod contexts;
 mod entries;
 mod modules;
 mod runs;
@@ -14,6 +15,7 @@ use std::collections::{BTreeMap, HashMap};
 use strings::{Interned, Variant};
 use texts::Numbered;
 
+pub use contexts::{ContextEntry, ContextKeys};
 pub(crate) use entries::latest;
 pub use strings::{Conflict, StringId, StringLookup};
 pub use texts::Origin;
@@ -168,6 +170,7 @@ pub struct Tables {
     numbered: HashMap<(Run, Svma), Numbered>,
     backtraces: HashMap<(Run, Avma), Vec<(Place, BacktraceEntry)>>,
     threads: HashMap<(Run, ThreadNumber), Vec<(Place, Thread)>>,
+    contexts: HashMap<(Run, u64), Vec<(Place, ContextEntry)>>,
     images: HashMap<Magic, Image>,
     biases: HashMap<(Run, Magic), u64>,
     runs: HashMap<Run, RunInfo>,
@@ -197,6 +200,7 @@ impl Tables {
             Record::TextLogdef(logdef) => self.add_text_logdef(logdef),
             Record::BacktraceLogdef(logdef) => self.add_backtrace(logdef, place),
             Record::ThreadLogdef(logdef) => self.add_thread(logdef, place),
+            Record::ContextLogdef(logdef) => self.add_context(logdef, place),
             Record::Module(module) => self.add_module(module),
             _ => {}
         }
@@ -215,6 +219,7 @@ impl Tables {
             Record::TextLogdef(logdef) => self.knows_text(logdef),
             Record::BacktraceLogdef(logdef) => self.knows_backtrace(logdef, place),
             Record::ThreadLogdef(logdef) => self.knows_thread(logdef, place),
+            Record::ContextLogdef(logdef) => self.knows_context(logdef, place),
             Record::Module(module) => self.knows_module(module),
             _ => true,
         }

@@ -65,7 +65,10 @@ impl Writer {
                 arg => push_value(arg, out),
             });
         }
-        let mut named = record.named().peekable();
+        // An argument hides a key of the context, as a key of the record does.
+        let of_context = record.context.iter();
+        let of_context = of_context.filter(|(key, _)| record.description.index_of(key).is_none());
+        let mut named = record.named().chain(of_context).peekable();
         if named.peek().is_some() {
             let mut fields = Object::begin(object.key("fields"));
             for (name, value) in named {
@@ -77,6 +80,7 @@ impl Writer {
         if let Some(standing) = record.standing.word() {
             object.string("standing", standing.as_bytes());
         }
+        object.number("context", data.context);
         if let Some(kind) = data.kind {
             push_kind(kind, object.key("kind"));
         }

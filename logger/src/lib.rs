@@ -193,7 +193,7 @@ pub mod __private;
 #[doc(hidden)]
 pub mod abi;
 
-pub use api::call_site::{CallSite, NewCallSite, is_possible, on_change};
+pub use api::call_site::{CallSite, NewCallSite, is_possible, new_span, on_change};
 pub use api::control::{
     close, modules_changed, reopen, reserve, set_backtrace_depth, set_backtrace_level, set_filter,
     set_level, set_observer, state, sync, unwritten,

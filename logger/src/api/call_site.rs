@@ -169,6 +169,13 @@ impl<'a> NewCallSite<'a> {
         self
     }
 
+    /// Calls name the span that they are made in: they are [`CallSite::log_span`], and the number
+    /// is logged as the key `span`.
+    pub fn in_span(mut self) -> Self {
+        self.flags |= flags::SPAN;
+        self
+    }
+
     /// Whether its records carry a backtrace, whatever their level.
     pub fn backtrace(mut self, wanted: bool) -> Self {
         let which = [flags::NO_BACKTRACE, flags::BACKTRACE][usize::from(wanted)];
@@ -210,6 +217,13 @@ impl<'a> NewCallSite<'a> {
         }
         description
     }
+}
+
+/// A number for a span, given once in this process.
+///
+/// Signal safety: async-signal-safe.
+pub fn new_span() -> u64 {
+    __private::next_span()
 }
 
 /// Values of a call beyond these are left out.

@@ -99,6 +99,19 @@ impl Argument<'s'> for fmt::Arguments<'_> {
     }
 }
 
+/// For facades, which know their values by these traits alone.
+impl<'a> Passed<'a> {
+    /// What `{}` prints of a value, straight into the record.
+    pub fn display(value: &'a dyn Display) -> Passed<'a> {
+        Passed::printed(Printing::TEXT, Printing::display(value, by_display().by))
+    }
+
+    /// What `{:?}` prints of a value.
+    pub fn debug(value: &'a dyn Debug) -> Passed<'a> {
+        Passed::printed(Printing::TEXT, Printing::debug(value, by_debug().by))
+    }
+}
+
 #[inline(always)]
 fn printed<T: Display>(value: &T) -> Passed<'_> {
     let how = by_display();

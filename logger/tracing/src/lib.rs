@@ -1,0 +1,233 @@
+//! Events and spans of the `tracing` crate in a logdef log: each call site is one of the log, with
+//! its file, line, module and target, and fields are values with names and types.
+//!
+//! ```
+//! use tracing_subscriber::prelude::*;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let directory = tempfile::tempdir()?;
+//! # let path = directory.path().join("app.log");
+//! logdef::open(path)?;
+//! tracing_subscriber::registry().with(logdef_tracing::layer()).init();
+//!
+//! let span = tracing::info_span!("request", id = 7);
+//! let _entered = span.enter();
+//! tracing::info!(user = "ada", ms = 1.5, "signed in");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | in `tracing` | in the log |
+//! |---|---|
+//! | event | a record: its message, or its fields as `name=value`; all fields are values with names |
+//! | an event's span | the key `span`, by which `logdef view -w 'span=…'` finds all records of a span |
+//! | span, from new to close | begin and end of a span that may end on any thread, with its fields |
+//! | parent | the key `parent` of its begin |
+//! | `follows_from` | a record with the keys `span` and `follows` |
+//! | fields recorded later | a record with the key `span` |
+//! | `enter` and `exit` | with [`Layer::busy`]: the end says how long the span was busy |
+//!
+//! What is logged follows the filter of the log, `LOGDEF` in the environment or
+//! [`logdef::set_filter`], in which a target stands for its module. What is off costs what it costs
+//! with any subscriber whose interest is `never`; when the filter changes, `tracing` asks again. Like
+//! any filter that is a layer this one decides for all layers: unless there are others that want
+//! more, and [`Layer::beside_others`] is asked for.
+//!
+//! When a call has returned its record survives `kill -9`, as that of `logdef!`. Texts are copied
+//! once before they stand in the record, since `tracing` lends them for too short.
+
+#![forbid(unsafe_code)]
+
+mod fields;
+mod sites;
+
+use fields::Fields;
+use logdef::{Passed, value};
+use sites::Site;
+use std::time::Instant;
+use tracing_core::metadata::LevelFilter;
+use tracing_core::span::{Attributes, Id, Record};
+use tracing_core::subscriber::Interest;
+use tracing_core::{Event, Level, Metadata, Subscriber};
+use tracing_subscriber::layer::Context;
+use tracing_subscriber::registry::{LookupSpan, SpanRef};
+
+/// A layer that logs; over a `Registry`.
+#[derive(Clone, Copy, Debug, Default)]
+#[must_use = "a layer logs when it is part of a subscriber"]
+pub struct Layer {
+    measures_busy: bool,
+    is_beside_others: bool,
+}
+
+/// A layer that logs events and spans.
+pub fn layer() -> Layer {
+    logdef::on_change(ask_again);
+    Layer::default()
+}
+
+extern "C" fn ask_again() {
+    tracing_core::callsite::rebuild_interest_cache();
+}
+
+impl Layer {
+    /// Measures for how long each span is entered, and logs it with its end, as `busy_ns`.
+    pub fn busy(mut self, wanted: bool) -> Self {
+        self.measures_busy = wanted;
+        self
+    }
+
+    /// Leaves to the layers beside this one what they are called for. Calls that the log's filter
+    /// switches off cost more then.
+    pub fn beside_others(mut self, wanted: bool) -> Self {
+        self.is_beside_others = wanted;
+        self
+    }
+}
+
+/// What is kept with a span.
+#[derive(Debug)]
+struct Span {
+    /// By which the log names it.
+    number: u64,
+    busy_ns: u64,
+    entered: Option<Instant>,
+}
+
+fn number<'a, R: LookupSpan<'a>>(span: &SpanRef<'a, R>) -> Option<u64> {
+    let extensions = span.extensions();
+    extensions.get::<Span>().map(|span| span.number)
+}
+
+impl<S> tracing_subscriber::Layer<S> for Layer
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+{
+    fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
+        if self.is_beside_others || sites::of(metadata).is_on() {
+            Interest::always()
+        } else {
+            Interest::never()
+        }
+    }
+
+    fn enabled(&self, metadata: &Metadata<'_>, _: Context<'_, S>) -> bool {
+        self.is_beside_others || logdef::is_possible(sites::level(*metadata.level()))
+    }
+
+    fn max_level_hint(&self) -> Option<LevelFilter> {
+        let levels = [
+            Level::TRACE,
+            Level::DEBUG,
+            Level::INFO,
+            Level::WARN,
+            Level::ERROR,
+        ];
+        let mut levels = levels.into_iter();
+        let lowest = levels.find(|level| logdef::is_possible(sites::level(*level)));
+        let hint = lowest.map_or(LevelFilter::OFF, LevelFilter::from_level);
+        (!self.is_beside_others).then_some(hint)
+    }
+
+    fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
+        let site = sites::of(event.metadata());
+        if !site.is_on() {
+            return;
+        }
+        let span = context.event_span(event);
+        let span = span.and_then(|span| number(&span));
+        Fields::with(
+            site,
+            |visit| event.record(visit),
+            |args| site.event(span, args),
+        );
+    }
+
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
+        let site = sites::of(attributes.metadata());
+        let Some(span) = context.span(id).filter(|_| site.is_on()) else {
+            return;
+        };
+        let own = logdef::new_span();
+        span.extensions_mut().insert(Span {
+            number: own,
+            busy_ns: 0,
+            entered: None,
+        });
+        let parent = span.parent().and_then(|parent| number(&parent));
+        let parent = parent.as_ref().map(|parent| ("parent", value(parent)));
+        Fields::with(
+            site,
+            |visit| attributes.record(visit),
+            |args| {
+                site.begin(own, args, parent.as_slice());
+            },
+        );
+    }
+
+    fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {
+        let Some((site, own)) = logged(id, &context) else {
+            return;
+        };
+        Fields::with(
+            site,
+            |visit| values.record(visit),
+            |args| site.recorded(own, args),
+        );
+    }
+
+    fn on_follows_from(&self, id: &Id, follows: &Id, context: Context<'_, S>) {
+        let (Some((site, own)), Some((_, before))) =
+            (logged(id, &context), logged(follows, &context))
+        else {
+            return;
+        };
+        site.follows(own, before);
+    }
+
+    fn on_enter(&self, id: &Id, context: Context<'_, S>) {
+        if !self.measures_busy {
+            return;
+        }
+        let Some(span) = context.span(id) else { return };
+        if let Some(span) = span.extensions_mut().get_mut::<Span>() {
+            span.entered.get_or_insert_with(Instant::now);
+        }
+    }
+
+    fn on_exit(&self, id: &Id, context: Context<'_, S>) {
+        if !self.measures_busy {
+            return;
+        }
+        let Some(span) = context.span(id) else { return };
+        if let Some(span) = span.extensions_mut().get_mut::<Span>()
+            && let Some(entered) = span.entered.take()
+        {
+            let busy = u64::try_from(entered.elapsed().as_nanos());
+            span.busy_ns = span.busy_ns.saturating_add(busy.unwrap_or(u64::MAX));
+        }
+    }
+
+    fn on_close(&self, id: Id, context: Context<'_, S>) {
+        let Some((site, own)) = logged(&id, &context) else {
+            return;
+        };
+        let busy = || {
+            let span = context.span(&id)?;
+            let extensions = span.extensions();
+            extensions.get::<Span>().map(|span| span.busy_ns)
+        };
+        let busy = self.measures_busy.then(busy).flatten();
+        let busy: Option<Passed<'_>> = busy.as_ref().map(value);
+        site.end(own, busy.as_slice());
+    }
+}
+
+/// The site and the number of a span whose begin was logged.
+fn logged<S>(id: &Id, context: &Context<'_, S>) -> Option<(&'static Site, u64)>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+{
+    let span = context.span(id)?;
+    Some((sites::of(span.metadata()), number(&span)?))
+}

@@ -1,0 +1,177 @@
+//! The call sites of the program, each made when it is met first. Found without a lock.
+
+use logdef::{CallSite, NewCallSite, Passed, value};
+use std::fmt::Write;
+use std::sync::OnceLock;
+use tracing_core::Metadata;
+
+/// A place that emits events, or makes spans.
+#[derive(Debug)]
+pub(crate) struct Site {
+    metadata: &'static Metadata<'static>,
+    /// An event's, or that of a span's begin.
+    main: CallSite,
+    /// Made when they are needed first: of an event in a span; of a span, where it ends, where
+    /// it says that it was busy, where fields are recorded and where it follows another.
+    in_span: OnceLock<CallSite>,
+    end: OnceLock<CallSite>,
+    busy_end: OnceLock<CallSite>,
+    recorded: OnceLock<CallSite>,
+    follows: OnceLock<CallSite>,
+}
+
+/// Places for sites.
+const PLACES: usize = 8192;
+
+static SITES: [OnceLock<&'static Site>; PLACES] = [const { OnceLock::new() }; PLACES];
+
+/// The site of some metadata. A program with more than there are places has new ones made at each
+/// call for those without.
+pub(crate) fn of(metadata: &'static Metadata<'static>) -> &'static Site {
+    let address = std::ptr::from_ref(metadata).addr();
+    let start = address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+    for step in 0..PLACES {
+        let site = SITES[(start + step) % PLACES].get_or_init(|| Site::new(metadata));
+        if std::ptr::eq(site.metadata, metadata) {
+            return site;
+        }
+    }
+    Site::new(metadata)
+}
+
+/// The level in the log.
+pub(crate) fn level(level: tracing_core::Level) -> logdef::Level {
+    match level {
+        tracing_core::Level::ERROR => logdef::Level::ERROR,
+        tracing_core::Level::WARN => logdef::Level::WARN,
+        tracing_core::Level::INFO => logdef::Level::INFO,
+        tracing_core::Level::DEBUG => logdef::Level::DEBUG,
+        _ => logdef::Level::TRACE,
+    }
+}
+
+/// The name of the field that is the text.
+const MESSAGE: &str = "message";
+
+impl Site {
+    fn new(metadata: &'static Metadata<'static>) -> &'static Site {
+        let template = template(metadata);
+        let site = fielded(metadata, &template);
+        let main = if metadata.is_span() {
+            site.begin()
+        } else {
+            site
+        };
+        Box::leak(Box::new(Site {
+            metadata,
+            main: main.register(),
+            in_span: OnceLock::new(),
+            end: OnceLock::new(),
+            busy_end: OnceLock::new(),
+            recorded: OnceLock::new(),
+            follows: OnceLock::new(),
+        }))
+    }
+
+    pub fn is_on(&self) -> bool {
+        self.main.is_on()
+    }
+
+    /// How many fields there are.
+    pub fn fields(&self) -> usize {
+        self.metadata.fields().len()
+    }
+
+    pub fn event(&self, span: Option<u64>, args: &[Passed<'_>]) {
+        let Some(span) = span else {
+            return self.main.log(args);
+        };
+        let make = || {
+            fielded(self.metadata, &template(self.metadata))
+                .in_span()
+                .register()
+        };
+        self.in_span.get_or_init(make).log_span(span, args, &[]);
+    }
+
+    pub fn begin(&self, span: u64, args: &[Passed<'_>], parent: &[(&str, Passed<'_>)]) {
+        self.main.log_span(span, args, parent);
+    }
+
+    pub fn end(&self, span: u64, busy: &[Passed<'_>]) {
+        let place = match busy {
+            [] => &self.end,
+            _ => &self.busy_end,
+        };
+        let names: &[&str] = if busy.is_empty() { &[] } else { &["busy_ns"] };
+        let make = || {
+            let site = plain(self.metadata, "", names.len());
+            site.names(names).end().register()
+        };
+        place.get_or_init(make).log_span(span, busy, &[]);
+    }
+
+    pub fn recorded(&self, span: u64, args: &[Passed<'_>]) {
+        let make = || {
+            let template = escaped(self.metadata.name()) + ": recorded";
+            fielded(self.metadata, &template).in_span().register()
+        };
+        self.recorded.get_or_init(make).log_span(span, args, &[]);
+    }
+
+    pub fn follows(&self, span: u64, before: u64) {
+        let make = || {
+            let template = escaped(self.metadata.name()) + ": follows";
+            plain(self.metadata, &template, 0).in_span().register()
+        };
+        let pairs = [("follows", value(&before))];
+        self.follows.get_or_init(make).log_span(span, &[], &pairs);
+    }
+}
+
+/// A site where the metadata say.
+fn plain<'m>(metadata: &'m Metadata<'static>, template: &'m str, args: usize) -> NewCallSite<'m> {
+    let site = NewCallSite::new(level(*metadata.level()), template, args);
+    let file = metadata.file().unwrap_or("");
+    let site = site.file(file, metadata.line().unwrap_or(0));
+    let site = site.target(metadata.target());
+    site.module(metadata.module_path().unwrap_or(""))
+}
+
+/// A site with all fields; the message has no name.
+fn fielded<'m>(metadata: &'m Metadata<'static>, template: &'m str) -> NewCallSite<'m> {
+    let names: Vec<&str> = metadata.fields().iter().map(|field| field.name()).collect();
+    let args = names.len();
+    let is_text = |name: &str| metadata.is_event() && name == MESSAGE;
+    let names: Vec<&str> = names
+        .into_iter()
+        .map(|name| if is_text(name) { "" } else { name })
+        .collect();
+    plain(metadata, template, args).names(&names)
+}
+
+/// The text: the message if there is one, else the fields; of a span, its name before them.
+fn template(metadata: &Metadata<'_>) -> String {
+    let names = metadata.fields().iter().map(|field| field.name());
+    let names: Vec<&str> = names.collect();
+    if metadata.is_event()
+        && let Some(place) = names.iter().position(|name| *name == MESSAGE)
+    {
+        return format!("{{{place}}}");
+    }
+    let mut text = String::new();
+    if metadata.is_span() {
+        text = escaped(metadata.name());
+    }
+    for (place, name) in names.into_iter().enumerate() {
+        let space = if text.is_empty() { "" } else { " " };
+        // Writing to a string does not fail.
+        let _ = write!(text, "{space}{}={{{place}}}", escaped(name));
+    }
+    text
+}
+
+/// A text in which no brace is a placeholder.
+fn escaped(text: &str) -> String {
+    text.replace('{', "{{").replace('}', "}}")
+}

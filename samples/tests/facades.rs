@@ -1,0 +1,241 @@
+//! Records of `log` and `tracing` in one log, as the reader has them: places, targets, typed
+//! fields, key-values, spans and what is off.
+
+use logdef_resync::{Event, Input, Merge, MergeOptions, Recovery, Resolver, push_value};
+use logdef_wire::record::Kind;
+use logdef_wire::{Level, Record, Value};
+use std::cell::Cell;
+use std::fmt;
+use std::path::Path;
+use tracing_subscriber::prelude::*;
+
+/// A record as the reader has it.
+#[derive(Debug)]
+struct Read {
+    text: String,
+    level: Level,
+    line: u64,
+    target: Option<String>,
+    module: String,
+    /// Named values, then key-values.
+    values: Vec<(String, String)>,
+    kind: Option<Kind>,
+}
+
+fn shown(value: Value<'_>) -> String {
+    let mut text = Vec::new();
+    push_value(value, &mut text);
+    String::from_utf8(text).unwrap()
+}
+
+fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn read(path: &Path) -> Vec<Read> {
+    let inputs = [Input::open(path).unwrap()];
+    let recovery = Recovery::of(&inputs).unwrap();
+    let mut resolver = Resolver::without_images(recovery.tables());
+    let mut merge = Merge::new(&inputs, &recovery, MergeOptions::default());
+    let mut found = Vec::new();
+    while let Some(event) = merge.next().unwrap() {
+        let Event::Frame(frame) = event else { continue };
+        let Some(Record::Data(data)) = frame.record() else {
+            continue;
+        };
+        let resolved = resolver.resolve(&data, frame.place);
+        assert_eq!(resolved.file.bytes, Some(file!().as_bytes()));
+        let mut text = Vec::new();
+        resolved.message(&mut text);
+        let pairs = data.keys.into_iter().flat_map(|keys| keys.iter());
+        let pairs = pairs.map(|(key, value)| (lossy(key.as_raw().unwrap()), shown(value)));
+        let named = resolved.named();
+        let named = named.map(|(name, value)| (lossy(name), shown(value)));
+        let origin = resolved.origin.unwrap();
+        found.push(Read {
+            text: lossy(&text),
+            level: data.level.unwrap(),
+            line: data.line.unwrap(),
+            target: origin.target.as_deref().map(lossy),
+            module: lossy(origin.module.as_deref().unwrap()),
+            values: named.chain(pairs).collect(),
+            kind: data.kind,
+        });
+    }
+    found
+}
+
+impl Read {
+    fn value(&self, name: &str) -> &str {
+        let mut values = self.values.iter();
+        let found = values.find_map(|(key, value)| (key == name).then_some(&value[..]));
+        found.unwrap_or_else(|| panic!("no {name} in {self:?}"))
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.values.iter().any(|(key, _)| key == name)
+    }
+}
+
+fn of<'r>(records: &'r [Read], text: &str) -> &'r Read {
+    let mut found = records.iter().filter(|record| record.text == text);
+    let first = found.next();
+    assert!(found.next().is_none(), "{text} is there twice");
+    first.unwrap_or_else(|| panic!("no {text:?} in {records:#?}"))
+}
+
+thread_local! {
+    static PRINTED: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Counts how often it is printed, and logs meanwhile.
+#[derive(Debug)]
+struct Counted;
+
+impl fmt::Display for Counted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        PRINTED.set(PRINTED.get() + 1);
+        f.write_str("counted")
+    }
+}
+
+/// Logs by both facades; says in which lines.
+fn log_by_log() -> u32 {
+    let line = line!() + 1;
+    log::info!("{} of {}", 1, "two");
+    log::warn!("whole");
+    log::error!(target: "disk", "failed: {}", 2.5);
+    log::info!(count = 3u64, part = 0.5, ok = true, name = "n", neg = -1, any:debug = [1]; "kv");
+    for round in 0..3 {
+        log::debug!("round {round}");
+    }
+    log::trace!(target: &format!("made{}", 7), "at run time");
+    line
+}
+
+fn log_by_tracing() {
+    tracing::info!(
+        user = "ada",
+        ms = 1.5,
+        n = -3,
+        big = u128::MAX,
+        "hello {}",
+        5
+    );
+    tracing::warn!(target: "audit", what = ?Some(1), "braces {{}}");
+    tracing::info!(only = 1u8, fields = %"f");
+    let outer = tracing::info_span!("outer", id = 7u64, late = tracing::field::Empty);
+    let entered = outer.enter();
+    tracing::debug!("inside");
+    outer.record("late", "now");
+    let inner = tracing::warn_span!("{inner}");
+    inner.follows_from(&outer);
+    std::thread::scope(|scope| {
+        scope.spawn(|| inner.in_scope(|| tracing::info!("on a thread")));
+    });
+    drop(inner);
+    drop(entered);
+    let error: Box<dyn std::error::Error> = "went wrong".into();
+    tracing::error!(error = &*error, "failed");
+}
+
+fn what_is_off_is_not_printed() {
+    logdef::set_filter("warn,audit=off,disk=debug").unwrap();
+    log::info!("{}", Counted);
+    tracing::info!("{}", Counted);
+    tracing::error!(target: "audit", "{}", Counted);
+    log::info!(target: "other", "{}", Counted);
+    assert_eq!(PRINTED.get(), 0);
+    assert_eq!(log::max_level(), log::LevelFilter::Debug);
+    assert!(log::log_enabled!(target: "disk", log::Level::Debug));
+    assert!(!log::log_enabled!(target: "disk", log::Level::Trace));
+    assert!(!log::log_enabled!(log::Level::Info));
+    logdef::set_filter("off").unwrap();
+    assert_eq!(log::max_level(), log::LevelFilter::Off);
+    logdef::set_filter("trace").unwrap();
+    assert_eq!(log::max_level(), log::LevelFilter::Trace);
+    tracing::info!("on again {}", Counted);
+    log::info!("on again too {}", Counted);
+    assert_eq!(PRINTED.get(), 2);
+}
+
+fn check_log(records: &[Read], line: u64) {
+    let first = of(records, "1 of two");
+    assert_eq!((first.level, first.line), (Level::INFO, line));
+    assert_eq!(
+        (first.target.as_deref(), &first.module[..]),
+        (None, module_path!())
+    );
+    assert_eq!(of(records, "whole").line, line + 1);
+    assert_eq!(of(records, "failed: 2.5").target.as_deref(), Some("disk"));
+    let kv = of(records, "kv");
+    let values: Vec<&str> = kv.values.iter().map(|(_, value)| &value[..]).collect();
+    assert_eq!(values, ["3", "0.5", "true", "\"n\"", "-1", "\"[1]\""]);
+    for round in 0..3 {
+        of(records, &format!("round {round}"));
+    }
+    assert_eq!(of(records, "at run time").target.as_deref(), Some("made7"));
+}
+
+fn check_tracing(records: &[Read]) {
+    let hello = of(records, "hello 5");
+    assert_eq!((hello.value("user"), hello.value("ms")), ("\"ada\"", "1.5"));
+    assert_eq!(hello.value("n"), "-3");
+    assert!(!hello.has("span") && !hello.has("message"));
+    assert_eq!(
+        (hello.level, &hello.module[..]),
+        (Level::INFO, module_path!())
+    );
+    let braces = of(records, "braces {}");
+    assert_eq!(braces.target.as_deref(), Some("audit"));
+    assert_eq!(braces.value("what"), "\"Some(1)\"");
+    assert_eq!(of(records, "only=1 fields=f").value("only"), "1");
+
+    let outer = of(records, "outer id=7 late=None");
+    assert_eq!((outer.kind, outer.value("id")), (Some(Kind::BEGIN), "7"));
+    let number = outer.value("span");
+    assert_eq!(of(records, "inside").value("span"), number);
+    let late = of(records, "outer: recorded");
+    assert_eq!(
+        (late.value("span"), late.value("late")),
+        (number, "\"now\"")
+    );
+    let inner = of(records, "{inner}");
+    assert_eq!((inner.value("parent"), inner.level), (number, Level::WARN));
+    assert_eq!(of(records, "{inner}: follows").value("follows"), number);
+    let on_thread = of(records, "on a thread");
+    assert_eq!(on_thread.value("span"), inner.value("span"));
+    let ends = records
+        .iter()
+        .filter(|record| record.kind == Some(Kind::END));
+    let ends: Vec<&Read> = ends.collect();
+    let spans: Vec<&str> = ends.iter().map(|end| end.value("span")).collect();
+    assert_eq!(spans, [inner.value("span"), number]);
+    assert!(
+        ends.iter()
+            .all(|end| end.value("busy_ns").parse::<u64>().unwrap() > 0)
+    );
+    assert_eq!(of(records, "failed").value("error"), "\"went wrong\"");
+}
+
+#[test]
+fn records_of_log_and_tracing_are_read_with_all_they_say() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("log");
+    logdef::open(&path).unwrap();
+    logdef_log::init().unwrap();
+    assert!(logdef_log::init().is_err(), "there is one already");
+    let layer = logdef_tracing::layer().busy(true);
+    tracing::subscriber::set_global_default(tracing_subscriber::registry().with(layer)).unwrap();
+    let line = log_by_log();
+    log_by_tracing();
+    what_is_off_is_not_printed();
+    assert_eq!(logdef::unwritten(), 0);
+    logdef::close();
+    let records = read(&path);
+    check_log(&records, line.into());
+    check_tracing(&records);
+    of(&records, "on again counted");
+    of(&records, "on again too counted");
+    assert_eq!(records.len(), 22);
+}

@@ -3,7 +3,8 @@
 //!
 //! Each call of one thread is timed, and percentiles are printed, timing included (some
 //! 30 ns). The variants: one growing file, the same while `dd` writes to the same file
-//! system, rotated, and a log that cannot grow since the disk is full. Each is a process
+//! system, rotated, and a log that cannot grow since the disk is full; the first three with a
+//! helper thread too, which has to find another CPU than the calls. Each is a process
 //! of its own, since a process has one log. The last column is the CPU time of the whole
 //! process for a record.
 
@@ -11,7 +12,15 @@ use logdef::{Sink, logdef};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-const VARIANTS: [&str; 4] = ["plain", "beside dd", "rotated", "full"];
+const VARIANTS: [&str; 7] = [
+    "plain",
+    "helper",
+    "beside dd",
+    "helper beside dd",
+    "rotated",
+    "helper rotated",
+    "full",
+];
 
 fn main() {
     let args: Vec<String> = std::env::args().collect();
@@ -59,7 +68,10 @@ fn dd(directory: &Path) -> Child {
 fn child(variant: &str, calls: usize, directory: &str) {
     let path = Path::new(directory).join("log");
     let mut options = logdef::options().sink(Sink::Mapped);
-    if variant.starts_with("rotated") {
+    if variant.starts_with("helper") {
+        options = options.helper();
+    }
+    if variant.ends_with("rotated") {
         options = options.rotate(64 << 20).keep(4);
     }
     options.open(&path).unwrap();

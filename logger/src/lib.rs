@@ -207,4 +207,4 @@ pub use filter::{Filter, FilterError};
 pub use logdef_wire::{Grammar, Level, Value};
 pub use observer::{Observed, Observer};
 pub use options::{Options, Sink};
-pub use state::{Existing, State};
+pub use state::{Existing, Helper, State};

@@ -40,6 +40,7 @@ pub struct Options {
     pub(crate) panic_notes: bool,
     pub(crate) signal_notes: bool,
     pub(crate) guard: bool,
+    pub(crate) helper: bool,
 }
 
 impl Options {
@@ -197,6 +198,21 @@ impl Options {
         self.guard = true;
         self
     }
+
+    /// Starts a thread that makes room for records ahead, so that a call which needs more seldom
+    /// waits for the file system; default off. It keeps four chunks ready, of up to
+    /// 4 MiB each, which the file has more until they are used, and which stay zeros where the
+    /// process ends before. It is for mapped logs that are written to much: a call that begins
+    /// another file still makes that itself.
+    ///
+    /// The thread is called `logdef`, blocks all signals, has the scheduling and the CPUs
+    /// of the thread that opens the log (open it before you pin that), and ends when the log is
+    /// closed. A forked child has none. Where it cannot be started, the log works without
+    /// it, and [`State::helper`](crate::State::helper) says why.
+    pub fn helper(mut self) -> Self {
+        self.helper = true;
+        self
+    }
 }
 
 /// [`Options`] as numbers, without the filter, for another copy of the logger
@@ -223,7 +239,8 @@ pub struct Numbers {
     /// One more than its id.
     file_group: u32,
     use_umask: u32,
-    later: [u32; 8],
+    helper: u32,
+    later: [u32; 7],
 }
 
 impl Options {
@@ -255,7 +272,8 @@ impl Options {
             folder_bytes: self.rotation.folder_bytes.unwrap_or(0),
             file_group: self.rotation.access.group.map_or(0, |group| group + 1),
             use_umask: self.rotation.access.masked.into(),
-            later: [0; 8],
+            helper: self.helper.into(),
+            later: [0; 7],
         }
     }
 
@@ -300,6 +318,7 @@ impl Options {
             panic_notes: false,
             signal_notes: numbers.signal_notes != 0,
             guard: numbers.guard != 0,
+            helper: numbers.helper != 0,
         })
     }
 }
@@ -327,7 +346,8 @@ mod tests {
             .max_string(0)
             .mirror(Level(1))
             .note_fatal_signals()
-            .guard_against_truncation();
+            .guard_against_truncation()
+            .helper();
         for options in [all, Options::default()] {
             let (numbers, filter) = (
                 options.numbers(),

@@ -107,6 +107,7 @@ impl Process {
     /// Ends the log: later calls are counted. `false` if none was open.
     pub fn close(&self) -> bool {
         let closed = self.shared.run.close();
+        self.sink.stop_helper();
         self.shared.settings.move_gate();
         closed
     }

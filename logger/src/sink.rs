@@ -252,6 +252,18 @@ impl Sink {
         }
     }
 
+    /// See [`Mapped::start_helper`]. An appended log needs none.
+    pub fn start_helper(&'static self) {
+        if let Chosen::Mapped(mapped) = self.chosen() {
+            mapped.start_helper();
+        }
+    }
+
+    /// See [`Mapped::stop_helper`].
+    pub fn stop_helper(&self) {
+        self.mapped.stop_helper();
+    }
+
     /// See [`Mapped::heed_evictions`].
     #[inline]
     pub fn heed_evictions(&self, thread: &Thread) {

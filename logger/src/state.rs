@@ -72,6 +72,21 @@ pub struct State {
     /// Calls of the process that were not written since the log was opened, counted by a
     /// record or not; those before that the first record counts, too.
     pub dropped: u64,
+    /// What became of [`Options::helper`](crate::Options::helper).
+    pub helper: Helper,
+}
+
+/// Whether a thread makes room for records ahead ([`Options::helper`](crate::Options::helper)).
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Helper {
+    /// None was asked for, or this is a forked child.
+    #[default]
+    None,
+    /// It runs.
+    Runs,
+    /// It could not be started, for this `errno`; the log works as without.
+    Failed(i32),
 }
 
 /// [`State`] as it crosses to another copy of the logger, and to C. Texts end in a NUL.
@@ -90,6 +105,9 @@ pub struct RawState {
     pub path: [u8; 4096],
     pub previous: [u8; 4096],
     pub dropped: u64,
+    /// 1 if a helper runs, less than 0 the negative `errno` for which there is none.
+    pub helper: i32,
+    pub reserved: i32,
 }
 
 impl RawState {
@@ -107,6 +125,8 @@ impl RawState {
             path: [0; 4096],
             previous: [0; 4096],
             dropped: 0,
+            helper: 0,
+            reserved: 0,
         }
     }
 }
@@ -140,6 +160,11 @@ impl From<&RawState> for State {
             errno: (raw.errno != 0).then_some(raw.errno),
             unreported: raw.unreported,
             dropped: raw.dropped,
+            helper: match raw.helper {
+                0 => Helper::None,
+                1.. => Helper::Runs,
+                errno => Helper::Failed(errno.saturating_neg()),
+            },
         }
     }
 }

@@ -16,6 +16,7 @@ mod loader;
 mod map;
 mod memory;
 mod signal;
+mod thread;
 mod wait;
 
 pub(crate) use directory::*;
@@ -28,4 +29,5 @@ pub(crate) use loader::*;
 pub(crate) use map::*;
 pub(crate) use memory::*;
 pub(crate) use signal::*;
+pub(crate) use thread::*;
 pub(crate) use wait::*;

@@ -80,20 +80,15 @@ impl Windows {
         Count(self.count.load(Ordering::Relaxed))
     }
 
-    /// Lets `map` map a range of a file for the next chunk. The chunk's name, and whether
-    /// names start again with it.
-    pub fn map(
-        &self,
-        range: Range,
-        map: impl FnOnce() -> Result<*mut u8, Errno>,
-    ) -> Result<(u32, bool), Errno> {
+    /// Makes a range of a file, mapped at `base`, the next chunk. The chunk's name, and
+    /// whether names start again with it.
+    pub fn put(&self, range: Range, base: *mut u8) -> Result<(u32, bool), Errno> {
         let mut free = self
             .slots
             .iter()
             .zip(0..)
             .filter(|(slot, _)| slot.is_free());
         let (slot, index) = free.next().ok_or(Errno(libc::ENOMEM))?;
-        let base = map()?;
         let before = self.count.load(Ordering::Relaxed);
         let count = before % MAX_COUNT + 1;
         let chunk = count << SLOT_BITS | index;
@@ -106,30 +101,14 @@ impl Windows {
         Ok((chunk, count <= before))
     }
 
-    /// Makes a chunk's pages ready to be written without a fault.
-    pub fn populate(&self, chunk: u32) -> Result<(), Errno> {
-        let window = &self.slots[chunk as usize % SLOTS];
-        let (base, len) = (window.base.load(Ordering::Relaxed), window.len());
-        sys::advise(base, len, libc::MADV_POPULATE_WRITE)
-    }
-
-    /// Whether the memory of a chunk is locked, so that it counts against what the
-    /// process may lock.
-    pub fn is_locked(&self, chunk: u32) -> bool {
-        let window = &self.slots[chunk as usize % SLOTS];
-        let (base, len) = (window.base.load(Ordering::Relaxed), window.len());
-        // Pages of a shared mapping come back with their content.
-        sys::advise(base, len, libc::MADV_DONTNEED) == Err(Errno(libc::EINVAL))
-    }
-
-    /// Unmaps the windows but those of chunks that are to be kept, and tells of each how
-    /// many bytes it had, and of what file. Of a range that the log gave up, `left` says
+    /// Lets go of the windows but those of chunks that are to be kept: hands each to `unmap`,
+    /// its base, how many bytes it has, and of what file. Of a range that the log gave up, `left` says
     /// how many bytes at its front stay; the rest reads as zeros and gives its blocks back.
-    pub fn unmap(
+    pub fn leave(
         &self,
         keep: impl Fn(u32) -> bool,
         left: impl Fn(Range) -> Option<u64>,
-        mut told: impl FnMut(u64, Option<Range>),
+        mut unmap: impl FnMut(*mut u8, u64, Option<Range>),
     ) {
         for window in self.used() {
             if keep(window.chunk.load(Ordering::Relaxed)) {
@@ -140,8 +119,7 @@ impl Windows {
             if let Some(left) = range.and_then(&left) {
                 window.clear(base, left as usize);
             }
-            sys::unmap(base, window.len());
-            told(window.len() as u64, range);
+            unmap(base, window.len() as u64, range);
         }
     }
 

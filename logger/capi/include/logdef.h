@@ -247,10 +247,18 @@ typedef struct logdef_options {
                             or of a directory with the set-group-ID bit */
     int use_umask;       /* 1: the umask is taken from file_mode, whose default is 0666
                             then; off */
+    int helper;          /* 1: a thread makes room for records ahead, so that a call which
+                            needs more seldom waits for the file system. For mapped logs
+                            that are written to much; four chunks of up to 4 MiB are ready.
+                            It blocks all signals, has the scheduling and the CPUs of the
+                            thread that opens the log, and ends when that is closed; a
+                            forked child has none. logdef_status.helper says why, if it
+                            cannot be started; off */
+    int reserved;        /* 0 */
 } logdef_options;
 
 #define LOGDEF_OPTIONS \
-    {sizeof(logdef_options), 0, 0, 0, 0, 0, 0, 0, 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+    {sizeof(logdef_options), 0, 0, 0, 0, 0, 0, 0, 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 /*
  * Opens the log of the process: one for the program and all its libraries, also those
@@ -337,9 +345,12 @@ typedef struct logdef_status {
                             the log was opened; empty if there was no such file */
     uint64_t dropped;    /* calls that were not written since the log was opened, counted
                             by a record or not */
+    int helper;          /* 1: the helper runs; 0: none was asked for, or this is a forked
+                            child; else the negative errno for which there is none */
+    int reserved;        /* 0 */
 } logdef_status;
 
-#define LOGDEF_STATUS {sizeof(logdef_status), 0, 0, 0, 0, 0, 0, "", "", "", 0}
+#define LOGDEF_STATUS {sizeof(logdef_status), 0, 0, 0, 0, 0, 0, "", "", "", 0, 0, 0}
 
 /* Fills in `status`. Returns 0, or -1 and errno. Signal safety: not async-signal-safe. */
 int logdef_state(logdef_status *status) LOGDEF_NOTHROW_;

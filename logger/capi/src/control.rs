@@ -35,10 +35,13 @@ struct OptionsOfC {
     folder_bytes: u64,
     file_group: c_int,
     use_umask: c_int,
+    helper: c_int,
+    /// For a later option.
+    reserved: c_int,
 }
 
 /// No padding, whose bytes could be uninitialized.
-const _: () = assert!(size_of::<OptionsOfC>() == 104);
+const _: () = assert!(size_of::<OptionsOfC>() == 112);
 
 impl OptionsOfC {
     const DEFAULT: OptionsOfC = OptionsOfC {
@@ -61,6 +64,8 @@ impl OptionsOfC {
         folder_bytes: 0,
         file_group: 0,
         use_umask: 0,
+        helper: 0,
+        reserved: 0,
     };
 }
 
@@ -345,6 +350,10 @@ unsafe fn options_of(from: &OptionsOfC) -> io::Result<Options> {
     if in_range(from.use_umask, 1)?.is_some() {
         options = options.use_umask();
     }
+    if in_range(from.helper, 1)?.is_some() {
+        options = options.helper();
+    }
+    in_range(from.reserved, 0)?;
     Ok(options)
 }
 
@@ -480,6 +489,14 @@ mod tests {
             },
             OptionsOfC {
                 use_umask: 2,
+                ..default
+            },
+            OptionsOfC {
+                helper: 2,
+                ..default
+            },
+            OptionsOfC {
+                reserved: 1,
                 ..default
             },
         ] {

@@ -53,6 +53,9 @@ pub(crate) fn open(request: &OpenRequest<'_>) -> io::Result<()> {
     });
     opened.inspect_err(|_| process.shared.run.abandon_open())?;
     process.sink.set_why(why);
+    if options.helper {
+        process.sink.start_helper();
+    }
     process.shared.set_ages_at(process.sink.ages_at());
     kept::write_all(process);
     if let Some(why) = why {

@@ -12,7 +12,7 @@ use super::Put;
 use super::anchor::Anchor;
 use super::chunk::{self, Claim, Place, UNIT};
 use super::family::{FILES, Family, SLOT_BITS};
-use super::file::{Descriptor, LogFile, Reached, Refusal, Supplied, Use};
+use super::file::{Descriptor, LogFile, Reached, Refusal, Use};
 use super::names::UNNUMBERED;
 use super::retry::Retry;
 use super::room::Room;
@@ -20,33 +20,27 @@ use super::rotation::Rotation;
 use crate::clock;
 use crate::shared::Shared;
 use crate::state::RawState;
-use crate::sys::{self, Errno, Limit};
+use crate::sys::{self, Errno};
 use crate::thread::Thread;
-use crate::window::{Range, Windows, count};
+use crate::window::{Windows, count};
+use ahead::Ahead;
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use evict::Evictions;
 use logdef_wire::frame::HEADER_LEN;
 
+mod ahead;
+mod claim;
 mod evict;
 mod notes;
 mod prune;
 
-/// Bytes of a thread's first chunks; the last is that of all later ones.
-const CHUNKS: [u64; 4] = [UNIT, 64 << 10, 512 << 10, 4 << 20];
 /// Units of a file that is not rotated: less than any file system's largest.
 const MOST_UNITS: u64 = (8 << 40) / UNIT;
 /// More files than these are not left to a later `sync`.
 const UNSYNCED: u64 = 64;
-/// Files that a thread may find full or gone, one after another, before its call is
-/// dropped. A few of them where many threads share the smallest of files, since
-/// the others may have filled a new one before its maker gets to use it.
+/// A handler that moves the thread to another chunk, time and again, is given up on.
 const ATTEMPTS: u32 = 1000;
-/// Files that a call may find too full for a large record, which needs more than a part of
-/// one, before it is dropped: others may take that part of each new file first.
-const LARGE_ATTEMPTS: u32 = 10;
-/// The part of a limit that windows may take together.
-const WINDOWS_PART: u64 = 8;
 
 /// The sink that maps, as this process sees it.
 pub(crate) struct Mapped {
@@ -63,6 +57,7 @@ pub(crate) struct Mapped {
     locked: AtomicBool,
     anchor: Anchor,
     evictions: Evictions,
+    ahead: Ahead,
 }
 
 /// The log, for as long as it is in use.
@@ -89,6 +84,7 @@ impl Mapped {
             locked: AtomicBool::new(false),
             anchor: Anchor::new(),
             evictions: Evictions::new(),
+            ahead: Ahead::new(),
         }
     }
 
@@ -213,6 +209,7 @@ impl Mapped {
         self.unmap(windows, |chunk| {
             chunk == claim.chunk || calls.may_store(count(chunk).0, windows.count().0)
         });
+        self.ahead.ask_for_more();
         thread.refresh_name();
     }
 
@@ -220,7 +217,10 @@ impl Mapped {
     fn unmap(&self, windows: &Windows, keep: impl Fn(u32) -> bool) {
         let log = self.log();
         let left = |range| log.as_ref()?.left_of(range);
-        windows.unmap(keep, left, |len, range| {
+        windows.leave(keep, left, |base, len, range| {
+            if !self.ahead.leave(base, len) {
+                sys::unmap(base, len as usize);
+            }
             self.window_bytes.fetch_sub(len, Ordering::Relaxed);
             if let (Some(log), Some(range)) = (&log, range) {
                 log.family.leave_window(range);
@@ -285,6 +285,7 @@ impl Mapped {
     pub fn leave_to_parent(&self, shared: &Shared, mine: Option<&Thread>) {
         self.users.store(0, Ordering::SeqCst);
         self.anchor.become_childs();
+        self.ahead.leave_to_parent();
         self.window_bytes.store(0, Ordering::Relaxed);
         for thread in shared.threads.iter() {
             let lasting = thread.lasting();
@@ -292,7 +293,8 @@ impl Mapped {
                 let bytes = lasting.windows.cover();
                 self.window_bytes.fetch_add(bytes, Ordering::Relaxed);
             } else {
-                lasting.windows.unmap(|_| false, |_| None, |_, _| ());
+                let unmap = |base, len, _| sys::unmap(base, len as usize);
+                lasting.windows.leave(|_| false, |_| None, unmap);
             }
         }
     }
@@ -362,155 +364,6 @@ impl Log<'_> {
             }
             Ok(false) => Err(Errno(libc::EBUSY)),
             Err(errno) => Err(errno),
-        }
-    }
-
-    fn try_to_claim(&self, shared: &Shared, thread: &Thread, need: u64) -> Option<Claim> {
-        // A call that a fork interrupted: the record is the parent's.
-        if shared.run.needs_reinit_after_fork() {
-            return None;
-        }
-        let now = sys::clock(libc::CLOCK_MONOTONIC_COARSE);
-        if self.mapped.retry.is_paused(|| now) {
-            return None;
-        }
-        let windows = &thread.lasting().windows;
-        let mut nth = thread.chunks.load(Ordering::Relaxed);
-        let mut too_full = 0;
-        for _ in 0..ATTEMPTS {
-            let current = self.family.current.load(Ordering::Acquire);
-            let file = self.file_of(current);
-            let file_use = file.file.in_use();
-            if self.family.current.load(Ordering::Acquire) != current {
-                continue;
-            }
-            let capacity = file.file.capacity();
-            let units = self.chunk_units(nth, need);
-            let turn = current >> SLOT_BITS;
-            let claimed = file
-                .claim(turn, units, || self.reopen(file.file))
-                .and_then(|supplied| self.map(thread, &file, turn, supplied));
-            let range = claimed.ok().and_then(|claim| windows.range(claim.chunk));
-            let is_pruned = range.is_some_and(|range| self.left_of(range).is_some());
-            if file.file.in_use() != file_use || is_pruned {
-                // Others filled this file and enough after it that it was removed, or
-                // its slot became another's. Zeros stay there.
-                continue;
-            }
-            match claimed {
-                Ok(claim) => {
-                    thread
-                        .chunks
-                        .store(nth.saturating_add(1), Ordering::Relaxed);
-                    self.mapped.retry.granted();
-                    shared.write_succeeded();
-                    shared.clock_was_set();
-                    return Some(claim);
-                }
-                Err(refusal @ (Refusal::Full | Refusal::Lost | Refusal::OutOfReach)) => {
-                    if refusal == Refusal::Lost && !file.file.is_given_up() {
-                        self.give_up(shared, file.file, None);
-                    }
-                    too_full += u32::from(units * 4 > capacity);
-                    if too_full > LARGE_ATTEMPTS {
-                        return None;
-                    }
-                    let rotated = self.rotate(shared, current);
-                    let followed = rotated.or_else(|errno| match refusal {
-                        Refusal::Full => self.go_on(shared, file.file, capacity, errno),
-                        _ => Err(errno),
-                    });
-                    if let Err(errno) = followed {
-                        self.refuse(shared, now, errno);
-                        return None;
-                    }
-                }
-                // What is left of the disk, or of the addresses, is filled with small
-                // chunks.
-                Err(Refusal::No(Errno(
-                    libc::ENOSPC | libc::EDQUOT | libc::EFBIG | libc::ENOMEM | libc::EAGAIN,
-                ))) if nth > 0 => {
-                    nth = 0;
-                }
-                Err(Refusal::Again) => {}
-                Err(Refusal::No(errno)) => {
-                    self.refuse(shared, now, errno);
-                    return None;
-                }
-            }
-        }
-        None
-    }
-
-    /// How large the `nth` chunk of a thread is, which needs `need` bytes, and perhaps
-    /// as many for definitions.
-    fn chunk_units(&self, nth: u32, need: u64) -> u64 {
-        let capacity = self.family.file_units.load(Ordering::Relaxed);
-        // A record that would need more than a file has the whole of one.
-        let needed = (need * 2).div_ceil(UNIT).next_power_of_two();
-        let least = needed.min(1 << capacity.ilog2()).max(smallest_chunk());
-        let wanted = CHUNKS[(nth as usize).min(CHUNKS.len() - 1)] / UNIT;
-        let most = 1u64 << (capacity / 4).max(1).ilog2();
-        let mut units = wanted.min(most);
-        let room = self.mapped.room_for_window();
-        while units * UNIT > room && units > 1 {
-            units /= 2;
-        }
-        units.max(least)
-    }
-
-    /// Gives the thread a window on a chunk.
-    fn map(
-        &self,
-        thread: &Thread,
-        file: &Reached,
-        turn: u64,
-        supplied: Supplied,
-    ) -> Result<Claim, Refusal> {
-        let Supplied { fd, at, units, .. } = supplied;
-        let range = Range {
-            turn,
-            offset: at * UNIT,
-            len: units * UNIT,
-        };
-        let windows = &thread.lasting().windows;
-        let anchor = &self.mapped.anchor;
-        let map = || match fd {
-            Some(fd) => sys::map_file(fd, range.offset, range.len),
-            None => anchor.map(turn, range.offset, range.len),
-        };
-        self.family.enter_window(range);
-        let (chunk, starts_again) = windows.map(range, map).map_err(|errno| {
-            self.family.leave_window(range);
-            file.give_back(turn, at, units);
-            Refusal::No(errno)
-        })?;
-        if starts_again {
-            thread.forget_marks();
-        }
-        self.mapped
-            .window_bytes
-            .fetch_add(range.len, Ordering::Relaxed);
-        let limited = Limit::LockedMemory.granted().is_some();
-        let locked = limited && windows.is_locked(chunk);
-        self.mapped.locked.store(locked, Ordering::Relaxed);
-        let leads_here = |fd| file.leads_here(fd).is_some();
-        let populated = match fd {
-            // Closed meanwhile: the number may be another file's.
-            Some(fd) if !leads_here(fd) => Err(Refusal::Again),
-            _ => windows.populate(chunk).map_err(Refusal::No),
-        };
-        if let Some(fd) = fd.filter(|_| !anchor.is_of(turn)) {
-            anchor.set(turn, fd, || leads_here(fd));
-        }
-        match populated {
-            // A kernel without this: the pages come by faults, and the blocks are there.
-            Ok(()) | Err(Refusal::No(Errno(libc::EINVAL))) => Ok(Claim { chunk, units }),
-            Err(refusal) => {
-                self.mapped.unmap(windows, |other| other != chunk);
-                file.give_back(turn, at, units);
-                Err(refusal)
-            }
         }
     }
 
@@ -785,21 +638,7 @@ impl Mapped {
         if let Some(log) = self.log() {
             let file = log.file_of(log.family.current.load(Ordering::Acquire));
             log.family.names.describe(Some(file.file.number()), into);
+            into.helper = self.ahead.state();
         }
-    }
-}
-
-impl Mapped {
-    /// How many bytes one more window may have.
-    fn room_for_window(&self) -> u64 {
-        let addresses = Limit::AddressSpace.granted();
-        let memory = if self.locked.load(Ordering::Relaxed) {
-            Limit::LockedMemory.granted()
-        } else {
-            None
-        };
-        let limits = [addresses, memory].into_iter().flatten();
-        let most = limits.min().map_or(u64::MAX, |limit| limit / WINDOWS_PART);
-        most.saturating_sub(self.window_bytes.load(Ordering::Relaxed))
     }
 }

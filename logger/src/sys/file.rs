@@ -145,10 +145,11 @@ pub(crate) fn reserve_blocks(fd: c_int, offset: u64, len: u64) -> Result<(), Err
     checked(done as isize).map(drop)
 }
 
-/// Writes zeros to a range of a file.
+/// Writes zeros to a range of a file; in pieces, between which others may have the lock that
+/// the kernel keeps on the file.
 pub(crate) fn write_zeros(fd: c_int, offset: u64, len: u64) -> Result<(), Errno> {
     static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
-    const MOST: usize = 64;
+    const MOST: usize = 4;
     let (mut at, end) = (offset, offset + len);
     while at < end {
         let mut vectors = [libc::iovec {

@@ -30,6 +30,23 @@ pub fn records_at(bytes: &[u8], mut each: impl FnMut(usize, Record<'_>)) {
     }
 }
 
+/// How many data records a log holds whose process was killed: in the middle of a frame,
+/// perhaps.
+pub fn whole_records(bytes: &[u8]) -> u32 {
+    let (mut at, mut found) = (0, 0);
+    while at < bytes.len() {
+        match frame::decode(&bytes[at..]) {
+            Ok(whole) => {
+                let is_data = matches!(Record::decode(whole.body), Ok(Record::Data(_)));
+                found += u32::from(is_data);
+                at += whole.len;
+            }
+            Err(_) => at += 1,
+        }
+    }
+    found
+}
+
 /// Calls `each` with every data record.
 pub fn data(bytes: &[u8], mut each: impl FnMut(&Data<'_>)) {
     records(bytes, |record| {
@@ -87,7 +104,8 @@ pub fn numbers(directory: &Path) -> (HashSet<u64>, HashSet<u64>) {
                     };
                     assert!(addresses.contains(&address));
                 }
-                assert!(sequences.insert(data.sequence.unwrap()), "a sequence twice");
+                let sequence = (data.run, data.sequence.unwrap());
+                assert!(sequences.insert(sequence), "a sequence twice");
                 let first = data.args.unwrap().iter().next();
                 let Some(Value::Uint(number)) = first else {
                     panic!("no number");

@@ -165,7 +165,9 @@ static void ages(void)
     options.sink = atoi(more[0]);
     options.file_age = 1;
     options.files = 2;
+    options.helper = 1;
     MUST(logdef_open_with(log_path, &options) == 0);
+    MUST(logdef_state(&status) == 0 && status.helper == status.is_mapped);
     int i = 0;
     for (int file = 0; file < 3; file++) {
         MUST(logdef_state(&status) == 0);

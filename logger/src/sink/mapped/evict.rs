@@ -38,6 +38,14 @@ impl Evictions {
         Ok(())
     }
 
+    /// Whether there were more than `known`, which is then brought up to date.
+    pub fn have_changed(&self, known: &mut u64) -> bool {
+        let count = self
+            .count()
+            .map_or(0, |count| count.load(Ordering::Acquire));
+        core::mem::replace(known, count) != count
+    }
+
     #[inline]
     fn count(&self) -> Option<&AtomicU64> {
         // SAFETY: null, or zeroed memory of a page that `begin` mapped and nobody unmaps.
@@ -80,6 +88,7 @@ impl Log<'_> {
         if let Some(count) = self.mapped.evictions.count() {
             count.fetch_add(1, Ordering::AcqRel);
         }
+        self.mapped.ahead.ask_for_more();
         for thread in shared.threads.iter() {
             let lasting = thread.lasting();
             let place = Place(thread.place.load(Ordering::Acquire));
@@ -91,7 +100,7 @@ impl Log<'_> {
     }
 
     /// Whether nothing more may be written to a range.
-    fn is_evicted(&self, range: Range) -> bool {
+    pub(super) fn is_evicted(&self, range: Range) -> bool {
         let left_before = self.family.left_before.load(Ordering::SeqCst);
         let is_in_use = |file: super::Reached| !file.file.is_given_up();
         range.turn < left_before

@@ -1,0 +1,284 @@
+//! How a thread comes to its next chunk: one that was made ready ahead, else a range that
+//! it claims of the file that is written to, with blocks, a mapping, and pages. Knows
+//! nothing of what is in a chunk.
+
+use super::{Log, Mapped, Reached, smallest_chunk};
+use crate::shared::Shared;
+use crate::sink::chunk::{Claim, UNIT};
+use crate::sink::family::SLOT_BITS;
+use crate::sink::file::{Refusal, Supplied};
+use crate::sys::{self, Errno, Limit};
+use crate::thread::Thread;
+use crate::window::Range;
+use core::sync::atomic::Ordering;
+
+/// Bytes of a thread's first chunks; the last is that of all later ones.
+const CHUNKS: [u64; 4] = [UNIT, 64 << 10, 512 << 10, 4 << 20];
+/// Which of them are made ready ahead: those of threads that log much.
+pub(super) const AHEAD: u32 = CHUNKS.len() as u32 - 1;
+/// Which a thread takes at most if none is ready that should be.
+const BETWEEN: u32 = 1;
+/// Files that a thread may find full or gone, one after another, before its call is
+/// dropped. A few of them where many threads share the smallest of files, since
+/// the others may have filled a new one before its maker gets to use it.
+const ATTEMPTS: u32 = 1000;
+/// Files that a call may find too full for a large record, which needs more than a part of
+/// one, before it is dropped: others may take that part of each new file first.
+const LARGE_ATTEMPTS: u32 = 10;
+/// The part of a limit that windows may take together.
+const WINDOWS_PART: u64 = 8;
+
+/// A chunk that is mapped, whose pages are there, and that is no thread's yet.
+#[derive(Clone, Copy)]
+pub(super) struct Held {
+    pub base: *mut u8,
+    pub range: Range,
+}
+
+/// What became of a claim.
+pub(super) struct Tried {
+    /// What the family's current file was, and how many units it might have.
+    current: u64,
+    capacity: u64,
+    units: u64,
+    /// `None` if others filled that file meanwhile, and enough after it that it was removed,
+    /// or its slot became another's. Zeros stay there.
+    pub claimed: Option<Result<Held, Refusal>>,
+}
+
+impl Held {
+    /// Makes its pages ready to be written without a fault. In pieces, between which other
+    /// threads may have the kernel's lock on the process's mappings.
+    fn populate(&self) -> Result<(), Errno> {
+        const PIECE: usize = 256 << 10;
+        let len = self.range.len as usize;
+        (0..len).step_by(PIECE).try_for_each(|at| {
+            let piece = PIECE.min(len - at);
+            sys::advise(self.base.wrapping_add(at), piece, libc::MADV_POPULATE_WRITE)
+        })
+    }
+
+    /// Whether its memory is locked, so that it counts against what the process may lock.
+    fn is_locked(&self) -> bool {
+        // Pages of a shared mapping come back with their content.
+        let advised = sys::advise(self.base, self.range.len as usize, libc::MADV_DONTNEED);
+        advised == Err(Errno(libc::EINVAL))
+    }
+}
+
+impl Log<'_> {
+    /// See [`Mapped::claim`].
+    pub(super) fn try_to_claim(
+        &self,
+        shared: &Shared,
+        thread: &Thread,
+        need: u64,
+    ) -> Option<Claim> {
+        // A call that a fork interrupted: the record is the parent's.
+        if shared.run.needs_reinit_after_fork() {
+            return None;
+        }
+        let now = sys::clock(libc::CLOCK_MONOTONIC_COARSE);
+        if self.mapped.retry.is_paused(|| now) {
+            return None;
+        }
+        let nth = thread.chunks.load(Ordering::Relaxed);
+        let ready = self.take_ready(self.chunk_units(nth, need));
+        let has_helper = self.mapped.ahead.has_helper();
+        let mut size = if has_helper { nth.min(BETWEEN) } else { nth };
+        let held = match ready {
+            Some(held) => Ok(held),
+            None => self.new_chunk(shared, &mut size, need),
+        };
+        let claim = held.and_then(|held| self.adopt(thread, held).map_err(Some));
+        if let Err(Some(errno)) = claim {
+            self.refuse(shared, now, errno);
+        }
+        let claim = claim.ok()?;
+        // The disk is nearly full: small chunks from now on.
+        let had = if size == 0 { 0 } else { nth };
+        thread
+            .chunks
+            .store(had.saturating_add(1), Ordering::Relaxed);
+        self.mapped.retry.granted();
+        shared.write_succeeded();
+        shared.clock_was_set();
+        Some(claim)
+    }
+
+    /// Claims a chunk for `need` bytes of a file that has room, or of one that follows: one of the
+    /// size that a thread's `nth` has, or of the smallest, if there is no room for
+    /// that. No error: others were always first.
+    pub(super) fn new_chunk(
+        &self,
+        shared: &Shared,
+        nth: &mut u32,
+        need: u64,
+    ) -> Result<Held, Option<Errno>> {
+        let mut too_full = 0;
+        for _ in 0..ATTEMPTS {
+            let tried = self.try_current(*nth, need);
+            match tried.claimed {
+                None | Some(Err(Refusal::Again)) => {}
+                Some(Ok(held)) => return Ok(held),
+                Some(Err(refusal @ (Refusal::Full | Refusal::Lost | Refusal::OutOfReach))) => {
+                    too_full += u32::from(tried.units * 4 > tried.capacity);
+                    if too_full > LARGE_ATTEMPTS {
+                        return Err(None);
+                    }
+                    self.follow(shared, &tried, refusal).map_err(Some)?;
+                }
+                // What is left of the disk, or of the addresses, is filled with small
+                // chunks.
+                Some(Err(Refusal::No(Errno(
+                    libc::ENOSPC | libc::EDQUOT | libc::EFBIG | libc::ENOMEM | libc::EAGAIN,
+                )))) if *nth > 0 => {
+                    *nth = 0;
+                }
+                Some(Err(Refusal::No(errno))) => return Err(Some(errno)),
+            }
+        }
+        Err(None)
+    }
+
+    /// Tries to claim a chunk of the file that is written to.
+    pub(super) fn try_current(&self, nth: u32, need: u64) -> Tried {
+        let current = self.family.current.load(Ordering::Acquire);
+        let file = self.file_of(current);
+        let file_use = file.file.in_use();
+        let mut tried = Tried {
+            current,
+            capacity: file.file.capacity(),
+            units: self.chunk_units(nth, need),
+            claimed: None,
+        };
+        if self.family.current.load(Ordering::Acquire) != current {
+            return tried;
+        }
+        let turn = current >> SLOT_BITS;
+        let claimed = file
+            .claim(turn, tried.units, || self.reopen(file.file))
+            .and_then(|supplied| self.hold(&file, turn, supplied));
+        let is_pruned = |held: Held| self.left_of(held.range).is_some();
+        if file.file.in_use() == file_use && !claimed.is_ok_and(is_pruned) {
+            tried.claimed = Some(claimed);
+        } else if let Ok(held) = claimed {
+            self.discard(held);
+        }
+        tried
+    }
+
+    /// Begins the file that follows the one of which a chunk was refused; or goes on in that,
+    /// if none can be had.
+    fn follow(&self, shared: &Shared, tried: &Tried, refusal: Refusal) -> Result<(), Errno> {
+        let file = self.file_of(tried.current).file;
+        if refusal == Refusal::Lost && !file.is_given_up() {
+            self.give_up(shared, file, None);
+        }
+        let rotated = self.rotate(shared, tried.current);
+        rotated.or_else(|errno| match refusal {
+            Refusal::Full => self.go_on(shared, file, tried.capacity, errno),
+            _ => Err(errno),
+        })
+    }
+
+    /// How large the `nth` chunk of a thread is, which needs `need` bytes, and perhaps
+    /// as many for definitions.
+    pub(super) fn chunk_units(&self, nth: u32, need: u64) -> u64 {
+        let capacity = self.family.file_units.load(Ordering::Relaxed);
+        // A record that would need more than a file has the whole of one.
+        let needed = (need * 2).div_ceil(UNIT).next_power_of_two();
+        let least = needed.min(1 << capacity.ilog2()).max(smallest_chunk());
+        let wanted = CHUNKS[(nth as usize).min(CHUNKS.len() - 1)] / UNIT;
+        let most = 1u64 << (capacity / 4).max(1).ilog2();
+        let mut units = wanted.min(most);
+        let room = self.mapped.room_for_window();
+        while units * UNIT > room && units > 1 {
+            units /= 2;
+        }
+        units.max(least)
+    }
+
+    /// Maps a chunk, and makes its pages ready.
+    fn hold(&self, file: &Reached, turn: u64, supplied: Supplied) -> Result<Held, Refusal> {
+        let Supplied { fd, at, units } = supplied;
+        let range = Range {
+            turn,
+            offset: at * UNIT,
+            len: units * UNIT,
+        };
+        let anchor = &self.mapped.anchor;
+        self.family.enter_window(range);
+        let mapped = match fd {
+            Some(fd) => sys::map_file(fd, range.offset, range.len),
+            None => anchor.map(turn, range.offset, range.len),
+        };
+        let base = mapped.map_err(|errno| {
+            self.family.leave_window(range);
+            file.give_back(turn, at, units);
+            Refusal::No(errno)
+        })?;
+        let held = Held { base, range };
+        self.mapped
+            .window_bytes
+            .fetch_add(range.len, Ordering::Relaxed);
+        let limited = Limit::LockedMemory.granted().is_some();
+        let locked = limited && held.is_locked();
+        self.mapped.locked.store(locked, Ordering::Relaxed);
+        let leads_here = |fd| file.leads_here(fd).is_some();
+        let populated = match fd {
+            // Closed meanwhile: the number may be another file's.
+            Some(fd) if !leads_here(fd) => Err(Refusal::Again),
+            _ => held.populate().map_err(Refusal::No),
+        };
+        if let Some(fd) = fd.filter(|_| !anchor.is_of(turn)) {
+            anchor.set(turn, fd, || leads_here(fd));
+        }
+        match populated {
+            // A kernel without this: the pages come by faults, and the blocks are there.
+            Ok(()) | Err(Refusal::No(Errno(libc::EINVAL))) => Ok(held),
+            Err(refusal) => {
+                self.discard(held);
+                file.give_back(turn, at, units);
+                Err(refusal)
+            }
+        }
+    }
+
+    /// Makes a chunk the thread's next.
+    fn adopt(&self, thread: &Thread, held: Held) -> Result<Claim, Errno> {
+        let windows = &thread.lasting().windows;
+        let (chunk, starts_again) = windows
+            .put(held.range, held.base)
+            .inspect_err(|_| self.discard(held))?;
+        if starts_again {
+            thread.forget_marks();
+        }
+        let units = held.range.len / UNIT;
+        Ok(Claim { chunk, units })
+    }
+
+    /// Unmaps a chunk that no thread has, nor will have.
+    pub(super) fn discard(&self, held: Held) {
+        sys::unmap(held.base, held.range.len as usize);
+        self.family.leave_window(held.range);
+        self.mapped
+            .window_bytes
+            .fetch_sub(held.range.len, Ordering::Relaxed);
+    }
+}
+
+impl Mapped {
+    /// How many bytes one more window may have.
+    fn room_for_window(&self) -> u64 {
+        let addresses = Limit::AddressSpace.granted();
+        let memory = if self.locked.load(Ordering::Relaxed) {
+            Limit::LockedMemory.granted()
+        } else {
+            None
+        };
+        let limits = [addresses, memory].into_iter().flatten();
+        let most = limits.min().map_or(u64::MAX, |limit| limit / WINDOWS_PART);
+        most.saturating_sub(self.window_bytes.load(Ordering::Relaxed))
+    }
+}

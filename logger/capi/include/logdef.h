@@ -15,12 +15,16 @@
  * C11 and later, C++11 and later, gcc and clang, 64-bit ELF machines.
  *
  * A log call is a statement. Its level is TRACE, DEBUG, INFO, WARN, ERROR or
- * FATAL, or an integer constant from 1 to 255 written as one token (logdef_log takes
+ * FATAL, or an integer constant from 1 to 255 written as one token (LOGDEF_AT takes
  * a level that is not constant); its format
  * is a string literal, checked with its arguments by the compiler as printf's
  * is; it takes up to 32 arguments. The arguments are evaluated once when the
  * record is written, and not at all when a filter holds it back. As with any
  * macro, in C an argument with a bare comma between braces needs parentheses.
+ *
+ * In C++ `%s` also takes std::string, std::string_view and other ranges of char
+ * that have data() and size(). `%p` takes LOGDEF_HEX(pointer, length): these bytes,
+ * NUL included, go into the log, and are shown as a hex dump.
  * In C++, if an argument throws, no record is written, but the call counts against
  * its rate limit.
  *
@@ -102,6 +106,13 @@ extern "C++" { /* for those who include this within extern "C" */
 /* LOGDEF(level, format, ...) writes a record. */
 #define LOGDEF(level_, ...) \
     LOGDEF_PLAIN_(LOGDEF_PICK_(LOGDEF_LEVEL_OF_##level_, level_, 0), 0, __VA_ARGS__)
+
+/*
+ * Like LOGDEF; the level is any int expression, evaluated once. There is no call site of
+ * its own: filters name the call by its file and line, and tools that list the calls of a
+ * program do not find it. LOGDEF_MIN_LEVEL is obeyed when the program runs.
+ */
+#define LOGDEF_AT(level_, ...) LOGDEF_AT_(level_, __VA_ARGS__)
 
 /* Like LOGDEF; the record carries a backtrace whatever its level. */
 #define LOGDEF_BT(level_, ...)                                                                \
@@ -471,10 +482,11 @@ enum {
     LOGDEF_KIND_WSTR = 6,
     LOGDEF_KIND_POINTER = 7,
     LOGDEF_KIND_BYTES = 8, /* the address of a struct logdef_bytes: a string */
-    LOGDEF_KIND_BOOL = 10  /* 0 or 1 */
+    LOGDEF_KIND_BOOL = 10, /* 0 or 1 */
+    LOGDEF_KIND_BLOB = 13  /* the address of a struct logdef_bytes: bytes of any meaning */
 };
 
-/* Bytes that need no NUL. */
+/* Bytes that need no NUL: a string, or what LOGDEF_HEX makes. */
 struct logdef_bytes {
     const void *at; /* null is printed as a null string is */
     size_t length;
@@ -788,9 +800,40 @@ _Static_assert(sizeof(struct logdef_image) == 64, "logdef: the layout of an imag
             LOGDEF_WORDS_(LOGDEF_COUNT_(__VA_ARGS__), __VA_ARGS__)                            \
             logdef_emit(&logdef_site_, logdef_words_);                                        \
         }                                                                                     \
-        if (0)                                                                                \
-            logdef_check_(__VA_ARGS__);                                                       \
+        LOGDEF_CHECK_(__VA_ARGS__);                                                           \
     } while (0)
+
+/* In a branch that is never taken the compiler checks the arguments all the same. Not
+ * that %p has a pointer to void: LOGDEF_HEX is none. */
+#ifdef __clang__
+#define LOGDEF_CHECK_(...)                                                                    \
+    _Pragma("clang diagnostic push")                                                          \
+    _Pragma("clang diagnostic ignored \"-Wformat-pedantic\"")                                 \
+    if (0)                                                                                    \
+        logdef_check_(__VA_ARGS__);                                                           \
+    _Pragma("clang diagnostic pop")
+#else
+#define LOGDEF_CHECK_(...)                                                                    \
+    if (0)                                                                                    \
+        __extension__ logdef_check_(__VA_ARGS__)
+#endif
+
+#define LOGDEF_AT_(level_, ...)                                                               \
+    do {                                                                                      \
+        static const uint8_t logdef_kinds_[] = {LOGDEF_MAP_(LOGDEF_COUNT_(__VA_ARGS__))(      \
+            LOGDEF_KIND_, LOGDEF_COUNT_(__VA_ARGS__), __VA_ARGS__)};                          \
+        const int logdef_level_ = (level_);                                                   \
+        if (logdef_level_ >= LOGDEF_MIN_LEVEL_() && logdef_enabled_now(logdef_level_)) {      \
+            LOGDEF_WORDS_(LOGDEF_COUNT_(__VA_ARGS__), __VA_ARGS__)                            \
+            logdef_emit_text(logdef_level_, __FILE__, __LINE__, __func__,                     \
+                             LOGDEF_FORMAT_(__VA_ARGS__), logdef_kinds_, logdef_words_,       \
+                             LOGDEF_COUNT_(__VA_ARGS__));                                     \
+        }                                                                                     \
+        LOGDEF_CHECK_(__VA_ARGS__);                                                           \
+    } while (0)
+
+#define LOGDEF_HEX(pointer_, length_)                                                         \
+    (&(const struct logdef_bytes){(pointer_), (size_t)(length_)})
 
 #define LOGDEF_LIMITED_(take_, limit_, level_, ...)                                           \
     do {                                                                                      \
@@ -804,8 +847,7 @@ _Static_assert(sizeof(struct logdef_image) == 64, "logdef: the layout of an imag
                 logdef_emit(&logdef_site_, logdef_words_);                                    \
             }                                                                                 \
         }                                                                                     \
-        if (0)                                                                                \
-            logdef_check_(__VA_ARGS__);                                                       \
+        LOGDEF_CHECK_(__VA_ARGS__);                                                           \
     } while (0)
 
 #define LOGDEF_ASYNC_(id_, flags_, level_, ...)                                               \
@@ -816,8 +858,7 @@ _Static_assert(sizeof(struct logdef_image) == 64, "logdef: the layout of an imag
             logdef_words_[LOGDEF_COUNT_(__VA_ARGS__)] = (uint64_t)(id_);                      \
             logdef_emit(&logdef_site_, logdef_words_);                                        \
         }                                                                                     \
-        if (0)                                                                                \
-            logdef_check_(__VA_ARGS__);                                                       \
+        LOGDEF_CHECK_(__VA_ARGS__);                                                           \
     } while (0)
 
 #define LOGDEF_DECLARE_(count_, level_, flags_, ...)                                          \
@@ -867,6 +908,7 @@ _Static_assert(sizeof(struct logdef_image) == 64, "logdef: the layout of an imag
         const unsigned char *: LOGDEF_KIND_CSTR,                                              \
         wchar_t *: LOGDEF_KIND_WSTR,                                                          \
         const wchar_t *: LOGDEF_KIND_WSTR,                                                    \
+        const struct logdef_bytes *: LOGDEF_KIND_BLOB,                                        \
         default: LOGDEF_KIND_POINTER),
 #define LOGDEF_KIND_NOTHING_ 0
 
@@ -1093,7 +1135,24 @@ static_assert(sizeof(logdef_image) == 64, "logdef: the layout of an image");
 /* Not decltype(types_of(...)), where an argument could not be a lambda. */
 #define LOGDEF_TYPES_(...)                                                                    \
     auto logdef_types_ = false ? ::logdef_cpp::types_of(__VA_ARGS__) : nullptr;               \
-    (void)logdef_types_
+    (void)logdef_types_;                                                                      \
+    static_assert(::logdef_cpp::fit<decltype(logdef_types_)>(LOGDEF_FORMAT_(__VA_ARGS__)),    \
+                  "logdef: an argument does not fit the format (a range of char needs %s, "   \
+                  "LOGDEF_HEX needs %p)")
+
+#define LOGDEF_AT_(level_, ...)                                                               \
+    do {                                                                                      \
+        LOGDEF_TYPES_(__VA_ARGS__);                                                           \
+        const int logdef_level_ = (level_);                                                   \
+        if (logdef_level_ >= LOGDEF_MIN_LEVEL_() && logdef_enabled_now(logdef_level_))        \
+            ::logdef_cpp::emit_at(                                                            \
+                ::logdef_cpp::place{logdef_level_, __FILE__, __LINE__, __func__},             \
+                __VA_ARGS__);                                                                 \
+        if (false)                                                                            \
+            logdef_check_(__VA_ARGS__);                                                       \
+    } while (0)
+
+#define LOGDEF_HEX(pointer_, length_) ::logdef_cpp::hex(pointer_, length_)
 
 #if defined(__clang__) || !(defined(__x86_64__) || defined(__aarch64__) || defined(__riscv))
 
@@ -1204,6 +1263,16 @@ constexpr bool is_char()
 }
 
 template <class T>
+constexpr bool is_text_char()
+{
+#ifdef __cpp_char8_t
+    return is_char<T>() || std::is_same<T, char8_t>::value;
+#else
+    return is_char<T>();
+#endif
+}
+
+template <class T>
 constexpr std::uint8_t pointer_kind()
 {
     return is_char<typename std::remove_const<T>::type>() ? LOGDEF_KIND_CSTR
@@ -1212,11 +1281,51 @@ constexpr std::uint8_t pointer_kind()
                : LOGDEF_KIND_POINTER;
 }
 
+/* Whether a type is a range of char in one piece: it has data() and size(). */
+struct text_test {
+    template <class T, class At = decltype(std::declval<const T &>().data()),
+              class Size = decltype(std::declval<const T &>().size())>
+    static std::integral_constant<
+        bool, std::is_pointer<At>::value && std::is_integral<Size>::value &&
+                  is_text_char<typename std::remove_cv<
+                      typename std::remove_pointer<At>::type>::type>()>
+    test(int);
+    template <class T>
+    static std::false_type test(...);
+};
+
+template <class T>
+struct is_text : decltype(text_test::test<T>(0)) {};
+
+/* Bytes that are shown as a hex dump. */
+inline logdef_bytes hex(const void *at, std::size_t length)
+{
+    const logdef_bytes bytes = {at, length};
+    return bytes;
+}
+
+/* Whether an argument is an object, which is not copied. */
+template <class... Args>
+struct has_object : std::false_type {};
+
+template <class First, class... Rest>
+struct has_object<First, Rest...>
+    : std::integral_constant<bool, std::is_class<First>::value || has_object<Rest...>::value> {};
+
+template <class... Args>
+using if_scalars = typename std::enable_if<!has_object<Args...>::value, int>::type;
+
+template <class... Args>
+using if_objects =
+    typename std::enable_if<has_object<typename std::decay<Args>::type...>::value, int>::type;
+
 /* 0 if the type cannot be logged. */
 template <class T>
 constexpr std::uint8_t kind()
 {
-    return std::is_same<T, long double>::value ? LOGDEF_KIND_LONG_DOUBLE
+    return is_text<T>::value                        ? LOGDEF_KIND_BYTES
+           : std::is_same<T, logdef_bytes>::value ? LOGDEF_KIND_BLOB
+           : std::is_same<T, long double>::value ? LOGDEF_KIND_LONG_DOUBLE
            : std::is_same<T, float>::value || std::is_same<T, double>::value
                ? LOGDEF_KIND_DOUBLE
            : std::is_pointer<T>::value
@@ -1231,8 +1340,14 @@ constexpr std::uint8_t kind()
 template <class... Args>
 struct types;
 
-template <class... Args>
+template <class... Args, if_scalars<Args...> = 0>
 types<Args...> *types_of(const char *, Args...)
+{
+    return nullptr;
+}
+
+template <class... Args, if_objects<Args...> = 0>
+types<typename std::decay<Args>::type...> *types_of(const char *, const Args &...)
 {
     return nullptr;
 }
@@ -1249,6 +1364,129 @@ struct kinds_of<types<Args...> *> {
 
 template <class... Args>
 const std::uint8_t kinds_of<types<Args...> *>::kinds[] = {kind<Args>()..., 0};
+
+/* The compiler cannot check a call in which an object stands for a string; so this does,
+ * where constants may be computed by loops. */
+#if __cplusplus >= 201402L
+struct directive {
+    char conversion; /* 0: the format ends, or is none that is checked here */
+    int size; /* of an integer */
+    bool is_long; /* wide strings, long doubles */
+};
+
+constexpr bool is_one_of(char c, const char *set)
+{
+    for (; *set != 0; set++)
+        if (*set == c)
+            return true;
+    return false;
+}
+
+template <class T>
+constexpr bool fits(directive to)
+{
+    const std::uint8_t passed = kind<T>();
+    const bool is_integer = passed == LOGDEF_KIND_INT || passed == LOGDEF_KIND_UINT;
+    switch (to.conversion) {
+    case 'd': case 'i': case 'u': case 'x': case 'X': case 'o': case 'b': case 'B': case 'c':
+        return is_integer && (to.size == 8) == (sizeof(T) == 8);
+    case 'f': case 'F': case 'e': case 'E': case 'g': case 'G': case 'a': case 'A':
+        return passed == (to.is_long ? LOGDEF_KIND_LONG_DOUBLE : LOGDEF_KIND_DOUBLE);
+    case 's':
+        return to.is_long ? passed == LOGDEF_KIND_WSTR
+                          : passed == LOGDEF_KIND_CSTR || passed == LOGDEF_KIND_BYTES;
+    case 'p':
+        return passed == LOGDEF_KIND_BLOB || std::is_pointer<T>::value ||
+               std::is_same<T, std::nullptr_t>::value;
+    case '*':
+        return is_integer && sizeof(T) <= 4;
+    default:
+        return to.conversion == 'n' && std::is_pointer<T>::value;
+    }
+}
+
+/* Moves behind the next conversion, or `*`, that takes an argument. */
+struct scanner {
+    const char *at;
+    bool inside;
+
+    constexpr directive next()
+    {
+        for (;;) {
+            while (!inside && *at != 0 && *at != '%')
+                at++;
+            if (!inside && *at == 0)
+                return {0, 0, false};
+            if (!inside)
+                at++;
+            inside = false;
+            while (is_one_of(*at, "-+ #0'I123456789."))
+                at++;
+            if (*at == '*') {
+                at++;
+                inside = true;
+                return {'*', 4, false};
+            }
+            int longs = 0;
+            bool wide = false;
+            for (; is_one_of(*at, "hlqjzZtL"); at++) {
+                longs += *at == 'h' ? 0 : 1;
+                wide = wide || *at == 'l' || *at == 'L';
+            }
+            const char conversion = *at;
+            if (conversion == 0)
+                return {0, 0, false};
+            at++;
+            if (conversion != '%' && conversion != 'm')
+                return {conversion, longs > 0 ? 8 : 4, wide && conversion != 'c'};
+        }
+    }
+};
+
+template <class... Args>
+constexpr bool all_fit(const char *format, types<Args...> *)
+{
+    for (const char *at = format; *at != 0; at++)
+        if (*at == '$')
+            return true; /* By position: the reader checks. */
+    scanner left = {format, false};
+    bool fit = true;
+    const bool each[] = {true, (fit = fits<Args>(left.next()) && fit)...};
+    (void)each;
+    return fit && left.next().conversion == 0;
+}
+#else
+template <class... Args>
+constexpr bool all_fit(const char *, types<Args...> *)
+{
+    return true;
+}
+#endif
+
+template <class... Args>
+constexpr bool fit_if(const char *format, types<Args...> *passed, std::true_type)
+{
+    return all_fit(format, passed);
+}
+
+template <class... Args>
+constexpr bool fit_if(const char *, types<Args...> *, std::false_type)
+{
+    return true;
+}
+
+template <class... Args>
+constexpr std::integral_constant<bool, has_object<Args...>::value> objects_in(types<Args...> *)
+{
+    return {};
+}
+
+/* Whether the arguments fit the format, as far as the compiler does not check that. */
+template <class Types>
+constexpr bool fit(const char *format)
+{
+    return fit_if(format, Types(nullptr), objects_in(Types(nullptr)));
+}
 
 template <class Here, class Types>
 struct record {
@@ -1309,7 +1547,52 @@ LOGDEF_INLINE_ std::uint64_t word(const long double &value, kind_tag<LOGDEF_KIND
     return (std::uint64_t)(std::uintptr_t)&value;
 }
 
-template <class... Args>
+/* What an object's word points to. */
+template <class T>
+LOGDEF_INLINE_ logdef_bytes bytes_of(const T &text, kind_tag<LOGDEF_KIND_BYTES>)
+{
+    /* An empty view may have no place. */
+    const logdef_bytes bytes = {text.size() == 0 ? static_cast<const void *>("") : text.data(),
+                                static_cast<std::size_t>(text.size())};
+    return bytes;
+}
+
+LOGDEF_INLINE_ logdef_bytes bytes_of(const logdef_bytes &bytes, kind_tag<LOGDEF_KIND_BLOB>)
+{
+    return bytes;
+}
+
+template <class T, std::uint8_t Kind>
+LOGDEF_INLINE_ logdef_bytes bytes_of(const T &, kind_tag<Kind>)
+{
+    const logdef_bytes none = {nullptr, 0};
+    return none;
+}
+
+template <class T, std::uint8_t Kind>
+LOGDEF_INLINE_ std::uint64_t word_at(const T &value, const logdef_bytes *, kind_tag<Kind> tag)
+{
+    return word(value, tag);
+}
+
+template <class T>
+LOGDEF_INLINE_ std::uint64_t word_at(const T &, const logdef_bytes *at,
+                                     kind_tag<LOGDEF_KIND_BYTES>)
+{
+    return (std::uint64_t)(std::uintptr_t)at;
+}
+
+template <class T>
+LOGDEF_INLINE_ std::uint64_t word_at(const T &, const logdef_bytes *at,
+                                     kind_tag<LOGDEF_KIND_BLOB>)
+{
+    return (std::uint64_t)(std::uintptr_t)at;
+}
+
+template <class T>
+using kind_of = kind_tag<kind<typename std::decay<T>::type>()>;
+
+template <class... Args, if_scalars<Args...> = 0>
 LOGDEF_INLINE_ void emit(const logdef_site *site, const char *, Args... args)
 {
     const std::uint64_t words[sizeof...(Args) == 0 ? 1 : sizeof...(Args)] = {
@@ -1317,12 +1600,63 @@ LOGDEF_INLINE_ void emit(const logdef_site *site, const char *, Args... args)
     logdef_emit(site, words);
 }
 
-template <class... Args>
+template <class... Args, if_objects<Args...> = 0>
+LOGDEF_INLINE_ void emit(const logdef_site *site, const char *, const Args &...args)
+{
+    const logdef_bytes bytes[] = {bytes_of(args, kind_of<Args>())...};
+    const logdef_bytes *at = bytes;
+    const std::uint64_t words[] = {word_at(args, at++, kind_of<Args>())...};
+    logdef_emit(site, words);
+}
+
+template <class... Args, if_scalars<Args...> = 0>
 LOGDEF_INLINE_ void emit_with(const logdef_site *site, std::uint64_t after, const char *,
                               Args... args)
 {
     const std::uint64_t words[] = {word(args, kind_tag<kind<Args>()>())..., after};
     logdef_emit(site, words);
+}
+
+template <class... Args, if_objects<Args...> = 0>
+LOGDEF_INLINE_ void emit_with(const logdef_site *site, std::uint64_t after, const char *,
+                              const Args &...args)
+{
+    const logdef_bytes bytes[] = {bytes_of(args, kind_of<Args>())...};
+    const logdef_bytes *at = bytes;
+    const std::uint64_t words[] = {word_at(args, at++, kind_of<Args>())..., after};
+    logdef_emit(site, words);
+}
+
+/* Where a call without a site stands, and its level. */
+struct place {
+    int level;
+    const char *file;
+    std::uint32_t line;
+    const char *function;
+};
+
+LOGDEF_INLINE_ void emit_words(const place &at, const char *format, const std::uint8_t *kinds,
+                               const std::uint64_t *words, std::size_t n)
+{
+    logdef_emit_text(at.level, at.file, at.line, at.function, format, kinds, words,
+                     static_cast<int>(n));
+}
+
+template <class... Args, if_scalars<Args...> = 0>
+LOGDEF_INLINE_ void emit_at(const place &at, const char *format, Args... args)
+{
+    const std::uint64_t words[] = {word(args, kind_tag<kind<Args>()>())..., 0};
+    emit_words(at, format, kinds_of<types<Args...> *>::kinds, words, sizeof...(Args));
+}
+
+template <class... Args, if_objects<Args...> = 0>
+LOGDEF_INLINE_ void emit_at(const place &at, const char *format, const Args &...args)
+{
+    const logdef_bytes bytes[] = {bytes_of(args, kind_of<Args>())...};
+    const logdef_bytes *next = bytes;
+    const std::uint64_t words[] = {word_at(args, next++, kind_of<Args>())...};
+    emit_words(at, format, kinds_of<types<typename std::decay<Args>::type...> *>::kinds, words,
+               sizeof...(Args));
 }
 
 /* Contexts. */
@@ -1350,6 +1684,7 @@ struct are_pairs<Key> : std::false_type {};
 template <class Key, class Value, class... Rest>
 struct are_pairs<Key, Value, Rest...>
     : std::integral_constant<bool, kind<Key>() == LOGDEF_KIND_CSTR && kind<Value>() != 0 &&
+                                       kind<Value>() != LOGDEF_KIND_BLOB &&
                                        kind<Value>() != LOGDEF_KIND_LONG_DOUBLE &&
                                        kind<Value>() != LOGDEF_KIND_WSTR &&
                                        are_pairs<Rest...>::value> {};
@@ -1361,14 +1696,16 @@ constexpr std::uint8_t value_kind()
 }
 
 template <class... Args>
-void init_context(logdef_context *context, const logdef_context *parent, Args... args)
+void init_context(logdef_context *context, const logdef_context *parent, const Args &...args)
 {
-    static_assert(are_pairs<Args...>::value,
+    static_assert(are_pairs<typename std::decay<Args>::type...>::value,
                   "logdef: each key of a context is a string, followed by its value: a "
                   "number, a string, a pointer or a bool");
     static_assert(sizeof...(Args) <= LOGDEF_MAX_ARGS, "logdef: takes at most 16 pairs");
-    const std::uint8_t kinds[] = {value_kind<Args>()..., 0};
-    const std::uint64_t words[] = {word(args, kind_tag<kind<Args>()>())..., 0};
+    const std::uint8_t kinds[] = {value_kind<typename std::decay<Args>::type>()..., 0};
+    const logdef_bytes bytes[] = {bytes_of(args, kind_of<Args>())...};
+    const logdef_bytes *at = bytes;
+    const std::uint64_t words[] = {word_at(args, at++, kind_of<Args>())...};
     logdef_context_init(context, parent, kinds, words, static_cast<int>(sizeof...(Args)));
 }
 
@@ -1404,6 +1741,12 @@ span<End> span_of(bool began, End end)
 
 } /* namespace */
 } /* namespace logdef_cpp */
+
+/* With an object among them, the arguments are checked by logdef_cpp::fit. */
+template <class... Args, ::logdef_cpp::if_objects<Args...> = 0>
+static inline void logdef_check_(const char *, const Args &...)
+{
+}
 } /* extern "C++" */
 
 #pragma GCC diagnostic pop

@@ -674,6 +674,14 @@ fn by_pointer(
                     return out.raw(bytes, bound, then);
                 }
             },
+            (_, ArgKind::BLOB) => match (*(word as *const Bytes)).as_slice() {
+                None => out.bytes([0xc0]),
+                Some(bytes) => {
+                    out.need(2 + HEAD)?;
+                    out.bytes([0x92, ArgKind::BLOB.0]);
+                    return out.raw(bytes, bound, then);
+                }
+            },
             (_, ArgKind::LONG_DOUBLE) => {
                 let bytes = *(word as *const [u8; LONG_DOUBLE_LEN]);
                 return out.raw(&bytes, LONG_DOUBLE_LEN, then);

@@ -5,7 +5,7 @@ use super::line::Line;
 use super::number::{Form, Number};
 use crate::call::site::Strings;
 use logdef_wire::printf::{Class, Count, Directive, Directives, Fault, Flags, Integer, Order};
-use logdef_wire::{Array, Grammar, Value};
+use logdef_wire::{Array, Grammar, Typed, Value};
 
 /// Wider fields and more precise numbers are not printed.
 const MOST: i64 = 128;
@@ -122,7 +122,7 @@ fn conversion(line: &mut Line, format: &[u8], directive: &Directive, values: &mu
         (Class::Pointer, Some(value)) => match integer(value) {
             Some(0) => padded(line, width, left, b"(nil)"),
             Some(at) => number(line, Number::Pointer(at as u64)),
-            None => line.bytes(b"?"),
+            None => dump(line, value),
         },
         (Class::Float, Some(Value::Float(value))) => {
             number(line, Number::Float(value));
@@ -181,6 +181,22 @@ fn of_long_double(bytes: &[u8]) -> f64 {
     match sign_and_exponent & 0x8000 {
         0 => magnitude,
         _ => -magnitude,
+    }
+}
+
+/// Bytes of any meaning, in hexadecimal.
+fn dump(line: &mut Line, value: Value<'_>) {
+    match value {
+        Value::Array(array) => match Typed::of(array) {
+            Some(Typed::Bytes(bytes)) => {
+                for (index, byte) in bytes.iter().enumerate() {
+                    let space = if index > 0 { " " } else { "" };
+                    line.print(format_args!("{space}{byte:02x}"));
+                }
+            }
+            _ => line.bytes(b"?"),
+        },
+        _ => line.bytes(b"?"),
     }
 }
 

@@ -415,6 +415,21 @@ mod tests {
     }
 
     #[test]
+    fn bytes_are_dumped_by_a_pointers_conversion() {
+        let mut room = [0; 16];
+        let mut encoder = logdef_wire::msgpack::Encoder::new(&mut room);
+        Typed::Bytes(b"hi\0\x1b~").encode(&mut encoder).unwrap();
+        let bytes = logdef_wire::msgpack::Decoder::new(encoder.written())
+            .value()
+            .unwrap();
+        let mut out = Vec::new();
+        let format = crate::render::CompiledFormat::new(b"%p;%24p;");
+        format.render(&[bytes, bytes], &mut out);
+        let dump = "68 69 00 1b 7e |hi..~|";
+        assert_eq!(String::from_utf8(out).unwrap(), format!("{dump};  {dump};"));
+    }
+
+    #[test]
     fn no_template_makes_too_much_text() {
         let template = "{0:4000000000}".repeat(1000);
         assert!(text(&template, "b", &[Value::Uint(1)]).len() < 2 * MAX_TEXT);

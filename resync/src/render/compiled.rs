@@ -7,7 +7,7 @@ use logdef_wire::printf::{
     Class, Conversion, Count, Directive, Directives, Fault, Flags, Integer, Length, Order,
     wire_args,
 };
-use logdef_wire::{Array, Description, Grammar, Value};
+use logdef_wire::{Array, Description, Grammar, Typed, Value};
 
 use super::braces::Braces;
 use super::decimal::push_decimal;
@@ -291,6 +291,10 @@ impl Piece {
                 push_bytes(out, &layout, b"(nil)");
             }
             (Class::Pointer, _, Some(value)) => push_pointer(out, layout, low_bits(value)),
+            (Class::Pointer, Value::Array(array), _) => match Typed::of(array) {
+                Some(Typed::Bytes(bytes)) => push_dump(out, layout, bytes),
+                _ => return false,
+            },
             (Class::Written, _, _) => {}
             (Class::Errno, _, Some(value)) => push_errno(out, layout, low_bits(value) as i32),
             _ => return false,
@@ -359,6 +363,25 @@ fn low_bits(value: Integer) -> u64 {
     } else {
         value.magnitude as u64
     }
+}
+
+/// `%p` of bytes: each in hexadecimal, and behind them those that are printable ASCII.
+fn push_dump(out: &mut Vec<u8>, layout: &Layout, bytes: &[u8]) {
+    let layout = Layout {
+        precision: None,
+        ..*layout
+    };
+    let mut text = Vec::with_capacity(4 * bytes.len() + 2);
+    for byte in bytes {
+        let _ = write!(text, "{byte:02x} ");
+    }
+    text.push(b'|');
+    text.extend(bytes.iter().map(|byte| match byte {
+        b' '..=b'~' => *byte,
+        _ => b'.',
+    }));
+    text.push(b'|');
+    push_bytes(out, &layout, &text);
 }
 
 /// `%m`: the text of an errno; `%#m`: its name, or the number of a nameless one.

@@ -43,6 +43,7 @@ fn expected() -> Vec<(&'static str, usize)> {
         ("LOGDEF_KIND_WSTR", kind(ArgKind::WSTR)),
         ("LOGDEF_KIND_POINTER", kind(ArgKind::POINTER)),
         ("LOGDEF_KIND_BYTES", kind(ArgKind::BYTES)),
+        ("LOGDEF_KIND_BLOB", kind(ArgKind::BLOB)),
         ("LOGDEF_KIND_BOOL", kind(ArgKind::BOOL)),
         ("sizeof(struct logdef_bytes)", 16),
         ("sizeof(logdef_context)", 512),

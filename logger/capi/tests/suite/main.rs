@@ -8,7 +8,7 @@
 //!
 //! The library as programs get it: installed by `install.sh` and found by
 //! `pkg-config` ([`installed`]), exporting what it should ([`symbols`]), and
-//! logging what it is told ([`programs`], [`contexts`], [`conversions`]), whoever else in the
+//! logging what it is told ([`programs`], [`arguments`], [`contexts`], [`conversions`]), whoever else in the
 //! process has a copy of it ([`copies`]), as filters say ([`filters`]), also
 //! when the wall clock is set ([`clock`]), and wherever and however programs run
 //! ([`wild`]). The logs are
@@ -18,6 +18,7 @@
 //! own. `LOGDEF_SLOW=1` tries every combination in place of a few.
 
 mod abi;
+mod arguments;
 mod behaviour;
 mod clean;
 mod clock;

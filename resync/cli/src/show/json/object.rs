@@ -5,7 +5,7 @@
 //! that is not UTF-8 has U+FFFD where its bytes are none.
 
 use crate::show::escape;
-use logdef_wire::Value;
+use logdef_wire::{Array, Typed, Value};
 use std::io::Write;
 
 /// Arrays in arrays that are shown. One that is deeper stands as a string: no logger of
@@ -136,6 +136,14 @@ fn push_value_in(value: Value<'_>, depth: usize, out: &mut Vec<u8>) {
             push_string(bytes, out);
             Ok(())
         }
+        Value::Array(array) if bytes_of(array).is_some() => {
+            out.push(b'"');
+            for byte in bytes_of(array).unwrap_or_default() {
+                let _ = write!(out, "{byte:02x}");
+            }
+            out.push(b'"');
+            Ok(())
+        }
         Value::Array(array) if depth == DEPTH => write!(out, "\"[{} values]\"", array.len()),
         Value::Array(array) => {
             let push = |value, out: &mut Vec<u8>| push_value_in(value, depth + 1, out);
@@ -144,6 +152,14 @@ fn push_value_in(value: Value<'_>, depth: usize, out: &mut Vec<u8>) {
         }
         Value::Map(_) | Value::Ext(..) => write!(out, "null"),
     };
+}
+
+/// The bytes of a value that is neither text nor a list.
+fn bytes_of(array: Array<'_>) -> Option<&[u8]> {
+    match Typed::of(array) {
+        Some(Typed::Bytes(bytes)) => Some(bytes),
+        _ => None,
+    }
 }
 
 /// Appends a number, without the machinery of formats.
@@ -226,6 +242,12 @@ mod tests {
     fn decoded(bytes: &[u8]) -> Value<'_> {
         let array = Array::from_objects(1, bytes).unwrap();
         array.iter().next().unwrap()
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_whole() {
+        let bytes = [0x92, 13, 0xa4, 0, 0xff, b'h', b'i'];
+        assert_eq!(value(decoded(&bytes)), "\"00ff6869\"");
     }
 
     #[test]

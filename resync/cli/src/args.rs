@@ -1,7 +1,7 @@
 //! The command line: the verbs, and the options that several of them share. What only
 //! one verb takes stands beside that verb.
 
-use crate::choose::condition::Condition;
+use crate::choose::expression::Expression;
 use crate::choose::filter::Site;
 use crate::choose::when::{self, Moment};
 use crate::failure::Failure;
@@ -186,9 +186,10 @@ pub struct Images {
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "Filters")]
 pub struct Filters {
-    /// At this level or above: trace, debug, info, warn, error, fatal or a number
-    #[arg(short, long, value_parser = level, value_name = "LEVEL")]
-    pub level: Option<Level>,
+    /// At this level or above: trace, debug, info, warn, error, fatal or a number; or at one of
+    /// a range, both ends included: debug..info, ..warn
+    #[arg(short, long, value_parser = Levels::parse, value_name = "LEVEL")]
+    pub level: Option<Levels>,
     /// At this time or later: 2026-05-01T10:30:00Z, 10:30, yesterday, -15m
     #[arg(long, value_parser = when::parse, allow_hyphen_values = true, value_name = "TIME")]
     pub since: Option<Moment>,
@@ -215,19 +216,60 @@ pub struct Filters {
     #[arg(long, allow_hyphen_values = true, value_name = "RUN")]
     pub run: Vec<String>,
     /// With an argument (counted from 0, or by its name) or key that compares like this: '0>5',
-    /// '2=foo', '1~part', 'user!=root'. Names are those that the program gives, or in a printf
-    /// format the words before 'ms=%d' and 'ms: %d'
-    #[arg(short = 'w', long = "where", value_parser = Condition::parse, value_name = "CONDITION")]
-    pub conditions: Vec<Condition>,
+    /// '2=foo', '1~part', 'user!=root', 'ms in 5..10', 'code in (404, 410)'; joined by and, or, not
+    /// and parentheses: 'ms>500 and (path~"/api" or not user=root)'. Names are those that the program
+    /// gives, or in a printf format the words before 'ms=%d' and 'ms: %d'; template is the format
+    #[arg(short = 'w', long = "where", value_parser = Expression::parse, value_name = "CONDITION")]
+    pub conditions: Vec<Expression>,
+    /// Without those for which this condition holds
+    #[arg(long, value_parser = Expression::parse, value_name = "CONDITION")]
+    pub not: Vec<Expression>,
 }
 
 impl Filters {
+    /// All conditions on arguments.
+    pub fn conditions(&self) -> Vec<Expression> {
+        let unwanted = self.not.iter().cloned().map(Expression::negated);
+        self.conditions.iter().cloned().chain(unwanted).collect()
+    }
+
     /// What of a merge can be left out.
     pub fn merge_options(&self) -> MergeOptions {
         let mut options = MergeOptions::default();
         options.since = self.since.map_or(options.since, |since| since.0);
         options.until = self.until.map_or(options.until, |until| until.0);
         options
+    }
+}
+
+/// Levels from one to another, both included.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Levels {
+    lowest: Option<Level>,
+    highest: Option<Level>,
+}
+
+impl Levels {
+    fn parse(text: &str) -> Result<Levels, String> {
+        let Some((lowest, highest)) = text.split_once("..") else {
+            let lowest = Some(level(text)?);
+            return Ok(Levels {
+                lowest,
+                highest: None,
+            });
+        };
+        let bound = |text: &str| (!text.is_empty()).then(|| level(text)).transpose();
+        Ok(Levels {
+            lowest: bound(lowest)?,
+            highest: bound(highest)?,
+        })
+    }
+
+    /// Whether the level of a record is one of them; a record may have none.
+    pub fn contain(&self, level: Option<Level>) -> bool {
+        let reaches = |lowest| level.is_some_and(|level| level >= lowest);
+        let exceeds = |highest| level.is_none_or(|level| level > highest);
+        self.lowest.is_none_or(reaches) && !self.highest.is_some_and(exceeds)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Conditions on the typed arguments of records: `0>5`, `2=foo`, `user!=root`.
+//! Comparisons of the typed arguments of records: `0>5`, `2=foo`, `user!=root`.
 
 use logdef_resync::{Resolved, key_of};
 use logdef_wire::Value;
@@ -22,8 +22,9 @@ enum Argument {
     Key(Vec<u8>),
 }
 
+/// How an argument is compared with a constant.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Operator {
+pub enum Operator {
     Equal,
     NotEqual,
     Less,
@@ -40,6 +41,9 @@ enum Number {
     Double(f64),
 }
 
+/// The format of a record, in conditions.
+const TEMPLATE: &[u8] = b"template";
+
 /// Longer ones first: `<=` is no `<`.
 const OPERATORS: [(&str, Operator); 8] = [
     ("!=", Operator::NotEqual),
@@ -53,56 +57,65 @@ const OPERATORS: [(&str, Operator); 8] = [
 ];
 
 impl Condition {
-    /// Parses `argument operator constant`.
-    pub fn parse(text: &str) -> Result<Condition, String> {
-        let wrong =
-            || format!("{text:?} is no condition: try 0>5, 2=foo, 1~part (arguments count from 0)");
-        let at = text.find(['!', '<', '>', '=', '~']).ok_or_else(wrong)?;
-        let (argument, rest) = text.split_at(at);
-        let argument = argument.trim();
-        let (sign, operator) = OPERATORS
-            .into_iter()
-            .find(|(sign, _)| rest.starts_with(sign))
-            .ok_or_else(wrong)?;
-        let constant = rest[sign.len()..].trim();
+    /// Compares the argument of that number or name with a constant.
+    pub fn new(argument: &str, operator: Operator, constant: &str) -> Condition {
         let argument = match argument.parse() {
             Ok(place) => Argument::Place(place),
-            Err(_) if argument.is_empty() => return Err(wrong()),
             Err(_) => Argument::Key(argument.as_bytes().to_vec()),
         };
-        Ok(Condition {
+        Condition {
             argument,
             operator,
             text: constant.as_bytes().to_vec(),
             number: Number::parse(constant),
-        })
+        }
     }
 
-    /// Whether a record may have the argument and compare so, as far as can be said before
+    /// The operator that a text begins with, and how it is written.
+    pub fn operator(text: &str) -> Option<(&'static str, Operator)> {
+        let mut operators = OPERATORS.into_iter();
+        operators.find(|(sign, _)| text.starts_with(sign))
+    }
+
+    /// Whether a record has the argument and it compares so, as far as that can be said before
     /// its strings are looked up: these name its arguments.
-    pub fn may_hold(&self, data: &Data<'_>) -> bool {
+    pub fn decided(&self, data: &Data<'_>) -> Option<bool> {
         match &self.argument {
             Argument::Place(place) => {
                 let found = data.args.and_then(|args| args.iter().nth(*place));
-                found.is_some_and(|value| self.compares(value))
+                Some(found.is_some_and(|value| self.compares(value)))
             }
+            Argument::Key(wanted) if wanted == TEMPLATE => None,
             Argument::Key(wanted) => match key_of(data, wanted) {
-                Some(value) => self.compares(value),
-                None => data.context.is_some() || data.args.is_some_and(|args| !args.is_empty()),
+                Some(value) => Some(self.compares(value)),
+                None if data.context.is_some() => None,
+                None if data.args.is_some_and(|args| !args.is_empty()) => None,
+                None => Some(false),
             },
         }
     }
 
-    /// Whether a record has the argument and it compares so, if [`Self::may_hold`] says that it
-    /// may. A key hides an argument of the same name, and both hide a key of the context.
+    /// Whether a record has the argument and it compares so. A key hides an argument of the
+    /// same name, both hide a key of the context, and `template` is the format where nothing
+    /// else has that name.
     pub fn holds(&self, record: &Resolved<'_>) -> bool {
         let Argument::Key(wanted) = &self.argument else {
-            return true;
+            return self.decided(record.data) == Some(true);
         };
+        let template = || record.format.bytes.filter(|_| wanted == TEMPLATE);
         let found = key_of(record.data, wanted)
             .or_else(|| record.argument_called(wanted))
-            .or_else(|| record.context.get(wanted));
+            .or_else(|| record.context.get(wanted))
+            .or_else(|| template().map(Value::Raw));
         found.is_some_and(|value| self.compares(value))
+    }
+
+    #[cfg(test)]
+    pub fn compares_one_of(&self, values: &[Value<'_>]) -> bool {
+        match self.argument {
+            Argument::Place(place) => values.get(place).is_some_and(|value| self.compares(*value)),
+            Argument::Key(_) => false,
+        }
     }
 
     fn compares(&self, value: Value<'_>) -> bool {
@@ -180,7 +193,11 @@ mod tests {
     use super::*;
 
     fn holds(condition: &str, value: Value<'_>) -> bool {
-        Condition::parse(condition).unwrap().compares(value)
+        let at = condition.find(['!', '<', '>', '=', '~']).unwrap();
+        let (argument, rest) = condition.split_at(at);
+        let (sign, operator) = Condition::operator(rest).unwrap();
+        let constant = rest[sign.len()..].trim();
+        Condition::new(argument.trim(), operator, constant).compares(value)
     }
 
     #[test]
@@ -208,12 +225,5 @@ mod tests {
         assert!(!holds("2>5", Value::Raw(b"6")));
         assert!(holds("2=5", Value::Raw(b"5")));
         assert!(holds("2=true", Value::Bool(true)));
-    }
-
-    #[test]
-    fn what_is_no_condition_is_refused() {
-        for text in ["", "5", ">5", "0", "!", "x!y"] {
-            assert!(Condition::parse(text).is_err(), "{text}");
-        }
     }
 }

@@ -5,14 +5,14 @@
 //! *search* (level, place, module, arguments, text) finds records in it, and
 //! lines of context are taken from the scope.
 
-use crate::args::Filters;
-use crate::choose::condition::Condition;
+use crate::args::{Filters, Levels};
+use crate::choose::expression::Expression;
 use crate::choose::when::Moment;
 use crate::failure::Failure;
 use crate::show::losses;
 use logdef_resync::{Glance, Place, Resolved, Tables};
 use logdef_wire::record::Data;
-use logdef_wire::{Level, Run, ThreadNumber};
+use logdef_wire::{Run, ThreadNumber};
 use regex::bytes::Regex;
 use std::collections::HashSet;
 
@@ -23,10 +23,10 @@ pub struct Filter {
     runs: Option<HashSet<Run>>,
     pids: Vec<u64>,
     threads: Vec<Thread>,
-    level: Option<Level>,
+    level: Option<Levels>,
     sites: Vec<Site>,
     modules: Vec<Vec<u8>>,
-    conditions: Vec<Condition>,
+    conditions: Vec<Expression>,
     grep: Option<Regex>,
 }
 
@@ -63,7 +63,7 @@ impl Filter {
             level: args.level,
             sites: args.site.clone(),
             modules: args.module.iter().map(|m| m.clone().into_bytes()).collect(),
-            conditions: args.conditions.clone(),
+            conditions: args.conditions(),
             grep: args.grep.clone(),
         })
     }
@@ -116,7 +116,10 @@ impl Filter {
 
     /// Whether the numbers of a record may be those of one that is searched for.
     pub fn may_match(&self, glance: &Glance) -> bool {
-        if self.level.is_some() && glance.level < self.level {
+        if self
+            .level
+            .is_some_and(|levels| !levels.contain(glance.level))
+        {
             return false;
         }
         let is_line = |site: &Site| site.line.is_none() || site.line == glance.line;

@@ -21,6 +21,10 @@ fn by_level() {
     assert_eq!(messages("--level error"), [FAILURE]);
     assert_eq!(messages("-l info").len(), 6);
     assert_eq!(messages("-l 0x20").len(), 10);
+    assert_eq!(messages("-l info..warn").len(), 5);
+    assert_eq!(messages("-l ..info").len(), 9);
+    assert_eq!(messages("-l error..").len(), 1);
+    assert_eq!(messages("-l fatal..debug").len(), 0);
 }
 
 #[test]
@@ -97,7 +101,33 @@ fn by_typed_arguments() {
     );
     assert_eq!(messages("--where 0=beta"), ["accepted beta:9"]);
     assert_eq!(messages("-w 0~lph -w 1<=2").len(), 2);
+    assert_eq!(messages("-w 0=alpha --not 1<=2").len(), 2);
     assert_eq!(messages("-w 0>=2.5"), ["took 2.500 ms", "took 3.500 ms"]);
+}
+
+/// Each example of the page on the command is one of these.
+#[test]
+fn by_conditions_with_and_or_not_ranges_and_lists() {
+    let messages = |condition: &str| {
+        let done = on_words(&example(), &["view", "-o", "raw", "-w", condition, "{}"]);
+        assert_eq!((done.status, &*done.err), (0, ""), "{condition}");
+        let lines: Vec<String> = done.lines().into_iter().map(str::to_owned).collect();
+        lines
+    };
+    assert_eq!(
+        messages("0=beta or 1 in 4..6"),
+        ["accepted alpha:4", "accepted alpha:6", "accepted beta:9"]
+    );
+    assert_eq!(messages("0~\"lph\" and not 1>=4").len(), 2);
+    assert_eq!(messages("0 in (beta, gamma)"), ["accepted beta:9"]);
+    assert_eq!(messages("template~accepted").len(), 5);
+    assert_eq!(messages("template~accepted and (1<2 or 1>8)").len(), 2);
+    // What some records decide by their strings alone is decided for each.
+    assert_eq!(messages("not template~accepted").len(), 5);
+    assert_eq!(messages("not (nothing=1)").len(), 10);
+    let done = on_words(&example(), &["view", "-w", "0=1 and (1>", "{}"]);
+    assert_eq!(done.status, 2);
+    assert!(done.err.contains("at character 12"), "{}", done.err);
 }
 
 #[test]

@@ -237,10 +237,14 @@ pub fn command() -> Command {
 
 /// Runs `logdef` with words; `{}` stands for the file.
 pub fn logdef(words: &str, file: &Path) -> Done {
+    let words: Vec<_> = words.split_whitespace().collect();
+    logdef_words(&words, file)
+}
+
+/// The same, where words may hold spaces.
+fn logdef_words(words: &[&str], file: &Path) -> Done {
     let file = file.to_str().unwrap();
-    let words = words
-        .split_whitespace()
-        .map(|word| word.replace("{}", file));
+    let words = words.iter().map(|word| word.replace("{}", file));
     run(command().args(words), b"")
 }
 
@@ -272,4 +276,10 @@ pub fn on(log: &Log, words: &str) -> Done {
     let files = Files::new();
     let path = files.put("app.log", &log.bytes);
     logdef(words, &path)
+}
+
+/// The same, where words may hold spaces.
+pub fn on_words(log: &Log, words: &[&str]) -> Done {
+    let files = Files::new();
+    logdef_words(words, &files.put("app.log", &log.bytes))
 }

@@ -2,7 +2,7 @@
 //! front of each range of frames says how far they could be trusted where they were copied
 //! from. Knows ranges and what notes say of them; what stands in the ranges, others know.
 
-use crate::recover::suspect::Standing;
+use crate::recover::standing::Standing;
 use logdef_wire::frame;
 use logdef_wire::record::{Note, NoteKind};
 

@@ -11,6 +11,7 @@ pub(crate) mod notes;
 pub(crate) mod recovery;
 pub(crate) mod run_of;
 pub(crate) mod sequences;
+pub(crate) mod standing;
 pub(crate) mod survey;
 pub(crate) mod suspect;
 pub(crate) mod tables;

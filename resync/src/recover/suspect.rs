@@ -20,6 +20,7 @@
 
 use crate::read::gap::{Gap, GapKind, Torn};
 use crate::recover::marks::Marks;
+use crate::recover::standing::Standing;
 use crate::recover::tables::Place;
 use logdef_wire::record::Preamble;
 use logdef_wire::{Run, frame};
@@ -40,31 +41,6 @@ const LONGEST: u64 = (frame::MAX_BODY + frame::LONG_HEADER_LEN) as u64;
 /// Bytes beside a damage whose frames are marked if another damage is near, or some of
 /// them do not continue their threads: those of a frame with a length of two bytes.
 const MARKED: u64 = 1 << 16;
-
-/// How far a frame can be trusted.
-#[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub enum Standing {
-    /// No damage is near, or none that could have laid it bare.
-    #[default]
-    Sound,
-    /// It stands inside a damaged range, and undamaged evidence supports it; or there is
-    /// none in these inputs.
-    Recovered,
-    /// It stands inside a damaged range, and nothing outside supports it: probably it was
-    /// quoted in a message.
-    Suspect,
-}
-
-impl Standing {
-    /// The word for it, `None` if it needs none.
-    pub fn word(self) -> Option<&'static str> {
-        match self {
-            Standing::Sound => None,
-            Standing::Recovered => Some("recovered"),
-            Standing::Suspect => Some("suspect"),
-        }
-    }
-}
 
 /// Learns frame by frame which runs are vouched for and what is in doubt.
 #[derive(Debug, Default)]

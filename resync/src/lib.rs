@@ -92,8 +92,8 @@ pub use read::unmask::{decode, unmasked};
 pub use recover::account::{Account, GapReport, HoleReport, Malformed, Tally, ThreadReport, Times};
 pub use recover::losses::Losses;
 pub use recover::recovery::{Options, Recovery};
+pub use recover::standing::Standing;
 pub use recover::survey::Survey;
-pub use recover::suspect::Standing;
 pub use recover::tables::{
     BacktraceEntry, Conflict, ContextEntry, ContextKeys, Image, ModuleEntry, Origin, Place,
     Provenance, RunInfo, StringId, StringLookup, Tables, Thread,

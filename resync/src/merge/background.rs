@@ -5,7 +5,7 @@
 use crate::merge::{Event, Merge, MergedFrame};
 use crate::read::input::Error;
 use crate::recover::account::Account;
-use crate::recover::suspect::Standing;
+use crate::recover::standing::Standing;
 use crate::recover::tables::Place;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;

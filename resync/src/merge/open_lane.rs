@@ -11,7 +11,7 @@ use crate::recover::account::Account;
 use crate::recover::floors::Stairs;
 use crate::recover::lane::{LaneThread, ThreadKey};
 use crate::recover::recovery::Recovery;
-use crate::recover::suspect::Standing;
+use crate::recover::standing::Standing;
 use crate::recover::tables::Place;
 use logdef_wire::Tag;
 use logdef_wire::record::Glance;

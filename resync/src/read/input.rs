@@ -3,6 +3,7 @@
 //! anywhere. Nothing is ever mapped: a live file may shrink. Knows nothing of
 //! frames.
 
+use crate::read::reopened::Reopened;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, Write};
@@ -38,6 +39,8 @@ pub struct Input {
 enum Store {
     Memory(Vec<u8>),
     File(File),
+    /// One of so many files that it is opened for each read.
+    Reopened(Reopened),
     Source(Box<dyn Source>),
 }
 
@@ -149,7 +152,9 @@ impl Input {
         let len = match &store {
             Store::Memory(bytes) => bytes.len() as u64,
             Store::File(file) => file.metadata()?.len(),
-            Store::Source(_) => unreachable!("a stream is kept in memory or a file"),
+            Store::Reopened(_) | Store::Source(_) => {
+                unreachable!("a stream is kept in memory or a file")
+            }
         };
         Ok(Input {
             name: name.into(),
@@ -177,7 +182,10 @@ impl Input {
                 name: name.to_owned(),
                 path: None,
                 len: metadata.len(),
-                store: Store::File(file),
+                store: match Reopened::instead_of(&file, path, &metadata) {
+                    Some(reopened) => Store::Reopened(reopened),
+                    None => Store::File(file),
+                },
                 broken_off: None,
             }
         } else {
@@ -228,6 +236,7 @@ impl Input {
                 Ok(len)
             }
             Store::File(file) => read_all(file, buffer, offset),
+            Store::Reopened(file) => read_all(&file.open()?, buffer, offset),
             Store::Source(source) => read_all(&**source, buffer, offset),
         }
     }
@@ -276,8 +285,19 @@ impl Input {
     pub(crate) fn in_memory(&self) -> Option<&[u8]> {
         match &self.store {
             Store::Memory(bytes) => Some(bytes),
-            Store::File(_) | Store::Source(_) => None,
+            Store::File(_) | Store::Reopened(_) | Store::Source(_) => None,
         }
+    }
+
+    /// Where data begins at or behind an offset: behind the hole of a file that the offset
+    /// is in, or at the end of the file. The offset itself where that is not known.
+    pub(crate) fn behind_hole(&self, offset: u64) -> u64 {
+        let found = match &self.store {
+            Store::File(file) => data_from(file, offset),
+            Store::Reopened(file) => file.open().ok().and_then(|file| data_from(&file, offset)),
+            Store::Memory(_) | Store::Source(_) => None,
+        };
+        found.unwrap_or(offset).max(offset)
     }
 
     /// Device and inode of the file that is open, to notice when another takes
@@ -285,11 +305,24 @@ impl Input {
     pub(crate) fn file_identity(&self) -> io::Result<Option<((u64, u64), u64)>> {
         match &self.store {
             Store::Memory(_) | Store::Source(_) => Ok(None),
-            Store::File(file) => {
-                let metadata = file.metadata()?;
-                Ok(Some(((metadata.dev(), metadata.ino()), metadata.len())))
-            }
+            Store::File(file) => identity(file).map(Some),
+            Store::Reopened(file) => identity(&file.open()?).map(Some),
         }
+    }
+}
+
+fn identity(file: &File) -> io::Result<((u64, u64), u64)> {
+    let metadata = file.metadata()?;
+    Ok(((metadata.dev(), metadata.ino()), metadata.len()))
+}
+
+/// Where the next data of a file is, or its end. Reads name their own offsets, so it is no
+/// matter where the file stands.
+fn data_from(file: &File, offset: u64) -> Option<u64> {
+    match rustix::fs::seek(file, rustix::fs::SeekFrom::Data(offset)) {
+        Ok(data) => Some(data),
+        Err(rustix::io::Errno::NXIO) => file.metadata().ok().map(|metadata| metadata.len()),
+        Err(_) => None,
     }
 }
 

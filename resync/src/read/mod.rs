@@ -6,6 +6,7 @@ pub(crate) mod framing;
 pub(crate) mod gap;
 pub(crate) mod input;
 pub(crate) mod item;
+pub(crate) mod reopened;
 pub(crate) mod scan;
 pub mod split;
 pub(crate) mod unmask;

@@ -223,6 +223,16 @@ impl<'i> Scanner<'i> {
         let mut at = from;
         let mut zeros = from;
         loop {
+            if self.window.seen() <= at + 1 && is_zero(self.window.from(at)) {
+                at = at.max(self.window.behind_hole().min(limit));
+            }
+            if at >= limit {
+                return Ok(Found {
+                    frame: None,
+                    at,
+                    zeros,
+                });
+            }
             self.window.ensure(at, at, frame::PATTERN_LEN)?;
             let bytes = up_to(self.window.from(at), limit - at);
             let ended = self
@@ -277,6 +287,7 @@ impl<'i> Scanner<'i> {
             if zeros < bytes.len() || bytes.is_empty() {
                 break;
             }
+            at = at.max(self.window.behind_hole().min(limit));
         }
         Ok(at)
     }

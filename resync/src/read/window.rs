@@ -114,6 +114,16 @@ impl<'i> Window<'i> {
         bytes.get((at - start) as usize..).unwrap_or(&[])
     }
 
+    /// Where data begins again, at the end of what was read or behind the hole of the file
+    /// that begins there.
+    pub(crate) fn behind_hole(&self) -> u64 {
+        let seen = self.seen();
+        match &self.bytes {
+            Bytes::Sliding { input, .. } if self.end.is_none() => input.behind_hole(seen),
+            _ => seen,
+        }
+    }
+
     /// The bytes of a range that was ensured.
     #[inline]
     pub(crate) fn range(&self, from: u64, to: u64) -> &[u8] {

@@ -3,7 +3,7 @@
 //! absent, and each text says where it comes from.
 
 use crate::recover::recovery::Recovery;
-use crate::recover::suspect::Standing;
+use crate::recover::standing::Standing;
 use crate::recover::tables::{
     BacktraceEntry, ContextKeys, Image, Origin, Place, Provenance, RunInfo, StringId, StringLookup,
     Tables, Thread, latest,

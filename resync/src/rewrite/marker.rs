@@ -5,7 +5,7 @@ use super::Rewritten;
 use crate::read::framing;
 use crate::read::input::Error;
 use crate::recover::marks;
-use crate::recover::suspect::Standing;
+use crate::recover::standing::Standing;
 use logdef_wire::Tag;
 use logdef_wire::msgpack::{Encoder, OutOfRoom};
 use logdef_wire::record::{Note, NoteKind, Record};

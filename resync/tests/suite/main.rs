@@ -28,6 +28,7 @@ mod printf_through_the_logger;
 mod seeds;
 mod since;
 mod single_changes;
+mod sparse;
 mod split;
 mod stages;
 mod survey;

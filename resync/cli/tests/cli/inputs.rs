@@ -197,3 +197,36 @@ fn more_logs_than_a_process_may_have_open_are_followed() {
     assert_eq!((done.status, &*done.err), (0, ""));
     assert_eq!(done.lines().len(), 1500);
 }
+
+/// Logs of many runs under a low limit of descriptors: inputs are opened again when they are
+/// read, and every verb says what it says without a limit.
+#[test]
+fn more_logs_than_a_process_may_have_open_are_read() {
+    let files = Files::new();
+    for number in 0..300 {
+        let mut log = Log::of(Run(number), number, EPOCH);
+        accepted(&mut log, Run(number), 0, EPOCH + number, "alpha", number);
+        files.put(&format!("{number:03}.log"), &log.bytes);
+    }
+    let under = |limit: &str, words: &str| {
+        let mut command = std::process::Command::new("sh");
+        command
+            .arg("-c")
+            .arg(format!("ulimit -n {limit}; exec \"$0\" {words}"))
+            .arg(env!("CARGO_BIN_EXE_logdef"))
+            .current_dir(files.path());
+        let done = run(&mut command, b"");
+        (done.status, done.out, done.err)
+    };
+    for words in [
+        "-o json .",
+        "-o json --tail 9 .",
+        "check .",
+        "stats .",
+        "export --to otlp-json . -o -",
+    ] {
+        let few = under("64", words);
+        assert_eq!(few.0, 0, "{words}: {}", few.2);
+        assert!(few == under("1024", words), "{words}: {}", few.2);
+    }
+}

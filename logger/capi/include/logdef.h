@@ -110,7 +110,9 @@ extern "C++" { /* for those who include this within extern "C" */
 /*
  * Like LOGDEF; the level is any int expression, evaluated once. There is no call site of
  * its own: filters name the call by its file and line, and tools that list the calls of a
- * program do not find it. LOGDEF_MIN_LEVEL is obeyed when the program runs.
+ * program do not find it. LOGDEF_MIN_LEVEL is obeyed when the program runs. What LOGDEF
+ * looks up once, this looks up for each record, which takes about ten times as long: where
+ * that matters, choose between LOGDEF calls of constant levels.
  */
 #define LOGDEF_AT(level_, ...) LOGDEF_AT_(level_, __VA_ARGS__)
 

@@ -1,7 +1,7 @@
 //! What the C ABI is made of. Not for use from Rust, and no part of the stable
 //! interface.
 
-pub use crate::call::body::encode_pairs;
+pub use crate::call::body::pairs::encode_pairs;
 pub use crate::call::emit::{emit, emit_text};
 pub use crate::call::gate::{decide, is_possible, is_possible_now};
 pub use crate::call::limit::Limit;

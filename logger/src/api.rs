@@ -10,4 +10,6 @@ pub(crate) mod call_site;
 pub(crate) mod choose;
 pub(crate) mod control;
 pub(crate) mod here;
+#[allow(unsafe_code)]
+pub(crate) mod in_context;
 pub(crate) mod open;

@@ -94,6 +94,12 @@
 //! cheaply as one that the macros lay down; [`on_change`] and [`is_possible`] are for facades
 //! that remember what is logged.
 //!
+//! # Contexts
+//!
+//! Key-values that hold for all records of a request or a task are said once, by a [`Context`]:
+//! [`Context::scope`] calls a function in it, [`Context::wrap`] polls a future in it on whatever
+//! thread. Spans of code and contexts are independent.
+//!
 //! # Start-up
 //!
 //! [`open`] takes the SHA-1 of the program's file, which proves later that a
@@ -133,7 +139,7 @@
 //! the CPU), `image` (what is mapped), `handler`, `guard` and `process` (stacks and
 //! handlers of signals, of forks, of a thread's end), `call/site`, `call/body`, `call/printed` and `call/emit` (what a caller
 //! passes by pointer), `copies` (what another copy of the logger passes),
-//! `mirror/number` (the C library's printf), `sink/arena`, `sink/chunk`, `sink/mapped`,
+//! `api/in_context` (as `context`; polls a future in its place), `mirror/number` (the C library's printf), `sink/arena`, `sink/chunk`, `sink/mapped`,
 //! `sink/append` and `sink/names` (the log's memory, and paths that are never freed),
 //! `changes` (functions of another copy), `call/pairs` (as `call/body`), and what the macros
 //! expand to.
@@ -198,6 +204,7 @@ pub use api::control::{
     close, modules_changed, reopen, reserve, set_backtrace_depth, set_backtrace_level, set_filter,
     set_level, set_observer, state, sync, unwritten,
 };
+pub use api::in_context::{Context, InContext};
 pub use api::open::{Log, open, options};
 pub use call::argument::{Argument, Passed};
 pub use call::shown::{Loggable, debug, display, error, value};

@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 
 /// The files that may ask for the global `process()`. All others are handed what they
 /// need of it.
-const MAY_ASK_FOR_THE_PROCESS: [&str; 9] = [
+const MAY_ASK_FOR_THE_PROCESS: [&str; 10] = [
     "api::here",
     "call::emit",
     "call::emit::pairs",
+    "call::emit::text",
     "call::gate",
     "copies::serve",
     "guard",

@@ -4,6 +4,7 @@
 //! frames nor sinks.
 
 pub(crate) mod pairs;
+mod wide;
 
 use crate::call::printed::Printing;
 use crate::call::site::{PREFIX_ROOM, Template};
@@ -525,62 +526,6 @@ fn optional_fields(
     Ok(fields)
 }
 
-/// Encodes pairs of a name and a value as objects of a map, cut so that they fit, and
-/// returns how many pairs they are, and how many bytes. A pair without a name is left out.
-///
-/// # Safety
-///
-/// `kinds` and `words` hold `len` entries, names and values in turn, each word as its kind
-/// says ([`ArgKind`]).
-pub unsafe fn encode_pairs(
-    buffer: &mut [u8],
-    kinds: *const u8,
-    words: *const u64,
-    len: usize,
-) -> (u32, usize) {
-    // SAFETY: as `# Safety` demands.
-    let words = unsafe { Words::new(kinds, words, len) };
-    let mut out = Out::new(buffer);
-    let mut count = 0;
-    for at in 0..len / 2 {
-        let (start, left) = (out.at, out.end.addr() - out.at.addr());
-        // What each of the pairs that are left can have.
-        let share = left / (len / 2 - at);
-        if pair(&mut out, words, 2 * at as u16, share).is_ok() {
-            count += 1;
-        } else {
-            out.at = start;
-        }
-    }
-    (count, out.len())
-}
-
-/// Writes the pair whose name stands at `at` in at most `share` bytes.
-fn pair(out: &mut Out<'_>, words: Words, at: u16, share: usize) -> Result<(), OutOfRoom> {
-    // SAFETY: `share` is no more than what is left.
-    let end = unsafe { out.at.add(share) };
-    let mut own = Out { end, ..out.rest() };
-    if words
-        .get(at)
-        .is_none_or(|(kind, _)| kind != ArgKind::CSTR && kind != ArgKind::BYTES)
-    {
-        return Err(OutOfRoom);
-    }
-    for (at, then) in [(at, SCALAR), (at + 1, 0)] {
-        let left = own.end.addr() - own.at.addr();
-        let around = HEAD + CUT_MARK.len() + then;
-        let arguments = Arguments {
-            plan: &[],
-            words,
-            errno: 0,
-            bound: left.checked_sub(around).ok_or(OutOfRoom)?,
-        };
-        argument(&mut own, &ArgPlan::value(at), &arguments, then)?;
-    }
-    out.at = own.at;
-    Ok(())
-}
-
 /// Writes one argument. `then` bytes are left for those behind it.
 #[inline(always)]
 fn argument(
@@ -662,7 +607,7 @@ fn by_pointer(
             },
             (Class::WideStr, ArgKind::WSTR) => match word as *const libc::wchar_t {
                 at if at.is_null() => out.bytes([0xc0]),
-                at => return wide(out, at, limit(), bound, then),
+                at => return wide::write(out, at, limit(), bound, then),
             },
             (_, ArgKind::BYTES) => match (*(word as *const Bytes)).as_slice() {
                 None => out.bytes([0xc0]),
@@ -792,77 +737,6 @@ fn whole_characters(bytes: &[u8], limit: usize) -> &[u8] {
         len = start;
     }
     &bytes[..len]
-}
-
-/// A wide string as UTF-8, of at most `limit` bytes of whole characters.
-///
-/// # Safety
-///
-/// The characters end in a NUL, or encode to at least `limit` bytes.
-unsafe fn wide(
-    out: &mut Out<'_>,
-    at: *const libc::wchar_t,
-    limit: usize,
-    bound: usize,
-    then: usize,
-) -> Result<(), OutOfRoom> {
-    let mut len = 0;
-    let mut count = 0;
-    // The length first, since it stands before the bytes.
-    while len < limit && len <= bound {
-        // SAFETY: no NUL so far and fewer bytes than `limit`.
-        let c = unsafe { character(*at.add(count)) };
-        let Some(c) = c else { break };
-        if len + c.len_utf8() > limit {
-            break;
-        }
-        len += c.len_utf8();
-        count += 1;
-    }
-    let cut = len > bound;
-    while len > bound {
-        count -= 1;
-        // SAFETY: read above.
-        len -= unsafe { character(*at.add(count)) }.map_or(0, char::len_utf8);
-    }
-    let mark = if cut { CUT_MARK } else { &[] };
-    if len + mark.len() > u16::MAX as usize {
-        return Err(OutOfRoom);
-    }
-    out.need(HEAD + len + mark.len() + then)?;
-    // SAFETY: `need` found the room; as many bytes are written as were counted.
-    unsafe {
-        out.head(0xa0, 0x1f, 0xda, len + mark.len());
-        for index in 0..count {
-            // Read above. Another thread may have changed it meanwhile, so its
-            // length is looked at again.
-            let c = character(*at.add(index)).unwrap_or(' ');
-            let mut utf8 = [0; 4];
-            let utf8 = c.encode_utf8(&mut utf8).as_bytes();
-            if utf8.len() > len {
-                break;
-            }
-            len -= utf8.len();
-            out.slice(utf8);
-        }
-        for _ in 0..len {
-            out.bytes([b' ']);
-        }
-        out.slice(mark);
-    }
-    Ok(())
-}
-
-/// A wide character; `None` for NUL, a replacement for a value that is not a character.
-#[allow(
-    clippy::unnecessary_cast,
-    reason = "wchar_t's sign differs between targets"
-)]
-fn character(c: libc::wchar_t) -> Option<char> {
-    match c {
-        0 => None,
-        c => Some(char::from_u32(c as u32).unwrap_or(char::REPLACEMENT_CHARACTER)),
-    }
 }
 
 /// Bytes that need no NUL, as [`ArgKind::BYTES`] points to them.

@@ -10,13 +10,13 @@
 //! 4. The sink takes all of it ([`crate::sink`]).
 
 mod pairs;
+mod text;
 
 use crate::call::body::pairs::Pairs;
 use crate::call::body::{self, Arguments, Backtrace, Head, InContext, OptionalFields, Words};
 use crate::call::callers::callers;
-use crate::call::gate;
 use crate::call::kept;
-use crate::call::resolve::{resolve, resolve_strings};
+use crate::call::resolve::resolve;
 use crate::call::site::{Site, Strings, Template};
 use crate::calls::{Call, Mark};
 use crate::context::{self, Context};
@@ -31,16 +31,15 @@ use crate::sink::Put;
 use crate::sys::Errno;
 use crate::thread::{Dropped, Thread, own_add, with_scratch};
 use core::cell::Cell;
-use core::ffi::CStr;
 use core::sync::atomic::Ordering;
-use logdef_unwind::modules;
 use logdef_wire::frame::{HEADER_LEN, MAX_SHORT_BODY, short_header};
 use logdef_wire::msgpack::OutOfRoom;
 use logdef_wire::printf::ArgPlan;
 use logdef_wire::site::flags;
-use logdef_wire::{Description, Level, Run, Sequence, record};
+use logdef_wire::{Level, Run, Sequence, record};
 
 pub use pairs::emit_pairs;
+pub use text::emit_text;
 
 /// Functions of the C interface between the caller and `emit`, at most, and one more caller
 /// than are written, which tells that the stack is deeper.
@@ -271,59 +270,6 @@ unsafe fn key_of(site: &Site, words: Words) -> Option<(&'static str, u64)> {
         // A limit that skipped nothing says nothing.
         (word > 0).then_some((flags::SKIPPED, word))
     }
-}
-
-/// Logs a call that has no site of its own: a wrapper's.
-///
-/// # Safety
-///
-/// As for [`emit`], with `args` words.
-#[inline(never)]
-pub unsafe fn emit_text(
-    level: Level,
-    file: &CStr,
-    line: u32,
-    format: &CStr,
-    kinds: *const u8,
-    words: *const u64,
-    args: usize,
-) {
-    let process = process();
-    if let Some(leader) = leader() {
-        // SAFETY: the leader's `emit_text` has the contract of this function.
-        return unsafe { leader.emit_text(level, file, line, format, kinds, words, args) };
-    }
-    if !gate::is_on(level, file.to_bytes(), line, None) {
-        return;
-    }
-    let errno = Errno::last();
-    // SAFETY: `kinds` and `words` hold `args` entries (contract of this function).
-    let words = unsafe { Words::new(kinds, words, args) };
-    let image = [format, file]
-        .map(|string| string.as_ptr().addr())
-        .into_iter()
-        .find(|at| modules::find(*at).is_some_and(|module| module.is_read_only(*at, 1)));
-    let image = image.unwrap_or(crate::sys::main_program_address());
-    let resolved = resolve_strings(&process.images, image, level, line, file, format);
-    let call = Parts {
-        template: &resolved.template,
-        plan: resolved.plan(),
-        words,
-        errno,
-        level,
-        flags: 0,
-        key: None,
-        pairs: Pairs::NONE,
-        // A wrapper's format is C's.
-        strings: Strings::Text {
-            file,
-            format,
-            description: Description::default(),
-        },
-        run: Cell::default(),
-    };
-    call.log(process);
-    errno.restore();
 }
 
 /// A call with everything that is known of it before its thread is.

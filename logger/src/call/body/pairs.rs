@@ -1,12 +1,15 @@
 //! Key-value pairs of a call: as they cross from one copy of the logger to another, and as they
 //! stand in the record.
 
-use super::{Arguments, Bytes, HEAD, InContext, OptionalFields, Out, SCALAR, Words, argument};
+use super::{
+    Arguments, Bytes, CUT_MARK, HEAD, InContext, OptionalFields, Out, SCALAR, Words, argument,
+};
 use crate::context::Context;
 use core::marker::PhantomData;
 use logdef_wire::msgpack::OutOfRoom;
 use logdef_wire::printf::ArgPlan;
 use logdef_wire::record::field;
+use logdef_wire::site::ArgKind;
 
 /// Pairs beyond these are left out.
 pub(crate) const MAX_PAIRS: usize = 64;
@@ -118,5 +121,61 @@ pub(super) fn write(
         // SAFETY: `need` found the room just above.
         unsafe { out.slice(objects) };
     }
+    Ok(())
+}
+
+/// Encodes pairs of a name and a value as objects of a map, cut so that they fit, and
+/// returns how many pairs they are, and how many bytes. A pair without a name is left out.
+///
+/// # Safety
+///
+/// `kinds` and `words` hold `len` entries, names and values in turn, each word as its kind
+/// says ([`ArgKind`]).
+pub unsafe fn encode_pairs(
+    buffer: &mut [u8],
+    kinds: *const u8,
+    words: *const u64,
+    len: usize,
+) -> (u32, usize) {
+    // SAFETY: as `# Safety` demands.
+    let words = unsafe { Words::new(kinds, words, len) };
+    let mut out = Out::new(buffer);
+    let mut count = 0;
+    for at in 0..len / 2 {
+        let (start, left) = (out.at, out.end.addr() - out.at.addr());
+        // What each of the pairs that are left can have.
+        let share = left / (len / 2 - at);
+        if pair(&mut out, words, 2 * at as u16, share).is_ok() {
+            count += 1;
+        } else {
+            out.at = start;
+        }
+    }
+    (count, out.len())
+}
+
+/// Writes the pair whose name stands at `at` in at most `share` bytes.
+fn pair(out: &mut Out<'_>, words: Words, at: u16, share: usize) -> Result<(), OutOfRoom> {
+    // SAFETY: `share` is no more than what is left.
+    let end = unsafe { out.at.add(share) };
+    let mut own = Out { end, ..out.rest() };
+    if words
+        .get(at)
+        .is_none_or(|(kind, _)| kind != ArgKind::CSTR && kind != ArgKind::BYTES)
+    {
+        return Err(OutOfRoom);
+    }
+    for (at, then) in [(at, SCALAR), (at + 1, 0)] {
+        let left = own.end.addr() - own.at.addr();
+        let around = HEAD + CUT_MARK.len() + then;
+        let arguments = Arguments {
+            plan: &[],
+            words,
+            errno: 0,
+            bound: left.checked_sub(around).ok_or(OutOfRoom)?,
+        };
+        argument(&mut own, &ArgPlan::value(at), &arguments, then)?;
+    }
+    out.at = own.at;
     Ok(())
 }

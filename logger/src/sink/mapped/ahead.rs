@@ -228,7 +228,7 @@ impl Mapped {
 }
 
 impl Log<'_> {
-    /// A chunk of so many units that is ready, unless nothing may be written there any more.
+    /// A chunk of this many units that is ready, unless nothing may be written there any more.
     pub(super) fn take_ready(&self, units: u64) -> Option<Held> {
         let has_size = |place: &&Place| place.len.load(Ordering::Relaxed) == units * UNIT;
         let ready = || {

@@ -1,0 +1,161 @@
+//! Contexts of Rust programs: key-values that are said once and hold for all records of a scope,
+//! or of a future wherever it is polled. A room for unsafe: it lends the logger memory, and
+//! polls a future in its place.
+
+use crate::api::choose;
+use crate::call::argument::{LoweredSome, Passed};
+use crate::call::body::pairs::encode_pairs;
+use crate::call::shown::value;
+use crate::context::{self, KeysHead};
+use core::fmt;
+use core::mem::ManuallyDrop;
+use core::pin::Pin;
+use core::ptr;
+use core::task::Poll;
+use std::sync::Arc;
+
+/// Key-values that all records have which are logged in it.
+///
+/// ```
+/// use logdef::{Context, logdef, value};
+///
+/// let request = Context::new(&[("request", value(&7)), ("user", value("ada"))]);
+/// request.scope(|| {
+///     logdef!(Info, "accepted"); // `logdef view` shows request and user with it
+///     let part = request.child(&[("part", value(&1))]);
+///     part.scope(|| logdef!(Info, "read"));
+/// });
+/// ```
+///
+/// The pairs stand once in each chunk of the log, and a record has a number. A scope inside
+/// another has its own pairs, and those of the contexts whose child it is.
+#[derive(Clone, Debug)]
+pub struct Context(Arc<Owned>);
+
+/// A context, and what it points to.
+#[derive(Debug)]
+struct Owned {
+    context: context::Context,
+    _keys: Box<[u64]>,
+    _parent: Option<Context>,
+}
+
+/// Pairs beyond these are left out.
+const MAX_PAIRS: usize = 64;
+/// Bytes of all pairs: longer texts are cut to what each can have.
+const MAX_BYTES: usize = 4096;
+
+impl Context {
+    /// A context with these pairs.
+    pub fn new(pairs: &[(&str, Passed<'_>)]) -> Context {
+        Context::make(None, pairs)
+    }
+
+    /// A context that adds pairs to this one's; a key hides the same key of this one.
+    pub fn child(&self, pairs: &[(&str, Passed<'_>)]) -> Context {
+        Context::make(Some(self.clone()), pairs)
+    }
+
+    fn make(parent: Option<Context>, pairs: &[(&str, Passed<'_>)]) -> Context {
+        let keys = encoded(pairs);
+        let above = parent.as_ref();
+        let above = above.map_or(ptr::null(), |parent| &raw const parent.0.context);
+        // SAFETY: parent and keys live as long as the context, in `Owned`, and never change; the
+        // first word of the keys is their head.
+        let context =
+            unsafe { context::Context::new(choose::next_context(), above, keys.as_ptr().cast()) };
+        Context(Arc::new(Owned {
+            context,
+            _keys: keys,
+            _parent: parent,
+        }))
+    }
+
+    /// Calls `work`, and all that this thread logs meanwhile is logged in the context.
+    pub fn scope<T>(&self, work: impl FnOnce() -> T) -> T {
+        /// Goes back when it is dropped, also in a panic.
+        struct Before(*const context::Context);
+        impl Drop for Before {
+            fn drop(&mut self) {
+                choose::enter_context(self.0);
+            }
+        }
+        // `self` is borrowed until the thread is back in the context before.
+        let _before = Before(choose::enter_context(&raw const self.0.context));
+        work()
+    }
+
+    /// Polls `future` in the context, on whatever thread, and drops it there.
+    pub fn wrap<F: Future>(self, future: F) -> InContext<F> {
+        InContext {
+            context: self,
+            future: ManuallyDrop::new(future),
+        }
+    }
+}
+
+/// The pairs as the logger reads them: a head, and the objects of a map.
+fn encoded(pairs: &[(&str, Passed<'_>)]) -> Box<[u64]> {
+    let pairs = &pairs[..pairs.len().min(MAX_PAIRS)];
+    let names: Vec<Passed<'_>> = pairs.iter().map(|(name, _)| value(*name)).collect();
+    let items = names.iter().zip(pairs);
+    let items = items.flat_map(|(name, (_, value))| [name, value]);
+    let lowered = LoweredSome::<{ 2 * MAX_PAIRS }>::of(items);
+    let mut bytes = [0; MAX_BYTES];
+    // SAFETY: names and values in turn, two for each pair, which live until it returns.
+    let (count, len) = unsafe {
+        encode_pairs(
+            &mut bytes,
+            lowered.kinds(),
+            lowered.words(),
+            2 * pairs.len(),
+        )
+    };
+    const { assert!(size_of::<KeysHead>() == 8) };
+    let mut head = [0; 8];
+    head[..4].copy_from_slice(&count.to_ne_bytes());
+    head[4..].copy_from_slice(&(len as u32).to_ne_bytes());
+    let words = bytes[..len].chunks(8).map(|chunk| {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        u64::from_ne_bytes(word)
+    });
+    core::iter::once(u64::from_ne_bytes(head))
+        .chain(words)
+        .collect()
+}
+
+/// A future in a context; see [`Context::wrap`].
+#[must_use = "a future does nothing unless it is polled"]
+pub struct InContext<F> {
+    context: Context,
+    future: ManuallyDrop<F>,
+}
+
+impl<F> fmt::Debug for InContext<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("InContext").field(&self.context).finish()
+    }
+}
+
+impl<F: Future> Future for InContext<F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, task: &mut core::task::Context<'_>) -> Poll<F::Output> {
+        // SAFETY: the future is not moved: it stays where this is pinned, until it is dropped
+        // there.
+        let (context, future) = unsafe {
+            let this = self.get_unchecked_mut();
+            (&this.context, Pin::new_unchecked(&mut *this.future))
+        };
+        context.scope(|| future.poll(task))
+    }
+}
+
+impl<F> Drop for InContext<F> {
+    fn drop(&mut self) {
+        let future = &mut self.future;
+        // SAFETY: it is dropped here alone, in its place, and never used again.
+        self.context.scope(|| unsafe { ManuallyDrop::drop(future) });
+    }
+}

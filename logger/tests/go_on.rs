@@ -3,6 +3,8 @@
 //! have another file again, it does.
 
 mod common;
+#[path = "common/tmpfs.rs"]
+mod tmpfs;
 
 use logdef::{Sink, logdef};
 use logdef_wire::Record;
@@ -78,6 +80,7 @@ fn log(numbers: std::ops::Range<u64>) {
 #[test]
 fn a_log_that_cannot_have_another_file_goes_on_in_the_one_that_it_has() {
     let all = tempfile::tempdir().unwrap();
+    other_reasons(all.path());
     for keep in [None, Some(1), Some(3)] {
         let directory = all.path().join(format!("{keep:?}"));
         std::fs::create_dir(&directory).unwrap();
@@ -133,5 +136,86 @@ fn a_log_that_cannot_have_another_file_goes_on_in_the_one_that_it_has() {
                 assert!(found.numbers.contains(&19_999));
             }
         }
+    }
+}
+
+/// Logs more than some files, while no new one can be made; says what the note gives as the
+/// reason. All records are there.
+fn goes_on_where_no_file_can_be_made(
+    directory: &Path,
+    take: impl FnOnce(),
+    give: impl FnOnce(),
+) -> String {
+    let options = logdef::options().sink(Sink::Mapped).rotate(SIZE);
+    options.open(directory.join("log")).unwrap();
+    log(0..100);
+    take();
+    log(100..4_000);
+    assert_eq!(logdef::unwritten(), 0);
+    give();
+    log(4_000..8_000);
+    assert_eq!(logdef::state().dropped, 0);
+    logdef::close();
+    let found = read(directory);
+    assert_eq!(found.numbers, (0..8_000).collect());
+    let told: BTreeSet<String> = found.notes.into_iter().collect();
+    assert_eq!(told.len(), 1, "{told:?}");
+    told.into_iter().next().unwrap()
+}
+
+/// The other reasons than descriptors for which no file can be made. In children, since one
+/// of them gives up its rights.
+fn other_reasons(all: &Path) {
+    let under = |name: &str| {
+        let directory = all.join(name);
+        std::fs::create_dir(&directory).unwrap();
+        directory
+    };
+    // SAFETY: has no preconditions.
+    let is_root = unsafe { libc::geteuid() } == 0;
+    if let Some(small) = tmpfs::mount_with(all, "size=64m,nr_inodes=40") {
+        common::in_child(|| {
+            let fillers = || (0..40).map(|n| small.join(format!("filler{n}")));
+            let fill = || fillers().all(|path| std::fs::File::create(path).is_ok());
+            let why = goes_on_where_no_file_can_be_made(
+                &small,
+                || assert!(!fill(), "there are inodes left"),
+                || fillers().for_each(|path| drop(std::fs::remove_file(path))),
+            );
+            assert!(why.contains("(errno 28)"), "{why}");
+        });
+    }
+    let set_mode = |directory: &Path, mode| {
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
+        std::fs::set_permissions(directory, mode).unwrap();
+    };
+    // Whoever may do anything gives that up first.
+    let directory = under("read only");
+    common::in_child(|| {
+        if is_root {
+            set_mode(all, 0o755);
+            std::os::unix::fs::chown(&directory, Some(65_534), None).unwrap();
+            // SAFETY: gives up rights, in a child that only logs.
+            assert_eq!(unsafe { libc::setuid(65_534) }, 0);
+        }
+        let why = goes_on_where_no_file_can_be_made(
+            &directory,
+            || set_mode(&directory, 0o555),
+            || set_mode(&directory, 0o755),
+        );
+        assert!(why.contains("(errno 13)"), "{why}");
+    });
+    let directory = under("root's");
+    if is_root {
+        common::in_child(|| {
+            let why = goes_on_where_no_file_can_be_made(
+                &directory,
+                // SAFETY: gives up rights, in a child that only logs.
+                || assert_eq!(unsafe { libc::seteuid(65_534) }, 0),
+                // SAFETY: takes them back.
+                || assert_eq!(unsafe { libc::seteuid(0) }, 0),
+            );
+            assert!(why.contains("(errno 13)"), "{why}");
+        });
     }
 }

@@ -9,11 +9,17 @@ use std::path::{Path, PathBuf};
 
 /// Mounts a tmpfs of so many MiB for the calling thread. `None`, with a word about
 /// it, if that is not allowed here.
+#[allow(dead_code, reason = "not every test says just the size")]
 pub fn mount(directory: &Path, mebibytes: u32) -> Option<PathBuf> {
+    mount_with(directory, &format!("size={mebibytes}m"))
+}
+
+/// Mounts a tmpfs with these options, as [`mount`] does.
+pub fn mount_with(directory: &Path, options: &str) -> Option<PathBuf> {
     let at = directory.join("small");
     std::fs::create_dir(&at).unwrap();
     let target = CString::new(at.as_os_str().as_bytes()).unwrap();
-    let size = CString::new(format!("size={mebibytes}m")).unwrap();
+    let options = CString::new(options).unwrap();
     // SAFETY: C strings that outlive the calls; a mount namespace of its own for
     // this thread, which goes with it.
     let mounted = unsafe {
@@ -21,7 +27,7 @@ pub fn mount(directory: &Path, mebibytes: u32) -> Option<PathBuf> {
         let (none, tmpfs) = (std::ptr::null(), c"tmpfs".as_ptr());
         libc::unshare(libc::CLONE_NEWNS) == 0
             && libc::mount(none, c"/".as_ptr(), none, private, none.cast()) == 0
-            && libc::mount(tmpfs, target.as_ptr(), tmpfs, 0, size.as_ptr().cast()) == 0
+            && libc::mount(tmpfs, target.as_ptr(), tmpfs, 0, options.as_ptr().cast()) == 0
     };
     if !mounted {
         skip::skip(std::io::Error::last_os_error());

@@ -325,7 +325,8 @@ int logdef_sync(void) LOGDEF_NOTHROW_;
 /*
  * Opens the log's path again, for programs whose logs are renamed by other programs:
  * the next call of any thread writes its record to the file that was open, and opens a
- * new one under the same path. Nothing is lost. A rotated log begins its next file.
+ * new one under the same path. Nothing is lost. If the path still leads to the file that
+ * is written to, nothing changes. A rotated log begins its next file.
  * Returns 0, or -1 and ENOTCONN if no log is open. If the new file cannot be opened, a
  * note in the old file records it, and the log stays there.
  * Signal safety: async-signal-safe; for a handler of SIGHUP, for instance.

@@ -32,7 +32,7 @@ pub fn sync() -> io::Result<()> {
 /// Asks for the log to be opened again at its path, for programs whose logs are renamed by
 /// other programs. The next call of any thread writes its record to the file that was open,
 /// and opens the one at the path, which is created if it does not exist; no record is
-/// lost. A rotated log begins its next file.
+/// lost. If the path still leads to the file that is written to, nothing changes. A rotated log begins its next file.
 ///
 /// Signal safety: async-signal-safe.
 ///

@@ -38,6 +38,8 @@ pub(crate) struct Family {
     pub oldest: AtomicU64,
     /// Files of earlier turns are written to no more: the log was opened again since.
     pub left_before: AtomicU64,
+    /// When (monotonic time) a thread began to open the log again; 0 if none is at it.
+    pub reopening_since: AtomicU64,
     pub names: Names,
     windows: [Entry; WINDOWS],
     /// There were more windows than places for them: up to where, in what file.

@@ -41,6 +41,9 @@ const MOST_UNITS: u64 = (8 << 40) / UNIT;
 const UNSYNCED: u64 = 64;
 /// A handler that moves the thread to another chunk, time and again, is given up on.
 const ATTEMPTS: u32 = 1000;
+/// A thread that has been opening the log again for this many nanoseconds was left by a
+/// handler, or killed.
+const LEFT_AFTER: u64 = 10_000_000_000;
 
 /// The sink that maps, as this process sees it.
 pub(crate) struct Mapped {
@@ -433,6 +436,24 @@ impl Log<'_> {
         Ok(())
     }
 
+    /// See [`Mapped::reopen`]; one thread of the family at a time.
+    fn reopen_path(&self, shared: &Shared) -> Result<(), Errno> {
+        let current = self.file_of(self.family.current.load(Ordering::Acquire));
+        let is_rotated = current.file.number() != UNNUMBERED;
+        if !is_rotated && let Some(fd) = self.reopen(current.file) {
+            let is_current = current.leads_here(fd).is_some();
+            sys::close(fd);
+            if is_current && !current.file.is_given_up() {
+                return Ok(());
+            }
+        }
+        self.begin(is_rotated)?;
+        let turn = self.family.turn();
+        self.family.left_before.fetch_max(turn, Ordering::SeqCst);
+        self.send_writers_away(shared, |range| range.turn < turn);
+        Ok(())
+    }
+
     /// A free slot for the file that may come after file `full`.
     fn take_slot(&self, full: u64) -> Option<Slot> {
         let turn = (full >> SLOT_BITS) + 1;
@@ -613,15 +634,27 @@ impl Log<'_> {
 
 /// Asked for by the program, between its calls.
 impl Mapped {
-    /// Continues in another file under the same path.
+    /// Continues in another file under the same path, unless that leads to the file which is
+    /// written to: a thread that was asked before, and comes late, has done it.
     pub fn reopen(&self, shared: &Shared) -> Result<(), Errno> {
         let log = self.log().ok_or(Errno(libc::ENOTCONN))?;
-        let before = log.file_of(log.family.current.load(Ordering::Acquire));
-        log.begin(before.file.number() != UNNUMBERED)?;
-        let turn = log.family.turn();
-        log.family.left_before.fetch_max(turn, Ordering::SeqCst);
-        log.send_writers_away(shared, |range| range.turn < turn);
-        Ok(())
+        let since = &log.family.reopening_since;
+        let (now, before) = (clock::monotonic().max(1), since.load(Ordering::Relaxed));
+        let is_left = now > before.saturating_add(LEFT_AFTER);
+        let (success, failure) = (Ordering::Acquire, Ordering::Relaxed);
+        if before > 0 && !is_left
+            || since
+                .compare_exchange(before, now, success, failure)
+                .is_err()
+        {
+            // Another thread, of a forked child perhaps, is at it. If it began before this was
+            // asked, it is to be done again.
+            shared.ask_to_reopen();
+            return Ok(());
+        }
+        let done = log.reopen_path(shared);
+        since.store(0, Ordering::Release);
+        done
     }
 
     /// When the current file was made, and the age at which it is followed by another.

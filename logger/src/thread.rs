@@ -11,9 +11,10 @@
 //! anyway. What a call needs that the fork interrupted is kept beside it, in memory
 //! that a child has a copy of ([`Lasting`]).
 
+mod region;
+
 use crate::calls::{Calls, Holder, Mark};
 use crate::crc;
-use crate::published::Published;
 use crate::sys;
 use crate::tls;
 use crate::window::{Windows, count};
@@ -21,6 +22,8 @@ use core::num::NonZeroUsize;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering, compiler_fence};
 use logdef_wire::record::field;
 use logdef_wire::{Run, Sequence, ThreadNumber};
+
+pub(crate) use region::Threads;
 
 /// Sites with numbers beyond this are defined again at each call.
 pub(crate) const MAX_SITES: usize = 16 << 10;
@@ -375,97 +378,6 @@ pub(crate) fn with_scratch<T>(
     work(memory.bytes())
 }
 
-const REGION_THREADS: usize = 16;
-const MAX_REGIONS: usize = 4096;
-
-/// Memory of some threads. Both parts of a thread take the same room, so that the one
-/// is found from the other by a constant distance.
-#[repr(C)]
-struct Region {
-    /// Wiped on fork.
-    threads: [Cell<Thread>; REGION_THREADS],
-    lasting: [Cell<Lasting>; REGION_THREADS],
-}
-
-#[repr(C)]
-union Cell<T> {
-    part: core::mem::ManuallyDrop<T>,
-    room: core::mem::MaybeUninit<[u64; ROOM / 8]>,
-}
-
-/// Bytes for each of the parts of a thread.
-const ROOM: usize = {
-    let (wiped, lasting) = (size_of::<Thread>(), size_of::<Lasting>());
-    let larger = if wiped > lasting { wiped } else { lasting };
-    larger.next_multiple_of(4096)
-};
-
-// SAFETY: both parts are shared between threads as they are.
-unsafe impl Sync for Region {}
-
-// SAFETY: integers, whose zeros mean no run and no window, and bytes.
-unsafe impl sys::Zeroed for Region {}
-
-impl<T> Cell<T> {
-    fn part(&self) -> &T {
-        // SAFETY: zeros, as which the memory begins, are valid for both parts.
-        unsafe { &self.part }
-    }
-}
-
-impl Region {
-    const WIPED: usize = core::mem::offset_of!(Region, lasting);
-
-    fn allocate() -> Option<&'static Region> {
-        let region = sys::allocate_wiped_on_fork_to::<Region>(Region::WIPED).ok()?;
-        core::ptr::from_ref(region).expose_provenance();
-        Some(region)
-    }
-}
-
-// The kernel wipes whole pages, of up to 64 KiB.
-const _: () = assert!(Region::WIPED.is_multiple_of(64 << 10));
-
-/// The memory of all threads of a process: regions of [`REGION_THREADS`],
-/// mapped as they are needed, their pages as they are touched.
-pub(crate) struct Threads {
-    regions: [Published<Region>; MAX_REGIONS],
-}
-
-impl Threads {
-    pub const fn new() -> Threads {
-        Threads {
-            regions: [const { Published::new() }; MAX_REGIONS],
-        }
-    }
-
-    /// Every thread's memory, owned or not.
-    pub fn iter(&self) -> impl Iterator<Item = &'static Thread> {
-        let regions = self.regions.iter().map_while(Published::get);
-        regions.flat_map(|region| region.threads.iter().map(Cell::part))
-    }
-
-    /// Memory for a thread that logs for the first time: that of a thread that
-    /// has ended, with the chunk that it left, or new.
-    pub fn claim(&self) -> Option<&'static Thread> {
-        for slot in &self.regions {
-            let region = match slot.get() {
-                Some(region) => region,
-                // If another thread's region came first, ours stays untouched and
-                // costs no memory.
-                None => slot.publish_first(Region::allocate()?),
-            };
-            let mut threads = region.threads.iter().map(Cell::part);
-            if let Some(thread) = threads.find(|thread| thread.take()) {
-                thread.takes_chunk.store(false, Ordering::Relaxed);
-                thread.lasting().begin();
-                return Some(thread);
-            }
-        }
-        None
-    }
-}
-
 impl Lasting {
     /// The memory is another thread's: what calls of the last owner left behind is gone
     /// with its stack.
@@ -479,7 +391,7 @@ impl Thread {
     /// The part of which a forked child has a copy.
     #[inline(always)]
     pub fn lasting(&self) -> &Lasting {
-        let address = core::ptr::from_ref(self).addr() + Region::WIPED;
+        let address = core::ptr::from_ref(self).addr() + region::Region::WIPED;
         // SAFETY: all threads are in regions, of which the whole was exposed, and both
         // parts take the same room.
         unsafe { &*core::ptr::with_exposed_provenance(address) }
@@ -675,11 +587,11 @@ mod tests {
     #[test]
     fn memory_of_an_ended_thread_is_used_again() {
         static THREADS: Threads = Threads::new();
-        let all: Vec<_> = (0..REGION_THREADS + 1)
+        let all: Vec<_> = (0..region::REGION_THREADS + 1)
             .map(|_| THREADS.claim().unwrap())
             .collect();
         all[3].release();
         assert!(core::ptr::eq(THREADS.claim().unwrap(), all[3]));
-        assert_eq!(THREADS.iter().count(), 2 * REGION_THREADS);
+        assert_eq!(THREADS.iter().count(), 2 * region::REGION_THREADS);
     }
 }

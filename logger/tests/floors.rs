@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 
 /// The files that may ask for the global `process()`. All others are handed what they
 /// need of it.
-const MAY_ASK_FOR_THE_PROCESS: [&str; 10] = [
+const MAY_ASK_FOR_THE_PROCESS: [&str; 11] = [
     "api::here",
     "call::emit",
+    "call::emit::counted",
     "call::emit::pairs",
     "call::emit::text",
     "call::gate",

@@ -9,7 +9,9 @@
 //! 3. What the chunk does not define yet is put before it ([`crate::logdefs`]).
 //! 4. The sink takes all of it ([`crate::sink`]).
 
+mod counted;
 mod pairs;
+mod stack;
 mod text;
 
 use crate::call::body::pairs::Pairs;
@@ -18,7 +20,7 @@ use crate::call::callers::callers;
 use crate::call::kept;
 use crate::call::resolve::resolve;
 use crate::call::site::{Site, Strings, Template};
-use crate::calls::{Call, Mark};
+use crate::calls::Mark;
 use crate::context::{self, Context};
 use crate::copies::leader::leader;
 use crate::crc;
@@ -29,7 +31,7 @@ use crate::process::{Process, attached, current, process};
 use crate::settings::{MAX_BACKTRACE, USUAL_BACKTRACE};
 use crate::sink::Put;
 use crate::sys::Errno;
-use crate::thread::{Dropped, Thread, own_add, with_scratch};
+use crate::thread::{Dropped, Thread, with_scratch};
 use core::cell::Cell;
 use core::sync::atomic::Ordering;
 use logdef_wire::frame::{HEADER_LEN, MAX_SHORT_BODY, short_header};
@@ -38,15 +40,15 @@ use logdef_wire::printf::ArgPlan;
 use logdef_wire::site::flags;
 use logdef_wire::{Level, Run, Sequence, record};
 
+use counted::{Counted, Record};
+use stack::{STACK_FRAME, writable};
+
 pub use pairs::emit_pairs;
 pub use text::emit_text;
 
 /// Functions of the C interface between the caller and `emit`, at most, and one more caller
 /// than are written, which tells that the stack is deeper.
 const ENTRY: usize = 4 + 1;
-
-/// Frames up to this length are built on the stack.
-const STACK_FRAME: usize = 1024;
 
 /// Logs a call of `site`. In the section of the interface, so that this is never without
 /// a function.
@@ -285,66 +287,6 @@ struct Parts<'c> {
     strings: Strings<'c>,
     /// The run in which it began.
     run: Cell<Run>,
-}
-
-/// A call's record, once its thread is known.
-struct Record<'r> {
-    process: &'r Process,
-    thread: &'r Thread,
-    sequence: Sequence,
-    /// Calls that were lost before it.
-    dropped: u64,
-    backtrace: Backtrace<'r>,
-    context: Option<&'r Context>,
-}
-
-impl<'r> Record<'r> {
-    /// Takes the count of the calls that were lost before this one, so that a handler
-    /// which interrupts it does not write the count down as well.
-    #[inline(always)]
-    fn of(
-        process: &'r Process,
-        thread: &'r Thread,
-        sequence: Sequence,
-        backtrace: Backtrace<'r>,
-    ) -> Record<'r> {
-        Record {
-            process,
-            thread,
-            sequence,
-            dropped: take_dropped(process, thread),
-            backtrace,
-            context: context::current(),
-        }
-    }
-
-    fn max_string(&self) -> usize {
-        self.process.shared.settings.max_string()
-    }
-
-    /// Gives the count back if the record was not written.
-    #[inline(always)]
-    fn end(&self, written: Result<(), Dropped>) -> Result<(), Dropped> {
-        if written.is_err() {
-            own_add(&self.thread.dropped, self.dropped);
-        }
-        written
-    }
-}
-
-/// Takes the count of the calls of the thread that were lost.
-#[inline]
-fn take_dropped(process: &Process, thread: &Thread) -> u64 {
-    let mut dropped = 0;
-    if thread.dropped.load(Ordering::Relaxed) > 0 {
-        dropped = thread.dropped.swap(0, Ordering::Relaxed);
-    }
-    if process.shared.run.missed.load(Ordering::Relaxed) > 0 {
-        let missed = process.shared.run.missed.swap(0, Ordering::Relaxed);
-        process.shared.run.drops.add(missed);
-        dropped += missed;
-    }
-    dropped
 }
 
 impl Parts<'_> {
@@ -620,54 +562,6 @@ impl Parts<'_> {
     }
 }
 
-/// A call that has its sequence.
-struct Counted<'t> {
-    thread: &'t Thread,
-    mark: &'t Mark,
-    sequence: Sequence,
-    /// The call that it interrupted.
-    outer: Call,
-}
-
-impl<'t> Counted<'t> {
-    #[inline(always)]
-    fn begin(thread: &'t Thread, mark: &'t Mark) -> Counted<'t> {
-        let outer = thread.lasting().calls.begin(mark);
-        Counted {
-            thread,
-            mark,
-            sequence: thread.count(),
-            outer,
-        }
-    }
-
-    #[inline(always)]
-    fn end(self, written: Result<(), Dropped>) {
-        let thread = self.thread;
-        if written.is_err() {
-            count_drop(thread);
-        }
-        thread.lasting().calls.end(self.mark, self.outer);
-        if self.outer.is_none() {
-            // All calls that this one interrupted or was interrupted by are
-            // over.
-            let next = thread.next.load(Ordering::Relaxed);
-            thread.returned.store(next, Ordering::Release);
-        }
-    }
-}
-
-/// A call was dropped.
-#[cold]
-#[inline(never)]
-fn count_drop(thread: &Thread) {
-    own_add(&thread.dropped, 1);
-    let process = process();
-    if process.shared.run.drops.add(1) {
-        note::drops(process);
-    }
-}
-
 #[inline(always)]
 fn head<'c>(
     process: &Process,
@@ -680,18 +574,5 @@ fn head<'c>(
         thread: thread.fields(),
         sequence: sequence.0,
         time: process.now(thread),
-    }
-}
-
-/// Stack memory as bytes to be written. Zeroing it would cost more than the
-/// rest of a short record.
-#[inline(always)]
-fn writable(buffer: &mut [core::mem::MaybeUninit<u8>; STACK_FRAME]) -> &mut [u8] {
-    // SAFETY: an `asm!` block that is passed a pointer and may write memory counts as
-    // having initialized what the pointer leads to, with bytes of any value, which are
-    // `u8`s. Miri cannot run it.
-    unsafe {
-        core::arch::asm!("/* {0} */", in(reg) buffer.as_mut_ptr(), options(nostack, preserves_flags));
-        &mut *core::ptr::from_mut(buffer).cast::<[u8; STACK_FRAME]>()
     }
 }

@@ -2,6 +2,7 @@
 //! table, every loss counted, and what the merger needs to put records in order.
 //! Reads frames and never renders anything.
 
+mod asides;
 mod thread;
 
 use crate::read::gap::{Gap, GapKind};
@@ -21,10 +22,10 @@ use crate::recover::standing::Standing;
 use crate::recover::suspect::{Suspects, Vouching};
 use crate::recover::tables::{self, Place, Tables};
 use crate::recover::walk::{Step, Stretch, walk};
+use asides::Asides;
 use logdef_wire::record::{Note, NoteKind, Peek};
 use logdef_wire::{Record, Run, Tag};
 use std::collections::HashMap;
-use std::ops::Range;
 use thread::ThreadState;
 
 /// Cores that an input is walked on, where the machine decides: more wait for the
@@ -34,8 +35,6 @@ const CORES: usize = 8;
 const THREADS: usize = 1 << 18;
 /// Intervals of counts over all threads; a thread beyond that has no exact loss.
 const INTERVALS: usize = 1 << 19;
-/// Records with a time of their own whose places are kept.
-const ASIDES: usize = 1 << 12;
 
 /// How a recovery is done.
 #[derive(Clone, Debug)]
@@ -239,31 +238,6 @@ impl Recovery {
             && !threads.is_empty()
             && (threads.iter().all(|thread| self.merged_until(thread) < since)
                 || threads.iter().all(|thread| thread.lowest_time > until))
-    }
-}
-
-/// Where the records stand that have a time of their own: notes, and data records
-/// that tell no thread. There are few in any log of ours.
-#[derive(Debug, Default)]
-struct Asides {
-    places: Vec<Place>,
-}
-
-impl Asides {
-    /// They come in the order of their places.
-    fn add(&mut self, place: Place) {
-        if self.places.len() <= ASIDES {
-            self.places.push(place);
-        }
-    }
-
-    fn are_none_in(&self, input: u32, range: Range<u64>) -> bool {
-        let at = |offset| Place { input, offset };
-        let first = self
-            .places
-            .partition_point(|place| *place < at(range.start));
-        let next = self.places.get(first);
-        self.places.len() <= ASIDES && next.is_none_or(|next| *next >= at(range.end))
     }
 }
 

@@ -2,6 +2,7 @@
 //! allocation, never trusting a count beyond the bytes that are there. Knows
 //! neither records nor frames.
 
+use super::{Array, Map};
 use core::fmt;
 
 /// One msgpack object. Arrays and maps are borrowed whole and were walked to
@@ -184,7 +185,7 @@ impl<'a> Decoder<'a> {
     /// The same, written into its final place: moving a value just after it was written
     /// makes the CPU wait for the store.
     #[inline(always)]
-    fn common_value_into(&mut self, value: &mut Value<'a>) -> bool {
+    pub(super) fn common_value_into(&mut self, value: &mut Value<'a>) -> bool {
         match self.common_value_len(value) {
             Some(len) => {
                 self.at += len;
@@ -216,7 +217,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    fn any_value(&mut self) -> Result<Value<'a>, DecodeError> {
+    pub(super) fn any_value(&mut self) -> Result<Value<'a>, DecodeError> {
         Ok(match self.head()? {
             Head::Value(Fixed::Nil) => Value::Nil,
             Head::Value(Fixed::Bool(value)) => Value::Bool(value),
@@ -297,7 +298,7 @@ impl<'a> Decoder<'a> {
     /// object adds to the count, so depth needs no stack; every object takes a
     /// byte, so the work is bounded by the bytes.
     #[inline]
-    fn objects(&mut self, count: u64) -> Result<&'a [u8], DecodeError> {
+    pub(super) fn objects(&mut self, count: u64) -> Result<&'a [u8], DecodeError> {
         let start = self.at;
         match end_of_objects(self.bytes, start, count) {
             Some(end) => {
@@ -487,133 +488,6 @@ fn signed(value: i64) -> Fixed {
     match value {
         0.. => Fixed::Uint(value as u64),
         _ => Fixed::Int(value),
-    }
-}
-
-/// An array whose bytes are known to hold `len` whole objects.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Array<'a> {
-    len: u32,
-    objects: &'a [u8],
-}
-
-impl<'a> Array<'a> {
-    /// The array whose head was taken off, if `objects` holds exactly `len`
-    /// objects.
-    pub fn from_objects(len: u32, objects: &'a [u8]) -> Result<Self, DecodeError> {
-        let mut decoder = Decoder::new(objects);
-        decoder.objects(len as u64)?;
-        decoder.finish()?;
-        Ok(Array { len, objects })
-    }
-
-    /// How many objects it holds.
-    pub fn len(&self) -> u32 {
-        self.len
-    }
-
-    /// Whether it holds none.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    /// The bytes of its objects, without the head.
-    pub fn objects(&self) -> &'a [u8] {
-        self.objects
-    }
-
-    /// Its objects in order.
-    #[inline]
-    pub fn iter(&self) -> Values<'a> {
-        Values {
-            decoder: Decoder::new(self.objects),
-        }
-    }
-}
-
-impl<'a> IntoIterator for Array<'a> {
-    type Item = Value<'a>;
-    type IntoIter = Values<'a>;
-
-    fn into_iter(self) -> Values<'a> {
-        self.iter()
-    }
-}
-
-/// A map whose bytes are known to hold `len` whole pairs.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Map<'a> {
-    len: u32,
-    objects: &'a [u8],
-}
-
-impl<'a> Map<'a> {
-    /// The map whose head was taken off, if `objects` holds exactly `len` pairs.
-    pub fn from_objects(len: u32, objects: &'a [u8]) -> Result<Self, DecodeError> {
-        let mut decoder = Decoder::new(objects);
-        decoder.objects(2 * len as u64)?;
-        decoder.finish()?;
-        Ok(Map { len, objects })
-    }
-
-    /// How many pairs it holds.
-    pub fn len(&self) -> u32 {
-        self.len
-    }
-
-    /// Whether it holds none.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    /// The bytes of its keys and values, without the head.
-    pub fn objects(&self) -> &'a [u8] {
-        self.objects
-    }
-
-    /// Its pairs in order.
-    pub fn iter(&self) -> impl Iterator<Item = (Value<'a>, Value<'a>)> + use<'a> {
-        let mut values = Values {
-            decoder: Decoder::new(self.objects),
-        };
-        core::iter::from_fn(move || Some((values.next()?, values.next()?)))
-    }
-}
-
-impl<'a> Array<'a> {
-    /// Writes its objects in order into `values`, as many as there is room for, and
-    /// returns how many.
-    #[inline]
-    pub fn read_into(self, values: &mut [Value<'a>]) -> usize {
-        let mut decoder = Decoder::new(self.objects);
-        let mut read = 0;
-        for value in values.iter_mut().take(self.len as usize) {
-            if !decoder.common_value_into(value) {
-                // The bytes were walked before, so an error is the end.
-                match decoder.any_value() {
-                    Ok(other) => *value = other,
-                    Err(_) => break,
-                }
-            }
-            read += 1;
-        }
-        read
-    }
-}
-
-/// The objects of an [`Array`] in order.
-#[derive(Clone, Copy, Debug)]
-pub struct Values<'a> {
-    decoder: Decoder<'a>,
-}
-
-impl<'a> Iterator for Values<'a> {
-    type Item = Value<'a>;
-
-    #[inline]
-    fn next(&mut self) -> Option<Value<'a>> {
-        // The bytes were walked before, so an error is the end.
-        self.decoder.value().ok()
     }
 }
 

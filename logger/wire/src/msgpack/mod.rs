@@ -3,11 +3,13 @@
 //! family) and what we read ([`Decoder`]: all of msgpack, since a record may
 //! carry fields of a later version). Nothing here knows what a record is.
 
+mod collections;
 mod decode;
 mod encode;
 
+pub use collections::{Array, Map};
 pub(crate) use decode::end_of_objects;
-pub use decode::{Array, DecodeError, Decoder, Map, Reason, Value};
+pub use decode::{DecodeError, Decoder, Reason, Value};
 pub use encode::{Encoder, MapEncoder, OutOfRoom};
 
 /// The one byte that no msgpack object starts with.

@@ -1,0 +1,98 @@
+//! The memory of all threads of a process: mapped as it is needed, never freed, part of
+//! it wiped when a process forks. Knows of a thread only that zeros are one.
+
+use super::{Lasting, Thread};
+use crate::published::Published;
+use crate::sys;
+use core::sync::atomic::Ordering;
+
+pub(super) const REGION_THREADS: usize = 16;
+const MAX_REGIONS: usize = 4096;
+
+/// Memory of some threads. Both parts of a thread take the same room, so that the one
+/// is found from the other by a constant distance.
+#[repr(C)]
+pub(super) struct Region {
+    /// Wiped on fork.
+    threads: [Cell<Thread>; REGION_THREADS],
+    lasting: [Cell<Lasting>; REGION_THREADS],
+}
+
+#[repr(C)]
+union Cell<T> {
+    part: core::mem::ManuallyDrop<T>,
+    room: core::mem::MaybeUninit<[u64; ROOM / 8]>,
+}
+
+/// Bytes for each of the parts of a thread.
+const ROOM: usize = {
+    let (wiped, lasting) = (size_of::<Thread>(), size_of::<Lasting>());
+    let larger = if wiped > lasting { wiped } else { lasting };
+    larger.next_multiple_of(4096)
+};
+
+// SAFETY: both parts are shared between threads as they are.
+unsafe impl Sync for Region {}
+
+// SAFETY: integers, whose zeros mean no run and no window, and bytes.
+unsafe impl sys::Zeroed for Region {}
+
+impl<T> Cell<T> {
+    fn part(&self) -> &T {
+        // SAFETY: zeros, as which the memory begins, are valid for both parts.
+        unsafe { &self.part }
+    }
+}
+
+impl Region {
+    pub(super) const WIPED: usize = core::mem::offset_of!(Region, lasting);
+
+    fn allocate() -> Option<&'static Region> {
+        let region = sys::allocate_wiped_on_fork_to::<Region>(Region::WIPED).ok()?;
+        core::ptr::from_ref(region).expose_provenance();
+        Some(region)
+    }
+}
+
+// The kernel wipes whole pages, of up to 64 KiB.
+const _: () = assert!(Region::WIPED.is_multiple_of(64 << 10));
+
+/// The memory of all threads of a process: regions of [`REGION_THREADS`],
+/// mapped as they are needed, their pages as they are touched.
+pub(crate) struct Threads {
+    regions: [Published<Region>; MAX_REGIONS],
+}
+
+impl Threads {
+    pub const fn new() -> Threads {
+        Threads {
+            regions: [const { Published::new() }; MAX_REGIONS],
+        }
+    }
+
+    /// Every thread's memory, owned or not.
+    pub fn iter(&self) -> impl Iterator<Item = &'static Thread> {
+        let regions = self.regions.iter().map_while(Published::get);
+        regions.flat_map(|region| region.threads.iter().map(Cell::part))
+    }
+
+    /// Memory for a thread that logs for the first time: that of a thread that
+    /// has ended, with the chunk that it left, or new.
+    pub fn claim(&self) -> Option<&'static Thread> {
+        for slot in &self.regions {
+            let region = match slot.get() {
+                Some(region) => region,
+                // If another thread's region came first, ours stays untouched and
+                // costs no memory.
+                None => slot.publish_first(Region::allocate()?),
+            };
+            let mut threads = region.threads.iter().map(Cell::part);
+            if let Some(thread) = threads.find(|thread| thread.take()) {
+                thread.takes_chunk.store(false, Ordering::Relaxed);
+                thread.lasting().begin();
+                return Some(thread);
+            }
+        }
+        None
+    }
+}

@@ -277,8 +277,8 @@ pub(crate) fn in_words(errno: Errno) -> &'static str {
         libc::ENOENT => "directory is gone",
         libc::EMFILE | libc::ENFILE => "too many open files",
         libc::ENOMEM => "no memory",
-        libc::EPIPE => "nobody reads the pipe",
-        libc::EAGAIN => "the reader is behind",
+        libc::EPIPE => "broken pipe",
+        libc::EAGAIN => "pipe full",
         _ => "error",
     }
 }

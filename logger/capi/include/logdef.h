@@ -251,8 +251,8 @@ typedef struct logdef_options {
                             devices; never */
     uint64_t folder_bytes; /* when the log opens or begins a file, the logs of its directory
                             that were written to longest ago are removed, whatever they are
-                            called, until all of them take at most so many bytes of the
-                            file system: only files that begin as a log does, and none that
+                            called, until all of them take at most this many bytes of
+                            the file system: only files that begin as a log does, and none that
                             a living process writes to. A log that is appended to without
                             file_size or file_age is not bounded; any number */
     int file_group;      /* the id of the group of new files; where the system does not
@@ -360,7 +360,7 @@ typedef struct logdef_status {
     uint64_t dropped;    /* calls that were not written since the log was opened, counted
                             by a record or not */
     int helper;          /* 1: the helper runs; 0: none was asked for, or this is a forked
-                            child; else the negative errno for which there is none */
+                            child; else the negative errno that says why not */
     int reserved;        /* 0 */
 } logdef_status;
 
@@ -807,7 +807,7 @@ _Static_assert(sizeof(struct logdef_image) == 64, "logdef: the layout of an imag
     } while (0)
 
 /* In a branch that is never taken the compiler checks the arguments all the same. Not
- * that %p has a pointer to void: LOGDEF_HEX is none. */
+ * that %p has a pointer to void: LOGDEF_HEX is another type. */
 #ifdef __clang__
 #define LOGDEF_CHECK_(...)                                                                    \
     _Pragma("clang diagnostic push")                                                          \
@@ -1372,7 +1372,7 @@ const std::uint8_t kinds_of<types<Args...> *>::kinds[] = {kind<Args>()..., 0};
  * where constants may be computed by loops. */
 #if __cplusplus >= 201402L
 struct directive {
-    char conversion; /* 0: the format ends, or is none that is checked here */
+    char conversion; /* 0: the format ends, or has another that is not checked here */
     int size; /* of an integer */
     bool is_long; /* wide strings, long doubles */
 };

@@ -39,6 +39,25 @@ pub fn files() -> Vec<(String, String)> {
     found
 }
 
+/// All documents, and the header for C: what users and contributors read.
+pub fn documents() -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let mut folders = vec![workspace().to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.strip_prefix(workspace()).unwrap().to_str().unwrap();
+            if path.is_dir() && !path.ends_with("target") && !name.starts_with('.') {
+                folders.push(path);
+            } else if name.ends_with(".md") || name.ends_with("/logdef.h") {
+                found.push((name.to_owned(), std::fs::read_to_string(&path).unwrap()));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
 /// A file up to its tests, which stand at its end.
 pub fn without_tests(text: &str) -> &str {
     text.split("#[cfg(test)]\nmod tests {").next().unwrap()

@@ -115,7 +115,8 @@ pub fn set_observer(observer: Option<(Level, &'static dyn Observer)>) {
 ///
 /// Threads: may be called from any thread, also while others log.
 ///
-/// Signal safety: async-signal-safe.
+/// Signal safety: async-signal-safe, unless a facade (`logdef-log`, `logdef-tracing`) is in use,
+/// which is told of the change.
 pub fn set_level(level: Level) {
     choose::set_level(level);
 }

@@ -1,8 +1,10 @@
-//! The call sites of the program, each made when it is met first. Found without a lock.
+//! The call sites of the program, each made when it is met first. Found without a lock, but for
+//! those that a very large program has beyond the usual places.
 
 use logdef::{CallSite, NewCallSite, Passed, value};
+use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 use tracing_core::Metadata;
 
 /// A place that emits events, or makes spans.
@@ -22,21 +24,26 @@ pub(crate) struct Site {
 
 /// Places for sites.
 const PLACES: usize = 8192;
+/// Places that are tried for one.
+const TRIES: usize = 64;
 
 static SITES: [OnceLock<&'static Site>; PLACES] = [const { OnceLock::new() }; PLACES];
 
-/// The site of some metadata. A program with more than there are places has new ones made at each
-/// call for those without.
+/// Sites for which there was no place, by the address of their metadata.
+static REST: Mutex<BTreeMap<usize, &'static Site>> = Mutex::new(BTreeMap::new());
+
+/// The site of some metadata.
 pub(crate) fn of(metadata: &'static Metadata<'static>) -> &'static Site {
     let address = std::ptr::from_ref(metadata).addr();
     let start = address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
-    for step in 0..PLACES {
+    for step in 0..TRIES {
         let site = SITES[(start + step) % PLACES].get_or_init(|| Site::new(metadata));
         if std::ptr::eq(site.metadata, metadata) {
             return site;
         }
     }
-    Site::new(metadata)
+    let mut rest = REST.lock().unwrap_or_else(PoisonError::into_inner);
+    rest.entry(address).or_insert_with(|| Site::new(metadata))
 }
 
 /// The level in the log.

@@ -3,6 +3,10 @@
 //! record that needs them first, in the same breath, and marked only after
 //! they are in the log: then no surviving record lacks them.
 
+mod strings;
+
+pub(crate) use strings::{Logged, write_string};
+
 use crate::call::site::{Meta, Strings, Template, run_time};
 use crate::context::Context;
 use crate::image::code::{self, Epoch};
@@ -17,10 +21,9 @@ use logdef_unwind::modules;
 use logdef_wire::frame;
 use logdef_wire::msgpack::{Encoder, OutOfRoom};
 use logdef_wire::record::{
-    BacktraceLogdef, ContextLogdef, Module, Note, NoteKind, Preamble, StringLogdef, TextLogdef,
-    ThreadLogdef,
+    BacktraceLogdef, ContextLogdef, Module, Note, NoteKind, Preamble, ThreadLogdef,
 };
-use logdef_wire::{Avma, Description, Magic, Map, Run, Svma};
+use logdef_wire::{Avma, Magic, Map, Run, Svma};
 
 /// What a record refers to.
 pub(crate) struct Subject<'s> {
@@ -349,73 +352,6 @@ impl<'p> Missing<'p> {
         }
         self.addresses.write(process, thread, magic, chunk, out)
     }
-}
-
-/// A string, and all that is known of it.
-#[derive(Default)]
-pub(crate) struct Logged<'s> {
-    pub string: &'s [u8],
-    /// Grammar and names of a format.
-    pub description: Description<'s>,
-    /// Module, target and function of the call site with this format. Written if that stands in
-    /// no image.
-    pub place: [Option<&'s CStr>; 3],
-}
-
-impl<'s> Logged<'s> {
-    fn of_file(strings: Strings<'s>) -> Self {
-        Logged {
-            string: strings.file().to_bytes(),
-            ..Logged::default()
-        }
-    }
-
-    fn of_format(strings: Strings<'s>) -> Self {
-        let format = strings.template().unwrap_or(strings.format());
-        Logged {
-            string: format.to_bytes(),
-            description: strings.description(),
-            place: strings.place(),
-        }
-    }
-}
-
-/// Writes the logdef of a string: a text logdef, if it has a number and no address.
-pub(crate) fn write_string(
-    at: Svma,
-    magic: Option<Magic>,
-    run: Option<Run>,
-    logged: &Logged<'_>,
-    out: &mut Frames<'_>,
-) -> Result<(), OutOfRoom> {
-    let is_template = logged.description.grammar().is_template();
-    let string = (!is_template).then_some(logged.string);
-    let template = is_template.then_some(logged.string);
-    let description = logged.description.as_bytes();
-    let description = (!description.is_empty()).then_some(description);
-    if at.text_number().is_none() {
-        let logdef = StringLogdef {
-            magic,
-            address: Some(at),
-            string,
-            run,
-            description,
-            template,
-        };
-        return out.frame(|e| logdef.encode(e));
-    }
-    let [module, target, function] = logged.place;
-    let logdef = TextLogdef {
-        run,
-        number: Some(at),
-        string,
-        module: module.map(CStr::to_bytes),
-        description,
-        template,
-        target: target.map(CStr::to_bytes),
-        function: function.map(CStr::to_bytes),
-    };
-    out.frame(|e| logdef.encode(e))
 }
 
 /// Writes those of a context and its ancestors that are not known, the last of them first.

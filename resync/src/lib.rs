@@ -99,7 +99,8 @@ pub use recover::tables::{
     Provenance, RunInfo, StringId, StringLookup, Tables, Thread,
 };
 pub use resolve::images::{Function, Images, LocatedImages, NoImages};
-pub use resolve::resolver::{Resolved, Resolver, Text, key_of, push_value};
+pub use resolve::resolved::{Resolved, Text, key_of, push_value};
+pub use resolve::resolver::Resolver;
 pub use resolve::spans::{OpenSpan, Spans, span_id};
 pub use resolve::stack::StackEntry;
 

@@ -421,23 +421,14 @@ fn by_pointer(
                 _ => out.uint(word),
             },
             (_, ArgKind::BOOL) => out.bytes([0xc2 | u8::from(word != 0)]),
-            (_, ArgKind::INT128) => {
-                let value = (word as *const i128).read_unaligned();
-                out.wide(
-                    ArgKind::INT128,
-                    then,
-                    |out| out.int((value >> 64) as i64),
-                    value as u64,
-                )?;
-            }
-            (_, ArgKind::UINT128) => {
+            (_, ArgKind::INT128 | ArgKind::UINT128) => {
                 let value = (word as *const u128).read_unaligned();
-                out.wide(
-                    ArgKind::UINT128,
-                    then,
-                    |out| out.uint((value >> 64) as u64),
-                    value as u64,
-                )?;
+                let upper = (value >> 64) as u64;
+                let write_upper = |out: &mut Out<'_>| match kind {
+                    ArgKind::INT128 => out.int(upper as i64),
+                    _ => out.uint(upper),
+                };
+                out.wide(kind, then, write_upper, value as u64)?;
             }
             (_, Printing::TEXT | Printing::WHOLE) => {
                 let bound = bound.min(limit());

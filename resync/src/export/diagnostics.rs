@@ -20,7 +20,7 @@
 use super::fxt::{TIME_UNKNOWN, describe, image_name, kind_name};
 use super::imported;
 use crate::recover::tables::RunInfo;
-use crate::resolve::resolver::{Resolved, push_value};
+use crate::resolve::resolved::{Resolved, push_value};
 use crate::resolve::stack::StackEntry;
 use logdef_fuchsia::diagnostics::{
     Batches, LogError, LogsData, LogsPayload, MAX_ARRAY_BYTES, Property,

@@ -25,7 +25,7 @@ use super::perfetto::Packets;
 use super::series::Series;
 use super::text::{boundary, cut, lossy};
 use crate::resolve::images::Function;
-use crate::resolve::resolver::Resolved;
+use crate::resolve::resolved::Resolved;
 use crate::resolve::spans::{OpenSpan, Spans, span_id};
 use crate::resolve::stack::StackEntry;
 use details::{Details, TEXT, typed};

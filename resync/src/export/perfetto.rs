@@ -9,7 +9,7 @@
 
 use super::text::lossy;
 use crate::recover::tables::Thread as ThreadName;
-use crate::resolve::resolver::Resolved;
+use crate::resolve::resolved::Resolved;
 use crate::resolve::stack::StackEntry;
 use logdef_fuchsia::fxt::{Argument, Thread, Value};
 use logdef_wire::Level;

@@ -5,7 +5,7 @@
 //! counter for each text that is put there.
 
 use super::text::{cut, lossy};
-use crate::resolve::resolver::Resolved;
+use crate::resolve::resolved::Resolved;
 use logdef_wire::Value;
 use logdef_wire::printf::{Count, Directives};
 use std::collections::HashSet;

@@ -39,7 +39,7 @@ pub struct Input {
 enum Store {
     Memory(Vec<u8>),
     File(File),
-    /// One of so many files that it is opened for each read.
+    /// Opened for each read: more files are read than a process may keep open.
     Reopened(Reopened),
     Source(Box<dyn Source>),
 }

@@ -1,5 +1,5 @@
-//! Files that are opened for each read, where so many are read that a process may not hold
-//! all of them open. Knows a file by its device and inode: another one in its place is a
+//! Files that are opened for each read, where more are read than a process may hold open.
+//! Knows a file by its device and inode: another one in its place is a
 //! medium that gives no bytes.
 
 use std::fs::{File, Metadata};

@@ -2,6 +2,7 @@
 //! what every address and number means. Gives no record to anybody.
 
 pub(crate) mod account;
+mod block;
 pub(crate) mod floors;
 pub(crate) mod lane;
 pub(crate) mod lanes;

@@ -3,6 +3,7 @@
 
 pub(crate) mod images;
 mod names;
+pub(crate) mod resolved;
 pub(crate) mod resolver;
 pub(crate) mod spans;
 pub(crate) mod stack;

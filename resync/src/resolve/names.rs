@@ -1,7 +1,7 @@
 //! How the arguments of a record are called: by the description of its format, or, where that
 //! says nothing, by a guess from a printf format. Knows no tables.
 
-use super::resolver::Resolved;
+use super::resolved::Resolved;
 use logdef_wire::printf::{Directives, Order};
 use logdef_wire::{Description, Value};
 

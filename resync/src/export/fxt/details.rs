@@ -2,7 +2,7 @@
 
 use super::TIME_UNKNOWN;
 use crate::export::text::{cut, lossy, whole};
-use crate::resolve::resolver::{Resolved, push_value};
+use crate::resolve::resolved::{Resolved, push_value};
 use logdef_fuchsia::fxt::{Argument, MAX_ARGUMENTS, Value};
 use logdef_wire::{Level, Value as Arg};
 use std::borrow::Cow;

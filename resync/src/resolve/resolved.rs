@@ -1,0 +1,145 @@
+//! A record with what its numbers stand for, and its message. Knows neither tables nor images: a
+//! resolver looked everything up.
+
+use crate::recover::standing::Standing;
+use crate::recover::tables::{ContextKeys, Image, Origin, Place, Provenance, RunInfo, Thread};
+use crate::render::CompiledFormat;
+use logdef_wire::record::Data;
+use logdef_wire::{Description, Value};
+use std::io::Write;
+
+/// Arguments of most records; more are put on the heap.
+const FEW: usize = 16;
+
+/// A text and where it comes from.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Text<'a> {
+    /// Its bytes, unchanged: the caller escapes control characters when it prints them.
+    pub bytes: Option<&'a [u8]>,
+    /// Where they come from.
+    pub provenance: Provenance,
+}
+
+/// A data record with what its numbers stand for.
+#[derive(Debug)]
+pub struct Resolved<'a> {
+    /// Where the record stands.
+    pub place: Place,
+    /// The record.
+    pub data: &'a Data<'a>,
+    /// How far it can be trusted.
+    pub standing: Standing,
+    /// The format string.
+    pub format: Text<'a>,
+    /// The source file.
+    pub file: Text<'a>,
+    /// Module, target and function of a call site that stands in no image.
+    pub origin: Option<&'a Origin>,
+    /// The image that logged.
+    pub image: Option<&'a Image>,
+    /// The run of the process.
+    pub run: Option<&'a RunInfo>,
+    /// The thread.
+    pub thread: Option<&'a Thread>,
+    /// Grammar of the format, and the names of the arguments.
+    pub description: Description<'a>,
+    /// What its context says of it, but for the keys that it has itself.
+    pub context: ContextKeys<'a>,
+    pub(super) compiled: Option<&'a CompiledFormat>,
+}
+
+impl<'a> Resolved<'a> {
+    /// Whether the log itself tells all that the record refers to, but for its
+    /// backtrace.
+    #[inline]
+    pub fn is_complete(&self) -> bool {
+        let is_told = |text: &Text<'_>| text.provenance == Provenance::Logged;
+        let data = self.data;
+        (data.format.is_none() || is_told(&self.format))
+            && (data.file.is_none() || is_told(&self.file))
+            && (data.magic.is_none() || self.image.is_some())
+            && (data.sequence.is_none() || self.thread.is_some())
+            && self.context.lost().is_none()
+    }
+
+    /// The format, taken apart.
+    pub(super) fn printed(&self) -> Option<&'a CompiledFormat> {
+        self.compiled
+    }
+
+    /// Whether the format takes an argument for a `long double`: its bytes are a number
+    /// and no string.
+    pub fn is_long_double(&self, arg: usize) -> bool {
+        self.compiled
+            .is_some_and(|format| format.is_long_double(arg))
+    }
+
+    /// Appends the message: the arguments in their format, else the arguments as
+    /// they are after the address of the format that is missing, or after its text if
+    /// that is in a grammar of a later version.
+    #[inline]
+    pub fn message(&self, out: &mut Vec<u8>) {
+        let Some(compiled) = self.compiled else {
+            return self.bare_message(out);
+        };
+        let Some(args) = self.data.args else {
+            return compiled.render(&[], out);
+        };
+        let len = args.len() as usize;
+        if len <= FEW {
+            let mut few = [Value::Nil; FEW];
+            let len = args.read_into(&mut few[..len]);
+            compiled.render(&few[..len], out);
+        } else {
+            let many: Vec<_> = args.iter().collect();
+            compiled.render(&many, out);
+        }
+    }
+
+    /// Appends the message, after its standing in brackets unless that is
+    /// [sound](Standing::Sound): for forms that have no other place for it.
+    #[inline]
+    pub fn marked_message(&self, out: &mut Vec<u8>) {
+        if let Some(word) = self.standing.word() {
+            // Writing to a vector does not fail.
+            let _ = write!(out, "[{word}] ");
+        }
+        self.message(out);
+    }
+
+    #[cold]
+    fn bare_message(&self, out: &mut Vec<u8>) {
+        // Writing to a vector does not fail.
+        let _ = match (self.format.bytes, self.data.format) {
+            (Some(template), _) => write!(out, "?\"{}\"", template.escape_ascii()),
+            (None, Some(address)) => write!(out, "?{address:#x}"),
+            (None, None) => write!(out, "?"),
+        };
+        for (index, arg) in self.data.args.into_iter().flatten().enumerate() {
+            out.extend_from_slice(if index == 0 { b" " } else { b", " });
+            push_value(arg, out);
+        }
+    }
+}
+
+/// The value of a structured key of a record.
+pub fn key_of<'a>(data: &Data<'a>, wanted: &[u8]) -> Option<Value<'a>> {
+    let mut pairs = data.keys?.iter();
+    let is_wanted = |key: Value<'_>| key.as_raw() == Some(wanted);
+    pairs.find_map(|(key, value)| is_wanted(key).then_some(value))
+}
+
+/// Appends a value as it is: numbers in decimal, strings quoted.
+pub fn push_value(value: Value<'_>, out: &mut Vec<u8>) {
+    let _ = match value {
+        Value::Nil => write!(out, "nil"),
+        Value::Bool(value) => write!(out, "{value}"),
+        Value::Uint(value) => write!(out, "{value}"),
+        Value::Int(value) => write!(out, "{value}"),
+        Value::Float(value) => write!(out, "{value:?}"),
+        Value::Raw(bytes) => write!(out, "\"{}\"", bytes.escape_ascii()),
+        Value::Array(array) => write!(out, "[{} values]", array.len()),
+        Value::Map(map) => write!(out, "{{{} pairs}}", map.len()),
+        Value::Ext(kind, bytes) => write!(out, "ext {kind} \"{}\"", bytes.escape_ascii()),
+    };
+}

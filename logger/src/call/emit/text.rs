@@ -17,7 +17,7 @@ use logdef_wire::{Description, Level};
 ///
 /// # Safety
 ///
-/// As for [`emit`], with `args` words.
+/// As for [`emit`](super::emit), with `args` words.
 #[inline(never)]
 pub unsafe fn emit_text(
     level: Level,

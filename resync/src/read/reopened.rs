@@ -1,13 +1,14 @@
 //! Files that are opened for each read, where more are read than a process may hold open.
-//! Knows a file by its device and inode: another one in its place is a
-//! medium that gives no bytes.
+//! Knows a file by its device, inode and birth: another one in its place is a medium that gives no bytes.
 
-use std::fs::{File, Metadata};
+use rustix::fs::OFlags;
+use std::fs::{File, Metadata, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::time::SystemTime;
 
 /// Descriptors that a process may have where the system does not say.
 const USUAL: u64 = 1024;
@@ -16,7 +17,15 @@ const USUAL: u64 = 1024;
 #[derive(Debug)]
 pub(crate) struct Reopened {
     path: PathBuf,
-    identity: (u64, u64),
+    identity: Identity,
+}
+
+/// Tells a file from others. The number of an inode is given again when its file is gone, so that
+/// the time when it was made counts too, where the file system knows it.
+type Identity = (u64, u64, Option<SystemTime>);
+
+fn identity(metadata: &Metadata) -> Identity {
+    (metadata.dev(), metadata.ino(), metadata.created().ok())
 }
 
 impl Reopened {
@@ -27,16 +36,20 @@ impl Reopened {
         let number = u64::try_from(file.as_raw_fd()).unwrap_or(0);
         (number >= limit() / 2).then(|| Reopened {
             path: path.to_owned(),
-            identity: (metadata.dev(), metadata.ino()),
+            identity: identity(metadata),
         })
     }
 
     /// The file, if it is still the one that its path names.
     pub(crate) fn open(&self) -> io::Result<File> {
-        let file = File::open(&self.path);
+        // A pipe that took the name would have to be waited for.
+        let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+        let mut options = OpenOptions::new();
+        options.read(true).custom_flags(flags.bits() as i32);
+        let file = options.open(&self.path);
         let is_same = |file: &File| {
             let metadata = file.metadata();
-            metadata.is_ok_and(|it| (it.dev(), it.ino()) == self.identity)
+            metadata.is_ok_and(|it| it.is_file() && identity(&it) == self.identity)
         };
         match file {
             Ok(file) if is_same(&file) => Ok(file),
@@ -67,7 +80,7 @@ mod tests {
         let metadata = std::fs::metadata(&path).unwrap();
         let file = Reopened {
             path: path.clone(),
-            identity: (metadata.dev(), metadata.ino()),
+            identity: identity(&metadata),
         };
         let mut byte = [0];
         assert_eq!(file.open().unwrap().read_at(&mut byte, 2).unwrap(), 1);
@@ -75,6 +88,10 @@ mod tests {
         let other = folder.path().join("other");
         std::fs::write(&other, b"two").unwrap();
         std::fs::rename(&other, &path).unwrap();
+        assert_eq!(file.open().unwrap_err().raw_os_error(), Some(5));
+        std::fs::remove_file(&path).unwrap();
+        let mode = rustix::fs::Mode::RUSR;
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
         assert_eq!(file.open().unwrap_err().raw_os_error(), Some(5));
         std::fs::remove_file(&path).unwrap();
         assert_eq!(file.open().unwrap_err().raw_os_error(), Some(5));

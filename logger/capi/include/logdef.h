@@ -37,8 +37,9 @@
  *
  * Signal safety: log calls are async-signal-safe. Each function says whether it is.
  *
- * In order: levels and filters, log calls, opening and closing, contexts, wrappers
- * that have a va_list, and the binary interface, which the macros expand to.
+ * In order: levels and filters, log calls, opening and closing, contexts, a function for
+ * bindings of other languages, wrappers that have a va_list, and the binary interface,
+ * which the macros expand to.
  */
 #ifndef LOGDEF_H
 #define LOGDEF_H
@@ -657,6 +658,40 @@ LOGDEF_INLINE_ uint64_t logdef_double_bits_(double value)
     __builtin_memcpy(&word, &value, sizeof word);
     return word;
 }
+
+/* ---- For bindings of other languages ------------------------------------ */
+
+/* A named value of a record. */
+typedef struct logdef_field {
+    const char *name; /* in UTF-8 */
+    int type;         /* LOGDEF_FIELD_... */
+    union {
+        int64_t i;
+        uint64_t u;
+        double d;
+        const char *text;
+    } value;
+    size_t length; /* of a text: bytes; it needs no NUL */
+} logdef_field;
+
+enum {
+    LOGDEF_FIELD_INT = 0,    /* i */
+    LOGDEF_FIELD_UINT = 1,   /* u */
+    LOGDEF_FIELD_DOUBLE = 2, /* d */
+    LOGDEF_FIELD_BOOL = 3,   /* u: 0 or not */
+    LOGDEF_FIELD_TEXT = 4    /* text and length */
+};
+
+/*
+ * Writes a record of a text of `length` bytes, which needs no NUL and is no format, and of
+ * `n` fields; those beyond 32 are left out. `file` and `function` may be NULL. Each level, file,
+ * line and function is remembered, up to some 4,000 of them: their names then stand in the
+ * log once for each chunk. In C and C++ the macros are faster.
+ * Signal safety: not async-signal-safe.
+ */
+void logdef_write(int level, const char *file, uint32_t line, const char *function,
+                  const char *text, size_t length, const logdef_field *fields,
+                  size_t n) LOGDEF_NOTHROW_;
 
 /* ---- Wrappers that have a va_list -------------------------------------- */
 

@@ -13,3 +13,4 @@ mod calls;
 mod context;
 mod control;
 mod limit;
+mod write;

@@ -30,6 +30,7 @@ const FUNCTIONS: &[&str] = &[
     "logdef_state",
     "logdef_sync",
     "logdef_version",
+    "logdef_write",
 ];
 
 /// By which copies of the logger in one process find each other.

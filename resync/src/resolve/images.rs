@@ -123,6 +123,8 @@ pub struct LocatedImages {
     functions: HashMap<(Image, Svma, bool), Arc<[Function]>>,
     /// By process and when it opened its log.
     compiled: HashMap<(u64, Option<u64>), Option<JitCode>>,
+    /// Bytes of these lists.
+    compiled_size: usize,
     complaints: Vec<String>,
     said: HashSet<String>,
 }
@@ -144,6 +146,7 @@ impl LocatedImages {
             symbols: HashMap::new(),
             functions: HashMap::new(),
             compiled: HashMap::new(),
+            compiled_size: 0,
             complaints: Vec::new(),
             said: HashSet::new(),
         }
@@ -223,11 +226,12 @@ impl Images for LocatedImages {
         };
         let key = (pid, of.realtime);
         if !self.compiled.contains_key(&key) {
-            let sizes = self.compiled.values().flatten().map(JitCode::size);
-            if sizes.sum::<usize>() >= LISTS || self.compiled.len() >= REMEMBERED {
+            if self.compiled_size >= LISTS || self.compiled.len() >= REMEMBERED {
                 self.compiled.clear();
+                self.compiled_size = 0;
             }
             let list = self.locator.jit_code(pid, of.realtime);
+            self.compiled_size += list.as_ref().map_or(0, JitCode::size);
             self.compiled.insert(key, list);
         }
         let list = self.compiled.get(&key).and_then(Option::as_ref);

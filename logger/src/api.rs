@@ -13,3 +13,4 @@ pub(crate) mod here;
 #[allow(unsafe_code)]
 pub(crate) mod in_context;
 pub(crate) mod open;
+pub(crate) mod places;

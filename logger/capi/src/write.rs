@@ -3,16 +3,13 @@
 
 use core::ffi::{CStr, c_char, c_int};
 use core::slice;
+use logdef::__private::Places;
 use logdef::{CallSite, NewCallSite, Passed, value};
 use logdef_wire::Level;
 use std::sync::OnceLock;
 
 use crate::calls::level_of;
 
-/// Places for call sites: a power of two.
-const PLACES: usize = 4096;
-/// Places that are tried for one.
-const TRIES: usize = 32;
 /// Fields beyond these are left out.
 const FIELDS: usize = 32;
 
@@ -54,7 +51,7 @@ struct Known {
     site: CallSite,
 }
 
-static SITES: [OnceLock<Known>; PLACES] = [const { OnceLock::new() }; PLACES];
+static SITES: Places<Known, 4096> = Places::new();
 
 /// Writes a record of `length` bytes of text and `n` fields.
 ///
@@ -158,27 +155,23 @@ impl Typed<'_> {
 
 /// The site of a place in a source.
 fn site(level: Level, file: &str, line: u32, function: &str) -> CallSite {
-    let start = hash(level, file, line, function);
-    for step in 0..TRIES {
-        let known = SITES[(start + step) % PLACES].get_or_init(|| Known {
-            level,
-            line,
-            file: file.to_owned(),
-            function: function.to_owned(),
-            site: NewCallSite::new(level, "{}", 1)
-                .file(file, line)
-                .function(function)
-                .register(),
-        });
-        let is_it = known.level == level
-            && known.line == line
+    let make = || Known {
+        level,
+        line,
+        file: file.to_owned(),
+        function: function.to_owned(),
+        site: NewCallSite::new(level, "{}", 1)
+            .file(file, line)
+            .function(function)
+            .register(),
+    };
+    let is_it = |known: &Known| {
+        (known.level, known.line) == (level, line)
             && known.file == file
-            && known.function == function;
-        if is_it {
-            return known.site;
-        }
-    }
-    rest(level)
+            && known.function == function
+    };
+    let found = SITES.find(hash(level, file, line, function), make, is_it);
+    found.map_or_else(|| rest(level), |known| known.site)
 }
 
 /// The site of all records of a level for which there is no place: a program makes names of files

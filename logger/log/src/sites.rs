@@ -2,6 +2,7 @@
 
 use crate::level_of;
 use log::Record;
+use logdef::__private::Places;
 use logdef::{CallSite, NewCallSite};
 use std::sync::OnceLock;
 
@@ -16,23 +17,16 @@ struct Known {
     site: CallSite,
 }
 
-/// Places for call sites: a power of two.
-const PLACES: usize = 8192;
-/// Places that are tried for one.
-const TRIES: usize = 64;
-
-static SITES: [OnceLock<Known>; PLACES] = [const { OnceLock::new() }; PLACES];
+static SITES: Places<Known, 8192> = Places::new();
 
 /// The site of a record.
 pub(crate) fn site(record: &Record<'_>) -> CallSite {
-    let start = hash(record);
-    for step in 0..TRIES {
-        let known = SITES[(start + step) % PLACES].get_or_init(|| Known::of(record));
-        if known.is_of(record) {
-            return known.site;
-        }
-    }
-    rest(record.level())
+    let found = SITES.find(
+        hash(record),
+        || Known::of(record),
+        |known| known.is_of(record),
+    );
+    found.map_or_else(|| rest(record.level()), |known| known.site)
 }
 
 /// The site of all records for which there is no place: a program makes targets without end.

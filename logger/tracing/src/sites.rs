@@ -1,6 +1,7 @@
 //! The call sites of the program, each made when it is met first. Found without a lock, but for
 //! those that a very large program has beyond the usual places.
 
+use logdef::__private::Places;
 use logdef::{CallSite, NewCallSite, Passed, value};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -22,12 +23,7 @@ pub(crate) struct Site {
     follows: OnceLock<CallSite>,
 }
 
-/// Places for sites.
-const PLACES: usize = 8192;
-/// Places that are tried for one.
-const TRIES: usize = 64;
-
-static SITES: [OnceLock<&'static Site>; PLACES] = [const { OnceLock::new() }; PLACES];
+static SITES: Places<&'static Site, 8192> = Places::new();
 
 /// Sites for which there was no place, by the address of their metadata.
 static REST: Mutex<BTreeMap<usize, &'static Site>> = Mutex::new(BTreeMap::new());
@@ -36,11 +32,9 @@ static REST: Mutex<BTreeMap<usize, &'static Site>> = Mutex::new(BTreeMap::new())
 pub(crate) fn of(metadata: &'static Metadata<'static>) -> &'static Site {
     let address = std::ptr::from_ref(metadata).addr();
     let start = address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
-    for step in 0..TRIES {
-        let site = SITES[(start + step) % PLACES].get_or_init(|| Site::new(metadata));
-        if std::ptr::eq(site.metadata, metadata) {
-            return site;
-        }
+    let is_it = |site: &&Site| std::ptr::eq(site.metadata, metadata);
+    if let Some(site) = SITES.find(start, || Site::new(metadata), is_it) {
+        return site;
     }
     let mut rest = REST.lock().unwrap_or_else(PoisonError::into_inner);
     rest.entry(address).or_insert_with(|| Site::new(metadata))

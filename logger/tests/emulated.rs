@@ -1,6 +1,7 @@
 //! A kernel that says it wipes memory on fork and does not, as qemu's emulation of programs of
 //! another processor does: a forked child is a run of its own all the same.
 
+use common::in_child;
 use logdef::{Sink, logdef};
 use logdef_wire::Record;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,20 +16,6 @@ fn log_some(first: u32) {
     }
 }
 
-fn fork(in_child: impl FnOnce()) {
-    // SAFETY: the child only logs, makes children and leaves.
-    let child = unsafe { libc::fork() };
-    if child == 0 {
-        in_child();
-        // SAFETY: leaves at once.
-        unsafe { libc::_exit(0) };
-    }
-    let mut status = 0;
-    // SAFETY: waits for the child just made.
-    unsafe { libc::waitpid(child, &mut status, 0) };
-    assert_eq!(status, 0);
-}
-
 #[test]
 fn a_forked_child_is_a_run_of_its_own_where_nothing_is_wiped() {
     // Says 0 and does nothing.
@@ -37,11 +24,11 @@ fn a_forked_child_is_a_run_of_its_own_where_nothing_is_wiped() {
     let path = directory.path().join("log");
     logdef::options().sink(Sink::Mapped).open(&path).unwrap();
     log_some(0);
-    fork(|| {
+    in_child(|| {
         log_some(1000);
-        fork(|| log_some(2000));
+        in_child(|| log_some(2000));
         // Its parent never logged.
-        fork(|| fork(|| log_some(3000)));
+        in_child(|| in_child(|| log_some(3000)));
         log_some(4000);
     });
     log_some(5000);

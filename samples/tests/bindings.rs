@@ -1,17 +1,15 @@
 //! Programs in other languages log by the function for bindings, with places, types and names, and
 //! lose nothing when they are killed.
 
+use logdef_samples::skip::skip;
 use logdef_samples::workshop::{Workshop, run};
 use std::path::Path;
 use std::process::Command;
 
-#[path = "../src/skip.rs"]
-mod skip;
-
 #[test]
 fn a_program_in_python_logs_by_logging_and_is_killed() {
     if Command::new("python3").arg("--version").output().is_err() {
-        return skip::skip(format_args!("python3 is not installed"));
+        return skip(format_args!("python3 is not installed"));
     }
     let workshop = Workshop::open();
     let folder = tempfile::tempdir().unwrap();

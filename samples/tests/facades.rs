@@ -1,13 +1,16 @@
 //! Records of `log` and `tracing` in one log, as the reader has them: places, targets, typed
 //! fields, key-values, spans and what is off.
 
-use logdef_resync::{Event, Input, Merge, MergeOptions, Recovery, Resolver, push_value};
+use logdef_resync::{Event, Input, Merge, MergeOptions, Recovery, Resolver};
 use logdef_wire::record::Kind;
-use logdef_wire::{Level, Record, Value};
+use logdef_wire::{Level, Record};
+use shown::{lossy, shown};
 use std::cell::Cell;
 use std::fmt;
 use std::path::Path;
 use tracing_subscriber::prelude::*;
+
+mod shown;
 
 /// A record as the reader has it.
 #[derive(Debug)]
@@ -20,16 +23,6 @@ struct Read {
     /// Named values, then key-values.
     values: Vec<(String, String)>,
     kind: Option<Kind>,
-}
-
-fn shown(value: Value<'_>) -> String {
-    let mut text = Vec::new();
-    push_value(value, &mut text);
-    String::from_utf8(text).unwrap()
-}
-
-fn lossy(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }
 
 fn read(path: &Path) -> Vec<Read> {

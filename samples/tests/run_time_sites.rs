@@ -2,14 +2,15 @@
 //! in threads, with every type of value and with key-value pairs.
 
 use logdef::{CallSite, Level, NewCallSite, Passed, logdef, value};
-use logdef_resync::{
-    Event, Input, LocatedImages, Merge, MergeOptions, Recovery, Resolver, push_value,
-};
+use logdef_resync::{Event, Input, LocatedImages, Merge, MergeOptions, Recovery, Resolver};
 use logdef_symbolizer::{Locator, Options};
+use logdef_wire::Record;
 use logdef_wire::record::Kind;
-use logdef_wire::{Record, Value};
+use shown::{lossy, shown};
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
+
+mod shown;
 
 static TOLD: AtomicU32 = AtomicU32::new(0);
 
@@ -27,16 +28,6 @@ struct Read {
     pairs: Vec<(String, String)>,
     kind: Option<Kind>,
     caller: Option<String>,
-}
-
-fn shown(value: Value<'_>) -> String {
-    let mut text = Vec::new();
-    push_value(value, &mut text);
-    String::from_utf8(text).unwrap()
-}
-
-fn lossy(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }
 
 fn read(path: &Path) -> Vec<Read> {

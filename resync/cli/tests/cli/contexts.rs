@@ -3,7 +3,7 @@
 use crate::fixture::{EPOCH, Files, Log, MAGIC, RUN, logdef};
 use logdef_wire::record::{ContextLogdef, Data};
 use logdef_wire::{Level, Map, Record, Sequence, ThreadNumber};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::path::PathBuf;
 
 /// A record of a context: its own key hides the context's, which hides its parent's. The
@@ -56,13 +56,7 @@ fn log(files: &Files) -> PathBuf {
 fn contexts_stand_in_json_and_conditions_and_in_text_on_demand() {
     let files = Files::new();
     let path = log(&files);
-    let view = |words: &str| -> Vec<Value> {
-        let done = logdef(&format!("view -o json {words} {{}}"), &path);
-        let lines = done.lines().into_iter();
-        lines
-            .map(|line| serde_json::from_str(line).unwrap())
-            .collect()
-    };
+    let view = |words: &str| logdef(&format!("view -o json {words} {{}}"), &path).objects();
     let all = view("");
     assert_eq!((all.len(), all[0].get("fields")), (4, None));
     assert_eq!(all[1]["fields"], json!({"user": "ann", "shard": 7}));

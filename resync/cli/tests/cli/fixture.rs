@@ -224,6 +224,14 @@ impl Done {
     pub fn lines(&self) -> Vec<&str> {
         self.out.lines().collect()
     }
+
+    /// The lines of `-o json`.
+    pub fn objects(&self) -> Vec<serde_json::Value> {
+        let lines = self.out.lines();
+        lines
+            .map(|line| serde_json::from_str(line).expect(line))
+            .collect()
+    }
 }
 
 pub fn command() -> Command {

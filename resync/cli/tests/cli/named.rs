@@ -52,13 +52,7 @@ fn log(files: &Files) -> PathBuf {
 fn names_stand_in_json_in_text_and_in_conditions() {
     let files = Files::new();
     let path = log(&files);
-    let view = |words: &str| -> Vec<Value> {
-        let done = logdef(&format!("view -o json {words} {{}}"), &path);
-        let lines = done.lines().into_iter();
-        lines
-            .map(|line| serde_json::from_str(line).unwrap())
-            .collect()
-    };
+    let view = |words: &str| logdef(&format!("view -o json {words} {{}}"), &path).objects();
     let all = view("");
     assert_eq!(all.len(), 6);
     assert_eq!(all[0]["message"], "took 0.5 ms of all");

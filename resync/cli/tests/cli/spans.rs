@@ -92,11 +92,7 @@ fn an_end_says_what_ended_and_how_long_it_took() {
 fn objects_have_kinds_and_keys() {
     let files = Files::new();
     let shown = logdef("view -o json {}", &files.put("app.log", &log()));
-    let objects: Vec<serde_json::Value> = shown
-        .out
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let objects = shown.objects();
     let kinds: Vec<_> = objects
         .iter()
         .map(|o| o["kind"].as_str().unwrap())

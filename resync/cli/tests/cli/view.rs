@@ -4,16 +4,9 @@ use crate::fixture::*;
 use logdef_wire::msgpack::Array;
 use logdef_wire::record::Data;
 use logdef_wire::{Record, Run};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
-
-fn objects(done: &Done) -> Vec<Value> {
-    done.lines()
-        .into_iter()
-        .map(|line| serde_json::from_str(line).expect(line))
-        .collect()
-}
 
 #[test]
 fn a_record_is_a_line_with_time_level_thread_place_and_message() {
@@ -61,7 +54,7 @@ fn a_json_object_has_exactly_the_documented_keys() {
         backtrace: Array::from_objects(2, addresses.written()).ok(),
         ..Data::default()
     }));
-    let objects = objects(&on(&log, "view -o json {}"));
+    let objects = on(&log, "view -o json {}").objects();
     assert_eq!(
         objects[0],
         json!({
@@ -141,7 +134,7 @@ fn numbers_that_json_has_not_are_strings() {
         args.bool(true).unwrap();
         9
     });
-    let objects = objects(&on(&log, "view -o json {}"));
+    let objects = on(&log, "view -o json {}").objects();
     assert_eq!(
         objects[10]["args"],
         json!([
@@ -240,7 +233,7 @@ fn a_record_without_its_logdefs_still_shows_what_it_has() {
         done.lines()[0],
         "2027-01-15 08:00:00.000000 INFO  [thread/0] ?0x2000:10: ?0x2008 \"alpha\", 0"
     );
-    let json = objects(&on(&stripped, "view -o json {}"));
+    let json = on(&stripped, "view -o json {}").objects();
     assert_eq!(json[0]["args"], json!(["alpha", 0]));
     assert_eq!(json[0].get("format"), None);
     assert_eq!(json[0].get("file"), None);
@@ -290,7 +283,7 @@ fn what_call_sites_share_is_never_taken_from_another() {
             });
         }
     }
-    let objects = objects(&on(&log, "view -o json {}"));
+    let objects = on(&log, "view -o json {}").objects();
     assert_eq!(objects.len(), 4000);
     for (number, object) in objects.iter().enumerate() {
         let text = ["one %d", "two %d"][number / 2000];

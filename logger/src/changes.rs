@@ -1,4 +1,4 @@
-//! Who is told that what is logged may have changed: facades that remember it. Functions of
+//! Functions that are called when the level or the filter changes: facades remember these. Functions of
 //! any copy of the logger, which are never taken back.
 
 use core::ffi::c_void;

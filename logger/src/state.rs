@@ -105,7 +105,7 @@ pub struct RawState {
     pub path: [u8; 4096],
     pub previous: [u8; 4096],
     pub dropped: u64,
-    /// 1 if a helper runs, less than 0 the negative `errno` for which there is none.
+    /// 1 if a helper runs, 0 without one; else it could not be started, and this is `-errno`.
     pub helper: i32,
     pub reserved: i32,
 }

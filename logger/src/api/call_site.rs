@@ -123,7 +123,7 @@ impl<'a> NewCallSite<'a> {
         }
     }
 
-    /// The names of the values, in their order; an empty one is none.
+    /// The names of the values, in their order; an empty one leaves its value without a name.
     pub fn names(mut self, names: &[&'a str]) -> Self {
         self.names = names.to_vec();
         self

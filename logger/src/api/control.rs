@@ -115,8 +115,8 @@ pub fn set_observer(observer: Option<(Level, &'static dyn Observer)>) {
 ///
 /// Threads: may be called from any thread, also while others log.
 ///
-/// Signal safety: async-signal-safe, unless a facade (`logdef-log`, `logdef-tracing`) is in use,
-/// which is told of the change.
+/// Signal safety: async-signal-safe, unless a facade (`logdef-log`, `logdef-tracing`) is in use:
+/// it then updates what it remembers, which takes locks.
 pub fn set_level(level: Level) {
     choose::set_level(level);
 }

@@ -140,7 +140,7 @@ impl Family {
     }
 
     /// The next range of a file, from an offset on, that no member maps, as far as its
-    /// windows are known; up to `end`. `None` if there is none.
+    /// windows are known; up to `end`. `None` if members map everything up to there.
     pub fn gap(&self, turn: u64, from: u64, end: u64) -> Option<(u64, u64)> {
         let mut start = from.max(self.crowded.end_in(turn));
         if start >= end {

@@ -8,8 +8,8 @@
 //!
 //! The library as programs get it: installed by `install.sh` and found by
 //! `pkg-config` ([`installed`]), exporting what it should ([`symbols`]), and
-//! logging what it is told ([`programs`], [`arguments`], [`contexts`], [`conversions`]), whoever else in the
-//! process has a copy of it ([`copies`]), as filters say ([`filters`]), also
+//! logging what programs pass ([`programs`], [`arguments`], [`contexts`], [`conversions`]), also beside
+//! another copy of it in the process ([`copies`]), as filters say ([`filters`]), also
 //! when the wall clock is set ([`clock`]), and wherever and however programs run
 //! ([`wild`]). The logs are
 //! decoded by rmp-serde, which shares no code with the logger ([`decode`]).

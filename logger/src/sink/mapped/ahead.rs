@@ -133,8 +133,8 @@ impl Ahead {
         }
     }
 
-    /// Leaves a window to the helper, which will unmap it. `false` if there is none, or it
-    /// has enough to do.
+    /// Leaves a window to the helper, which will unmap it. `false` without a helper, or
+    /// if its places for windows are full.
     pub fn leave(&self, base: *mut u8, len: u64) -> bool {
         let range = Range {
             turn: 0,

@@ -35,7 +35,7 @@ impl Log<'_> {
             match synced {
                 Ok(()) if is_old && !wanted => self.leave(index, file_use),
                 Err(errno) if !file.is_given_up() => {
-                    // The kernel tells of a failed write once, and forgets it: a
+                    // The kernel reports a failed write once, and forgets it: a
                     // later sync of this file would promise what is not true.
                     self.give_up(shared, file, Some(errno));
                     result = result.and(Err(errno));

@@ -35,7 +35,7 @@ impl Mark {
         address
     }
 
-    /// Nobody is here any more.
+    /// Clears the word when its call returns.
     #[inline(always)]
     fn clear(&self) {
         self.0.store(0, Ordering::Relaxed);
@@ -78,16 +78,17 @@ struct Doubt {
     chunks: AtomicU32,
 }
 
-/// Calls in doubt that can be told apart. The last place is for all others together.
+/// Calls in doubt that can be distinguished. The last place is for all others together.
 const DOUBTS: usize = 8;
 /// A call in doubt is given up when its thread has had this many more chunks: a program
 /// that jumps out of handlers leaves any number of calls behind.
 const PATIENCE: u32 = 8;
-/// In the place of a mark: calls that cannot be told apart, and may come back for ever.
+/// In the place of a mark: calls that cannot be distinguished, any of which may return at
+/// any later time.
 const MANY: usize = 1;
 
 /// A call in progress: the address of its mark, and how many calls it interrupted in
-/// the bits that are zero there. 0 is none.
+/// the bits that are zero there. 0 means no call.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Call(usize);
 
@@ -104,7 +105,7 @@ impl Call {
         self.0 - self.level()
     }
 
-    /// Whether there is none.
+    /// Whether this stands for no call.
     #[inline(always)]
     pub fn is_none(self) -> bool {
         self == Call::NONE
@@ -140,7 +141,7 @@ impl Calls {
         Call(self.innermost.load(Ordering::Acquire)).level() > 0
     }
 
-    /// Makes a call of which nobody counts that it returned: a note.
+    /// Makes a call whose return is not counted: a note.
     pub fn uncounted<T>(&self, call: impl FnOnce() -> T) -> T {
         let mark = Mark::new();
         let outer = self.begin(&mark);
@@ -211,7 +212,7 @@ impl Calls {
         let outer = self.living(mark);
         let level = match outer {
             Call::NONE => 0,
-            // More than can be told apart: this one is not.
+            // More than can be distinguished: this one is not.
             _ if outer.level() + 1 == Call::LEVELS => return outer,
             _ => outer.level() + 1,
         };
@@ -442,7 +443,7 @@ mod tests {
         unsafe { page.write(address) };
         calls.innermost.store(address, Ordering::Relaxed);
         assert_eq!(begun(&calls), Call(address));
-        // SAFETY: nobody uses it any more.
+        // SAFETY: all its users have returned.
         unsafe { libc::munmap(page.cast(), 4096) };
         assert!(begun(&calls).is_none());
     }

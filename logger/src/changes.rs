@@ -10,7 +10,7 @@ pub type Changed = extern "C" fn();
 
 const MOST: usize = 16;
 
-/// Those who are told. Added to without a lock.
+/// Functions to call after a change. Added to without a lock.
 pub(crate) struct Listeners([AtomicPtr<c_void>; MOST]);
 
 impl Listeners {
@@ -28,8 +28,8 @@ impl Listeners {
         })
     }
 
-    /// Calls all of them.
-    pub fn tell(&self) {
+    /// Calls every listener.
+    pub fn call_all(&self) {
         for place in &self.0 {
             let listener = place.load(Ordering::Acquire);
             if !listener.is_null() {
@@ -47,18 +47,18 @@ mod tests {
     use super::*;
     use core::sync::atomic::AtomicU32;
 
-    static TOLD: AtomicU32 = AtomicU32::new(0);
+    static CALLS: AtomicU32 = AtomicU32::new(0);
 
-    extern "C" fn told() {
-        TOLD.fetch_add(1, Ordering::Relaxed);
+    extern "C" fn listener() {
+        CALLS.fetch_add(1, Ordering::Relaxed);
     }
 
     #[test]
-    fn a_listener_that_is_added_twice_is_told_once() {
+    fn a_listener_that_is_added_twice_is_called_once() {
         let listeners = Listeners::new();
-        listeners.tell();
-        assert!(listeners.add(told) && listeners.add(told));
-        listeners.tell();
-        assert_eq!(TOLD.load(Ordering::Relaxed), 1);
+        listeners.call_all();
+        assert!(listeners.add(listener) && listeners.add(listener));
+        listeners.call_all();
+        assert_eq!(CALLS.load(Ordering::Relaxed), 1);
     }
 }

@@ -184,7 +184,7 @@ pub(crate) trait Time {
     /// Whether the wall clock was set since this was last asked.
     fn was_set(&self) -> bool;
 
-    /// Time passes: told every millisecond in which a thread asks for it, or more often.
+    /// Called at least once in every millisecond in which a thread reads the clock.
     fn passes(&self);
 }
 
@@ -304,7 +304,7 @@ impl Anchor {
 mod tests {
     use super::*;
 
-    /// Nobody sets the clock.
+    /// A clock that is never set.
     struct Steady;
 
     impl Time for Steady {
@@ -315,7 +315,7 @@ mod tests {
         fn passes(&self) {}
     }
 
-    /// Somebody has set the clock, if it is asked.
+    /// A clock that reports having been set, if the cell holds `true`.
     struct Set(core::cell::Cell<bool>);
 
     impl Time for Set {

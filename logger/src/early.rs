@@ -1,5 +1,5 @@
 //! Calls that are made before the log is open: their records, as bytes, until it is.
-//! Threads and signal handlers add to them and wait for nobody; what does not fit is the
+//! Threads and signal handlers add to them and never wait; what does not fit is the
 //! caller's to count. Knows nothing of what is in the bytes.
 
 use crate::sys;

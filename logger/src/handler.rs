@@ -88,9 +88,9 @@ fn entry_of<W: FnMut()>(_: &W) -> extern "C" fn(*mut c_void) {
 
 /// Calls a function on the stack that ends below `top`.
 fn call_on(top: *mut u8, function: extern "C" fn(*mut c_void), argument: *mut c_void) {
-    // SAFETY: `top` is aligned to 16 bytes and has a stack below it that nobody else
-    // uses, by `with_room`. The register that keeps the old stack pointer is one that
-    // called functions restore.
+    // SAFETY: `top` is aligned to 16 bytes and has a stack below it that nothing else uses,
+    // by `with_room`. The register that keeps the old stack pointer is one that called
+    // functions restore.
     #[cfg(target_arch = "x86_64")]
     unsafe {
         core::arch::asm!(

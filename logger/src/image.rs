@@ -18,7 +18,7 @@ use logdef_unwind::{Module, modules};
 use logdef_wire::{Magic, Svma};
 use sha1::{Digest, Sha1};
 
-/// What is known of an image, in memory that is never given back.
+/// The description of an image, in memory that is never freed.
 pub(crate) struct Image {
     start: usize,
     end: usize,
@@ -93,8 +93,8 @@ impl Image {
         self.range().contains(&address)
     }
 
-    /// The link-time address of a string of the image that nobody can write
-    /// to; `None` for any other.
+    /// The link-time address of a string in read-only memory of the image; `None` for any
+    /// other string.
     pub fn address_of(&self, string: &CStr) -> Option<Svma> {
         let at = string.as_ptr().addr();
         let module = modules::find(at)?;

@@ -96,8 +96,8 @@ pub(crate) fn put(
     put.unwrap_or(Put::Dropped)
 }
 
-/// Gives the thread another chunk, opened by a preamble that tells its size.
-/// `false` if there is none to be had.
+/// Gives the thread another chunk, which begins with a preamble that contains its size.
+/// `false` if no chunk can be had.
 #[cold]
 #[inline(never)]
 fn next_chunk(process: &Process, thread: &Thread, need: usize) -> bool {
@@ -227,7 +227,7 @@ struct Missing<'p> {
     context: Option<&'p Context>,
 }
 
-/// The highest bits of a mark among code addresses tell what it stands for.
+/// The highest bits of a mark among code addresses say what it stands for.
 const STRING: u64 = 1 << 63;
 const MODULE: u64 = 1 << 62;
 const ADDRESS_BITS: u32 = 48;

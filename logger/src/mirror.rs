@@ -59,7 +59,7 @@ impl Mirror {
         }
     }
 
-    /// Tells an observer of records of this level and above.
+    /// Calls an observer with each record of this level or above.
     pub fn set_observer(&self, observer: Option<(Level, &'static dyn Observer)>) {
         let set = observer.map(|(_, observer)| &*Box::leak(Box::new(observer)));
         self.observer.replace(set);
@@ -94,18 +94,18 @@ impl Mirror {
         (level > 0).then_some(Level(level))
     }
 
-    /// The lowest level of which records are shown, or told of.
+    /// The lowest level whose records are printed or passed to the observer.
     pub fn lowest_level(&self) -> Option<Level> {
         let from = [self.level(), self.observed_level()];
         from.into_iter().flatten().min()
     }
 
-    /// Whether records of a level are shown, or told of.
+    /// Whether records of a level are printed or passed to the observer.
     pub fn wants(&self, level: Level) -> bool {
         self.lowest_level().is_some_and(|from| level >= from)
     }
 
-    /// Shows a record, if it is of the level, and tells the observer of it.
+    /// Prints a record, if its level asks for it, and passes it to the observer.
     pub fn show(&self, body: &[u8], strings: Strings<'_>) {
         let mut unmasked = [0; UNMASKED];
         let Some((body, data)) = decode(body, &mut unmasked) else {
@@ -193,8 +193,8 @@ pub(crate) fn level_of_environment() -> Result<Option<Level>, String> {
     }
 }
 
-/// Writes a line to standard error.
-pub(crate) fn tell(text: &str) {
+/// Writes `logdef: ` and `text` as a line to standard error.
+pub(crate) fn print_line(text: &str) {
     let line = format!("logdef: {text}\n");
     let _ = sys::write_without_sigpipe(STDERR, line.as_bytes());
 }

@@ -2,7 +2,7 @@
 //! for a while, that a file is suspect, that the wall clock was set. May be used in
 //! a signal handler; knows no frames.
 //!
-//! Nobody waits for such a report. While one is due, every call takes the slow path
+//! No call waits for such a report. While one is due, every call takes the slow path
 //! ([`crate::settings::Settings::slow_path_level`]), so that the next one takes it
 //! along, and calls pay nothing when none is.
 
@@ -21,7 +21,7 @@ pub(crate) struct SelfReports {
     no_space_errno: AtomicU32,
     no_space_since: AtomicU64,
     suspect_errno: AtomicU32,
-    /// Why a file goes on where another should have followed it; 0 if none does.
+    /// Why a file is still written to where another should have followed it; 0 if that is not so.
     stay_errno: AtomicU32,
     /// What the wall clock is ahead of the monotonic one.
     ahead: AtomicI64,
@@ -55,12 +55,12 @@ impl Due {
         self.0 & Due::REOPEN.0 != 0
     }
 
-    /// A file goes on where another should have followed it.
+    /// A file is still written to where another should have followed it.
     pub fn stay(self) -> bool {
         self.0 & Due::STAY.0 != 0
     }
 
-    /// Calls were dropped that no note has told.
+    /// Calls were dropped that no note has reported.
     pub fn drops(self) -> bool {
         self.0 & Due::DROPS.0 != 0
     }
@@ -167,8 +167,8 @@ impl SelfReports {
         (Errno(errno as i32), since)
     }
 
-    /// A file cannot be relied on, which is to be reported. No error: somebody else
-    /// cut it short or took its place.
+    /// A file cannot be relied on, which is to be reported. `None` as error means: another
+    /// process truncated it or took its place.
     pub fn suspect_file(&self, errno: Option<Errno>) {
         let errno = errno.map_or(0, |errno| errno.0 as u32);
         self.suspect_errno.store(errno, Ordering::Relaxed);
@@ -183,8 +183,8 @@ impl SelfReports {
         }
     }
 
-    /// A file goes on, since none can be made that follows it. `true` if that, or the
-    /// reason, is new, which is now to be reported.
+    /// Records stay in a full file, since its successor cannot be made. `true` if that, or
+    /// the reason, is new and so has to be reported.
     pub fn stay_in_file(&self, errno: Errno) -> bool {
         let errno = errno.0 as u32;
         let is_new = self.stay_errno.swap(errno, Ordering::Relaxed) != errno;
@@ -194,7 +194,7 @@ impl SelfReports {
         is_new
     }
 
-    /// How many calls were dropped is to be told.
+    /// The number of dropped calls has to be reported.
     pub fn drops_are_due(&self) {
         self.give_back(Due::DROPS);
     }

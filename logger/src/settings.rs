@@ -81,7 +81,7 @@ impl Settings {
         if moved == 0 {
             self.gate.fetch_add(FIRST_GATE, Ordering::AcqRel);
         }
-        self.listeners.tell();
+        self.listeners.call_all();
     }
 
     /// Leaves all to another copy of the logger: a gate that no site has, so that

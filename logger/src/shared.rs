@@ -75,7 +75,7 @@ impl Shared {
         self.update_slow_path_level();
     }
 
-    /// A file goes on, since none can be made that follows it, which the log will report.
+    /// Records stay in a full file, since its successor cannot be made. The log will report it.
     pub fn stay_in_file(&self, errno: Errno) {
         if self.reports.stay_in_file(errno) {
             self.update_slow_path_level();

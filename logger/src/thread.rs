@@ -494,7 +494,7 @@ impl Thread {
 
     /// Takes a chunk, with the thread's signals blocked: no handler logs, forks or jumps
     /// away in the middle of it. `None` in a handler that comes all the same, since an
-    /// instruction raised its signal or somebody sent one that cannot be blocked.
+    /// instruction raised its signal or another process sent one that cannot be blocked.
     pub fn take_chunk<T>(&self, take: impl FnOnce() -> T) -> Option<T> {
         let _blocked = sys::SignalsBlocked::new();
         if self.takes_chunk.swap(true, Ordering::Relaxed) {

@@ -15,8 +15,7 @@ use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// Windows that a thread can have. A handler that interrupts a handler, and so on, adds
-/// one at a time; so does a call that was left for ever and cannot be told from one
-/// that goes on.
+/// one at a time; so does a call that was left for ever, which looks like one in progress.
 const SLOTS: usize = 64;
 const SLOT_BITS: u32 = SLOTS.trailing_zeros();
 /// Chunks are counted up to this, and then from the start again.
@@ -33,7 +32,7 @@ pub(crate) struct Windows {
 }
 
 struct Window {
-    /// Null if there is none.
+    /// Null if there is no window.
     base: AtomicPtr<u8>,
     len: AtomicUsize,
     chunk: AtomicU32,

@@ -61,7 +61,7 @@ fn children_append_to_the_log_of_their_parent() {
     let generations = |_: &Path| generation(0, 29);
     let (numbers, dropped, files) = in_directory(options(), generations);
     assert_eq!((numbers, dropped, files), (once(0..3_000), 0, 1));
-    // 3 MB in files of 256 KiB, and a file more for whoever found one full.
+    // 3 MB in files of 256 KiB, and one more file for each process that found one full.
     let (numbers, dropped, files) = in_directory(options().rotate(256 << 10), generations);
     assert_eq!((numbers, dropped), (once(0..3_000), 0));
     assert!((10..=30).contains(&files), "{files} files");
@@ -85,7 +85,7 @@ fn children_append_to_the_log_of_their_parent() {
     if unsafe { libc::geteuid() } != 0 {
         return;
     }
-    // A child that may make no file goes on in the one that it has.
+    // A child that may not create files stays in the one that it has.
     let without_rights = |_: &Path| {
         log(0..100);
         common::in_child(|| {

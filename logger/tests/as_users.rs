@@ -62,7 +62,7 @@ fn wait(child: i32) {
 
 const CALLS: u64 = 20_000;
 
-/// Logs 20 MB, then waits until it is told to end.
+/// Logs 20 MB, then waits until its standard input is closed.
 fn core(log_at: &Path) {
     open(log_at);
     log(0..CALLS);

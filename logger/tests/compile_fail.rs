@@ -231,7 +231,7 @@ fn mistakes_are_refused_by_cargo_check_in_readable_words() {
     for (name, calls, words) in PROGRAMS {
         let refused = said.contains(&format!("could not compile `mistakes` (bin \"{name}\")"));
         assert_eq!(refused, !words.is_empty(), "{name}: {calls}\n{said}");
-        // What the compiler says starts anew with each error and each warning.
+        // Each error and each warning of the compiler is a block of its own.
         let place = format!("src/bin/{name}.rs:");
         let about: Vec<_> = said
             .split("\n\n")

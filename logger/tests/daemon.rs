@@ -34,7 +34,7 @@ fn closed_descriptors_cost_nothing_and_their_numbers_are_left_alone() {
         let path = directory.path().join("log");
         logdef::options().sink(sink).open(&path).unwrap();
         logdef!(Info, "%u", 0);
-        // SAFETY: nobody in this process, which has one test, holds any of them.
+        // SAFETY: no code of this process, which has one test, holds any of them.
         let done = unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0) };
         assert_eq!(done, 0);
         let strangers = strangers(directory.path());

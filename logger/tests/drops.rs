@@ -1,5 +1,5 @@
-//! A log without room says how many calls were dropped, though the disk stays full and
-//! nobody closes it: room for that is kept back.
+//! A log without room says how many calls were dropped, though the disk stays full and the
+//! log is never closed: space for that is reserved.
 
 mod common;
 
@@ -11,7 +11,7 @@ use std::path::Path;
 #[path = "common/tmpfs.rs"]
 mod tmpfs;
 
-/// The highest count of drops that a note tells, why, and how many data records there are.
+/// The highest count of drops in a note, its reason, and the number of data records.
 fn read(path: &Path) -> (u64, u64, u64) {
     let (mut noted, mut errno, mut found) = (0, 0, 0);
     common::records(&std::fs::read(path).unwrap(), |record| match record {
@@ -51,7 +51,7 @@ fn check(path: &Path, fill: impl Fn(), empty: impl Fn(), errno: i32) {
     let (noted, why, found) = read(path);
     let dropped = u64::from(CALLS) + 10 - found;
     assert_eq!(why, errno as u64);
-    // It is told at 1, 16, 256 and so on.
+    // It is reported at 1, 16, 256 and so on.
     assert!(
         noted <= dropped && noted >= dropped / 16,
         "{noted} of {dropped}"

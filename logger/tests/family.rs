@@ -1,4 +1,4 @@
-//! Forked children go on in their parent's files: by `fork` after any instruction of a
+//! Forked children continue their parent's files: by `fork` after any instruction of a
 //! call, by a raw `clone`, at any generation, and after the program gave up its rights.
 
 #![cfg(target_arch = "x86_64")]
@@ -90,7 +90,7 @@ extern "C" fn trapped(_: i32, _: *mut libc::siginfo_t, context: *mut libc::c_voi
     }
     let nth = FORKS.fetch_add(1, Ordering::Relaxed);
     // SAFETY: the child returns into the call, logs and leaves; every second is made as
-    // by a program with a C library of its own: nobody is told of the fork.
+    // by a program with a C library of its own: no fork handler runs.
     let child = unsafe {
         match nth % 2 {
             0 => libc::fork(),
@@ -100,7 +100,7 @@ extern "C" fn trapped(_: i32, _: *mut libc::siginfo_t, context: *mut libc::c_voi
     match child {
         0 => {
             IS_CHILD.store(true, Ordering::Relaxed);
-            // It goes on without being stepped.
+            // It continues without being stepped.
             context.uc_mcontext.gregs[libc::REG_EFL as usize] &= !0x100;
             // Some log in the handler already.
             if nth % 4 >= 2 {

@@ -1,6 +1,6 @@
 //! The files of `src` are floors: each uses only those below it, so that one can be read,
 //! tested and replaced without those above. Read from the paths that the files name;
-//! arrows between a module and those inside it are its own affair.
+//! arrows between a module and those inside it are not checked.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

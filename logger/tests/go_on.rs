@@ -1,4 +1,4 @@
-//! A log that cannot have another file goes on in the one that it has: beyond its size if
+//! A log that cannot have another file continues in the one that it has: beyond its size if
 //! nothing bounds the log, else in place of its oldest chunks. It says so, and when it can
 //! have another file again, it does.
 
@@ -189,7 +189,7 @@ fn other_reasons(all: &Path) {
         let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
         std::fs::set_permissions(directory, mode).unwrap();
     };
-    // Whoever may do anything gives that up first.
+    // Root gives up its rights first.
     let directory = under("read only");
     common::in_child(|| {
         if is_root {

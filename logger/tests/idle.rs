@@ -12,7 +12,7 @@ use std::time::Duration;
 
 const SIZE: u64 = 1 << 20;
 
-/// A forked child that logs a number whenever it is told one.
+/// A forked child that logs each number that it reads.
 struct Child {
     pid: i32,
     orders: UnixStream,
@@ -123,7 +123,7 @@ fn a_child_that_was_idle_goes_on_in_a_file_that_is_kept() {
     child.kill();
     logdef::close();
 
-    // Killed children give their chunks back, where the log goes on in place of its oldest.
+    // Killed children give their chunks back, where the log overwrites its oldest.
     for entry in std::fs::read_dir(directory.path()).unwrap() {
         std::fs::remove_file(entry.unwrap().path()).unwrap();
     }

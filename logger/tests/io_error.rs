@@ -1,5 +1,5 @@
-//! A sync that fails: it is told, the file is given up, and the log goes on in
-//! another one, which says why.
+//! A sync that fails: the caller gets the error, the file is given up, and the log
+//! continues in another one, which says why.
 
 use logdef::{Sink, logdef};
 use logdef_wire::Record;
@@ -10,7 +10,7 @@ mod common;
 mod seccomp;
 
 #[test]
-fn a_failed_sync_is_told_and_another_file_begins() {
+fn a_failed_sync_is_reported_and_another_file_begins() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("log");
     logdef::options().sink(Sink::Mapped).open(&path).unwrap();

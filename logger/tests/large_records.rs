@@ -1,5 +1,5 @@
 //! Records as large as they can be, in files as small as they can be: each takes a file at
-//! most, or is dropped and counted, and nobody makes hundreds of files for one.
+//! most, or is dropped and counted, and no record causes hundreds of files.
 
 mod common;
 

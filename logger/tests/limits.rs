@@ -1,5 +1,5 @@
-//! Rate-limited calls, read back: which are written, and what they tell of the
-//! others.
+//! Rate-limited calls, read back: which are written, and how many skipped calls they
+//! report.
 
 use logdef::{logdef_at_most_every, logdef_every_n, logdef_first_n, logdef_once};
 use logdef_wire::Value;
@@ -26,7 +26,7 @@ fn of(data: &Data<'_>) -> (u64, Option<u64>) {
 }
 
 #[test]
-fn limits_let_through_what_they_say_and_tell_of_the_rest() {
+fn limits_let_through_what_they_say_and_count_the_rest() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("log");
     logdef::open(&path).unwrap();
@@ -73,8 +73,8 @@ fn limits_let_through_what_they_say_and_tell_of_the_rest() {
         (300, None),
     ];
     assert_eq!(found, expected);
-    // However the threads were scheduled: a record tells of all calls since the
-    // one before it.
+    // However the threads were scheduled: a record counts all calls since the one before
+    // it.
     assert!(soon.len() > 1 && soon.len() < 20, "{soon:?}");
     for pair in soon.windows(2) {
         let skipped = pair[1].0 - pair[0].0 - 1;

@@ -59,7 +59,7 @@ fn check<T>(sink: Sink, path: &Path, why: &str, take: impl FnOnce() -> T, give: 
         "{sink:?} {dropped} dropped, {found} found, {notes:?}"
     );
     assert_eq!(found + dropped, CALLS + 3 + lost);
-    // Notes tell of them too, at the latest when the log is closed.
+    // Notes report them too, at the latest when the log is closed.
     assert_eq!(noted, dropped, "{sink:?}");
     assert_eq!(notes.len(), 1, "{notes:?}");
     assert_eq!(notes[0].0, NoteKind::SPACE_RETURNED);

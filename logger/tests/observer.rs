@@ -1,4 +1,4 @@
-//! The observer is told of what is logged, with its types; attached values are in the
+//! The observer is called with what is logged, with its types; attached values are in the
 //! record and not in its text.
 
 use logdef::{Level, Observed, Observer, Value, logdef, logdef_attach};
@@ -23,7 +23,7 @@ impl Observer for Told {
 }
 
 #[test]
-fn the_observer_is_told_of_its_levels_as_long_as_it_is_one() {
+fn the_observer_gets_records_of_its_levels_until_it_is_replaced() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("log");
     logdef::open(&path).unwrap();
@@ -48,6 +48,6 @@ fn the_observer_is_told_of_its_levels_as_long_as_it_is_one() {
     assert_eq!(logdef::unwritten(), 0);
     let bytes = std::fs::read(&path).unwrap();
     let holds = |text: &[u8]| bytes.windows(text.len()).any(|window| window == text);
-    // The format that the site tells of has the shown part only.
+    // The format of the site has the shown part only.
     assert!(holds(b"with %d") && !holds(b"with %d%s"));
 }

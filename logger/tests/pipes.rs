@@ -1,5 +1,5 @@
-//! The append sink on a pipe: what is logged is read at the other end, and
-//! nobody at the other end is no reason to die.
+//! The append sink on a pipe: what is logged is read at the other end, and a pipe without a
+//! reader does not kill the program.
 
 mod common;
 

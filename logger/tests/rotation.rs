@@ -83,7 +83,7 @@ fn the_newest_files_stay_and_memory_stays_flat() {
     assert!(numbers.len() > 2000, "{}", numbers.len());
     logdef::close();
 
-    // Another log there goes on behind the numbers that are taken, and removes what
+    // Another log there takes the numbers after those in use, and removes what
     // it does not keep.
     let options = logdef::options().sink(Sink::Mapped);
     options.flight_recorder(8 << 20).open(&path).unwrap();

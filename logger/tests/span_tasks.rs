@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Waker};
 
 mod common;
 
-/// Waits as often as it says, for nobody.
+/// A future that is pending this many times, and is woken at once.
 struct Turns(u32);
 
 impl Future for Turns {

@@ -1,5 +1,5 @@
-//! With the guard, a log whose file somebody else cuts short, or punches a hole into
-//! on a full disk, goes on in another file.
+//! With the guard, a log whose file another process truncates, or punches a hole into on a
+//! full disk, continues in another file.
 
 use logdef::{Sink, logdef};
 use logdef_wire::Record;
@@ -80,7 +80,7 @@ fn the_log_goes_on_in_another_file() {
         }
         go.send(()).unwrap();
     });
-    // SAFETY: whose signal it was not, hears of it.
+    // SAFETY: a SIGBUS that the log did not cause gets to the program's handler.
     unsafe { libc::raise(libc::SIGBUS) };
     assert_eq!(PASSED_ON.load(Ordering::Relaxed), 1);
     logdef::close();

@@ -1,6 +1,6 @@
-//! Libraries that come and go while their code is in backtraces, and of which
-//! nobody tells the logger: names, paths and modules are always those of the
-//! library that was mapped when the record was written. A static program loads none.
+//! Libraries that come and go while their code is in backtraces, without a call to the
+//! logger: names, paths and modules are always those of the library that was mapped when
+//! the record was written. A static program loads none.
 
 #![cfg(not(target_feature = "crt-static"))]
 
@@ -138,7 +138,7 @@ fn names_and_modules_are_those_of_the_library_that_was_there() {
         }
     }
     assert_eq!(seen, visited.len());
-    // Nobody followed the rules of a library that is gone.
+    // No walk followed the rules of a library that is gone.
     assert!(depths.iter().all(|depth| *depth == depths[0]), "{depths:?}");
     assert_eq!(unloaded, 5);
 }

@@ -51,7 +51,7 @@ fn a_log_takes_a_few_windows_and_what_it_keeps_of_the_disk() {
     let path = all.path().join("log");
     let options = || logdef::options().sink(Sink::Mapped);
 
-    // It opens, time and again, and goes on when its file is removed, time and again.
+    // It opens, time and again, and continues when its file is removed, time and again.
     for _ in 0..300 {
         options().open(&path).unwrap();
         logdef!(Info, "opened");

@@ -21,7 +21,7 @@ pub struct Error {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// Neither a digest nor a build ID is known, so no file can be told from another.
+    /// Neither a digest nor a build ID is known, so no file can be verified.
     NothingToMatch,
     /// There is no such file.
     NotFound,

@@ -6,7 +6,7 @@ use std::fmt;
 use md5::Md5;
 use sha1::{Digest as _, Sha1};
 
-/// What is known about a wanted image. Fields that are `None` were not in the log.
+/// What the log says about a wanted image. Fields that are `None` were not in the log.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Fingerprint {
     /// Size of the file in bytes.

@@ -41,7 +41,7 @@ pub struct Image {
     call_sites: OnceLock<CallSites>,
 }
 
-/// What is known about a file that was accepted for an image.
+/// How well a file that was accepted for an image was verified.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Proof {
     /// It is the file that logged, byte for byte.

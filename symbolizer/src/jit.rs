@@ -68,7 +68,8 @@ impl Locator {
     }
 }
 
-/// Nobody who may write to `/tmp` can lead the reader elsewhere: a link is not followed.
+/// A link is not followed, so that other users who may write to `/tmp` cannot lead the
+/// reader elsewhere.
 fn was_written_since(path: &PathBuf, since: Option<u64>) -> bool {
     let Ok(metadata) = fs::symlink_metadata(path) else {
         return false;

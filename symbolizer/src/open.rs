@@ -12,7 +12,7 @@ use rustix::fs::SeekFrom;
 
 use crate::error::Refusal;
 
-/// Tells a file from others, and from itself after it was written to.
+/// Identifies one state of a file: another file, or the same after a write, has another.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct FileId {
     device: u64,
@@ -94,7 +94,8 @@ impl Regular {
     /// and no compiler does.
     fn is_mostly_holes(&self) -> bool {
         const SMALL: u64 = 1 << 20;
-        /// Stretches to ask for. A file of more has much in it, or is none of a linker.
+        /// Stretches to ask for. A file with more stretches is not sparse, or was not made
+        /// by a linker.
         const STRETCHES: usize = 256;
 
         let size = self.metadata.len();

@@ -225,8 +225,8 @@ fn placeholder(format: &str) -> Option<&str> {
     })
 }
 
-/// The first conversion of printf's. A blank behind the `%` is a flag that nobody
-/// writes: `50% done` is text beside braces.
+/// The first conversion of printf's. A blank after the `%` is a flag that is hardly used:
+/// `50% done` is text beside braces.
 fn conversion(format: &str) -> Option<&str> {
     let mut found = Directives::new(format.as_bytes());
     let is_one = |directive: &logdef_wire::printf::Directive| {

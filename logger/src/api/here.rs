@@ -62,7 +62,7 @@ pub(crate) fn open(request: &OpenRequest<'_>) -> io::Result<()> {
         note::sink(process, why);
     }
     for setting in &ignored {
-        mirror::tell(setting);
+        mirror::print_line(setting);
         note::ignored_setting(process, setting);
     }
     if options.signal_notes {

@@ -34,8 +34,7 @@ const UINT64: u64 = 0xcf;
 /// Stands at the end of a string that was longer than the bound.
 pub(crate) const CUT_MARK: &[u8] = "…[cut]".as_bytes();
 
-/// A caller's arguments: for each a word, and a byte that tells what kind of
-/// word it is.
+/// A caller's arguments: for each a word, and a byte that says what kind of word it is.
 #[derive(Clone, Copy)]
 pub(crate) struct Words {
     kinds: *const u8,

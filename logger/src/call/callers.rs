@@ -16,7 +16,8 @@ pub(super) fn callers<'b>(process: &Process, image: u8, addresses: &'b [usize]) 
     let entries = addresses.iter().take_while(is_interface).count();
     let addresses = &addresses[entries..];
     if image == Meta::NO_IMAGE {
-        // Of a site that was made at run time, nothing tells what is the logger's.
+        // A site that was made at run time has no image, so which functions are the
+        // logger's is not known.
         return addresses;
     }
     let logger = interface.start;

@@ -46,8 +46,8 @@ use stack::{STACK_FRAME, writable};
 pub use pairs::emit_pairs;
 pub use text::emit_text;
 
-/// Functions of the C interface between the caller and `emit`, at most, and one more caller
-/// than are written, which tells that the stack is deeper.
+/// Functions of the C interface between the caller and `emit`, at most, and one caller more
+/// than is written, by whose presence a deeper stack is recognized.
 const ENTRY: usize = 4 + 1;
 
 /// Logs a call of `site`. In the section of the interface, so that this is never without
@@ -57,8 +57,7 @@ const ENTRY: usize = 4 + 1;
 ///
 /// `words` holds as many words as the site has arguments, and one more if it
 /// is limited ([`flags::LIMITED`]) or names a span ([`flags::SPAN`]), and `kinds` (or, if
-/// that is null, the site's own) tells what each of them is, as
-/// `Words::new` demands.
+/// that is null, the site's own) gives the kind of each, as `Words::new` demands.
 #[inline(never)]
 #[unsafe(link_section = "logdef_interface")]
 pub unsafe extern "C" fn emit(site: &Site, kinds: *const u8, words: *const u64) {

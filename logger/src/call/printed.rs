@@ -63,7 +63,7 @@ impl<'a> Printing<'a> {
 
 /// # Safety
 ///
-/// `at` points to one that is alive, and `room` to `len` bytes that nobody else uses.
+/// `at` points to one that is alive, and `room` to `len` bytes that nothing else uses.
 unsafe extern "C" fn print(
     at: *const Printing<'static>,
     room: *mut u8,

@@ -27,7 +27,7 @@ impl Resolved {
     }
 }
 
-/// Resolves a site and publishes what was found, if nobody else has.
+/// Resolves a site and publishes what was found, unless another thread already has.
 #[cold]
 #[inline(never)]
 pub(crate) fn resolve(images: &Images, site: &Site) -> Resolved {

@@ -7,7 +7,7 @@
 //! is found, its addresses become link-time addresses, and the constant part
 //! of its records is encoded into a [`Template`]. One thread wins the right to
 //! publish the template in the site's state; a thread (or a signal handler)
-//! that comes meanwhile uses a template of its own and waits for nobody.
+//! that comes meanwhile uses a template of its own and never waits.
 
 pub(crate) mod run_time;
 
@@ -126,7 +126,7 @@ impl Site {
         Description::of(description.to_bytes())
     }
 
-    /// The template behind the description of a format that is none of printf's.
+    /// The template behind the description of a format that is not printf's.
     pub(crate) fn template(&self) -> Option<&CStr> {
         let description = self.description();
         if !description.grammar().is_template() {
@@ -242,7 +242,7 @@ impl SiteState {
         }
     }
 
-    /// Tells the image's C and C++ sites where the process's gate is.
+    /// Stores the address of the process's gate for the image's C and C++ sites.
     pub(crate) fn connect(&self, gate: &'static AtomicU32) {
         // SAFETY: either null or the static of the site's image.
         if let Some(image) = unsafe { self.image.as_ref() } {
@@ -277,8 +277,8 @@ impl SiteState {
                 // The state stays as it is: this site is resolved at each call.
                 return false;
             }
-            // SAFETY: this thread changed `id` from 0, so that nobody else
-            // writes, and nobody reads before the store below.
+            // SAFETY: this thread changed `id` from 0, so no other thread writes, and none
+            // reads before the store below.
             let inline = unsafe { &mut *self.plan.get() };
             for (entry, plan) in inline.iter_mut().zip(plan) {
                 entry.write(*plan);
@@ -372,7 +372,7 @@ pub(crate) enum Strings<'c> {
     Site(&'c Site),
     Text {
         file: &'c CStr,
-        /// A template, if its grammar is none of printf's.
+        /// A template, if its grammar is not printf's.
         format: &'c CStr,
         description: Description<'c>,
     },
@@ -398,7 +398,7 @@ impl<'c> Strings<'c> {
         }
     }
 
-    /// The template, if the format is none of printf's; then [`Strings::format`] is empty.
+    /// The template, if the format is not printf's; then [`Strings::format`] is empty.
     pub fn template(self) -> Option<&'c CStr> {
         match self {
             Strings::Site(site) => site.template(),
@@ -424,7 +424,7 @@ impl<'c> Strings<'c> {
         names.map(|name| name.filter(|name| !name.is_empty()))
     }
 
-    /// What is known of the format beside its text.
+    /// What the site says of the format beside its text.
     pub fn description(self) -> Description<'c> {
         match self {
             Strings::Site(site) => site.description(),

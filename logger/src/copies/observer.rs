@@ -1,5 +1,5 @@
-//! An observer of one copy of the logger, told of records by another copy. A room for
-//! unsafe.
+//! An observer in one copy of the logger that is called with the records of another copy. A
+//! room for unsafe.
 
 use crate::copies::crossing::{Crossing, Text};
 use crate::observer::{Observed, Observer};
@@ -18,7 +18,7 @@ pub struct ObserverOfCopy {
     context: *const (),
 }
 
-/// Told of a record: its body, its file, and what printf makes of it.
+/// Called with a record: its body, its file, and its message.
 type Observe = unsafe extern "C" fn(*const (), Text<'_>, Text<'_>, Text<'_>);
 
 impl Crossing for Option<(Level, &'static dyn Observer)> {

@@ -104,8 +104,8 @@ pub(crate) fn elect_leader() {
 
 fn by_symbol() -> Option<&'static LeaderTable> {
     let found = sys::global_symbol(SYMBOL)?;
-    // SAFETY: a function of this name and version says whom its copy follows; null
-    // in ours, which has met nobody yet.
+    // SAFETY: a function of this name and version returns the copy that its copy follows;
+    // null in ours, which has met no other copy yet.
     unsafe {
         let found: extern "C" fn() -> *const LeaderTable = core::mem::transmute(found);
         checked(found())

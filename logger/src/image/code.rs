@@ -60,7 +60,8 @@ impl Code {
 
     fn is_known(&self, images: &Images, module: &Module, now: impl Fn() -> u64) -> bool {
         let Some((_, image)) = images.of_module(module) else {
-            // There are too many images to tell; nothing is taken for known.
+            // The table of images is full. Another epoch begins, so that no address is
+            // taken for known.
             self.epoch.fetch_add(1, Ordering::AcqRel);
             return true;
         };

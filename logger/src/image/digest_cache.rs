@@ -37,7 +37,7 @@ const HEX: usize = 40;
 /// without a new time stamp.
 const SETTLED: i64 = 2;
 
-/// What tells one state of a file from another: the part of a line behind the
+/// What distinguishes one state of a file from another: the part of a line after the
 /// digest.
 #[derive(Clone, Copy)]
 pub(crate) struct Key {
@@ -147,8 +147,7 @@ pub(crate) fn remember(key: &Key, stat: &libc::stat, digest: &[u8; 20]) {
     }
 }
 
-/// Reads the file, if nobody but the user can have written it, and returns how
-/// many bytes it has.
+/// Reads the file, if only the user can have written it, and returns its length in bytes.
 fn load(place: &Place, into: &mut [u8]) -> Option<usize> {
     let directory = place.open()?;
     let len = load_from(directory, into);
@@ -165,8 +164,8 @@ fn load_from(directory: c_int, into: &mut [u8]) -> Option<usize> {
 }
 
 impl Place {
-    /// Opens our directory, if nobody but the user, and root, can have put it there, nor
-    /// anything above it. No link is followed.
+    /// Opens our directory, if only the user or root can have put it there, and everything
+    /// above it. No link is followed.
     fn open(&self) -> Option<c_int> {
         let cache = self.open_cache()?;
         let flags = libc::O_RDONLY | libc::O_DIRECTORY;
@@ -209,7 +208,7 @@ enum Trust {
     /// Root's or the user's, and others cannot put anything of theirs in the place of
     /// what is in it.
     Directory,
-    /// The user's, and writable by nobody else.
+    /// The user's, and writable only by the user.
     OwnDirectory,
     OwnFile,
 }
@@ -269,7 +268,7 @@ fn add(place: &Place, key: &Key, digest: &[u8; 20]) -> Option<()> {
     push(b"\n")?;
     let lines = old[..old_len].split_inclusive(|byte| *byte == b'\n');
     let whole = lines.filter(|line| line.len() > HEX && line.ends_with(b"\n"));
-    // A file that was rebuilt in its place leaves a line that nobody asks for.
+    // The line of a file that was rebuilt in place is never looked up again.
     let others = whole.filter(|line| !is_of_same_file(&line[HEX..], key.text()));
     for line in others {
         if push(line).is_none() {
@@ -458,8 +457,8 @@ mod tests {
                 let mut bytes = text.clone();
                 bytes[at] ^= flip;
                 fs::write(&file, &bytes).unwrap();
-                // A digest of other digits cannot be told from a right one; all
-                // else is no digest.
+                // A digest with other digits looks like a right one; any other change is
+                // seen.
                 if at >= HEX && at < text.len() - 1 {
                     assert_eq!(look_up_in(&place, &good), None, "{at} {flip}");
                 } else {

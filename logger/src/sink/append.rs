@@ -66,7 +66,7 @@ const RETRY_AFTER: u64 = 1_000_000_000;
 const OUTLETS: usize = 32;
 const PLACE_BITS: u32 = 8;
 const FLAGS: c_int = libc::O_WRONLY | libc::O_APPEND | libc::O_NOCTTY | libc::O_NONBLOCK;
-/// A pipe that nobody has opened for reading by then (in tenths of a second) is not
+/// A pipe that no process has opened for reading by then (in tenths of a second) is not
 /// waited for.
 const FOR_A_READER: u32 = 10;
 

@@ -31,8 +31,8 @@ pub(crate) const UNIT: u64 = 16 << 10;
 
 /// Eight bytes of the process's memory.
 pub(crate) trait Word {
-    /// Adds to a word that nobody but its own thread and that thread's signal
-    /// handlers write, and returns what it held: a handler comes before or after.
+    /// Adds to a word that only its own thread and that thread's signal handlers write, and
+    /// returns what it held: a handler comes before or after.
     fn own_add(&self, add: u64) -> u64;
 
     /// Puts what `next` makes of it in its place, unless that is nothing; returns
@@ -98,7 +98,7 @@ pub(crate) fn claim(claimed: &impl Word, units: u64, capacity: u64) -> Option<u6
     before.ok().map(aligned)
 }
 
-/// Gives claimed units back, if nobody claimed after them.
+/// Gives claimed units back, if no later claim was made.
 pub(crate) fn give_back(claimed: &impl Word, at: u64, units: u64) {
     let _ = claimed.update(|claimed| (claimed == at + units).then_some(at));
 }
@@ -125,7 +125,7 @@ impl Place {
         (self.0 >> CHUNK_SHIFT) as u32
     }
 
-    /// Bytes of the chunk; zero if there is none.
+    /// Bytes of the chunk; zero if there is no chunk.
     #[inline(always)]
     pub fn size(self) -> u64 {
         let class = self.0 >> USED_BITS & ((1 << SIZE_BITS) - 1);

@@ -1,7 +1,7 @@
 //! What a family of processes knows of its log: the process that opened it, and all that
-//! were forked from it since. It stands in memory that they share, made at `open`, so
-//! that a child needs no more than it inherits to go on in its parent's files: chunks
-//! are claimed by one cursor, files follow each other by one count.
+//! were forked from it since. It stands in memory that they share, made at `open`, so that
+//! a child needs only what it inherits to continue its parent's files: chunks are claimed
+//! by one cursor, files follow each other by one count.
 //!
 //! Any member may be killed at any instruction. So nothing here is ever locked; what a
 //! member noted of itself is worth something while it is alive.
@@ -17,7 +17,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 /// `sync` has yet to reach.
 pub(crate) const FILES: usize = 128;
 pub(crate) const SLOT_BITS: u32 = 8;
-/// Windows of the family that can be told apart.
+/// Windows of the family that can be distinguished.
 const WINDOWS: usize = 4096;
 
 /// The memory that a process shares with its forked children.
@@ -76,7 +76,7 @@ impl Family {
     ///
     /// # Safety
     ///
-    /// Nobody in this process uses it any more.
+    /// No code of this process uses it any more.
     pub unsafe fn free(family: *const Family) {
         sys::unmap(family.cast_mut().cast(), size_of::<Family>());
     }
@@ -127,14 +127,14 @@ impl Family {
         self.crowded.end_in(turn) > 0 || all.any(|entry| entry.range().turn == turn)
     }
 
-    /// The windows of a member that was killed are nobody's; `tell` learns of them.
-    pub fn forget_the_dead(&self, tell: impl Fn(Range)) {
+    /// Calls `report` with each window of a member that was killed: no process owns it any more.
+    pub fn forget_the_dead(&self, report: impl Fn(Range)) {
         for entry in &self.windows {
             let owner = entry.owner.load(Ordering::Relaxed);
             if owner != 0 && !sys::is_alive(owner) {
                 let range = entry.range();
                 entry.free();
-                tell(range);
+                report(range);
             }
         }
     }

@@ -103,8 +103,8 @@ impl Word for Units<'_> {
     }
 }
 
-/// One use of a slot, by one file: who has looked at a slot for long can tell
-/// whether it is another file's by now.
+/// One use of a slot, by one file: a thread that looked at a slot before can see whether it
+/// is another file's by now.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Use(u64);
 
@@ -389,7 +389,7 @@ impl Reached<'_> {
         file.new.store(true, Ordering::Relaxed);
         file.ready.store(0, Ordering::Relaxed);
         file.file_system.store(file_system, Ordering::Relaxed);
-        // What is left of an earlier use is of no use to anybody.
+        // The descriptor of an earlier use is no longer needed.
         let left = self.descriptor.word.load(Ordering::Acquire);
         if !self.descriptor.set(left, of, fd, &facts) {
             return Err(Errno(libc::EAGAIN));
@@ -398,7 +398,7 @@ impl Reached<'_> {
         Ok(())
     }
 
-    /// A descriptor of the file and what is known of it. `None` if it is gone. `open`
+    /// A descriptor of the file and its identity. `None` if it is gone. `open`
     /// opens what stands under the file's name, in case ours was closed, or another
     /// process made the file.
     pub fn opened(&self, open: impl FnOnce() -> Option<c_int>) -> Option<(c_int, Identity)> {
@@ -423,7 +423,7 @@ impl Reached<'_> {
         }
     }
 
-    /// What is known of the file, if a descriptor leads to it.
+    /// The identity of the file, if a descriptor leads to it.
     pub fn leads_here(&self, fd: c_int) -> Option<Identity> {
         let facts = sys::identity(fd).ok()?;
         self.file.is(&facts).then_some(facts)
@@ -448,7 +448,7 @@ impl Reached<'_> {
         supplied
     }
 
-    /// Gives claimed units back, if nobody claimed after them.
+    /// Gives claimed units back, if no later claim was made.
     pub fn give_back(&self, turn: u64, at: u64, units: u64) {
         chunk::give_back(&self.file.claimed_in(turn), at, units);
     }
@@ -559,7 +559,7 @@ impl Reached<'_> {
         at.is_some_and(|at| sys::write_at(fd, frame, at) == Ok(frame.len()))
     }
 
-    /// Gives back the blocks of a range of a file that nobody maps.
+    /// Gives back the blocks of a range of a file that no process maps.
     pub fn punch(&self, from: u64, end: u64, open: impl FnOnce() -> Option<c_int>) {
         if let Some((fd, _)) = self.opened(open) {
             let _ = sys::punch(fd, from, end - from);

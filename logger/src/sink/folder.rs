@@ -26,12 +26,12 @@ impl Found<'_> {
 const CANDIDATES: usize = 64;
 /// Looks at most: each costs some 20 us for each file.
 const LOOKS: u32 = 16;
-/// Bytes for a name and what is known of it.
+/// Bytes for a name and its entry.
 const CANDIDATE: usize = 16 + 256;
 const ENTRIES: usize = 16 << 10;
 
-/// Removes the oldest logs of a directory, by `remove`, until all of them have at most so
-/// many bytes, or none is left that can go.
+/// Removes the oldest logs of a directory, by `remove`, until all of them together have at
+/// most `bytes` bytes, or no other may be removed.
 pub(crate) fn keep_within(
     directory: &CStr,
     bytes: u64,

@@ -1,6 +1,6 @@
-//! The sink that maps: each thread writes into a chunk of its own of one
-//! growing file, and needs nobody for it. When the call has returned the
-//! record is in the page cache, where no signal can reach it.
+//! The sink that maps: each thread writes into a chunk of its own of one growing file, and
+//! needs no other thread for it. When the call has returned the record is in the page
+//! cache, where no signal can reach it.
 //!
 //! What is shared with forked children is in [`super::family`]; what is here is the
 //! process's own: descriptors, windows, and what it was refused.
@@ -119,7 +119,7 @@ impl Mapped {
         log.close_descriptors();
         drop(log);
         if let Err(errno) = begun {
-            // SAFETY: made above, and nobody else knows of it.
+            // SAFETY: made above, and no other thread has its address.
             unsafe { Family::free(family) };
             return Err(errno);
         }
@@ -127,7 +127,7 @@ impl Mapped {
         let new = core::ptr::from_ref(family).cast_mut();
         let old = self.family.swap(new, Ordering::SeqCst);
         if !old.is_null() && self.users.load(Ordering::SeqCst) == 0 {
-            // SAFETY: who comes now finds the new one, and nobody is there.
+            // SAFETY: a thread that comes now finds the new one, and none is inside the old.
             unsafe { Family::free(old) };
         }
         Ok(())
@@ -202,7 +202,7 @@ impl Mapped {
             0
         };
         let windows = &thread.lasting().windows;
-        // SAFETY: nobody else knows of the chunk yet, it was just mapped, and has `used`
+        // SAFETY: no other thread has the chunk's address yet, it was just mapped, and has `used`
         // bytes at least.
         unsafe { chunk::put(&Room(windows.room(claim.chunk, 0)), &opening[..used]) };
         let used = self.used_by_opening(windows.range(claim.chunk), used as u64);
@@ -389,7 +389,7 @@ impl Log<'_> {
     }
 
     /// Starts another file after file `full`, unless another thread has. It
-    /// waits for nobody: threads that come at once each create a file, and all
+    /// never waits: threads that come at once each create a file, and all
     /// but one throw theirs away.
     fn rotate(&self, shared: &Shared, full: u64) -> Result<(), Errno> {
         if self.family.current.load(Ordering::Acquire) != full {

@@ -93,7 +93,7 @@ impl Names {
         absolute.push(full.as_os_str().as_bytes())?;
         self.set_base(&absolute)?;
         self.displaced.store(UNNUMBERED, Ordering::Relaxed);
-        self.tell(Existing::Nothing);
+        self.set_existing(Existing::Nothing);
         let mut numbers = numbers_in_use(&full);
         let is_log = |number: &&u32| self.with(**number, owner::is_log) == Ok(true);
         let last = numbers.iter().rev().take(LOOKED_AT).find(is_log);
@@ -130,7 +130,7 @@ impl Names {
     fn set_base(&self, path: &PathBuffer) -> Result<(), Errno> {
         let len = const { NonZeroUsize::new(size_of::<PathBytes>()).unwrap() };
         let memory = sys::allocate(len)?.cast::<PathBytes>();
-        // SAFETY: fresh memory of this size; nobody else knows of it yet.
+        // SAFETY: fresh memory of this size; no other thread has its address yet.
         unsafe {
             memory
                 .as_ptr()
@@ -206,7 +206,7 @@ impl Names {
         self.number_at(first) == self.number.load(Ordering::Relaxed)
     }
 
-    fn tell(&self, existing: Existing) {
+    fn set_existing(&self, existing: Existing) {
         self.existing.store(existing.code(), Ordering::Relaxed);
     }
 
@@ -229,7 +229,7 @@ impl Names {
         if self.link() == Link::Ours {
             // What it leads to has a name of its own.
             self.with(UNNUMBERED, sys::unlink)?.or_else(unless_gone)?;
-            self.tell(Existing::Relinked);
+            self.set_existing(Existing::Relinked);
         }
         // It is marked as in use before it has the log's name, where another process may
         // find it empty.
@@ -268,10 +268,10 @@ impl Names {
         });
         if is_empty == Ok(Ok(true)) {
             self.discard(number);
-            self.tell(Existing::Removed);
+            self.set_existing(Existing::Removed);
         } else {
             self.displaced.store(number, Ordering::Relaxed);
-            self.tell(Existing::Renamed);
+            self.set_existing(Existing::Renamed);
         }
     }
 
@@ -306,7 +306,7 @@ impl Names {
         Err(Errno(libc::EEXIST))
     }
 
-    /// Removes a file that nobody wrote to.
+    /// Removes a file that was never written to.
     pub fn discard(&self, number: u32) {
         if self.with(number, sys::unlink) == Ok(Ok(())) {
             self.give_back(number);
@@ -377,7 +377,7 @@ impl Names {
             let is_first = self.existing.load(Ordering::Relaxed) == Existing::Nothing.code()
                 && self.newest_is_first();
             if is_first {
-                self.tell(Existing::Relinked);
+                self.set_existing(Existing::Relinked);
             }
             return sys::unlink(at);
         }
@@ -387,7 +387,7 @@ impl Names {
                 Err(Errno(libc::EEXIST)) => {}
                 Ok(()) => {
                     self.displaced.store(number, Ordering::Relaxed);
-                    self.tell(Existing::Renamed);
+                    self.set_existing(Existing::Renamed);
                     return Ok(());
                 }
                 result => return result,

@@ -21,7 +21,7 @@ pub(crate) enum Owner {
 /// A preamble is shorter: its longest part is a path.
 const FRONT: usize = 8 << 10;
 
-/// What is known of a log.
+/// What the preamble of a log says of its writer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Log {
     pub owner: Owner,
@@ -39,7 +39,7 @@ pub(crate) fn of(path: &CStr) -> Owner {
     found.ok().flatten().map_or(Owner::NoLog, |log| log.owner)
 }
 
-/// What is known of the log under a name of a directory; `None` if that is no log. May be
+/// Finds the log under a name of a directory; `None` if that is not a log. May be
 /// called in a signal handler.
 pub(crate) fn at(directory: c_int, name: &CStr) -> Option<Log> {
     let fd = sys::open_at(directory, name, FLAGS, 0).ok()?;
@@ -51,7 +51,7 @@ pub(crate) fn is_log(path: &CStr) -> bool {
     of(path) != Owner::NoLog
 }
 
-/// What is known of the log that a descriptor leads to, which is closed.
+/// Finds the log that a descriptor leads to, and closes the descriptor.
 fn find(fd: c_int) -> Result<Option<Log>, Errno> {
     let memory = sys::Temporary::new(const { NonZeroUsize::new(FRONT).unwrap() });
     let looked = memory.and_then(|memory| look(fd, memory));
@@ -91,8 +91,8 @@ fn look(fd: c_int, mut memory: sys::Temporary) -> Result<Option<Log>, Errno> {
 }
 
 /// Whether process `pid` of this machine is the one that wrote the preamble: it had
-/// started by then. Where the kernel does not tell, it has ended: who logs holds a lock
-/// too.
+/// started by then. Where the kernel does not show it, it counts as ended: a process that
+/// logs holds a lock too.
 fn lives(preamble: &Preamble<'_>, pid: u32) -> bool {
     let mut boot_id = [0; 36];
     let same_boot = preamble.boot_id.is_none_or(|named| {
@@ -107,8 +107,8 @@ fn lives(preamble: &Preamble<'_>, pid: u32) -> bool {
     same_boot && started(pid).is_some_and(|started| started <= by)
 }
 
-/// When a process started, in nanoseconds since the machine did; `None` if there is
-/// none of this id.
+/// When a process started, in nanoseconds since the machine did; `None` if no process has
+/// this id.
 fn started(pid: u32) -> Option<u64> {
     let mut path = *b"/proc/0000000000/stat\0";
     let mut rest = pid;

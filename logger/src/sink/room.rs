@@ -5,7 +5,7 @@ use super::chunk::Memory;
 use core::ptr;
 use core::sync::atomic::{AtomicU8, Ordering, compiler_fence};
 
-/// Mapped memory that was taken for frames: valid for writes, and nobody else's.
+/// Mapped memory that was taken for frames: valid for writes, and used by nothing else.
 pub(crate) struct Room(pub *mut u8);
 
 impl Memory for Room {

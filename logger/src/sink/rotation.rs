@@ -1,5 +1,5 @@
 //! How a log is cut into files, which of them are kept, and who may read them. Numbers
-//! only: what is done about them is the sinks' affair.
+//! only: the sinks act on them.
 
 use crate::sys::{self, Errno};
 use core::ffi::c_int;
@@ -72,7 +72,7 @@ impl SharedAccess {
     /// The mode that the kernel is asked to make a file with, which takes the mask from it.
     fn at_first(&self) -> u32 {
         let mode = self.mode.load(Ordering::Relaxed);
-        // Nobody else can open it before it has its group.
+        // Other users cannot open it before it has its group.
         if mode & MASKED != 0 && self.group.load(Ordering::Relaxed) == 0 {
             mode & !MASKED
         } else {

@@ -51,8 +51,8 @@ pub(crate) struct Writer<'r> {
 }
 
 impl Writer<'_> {
-    /// Whether the process is a forked child that was not re-initialized yet: what it
-    /// goes on writing is its parent's.
+    /// Whether the process is a forked child that was not re-initialized yet: what it still
+    /// writes is its parent's.
     fn is_orphan(&self) -> bool {
         self.run.needs_reinit_after_fork()
     }
@@ -76,7 +76,7 @@ impl Stream {
         }
     }
 
-    /// Nobody writes: the process is a forked child.
+    /// Marks the stream as free: in a forked child no thread is writing.
     pub fn forget(&self) {
         self.midway.store(false, Ordering::Relaxed);
         self.holder.store(0, Ordering::Release);
@@ -136,9 +136,9 @@ impl Stream {
         self.holder.compare_exchange(from, me, success, failure)
     }
 
-    /// Waits a while for the thread that writes. `true` if it will not go on: it ended
-    /// in the middle of a call, or a handler jumped out of it, since there was room
-    /// all the time.
+    /// Waits a while for the thread that writes. `true` if it will never finish: it ended
+    /// in the middle of a call, or a handler jumped out of it, since there was room all the
+    /// time.
     fn is_left_by(&self, holder: u32, fd: c_int) -> bool {
         let turn = self.turns.load(Ordering::Relaxed);
         (0..TIMES).all(|_| {

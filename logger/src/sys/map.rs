@@ -58,14 +58,14 @@ pub(crate) fn map_again(start: *mut u8, offset: u64, len: u64) -> Result<*mut u8
     Ok(whole.cast::<u8>().wrapping_add(offset))
 }
 
-/// Unmaps what [`map_file`] mapped and nobody touches any more.
+/// Unmaps what [`map_file`] mapped and no thread touches any more.
 pub(crate) fn unmap(at: *mut u8, len: usize) {
     // SAFETY: a mapping of `map_file` that is no longer used, as the doc demands of callers.
     unsafe { libc::munmap(at.cast(), len) };
 }
 
-/// Tells the kernel what to do with mapped pages; none of it changes what is in the
-/// memory, but for that of a file that was removed.
+/// `madvise` for mapped pages. No advice that we give changes the contents of memory,
+/// except that of a file that was removed.
 pub(crate) fn advise(at: *mut u8, len: usize, advice: c_int) -> Result<(), Errno> {
     // SAFETY: the range is one of our mappings; no advice that is used here unmaps it.
     checked(unsafe { libc::madvise(at.cast(), len, advice) } as isize).map(drop)

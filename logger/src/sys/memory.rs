@@ -74,7 +74,7 @@ pub(crate) fn allocate_wiped_on_fork<T: Zeroed + Sync>() -> Result<&'static T, E
 pub(crate) fn allocate_wiped_on_fork_to<T: Zeroed + Sync>(len: usize) -> Result<&'static T, Errno> {
     let at = allocate_zeroed::<T>()?;
     let start = ptr::from_mut(at).cast();
-    // SAFETY: the range is the mapping just made, and lent to nobody else yet; zeros
+    // SAFETY: the range is the mapping just made, to which no other reference exists yet; zeros
     // are a value of `T`, whenever the kernel puts them there.
     let _ = unsafe { libc::madvise(start, len, libc::MADV_WIPEONFORK) };
     Ok(at)
@@ -163,6 +163,6 @@ pub(crate) fn allocate_named(name: &CStr, len: NonZeroUsize) -> Result<NonNull<u
 
 /// Makes memory that was allocated here unwritable.
 pub(crate) fn protect(at: NonNull<u8>, len: NonZeroUsize) {
-    // SAFETY: the caller made the memory by `allocate_named`, which nobody writes to again.
+    // SAFETY: the caller made the memory by `allocate_named`, and nothing writes to it again.
     unsafe { libc::mprotect(at.as_ptr().cast(), len.get(), libc::PROT_READ) };
 }

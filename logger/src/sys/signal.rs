@@ -11,8 +11,8 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 /// Bytes of a signal set as the kernel counts them.
 pub(super) const KERNEL_SIGSET: usize = 8;
 
-/// Writes once to a pipe. If nobody reads it, the SIGPIPE that this raises is
-/// taken away before it is delivered.
+/// Writes once to a pipe. If it has no reader, the SIGPIPE that this raises is taken away
+/// before it is delivered.
 pub(crate) fn write_without_sigpipe(fd: c_int, bytes: &[u8]) -> Result<usize, Errno> {
     write_without(libc::SIGPIPE, libc::EPIPE, fd, bytes)
 }
@@ -58,7 +58,7 @@ fn write_without(signal: c_int, error: c_int, fd: c_int, bytes: &[u8]) -> Result
     }
 }
 
-/// A handler of a signal, with what is known of it.
+/// A handler of a signal that gets the kernel's description of it.
 pub(crate) type Handler = extern "C" fn(c_int, *mut libc::siginfo_t, *mut libc::c_void);
 
 /// The actions that signals had before [`handle_first`], by signal number. Set

@@ -19,8 +19,8 @@ pub(crate) fn wait_for_room(fd: c_int, milliseconds: c_int) -> Result<bool, Errn
         _ => ptr::null(),
     };
     let (mask, size) = (ptr::null::<u8>(), 0);
-    // SAFETY: the descriptor's record and the time are valid for the call, and the mask
-    // is none.
+    // SAFETY: the descriptor's record and the time are valid for the call, and the mask is
+    // null.
     let ready = unsafe { libc::syscall(libc::SYS_ppoll, &raw mut wanted, 1, limit, mask, size) };
     checked(ready as isize).map(|ready| ready > 0)
 }

@@ -15,7 +15,7 @@ pub fn records(bytes: &[u8], mut each: impl FnMut(Record<'_>)) {
     records_at(bytes, |_, record| each(record));
 }
 
-/// Likewise, with the offset of each record's frame.
+/// Calls `each` with every record and the offset of its frame.
 pub fn records_at(bytes: &[u8], mut each: impl FnMut(usize, Record<'_>)) {
     let mut at = 0;
     while at < bytes.len() {

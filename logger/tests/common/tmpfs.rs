@@ -7,8 +7,8 @@ use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Mounts a tmpfs of so many MiB for the calling thread. `None`, with a word about
-/// it, if that is not allowed here.
+/// Mounts a tmpfs of `mebibytes` MiB for the calling thread. Returns `None` and prints why
+/// if that is not allowed here.
 #[allow(dead_code, reason = "not every test says just the size")]
 pub fn mount(directory: &Path, mebibytes: u32) -> Option<PathBuf> {
     mount_with(directory, &format!("size={mebibytes}m"))

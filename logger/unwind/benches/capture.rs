@@ -176,7 +176,7 @@ mod bench {
     }
 
     fn path(random: &mut Random, depth: usize, distinct: usize) -> Vec<Caller> {
-        // SAFETY: the table above, which nobody writes.
+        // SAFETY: the table above, which is never written.
         let table = unsafe { &logdef_bench_table };
         // Distinct addresses are spread over the whole text.
         let stride = CALLERS / distinct;

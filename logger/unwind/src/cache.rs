@@ -157,8 +157,8 @@ fn places(key: Key) -> impl Iterator<Item = &'static Entry> {
 }
 
 impl Entry {
-    /// Whether nobody will ask for this entry any more: it is empty, torn, or
-    /// of an earlier epoch.
+    /// Whether this entry can no longer be found: it is empty, torn, or of an earlier
+    /// epoch.
     fn is_free_for(&self, key: Key) -> bool {
         (self.read().0 ^ key.word) >> EPOCH_SHIFT != 0
     }

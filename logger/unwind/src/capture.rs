@@ -1,5 +1,5 @@
-//! Backtraces as callers ask for them: addresses alone, or with what is known
-//! about each. The walk itself is the processor's own folder.
+//! Backtraces as callers ask for them: addresses alone, or with the module and the
+//! confidence of each. The walk itself is the processor's own folder.
 
 use crate::cache::{self, Epoch};
 use crate::processor::{self, AtCall};

@@ -296,7 +296,7 @@ mod tests {
     #[test]
     #[cfg(target_arch = "x86_64")]
     fn the_signal_trampoline_of_the_c_library_is_known_by_its_code() {
-        // SAFETY: installs and removes a handler for a signal nobody sends.
+        // SAFETY: installs and removes a handler for a signal that is not sent meanwhile.
         let restorer = unsafe {
             let mut old = core::mem::zeroed::<KernelAction>();
             libc::signal(libc::SIGURG, handler as extern "C" fn(i32) as usize);

@@ -115,8 +115,8 @@ impl Index {
     fn publish(fingerprint: u64, table: &SymbolTable) -> Option<()> {
         let count = u32::try_from(table.symbols.len()).ok()?;
         let at = map(size_of::<Index>() + table.symbols.len() * size_of::<u64>())?.cast::<Index>();
-        // SAFETY: after the index, in fresh memory that was mapped for both, of
-        // zeros, and that nobody else knows of.
+        // SAFETY: after the index, in fresh zeroed memory that was mapped for both and that
+        // no other thread has seen.
         let keys = unsafe {
             slice::from_raw_parts_mut(at.add(1).cast::<u64>().as_ptr(), table.symbols.len())
         };

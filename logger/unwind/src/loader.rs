@@ -162,9 +162,9 @@ impl Object {
     }
 }
 
-/// What the kernel tells every program of itself. It stays as it is, and is kept:
-/// to ask each time would cost more than all the rest of a look-up. Reads memory
-/// only, so a handler may ask.
+/// The auxiliary vector, by which the kernel describes the program. It never changes, and
+/// is kept: reading it each time would cost more than all the rest of a look-up. Reads
+/// memory only, so a handler may ask.
 struct MainProgram {
     headers: AtomicPtr<ProgramHeader>,
     count: AtomicUsize,
@@ -192,8 +192,8 @@ impl MainProgram {
         let headers = if headers.is_null() {
             &[]
         } else {
-            // SAFETY: the kernel's own word for where the headers are mapped and how
-            // many there are; nobody unmaps the main program.
+            // SAFETY: the kernel's own word for where the headers are mapped and how many
+            // there are; the main program is never unmapped.
             unsafe { slice::from_raw_parts(headers, self.count.load(Ordering::Relaxed)) }
         };
         (headers, self.start.load(Ordering::Relaxed), end)
@@ -244,7 +244,7 @@ pub(crate) fn for_each_object(mut visit: impl FnMut(&Object, u64) -> bool) {
         visit: *mut c_void,
     ) -> c_int {
         // SAFETY: the loader passes one valid structure, and the pointer that
-        // `for_each_object` gave it, which nobody else uses meanwhile.
+        // `for_each_object` gave it, which nothing else uses meanwhile.
         let (info, visit) = unsafe { (&*info, &mut *visit.cast::<F>()) };
         let program_headers: &'static [ProgramHeader] =
             if info.dlpi_phdr.is_null() || info.dlpi_phnum == 0 {

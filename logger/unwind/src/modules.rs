@@ -148,8 +148,7 @@ impl Module {
             })
     }
 
-    /// Whether the `len` bytes at `address` lie in one segment that nobody may
-    /// write.
+    /// Whether the `len` bytes at `address` lie in one read-only segment.
     ///
     /// Data that is read-only only after relocation (`PT_GNU_RELRO`) does not
     /// count: its bytes in the file differ from those in memory.
@@ -197,7 +196,7 @@ impl Module {
         }
         let start = core::ptr::with_exposed_provenance(address);
         // SAFETY: the bytes lie in a readable segment of a loaded module. What
-        // is read this way are tables, which nobody writes.
+        // is read this way are tables, which are never written.
         Some(unsafe { slice::from_raw_parts(start, segment.end - address) })
     }
 

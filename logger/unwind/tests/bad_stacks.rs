@@ -129,7 +129,7 @@ fn a_chain_of_frame_pointers_that_runs_in_a_circle_ends() {
 
 static SEEN: Mutex<Vec<StackFrame>> = Mutex::new(Vec::new());
 
-/// Captures where the fault was, then goes on at the return address that
+/// Captures where the fault was, then continues at the return address that
 /// the test left in r15, with the stack pointer from r14.
 extern "C" fn on_fault(_: i32, _: *mut libc::siginfo_t, context: *mut c_void) {
     // SAFETY: the kernel passes the interrupted context.
@@ -174,7 +174,7 @@ fn frames_at_fault(fault: unsafe extern "C" fn()) -> Vec<StackFrame> {
 }
 
 std::arch::global_asm!(
-    // Saves what the C ABI wants saved, and tells the handler where to go on.
+    // Saves what the C ABI wants saved, and gives the handler the place to continue at.
     ".macro logdef_test_fault name",
     "\\name:",
     ".cfi_startproc",

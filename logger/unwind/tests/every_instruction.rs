@@ -22,9 +22,9 @@ use interrupted::{Verdict, Views};
 
 const TRAP_FLAG: i64 = 0x100;
 
-/// Whether to go on stepping.
+/// Whether to continue stepping.
 static STEPPING: AtomicBool = AtomicBool::new(false);
-/// One instruction in so many is compared, on average.
+/// Of this many instructions one is compared, on average.
 static ONE_IN: AtomicU64 = AtomicU64::new(1);
 static STEPS: AtomicUsize = AtomicUsize::new(0);
 static COMPARED: AtomicUsize = AtomicUsize::new(0);
@@ -63,7 +63,7 @@ extern "C" fn on_trap(_: i32, _: *mut libc::siginfo_t, context: *mut c_void) {
             Verdict::InLibgcc => &IN_LIBGCC,
             Verdict::Different(problem) => {
                 STEPPING.store(false, Ordering::Relaxed);
-                // Told after the handler is done.
+                // Reported after the handler has returned.
                 if let Ok(mut failure) = FAILURE.try_lock() {
                     *failure = Some((problem, views));
                 }
@@ -110,7 +110,7 @@ fn stepped(work: &impl Fn()) {
     STEPPING.store(false, Ordering::Relaxed);
     if let Some((problem, views)) = FAILURE.lock().unwrap().take() {
         _ = std::panic::take_hook();
-        views.tell();
+        views.print();
         panic!("{problem} at step {STEPS:?}");
     }
 }

@@ -42,7 +42,7 @@ fn c_functions_of_all_shapes_are_walked_at_every_optimization() {
 
 #[test]
 fn c_functions_are_walked_when_clang_compiled_them() {
-    // It compiles for other machines than its own only if it is told.
+    // Without this option it compiles for the machine that it was built for.
     let target = format!("--target={}-linux-gnu", std::env::consts::ARCH);
     let options = [&*target, "-O2", "-fomit-frame-pointer"];
     let library = Library::of("clang", "shapes.c", &options);

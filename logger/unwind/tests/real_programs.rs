@@ -3,7 +3,7 @@
 //! interpreters as the distribution built them, without frame pointers, and
 //! this test program itself while it throws, panics, sorts and handles signals.
 //!
-//! `LOGDEF_SLOW=1` goes on until 100,000 points are compared, else some thousand.
+//! With `LOGDEF_SLOW=1` 100,000 points are compared, otherwise some thousand.
 
 #![cfg(all(target_arch = "x86_64", target_env = "gnu"))]
 

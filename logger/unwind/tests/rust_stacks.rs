@@ -211,7 +211,7 @@ fn a_tag_is_found_again_until_the_rules_are_forgotten() {
     );
     logdef_unwind::forget();
     assert_eq!(look().map(|frame| frame.tag), [0; 4]);
-    // What was seen before may no longer be what is there now.
+    // The stack may have changed since it was seen.
     second[0].set_tag(7);
     assert_eq!(look().map(|frame| frame.tag), [0; 4]);
 }

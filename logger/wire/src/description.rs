@@ -49,8 +49,8 @@ impl Grammar {
 }
 
 /// Grammar and names: a letter, then `:` and the names of the values on the wire,
-/// in their order, with commas between them. A name that is empty is none, and
-/// those that are left out at the end are.
+/// in their order, with commas between them. An empty name means that the value has none;
+/// names may be left out at the end.
 ///
 /// ```
 /// use logdef_wire::{Description, Grammar};
@@ -85,7 +85,7 @@ impl<'a> Description<'a> {
         }
     }
 
-    /// The names in order; an empty one is none.
+    /// The names in order; `None` for an empty one.
     pub fn names(self) -> impl Iterator<Item = Option<&'a [u8]>> {
         let names = match self.bytes {
             [_, b':', names @ ..] => Some(names),

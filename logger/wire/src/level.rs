@@ -1,4 +1,4 @@
-//! How grave a record is. An open set: numbers between the named ones are
+//! The severity of a record. An open set: numbers between the named ones are
 //! legal and sort where they stand.
 
 use core::fmt;
@@ -19,7 +19,7 @@ impl Level {
     pub const WARN: Level = Level(0x40);
     /// Something asked for was not done.
     pub const ERROR: Level = Level(0x50);
-    /// The program cannot go on.
+    /// The program cannot continue.
     pub const FATAL: Level = Level(0x60);
 
     /// The named levels with their names, ascending.

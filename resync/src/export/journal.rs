@@ -70,8 +70,8 @@ pub fn entry(data: &LogsData, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends an entry of the export format: with its times, with what is known of
-/// the machine, and with the empty line that ends it.
+/// Appends an entry of the export format: with its times, the machine's fields, and the
+/// empty line that ends it.
 pub fn exported(data: &LogsData, run: Option<&RunInfo>, out: &mut Vec<u8>) {
     let realtime = data.metadata.timestamp.max(0) as u64;
     push("__REALTIME_TIMESTAMP", realtime / 1000, out);
@@ -104,7 +104,7 @@ fn priority(severity: Severity) -> u8 {
     }
 }
 
-/// A name that the journal takes, and that is none of its own.
+/// A name that the journal accepts and does not use itself.
 fn field_name(key: &str) -> String {
     let letter = |c: char| match c.to_ascii_uppercase() {
         c @ ('A'..='Z' | '0'..='9') => c,

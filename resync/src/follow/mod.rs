@@ -1,6 +1,6 @@
 //! A log that is being written, followed through all its files: the one that it began
 //! with, those that it continues in when it is rotated, those of forked children and of
-//! later runs. Threads go on in the old files until their chunks are full, so all files
+//! later runs. Threads still write to the old files until their chunks are full, so all files
 //! are looked at each time. Every record is given once, in the order of its thread, and
 //! what can no longer be had is reported. Nothing that happens to a file ends this: what
 //! cannot be read is reported, and tried again.

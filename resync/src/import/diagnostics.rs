@@ -30,7 +30,7 @@ use serde_json::value::RawValue;
 use std::fmt;
 use std::io::{BufRead, BufReader, Write};
 
-/// Bytes that tell one source from another.
+/// Bytes at the start of a source by which it is identified.
 const HEAD: usize = 64 << 10;
 
 /// Makes a log of JSON. Objects that are no log data are left out; what follows a
@@ -70,7 +70,7 @@ pub fn import_json(json: &Input, out: impl Write) -> Result<Imported, Error> {
     Ok(imported)
 }
 
-/// Where in the source a mistake is, to the line: what is told of it is the line.
+/// The offset of the line with a mistake, which is what the message names.
 fn position(json: &Input, error: &serde_json::Error) -> Result<u64, Error> {
     let mut lines = BufReader::new(json.reader());
     let mut position = 0;

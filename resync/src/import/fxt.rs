@@ -39,7 +39,7 @@ use std::io::Write;
 
 /// Names of processes and threads that are remembered.
 const NAMES: usize = 1 << 20;
-/// Bytes that tell one trace from another.
+/// Bytes at the start of a trace by which it is identified.
 const HEAD: usize = 64 << 10;
 /// The longest message that continued log records are joined to.
 const LONGEST: usize = 1 << 20;

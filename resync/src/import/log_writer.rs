@@ -23,7 +23,7 @@ use std::io::{self, Write};
 /// Strings that have logdefs, and the longest of them.
 const STRINGS: usize = 1 << 16;
 const LONGEST_STRING: usize = 4096;
-/// How many threads are told apart; when there are more, all begin new runs.
+/// Threads that can be distinguished; when there are more, all begin new runs.
 const THREADS: u64 = 1 << 20;
 /// How many logdefs are remembered as written; more are written again.
 const REMEMBERED: usize = 1 << 20;
@@ -60,14 +60,13 @@ pub struct Entry<'a> {
     pub dropped: u64,
 }
 
-/// Where records come from: what tells the runs of one source from those of
-/// another.
+/// Where records come from: runs of different sources differ in it.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Origin(u64);
 
 impl Origin {
-    /// The origin of which these bytes tell: the source itself, or its first few
-    /// thousand bytes, if they hold a time.
+    /// The origin with these bytes: the source itself, or its first few thousand bytes, if
+    /// they hold a time.
     pub fn of(source: &[u8]) -> Origin {
         Origin(hash(&[source]))
     }
@@ -504,7 +503,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_that_the_source_tells_of_stays_one() {
+    fn a_loss_that_the_source_reports_stays_one() {
         let entry = |time, dropped| Entry {
             time: Some(time),
             format: b"x",

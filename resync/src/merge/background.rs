@@ -156,7 +156,7 @@ impl<'i> BackgroundMerge<'i> {
             let (sender, receiver) = sync_channel(READY);
             let (back, spare) = sync_channel(READY + 2);
             scope.spawn(move || send(merge, &sender, &spare));
-            // When it is dropped nobody receives, and the sender ends.
+            // When it is dropped the channel has no receiver, and the sender ends.
             with(&mut BackgroundMerge::of(Source::There(receiver, back)))
         })
     }

@@ -143,7 +143,7 @@ pub struct Merge<'i> {
     contradicts_survey: bool,
 }
 
-/// What is known of the lanes.
+/// Where the lanes come from, and what must be checked about them.
 #[derive(Clone, Copy, Debug)]
 enum Plan<'i> {
     Recovery(&'i Recovery),

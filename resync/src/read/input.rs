@@ -108,7 +108,7 @@ impl std::error::Error for Error {
 
 impl Input {
     /// The file at `path`, or standard input for `-`. Files compressed by gzip
-    /// or zstd are told by their first bytes and decompressed.
+    /// or zstd are recognized by their first bytes and decompressed.
     pub fn open(path: &Path) -> Result<Input, Error> {
         let name = path.display().to_string();
         let opened = if path == Path::new("-") {
@@ -459,7 +459,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn gzip_is_told_by_its_first_bytes_even_when_cut() {
+    fn gzip_is_recognized_by_its_first_bytes_even_when_cut() {
         let text = b"a log that was compressed ".repeat(1000);
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         encoder.write_all(&text).unwrap();

@@ -21,7 +21,7 @@ use std::ops::Range;
 const HEADER: usize = frame::LONG_HEADER_LEN;
 /// Longest body that is looked at where memory is to be spared.
 const SPARING: usize = 256 << 10;
-/// Frames that are looked at to tell a cut from a quotation.
+/// Frames that are looked at to distinguish a cut from a quotation.
 const HOPS: usize = 64;
 
 /// A part of an input.

@@ -20,8 +20,8 @@ pub(crate) struct Reopened {
     identity: Identity,
 }
 
-/// Tells a file from others. The number of an inode is given again when its file is gone, so that
-/// the time when it was made counts too, where the file system knows it.
+/// Identifies a file. The number of an inode is used again when its file is gone, so the
+/// time of its creation counts too, where the file system records it.
 type Identity = (u64, u64, Option<SystemTime>);
 
 fn identity(metadata: &Metadata) -> Identity {

@@ -72,7 +72,7 @@ pub(crate) struct Scanner<'i> {
     /// Bodies that are longer are not looked at.
     longest: usize,
     passed_over: bool,
-    /// Where a short frame was refused last: nobody needs to sum it again.
+    /// Where a short frame was refused last: its checksum need not be computed again.
     refused: u64,
     /// Where the refused frame that reaches furthest would end, by its header.
     claim: u64,

@@ -184,7 +184,7 @@ pub struct HoleReport {
     pub lost: u64,
 }
 
-/// What is known of a thread's records over all inputs.
+/// A thread's records over all inputs.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct ThreadReport {
     /// The run.
@@ -256,7 +256,7 @@ impl Account {
         self.records[logdef_wire::Tag::DATA.0 as usize]
     }
 
-    /// Records lost here, as far as sequences tell.
+    /// Records lost here, as far as sequences show.
     pub fn lost(&self) -> u64 {
         let gaps: u64 = self.gaps.iter().map(|gap| gap.lost).sum();
         gaps + self.holes.iter().map(|hole| hole.lost).sum::<u64>()
@@ -345,7 +345,7 @@ impl Account {
         if let (Some(first), Some(last)) = (first, last)
             && first != last
         {
-            // Which of them took which record cannot be told.
+            // Which of them took which record cannot be known.
             let gaps = &mut self.gaps[since..];
             for gap in gaps[first..].iter_mut().take(NEAR) {
                 gap.shared = true;
@@ -415,8 +415,8 @@ impl Account {
     }
 
     /// Zeros that threads jumped across are no damage if the writer gave up what stood there.
-    /// The holes in threads' counts that this explains, each told by the time of the record
-    /// behind the zeros.
+    /// The holes in threads' counts that this explains, each identified by the time of the
+    /// record after the zeros.
     pub(crate) fn take_pruned(
         &mut self,
         is_pruned: impl Fn(&Hole, Option<u64>) -> bool,
@@ -464,8 +464,8 @@ impl Account {
         }
     }
 
-    /// A loss is exact where the threads on both sides went on behind the gap.
-    /// `ends` tells how many gaps a thread's last record has before it.
+    /// A loss is exact where the threads on both sides continued after the gap. `ends`
+    /// returns how many gaps a thread's last record has before it.
     pub(crate) fn settle_exactness(&mut self, ends: impl Fn(usize) -> usize) {
         for (index, gap) in self.gaps.iter_mut().enumerate() {
             let goes_on = gap.before.is_some_and(|thread| ends(thread) > index);

@@ -19,7 +19,7 @@ use std::collections::HashMap;
 /// and the order of each thread stays.
 const PEAKS: usize = 1 << 18;
 
-/// A record of a thread after which it goes on elsewhere, or at a lower time.
+/// A record of a thread whose successor stands elsewhere, or has a lower time.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 struct Peak {
     thread: ThreadKey,

@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn the_latest_lanes_are_told_by_where_they_end() {
+    fn the_latest_lanes_are_chosen_by_where_they_end() {
         let lanes = [(50, 100), (90, 100), (70, 100)];
         let since = |bytes| since_of(bytes, lanes.into_iter());
         assert_eq!(

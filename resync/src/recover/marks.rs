@@ -86,8 +86,8 @@ impl Marks {
     }
 
     /// Believes only that frames are recovered, and not that they are suspect, where `judge`
-    /// says so of a note that ends at an offset: somebody may have logged it who would like
-    /// to hide what follows.
+    /// says so of a note that ends at an offset: it may have been logged by an attacker who
+    /// wants to hide what follows.
     pub(crate) fn soften(&mut self, is_doubtful: impl Fn(u32, u64) -> bool) {
         for range in &mut self.ranges {
             if range.standing == Standing::Suspect && is_doubtful(range.input, range.start - 1) {

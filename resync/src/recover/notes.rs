@@ -99,8 +99,8 @@ impl Notes {
 
     /// What the threads lack, and what notes say beyond that. A note that says how many calls
     /// were dropped explains as many missing records as no data record does. One that says
-    /// how many calls there were tells of those that are lost behind the last record of a
-    /// thread, unless the run's front is not here either, and so perhaps whole threads.
+    /// how many calls there were shows how many are lost after the last record of a thread,
+    /// unless the run's front is not here either, and so perhaps whole threads.
     pub(crate) fn absent(&self, threads: &[ThreadReport]) -> Absent {
         let mut absent = Absent::default();
         let mut sums = BTreeMap::<Run, Sum>::new();

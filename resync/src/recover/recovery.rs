@@ -90,7 +90,7 @@ pub struct Recovery {
     trusts_suspects: bool,
     /// Counts that stand in the inputs more than once.
     pub(crate) repeated: HashMap<ThreadKey, Intervals>,
-    /// What lanes do not tell the time of.
+    /// Records whose time the lanes do not show.
     asides: Asides,
     tables: Tables,
     /// What the inputs say of files that they were made from.
@@ -128,7 +128,7 @@ impl Recovery {
         &self.accounts
     }
 
-    /// What is known of each thread's sequence, over all inputs.
+    /// Each thread's sequence, over all inputs.
     pub fn threads(&self) -> &[ThreadReport] {
         &self.threads
     }
@@ -172,8 +172,7 @@ impl Recovery {
         &self.tables
     }
 
-    /// Records that were written and are not in the inputs, as far as sequences
-    /// tell.
+    /// Records that were written and are not in the inputs, as far as sequences show.
     pub fn lost(&self) -> u64 {
         self.threads.iter().map(|thread| thread.lost).sum()
     }

@@ -1,5 +1,5 @@
 //! A first look at a log that costs next to nothing: at the heads of its chunks,
-//! each of which tells where the next one is. A log of one run whose chunks stand one
+//! each of which says where the next one is. A log of one run whose chunks stand one
 //! behind the other can be merged from this alone, and the first record shown before
 //! the rest was read.
 //!
@@ -136,7 +136,7 @@ impl Survey {
         before.map(|(lane, _)| lane.end - lane.start).sum()
     }
 
-    /// Whether a clock was set back between chunks, as far as their heads tell: then those do
+    /// Whether a clock was set back between chunks, as far as their heads show: then those do
     /// not say which chunks hold nothing of before a time, or of after.
     pub fn has_clock_set_back(&self) -> bool {
         let mut latest = 0;

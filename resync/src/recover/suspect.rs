@@ -34,7 +34,7 @@ const RUNS: usize = 1 << 18;
 /// doubt.
 const BLOCKS: usize = 1 << 18;
 const DOUBTED_RUNS: usize = 1 << 18;
-/// Bytes of a boot ID that nobody guesses.
+/// Bytes of a boot ID, which cannot be guessed.
 const BOOT_ID: usize = 16;
 
 /// Learns frame by frame which runs are vouched for and what is in doubt.
@@ -60,8 +60,8 @@ pub(crate) struct Vouching {
     /// There were more runs than are remembered.
     has_more_runs: bool,
     overflow: Option<Place>,
-    /// The boot IDs of the machines on which the first runs of the inputs ran, as hashes that
-    /// nobody can foresee.
+    /// The boot IDs of the machines on which the first runs of the inputs ran, as hashes
+    /// with random keys.
     boots: HashSet<u64>,
     /// The boot IDs of other runs.
     booted: HashMap<Run, u64>,
@@ -118,7 +118,7 @@ impl Vouching {
         self.block.begin_row(Row { run, start, end });
     }
 
-    /// A record does not continue its thread: it counts or tells the time backwards, or
+    /// A record does not continue its thread: its sequence or its time goes backwards, or
     /// leaves records out with no damage between, or is the first of its thread, or of none.
     #[cold]
     pub(crate) fn misfit(&mut self, offset: u64) {

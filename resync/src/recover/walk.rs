@@ -70,7 +70,7 @@ pub(crate) struct Stretch {
 }
 
 /// Reports all of an input on up to `walkers` cores, in the order of its bytes; after
-/// each report `progress` is told how far it is. Returns the length, and the work.
+/// each report `progress` is called with how far it is. Returns the length, and the work.
 pub(crate) fn walk(
     input: &Input,
     walkers: usize,

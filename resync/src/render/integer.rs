@@ -34,7 +34,7 @@ pub(super) fn push_signed(out: &mut Vec<u8>, layout: &Layout, value: Integer) {
     push_digits(out, layout, start, value.magnitude, Base::Decimal, b'd');
 }
 
-/// `%u`, `%x` and their like. The letter tells the digits' case.
+/// `%u`, `%x` and their like. The letter gives the digits' case.
 pub(super) fn push_unsigned(out: &mut Vec<u8>, layout: &Layout, value: u128, letter: u8) {
     let start = out.len();
     let base = Base::of(letter);

@@ -1,4 +1,4 @@
-//! What images tell about a log, behind one trait: the string at a link-time
+//! What a log needs from images, as one trait: the string at a link-time
 //! address, the functions and lines at a code address. The symbolizer answers
 //! through it; without images nothing is known, and that is an answer too.
 
@@ -47,7 +47,7 @@ pub trait Images: fmt::Debug {
         false
     }
 
-    /// All that tells an image from others, where only its magic is known.
+    /// The full identity of an image of which only the magic is known.
     fn identify(&mut self, magic: Magic) -> Option<Image> {
         let _ = magic;
         None
@@ -156,7 +156,7 @@ impl LocatedImages {
     fn same(&mut self, image: &Image) -> Option<&logdef_symbolizer::Image> {
         if !self.strings.contains_key(image) {
             let found = match image.magic {
-                // No preamble tells of it: what is left is its magic.
+                // No preamble describes it: only its magic is known.
                 Some(magic) if *image == Image::of_magic(magic) => self.locator.by_magic(magic),
                 _ => match self.locator.image(&image.path, &fingerprint(image)) {
                     Ok(found) => Some(found),

@@ -49,7 +49,7 @@ pub struct Resolved<'a> {
 }
 
 impl<'a> Resolved<'a> {
-    /// Whether the log itself tells all that the record refers to, but for its
+    /// Whether the log itself contains all that the record refers to, except for its
     /// backtrace.
     #[inline]
     pub fn is_complete(&self) -> bool {

@@ -67,7 +67,7 @@ pub struct Resolver<'t> {
     sites: Vec<Option<Site<'t>>>,
     threads: Vec<Option<Names<'t>>>,
     nothing: Arc<Known>,
-    /// Images of which no preamble tells, as far as they could be found.
+    /// Images that no preamble describes, as far as they could be found.
     identified: HashMap<Magic, Image>,
     /// Load biases, as far as they are known or could be worked out.
     biases: HashMap<(Run, Magic), Option<u64>>,
@@ -192,8 +192,8 @@ impl<'t> Resolver<'t> {
         }
     }
 
-    /// What is known about the addresses of a record's backtrace, innermost first, from the
-    /// function that logged on.
+    /// The entries of a record's backtrace, innermost first, beginning with the function
+    /// that logged.
     pub fn backtrace(&mut self, data: &Data<'_>, place: Place) -> Vec<StackEntry> {
         let Some(addresses) = data.backtrace else {
             return Vec::new();
@@ -203,8 +203,8 @@ impl<'t> Resolver<'t> {
         stack
     }
 
-    /// What is known about some code addresses of a run: return addresses, but
-    /// for the first one where `exact` says so.
+    /// The entries of some code addresses of a run: return addresses, except for the first
+    /// one where `exact` says so.
     pub fn stack(
         &mut self,
         addresses: Array<'_>,
@@ -293,7 +293,7 @@ impl<'t> Resolver<'t> {
             is_code.then_some((image, svma))
         });
         let claim = claims.next()?;
-        // One of them was unloaded, and nothing tells which was there when.
+        // One of them was unloaded, and nothing shows which was loaded at the time.
         claims.next().is_none().then_some(claim)
     }
 

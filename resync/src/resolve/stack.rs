@@ -1,4 +1,4 @@
-//! A backtrace with what is known of its addresses, without the logger's own functions at its
+//! A backtrace with names for its addresses, without the logger's own functions at its
 //! head: those of the header, compiled into the program that logs, and what was inlined of
 //! the macros. Knows functions and files, not records.
 
@@ -7,7 +7,7 @@ use crate::recover::tables::{BacktraceEntry, Image};
 use logdef_wire::{Avma, Svma};
 use std::sync::Arc;
 
-/// What is known about one address of a backtrace.
+/// One address of a backtrace, with its image, functions and lines.
 #[derive(Clone, Debug, Default)]
 pub struct StackEntry {
     /// The address in the process.

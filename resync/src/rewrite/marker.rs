@@ -57,7 +57,7 @@ impl<'w, W: Write> Output<'w, W> {
             self.frames += 1;
             return Ok(());
         }
-        // Other frames end a range by themselves: records are read in rows, and they are none.
+        // Other frames end a range by themselves: a range consists of data records.
         if std::mem::take(&mut self.follows_marked) && tag == Tag::DATA {
             self.encode(|encoder| marks::note(Standing::Sound, 0).encode(encoder))?;
         }

@@ -1,5 +1,5 @@
-//! The build ID of a file, from its first few pages: enough to tell whether a file is worth
-//! reading, in a directory of thousands.
+//! The build ID of a file, from its first few pages: enough to decide whether a file is
+//! worth reading, in a directory of thousands.
 
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! What comparing files has cost, and what it has shown: a log may name the same large file a
-//! thousand times, with a thousand digests. Each file is hashed once as long as nobody writes to
-//! it, its bytes are in memory once however many images are made of it, and all that is read
-//! together is bounded.
+//! thousand times, with a thousand digests. Each file is hashed once as long as it does not
+//! change, its bytes are in memory once however many images are made of it, and all that is
+//! read together is bounded.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -47,7 +47,8 @@ impl Digests {
         }
     }
 
-    /// The build ID that the file was seen to have, which may be none.
+    /// The build ID that was read from the file: `Some(None)` if it has none, `None` if it
+    /// was not read.
     pub fn build_id(&self, file: FileId) -> Option<Option<Vec<u8>>> {
         self.known().get(&file)?.build_id.clone()
     }

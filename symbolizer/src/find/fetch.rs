@@ -13,7 +13,8 @@ pub enum Artifact {
 }
 
 /// Somewhere to ask for files that are in none of the directories, such as a debuginfod server.
-/// Off unless a [`Locator`](crate::Locator) is given one: build IDs tell others what runs here.
+/// Off unless a [`Locator`](crate::Locator) is given one: build IDs reveal to the server
+/// which programs run here.
 pub trait Fetch: Debug + Send + Sync {
     /// The bytes of the file, or `None` if it is not known there. `limit` is the most bytes worth
     /// sending.

@@ -114,8 +114,8 @@ impl Locator {
         self.find(logged_path, wanted, Strictness::SameAddresses)
     }
 
-    /// The image whose content a magic names, anywhere in the image directories: for logs that have
-    /// lost all else that tells of it. Reads every executable there once.
+    /// The image whose content a magic names, anywhere in the image directories: for logs
+    /// that have lost all other descriptions of it. Reads every executable there once.
     pub fn by_magic(&self, magic: Magic) -> Option<Image> {
         let path = self.magics().get(&magic)?;
         let bytes = open::read_regular(path, self.options().limits.file_size).ok()?;

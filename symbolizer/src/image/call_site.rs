@@ -19,9 +19,9 @@ pub struct CallSite {
     /// Where the record stands. A compiler that copies code may copy the record with it; this is
     /// the first of them.
     pub address: Svma,
-    /// Where the site's mutable state is: what tells one site from another.
+    /// Where the site's mutable state is: no two sites share it.
     pub state: Svma,
-    /// The format string, or the template of a site whose format is none of printf's.
+    /// The format string, or the template of a site whose format is not printf's.
     pub format: Literal,
     /// Grammar and names of the format, as [`logdef_wire::Description`] reads them; empty if the
     /// image has none.
@@ -77,7 +77,7 @@ impl CallSites {
         self.sites.iter()
     }
 
-    /// Whether there is none: nothing in the image logs.
+    /// Whether the image has no call sites.
     pub fn is_empty(&self) -> bool {
         self.sites.is_empty()
     }
@@ -214,8 +214,8 @@ fn site(
     })
 }
 
-/// The description behind a format, if the flags say that there is one. A format that is empty since
-/// its text is none of printf's gets that text.
+/// The description behind a format, if the flags say that there is one. A format that is
+/// empty since its text is not printf's gets that text.
 fn described(strings: &mut Strings<'_>, format: &mut Literal, flags: u8) -> Option<Arc<[u8]>> {
     if flags & layout::flags::DESCRIBED == 0 {
         return None;

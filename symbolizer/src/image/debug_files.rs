@@ -1,5 +1,4 @@
-//! What an image needs to be told about files beside its own: which ones complete it. Looking for
-//! them is another's work.
+//! The debug files that complete an image. `find` looks for them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

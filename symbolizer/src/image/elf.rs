@@ -190,7 +190,7 @@ impl Elf {
         in_file.get(usize::try_from(offset).ok()?..)
     }
 
-    /// What tells the file from others.
+    /// Size, digest and build ID, by which the file is recognized.
     pub fn fingerprint(&self) -> Fingerprint {
         Fingerprint {
             size: Some(self.bytes.len() as u64),

@@ -1,7 +1,7 @@
 //! `jit-PID.dump`, as Linux's perf documents it (`jitdump-specification.txt`): a header, then
 //! records, each with its length. Of those this reads what was loaded, what was moved, and the lines
 //! of sources that stand before the load of their function. Numbers have the byte order of the
-//! machine that wrote; the magic tells it. A list that ends within a record, as one does whose
+//! machine that wrote; the magic shows which. A list that ends within a record, as one does whose
 //! process was killed, gives the records before.
 //!
 //! ```text

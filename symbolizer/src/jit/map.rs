@@ -1,5 +1,5 @@
-//! `perf-PID.map`: a line for each function, `START SIZE NAME`, the numbers hexadecimal. Lines that
-//! are none are passed over, as is the end of one that was being written.
+//! `perf-PID.map`: a line for each function, `START SIZE NAME`, the numbers hexadecimal.
+//! Other lines are skipped, as is the end of one that was being written.
 
 use super::{Function, MOST};
 

@@ -172,7 +172,7 @@ fn a_debug_file_that_is_named_and_nowhere_is_said_to_be() {
     assert_eq!(image.complaints(), [""; 0]);
     chain(&image, case.answers[0].0);
     assert_eq!(image.complaints(), [missing.as_str()]);
-    // Whoever names addresses in text can ask too.
+    // Naming addresses in text uses the same look-up.
     let image = case.locator("lib/debug").open(&program).unwrap();
     let loaded = Loaded {
         image: image.into(),

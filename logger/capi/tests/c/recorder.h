@@ -1,4 +1,4 @@
-/* The library's stand-in in tests of the header: keeps what it is told. */
+/* The library's stand-in in tests of the header: keeps what it is called with. */
 #ifndef RECORDER_H
 #define RECORDER_H
 

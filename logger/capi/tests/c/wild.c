@@ -256,8 +256,8 @@ static void interrupts(void)
     fprintf(stderr, "%ld", in_handler);
 }
 
-/* Keeps a bound on what it logs, in a process and its child, and goes on when the
- * newest file is removed. */
+/* Keeps a bound on what it logs, in a process and its child, and continues when the newest
+/* file is removed. */
 static void records(void)
 {
     logdef_options options = LOGDEF_OPTIONS;

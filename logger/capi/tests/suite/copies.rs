@@ -18,7 +18,7 @@ fn build_with_archive(file: &str, flags: &[&str], to: &Path) {
     compile_clean(toolchains()[0].cc, arguments);
 }
 
-/// A library with a copy of the logger that nobody else can see.
+/// A library with a copy of the logger whose symbols are hidden.
 fn library_with_copy(directory: &Path, name: &str) -> PathBuf {
     let library = directory.join(format!("lib{name}.so"));
     let copy = format!("-DCOPY=\"{name}\"");

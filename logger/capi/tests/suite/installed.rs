@@ -236,7 +236,7 @@ fn cmake_builds_with(prefix: &Path, directory: &Path) -> [PathBuf; 2] {
 #[test]
 fn packagers_choose_the_places() {
     let directory = tempfile::tempdir().unwrap();
-    // Twice: what is there is replaced.
+    // Twice: installed files are replaced.
     for _ in 0..2 {
         let output = Command::new("sh")
             .arg(package().join("install.sh"))

@@ -187,7 +187,7 @@ fn every_record_comes_from_a_site_in_the_section() {
             if toolchain.cc == GCC.cc && flags.0.contains(&"-O0") {
                 assert_eq!(printed["sites"], printed["asked"] + 2, "{name}");
             }
-            // Nobody calls it; only what sees the whole program may drop it.
+            // It is never called; only an optimizer that sees the whole program may drop it.
             assert!(flags.2 || printed["never"] == 1, "{name}: {printed:?}");
         }
     };

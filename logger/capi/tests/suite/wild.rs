@@ -135,7 +135,7 @@ fn processes_with_one_rotated_path_leave_each_others_files_alone() {
     assert!(numbers(&of_slow).into_iter().eq(0..1000));
     drop(go);
     assert!(slow.wait().unwrap().success());
-    // Nobody writes to any of them now: four are kept.
+    // No process writes to any of them now: four are kept.
     succeeded(&story(&log, "rotates", &[MAPPED]).output().unwrap());
     assert_eq!(files(directory.path()).len(), 4);
 }
@@ -271,7 +271,7 @@ fn a_write_that_a_signal_interrupts_is_finished() {
             dropped += message.dropped;
         }
         assert_eq!(main, 500, "each record of the interrupted thread");
-        // The last calls' count has no record behind it that could tell it.
+        // After the last calls no record follows that could contain their count.
         let count = format!("{handler} of {in_handler} in handlers, {dropped} dropped");
         println!("{count}");
         assert!(handler + dropped <= in_handler, "{count}");

@@ -19,7 +19,7 @@ pub(super) const VERSION: u8 = u8::MAX;
 #[derive(Debug)]
 pub(crate) struct Parts<'a> {
     pub level: Level,
-    /// The format: a template, if its grammar is none of printf's.
+    /// The format: a template, if its grammar is not printf's.
     pub format: &'a str,
     /// Grammar and names.
     pub description: &'a str,

@@ -1,9 +1,9 @@
 //! Chunks that a helper thread makes ready before a thread wants them, and windows that it
 //! unmaps when they were left: a call that needs another chunk only takes one then. The
 //! helper is there if the program asked for it. It claims chunks as every thread does, so
-//! that no byte of them is touched once somebody else may write there.
+//! that no byte of them is touched once another thread may write there.
 //!
-//! Nobody waits for the helper: what is not ready, a thread makes for itself. Places are
+//! No thread waits for the helper: it makes what is not ready for itself. Places are
 //! taken and filled by one word each. In a forked child there is no helper, and what
 //! was ready is the parent's.
 
@@ -20,7 +20,7 @@ const READY: usize = 4;
 const LEFT: usize = 8;
 /// Smaller windows are unmapped by their threads, in a microsecond.
 const LARGE: u64 = 1 << 20;
-/// The helper looks after the log this often if nobody asks it to.
+/// The helper looks after the log this often if no thread wakes it.
 const PAUSE_MS: i32 = 60_000;
 
 /// What a helper has made ready, and what it is to unmap.

@@ -168,8 +168,8 @@ impl Log<'_> {
         tried
     }
 
-    /// Begins the file that follows the one of which a chunk was refused; or goes on in that,
-    /// if none can be had.
+    /// Begins the file that follows the one of which a chunk was refused; or stays in that,
+    /// if no other can be made.
     fn follow(&self, shared: &Shared, tried: &Tried, refusal: Refusal) -> Result<(), Errno> {
         let file = self.file_of(tried.current).file;
         if refusal == Refusal::Lost && !file.is_given_up() {

@@ -2,9 +2,9 @@
 //! was removed, of one that cannot be relied on, of what was pruned. Knows nothing of why.
 //!
 //! Threads of this process are sent away by name. Those of the other members find out by
-//! themselves, since their memory is their own: a count that the family shares says that
-//! somebody has to leave, and each thread compares it with what it knows before a record
-//! that comes a millisecond or more after it last asked for the time.
+//! themselves, since their memory is their own: a count that the family shares says that a
+//! member has to leave, and each thread compares it with what it knows before a record that
+//! comes a millisecond or more after it last asked for the time.
 
 use super::{Log, Mapped};
 use crate::shared::Shared;
@@ -48,7 +48,7 @@ impl Evictions {
 
     #[inline]
     fn count(&self) -> Option<&AtomicU64> {
-        // SAFETY: null, or zeroed memory of a page that `begin` mapped and nobody unmaps.
+        // SAFETY: null, or zeroed memory of a page that `begin` mapped and that is never unmapped.
         unsafe { self.count.load(Ordering::Acquire).as_ref() }
     }
 }

@@ -60,8 +60,8 @@ impl Log<'_> {
             let there = sys::advise(base, room, libc::MADV_POPULATE_WRITE);
             let at = file.file.take_room(frame.len() as u64);
             let at = at.filter(|_| there.is_ok() && file.file.front() <= room as u64)?;
-            // SAFETY: within the mapping, whose pages are there; nobody else was given
-            // these bytes, and `frame` is a whole frame.
+            // SAFETY: within the mapping, whose pages exist; these bytes were given to no
+            // other thread, and `frame` is a whole frame.
             unsafe { chunk::put(&Room(base.add(at as usize)), frame) };
             Some(())
         });

@@ -3,7 +3,7 @@
 //! nothing of what is in a chunk.
 //!
 //! A log that keeps some files is counted in parts of a file's size. A file has one, and
-//! one more for each time that it had to go on where another should have followed it;
+//! one more for each time that it had to grow where another should have followed it;
 //! the newest parts stay, as many as files are kept.
 
 use super::{Log, MOST_UNITS, Reached};
@@ -20,8 +20,8 @@ use core::sync::atomic::Ordering;
 const STEP: u64 = (64 << 20) / UNIT;
 
 impl Log<'_> {
-    /// Goes on in a file, though it has the `capacity` that it may have, since none can
-    /// be made that follows it.
+    /// Lets a file grow past the `capacity` that it may have, since its successor cannot be
+    /// made.
     pub(super) fn go_on(
         &self,
         shared: &Shared,
@@ -104,7 +104,7 @@ impl Log<'_> {
         self.send_writers_away(shared, is_pruned);
         for thread in shared.threads.iter() {
             let lasting = thread.lasting();
-            // Nobody will log there again who could leave it.
+            // No call of that thread will come that could leave it.
             if thread.take() {
                 if lasting.windows.ranges().any(is_pruned) {
                     thread.place.store(0, Ordering::Relaxed);
@@ -122,7 +122,7 @@ impl Log<'_> {
         });
     }
 
-    /// Gives back what nobody maps of a range of a file.
+    /// Gives back the parts of a range of a file that no process maps.
     fn punch(&self, file: &Reached, mut from: u64, end: u64) {
         let turn = file.file.turn();
         while let Some((start, next)) = self.family.gap(turn, from, end) {

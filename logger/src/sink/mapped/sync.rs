@@ -43,9 +43,9 @@ impl Log<'_> {
                         self.leave(index, file_use);
                     }
                 }
-                // Told before, and told until a record has found another file.
-                told if file.is_given_up() && !is_old => {
-                    let why = told.err().or_else(|| shared.reports.why_suspect());
+                // Reported before, and reported until a record has found another file.
+                outcome if file.is_given_up() && !is_old => {
+                    let why = outcome.err().or_else(|| shared.reports.why_suspect());
                     result = result.and(Err(why.unwrap_or(Errno(libc::ESTALE))));
                 }
                 _ => {}

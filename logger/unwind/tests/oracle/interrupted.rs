@@ -37,8 +37,8 @@ impl Views {
         sure(&self.ours).last().map_or(0, |frame| frame.address)
     }
 
-    /// Prints what either saw.
-    pub fn tell(&self) {
+    /// Prints both backtraces.
+    pub fn print(&self) {
         for frame in self.ours.iter().take_while(|frame| frame.address != 0) {
             eprintln!("ours {frame:x?} {}", describe(frame.address));
         }

@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 const PERIOD: i64 = 200_000;
 
-/// One that no program here handles, and that does nothing where nobody does,
-/// as after an `exec` with one pending.
+/// A signal that no program here handles, and that is ignored by default, as after an
+/// `exec` with one pending.
 const SIGNAL: i32 = libc::SIGURG;
 
 static SAME: AtomicUsize = AtomicUsize::new(0);
@@ -164,7 +164,7 @@ fn compare(context: &libc::ucontext_t) {
             // Once: formatting allocates, which the program may have been doing.
             if !TOLD.swap(true, Ordering::Relaxed) {
                 eprintln!("{problem}");
-                views.tell();
+                views.print();
             }
             &DIFFERENT
         }

@@ -1,6 +1,6 @@
 //! What a macro refuses at compile time. `printf` itself is undefined or silent
-//! about all of it, and readers get along with it; but a programmer who writes a format
-//! wants to be told.
+//! about all of it, and readers accept it; but the programmer who writes such a format
+//! wants a warning.
 
 use super::conversion::Class;
 use super::directive::{Count, Directive, Directives, Fault};

@@ -458,7 +458,7 @@ const STRING: Lengths = &[
     form(Length::Long, Class::WideStr, CType::WideCharPointer),
 ];
 
-// The type pointed to follows the modifier; nobody follows the pointer.
+// The type pointed to follows the modifier; the pointer is never dereferenced.
 const WRITTEN: Lengths = &[
     form(Length::None, Class::Written, CType::VoidPointer),
     form(Length::Char, Class::Written, CType::VoidPointer),

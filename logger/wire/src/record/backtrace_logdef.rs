@@ -1,6 +1,5 @@
-//! Backtrace logdefs (2): what is known in the process about an address that
-//! stands in backtraces. Its key is (run, address); the latest before a record
-//! wins.
+//! Backtrace logdefs (2): what the process can say about an address that stands in
+//! backtraces. Its key is (run, address); the latest before a record wins.
 
 use super::{Fields, Tag};
 use crate::msgpack::{DecodeError, Encoder, OutOfRoom};

@@ -1,6 +1,6 @@
 //! The front of a data record: the nine integers that every writer of ours puts
-//! first, and in this order. They say where a record belongs and how grave it is:
-//! enough to merge and to filter without a look at its arguments.
+//! first, and in this order. They say where a record belongs and its level: enough to merge
+//! and to filter without a look at its arguments.
 
 use super::{Data, Record, Tag, field};
 use crate::msgpack::{Array, Decoder, end_of_objects};
@@ -30,8 +30,8 @@ pub struct Glance {
 }
 
 impl Glance {
-    /// Looks at the body of a data record that is not masked. `None` if it is
-    /// none, or breaks the grammar as far as was looked.
+    /// Looks at the body of a data record that is not masked. `None` if it is not a data
+    /// record, or breaks the grammar in the part that was read.
     #[inline]
     pub fn of(body: &[u8]) -> Option<Glance> {
         if body.first() != Some(&Tag::DATA.0) {

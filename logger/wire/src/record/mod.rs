@@ -1,6 +1,6 @@
 //! Records: the two objects in a frame's body, a tag and a payload. One file
 //! for each kind, its fields, encoding, decoding and vectors side by side;
-//! this one tells them apart. Nothing here knows how records relate to each
+//! this one chooses between them. Nothing here knows how records relate to each
 //! other.
 
 mod backtrace_logdef;

@@ -18,7 +18,7 @@ pub struct StringLogdef<'a> {
     pub run: Option<Run>,
     /// Field 4: grammar and names of a format, as [`Description`](crate::Description) reads them.
     pub description: Option<&'a [u8]>,
-    /// Field 5: a format that is none of printf's; field 2 is absent then.
+    /// Field 5: a format that is not printf's; field 2 is absent then.
     pub template: Option<&'a [u8]>,
 }
 

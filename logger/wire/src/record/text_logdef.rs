@@ -1,6 +1,6 @@
 //! Text logdefs (7): a string that has no address, since it was made at run time;
-//! data records name it by a number. That of a format tells the rest of its call
-//! site too, which no image describes.
+//! data records name it by a number. That of a format also contains the rest of its call
+//! site, which no image describes.
 
 use super::{Fields, Tag};
 use crate::msgpack::{DecodeError, Encoder, OutOfRoom};
@@ -19,7 +19,7 @@ pub struct TextLogdef<'a> {
     pub module: Option<&'a [u8]>,
     /// Field 4: grammar and names of a format, as [`Description`](crate::Description) reads them.
     pub description: Option<&'a [u8]>,
-    /// Field 5: a format that is none of printf's; field 2 is absent then.
+    /// Field 5: a format that is not printf's; field 2 is absent then.
     pub template: Option<&'a [u8]>,
     /// Field 6: what the call site says it is about, where that is not its module.
     pub target: Option<&'a [u8]>,

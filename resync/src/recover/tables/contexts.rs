@@ -9,7 +9,7 @@ use logdef_wire::{Map, Run, Value};
 /// Ancestors of a context that are followed.
 const MAX_DEPTH: usize = 64;
 
-/// What is known of a context.
+/// A context as its logdefs describe it.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct ContextEntry {
     /// The context that it adds to.

@@ -20,7 +20,7 @@ impl Tables {
         self.images.get(&magic)
     }
 
-    /// The same, or what a magic alone tells if no preamble is left.
+    /// The same, or what follows from the magic alone if no preamble is left.
     pub fn image_or_magic(&self, magic: Magic) -> Image {
         let known = self.image(magic).cloned();
         known.unwrap_or_else(|| Image::of_magic(magic))
@@ -42,7 +42,7 @@ impl Tables {
         images
     }
 
-    /// Some records of an image in a run of which no preamble tells the load bias,
+    /// Some records of an image in a run whose load bias is in no preamble,
     /// and where they were logged from.
     pub fn callers(&self, run: Run, magic: Magic) -> &[LogCall] {
         let mut images = self.callers.get(&run).into_iter().flatten();
@@ -50,7 +50,7 @@ impl Tables {
         found.map_or(&[], |(_, calls)| calls)
     }
 
-    /// What is known about a run.
+    /// What its preambles say about a run.
     pub fn run(&self, run: Run) -> Option<&RunInfo> {
         self.runs.get(&run)
     }

@@ -155,8 +155,8 @@ impl Remains {
         }
     }
 
-    /// Reads what is left, by FORMAT.md and without haste, and compares it with
-    /// what returned.
+    /// Reads the memory that is left, by a plain reading of FORMAT.md, and compares it with
+    /// the calls that returned.
     fn check(&self) {
         let mut found = Vec::new();
         for chunk in self.bytes.chunks(ROOM) {

@@ -413,7 +413,7 @@ extern "C" fn fatal_signal(signal: c_int, info: *mut libc::siginfo_t, context: *
 
 fn note_signal(signal: c_int, address: usize, context: Option<&libc::ucontext_t>) {
     let process = process();
-    if !process.shared.run.is_open() {
+    if !process.shared.run.is_ready() {
         return;
     }
     let mut frames = [logdef_unwind::StackFrame::default(); USUAL_BACKTRACE + 1];

@@ -114,18 +114,25 @@ impl Process {
 
     /// The calling thread's memory, after it was found to have none or one of
     /// another run. `None` if the log is closed or there is no memory: the call
-    /// is dropped.
+    /// is dropped. Waits for the thread that begins the run of a forked child.
     #[cold]
     pub fn attach(&'static self) -> Option<&'static Thread> {
         let Shared { run, settings, .. } = &self.shared;
-        if !run.is_open() {
-            return None;
-        }
         // No handler comes in the middle of it, to log, fork or jump away.
-        let _blocked = sys::SignalsBlocked::new();
-        if run.needs_reinit_after_fork() && !self.become_child() {
-            return None;
-        }
+        let _blocked = loop {
+            if !run.is_open() {
+                return None;
+            }
+            let blocked = sys::SignalsBlocked::new();
+            let is_ready = if run.needs_reinit_after_fork() {
+                self.become_child()
+            } else {
+                run.is_ready()
+            };
+            if is_ready {
+                break blocked;
+            }
+        };
         let thread = match Thread::mine() {
             Some(mine) if mine.come_back(run.id()) => return Some(mine),
             Some(mine) => mine,
@@ -163,6 +170,11 @@ impl Process {
         let run = &self.shared.run;
         if !run.begin_reinit() {
             return false;
+        }
+        // Another thread did it after this one looked and before it had the right to.
+        if !run.needs_reinit_after_fork() {
+            run.set_open();
+            return true;
         }
         run.missed.store(0, Ordering::Relaxed);
         self.sink.become_child(&self.shared, Thread::mine());
@@ -221,7 +233,7 @@ pub(crate) fn attached(process: &'static Process) -> Option<&'static Thread> {
     let next = Sequence(thread.next.load(Ordering::Relaxed)).count();
     let usable = fresh
         && next < (1 << Sequence::COUNT_BITS) - SEQUENCE_MARGIN
-        && process.shared.run.is_open();
+        && process.shared.run.is_ready();
     usable.then_some(thread)
 }
 

@@ -13,9 +13,8 @@ use logdef_wire::{Run, ThreadNumber};
 /// The state of the run that the process writes.
 pub(crate) struct RunState {
     phase: AtomicU32,
-    /// The thread that changes the phase, and the phase before.
+    /// The thread that opens the log or begins a child's run; 0 if it is not known yet.
     changer: AtomicU64,
-    changed_from: AtomicU32,
     id: AtomicU64,
     /// Points to a word that is the run, and zero in a forked child.
     token: Published<AtomicU64>,
@@ -35,10 +34,12 @@ pub(crate) struct RunState {
 
 /// No log is open: calls are counted.
 const CLOSED: u32 = 0;
-/// A log is being opened, or a forked child is being re-initialized.
-const CHANGING: u32 = 1;
+/// A thread opens a log.
+const OPENING: u32 = 1;
 /// Records are written.
 const OPEN: u32 = 2;
+/// A thread of a forked child begins the child's run in the log that the parent opened.
+const BEGINNING_CHILD: u32 = 3;
 
 /// Of the sequence's 24 bits.
 const MAX_THREADS: u64 = 1 << 24;
@@ -54,7 +55,6 @@ impl RunState {
         RunState {
             phase: AtomicU32::new(CLOSED),
             changer: AtomicU64::new(0),
-            changed_from: AtomicU32::new(CLOSED),
             id: AtomicU64::new(0),
             token: Published::new(),
             pid: AtomicU32::new(0),
@@ -101,29 +101,35 @@ impl RunState {
         self.parent.store(0, Ordering::Relaxed);
     }
 
-    /// Whether records are written.
+    /// Whether a log is open. Waits for the thread that begins the run of this forked child, for
+    /// a second at most: a call made meanwhile belongs to that run.
     pub fn is_open(&self) -> bool {
+        self.is_ready() || self.wait_for_another(&[BEGINNING_CHILD]) == OPEN
+    }
+
+    /// Whether a log is open, and no thread is beginning the run of this forked child.
+    #[inline(always)]
+    pub fn is_ready(&self) -> bool {
         self.phase.load(Ordering::Acquire) == OPEN
     }
 
     /// Takes the right to open a log, which [`RunState::set_open`] or
     /// [`RunState::abandon_open`] gives back. `false` if one is open.
     pub fn begin_open(&self) -> bool {
-        self.change(CLOSED)
+        self.change(CLOSED, OPENING)
     }
 
     /// Takes the right to re-initialize a forked child. `false` if another thread
     /// has it.
     pub fn begin_reinit(&self) -> bool {
-        self.change(OPEN)
+        self.change(OPEN, BEGINNING_CHILD)
     }
 
-    fn change(&self, from: u32) -> bool {
-        let taken =
-            self.phase
-                .compare_exchange(from, CHANGING, Ordering::Acquire, Ordering::Relaxed);
+    fn change(&self, from: u32, to: u32) -> bool {
+        let taken = self
+            .phase
+            .compare_exchange(from, to, Ordering::Acquire, Ordering::Relaxed);
         if taken.is_ok() {
-            self.changed_from.store(from, Ordering::Relaxed);
             self.changer.store(sys::thread_self(), Ordering::Release);
         }
         taken.is_ok()
@@ -132,40 +138,62 @@ impl RunState {
     /// Waits while another thread opens the log, for a second at most: it may hold a
     /// lock of the dynamic linker, which a child forked meanwhile would wait for in vain.
     pub fn wait_for_others_change(&self) {
-        for _ in 0..1000 {
-            if !self.is_changed_by_another() {
-                return;
-            }
-            sys::wait_while(&self.phase, CHANGING, 1);
-        }
+        self.wait_for_another(&[OPENING, BEGINNING_CHILD]);
     }
 
-    fn is_changed_by_another(&self) -> bool {
-        self.phase.load(Ordering::Acquire) == CHANGING
-            && self.changer.load(Ordering::Acquire) != sys::thread_self()
+    /// Waits while another thread is in one of `phases`, for a second at most; returns the phase
+    /// that it saw then.
+    #[cold]
+    fn wait_for_another(&self, phases: &[u32]) -> u32 {
+        for _ in 0..1000 {
+            let (phase, by_another) = self.phase_and_changer();
+            if !by_another || !phases.contains(&phase) {
+                return phase;
+            }
+            sys::wait_while(&self.phase, phase, 1);
+        }
+        self.phase.load(Ordering::Acquire)
+    }
+
+    /// The phase, and whether it is one that another thread ends.
+    fn phase_and_changer(&self) -> (u32, bool) {
+        let phase = self.phase.load(Ordering::Acquire);
+        let by_another = self.changer.load(Ordering::Acquire) != sys::thread_self();
+        (
+            phase,
+            matches!(phase, OPENING | BEGINNING_CHILD) && by_another,
+        )
     }
 
     /// The process is a forked child: what another thread was changing, which does not
     /// exist here, is as it was before.
     pub fn abandon_others_change(&self) {
-        if self.is_changed_by_another() {
-            let before = self.changed_from.load(Ordering::Relaxed);
-            self.phase.store(before, Ordering::Release);
+        match self.phase_and_changer() {
+            (OPENING, true) => self.end_change(CLOSED),
+            (BEGINNING_CHILD, true) => self.end_change(OPEN),
+            _ => {}
         }
     }
 
     /// Records are written from now on.
     pub fn set_open(&self) {
-        self.phase.store(OPEN, Ordering::Release);
+        self.end_change(OPEN);
     }
 
     /// Gives up opening.
     pub fn abandon_open(&self) {
-        self.phase.store(CLOSED, Ordering::Release);
+        self.end_change(CLOSED);
+    }
+
+    fn end_change(&self, phase: u32) {
+        // Before the phase: a thread that changes it next is not taken for this one.
+        self.changer.store(0, Ordering::Relaxed);
+        self.phase.store(phase, Ordering::Release);
     }
 
     /// Ends the log: later calls are counted. `false` if none was open.
     pub fn close(&self) -> bool {
+        self.wait_for_another(&[BEGINNING_CHILD]);
         let ended = self
             .phase
             .compare_exchange(OPEN, CLOSED, Ordering::AcqRel, Ordering::Relaxed);

@@ -267,13 +267,13 @@ unsafe extern "C" fn about_to_fork() {
 }
 
 unsafe extern "C" fn forked() {
-    let process = process();
-    process.shared.run.abandon_others_change();
-    process
-        .sink
-        .leave_to_parent(&process.shared, Thread::mine());
-    if process.shared.run.is_left_by_parent() {
-        process.shared.run.note_fork();
-        process.shared.threads.iter().for_each(Thread::wipe);
+    let Process { shared, sink, .. } = process();
+    let mine = Thread::mine();
+    shared.run.abandon_others_change();
+    sink.leave_to_parent(shared, mine);
+    if shared.run.is_left_by_parent() {
+        shared.run.note_fork();
+        shared.threads.iter().for_each(Thread::wipe);
     }
+    shared.threads.keep_only(mine);
 }

@@ -11,6 +11,7 @@
 //! anyway. What a call needs that the fork interrupted is kept beside it, in memory
 //! that a child has a copy of ([`Lasting`]).
 
+mod owner;
 mod region;
 
 use crate::calls::{Calls, Holder, Mark};
@@ -23,6 +24,7 @@ use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering, c
 use logdef_wire::record::field;
 use logdef_wire::{Run, Sequence, ThreadNumber};
 
+use owner::Owner;
 pub(crate) use region::Threads;
 
 /// Sites with numbers beyond this are defined again at each call.
@@ -67,8 +69,6 @@ pub(crate) struct Thread {
     fields_about: AtomicU64,
     /// While the owner is given a number: one more than those that were given before.
     begins: AtomicU64,
-    /// Not 0 while a living thread owns this memory.
-    owner: AtomicU32,
     tid: AtomicU32,
     pub clock: crate::clock::Anchor,
     name: [AtomicU64; 2],
@@ -84,6 +84,7 @@ pub(crate) struct Thread {
 /// handler interrupted and forked in continues there, and needs it.
 #[repr(C, align(64))]
 pub(crate) struct Lasting {
+    owner: Owner,
     pub calls: Calls,
     pub windows: Windows,
     scratch_holders: [Holder; SCRATCHES],
@@ -397,13 +398,19 @@ impl Thread {
         unsafe { &*core::ptr::with_exposed_provenance(address) }
     }
 
-    /// Takes the memory, unless it is a living thread's.
+    /// Takes the memory, unless it is another thread's.
     pub fn take(&self) -> bool {
-        self.owner.load(Ordering::Relaxed) == 0
-            && self
-                .owner
-                .compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed)
-                .is_ok()
+        self.lasting().owner.take()
+    }
+
+    /// Takes the memory of a thread that ended without leaving it.
+    fn take_from_the_dead(&self) -> bool {
+        self.lasting().owner.take_from_the_dead()
+    }
+
+    /// The memory stays the calling thread's, in a forked child.
+    fn keep(&self) {
+        self.lasting().owner.set();
     }
 
     /// The owner is about to be given a number, none of those below `from`. What is to
@@ -437,8 +444,8 @@ impl Thread {
             // Of an earlier run: its chunk is in another file.
             self.place.store(0, Ordering::Relaxed);
         }
-        self.owner.store(1, Ordering::Relaxed);
         let lasting = self.lasting();
+        lasting.owner.set();
         lasting.calls.forget_interruption();
         // One of them stays with the owner, if it keeps its place.
         let goes_on = self.place.load(Ordering::Relaxed) != 0;
@@ -519,17 +526,15 @@ impl Thread {
         self.run.load(Ordering::Acquire) == run.0 || self.sent_away.load(Ordering::Acquire) == run.0
     }
 
-    /// Forgets the run, and leaves the memory to the next thread: what the kernel does
-    /// in a forked child, where it can.
+    /// Forgets the run: what the kernel does in a forked child, where it can.
     pub fn wipe(&self) {
         self.run.store(0, Ordering::Relaxed);
         self.place.store(0, Ordering::Relaxed);
-        self.release();
     }
 
     /// Leaves the memory to the next thread.
     pub fn release(&self) {
-        self.owner.store(0, Ordering::Release);
+        self.lasting().owner.clear();
     }
 }
 

@@ -192,6 +192,50 @@ fn a_child_may_be_forked_after_any_instruction(directory: &Path) {
     );
 }
 
+/// In a forked child another thread logs before the one that forked, whose memory it must
+/// not take: both log on side by side.
+fn a_childs_threads_do_not_share_what_they_have(directory: &Path) {
+    const CALLS: u64 = 30_000;
+    logdef!(Info, "%lu of the parent", CALLS);
+    for raw in [false, true] {
+        let both = || {
+            let (logged, has_logged) = std::sync::mpsc::channel();
+            std::thread::scope(|scope| {
+                scope.spawn(move || {
+                    logdef!(Warn, "%lu of the child's new thread", 0);
+                    logged.send(()).unwrap();
+                    for number in 1..CALLS {
+                        logdef!(Warn, "%lu of the child's new thread", number);
+                    }
+                });
+                has_logged.recv().unwrap();
+                for number in 0..CALLS {
+                    logdef!(Error, "%lu of the thread that forked", number);
+                }
+            });
+        };
+        if raw {
+            // SAFETY: the child starts a thread and logs; the C library is not told of it,
+            // and needs not be, since no other thread of the parent holds any of its locks.
+            let child = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
+            if child == 0 {
+                both();
+                leave();
+            }
+            assert_eq!(wait(child as i32), 0);
+        } else {
+            common::in_child(both);
+        }
+    }
+    let found = read(directory);
+    assert_eq!((found.runs.len(), found.dropped), (3, 0));
+    for number in 0..CALLS {
+        for level in [Level::WARN, Level::ERROR] {
+            assert_eq!(found.numbers.get(&(level, number)), Some(&2), "{number}");
+        }
+    }
+}
+
 #[test]
 fn children_go_on_in_the_files_of_their_parent() {
     let directory = tempfile::tempdir().unwrap();
@@ -252,6 +296,11 @@ fn children_go_on_in_the_files_of_their_parent() {
         let found = read(directory.path());
         assert_eq!((found.numbers.len(), found.runs.len()), (4, 3));
     }
+    logdef::close();
+    std::fs::remove_file(&path).unwrap();
+
+    options().open(&path).unwrap();
+    a_childs_threads_do_not_share_what_they_have(directory.path());
     logdef::close();
     std::fs::remove_file(&path).unwrap();
 

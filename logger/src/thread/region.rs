@@ -79,20 +79,48 @@ impl Threads {
     /// Memory for a thread that logs for the first time: that of a thread that
     /// has ended, with the chunk that it left, or new.
     pub fn claim(&self) -> Option<&'static Thread> {
-        for slot in &self.regions {
+        let thread = self.take().or_else(|| self.take_from_the_dead())?;
+        thread.takes_chunk.store(false, Ordering::Relaxed);
+        thread.lasting().begin();
+        Some(thread)
+    }
+
+    fn take(&self) -> Option<&'static Thread> {
+        for (index, slot) in self.regions.iter().enumerate() {
             let region = match slot.get() {
                 Some(region) => region,
-                // If another thread's region came first, ours stays untouched and
-                // costs no memory.
-                None => slot.publish_first(Region::allocate()?),
+                None => {
+                    if index.is_power_of_two()
+                        && let Some(thread) = self.take_from_the_dead()
+                    {
+                        return Some(thread);
+                    }
+                    // If another thread's region came first, ours stays untouched and
+                    // costs no memory.
+                    slot.publish_first(Region::allocate()?)
+                }
             };
             let mut threads = region.threads.iter().map(Cell::part);
             if let Some(thread) = threads.find(|thread| thread.take()) {
-                thread.takes_chunk.store(false, Ordering::Relaxed);
-                thread.lasting().begin();
                 return Some(thread);
             }
         }
         None
+    }
+
+    /// Looked at when the regions have doubled, since each thread's is a system call.
+    fn take_from_the_dead(&self) -> Option<&'static Thread> {
+        self.iter().find(|thread| thread.take_from_the_dead())
+    }
+
+    /// The process is a forked child: of all threads only the calling one is there.
+    pub fn keep_only(&self, mine: Option<&Thread>) {
+        for thread in self.iter() {
+            if mine.is_some_and(|mine| core::ptr::eq(mine, thread)) {
+                thread.keep();
+            } else {
+                thread.release();
+            }
+        }
     }
 }

@@ -14,3 +14,4 @@ pub(crate) mod here;
 pub(crate) mod in_context;
 pub(crate) mod open;
 pub(crate) mod places;
+pub mod testing;

@@ -40,11 +40,6 @@ impl Early {
         }
     }
 
-    /// Whether the log was not opened yet.
-    pub fn awaits_log(&self) -> bool {
-        self.taken.load(Ordering::Relaxed) & ENDED == 0
-    }
-
     /// Whether a record may be kept.
     pub fn has_room(&self) -> bool {
         self.taken.load(Ordering::Relaxed) & (ENDED | FULL) == 0
@@ -133,9 +128,8 @@ mod tests {
         assert_eq!(kept, MOST);
         assert!(early.has_room());
         assert!(!early.keep(b"one too many") && !early.has_room());
-        assert!(early.awaits_log());
         assert!(early.end() == records);
-        assert!(!early.awaits_log() && !early.keep(b"late"));
+        assert!(!early.keep(b"late"));
         assert!(early.end().is_empty());
     }
 

@@ -100,6 +100,10 @@
 //! [`Context::scope`] calls a function in it, [`Context::wrap`] polls a future in it on whatever
 //! thread. Spans of code and contexts are independent.
 //!
+//! # Tests
+//!
+//! [`testing`] captures what a test logs, of its own thread or of all, without a file.
+//!
 //! # Start-up
 //!
 //! [`open`] takes the SHA-1 of the program's file, which proves later that a
@@ -133,7 +137,7 @@
 //! # Unsafe code
 //!
 //! Only these modules may hold it, and each block says which fact it relies on:
-//! `sys` (system calls), `tls` and `thread` (a thread's own memory), `context` (what
+//! `sys` (system calls), `captured` (a list that is never freed), `tls` and `thread` (a thread's own memory), `context` (what
 //! a program says of its records), `published` (memory
 //! that is never freed), `calls` (marks on stacks), `clock` and `crc` (instructions of
 //! the CPU), `image` (what is mapped), `handler`, `guard` and `process` (stacks and
@@ -150,6 +154,8 @@ mod api;
 mod call;
 #[allow(unsafe_code)]
 mod calls;
+#[allow(unsafe_code)]
+mod captured;
 #[allow(unsafe_code)]
 mod changes;
 #[allow(unsafe_code)]
@@ -206,6 +212,7 @@ pub use api::control::{
 };
 pub use api::in_context::{Context, InContext};
 pub use api::open::{Log, open, options};
+pub use api::testing;
 pub use call::argument::{Argument, Passed};
 pub use call::shown::{Loggable, debug, display, error, value};
 pub use call::span::Span;

@@ -14,7 +14,9 @@ mod number;
 mod text;
 
 use crate::call::site::Strings;
+use crate::captured::{Captures, Parts};
 use crate::clock;
+use crate::context;
 use crate::environment;
 use crate::observer::{Observed, Observer};
 use crate::published::Published;
@@ -30,7 +32,7 @@ const STDERR: c_int = 2;
 /// The most bytes of a body that is unmasked to be shown.
 const UNMASKED: usize = 4096;
 
-/// What is shown on standard error, and to which observer.
+/// What is shown on standard error, to which observer, and what tests capture.
 pub(crate) struct Mirror {
     /// The lowest level that is shown; 0 for none.
     level: AtomicU8,
@@ -44,6 +46,7 @@ pub(crate) struct Mirror {
     observed: AtomicU8,
     /// One that was set before is not freed: a thread may be telling it something.
     observer: Published<&'static dyn Observer>,
+    pub captures: Captures,
 }
 
 impl Mirror {
@@ -56,6 +59,7 @@ impl Mirror {
             ahead: AtomicI32::new(0),
             observed: AtomicU8::new(0),
             observer: Published::new(),
+            captures: Captures::new(),
         }
     }
 
@@ -94,23 +98,69 @@ impl Mirror {
         (level > 0).then_some(Level(level))
     }
 
-    /// The lowest level whose records are printed or passed to the observer.
+    /// The lowest level whose records are printed, passed to the observer or captured.
     pub fn lowest_level(&self) -> Option<Level> {
-        let from = [self.level(), self.observed_level()];
+        let captured = self.captures.is_any().then_some(Level(0));
+        let from = [self.level(), self.observed_level(), captured];
         from.into_iter().flatten().min()
     }
 
-    /// Whether records of a level are printed or passed to the observer.
+    /// Whether records of a level are printed, passed to the observer or captured.
     pub fn wants(&self, level: Level) -> bool {
         self.lowest_level().is_some_and(|from| level >= from)
     }
 
-    /// Prints a record, if its level asks for it, and passes it to the observer.
+    /// Whether records of a level are printed or passed to the observer.
+    pub fn shows(&self, level: Level) -> bool {
+        let from = [self.level(), self.observed_level()];
+        from.into_iter().flatten().any(|from| level >= from)
+    }
+
+    /// Prints a record, if its level asks for it, passes it to the observer, and offers it to
+    /// the captures.
     pub fn show(&self, body: &[u8], strings: Strings<'_>) {
         let mut unmasked = [0; UNMASKED];
-        let Some((body, data)) = decode(body, &mut unmasked) else {
-            return;
+        if let Some((body, data)) = decode(body, &mut unmasked) {
+            self.show_decoded(body, data, strings);
+            if self.captures.is_any() {
+                self.capture(body, &data, strings);
+            }
+        }
+    }
+
+    /// Shows a record of a call that was made before the log was open. The captures of that
+    /// time have it already.
+    pub fn show_late(&self, body: &[u8], strings: Strings<'_>) {
+        let mut unmasked = [0; UNMASKED];
+        if let Some((body, data)) = decode(body, &mut unmasked) {
+            self.show_decoded(body, data, strings);
+        }
+    }
+
+    #[inline(never)]
+    fn capture(&self, body: &[u8], data: &Data<'_>, strings: Strings<'_>) {
+        let mut line = Line::of_raw_text();
+        text::write(&mut line, strings, data.args.unwrap_or_default());
+        let message = line.finish();
+        let place = strings.place();
+        let [module, target, _] = place.map(|name| name.unwrap_or_default().to_bytes());
+        let parts = Parts {
+            parts: [
+                body,
+                strings.file().to_bytes(),
+                message.strip_suffix(b"\n").unwrap_or(message),
+                module,
+                target,
+                strings.description().as_bytes(),
+            ],
+            // Before the log is open its key-values are the record's own.
+            context: data.context.and_then(|_| context::current()),
         };
+        self.captures.offer(data.thread.unwrap_or(0), &parts);
+    }
+
+    #[inline(never)]
+    fn show_decoded(&self, body: &[u8], data: Data<'_>, strings: Strings<'_>) {
         let shown = self.level().zip(data.level);
         if shown.is_some_and(|(from, level)| level >= from) {
             let mut line = Line::new(self.colored.load(Ordering::Relaxed));

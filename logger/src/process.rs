@@ -5,6 +5,7 @@
 //! A forked child becomes a process of its own, with a run and threads of its own,
 //! before its first record.
 
+use crate::captured::Capture;
 use crate::clock::Time;
 use crate::early::Early;
 use crate::image::Images;
@@ -72,10 +73,32 @@ impl Process {
         self.update_shown_level();
     }
 
+    /// Copies records into a capture from now on.
+    pub fn begin_capture(&self, capture: &'static Capture) {
+        self.mirror.captures.begin(capture);
+        self.update_shown_level();
+        // What nobody would have seen is logged now.
+        self.shared.settings.listeners.call_all();
+    }
+
+    /// The capture wants no more records.
+    pub fn end_capture(&self) {
+        self.mirror.captures.end();
+        self.update_shown_level();
+        self.shared.settings.listeners.call_all();
+    }
+
+    /// Threads may do this at the same time: the one that stores the level last has looked since
+    /// at what it follows from.
     fn update_shown_level(&self) {
-        let shown = self.mirror.lowest_level();
-        self.shared.settings.set_shown_level(shown);
-        self.shared.update_slow_path_level();
+        loop {
+            let shown = self.mirror.lowest_level();
+            self.shared.settings.set_shown_level(shown);
+            self.shared.update_slow_path_level();
+            if self.mirror.lowest_level() == shown {
+                return;
+            }
+        }
     }
 
     /// Now, by the wall clock, for a thread.

@@ -105,7 +105,7 @@ impl Settings {
     /// [`Settings::set_backtrace_level`].
     pub fn set_shown_level(&self, level: Option<Level>) {
         let level = level.map_or(NEVER, |level| level.0);
-        self.shown_level.store(level, Ordering::Relaxed);
+        self.shown_level.store(level, Ordering::SeqCst);
     }
 
     /// The level from which a call takes the slow path: its record has a backtrace,
@@ -121,9 +121,9 @@ impl Settings {
             0
         } else {
             let backtrace = self.backtrace_level.load(Ordering::Relaxed);
-            backtrace.min(self.shown_level.load(Ordering::Relaxed))
+            backtrace.min(self.shown_level.load(Ordering::SeqCst))
         };
-        self.slow_path_level.store(level, Ordering::Relaxed);
+        self.slow_path_level.store(level, Ordering::SeqCst);
     }
 
     /// How many return addresses a backtrace has at most.

@@ -2,6 +2,7 @@
 //! leads, or this one. The only place where a control is passed on.
 
 use crate::api::here;
+use crate::captured::Capture;
 use crate::changes::Changed;
 use crate::context::Context;
 use crate::copies::leader::{leader, services};

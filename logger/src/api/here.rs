@@ -2,6 +2,7 @@
 //! [`crate::copies::leader`]'s table. The public functions are in `open` and `control`.
 
 use crate::call::kept;
+use crate::captured::Capture;
 use crate::changes::Changed;
 pub(crate) use crate::context::{current_context, enter_context, next_context};
 use crate::copies::crossing::already_open;
@@ -255,6 +256,14 @@ pub(crate) fn set_backtrace_depth(depth: usize) {
 
 pub(crate) fn set_observer(observer: Option<(Level, &'static dyn Observer)>) {
     process().set_observer(observer);
+}
+
+pub(crate) fn begin_capture(capture: &'static Capture) {
+    process().begin_capture(capture);
+}
+
+pub(crate) fn end_capture(_capture: &'static Capture) {
+    process().end_capture();
 }
 
 pub(crate) fn on_change(changed: Changed) -> bool {

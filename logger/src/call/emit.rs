@@ -411,14 +411,14 @@ impl Parts<'_> {
         }
     }
 
-    /// Keeps a call that comes before the log is open, and shows it. `false` if it is
-    /// lost.
+    /// Keeps a call that comes before the log is open, and shows it; after the log was closed
+    /// it is only shown. `false` if it is lost.
     #[cold]
     #[inline(never)]
     fn keep(&self, process: &Process) -> bool {
-        let shown = process.mirror.wants(self.level);
+        let wanted = process.mirror.wants(self.level);
         let kept = process.early.has_room();
-        if process.shared.run.is_open() || !process.early.awaits_log() || !(shown || kept) {
+        if process.shared.run.is_open() || !(wanted || kept) {
             return false;
         }
         let depth = self.depth(process).min(USUAL_BACKTRACE);
@@ -440,7 +440,8 @@ impl Parts<'_> {
                 addresses: &callers[..callers.len().min(depth)],
                 is_cut: callers.len() > depth,
             },
-            shown,
+            wanted,
+            shown: process.mirror.shows(self.level),
         };
         kept::keep(process, &call)
     }

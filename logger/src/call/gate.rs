@@ -55,15 +55,14 @@ pub fn is_possible_now(level: Level) -> bool {
 }
 
 /// Whether a call of this level could be on anywhere, and a log is open, or calls are
-/// kept until one is.
+/// kept until one is, or somebody wants to see them.
 pub fn is_possible(level: Level) -> bool {
     if let Some(leader) = leader() {
         return leader.is_possible(level);
     }
     let process = process();
-    let is_heard = process.shared.run.is_open()
-        || process.early.has_room()
-        || process.early.awaits_log() && process.mirror.wants(level);
+    let is_heard =
+        process.shared.run.is_open() || process.early.has_room() || process.mirror.wants(level);
     is_heard && is_possible_when_open(level)
 }
 

@@ -30,7 +30,9 @@ pub(crate) struct Call<'c> {
     pub key: Option<(&'static str, u64)>,
     pub pairs: Pairs<'c>,
     pub backtrace: Backtrace<'c>,
-    /// The mirror wants it.
+    /// The mirror, its observer or a capture wants it.
+    pub wanted: bool,
+    /// The mirror or its observer wants it.
     pub shown: bool,
 }
 
@@ -52,7 +54,7 @@ pub(crate) fn keep(process: &Process, call: &Call<'_>) -> bool {
         return false;
     };
     let body = &body[..len];
-    if call.shown {
+    if call.wanted {
         process.mirror.show(body, call.strings);
     }
     let mut encoder = Encoder::new(entry);
@@ -241,11 +243,11 @@ impl Writing {
         thread
             .returned
             .store(thread.next.load(Ordering::Relaxed), Ordering::Release);
-        if !kept.shown && data.level.is_some_and(|level| process.mirror.wants(level)) {
+        if !kept.shown && data.level.is_some_and(|level| process.mirror.shows(level)) {
             let mut body = vec![0; kept.body.len() + 64];
             let mut encoder = Encoder::new(&mut body);
             if data.encode(&mut encoder).is_ok() {
-                process.mirror.show(encoder.written(), kept.strings());
+                process.mirror.show_late(encoder.written(), kept.strings());
             }
         }
         written

@@ -3,6 +3,7 @@
 
 use crate::call::body::pairs::Pairs;
 use crate::call::site::Site;
+use crate::captured::Capture;
 use crate::changes::Changed;
 use crate::context::Context;
 use crate::state::RawState;
@@ -86,6 +87,7 @@ as_it_is!(
     &Site,
     &Pairs<'_>,
     Changed,
+    &'static Capture,
     *const Context
 );
 

@@ -4,6 +4,7 @@
 
 use crate::call::body::pairs::Pairs;
 use crate::call::site::Site;
+use crate::captured::Capture;
 use crate::changes::Changed;
 use crate::context::Context;
 use crate::copies::crossing::Crossing;
@@ -53,6 +54,8 @@ macro_rules! services {
                 [] fn next_context() -> u64;
                 [] fn enter_context(context: *const Context) -> *const Context;
                 [] fn current_context() -> *const Context;
+                [] fn begin_capture(capture: &'static Capture) -> ();
+                [] fn end_capture(capture: &'static Capture) -> ();
             }
         }
     };

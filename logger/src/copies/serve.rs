@@ -6,6 +6,7 @@ use crate::call::body::pairs::Pairs;
 use crate::call::emit::{emit, emit_pairs, emit_text};
 use crate::call::gate::{decide, is_possible};
 use crate::call::site::Site;
+use crate::captured::Capture;
 use crate::changes::Changed;
 use crate::context::{Context, current_context, enter_context, next_context};
 use crate::copies::crossing::Crossing;
@@ -19,8 +20,9 @@ use core::ffi::CStr;
 use core::num::NonZeroUsize;
 use core::sync::atomic::{AtomicBool, Ordering};
 use here::{
-    close, note_panic, on_change, open, reopen, reserve, set_backtrace_depth, set_backtrace_level,
-    set_filter, set_level, set_observer, state, sync, unwritten,
+    begin_capture, close, end_capture, note_panic, on_change, open, reopen, reserve,
+    set_backtrace_depth, set_backtrace_level, set_filter, set_level, set_observer, state, sync,
+    unwritten,
 };
 use logdef_wire::Level;
 use std::io;

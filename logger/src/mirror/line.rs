@@ -14,6 +14,8 @@ pub(super) struct Line {
     len: usize,
     cut: bool,
     colored: bool,
+    /// Text stays as it is.
+    raw: bool,
 }
 
 /// How a part of a line looks on a terminal.
@@ -60,6 +62,15 @@ impl Line {
             len: 0,
             cut: false,
             colored,
+            raw: false,
+        }
+    }
+
+    /// A line that is no terminal's: what the program logged has no escapes in it.
+    pub fn of_raw_text() -> Line {
+        Line {
+            raw: true,
+            ..Line::new(false)
         }
     }
 
@@ -78,6 +89,14 @@ impl Line {
     /// What the program logged, with escapes for control characters, for those
     /// that change the direction of writing, and for bytes that are no UTF-8.
     pub fn text(&mut self, text: &[u8]) {
+        if self.raw {
+            // As much as there is room for, which stays text if it was.
+            let room = (ROOM - 16).saturating_sub(self.len);
+            if text.len() > room {
+                self.bytes(&text[..floor_char_boundary(text, room)]);
+            }
+            return self.bytes(text);
+        }
         for chunk in text.utf8_chunks() {
             for character in chunk.valid().chars() {
                 match character {
@@ -142,6 +161,12 @@ impl Line {
             self.len += bytes.len();
         }
     }
+}
+
+/// The end of the last whole character of a text that ends at `end` or before.
+fn floor_char_boundary(text: &[u8], end: usize) -> usize {
+    let is_inside = |at: &usize| text.get(*at).is_some_and(|byte| byte & 0xc0 == 0x80);
+    (0..=end).rev().find(|at| !is_inside(at)).unwrap_or(0)
 }
 
 impl Write for Line {

@@ -56,6 +56,8 @@ struct Pending {
     end: u64,
     /// How often it was looked at without success while it was not zeros.
     looks: u32,
+    /// Whether it is the rest of one chunk, which is filled from its start.
+    is_rest: bool,
 }
 
 impl Followed {
@@ -133,7 +135,7 @@ impl Followed {
             if sink.is_full() {
                 self.pending.insert(start, pending);
             } else {
-                self.look(input, start..pending.end, pending.looks, len, sink)?;
+                self.look_again(input, start, pending, len, sink)?;
             }
         }
         if !sink.is_full() && self.at < len {
@@ -145,6 +147,41 @@ impl Followed {
         Ok(!sink.is_full())
     }
 
+    /// Reads a range that was not written yet when it was looked at before. One that still
+    /// starts with nothing costs one short read if it is the rest of a chunk. In any other, a
+    /// thread may have claimed a chunk at the start and not come to write to it, while others
+    /// fill chunks behind it.
+    fn look_again(
+        &mut self,
+        input: &Input,
+        start: u64,
+        pending: Pending,
+        len: u64,
+        sink: &mut impl Sink,
+    ) -> Result<(), Error> {
+        let mut head = [0; frame::HEADER_LEN];
+        // A failure of the medium is a gap for the items to find.
+        let read = input.read_at(&mut head, start);
+        let is_empty = read.is_ok_and(|read| head[..read] == [0; frame::HEADER_LEN][..read]);
+        let written = if !is_empty {
+            Some(start)
+        } else if pending.is_rest {
+            None
+        } else {
+            first_byte(input, start..pending.end)
+        };
+        let zeros = Pending {
+            end: written.unwrap_or(pending.end),
+            looks: 0,
+            ..pending
+        };
+        self.wait(start, zeros);
+        match written {
+            Some(at) => self.look(input, at..pending.end, pending.looks, len, sink),
+            None => Ok(()),
+        }
+    }
+
     /// Reads a range, part of which may have become frames.
     fn look(
         &mut self,
@@ -154,23 +191,13 @@ impl Followed {
         len: u64,
         sink: &mut impl Sink,
     ) -> Result<(), Error> {
-        // A chunk is filled from its start, and so is the space after the last
-        // chunk: a range that still starts with nothing costs one short read.
-        let mut head = [0; frame::HEADER_LEN];
-        // A failure of the medium is a gap for the items to find.
-        let read = input.read_at(&mut head, range.start);
         let known = range.end != u64::MAX;
-        let is_empty = |read| head[..read] == [0; frame::HEADER_LEN][..read];
-        if known && read.is_ok_and(is_empty) {
-            self.wait(range.start, range.end, 0);
-            return Ok(());
-        }
         let mut items = Items::range_with_step(input, range.clone(), 64 << 10);
         loop {
             if sink.is_full() {
                 let at = items.offset();
                 if known {
-                    self.wait(at, range.end, looks);
+                    self.wait_for_frames(at, range.end, looks);
                 } else {
                     self.at = at;
                 }
@@ -225,9 +252,9 @@ impl Followed {
     fn gap(&mut self, gap: Gap, looks: u32, chunk_end: u64, sink: &mut impl Sink) {
         match gap.kind {
             GapKind::Padding => self.wait_for_zeros(gap.offset, gap.end(), chunk_end),
-            GapKind::Torn(_) => self.wait(gap.offset, gap.end(), 0),
+            GapKind::Torn(_) => self.wait_for_frames(gap.offset, gap.end(), 0),
             GapKind::Damage(_) if looks < PATIENCE => {
-                self.wait(gap.offset, gap.end(), looks + 1);
+                self.wait_for_frames(gap.offset, gap.end(), looks + 1);
             }
             GapKind::Damage(_) => sink.news(News::Damage {
                 file: self.number,
@@ -236,19 +263,51 @@ impl Followed {
         }
     }
 
-    /// Zeros may reach across the end of a chunk, and each side is filled from its
-    /// start.
+    /// Zeros may reach across the end of a chunk, and each chunk is filled from its start.
     fn wait_for_zeros(&mut self, start: u64, end: u64, chunk_end: u64) {
         let seam = chunk_end.clamp(start, end);
-        self.wait(start, seam, 0);
-        self.wait(seam, end, 0);
+        let rest = Pending {
+            end: seam,
+            looks: 0,
+            is_rest: true,
+        };
+        self.wait(start, rest);
+        self.wait_for_frames(seam, end, 0);
     }
 
-    fn wait(&mut self, start: u64, end: u64, looks: u32) {
-        if start < end {
-            self.pending.insert(start, Pending { end, looks });
+    fn wait_for_frames(&mut self, start: u64, end: u64, looks: u32) {
+        let pending = Pending {
+            end,
+            looks,
+            is_rest: false,
+        };
+        self.wait(start, pending);
+    }
+
+    fn wait(&mut self, start: u64, pending: Pending) {
+        if start < pending.end {
+            self.pending.insert(start, pending);
         }
     }
+}
+
+/// Where the first byte of a range is that is not zero, or cannot be read. Holes are not read.
+fn first_byte(input: &Input, range: Range<u64>) -> Option<u64> {
+    let mut buffer = vec![0; 64 << 10];
+    let mut at = input.behind_hole(range.start);
+    while at < range.end {
+        let wanted = (range.end - at).min(buffer.len() as u64) as usize;
+        let read = match input.read_at(&mut buffer[..wanted], at) {
+            Ok(0) => return None,
+            Ok(read) => read,
+            Err(_) => return Some(at),
+        };
+        if let Some(found) = buffer[..read].iter().position(|byte| *byte != 0) {
+            return Some(at + found as u64);
+        }
+        at = input.behind_hole(at + read as u64);
+    }
+    None
 }
 
 #[cfg(test)]
@@ -258,6 +317,7 @@ mod tests {
     use crate::read::input::Source;
     use logdef_wire::record::{Data, Preamble};
     use logdef_wire::{Record, Run};
+    use std::sync::{Arc, Mutex};
 
     /// Bytes of which a sector fails.
     #[derive(Debug)]
@@ -340,5 +400,55 @@ mod tests {
                 if gap.kind == GapKind::Damage(Damage::Unreadable))
         });
         assert_eq!(told.count(), 1, "{:?}", seen.news);
+    }
+
+    /// Bytes that change while they are followed.
+    #[derive(Clone, Debug)]
+    struct Growing(Arc<Mutex<Vec<u8>>>);
+
+    impl Source for Growing {
+        fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+            let bytes = self.0.lock().unwrap();
+            let rest = &bytes[(offset as usize).min(bytes.len())..];
+            let len = rest.len().min(buffer.len());
+            buffer[..len].copy_from_slice(&rest[..len]);
+            Ok(len)
+        }
+    }
+
+    impl Growing {
+        const CHUNK: usize = 16 << 10;
+
+        /// Writes the preamble that opens a chunk.
+        fn open_chunk(&self, chunk: usize) {
+            let preamble = Record::Preamble(Preamble {
+                run: Some(Run(7)),
+                chunk: Some(Self::CHUNK as u64),
+                ..Preamble::default()
+            });
+            let mut bytes = self.0.lock().unwrap();
+            let room = &mut bytes[chunk * Self::CHUNK..];
+            frame::encode(room, |encoder| preamble.encode(encoder)).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_chunk_is_read_behind_one_whose_thread_has_not_come_to_write() {
+        let growing = Growing(Arc::new(Mutex::new(vec![0; 6 * Growing::CHUNK])));
+        growing.open_chunk(0);
+        let len = 6 * Growing::CHUNK as u64;
+        let input = Input::from_source("growing", growing.clone(), len);
+        let mut file = Followed::new("app.log".into(), (0, 0), input);
+        file.is_fixed = false;
+        let mut seen = Seen::default();
+        // Claimed in the order of their numbers, and opened in another.
+        for chunk in [4, 2, 3, 1, 5] {
+            assert!(file.read(&mut seen).unwrap());
+            growing.open_chunk(chunk);
+        }
+        assert!(file.read(&mut seen).unwrap());
+        let chunks = seen.frames.iter().map(|at| at / Growing::CHUNK as u64);
+        assert_eq!(chunks.collect::<Vec<_>>(), [0, 4, 2, 3, 1, 5]);
+        assert!(seen.news.is_empty(), "{:?}", seen.news);
     }
 }

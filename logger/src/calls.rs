@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_too_deep_to_be_told_apart_are_interrupted_all_the_same() {
+    fn calls_too_deep_to_be_distinguished_are_interrupted_all_the_same() {
         fn deeper(calls: &Calls, depth: usize) {
             interrupted(calls, &mut |_| {
                 assert_eq!(calls.are_nested(), depth > 0);
@@ -465,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_holds_who_is_gone_is_to_be_had() {
+    fn what_an_ended_thread_holds_can_be_taken() {
         let holder = Holder(AtomicUsize::new(0));
         let (first, second) = (Mark::new(), Mark::new());
         assert!(holder.take(&first) && !holder.take(&second));

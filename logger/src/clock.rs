@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn every_source_tells_the_kernels_time() {
+    fn every_source_gives_the_kernels_time() {
         for source in [ClockSource::Auto, ClockSource::Kernel, ClockSource::Coarse] {
             let clock = Clock::new();
             clock.set(source);

@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_goes_on_is_reported_once_for_each_reason() {
+    fn a_file_that_stays_in_use_is_reported_once_for_each_reason() {
         let reports = SelfReports::new();
         assert!(reports.stay_in_file(Errno(libc::EACCES)));
         assert!(!reports.stay_in_file(Errno(libc::EACCES)));

@@ -237,7 +237,7 @@ fn a_childs_threads_do_not_share_what_they_have(directory: &Path) {
 }
 
 #[test]
-fn children_go_on_in_the_files_of_their_parent() {
+fn children_continue_in_the_files_of_their_parent() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("log");
     let options = || {

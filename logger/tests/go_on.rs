@@ -78,7 +78,7 @@ fn log(numbers: std::ops::Range<u64>) {
 }
 
 #[test]
-fn a_log_that_cannot_have_another_file_goes_on_in_the_one_that_it_has() {
+fn a_log_that_cannot_have_another_file_continues_in_the_one_that_it_has() {
     let all = tempfile::tempdir().unwrap();
     other_reasons(all.path());
     for keep in [None, Some(1), Some(3)] {
@@ -141,7 +141,7 @@ fn a_log_that_cannot_have_another_file_goes_on_in_the_one_that_it_has() {
 
 /// Logs more than some files, while no new one can be made; says what the note gives as the
 /// reason. All records are there.
-fn goes_on_where_no_file_can_be_made(
+fn continues_where_no_file_can_be_made(
     directory: &Path,
     take: impl FnOnce(),
     give: impl FnOnce(),
@@ -177,7 +177,7 @@ fn other_reasons(all: &Path) {
         common::in_child(|| {
             let fillers = || (0..40).map(|n| small.join(format!("filler{n}")));
             let fill = || fillers().all(|path| std::fs::File::create(path).is_ok());
-            let why = goes_on_where_no_file_can_be_made(
+            let why = continues_where_no_file_can_be_made(
                 &small,
                 || assert!(!fill(), "there are inodes left"),
                 || fillers().for_each(|path| drop(std::fs::remove_file(path))),
@@ -198,7 +198,7 @@ fn other_reasons(all: &Path) {
             // SAFETY: gives up rights, in a child that only logs.
             assert_eq!(unsafe { libc::setuid(65_534) }, 0);
         }
-        let why = goes_on_where_no_file_can_be_made(
+        let why = continues_where_no_file_can_be_made(
             &directory,
             || set_mode(&directory, 0o555),
             || set_mode(&directory, 0o755),
@@ -208,7 +208,7 @@ fn other_reasons(all: &Path) {
     let directory = under("root's");
     if is_root {
         common::in_child(|| {
-            let why = goes_on_where_no_file_can_be_made(
+            let why = continues_where_no_file_can_be_made(
                 &directory,
                 // SAFETY: gives up rights, in a child that only logs.
                 || assert_eq!(unsafe { libc::seteuid(65_534) }, 0),

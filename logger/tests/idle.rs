@@ -86,7 +86,7 @@ fn blocks(directory: &Path) -> u64 {
 }
 
 #[test]
-fn a_child_that_was_idle_goes_on_in_a_file_that_is_kept() {
+fn a_child_that_was_idle_continues_in_a_file_that_is_kept() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("log");
     let open = || {

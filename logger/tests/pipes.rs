@@ -8,7 +8,7 @@ use std::io::Read;
 use std::os::fd::OwnedFd;
 
 #[test]
-fn a_pipe_carries_a_log_and_its_end_kills_nobody() {
+fn a_pipe_carries_a_log_and_its_end_kills_no_program() {
     let (mut reader, writer) = std::io::pipe().unwrap();
     logdef::options()
         .backtrace_level(Level::FATAL)

@@ -47,7 +47,7 @@ extern "C" fn whose(_: i32, _: *mut libc::siginfo_t, _: *mut libc::c_void) {
 }
 
 #[test]
-fn the_log_goes_on_in_another_file() {
+fn the_log_continues_in_another_file() {
     // SAFETY: a handler that counts.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();

@@ -16,7 +16,7 @@ fn log(numbers: std::ops::Range<u64>) {
 }
 
 #[test]
-fn a_log_goes_on_without_descriptors_as_far_as_room_was_reserved() {
+fn a_log_continues_without_descriptors_as_far_as_room_was_reserved() {
     let all = tempfile::tempdir().unwrap();
     let (before, after) = (all.path().join("before"), all.path().join("after"));
     std::fs::create_dir(&before).unwrap();

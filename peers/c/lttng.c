@@ -1,4 +1,4 @@
-/* LTTng-UST; the session is made by whoever runs this. */
+/* LTTng-UST; the script that runs this makes the session. */
 #include "peer.h"
 
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES

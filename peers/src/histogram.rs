@@ -1,7 +1,7 @@
 //! Durations counted by length: exactly up to 4095, in steps of a sixty-fourth
 //! above.
 
-/// See the module.
+/// Counts of durations.
 pub struct Histogram {
     counts: Vec<u64>,
     longest: u64,

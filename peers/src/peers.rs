@@ -150,7 +150,7 @@ pub const PEERS: &[Peer] = &[
 #[derive(Clone, Copy)]
 pub struct Calls {
     pub open: fn(&Path),
-    /// Logs so many records numbered from the first on.
+    /// Logs as many records as the second argument says, numbered from the first on.
     pub doubles: extern "C" fn(u64, u64),
     pub strings: extern "C" fn(u64, u64),
     pub flush: fn(),

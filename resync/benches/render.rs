@@ -25,7 +25,7 @@ macro_rules! libc {
         let mut out = vec![0u8; 1 << 16];
         $c.bench_function(&format!("{}/snprintf", $name), |b| {
             b.iter(|| {
-                // SAFETY: the buffer is as long as told, the format and the strings
+                // SAFETY: the buffer is as long as the length passed, the format and the strings
                 // are terminated, and the arguments are of the types it names.
                 unsafe {
                     libc::snprintf(

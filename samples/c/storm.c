@@ -130,8 +130,8 @@ static void forks(int count)
     join(threads, WORKERS);
 }
 
-/* A handler that forks, in the middle of a call of its thread: both sides go on
-   from there. */
+/* A handler that forks, in the middle of a call of its thread: both sides
+   continue there. */
 static volatile pid_t forked = -1;
 
 static void on_timer_fork(int signal)
@@ -310,8 +310,8 @@ static void jumps(int count)
     CHECK(logdef_sync() == 0);
 }
 
-/* Handlers on a stack of `size` bytes and a page below it that nobody may
-   touch. */
+/* Handlers on a stack of `size` bytes and a page below it that may not be
+   touched. */
 static void alternate(size_t size)
 {
     size_t page = 4096;

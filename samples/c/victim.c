@@ -1,5 +1,5 @@
 /* Logs as fast as it can until it is killed, or dies of its own hand. What it
-   logs is told by samples/src/story.rs, so that a reader of the log can check
+   logs is defined by samples/src/story.rs, so that a reader of the log can check
    every byte.
 
        victim LOG COUNTS THREADS SEED [rotate=BYTES] [append=1] [sites=1] [END=COUNT]
@@ -7,7 +7,7 @@
    COUNTS is a file of one 64-bit number per thread, at least THREADS of them.
    Each thread stores there how many of its calls have returned. The log is mapped,
    or appended to. With sites=1 the calls are spread over many sites. END is what a
-   thread does when so many have returned: abort, segv, exit, exec or eat all memory. */
+   thread does when COUNT have returned: abort, segv, exit, exec or eat all memory. */
 #include <logdef.h>
 
 #include <fcntl.h>
@@ -38,7 +38,7 @@ static uint64_t dice(uint64_t thread, uint64_t count)
     return n ^ n >> 31;
 }
 
-static void tell(char *text, uint64_t thread, uint64_t count)
+static void log_call(char *text, uint64_t thread, uint64_t count)
 {
     uint64_t n = dice(thread, count);
     size_t len = n % 512 == 0 ? MAX_TEXT : n % 512 < 8 ? 3000 : (size_t)(n >> 16) % 100;
@@ -91,7 +91,7 @@ static void *victim(void *argument)
     for (unsigned count = 0;; count++) {
         uint64_t n = dice(thread, count);
         unsigned kind = n >> 40 & 3;
-        tell(text, thread, count);
+        log_call(text, thread, count);
         if (count % 50 == 49)
             LOGDEF(ERROR, "record %u of thread %u: %s %.17g %lld", count, thread, text,
                    count * 0.5, -(long long)count);

@@ -21,7 +21,7 @@ struct Refused {
     return round;
 }
 
-// Logs on its way out, with an exception of its own that nobody else sees.
+// Logs on its way out, with an exception of its own that is caught inside.
 class Witness {
 public:
     Witness(int round, int depth) : round_(round), depth_(depth) {}

@@ -2,7 +2,7 @@
 # Moves redis over to logdef beside its own text log, loads it with pipelines, background saves and
 # rewrites of its append-only file, kills it with SIGKILL, and compares the two logs line by line.
 #
-#     samples/real/redis.sh [ROUNDS]        3 rounds unless told otherwise
+#     samples/real/redis.sh [ROUNDS]        3 rounds by default
 . "$(dirname "$0")/common.sh"
 rounds=${1:-3}
 

@@ -1,4 +1,4 @@
-//! Ways to damage a log, each told in words. Every one is deterministic, so
+//! Ways to damage a log, each with a description. Every one is deterministic, so
 //! that what was seen once can be seen again.
 
 use std::fmt;

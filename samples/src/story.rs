@@ -1,6 +1,6 @@
 //! What the victims log: each record is a function of seed, thread and count,
 //! so that a reader of the log can say what must be in it. `c/victim.c`
-//! and `src/bin/victim.rs` tell the same story.
+//! and `src/bin/victim.rs` log the same story.
 
 use crate::frames::Value;
 use crate::smash::mix;
@@ -16,8 +16,8 @@ pub const FORMATS: [&str; 3] = [
     "record %u of thread %u: %#llx %5.1f %hhd%%",
 ];
 
-/// Sites in `c/victim.c` that log [`FORMATS`]`[0]` and their own number behind
-/// it, where it is told to use many.
+/// Sites in `c/victim.c` that log [`FORMATS`]`[0]` and their own number after it, where its
+/// arguments ask for many.
 pub const SITES: u64 = 256;
 
 /// What format `0` ends in at one of many sites.

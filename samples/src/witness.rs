@@ -1,19 +1,18 @@
-//! Listens to the logs of [`crate::story`] and swears to what they say: every
-//! record is what the story tells, stands once, and finds before it, in its own
-//! chunk, everything that it refers to.
+//! Reads the logs of [`crate::story`] and checks them: every record is one of the story,
+//! stands once, and finds before it, in its own chunk, everything that it refers to.
 
 use crate::frames::{self, Frame, Value};
 use crate::story;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// What was heard in the files of one log.
+/// What was read in the files of one log.
 #[derive(Debug)]
 pub struct Witness {
     seed: u64,
     counts: BTreeMap<u64, BTreeSet<u64>>,
     numbers: BTreeMap<u64, i128>,
-    /// Its files are of one chunk each, which no preamble tells the size of.
+    /// Its files are of one chunk each, whose size stands in no preamble.
     appended: bool,
     /// Data records.
     pub records: u64,
@@ -30,7 +29,7 @@ struct Chunk {
 }
 
 impl Witness {
-    /// Nothing heard yet of the story of `seed`.
+    /// A witness that has read nothing yet of the story of `seed`.
     pub fn new(seed: u64) -> Self {
         Witness {
             seed,
@@ -41,7 +40,7 @@ impl Witness {
         }
     }
 
-    /// Nothing heard yet of the story of `seed`, as the append sink has it.
+    /// A witness that has read nothing yet of the story of `seed`, as the append sink writes it.
     pub fn of_appended(seed: u64) -> Self {
         Witness {
             appended: true,
@@ -49,12 +48,12 @@ impl Witness {
         }
     }
 
-    /// Hears a file.
+    /// Reads a file.
     ///
     /// # Panics
     ///
     /// At the first thing that is not as it should be.
-    pub fn hear(&mut self, log: &[u8]) {
+    pub fn read(&mut self, log: &[u8]) {
         let mut chunk = Chunk::default();
         if self.appended {
             chunk.range = 0..log.len();
@@ -82,13 +81,13 @@ impl Witness {
                 3 => {
                     let _ = chunk.threads.insert(frame.int(4).expect("a number"));
                 }
-                127 => self.hear_record(&chunk, &frame),
+                127 => self.read_record(&chunk, &frame),
                 _ => {}
             }
         }
     }
 
-    fn hear_record(&mut self, chunk: &Chunk, frame: &Frame) {
+    fn read_record(&mut self, chunk: &Chunk, frame: &Frame) {
         let what = format!("seed {}, frame at {:#x}", self.seed, frame.range.start);
         assert!(
             chunk.range.contains(&(frame.range.end - 1)),
@@ -101,7 +100,7 @@ impl Witness {
             string.unwrap_or_else(|| panic!("{what}: no string of field {field}"))
         };
         assert!(string(1).starts_with(b"samples/"), "{what}: file");
-        let (thread, count) = self.told(frame, string(4), &what);
+        let (thread, count) = self.thread_and_count(frame, string(4), &what);
         let backtrace = frame.fields.get(&10).and_then(Value::array);
         for address in backtrace.unwrap_or_default() {
             let address = address.int().expect("an address");
@@ -121,7 +120,7 @@ impl Witness {
 
     /// Thread and count of a record, after its format, arguments, level and
     /// backtrace were found to be what the story says.
-    fn told(&self, frame: &Frame, format: &[u8], what: &str) -> (u64, u64) {
+    fn thread_and_count(&self, frame: &Frame, format: &[u8], what: &str) -> (u64, u64) {
         let args = frame.fields.get(&9).and_then(Value::array).expect(what);
         let number = |at: usize| u64::try_from(args[at].int().expect(what)).expect(what);
         let (count, thread) = (number(0), number(1));

@@ -1,5 +1,5 @@
 //! `logdef!` with `{}` prints what `format!` prints: every placeholder over every type,
-//! read back by the reader and told to an observer.
+//! read back by the reader and passed to an observer.
 
 use logdef::{Level, Observed, Observer, logdef};
 use logdef_resync::{Event, Input, Merge, MergeOptions, Recovery, Resolver};

@@ -204,7 +204,7 @@ fn every_log_call_of_rust_is_listed_however_it_was_built() {
     }
 }
 
-/// Whole programs seen at once: built anew, so only where there is time.
+/// Whole-program optimization: everything is built again, so only where there is time.
 #[test]
 fn every_log_call_of_rust_is_listed_after_optimization_at_link_time() {
     if !slow() {
@@ -248,7 +248,7 @@ fn every_log_call_of_rust_is_listed_after_optimization_at_link_time() {
 }
 
 #[test]
-fn a_debug_file_and_a_program_that_does_not_log_are_told_apart() {
+fn a_debug_file_and_a_program_that_does_not_log_are_distinguished() {
     let folder = tempfile::tempdir().unwrap();
     let workshop = Workshop::open();
     let debug = folder.path().join("logdef.debug");

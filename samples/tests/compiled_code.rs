@@ -43,7 +43,7 @@ fn functions_compiled_while_a_program_ran_have_the_names_of_its_list() {
     );
     assert!(json.contains("refuse /srv/app.js:12:3"), "{json}");
 
-    // A list of another process is none of this one.
+    // The list of another process is not used for this one.
     let list = fs::read_dir(&lists)
         .unwrap()
         .next()

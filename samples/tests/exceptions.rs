@@ -1,6 +1,6 @@
 //! Exceptions in C++ that fly past log calls, out of their arguments and through
 //! spans. What was logged is what was reached, each record in its place and nothing
-//! else; a call whose arguments cannot be had is none.
+//! else; a call whose arguments throw writes no record.
 
 use logdef_samples::frames::{self, Frame, Value};
 use logdef_samples::workshop::{Workshop, run};

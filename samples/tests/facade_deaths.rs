@@ -99,7 +99,7 @@ fn check(log: &Path, returned: &[u64]) {
     while let Some(event) = merge.next().unwrap() {
         let Event::Frame(frame) = event else { continue };
         if let Some(Record::Data(data)) = frame.record() {
-            hear(
+            take(
                 &resolver.resolve(&data, frame.place),
                 &mut rounds,
                 &mut of_span,
@@ -119,7 +119,7 @@ fn check(log: &Path, returned: &[u64]) {
 }
 
 /// Takes in a record.
-fn hear(record: &Resolved<'_>, rounds: &mut Rounds, of_span: &mut HashMap<String, (u64, u64)>) {
+fn take(record: &Resolved<'_>, rounds: &mut Rounds, of_span: &mut HashMap<String, (u64, u64)>) {
     let mut text = Vec::new();
     record.message(&mut text);
     let text = String::from_utf8(text).unwrap();

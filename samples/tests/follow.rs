@@ -58,7 +58,7 @@ fn rotor(log: &Path, [size, records, fast, slow, children]: [u64; 5]) -> Child {
     command.spawn().unwrap()
 }
 
-/// Follows programs that run one after another, looking as often as told: 1 for always.
+/// Follows programs that run one after another, looking once in `every` turns: 1 for always.
 fn follow(programs: &[[u64; 5]], every: u32) {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("app.log");

@@ -42,7 +42,7 @@ impl Quota {
         Some(quota)
     }
 
-    /// Likewise.
+    /// A subvolume of btrfs with a limit, under the same condition.
     fn of_subvolume() -> Option<Quota> {
         let quota = Quota::Subvolume(Disk::mount("btrfs", 256)?);
         let btrfs =
@@ -102,8 +102,8 @@ impl Quota {
     }
 }
 
-/// Whether a command succeeds; what it says is thrown away.
-/// A program that logs when it is told to.
+/// Whether a command succeeds; its output is discarded.
+/// A program that logs on request.
 struct Hoarder {
     child: Child,
     to: Option<ChildStdin>,
@@ -123,7 +123,7 @@ impl Hoarder {
             child,
             calls: 0,
         };
-        let said = hoarder.hear();
+        let said = hoarder.reply();
         (hoarder, said)
     }
 
@@ -134,7 +134,7 @@ impl Hoarder {
         hoarder
     }
 
-    fn hear(&mut self) -> String {
+    fn reply(&mut self) -> String {
         let mut line = String::new();
         self.from.read_line(&mut line).unwrap();
         if line.is_empty() {
@@ -143,13 +143,13 @@ impl Hoarder {
         line.trim().to_string()
     }
 
-    fn tell(&mut self, what: &str) -> String {
+    fn ask(&mut self, what: &str) -> String {
         writeln!(self.to.as_mut().unwrap(), "{what}").unwrap();
-        self.hear()
+        self.reply()
     }
 
     fn log(&mut self, calls: u64) {
-        let said = self.tell(&calls.to_string());
+        let said = self.ask(&calls.to_string());
         let (calls, longest) = said.split_once(' ').unwrap();
         self.calls = calls.parse().unwrap();
         // No time of its own to wait for: a busy machine's, at most.
@@ -295,7 +295,7 @@ fn a_disk_that_turns_read_only_costs_the_calls_after_it_and_a_sync_says_so() {
         let log = disk.path("log");
         let mut hoarder = Hoarder::open(&log, sink);
         hoarder.log(1_000);
-        assert_eq!(hoarder.tell("sync"), "synced");
+        assert_eq!(hoarder.ask("sync"), "synced");
         if !disk.turn_read_only() {
             skip("this ext4 does not turn read-only when it is told to");
             return;
@@ -305,9 +305,9 @@ fn a_disk_that_turns_read_only_costs_the_calls_after_it_and_a_sync_says_so() {
         };
         // More than fits into pages that were ready.
         hoarder.log(20_000);
-        is_error(hoarder.tell("sync"));
+        is_error(hoarder.ask("sync"));
         hoarder.log(20_000);
-        is_error(hoarder.tell("sync"));
+        is_error(hoarder.ask("sync"));
 
         // Those pages still were written to, in memory.
         let written = read(&log);
@@ -318,16 +318,16 @@ fn a_disk_that_turns_read_only_costs_the_calls_after_it_and_a_sync_says_so() {
         }
         assert_eq!(written, ((0..first).collect(), 0));
         let unwritten = hoarder.calls - first;
-        assert_eq!(hoarder.tell("unwritten"), unwritten.to_string());
+        assert_eq!(hoarder.ask("unwritten"), unwritten.to_string());
 
-        // A log in files goes on where its folder is now.
+        // A log in files continues where its folder is now.
         if sink == "auto" {
             let mut mount = Command::new("mount");
             mount.args(["-t", "tmpfs", "tmpfs"]).arg(disk.root());
             assert!(quiet(&mut mount));
             std::thread::sleep(std::time::Duration::from_millis(1_100));
             hoarder.log(10);
-            assert_eq!(hoarder.tell("sync"), "synced");
+            assert_eq!(hoarder.ask("sync"), "synced");
             let calls = (first + unwritten..hoarder.calls).collect();
             assert_eq!(read(&log), (calls, unwritten));
             let notes = notes(&log);

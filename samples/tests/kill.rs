@@ -1,5 +1,5 @@
 //! Victims are killed at random moments, or die of their own hand while other
-//! threads log: what they were told is written must be in the file, byte for
+//! threads log: what calls have returned for must be in the file, byte for
 //! byte, once, and nothing else. The reader here is the samples' own, which
 //! shares no code with the writer.
 
@@ -26,7 +26,7 @@ fn killed_programs_of_another_c_library_have_lost_nothing_either() {
     };
     campaign(&in_c, 3, true, &Length::Kills(25));
     campaign(&in_rust, 4, false, &Length::Kills(25));
-    for (victim, name) in [(in_c, " victim "), (in_rust, " victim::tell")] {
+    for (victim, name) in [(in_c, " victim "), (in_rust, " victim::log_calls")] {
         let plan = Plan {
             threads: 1,
             end: Some(("segv", 200)),
@@ -43,7 +43,7 @@ fn killed_programs_of_another_c_library_have_lost_nothing_either() {
 }
 
 #[test]
-fn a_killed_c_program_has_lost_nothing_that_it_was_told_is_written() {
+fn a_killed_c_program_has_lost_no_record_of_a_call_that_returned() {
     let workshop = Workshop::open();
     let folder = tempfile::tempdir().unwrap();
     let victim = folder.path().join("victim");
@@ -52,7 +52,7 @@ fn a_killed_c_program_has_lost_nothing_that_it_was_told_is_written() {
 }
 
 #[test]
-fn a_killed_rust_program_has_lost_nothing_that_it_was_told_is_written() {
+fn a_killed_rust_program_has_lost_no_record_of_a_call_that_returned() {
     campaign(
         &Workshop::open().built.join("victim"),
         2,
@@ -87,7 +87,7 @@ fn a_program_that_eats_all_memory_has_lost_nothing_either() {
     }
 }
 
-/// How long a campaign lasts: so many kills of each program, or seconds.
+/// How long a campaign lasts: a number of kills of each program, or seconds.
 enum Length {
     Kills(u64),
     Seconds(u64),
@@ -115,8 +115,7 @@ struct Plan {
     rotate: Option<u64>,
     appends: bool,
     many_sites: bool,
-    /// What a thread does after so many calls; without it, the victim is
-    /// killed.
+    /// What a thread does, and after how many calls; without it, the victim is killed.
     end: Option<(&'static str, u64)>,
 }
 
@@ -330,18 +329,18 @@ impl Run {
         } else {
             Witness::new(self.seed)
         };
-        let inputs = self.inputs(|log| witness.hear(log));
+        let inputs = self.inputs(|log| witness.read(log));
         self.check_verdict(&inputs, witness.records);
         witness.swear(&returned);
         fs::remove_dir_all(&self.folder).unwrap();
         returned.iter().sum()
     }
 
-    fn inputs(&self, mut hear: impl FnMut(&[u8])) -> Vec<Input> {
+    fn inputs(&self, mut read: impl FnMut(&[u8])) -> Vec<Input> {
         let input = |path: PathBuf| {
             let log = fs::read(&path).unwrap();
             self.read.replace(path.clone());
-            hear(&log);
+            read(&log);
             Input::from_bytes(path.display().to_string(), log)
         };
         self.files().into_iter().map(input).collect()

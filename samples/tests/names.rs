@@ -234,7 +234,7 @@ fn text_with_addresses_is_named_by_mappings_bases_and_paths() {
         &["--image-dir", dir, "--no-logged-paths"],
     ));
 
-    // Raw addresses need to be told where the image was.
+    // For raw addresses the place of the image has to be given.
     let both = printed(&["maps"]);
     let (raw, maps) = both.split_once("\n\n").unwrap();
     assert_eq!(symbolize(raw, &[]).trim(), raw.trim());
@@ -246,7 +246,7 @@ fn text_with_addresses_is_named_by_mappings_bases_and_paths() {
     let image = format!("{}@0x{base}", crash.display());
     assert_named(&symbolize(raw, &["--image", &image]));
 
-    // A process that runs: this one's own code is nobody's in the text.
+    // A process that runs: the address in the text is in none of its images.
     let pid = std::process::id().to_string();
     assert_eq!(
         symbolize("at 0x10, done", &["--pid", &pid]),

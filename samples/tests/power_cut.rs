@@ -2,7 +2,7 @@
 //! pages are copied now and then; what a disk may hold after a cut is then drawn
 //! from the copies. Of each page that is any version since the last sync that ended,
 //! of each sector even, and of the file's size as well. Whatever the disk holds, the
-//! records that the sync covered are there, and nothing is that nobody logged.
+//! records that the sync covered are there, and no record that was not logged.
 //!
 //! `fdatasync` never reaches the kernel here: the copy that is made in its stead is
 //! all that a sync can rely on.
@@ -59,7 +59,7 @@ fn what_a_sync_covers_survives_every_power_cut() {
     assert!(whole > 0 && damaged > 0);
 }
 
-/// The test of the test: a disk that forgets what it was told to keep.
+/// The test of the test: a disk that forgets what it had to keep.
 #[test]
 fn a_disk_that_forgets_a_synced_sector_is_caught() {
     let history = History::get();
@@ -231,7 +231,7 @@ impl History {
         thread::scope(|scope| {
             for (number, ready) in (0..).zip(&ready) {
                 let allowed = &allowed;
-                scope.spawn(move || tell(number, allowed, ready));
+                scope.spawn(move || log_calls(number, allowed, ready));
             }
             // In a thread of its own: its system calls are trapped for good.
             let syncing = scope.spawn(|| {
@@ -261,7 +261,7 @@ impl History {
                 copy();
             });
             let synced = syncing.join();
-            // Nobody waits for what has failed.
+            // No thread waits for what has failed.
             allowed.store(u64::MAX, Ordering::Release);
             synced.unwrap();
         });
@@ -282,9 +282,9 @@ impl History {
         });
         let frames: BTreeMap<_, _> = frames.collect();
         for (sync, returned) in syncs.iter().zip(covered) {
-            let told: BTreeSet<_> = scanned[sync.base].iter().filter_map(told).collect();
+            let on_disk: BTreeSet<_> = scanned[sync.base].iter().filter_map(logged).collect();
             for (thread, returned) in (0..).zip(returned) {
-                let lost = (0..returned).find(|count| !told.contains(&(thread, *count)));
+                let lost = (0..returned).find(|count| !on_disk.contains(&(thread, *count)));
                 assert_eq!(lost, None, "thread {thread}: returned, and not synced");
             }
         }
@@ -337,14 +337,14 @@ fn check_recovery(image: &[u8], data: u64) -> Result<bool, String> {
         .all(logdef_resync::Account::is_undamaged))
 }
 
-/// Thread and count of a record as it tells them itself.
-fn told(frame: &frames::Frame) -> Option<(u64, u64)> {
+/// Thread and count of a record, from its own arguments.
+fn logged(frame: &frames::Frame) -> Option<(u64, u64)> {
     let args = frame.fields.get(&9).filter(|_| frame.is_data())?.array()?;
     Some((args[1].int()? as u64, args[0].int()? as u64))
 }
 
 /// Logs as much as is allowed, and says how many calls have returned.
-fn tell(thread: u64, allowed: &AtomicU64, returned: &AtomicU64) {
+fn log_calls(thread: u64, allowed: &AtomicU64, returned: &AtomicU64) {
     for count in 0..ROUNDS * (STEPS + 1) * CALLS {
         while count >= allowed.load(Ordering::Acquire) {
             thread::sleep(Duration::from_micros(10));

@@ -83,7 +83,7 @@ fn the_shop_logs_in_rust() {
 
 /// Newer glibc answers for a program with a hole between its segments with one
 /// segment at a time; whether a linker leaves one is up to where its sections happen
-/// to end. Strings and stacks of such a program once were nobody's.
+/// to end. Strings and stacks of such a program once had no image.
 #[test]
 fn a_program_with_a_hole_between_its_segments_is_one_image() {
     let workshop = Workshop::open();

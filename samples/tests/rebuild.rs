@@ -107,7 +107,7 @@ impl Case {
         let rebuilt = self
             .view(&damaged, backtrace)
             .replace(": [recovered] ", ": ");
-        // Nothing in the records tells where libraries are that do not log themselves. (The
+        // Nothing in the records says where libraries are that do not log themselves. (The
         // logger is in backtraces only where it is not optimized.) Their stack frames are
         // addresses then, or have a name, and lines where debug files are installed.
         let told = |text: &str| {

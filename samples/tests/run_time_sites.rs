@@ -14,7 +14,7 @@ mod shown;
 
 static TOLD: AtomicU32 = AtomicU32::new(0);
 
-extern "C" fn told() {
+extern "C" fn count_change() {
     TOLD.fetch_add(1, Ordering::Relaxed);
 }
 
@@ -109,7 +109,7 @@ fn sites_made_at_run_time_are_read_like_any_other() {
         .sink(logdef::Sink::Mapped)
         .open(&path)
         .unwrap();
-    assert!(logdef::on_change(told));
+    assert!(logdef::on_change(count_change));
 
     let typed = NewCallSite::new(Level::INFO, "{a} {b} {c} {d} {e}", 6)
         .names(&["a", "b", "c", "d", "e", "f,\n"])

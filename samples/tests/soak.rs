@@ -1,7 +1,7 @@
 //! A program logs for a long time, rotates, forks, is killed now and then and started
 //! again, while descriptors and the disk are taken away and given back. What it takes of
 //! the machine stays flat, and every call that returned has left its record or was
-//! counted. `LOGDEF_SOAK_SECONDS` says how long: 10 unless told otherwise.
+//! counted. `LOGDEF_SOAK_SECONDS` says how long: 10 by default.
 
 use logdef_samples::disk::Disk;
 use logdef_samples::frames::{self, Frame, Value};
@@ -160,7 +160,7 @@ fn check(folder: &Path, returned: &[u64], to_the_end: bool) {
         let file = file.unwrap();
         if file.file_type().unwrap().is_file() {
             for frame in frames::scan(&fs::read(file.path()).unwrap()) {
-                if let Some((thread, count)) = told(&frame) {
+                if let Some((thread, count)) = logged(&frame) {
                     let dropped = frame.int(13).unwrap_or(0) as u64;
                     let twice = counts.entry(thread).or_default().insert(count, dropped);
                     assert_eq!(
@@ -201,7 +201,7 @@ fn missing(counts: &BTreeMap<u64, u64>) -> Option<u64> {
 }
 
 /// Thread and count of a record of one of the threads.
-fn told(frame: &Frame) -> Option<(u64, u64)> {
+fn logged(frame: &Frame) -> Option<(u64, u64)> {
     let args = frame.fields.get(&9).filter(|_| frame.is_data())?.array()?;
     let [count, thread, _text] = args else {
         return None;

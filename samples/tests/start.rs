@@ -1,5 +1,5 @@
-//! The start that README tells a Rust programmer, from an empty package: what stands there is
-//! copied from there, built, run and read.
+//! README's start for a Rust programmer, from an empty package: its blocks are copied,
+//! built, run, and the log is read.
 
 use logdef_samples::workshop::{Workshop, cargo, run};
 use std::fs;

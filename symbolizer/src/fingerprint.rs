@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn the_length_of_a_digest_tells_its_kind() {
+    fn the_length_of_a_digest_determines_its_kind() {
         assert_eq!(Digest::from_slice(&[7; 20]), Some(Digest::Sha1([7; 20])));
         assert_eq!(Digest::from_slice(&[7; 16]), Some(Digest::Md5([7; 16])));
         for length in [0, 8, 15, 17, 19, 21, 32] {

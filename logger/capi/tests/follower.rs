@@ -87,7 +87,7 @@ fn follow(log: &Path) {
     assert_eq!(again.kind(), std::io::ErrorKind::AlreadyExists, "{again}");
 
     the_program_observes_what_all_copies_log(run);
-    the_program_is_told_how_many_calls_were_lost();
+    the_program_learns_how_many_calls_were_lost();
 }
 
 fn the_program_observes_what_all_copies_log(run: extern "C" fn(c_int)) {
@@ -107,7 +107,7 @@ fn the_program_observes_what_all_copies_log(run: extern "C" fn(c_int)) {
     assert_eq!(seen, expected);
 }
 
-fn the_program_is_told_how_many_calls_were_lost() {
+fn the_program_learns_how_many_calls_were_lost() {
     assert_eq!(logdef::unwritten(), 0);
     logdef::close();
     for _ in 0..3 {

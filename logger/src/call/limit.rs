@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn every_nth_call_passes_and_tells_of_the_others() {
+    fn every_nth_call_passes_and_counts_the_others() {
         let limit = Limit::new();
         let passed: Vec<_> = (0..7).map(|_| limit.every_n(3)).collect();
         let expected = [Some(0), None, None, Some(2), None, None, Some(2)];

@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_tells_file_and_path() {
+    fn a_line_names_file_and_path() {
         let text =
             b"7f01000-7f02000 r-xp 00001000 fe:1b 131074                     /usr/lib/a b.so";
         let mut path = [0; 64];

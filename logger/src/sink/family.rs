@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn more_windows_than_can_be_told_apart_are_forgotten_as_the_log_goes_on() {
+    fn more_windows_than_can_be_distinguished_are_forgotten_as_the_log_grows() {
         let family = Family::allocate().unwrap();
         for window in 0..=WINDOWS as u64 {
             family.enter_window(range(2, window * UNIT, UNIT));

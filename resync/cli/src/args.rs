@@ -175,7 +175,7 @@ pub struct Images {
     #[arg(long, value_name = "DIR")]
     pub debug_dir: Vec<PathBuf>,
     /// Ask the servers in DEBUGINFOD_URLS for files that were not found elsewhere. This
-    /// tells them which programs you examine
+    /// reveals to them which programs you examine
     #[cfg(feature = "debuginfod")]
     #[arg(long)]
     pub debuginfod: bool,

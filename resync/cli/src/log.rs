@@ -156,7 +156,7 @@ pub fn note(line: &str) {
     let mut out = Vec::new();
     escape::push(line.as_bytes(), &mut out);
     out.push(b'\n');
-    // Nobody is left to hear that standard error is closed.
+    // An error cannot be reported when standard error is closed.
     let _ = anstream::stderr().write_all(&out);
 }
 

@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn logs_are_told_by_their_names() {
+    fn logs_are_recognized_by_their_names() {
         for name in [
             "a.log",
             "a.logdef",

@@ -1,5 +1,5 @@
-//! Bytes as one log or two: they are accounted for, merged, told as text, and written
-//! anew; and what was written anew stays as it is.
+//! Bytes as one log or two: they are accounted for, merged, printed as text, and rewritten;
+//! a second rewrite changes nothing.
 
 use logdef_resync::{Event, Input, Merge, MergeOptions, NoImages, Recovery, Resolver, rewrite};
 use logdef_wire::Record;
@@ -40,7 +40,7 @@ pub fn exercise(bytes: &[u8]) {
     assert_eq!(same, clean);
 }
 
-/// Tells all data records, and returns how many there are.
+/// Prints all data records, and returns how many there are.
 fn texts(inputs: &[Input], recovery: &Recovery) -> usize {
     let mut merge = Merge::new(inputs, recovery, MergeOptions::default());
     let mut resolver = Resolver::without_images(recovery.tables());

@@ -278,7 +278,7 @@ fn annotate(arg: &Argument<'_, &str>, annotation: &mut Message<'_>) {
         Value::F64(value) => annotation.double(annotation::DOUBLE, value),
         Value::Text(text) => annotation.bytes(annotation::STRING, text.as_bytes()),
         Value::Pointer(value) => annotation.uint(annotation::POINTER, value),
-        // The record's values are none of these, but for null.
+        // Of these a record has null only.
         Value::Null | Value::Koid(_) | Value::Blob(_) | Value::Unknown { .. } => {
             annotation.bytes(annotation::STRING, b"null");
         }

@@ -194,8 +194,8 @@ fn value<'a>(property: &'a Property, text: &'a str) -> Value<'a> {
     }
 }
 
-/// Gives the log data of an array, or of a single object, to a function until that
-/// says no: an array is never in memory as a whole. What is none gives nothing.
+/// Gives the log data of an array, or of a single object, to a function until that returns
+/// `false`: an array is never in memory as a whole. Other values are skipped.
 struct Each<F>(F);
 
 impl<'de, F: FnMut(Option<LogsData>) -> bool> DeserializeSeed<'de> for Each<F> {

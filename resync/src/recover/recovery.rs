@@ -233,7 +233,7 @@ impl Recovery {
             // Which one of copies is given depends on those before.
             && self.repeated.is_empty()
             && gaps.all(|gap| gap.kind == GapKind::Padding)
-            && self.asides.are_none_in(input, start..end)
+            && self.asides.has_none_in(input, start..end)
             && !threads.is_empty()
             && (threads.iter().all(|thread| self.merged_until(thread) < since)
                 || threads.iter().all(|thread| thread.lowest_time > until))
@@ -495,7 +495,7 @@ impl Pass {
         let state = &mut self.threads[thread];
         let intervals = state.intervals();
         let is_new = state.see(account, counts, stretch, is_full);
-        state.go_on(account, (thread, input), counts, stretch, is_new);
+        state.continue_at(account, (thread, input), counts, stretch, is_new);
         self.intervals = self.intervals + state.intervals() - intervals;
         true
     }

@@ -256,7 +256,7 @@ fn zeros_that_a_copy_behind_them_fills_are_a_lost_block() {
 }
 
 #[test]
-fn zeros_that_nobody_counts_across_are_padding() {
+fn zeros_that_no_thread_counts_across_are_padding() {
     let log = synth::chunked(Run(7), 3, 100, 2048, 4);
     let recovery = recover(&log);
     assert!(recovery.accounts()[0].padding.bytes > 0);
@@ -369,7 +369,7 @@ fn a_run_that_is_vouched_for_elsewhere_is_recovered() {
 }
 
 /// A quotation touches the damage that laid it bare: what stands between two frames of a
-/// run that is vouched for is none.
+/// run that is vouched for is not a quotation.
 #[test]
 fn a_run_between_others_is_recovered_and_one_beside_damage_is_suspect() {
     let mut log = Log::new();
@@ -417,7 +417,7 @@ fn where_no_run_is_vouched_for_all_are_recovered() {
     log.raw(b"???").data(Run(1), 0, 1, EPOCH, b"c").raw(b"?");
     assert_eq!(recover(&log).accounts()[0].suspect, 0);
     assert_eq!(merged(&[&log]).len(), 3);
-    // A record without a run is nobody's, and no writer of ours wrote it.
+    // A record without a run belongs to no run, and no writer of ours wrote it.
     let mut log = Log::new();
     log.data(Run(1), 0, 0, EPOCH, b"a").raw(b"?");
     log.record(&Record::Data(Data::default()))

@@ -78,7 +78,7 @@ fn one(range: Range<usize>) -> Vec<Range<usize>> {
 
 /// What is read of a log, and what is said of the rest.
 struct Reading {
-    /// The first argument of each record, in the order they are told.
+    /// The first argument of each record, in the order of the merge.
     requests: Vec<u64>,
     /// Records whose format is lost.
     without_text: usize,
@@ -187,7 +187,7 @@ fn each_damage_costs_what_it_touched_as_the_page_says() {
 
 /// Damaged places do not hide each other: noise in as many places is in as many gaps.
 #[test]
-fn noise_is_told_place_by_place() {
+fn noise_is_reported_place_by_place() {
     let log = log();
     let (_, bytes, touched) = accidents(&log).swap_remove(1);
     let hit: BTreeSet<usize> = touched

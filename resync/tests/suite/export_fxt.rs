@@ -136,8 +136,8 @@ fn every_record_has_the_forms_that_were_asked_for() {
     }
 }
 
-/// Time, thread and text of each record, as the trace has to tell them.
-fn told(log: &[u8]) -> Vec<(u64, u64, String)> {
+/// Time, thread and text of each record, as the trace has to contain them.
+fn expected(log: &[u8]) -> Vec<(u64, u64, String)> {
     let inputs = [Input::from_bytes("log", log.to_vec())];
     let recovery = Recovery::of(&inputs).unwrap();
     let mut resolver = Resolver::without_images(recovery.tables());
@@ -163,7 +163,7 @@ fn told(log: &[u8]) -> Vec<(u64, u64, String)> {
 fn a_trace_reads_back_equal_to_its_log() {
     let records = if synth::slow() { 1_000_000 } else { 20_000 };
     let log = synth::chunked(Run(7), 4, records, 1 << 20, 6).bytes;
-    let expected = told(&log);
+    let expected = expected(&log);
     assert_eq!(expected.len() as u64, records);
     let trace = export(log, options(true, true, false));
     let (mut logs, mut instants) = (Vec::new(), Vec::new());
@@ -273,7 +273,7 @@ fn what_is_too_many_shares_the_last_argument() {
 }
 
 #[test]
-fn a_long_message_goes_on_in_further_log_records() {
+fn a_long_message_continues_in_further_log_records() {
     // Three bytes each, so that no limit falls between characters.
     let text = "\u{20ac}".repeat(30_000);
     let trace = export_all(&[data(text.as_bytes(), 5)], options(true, true, true), &[]);
@@ -357,7 +357,7 @@ fn spans_and_counters_are_events_of_their_own_kind() {
 }
 
 #[test]
-fn equal_times_on_a_thread_are_told_apart_where_asked_and_for_perfetto() {
+fn equal_times_on_a_thread_are_made_distinct_where_asked_and_for_perfetto() {
     let records: Vec<_> = (0..600).map(|_| data(b"same", 50)).collect();
     for (asked, perfetto) in [(false, false), (true, false), (false, true)] {
         let mut options = options(false, true, perfetto);
@@ -417,7 +417,7 @@ fn a_thread_whose_number_is_lost_is_shown_as_no_other_thread() {
     let mut records = Vec::new();
     // Threads of a known process: the first four are known, the others are not.
     records.extend((0..8).map(|number| of(Some(Run(7)), None, number)));
-    // Processes that no preamble tells of.
+    // Processes that no preamble describes.
     records.extend((0..3).map(|run| of(Some(Run(100 + run)), None, 0)));
     // Records that name no run, of two images.
     records.extend((0..2).map(|magic| of(None, Some(Magic(magic)), 0)));

@@ -122,7 +122,7 @@ fn rotation_is_noticed_after_the_old_file_was_read() {
 }
 
 #[test]
-fn damage_is_told_only_when_it_stays() {
+fn damage_is_reported_only_when_it_stays() {
     let log = synth::appended(Run(7), 1, 6, 6);
     let mut bytes = log.bytes.clone();
     let hit = log.frames[5].clone();
@@ -142,7 +142,7 @@ fn damage_is_told_only_when_it_stays() {
 }
 
 #[test]
-fn a_file_that_was_emptied_is_read_anew_even_if_it_is_longer_by_now() {
+fn a_file_that_was_emptied_is_read_again_even_if_it_is_longer_by_now() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("app.log");
     let old = synth::appended(Run(7), 1, 4, 4);
@@ -166,7 +166,7 @@ fn soon(follow: &mut Follow) -> Vec<News> {
 }
 
 #[test]
-fn trouble_with_a_file_is_told_once_and_does_not_end_it() {
+fn trouble_with_a_file_is_reported_once_and_does_not_end_it() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("app.log");
     let [first, second, third] = [7, 8, 9].map(|run| synth::appended(Run(run), 1, 3, run));
@@ -174,7 +174,7 @@ fn trouble_with_a_file_is_told_once_and_does_not_end_it() {
     let mut follow = Follow::new(&path);
     assert_eq!(frames(soon(&mut follow)).len(), first.frames.len());
 
-    // Deleted, and written on by whoever has it open.
+    // Deleted, and still written by the process that has it open.
     let mut open = OpenOptions::new().append(true).open(&path).unwrap();
     fs::remove_file(&path).unwrap();
     open.write_all(&second.bytes).unwrap();

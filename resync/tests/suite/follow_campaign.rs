@@ -34,7 +34,7 @@ struct World {
     runs: u64,
     time: u64,
     written: BTreeSet<(Key, u64)>,
-    /// Whether something was removed that nobody may have read.
+    /// Whether something was removed that may not have been read.
     is_some_lost: bool,
 }
 

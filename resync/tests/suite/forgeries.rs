@@ -1,4 +1,4 @@
-//! Logs whose strings were made by somebody who has read FORMAT.md, after accidents that
+//! Logs whose strings were made by an attacker who has read FORMAT.md, after accidents that
 //! happen to files. Nothing that the logger did not write may be shown as if it had, and
 //! nothing that it wrote may be left out. Always the same ones: `LOGDEF_FORGERIES` says
 //! how many, and `LOGDEF_FORGERIES=70000..80000` which.
@@ -242,7 +242,7 @@ fn run_of(body: &[u8]) -> Option<Run> {
 }
 
 impl Original {
-    /// What stands where, for whoever looks into a failure.
+    /// What stands where, to find the cause of a failure.
     fn story(&self, input: &Input) -> String {
         let mut story = String::new();
         let mut items = Items::new(input);

@@ -1,5 +1,5 @@
-//! Files that are made to cost much: the work on each is linear in its bytes, told by
-//! counters and not by clocks.
+//! Files that are made to cost much: the work on each is linear in its bytes, by counters
+//! and not by clocks.
 
 use crate::synth::{self, Log, Random};
 use logdef_resync::{Input, Recovery, Work};

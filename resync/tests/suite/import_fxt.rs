@@ -87,7 +87,7 @@ fn lines(trace: Writer<Vec<u8>>) -> (Vec<Line>, u64) {
     (lines, imported.left_out)
 }
 
-fn told(trace: Writer<Vec<u8>>) -> Vec<(u64, Option<u64>, String, String)> {
+fn imported(trace: Writer<Vec<u8>>) -> Vec<(u64, Option<u64>, String, String)> {
     let line = |line: Line| (line.time, line.kind, line.message, line.keys);
     lines(trace).0.into_iter().map(line).collect()
 }
@@ -190,7 +190,7 @@ fn spans_flows_and_counters_keep_their_kinds() {
             "id=4 unit=\"bytes\"",
         ),
     ];
-    assert_eq!(told(trace), expected);
+    assert_eq!(imported(trace), expected);
 }
 
 #[test]
@@ -215,7 +215,7 @@ fn a_log_record_and_its_instant_are_one_line_and_its_pieces_are_joined() {
     trace
         .write(Event::instant(9, Thread::new(100, 102), "c", "c"))
         .unwrap();
-    let messages: Vec<_> = told(trace).into_iter().map(|line| line.2).collect();
+    let messages: Vec<_> = imported(trace).into_iter().map(|line| line.2).collect();
     let expected = [
         &long,
         "said twice",
@@ -238,12 +238,12 @@ fn times_are_put_in_order_and_made_nanoseconds() {
     for ticks in [30, 10, 20] {
         trace.log(ticks, THREAD, "tick").unwrap();
     }
-    let times: Vec<_> = told(trace).into_iter().map(|line| line.0).collect();
+    let times: Vec<_> = imported(trace).into_iter().map(|line| line.0).collect();
     assert_eq!(times, [10_000_000, 20_000_000, 30_000_000]);
 }
 
 #[test]
-fn what_has_no_place_in_a_log_is_counted_and_a_full_buffer_told() {
+fn what_has_no_place_in_a_log_is_counted_and_a_full_buffer_reported() {
     let mut trace = new();
     trace
         .write(Scheduling::<logdef_fuchsia::fxt::Plain<'_>>::ThreadWakeup {
@@ -415,7 +415,7 @@ fn the_direction_of_a_flow_is_kept_and_its_category_is_no_file() {
 }
 
 #[test]
-fn a_time_that_a_log_cannot_hold_is_none_and_is_counted() {
+fn a_time_that_a_log_cannot_hold_is_left_out_and_counted() {
     let mut trace = Writer::new(Vec::new()).unwrap();
     trace
         .provider(ProviderId(1), "slow", TickRate::new(1).unwrap())

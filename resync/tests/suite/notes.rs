@@ -107,7 +107,7 @@ fn ended(log: &mut Log, calls: u64, dropped: Option<u64>, time: u64) {
 }
 
 #[test]
-fn a_run_that_ended_tells_what_is_lost_behind_its_last_records() {
+fn a_run_that_ended_shows_what_is_lost_after_its_last_records() {
     let time = EPOCH + 100 * SECOND;
     for (calls, dropped, missing, found_dropped) in [
         (40, None, 0, 0),

@@ -14,10 +14,10 @@ const HOUR: u64 = 3_600_000_000_000;
 struct Course {
     threads: usize,
     records: u64,
-    /// A clock is set once in so many records.
+    /// A clock is set once in this many records.
     steps: usize,
     is_chunked: bool,
-    /// One in so many records names no thread.
+    /// One in this many records names no thread.
     nameless: usize,
 }
 

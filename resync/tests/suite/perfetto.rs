@@ -106,7 +106,7 @@ fn perfetto_shows_every_span_mark_and_counter_of_our_events() {
     let log = log(&[
         of(begin, entry(one, 10, "outer")),
         of(begin, entry(one, 20, "inner")),
-        // A thread whose number is lost is none of the others.
+        // A thread whose number is lost is not one of the others.
         entry(None, 25, "lost"),
         entry(two, 26, "two"),
         of(end, entry(one, 30, "")),

@@ -4,11 +4,11 @@
 //!
 //! One function calls `snprintf` with any list of arguments, by the way that the
 //! System V ABI of x86_64 passes them: so that is where this test runs. What it
-//! leaves out, because glibc has no answer to compare with:
+//! leaves out, because there is nothing of glibc's to compare with:
 //!
 //! - formats for which `snprintf` returns -1: a directive cut off by the format's
 //!   end, a width beyond `INT_MAX`, a wide character that is no character;
-//! - `%1$`, cut off likewise, where glibc prints half of it; `%1$Ld` and `%1$qd`, which
+//! - `%1$`, cut off too, where glibc prints half of it; `%1$Ld` and `%1$qd`, which
 //!   glibc takes for `%1$d`, unlike `%Ld` and `%qd`;
 //! - a `0` flag with a negative `*` beside numbered arguments or unknown conversions,
 //!   where glibc pads on the right with zeros (`%2$0*1$.1f` of -5 and 2.5 gives `2.500`);

@@ -6,9 +6,9 @@
 //! made, built and run ([`programs`]). Each logs every case and writes down what
 //! `snprintf` makes of it; C and C++ log it a second time through a `va_list`. Then
 //! the log is recovered, merged and resolved ([`log`]). All texts must equal
-//! `snprintf`'s, and the arguments must be the same bytes on the wire, whoever logged
-//! them. `LOGDEF_SLOW=1` makes it three times as many
-//! formats, more than 100,000 calls in each language.
+//! `snprintf`'s, and the arguments must be the same bytes on the wire, in whatever language
+//! they were logged. `LOGDEF_SLOW=1` makes it three times as many formats, more than
+//! 100,000 calls in each language.
 //!
 //! What is left out, with its reason:
 //!
@@ -23,7 +23,7 @@
 //!   since there the value is the value: the bytes are not compared;
 //! - a string longer than the logger's bound is compared up to there, where the
 //!   mark must stand;
-//! - what `printf_equals_glibc` leaves out because glibc has no answer.
+//! - what `printf_equals_glibc` leaves out.
 #![cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
 
 mod cases;
@@ -34,7 +34,7 @@ use cases::{Group, Kind};
 use log::Logged;
 use programs::{Compiler, Run};
 
-/// Strings longer than this are cut, as the programs are told, and how that is marked.
+/// Strings longer than this are cut, by an option of the programs, and how that is marked.
 const BOUND: usize = 10_000;
 const MARK: &[u8] = "…[cut]".as_bytes();
 

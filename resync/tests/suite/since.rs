@@ -10,8 +10,8 @@ use std::ops::RangeInclusive;
 
 const CHUNK: usize = 4096;
 
-/// Chunks of three threads whose clock is set now and then, with notes, and with
-/// records that tell no thread.
+/// Chunks of three threads whose clock is set now and then, with notes, and with records
+/// that name no thread.
 fn restless(run: Run, seed: u64) -> Log {
     let mut random = Random::new(seed);
     let mut log = Log::new();

@@ -7,7 +7,7 @@ use logdef_resync::{
 };
 use logdef_wire::{Run, Tag};
 
-/// What is given: data records, and where damage is told of.
+/// What a merge yields: data records, and where it reports damage.
 type Sequence = Vec<(bool, Place)>;
 
 fn given(event: Event<'_>) -> Option<(bool, Place)> {
@@ -179,7 +179,7 @@ fn damaged_logs_go_astray_and_are_given_whole() {
     assert!(astray as u64 > mutants / 4, "{astray}");
 }
 
-/// Whole records that became zeros look like padding: only the counts tell, within a
+/// Whole records that became zeros look like padding: only the counts show it, within a
 /// chunk and from one to the next.
 #[test]
 fn zeros_that_a_thread_counts_across_lead_astray() {

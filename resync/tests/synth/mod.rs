@@ -295,7 +295,7 @@ fn text(random: &mut Random) -> Vec<u8> {
     let len = [0, 3, 10, 31, 32, 60, 300][random.below(7)];
     match random.below(8) {
         0 => {
-            // A whole frame of nobody's run.
+            // A whole frame of a run that no preamble names.
             let mut inner = Log::new();
             inner.data(Run(0xbad), 0, random.next() & 0xff, EPOCH, b"never logged");
             inner.bytes

@@ -1,5 +1,5 @@
-//! Logs that are made to cost much, of any length: each is one thought of somebody who has
-//! read the format and means harm. Every one is valid, or nearly so; none is long to say.
+//! Logs that are made to cost much, of any length: each is one idea of an attacker who has
+//! read the format. Every one is valid, or nearly so; none is long to say.
 
 #![allow(dead_code, missing_docs, unreachable_pub)]
 

@@ -25,7 +25,7 @@ fn main() {
     let map = memmap2::MmapRaw::map_raw(&counts.expect("the counts")).expect("a map");
     assert!(map.len() >= threads as usize * 8);
     // SAFETY: maps are aligned to pages, and this one holds a word for each thread. It lives as
-    // long as the scope below, the file is made for this run, and nobody cuts it.
+    // long as the scope below, the file is made for this run, and never truncated.
     let returned =
         unsafe { std::slice::from_raw_parts(map.as_ptr().cast::<AtomicU64>(), threads as usize) };
     let options = logdef::options().sink(Sink::Mapped);
@@ -50,7 +50,7 @@ fn main() {
     }
     thread::scope(|scope| {
         for (thread, returned) in (0..threads).zip(returned) {
-            scope.spawn(move || tell(thread, returned));
+            scope.spawn(move || log_calls(thread, returned));
         }
     });
 }
@@ -67,7 +67,7 @@ fn confine() {
     }
 }
 
-fn tell(thread: u32, returned: &AtomicU64) {
+fn log_calls(thread: u32, returned: &AtomicU64) {
     for round in 0..u64::MAX {
         let span = tracing::info_span!("round", thread, round);
         span.in_scope(|| tracing::info!(target: "story", thread, round, "event {}", round * 3));

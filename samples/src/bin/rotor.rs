@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Each of the FAST threads logs RECORDS records. The SLOW ones log one for a hundred of
-//! those, so that they stay in their chunk of an old file while others go on. On the way
+//! those, so that they stay in their chunk of an old file while others move to new ones. On the way
 //! CHILDREN are forked one after another, each of which logs a little.
 
 use logdef::{Sink, logdef};

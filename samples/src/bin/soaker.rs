@@ -29,7 +29,7 @@ fn main() -> ExitCode {
     let map = memmap2::MmapRaw::map_raw(&counts.expect("the counts")).expect("a map");
     assert!(map.len() >= (THREADS + 1) * 8);
     // SAFETY: maps are aligned to pages, and this one holds these words. It is never
-    // unmapped, and nobody truncates the file.
+    // unmapped, and the file is never truncated.
     let returned: &'static [AtomicU64] =
         unsafe { std::slice::from_raw_parts(map.as_ptr().cast(), THREADS + 1) };
     std::mem::forget(map);
@@ -43,7 +43,7 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     }
     for (number, returned) in (0u32..).zip(&returned[..THREADS]) {
-        thread::spawn(move || tell(number, returned));
+        thread::spawn(move || log_calls(number, returned));
     }
     for generation in 0u32.. {
         thread::sleep(Duration::from_secs(1));
@@ -56,7 +56,7 @@ fn main() -> ExitCode {
 }
 
 /// A thread that logs without pause. Its texts differ in length.
-fn tell(thread: u32, returned: &AtomicU64) {
+fn log_calls(thread: u32, returned: &AtomicU64) {
     let text = "abcdefghijklmnopqrstuvwxyz".repeat(8);
     for count in 0u64.. {
         let length = (count % 200) as usize;

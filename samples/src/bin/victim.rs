@@ -1,6 +1,5 @@
-//! Logs as fast as it can until it is killed, or dies of its own hand. What it
-//! logs is told by [`logdef_samples::story`], so that a reader of the log can
-//! check every byte.
+//! Logs as fast as it can until it is killed, or dies of its own hand. What it logs is
+//! defined by [`logdef_samples::story`], so that a reader of the log can check every byte.
 //!
 //! ```text
 //! victim LOG COUNTS THREADS SEED [rotate=BYTES] [append=1] [END=COUNT]
@@ -35,8 +34,7 @@ fn main() -> ExitCode {
     let map = memmap2::MmapRaw::map_raw(&counts.expect("the counts")).expect("a map");
     assert!(map.len() >= threads as usize * 8);
     // SAFETY: maps are aligned to pages, and this one holds a word for each thread. It
-    // lives as long as the scope below, the file is made for this run, and
-    // nobody cuts it.
+    // lives as long as the scope below, the file is made for this run, and never truncated.
     let returned =
         unsafe { std::slice::from_raw_parts(map.as_ptr().cast::<AtomicU64>(), threads as usize) };
 
@@ -58,14 +56,17 @@ fn main() -> ExitCode {
     thread::scope(|scope| {
         for (number, returned) in (0..threads).zip(returned) {
             // While another thread is in exec, none can be made.
-            let tell = move || tell(seed, number, returned, end);
-            while thread::Builder::new().spawn_scoped(scope, tell).is_err() {}
+            let log_calls = move || log_calls(seed, number, returned, end);
+            while thread::Builder::new()
+                .spawn_scoped(scope, log_calls)
+                .is_err()
+            {}
         }
     });
     ExitCode::SUCCESS
 }
 
-fn tell(seed: u64, thread: u32, returned: &AtomicU64, End(end, at): End<'_>) {
+fn log_calls(seed: u64, thread: u32, returned: &AtomicU64, End(end, at): End<'_>) {
     for count in 0..=u32::MAX {
         let long = u64::from(count);
         let text = story::text(seed, thread.into(), long);

@@ -2,6 +2,7 @@
 //! libraries come with it, how long its functions and files are, and its words.
 
 mod arrows;
+mod comments;
 mod language;
 mod libraries;
 mod shape;

@@ -16,22 +16,22 @@ fn packages() -> Vec<String> {
     names.map(str::to_owned).collect()
 }
 
-/// All Rust files of the packages' `src` folders, by their path in the workspace.
-pub fn files() -> Vec<(String, String)> {
-    let mut found = Vec::new();
-    let mut folders: Vec<PathBuf> = packages()
-        .iter()
-        .map(|package| workspace().join(package).join("src"))
-        .collect();
+/// The files below a folder of which a path in the workspace is wanted, by that path. Folders
+/// of builds, and hidden ones but that of the checks, are left out.
+fn below(folder: PathBuf, is_wanted: impl Fn(&str) -> bool) -> Vec<(String, String)> {
+    let (mut found, mut folders) = (Vec::new(), vec![folder]);
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
-            if path.is_dir() {
+            let name = path.strip_prefix(workspace()).unwrap().to_str().unwrap();
+            let last = path.file_name().unwrap().to_str().unwrap();
+            let is_ours = name == ".ci" || (last != "target" && !last.starts_with('.'));
+            if path.is_dir() && is_ours {
                 folders.push(path);
-            } else if path.extension().is_some_and(|end| end == "rs") {
-                let text = std::fs::read_to_string(&path).unwrap();
-                let name = path.strip_prefix(workspace()).unwrap();
-                found.push((name.to_str().unwrap().to_owned(), text));
+            } else if path.is_file() && is_wanted(name) {
+                // What is not text has no comments.
+                let text = std::fs::read_to_string(&path).unwrap_or_default();
+                found.push((name.to_owned(), text));
             }
         }
     }
@@ -39,23 +39,33 @@ pub fn files() -> Vec<(String, String)> {
     found
 }
 
-/// All documents, and the header for C: what users and contributors read.
-pub fn documents() -> Vec<(String, String)> {
-    let mut found = Vec::new();
-    let mut folders = vec![workspace().to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            let name = path.strip_prefix(workspace()).unwrap().to_str().unwrap();
-            if path.is_dir() && !path.ends_with("target") && !name.starts_with('.') {
-                folders.push(path);
-            } else if name.ends_with(".md") || name.ends_with("/logdef.h") {
-                found.push((name.to_owned(), std::fs::read_to_string(&path).unwrap()));
-            }
-        }
-    }
+/// All Rust files of the packages' `src` folders, by their path in the workspace.
+pub fn files() -> Vec<(String, String)> {
+    let sources = packages().into_iter().flat_map(|package| {
+        let folder = workspace().join(package).join("src");
+        below(folder, |name| name.ends_with(".rs"))
+    });
+    let mut found: Vec<_> = sources.collect();
     found.sort();
     found
+}
+
+/// All documents, and the header for C: what users and contributors read.
+pub fn documents() -> Vec<(String, String)> {
+    below(workspace().to_owned(), |name| {
+        name.ends_with(".md") || name.ends_with("/logdef.h")
+    })
+}
+
+/// All files that [`super::comments`] can read: tests, benches, samples and scripts too.
+pub fn with_comments() -> Vec<(String, String)> {
+    const ENDS: [&str; 8] = [".rs", ".c", ".h", ".cc", ".cpp", ".hpp", ".sh", ".py"];
+    below(workspace().to_owned(), |name| {
+        let is_check = name.starts_with(".ci/");
+        // The words that are avoided stand there.
+        let is_list = name.ends_with("house/language.rs");
+        !is_list && (is_check || ENDS.iter().any(|end| name.ends_with(end)))
+    })
 }
 
 /// A file up to its tests, which stand at its end.

@@ -1,6 +1,6 @@
 /* Log calls in all places that C has for them. Behind each stands how it is
- * listed; a `?` where nothing calls it, so that whoever sees the whole program
- * may leave it out. */
+ * listed; a `?` where nothing calls it, so that whole-program optimization may leave it
+ * out. */
 #include "sites.h"
 
 #include <stdio.h>

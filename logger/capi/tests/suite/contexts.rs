@@ -9,9 +9,9 @@ use std::path::Path;
 
 /// What the records of a log say: format, and the keys of its contexts as `key=value`.
 /// A context must have been defined before it is named.
-fn told(log: &Path) -> Vec<(String, String)> {
+fn logged(log: &Path) -> Vec<(String, String)> {
     let (mut strings, mut contexts) = (HashMap::new(), HashMap::new());
-    let mut told = Vec::new();
+    let mut logged = Vec::new();
     for record in records(log) {
         let int = |field| record.field(field).map(Value::int);
         match record.tag {
@@ -31,12 +31,12 @@ fn told(log: &Path) -> Vec<(String, String)> {
                     words.extend(pairs(keys.as_ref()));
                     next = *parent;
                 }
-                told.push((strings[&int(4)].clone(), words.join(" ")));
+                logged.push((strings[&int(4)].clone(), words.join(" ")));
             }
             _ => {}
         }
     }
-    told
+    logged
 }
 
 fn pairs(keys: Option<&Value>) -> Vec<String> {
@@ -91,9 +91,9 @@ fn records_have_the_keys_of_the_contexts_that_their_calls_are_made_in() {
             let compiler = toolchain.compiler(language);
             build(compiler, &flags, &[source("context.c")], &program);
             for sink in [MAPPED, APPEND] {
-                let mut told = told(&log_by(&program, &[sink]));
-                told.sort();
-                let (many, mut few): (Vec<_>, Vec<_>) = told
+                let mut logged = logged(&log_by(&program, &[sink]));
+                logged.sort();
+                let (many, mut few): (Vec<_>, Vec<_>) = logged
                     .into_iter()
                     .partition(|(format, _)| format == "many %d");
                 assert_eq!(many.len(), 20_000);

@@ -284,7 +284,7 @@ fn a_write_that_a_signal_interrupts_is_finished() {
 }
 
 #[test]
-fn a_pipe_that_nobody_reads_is_refused() {
+fn a_pipe_without_a_reader_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let fifo = directory.path().join("fifo");
     let path = std::ffi::CString::new(fifo.to_str().unwrap()).unwrap();
@@ -316,7 +316,7 @@ fn an_appended_log_keeps_its_bound() {
 }
 
 #[test]
-fn an_appended_log_that_was_removed_goes_on_in_another_file() {
+fn an_appended_log_that_was_removed_continues_in_another_file() {
     let directory = tempfile::tempdir().unwrap();
     let log = directory.path().join("app.log");
     succeeded(&story(&log, "survives", &[]).output().unwrap());
@@ -380,7 +380,7 @@ fn notes(log: &Path) -> Vec<(i128, String)> {
 }
 
 #[test]
-fn a_wrong_setting_of_the_environment_is_told_and_noted() {
+fn a_wrong_setting_of_the_environment_is_printed_and_noted() {
     let directory = tempfile::tempdir().unwrap();
     let log = directory.path().join("app.log");
     let mut command = story(&log, "logs", &["0"]);

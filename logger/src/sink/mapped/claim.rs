@@ -177,7 +177,7 @@ impl Log<'_> {
         }
         let rotated = self.rotate(shared, tried.current);
         rotated.or_else(|errno| match refusal {
-            Refusal::Full => self.go_on(shared, file, tried.capacity, errno),
+            Refusal::Full => self.grow_full(shared, file, tried.capacity, errno),
             _ => Err(errno),
         })
     }

@@ -22,7 +22,7 @@ const STEP: u64 = (64 << 20) / UNIT;
 impl Log<'_> {
     /// Lets a file grow past the `capacity` that it may have, since its successor cannot be
     /// made.
-    pub(super) fn go_on(
+    pub(super) fn grow_full(
         &self,
         shared: &Shared,
         file: &LogFile,

@@ -278,7 +278,7 @@ impl<'call> Walk<'call> {
     #[inline(never)]
     fn guess(&mut self, position: Position) -> Option<Position> {
         let Position { pc, sp, fp, .. } = position;
-        if !position.is_exact && self.is_trampoline_of_nobody(pc) {
+        if !position.is_exact && self.is_unlisted_trampoline(pc) {
             return self.interrupted(position);
         }
         self.origin = Origin::Lost;
@@ -310,7 +310,7 @@ impl<'call> Walk<'call> {
 
     /// Whether a signal trampoline is at `pc`, in no module: emulators put theirs
     /// on a page of its own.
-    fn is_trampoline_of_nobody(&mut self, pc: usize) -> bool {
+    fn is_unlisted_trampoline(&mut self, pc: usize) -> bool {
         let [trampoline] = registers::TRAMPOLINES;
         let code = modules::find(pc).is_none().then(|| self.window.load(pc));
         code.flatten()

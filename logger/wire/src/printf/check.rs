@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn every_problem_is_told_with_its_place() {
+    fn every_problem_is_reported_with_its_place() {
         assert_eq!(problem(b"a\0b"), Some((1, Problem::Nul)));
         assert_eq!(problem(b"ab%"), Some((2, Problem::Truncated)));
         assert_eq!(problem(b"ab%-5.3l"), Some((2, Problem::Truncated)));

@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn what_looks_like_a_number_but_is_none_reads_as_in_glibc() {
+    fn what_only_looks_like_a_number_reads_as_in_glibc() {
         // "%0$d" prints "%0$d": the 0 is a flag, the $ an unknown conversion.
         let d = one(b"%0$d");
         assert_eq!((d.end, d.conversion), (3, Conversion(b'$')));

@@ -472,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_slice_is_left_alone_and_told_the_need() {
+    fn a_short_slice_is_left_alone_and_the_needed_length_is_returned() {
         let mut slice = [ArgPlan::UNNAMED; 2];
         assert_eq!(
             plan_into(b"%s%s%s", &mut slice),
@@ -483,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn callers_arguments_are_told_for_type_checks() {
+    fn callers_arguments_are_listed_for_type_checks() {
         let arg = caller_arg(b"%*d %lc", 2).unwrap();
         assert_eq!((arg.class, arg.c_type), (Class::WideChar, CType::WideInt));
         assert_eq!(

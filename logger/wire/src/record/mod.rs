@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_bodies_are_told_apart() {
+    fn malformed_bodies_are_refused_each_with_its_error() {
         let reason = |body: &[u8]| Record::decode(body).unwrap_err().reason;
         assert_eq!(reason(&[]), Reason::Truncated);
         assert_eq!(reason(&[0x80, 0x80]), Reason::NotATag);

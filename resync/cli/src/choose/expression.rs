@@ -257,7 +257,7 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// Whether a word of the grammar stands there: a longer name is none.
+/// Whether a word of the grammar stands there: a longer name is not one.
 fn begins_with(text: &str, word: &str) -> bool {
     let behind = text.strip_prefix(word);
     behind.is_some_and(|behind| behind.is_empty() || behind.starts_with([' ', '(']))

@@ -41,12 +41,12 @@ pub struct Viewer {
     late: u64,
 }
 
-/// What becomes of a record that refers to what no logdef so far has told.
+/// What becomes of a record that refers to something without a logdef so far.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Unknown {
     /// It is shown as it is.
     Shown,
-    /// It is left: later ones may tell.
+    /// Printing stops before it, since a later logdef may name it.
     Left,
     /// One was left.
     Met,
@@ -276,13 +276,13 @@ impl Viewer {
                 .matches(&resolver.resolve(&data, place), &mut self.message)
     }
 
-    /// Whether logdefs have told all that a record refers to.
+    /// Whether all that a record refers to has a logdef.
     fn is_known(&self, place: Place, body: &[u8], resolver: &mut Resolver<'_>) -> bool {
         let Ok(Record::Data(data)) = Record::decode(body) else {
             return false;
         };
         let wants_stack = data.backtrace.is_some() && self.printer.wants_backtraces();
-        (!wants_stack || is_told(&resolver.backtrace(&data, place)))
+        (!wants_stack || has_all_modules(&resolver.backtrace(&data, place)))
             && resolver.resolve(&data, place).is_complete()
     }
 
@@ -338,7 +338,9 @@ impl Viewer {
                     _ => Vec::new(),
                 };
                 let resolved = resolver.resolve(data, place);
-                if self.unknown == Unknown::Left && !(resolved.is_complete() && is_told(&stack)) {
+                if self.unknown == Unknown::Left
+                    && !(resolved.is_complete() && has_all_modules(&stack))
+                {
                     self.unknown = Unknown::Met;
                     return Ok(());
                 }
@@ -355,7 +357,7 @@ impl Viewer {
                     Some(addresses) => resolver.stack(addresses, note.run, note.time, place, true),
                     None => Vec::new(),
                 };
-                if self.unknown == Unknown::Left && !is_told(&stack) {
+                if self.unknown == Unknown::Left && !has_all_modules(&stack) {
                     self.unknown = Unknown::Met;
                     return Ok(());
                 }
@@ -382,8 +384,8 @@ fn place_by_time(tail: &VecDeque<Kept>, kept: &Kept) -> usize {
     tail.iter().rposition(is_before).map_or(0, |at| at + 1)
 }
 
-/// Whether the log tells of each address which module it is in.
-fn is_told(stack: &[StackEntry]) -> bool {
+/// Whether the log names the module of each address.
+fn has_all_modules(stack: &[StackEntry]) -> bool {
     stack.iter().all(|entry| {
         let logged = entry.logged.as_ref();
         logged.is_some_and(|logged| logged.fname.is_some() && logged.load_bias.is_some())

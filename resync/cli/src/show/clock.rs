@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn each_form_tells_the_time_its_way() {
+    fn each_form_prints_the_time_its_way() {
         let times = [100 * SECOND, 101 * SECOND + 500_000, 101 * SECOND];
         assert_eq!(
             shown(TimeForm::Utc, &times[..2]),

@@ -33,7 +33,7 @@ impl Svg {
         Svg { text }
     }
 
-    /// A filled rectangle that tells about itself.
+    /// A filled rectangle with a tool tip.
     pub fn rect(&mut self, x: usize, y: usize, width: usize, height: usize, fill: &str, tip: &str) {
         let _ = writeln!(
             self.text,

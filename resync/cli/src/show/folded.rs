@@ -57,8 +57,7 @@ impl Folded {
     }
 }
 
-/// An address that nobody has a function for: the symbol that the process knew,
-/// or its module.
+/// An address without a known function: the symbol that the process knew, or its module.
 fn unnamed(entry: &StackEntry) -> Vec<u8> {
     let logged = entry.logged.as_ref();
     let symbol = logged.and_then(|logged| logged.sname.clone());

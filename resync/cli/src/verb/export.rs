@@ -190,7 +190,7 @@ fn send(args: &Export, log: &Log) -> Result<u64, Failure> {
     })
 }
 
-/// Gives each record as log data, and what is known of its run.
+/// Calls a function with each record as log data, and with its run, if a preamble describes it.
 fn each(
     args: &Export,
     log: &Log,

@@ -47,7 +47,7 @@ impl Fxt {
         };
         let mut status = ExitCode::SUCCESS;
         for (path, trace) in traces(source)? {
-            // The library's errors do not tell its input from its output.
+            // The library's errors do not say whether input or output failed.
             let mut out = Guarded {
                 out: BufWriter::new(io::stdout().lock()),
                 error: None,

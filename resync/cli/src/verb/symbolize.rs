@@ -81,7 +81,7 @@ impl ImageAt {
 
 /// The longest line that is looked at as one.
 const LONGEST: u64 = 1 << 20;
-/// Bytes that are looked at to tell a log from text.
+/// Bytes that are looked at to distinguish a log from text.
 const HEAD: usize = 64 << 10;
 
 impl Symbolize {
@@ -249,7 +249,7 @@ impl Finder {
         }
     }
 
-    /// The images whose places the command line tells.
+    /// The images whose addresses the command line gives.
     fn loaded(&self, args: &Symbolize) -> Result<Vec<Loaded>, Failure> {
         let mut loaded = Vec::new();
         for ImageAt { path, base } in &args.image {
@@ -308,7 +308,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_log_is_told_from_text() {
+    fn a_log_is_distinguished_from_text() {
         assert!(is_log(b"garbage\xc1\xce\x01\x02\x03\x04\xc1\xda\x00\x01"));
         assert!(is_log(b"\x1f\x8b\x08"));
         assert!(!is_log(b"pc 0x1234 {{{bt:0:0x12}}} \xc1\xce"));

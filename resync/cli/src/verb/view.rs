@@ -1,6 +1,6 @@
 //! `view`: records in the order of time.
 //!
-//! A log whose chunks tell where the next one is shows its first record at once: see
+//! A log whose chunks say where the next one is shows its first record at once: see
 //! [`early`]. Any other is read to its end first.
 
 mod early;

@@ -224,7 +224,7 @@ fn what_the_program_dropped_is_not_clean_and_what_was_pruned_is() {
     }
 }
 
-/// The drops of a run that no data record could tell of stand in a note.
+/// The drops of a run that no data record could report stand in a note.
 #[test]
 fn what_a_note_says_was_dropped_is_not_missing() {
     let mut log = Log::of(RUN, 1, EPOCH);

@@ -60,7 +60,7 @@ fn full_is_everything() {
 }
 
 #[test]
-fn times_are_told_as_asked() {
+fn times_are_printed_in_the_form_that_was_asked_for() {
     assert!(first("--time utc").starts_with("2027-01-15 08:00:00.000000Z INFO"));
     assert!(first("--time mono").starts_with("      5.000000 INFO"));
     let done = on(&example(), "view --time delta {}");
@@ -130,7 +130,7 @@ fn backtraces_show_whole_once_or_not_at_all() {
 }
 
 #[test]
-fn strings_that_the_log_lacks_are_told_on_request() {
+fn strings_that_the_log_lacks_are_reported_on_request() {
     let log = example();
     let mut stripped = Log::default();
     for frame in log.frames.iter().skip(9) {

@@ -12,7 +12,7 @@ fn every_shell_gets_completions() {
 }
 
 #[test]
-fn the_manual_tells_of_every_verb() {
+fn the_manual_describes_every_verb() {
     let done = run(command().arg("man"), b"");
     assert_eq!(done.status, 0);
     for verb in [

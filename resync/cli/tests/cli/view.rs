@@ -240,7 +240,7 @@ fn a_record_without_its_logdefs_still_shows_what_it_has() {
 }
 
 #[test]
-fn damage_is_told_beside_the_data_and_not_in_it() {
+fn damage_is_reported_beside_the_data_and_not_in_it() {
     let mut log = example();
     let at = log.frames[11].start + 20;
     log.bytes[at] ^= 1;
@@ -316,7 +316,7 @@ fn at_odds() -> Log {
 }
 
 #[test]
-fn strings_at_odds_are_told_and_each_run_keeps_its_own() {
+fn strings_at_odds_are_reported_and_each_run_keeps_its_own() {
     let said = "logdef 123456789abcdef0:0x2008 is both \"accepted %s:%d\" and \"rejected %d:%s\"; each run keeps its own";
     let check = |done: Done| {
         let lines = done.lines();

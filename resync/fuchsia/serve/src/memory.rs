@@ -62,7 +62,7 @@ impl Drop for Mapping {
     }
 }
 
-/// A memory file that this process writes and nobody else can.
+/// A memory file that only this process can write.
 #[derive(Debug)]
 pub(crate) struct WritableMemory {
     mapping: Mapping,
@@ -70,8 +70,8 @@ pub(crate) struct WritableMemory {
 }
 
 impl WritableMemory {
-    /// Creates a file of `length` zero bytes, a multiple of 8, maps it, and seals it: from then on nobody
-    /// can write it but through this mapping, and nobody can resize or unseal it.
+    /// Creates a file of `length` zero bytes, a multiple of 8, maps it, and seals it: from
+    /// then on it can be written only through this mapping, and not be resized or unsealed.
     pub(crate) fn create(name: &str, length: usize) -> io::Result<Self> {
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         // Kernels before 6.3 do not know that a memory file may be barred from execution.

@@ -13,7 +13,8 @@ use logdef_fuchsia::structured::MAX_DATAGRAM_BYTES;
 const BATCH: usize = 16;
 /// One byte more than a packet may have, so that a longer one is seen.
 const ROOM: usize = MAX_DATAGRAM_BYTES + 8;
-/// Room for one set of credentials and for descriptors nobody asked for, in words to be aligned.
+/// Room for one set of credentials and for descriptors that were not asked for, in words to
+/// be aligned.
 const CONTROL_WORDS: usize = 16;
 
 /// Who sent a packet, as the kernel says.

@@ -15,7 +15,7 @@ use rustix::net::{
 
 /// A socket bound to `path`, for this user only, and listening if its type does.
 ///
-/// A socket file that nobody listens on any more is replaced.
+/// A socket file that no process listens on any more is replaced.
 pub(crate) fn bind_unix(path: &Path, kind: SocketType) -> io::Result<OwnedFd> {
     let address = SocketAddrUnix::new(path)?;
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -123,7 +123,7 @@ pub(crate) fn accept(listener: &OwnedFd) -> io::Result<Option<OwnedFd>> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     match retry_on_intr(|| rustix::net::accept_with(listener.as_fd(), flags)) {
         Ok(connection) => Ok(Some(connection)),
-        // Nobody waits, or the one who waited has gone.
+        // No client waits, or the one that waited has gone.
         Err(Errno::AGAIN | Errno::CONNABORTED) => Ok(None),
         Err(error) => Err(error.into()),
     }

@@ -74,7 +74,7 @@ fn assert_as_sent(data: &[LogsData]) {
         ]
         .map(|(name, value)| (name.to_owned(), value))
     );
-    // The text that fits no record is cut, and the name that is none left out and counted.
+    // Text too long for a record is cut, and an invalid name is left out and counted.
     let names: Vec<_> = keys(1).into_iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["fits", "large", "left_out"]);
     for index in [0, 1] {

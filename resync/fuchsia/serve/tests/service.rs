@@ -257,7 +257,7 @@ fn cpu(process: &str) -> f64 {
 }
 
 #[test]
-fn a_writer_of_garbage_is_closed_the_error_is_recorded_and_others_go_on() {
+fn a_writer_of_garbage_is_closed_the_error_is_recorded_and_others_continue() {
     let service = Running::new();
     let honest = service.client();
     let mut half = record("half");
@@ -406,7 +406,7 @@ fn readers_get_what_they_ask_for() {
 }
 
 #[test]
-fn a_request_that_is_none_gets_an_error_and_a_flood_is_cut_off() {
+fn an_invalid_request_gets_an_error_and_a_flood_is_cut_off() {
     let service = Running::new();
     for request in [
         "nonsense\n",
@@ -546,7 +546,7 @@ fn those_who_connect_and_say_nothing_take_no_place_from_those_who_write() {
 }
 
 #[test]
-fn readers_that_do_not_ask_or_do_not_read_harm_nobody() {
+fn readers_that_do_not_ask_or_do_not_read_do_no_harm() {
     let service = Running::with(|settings| settings.readers = 4);
     let client = service.client();
     let text = "\u{1}".repeat(30_000);
@@ -571,7 +571,7 @@ fn readers_that_do_not_ask_or_do_not_read_harm_nobody() {
 }
 
 #[test]
-fn any_number_of_connects_harms_nobody() {
+fn any_number_of_connects_does_no_harm() {
     let service = Running::new();
     let honest = service.client();
     let connects = if slow() { 100_000 } else { 2_000 };
@@ -720,7 +720,7 @@ fn a_writer_that_leaves_without_its_answer_loses_nothing() {
     until("all are stored", || service.count("totals", "stored") == 40);
 }
 
-/// Storage that refuses what tells it to.
+/// Storage that refuses records that ask for it.
 struct Picky;
 
 impl Storage for Picky {

@@ -388,7 +388,7 @@ fn raw(path: &Path) -> OwnedFd {
 }
 
 #[test]
-fn whoever_breaks_the_protocol_is_disconnected_alone() {
+fn a_client_that_breaks_the_protocol_is_disconnected_alone() {
     let directory = Directory::new();
     let path = directory.socket();
     let source = StreamSource::bind(&path, StreamSettings::default()).unwrap();

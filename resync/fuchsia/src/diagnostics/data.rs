@@ -14,7 +14,7 @@ pub struct Data<M, P> {
     /// Which service produced it.
     #[serde(default)]
     pub data_source: DataSource,
-    /// What is known about it.
+    /// The metadata, by the kind of data.
     pub metadata: M,
     /// Which component it is about.
     pub moniker: String,

@@ -29,7 +29,7 @@ impl InspectData {
     }
 }
 
-/// What is known about an inspect tree.
+/// The metadata of an inspect tree.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct InspectMetadata {
     /// What went wrong while fetching it.

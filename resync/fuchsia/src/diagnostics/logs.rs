@@ -46,7 +46,7 @@ impl LogsData {
     }
 }
 
-/// What is known about a log record.
+/// The metadata of a log record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LogsMetadata {
     /// What went wrong on its way here; at most one of each kind.
@@ -64,7 +64,7 @@ pub struct LogsMetadata {
     /// The named severity.
     #[serde(with = "severity_name")]
     pub severity: Severity,
-    /// The severity byte, when it is none of the named.
+    /// The severity byte, if it is not one of the named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw_severity: Option<u8>,
     /// The tags in the order they were written; written even if there are none.

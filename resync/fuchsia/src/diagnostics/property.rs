@@ -14,7 +14,8 @@ const BYTES_PREFIX: &str = "b64:";
 
 /// A named value in a payload.
 ///
-/// JSON does not tell signed from unsigned: a number that fits is read as [`SignedInt`](Self::SignedInt).
+/// JSON does not distinguish signed from unsigned: a number that fits is read as
+/// [`SignedInt`](Self::SignedInt).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Property {
     /// A signed number.

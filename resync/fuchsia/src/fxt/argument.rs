@@ -1,5 +1,5 @@
 //! Arguments: named, typed values attached to a record, 15 at most. Each carries
-//! its own size, so types that nobody knows yet can be passed over and kept.
+//! its own size, so unknown types can be skipped and kept.
 
 use core::fmt;
 

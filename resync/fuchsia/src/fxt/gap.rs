@@ -42,7 +42,7 @@ pub enum GapReason {
         /// The size that the header claims.
         words: u64,
     },
-    /// A record larger than the reader was told to keep in memory.
+    /// A record larger than the reader's limit on memory.
     TooLarge {
         /// Its size.
         words: u64,

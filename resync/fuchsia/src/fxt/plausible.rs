@@ -15,7 +15,7 @@ use super::header::{RecordHeader, RecordType};
 use super::layer::Raw;
 use super::record::{Decoded, LargeBlob, Record, Scheduling};
 
-/// The window is too short to tell: this many bytes are needed.
+/// The window is too short to decide: this many bytes are needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Need(pub(crate) usize);
 
@@ -102,7 +102,7 @@ impl Window<'_> {
                 return Ok(Row::default());
             };
             let worth = if header.kind() == RecordType::LARGE {
-                // Its end may be gigabytes away; its parts tell enough.
+                // Its end may be gigabytes away; its parts are enough to decide.
                 let fits = self.parts_at(at)? == Some(end - at);
                 fits.then_some(ENOUGH)
             } else if self.reaches(end)? {
@@ -139,8 +139,8 @@ impl Window<'_> {
     }
 }
 
-/// What a record counts in a row, or None if it cannot be one. `bytes` may go on
-/// behind it.
+/// What a record counts in a row, or None if it cannot be one. `bytes` may extend past its
+/// end.
 fn worth(bytes: &[u8]) -> Option<u32> {
     let len = RecordHeader(word_at(bytes, 0)?).words() as usize * WORD;
     let bytes = bytes.get(..len)?;

@@ -134,7 +134,7 @@ pub struct Reader<R> {
 }
 
 impl<R: io::Read> Reader<R> {
-    /// The largest record that is held in memory unless told otherwise, in bytes.
+    /// The largest record that is held in memory by default, in bytes.
     pub const DEFAULT_LIMIT: u64 = 64 << 20;
 
     /// Reads `input` from its start.

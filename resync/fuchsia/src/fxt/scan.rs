@@ -428,6 +428,6 @@ enum Place {
 /// Where the magic number stands in `bytes`, except at their start.
 fn magic_in(bytes: &[u8]) -> Option<usize> {
     let last = bytes.len().checked_sub(WORD)?;
-    // Its first byte tells most places apart without a look at the others.
+    // Its first byte rules out most places without a look at the others.
     (1..=last).find(|&at| bytes[at] == MAGIC_BYTES[0] && bytes[at..].starts_with(&MAGIC_BYTES))
 }

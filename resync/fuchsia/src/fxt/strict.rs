@@ -32,7 +32,7 @@ impl fmt::Display for NotZero {
                 1 => write!(f, " [{first}]")?,
                 _ => write!(f, " [{first} .. {}]", first + count - 1)?,
             }
-            // In two steps, as a shift by 64 is none.
+            // In two steps, as a shift by 64 overflows.
             left &= (u64::MAX << first) << (count - 1) << 1;
         }
         Ok(())

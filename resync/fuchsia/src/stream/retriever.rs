@@ -1,7 +1,7 @@
 //! The retriever's half: which bytes to copy next, what is believed of them, and what to retire.
 //!
-//! The caller copies the header and the bytes it is told to copy; this half decides. Buffers are read in
-//! the order in which they were announced, each to its end.
+//! The caller copies the header and the bytes that this half asks for; this half decides.
+//! Buffers are read in the order in which they were announced, each to its end.
 
 use std::collections::VecDeque;
 use std::fmt;

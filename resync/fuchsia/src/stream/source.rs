@@ -101,7 +101,8 @@ struct Buffer {
     committed: usize,
     records: u64,
     done: bool,
-    /// Retrievers that were notified and have not retired it, and when they were told that it is done.
+    /// Retrievers that were notified and have not retired it, and when each was notified
+    /// that it is done.
     holders: BTreeMap<RetrieverId, Option<Duration>>,
 }
 
@@ -250,7 +251,7 @@ impl Source {
         }
     }
 
-    /// The oldest buffer that nobody holds, or else the oldest of all once its holders are past the
+    /// The oldest buffer without holders, or else the oldest of all once its holders are past the
     /// deadline; or when the first of them will be.
     fn free_buffer(&mut self, now: Duration) -> Result<BufferIndex, Option<Duration>> {
         let oldest = |free: fn(&Buffer) -> bool| {
@@ -344,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn retrievers_are_told_of_a_buffer_when_it_starts_and_when_it_is_full() {
+    fn retrievers_are_notified_of_a_buffer_when_it_starts_and_when_it_is_full() {
         let mut source = source(None);
         source.connect(A, at(0));
         assert_eq!(actions(&mut source), []);
@@ -489,7 +490,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newcomer_is_not_told_of_what_lies_before_a_missing_filling() {
+    fn a_newcomer_is_not_notified_of_what_lies_before_a_missing_filling() {
         const THIRD: BufferIndex = BufferIndex(2);
         let mut source = Source::new([Koid(10), Koid(11), Koid(12)], 8, None);
         write(&mut source, FIRST, 0);

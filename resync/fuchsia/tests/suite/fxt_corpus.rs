@@ -40,7 +40,7 @@ fn damage(bytes: &mut Vec<u8>, starts: &[usize], random: &mut Random) {
             bytes.drain(at..(at + random.below(100)).min(len));
         }
         5 => {
-            // A record, or a piece that is none, comes again elsewhere.
+            // A record, or a piece that is not one, comes again elsewhere.
             let piece = bytes[starts[random.below(starts.len())].min(len)..].to_vec();
             let at = random.below(len);
             let piece = &piece[..random.below(piece.len())];

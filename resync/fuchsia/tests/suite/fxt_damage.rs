@@ -244,7 +244,7 @@ fn lengths_near_the_end_of_the_number_range_do_no_harm() {
 }
 
 #[test]
-fn a_big_endian_trace_is_refused_in_so_many_words() {
+fn a_big_endian_trace_is_refused_by_name() {
     let mut bytes = BIG_ENDIAN_MAGIC_BYTES.to_vec();
     bytes.extend([0; 64]);
     let found: Vec<_> = Records::new(&bytes).collect();

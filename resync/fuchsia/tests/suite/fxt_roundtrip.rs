@@ -463,7 +463,7 @@ proptest! {
     #[test]
     fn raw_records_survive_encoding_and_decoding(seed in seed(), extra in words()) {
         let record = build::<Raw<'_>>(&seed, &InRaw);
-        // Nothing tells appended words from the missing one.
+        // Appended words cannot be distinguished from the missing one.
         let extra: &[u8] = match record {
             Record::Profiler(Profiler::Mapping { .. } | Profiler::Module { .. }) => &[],
             _ => &extra,

@@ -203,7 +203,7 @@ fn assert_refused<'a>(record: impl Into<Record<Plain<'a>>>, message: &str) {
     let error = trace.write(record).unwrap_err();
     assert_eq!(error.to_string(), message);
     assert!(matches!(error, Error::Refused(_)));
-    // The session goes on, and nothing of the record is in it.
+    // The session continues, and nothing of the record is in it.
     trace.log(1, THREAD, "still here").unwrap();
     let bytes = trace.finish().unwrap();
     assert_eq!(records(&bytes).last().unwrap().kind(), RecordType::LOG);

@@ -1,5 +1,6 @@
-//! A source and random retrievers in one process, on plain vectors for shared memory: whoever stays
-//! connected and retires what it read sees every record from its first on, once and in order.
+//! A source and random retrievers in one process, on plain vectors for shared memory: a
+//! retriever that stays connected and retires what it read sees every record from its first
+//! on, once and in order.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -193,7 +194,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(if std::env::var_os("LOGDEF_SLOW").is_some() { 20_000 } else { 400 }) })]
 
     #[test]
-    fn whoever_stays_sees_every_record_once_and_in_order(
+    fn a_retriever_that_stays_sees_every_record_once_and_in_order(
         buffers in 2..6_usize,
         deadline in prop::option::of(1..30_u64),
         steps in prop::collection::vec(step(), 0..150),

@@ -22,7 +22,7 @@ impl Asides {
         }
     }
 
-    pub(super) fn are_none_in(&self, input: u32, range: Range<u64>) -> bool {
+    pub(super) fn has_none_in(&self, input: u32, range: Range<u64>) -> bool {
         let at = |offset| Place { input, offset };
         let first = self
             .places

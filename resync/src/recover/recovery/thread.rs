@@ -103,7 +103,7 @@ impl ThreadState {
     }
 
     /// Looks for a hole between the thread's record before and these.
-    pub(super) fn go_on(
+    pub(super) fn continue_at(
         &mut self,
         account: &mut Account,
         (thread, input): (usize, u32),

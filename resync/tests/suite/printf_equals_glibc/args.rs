@@ -96,7 +96,7 @@ impl<'a> Args<'a> {
         let r = |i| self.registers.get(i).copied().unwrap_or(0);
         let s = |i| self.stack.get(i).copied().unwrap_or(0);
         let f = |i| self.floats.get(i).copied().unwrap_or(0.0);
-        // SAFETY: the buffer is as long as told, the format ends with a NUL, and each
+        // SAFETY: the buffer is as long as the length passed, the format ends with a NUL, and each
         // directive finds its argument, of its type, where the ABI puts it: integers
         // and pointers in the three registers and then on the stack, doubles in
         // vector registers, long doubles on the stack. Pointers are null or lead to

@@ -123,7 +123,7 @@ fn strfrom(format: &str, bytes: [u8; 16]) -> Vec<u8> {
     let mut buffer = vec![0u8; 6000];
     let length: i32;
     // SAFETY: a call by the System V ABI, which passes the number in a vector register
-    // (no stable type of Rust goes there whole). The buffer is as long as told, the
+    // (no stable type of Rust goes there whole). The buffer is as long as the length passed, the
     // format has one of the forms that strfrom takes, and __m128i is any 16 bytes.
     unsafe {
         std::arch::asm!(

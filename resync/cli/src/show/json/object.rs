@@ -1,8 +1,8 @@
 //! Objects and values as JSON.
 //!
 //! Numbers stand as numbers, 64-bit integers in full. JSON has no infinities
-//! and no NaN: those stand as the strings `"inf"`, `"-inf"` and `"nan"`. Text
-//! that is not UTF-8 has U+FFFD where its bytes are none.
+//! and no NaN: those stand as the strings `"inf"`, `"-inf"` and `"nan"`. Text that is not
+//! UTF-8 has U+FFFD in place of invalid bytes.
 
 use crate::show::escape;
 use logdef_wire::{Array, Typed, Value};

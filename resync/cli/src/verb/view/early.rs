@@ -1,4 +1,4 @@
-//! `view` of a log that tells where its chunks are: records are shown while it is
+//! `view` of a log that says where its chunks are: records are shown while it is
 //! read, once, and tables fill as logdefs come by. The output is that of a view after
 //! a recovery, but that what comes before `--since` or after `--until` is checked when
 //! the rest was shown, and what comes before `--tail` is not. Whatever is not as it should be (a damaged byte, another run, a logdef

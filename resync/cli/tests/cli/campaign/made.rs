@@ -1,5 +1,5 @@
 //! Random logs as writers leave them: threads in chunks or interleaved, dropped and pruned
-//! records, clocks that are set, notes, strings that somebody chose to do harm.
+//! records, clocks that are set, notes, strings that were chosen to do harm.
 
 use super::random::Random;
 use crate::fixture::{EPOCH, FAILED, Log, MAGIC, RUN, SECOND, Site, TOOK};

@@ -16,7 +16,7 @@ pub(super) struct Component {
 }
 
 impl Component {
-    /// The component of a process, from what the kernel tells of it now.
+    /// The component of a process, from what the kernel shows of it now.
     pub(super) fn of(credentials: Credentials) -> Self {
         let pid = credentials.pid;
         let executable = fs::read_link(format!("/proc/{pid}/exe")).ok();

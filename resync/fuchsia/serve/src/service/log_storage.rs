@@ -12,7 +12,7 @@
 //! | 3 | no | the record as it was sent |
 //! | 4 | no | component URL, or nothing |
 //! | 5 | no | format of the record: 0 structured, 1 legacy |
-//! | 6 | no | records lost before it that it does not tell of itself |
+//! | 6 | no | records lost before it that it does not count itself |
 //!
 //! It is stored when the call returns: from then on the end of the process cannot
 //! take it back. A process has one log, so one storage of this kind.

@@ -3,7 +3,7 @@
 //! nothing of sockets.
 //!
 //! One process wrote each file, from one thread: the order of the bytes is that of
-//! the records. `logdef check` tells more of a damaged file than is needed here.
+//! the records. `logdef check` reports more about a damaged file than is needed here.
 
 use std::fs::File;
 use std::io::{self, Read};

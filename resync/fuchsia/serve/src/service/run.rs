@@ -274,7 +274,7 @@ impl<S: Storage> Service<S> {
         }
     }
 
-    /// Lets every reader go on; true if one wants another turn at once.
+    /// Gives every reader a turn; true if one wants another at once.
     fn pump(&mut self) -> bool {
         if self.readers == 0 {
             return false;

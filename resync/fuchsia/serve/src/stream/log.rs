@@ -20,7 +20,7 @@ const NAMES: [&str; MAX_ARGUMENTS] = [
     "0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14",
 ];
 
-/// What the logger tells of goes into a stream.
+/// An observer of the logger that writes records into a stream.
 ///
 /// ```
 /// use logdef::{Level, logdef};
@@ -38,8 +38,9 @@ const NAMES: [&str; MAX_ARGUMENTS] = [
 /// A record has the arguments `pid`, `tid`, `file`, `line`, `message` (what printf makes of it) and `0`, `1`,
 /// … with the types of the call's own; its time is that of the source's clock. Of what passes the limits
 /// of records the last arguments are left out. Writing it takes a lock that other threads hold for less
-/// than a microsecond, unless all buffers are full and the source was told to wait: a call in a signal
-/// handler that came in the middle of another call of its thread is counted as [missed](Self::missed).
+/// than a microsecond, unless all buffers are full and the source's options say to wait: a
+/// call in a signal handler that came in the middle of another call of its thread is
+/// counted as [missed](Self::missed).
 #[derive(Debug)]
 pub struct LogStream {
     source: StreamSource,

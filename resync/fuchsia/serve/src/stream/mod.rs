@@ -2,8 +2,8 @@
 //!
 //! A program writes records into memory it shares; others attach at any time, read what was written and what
 //! comes, and can still read everything that was written when the program has crashed. Writing a record
-//! takes no system call as long as nobody waits for it. The messages, the memory and all rules are those of
-//! [`logdef_fuchsia::stream`].
+//! takes no system call as long as no reader waits for it. The messages, the memory and all
+//! rules are those of [`logdef_fuchsia::stream`].
 //!
 //! ```
 //! use std::time::Duration;

@@ -55,7 +55,7 @@ impl StreamRetriever {
     /// Connects to the source at `path`.
     ///
     /// # Errors
-    /// If nobody serves there.
+    /// If no source listens there.
     pub fn connect(path: impl AsRef<Path>) -> io::Result<Self> {
         let connection = connect_unix(path.as_ref(), SocketType::SEQPACKET)?;
         Ok(Self {
@@ -71,7 +71,8 @@ impl StreamRetriever {
     /// The next record, waiting for it for at most `timeout`.
     ///
     /// # Errors
-    /// If the source broke a rule. The buffer concerned is left, or the connection; one may go on.
+    /// If the source broke a rule. The buffer concerned is left, or the connection; `next`
+    /// may be called again.
     pub fn next(&mut self, timeout: Duration) -> Result<Next<'_>, RetrieverError> {
         let end = Instant::now() + timeout;
         loop {

@@ -27,7 +27,7 @@ impl Storage for Counted {
     }
 }
 
-/// The variable that tells a test which part it has in another, and with what.
+/// The variable that holds the part of a test that this process plays, and its arguments.
 const PART: &str = "LOGDEF_TEST_PART";
 
 /// The arguments of this process's part, if it was started as one: by [`Part::start`] with the name of the

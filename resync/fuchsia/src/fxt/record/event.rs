@@ -42,7 +42,7 @@ pub enum EventKind<T> {
     Instant,
     /// A sample of each numeric argument, as a series of the counter `id`.
     Counter {
-        /// Tells counters of one name apart.
+        /// Distinguishes counters of one name.
         id: u64,
     },
     /// The thread begins something. Nests.

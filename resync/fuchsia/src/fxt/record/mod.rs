@@ -163,7 +163,7 @@ impl<'a> Record<Raw<'a>> {
     /// The size in bytes that the parts of the record at the start of `bytes` add up
     /// to, whatever its header says about its size: an independent check on the header.
     /// None if it is of unknown type. The bytes may end before the record does, but an
-    /// error whose place is beyond them says that they end too early to tell.
+    /// error whose place is beyond them says that more bytes are needed to decide.
     pub(crate) fn measure(bytes: &'a [u8]) -> Result<Option<usize>, Malformed> {
         let mut cursor = Cursor::measuring(bytes, 0);
         let header = RecordHeader(cursor.word("header")?);

@@ -77,7 +77,7 @@ impl<S: Storage> Service<S> {
         });
         match silent.map(|(token, _)| *token) {
             Some(token) => self.close(token),
-            // Nobody to close, and the listener stays readable: do not spin.
+            // There is no connection to close, and the listener stays readable: do not spin.
             None => std::thread::sleep(Duration::from_millis(1)),
         }
     }

@@ -1,5 +1,5 @@
 //! Captures: memory into which records are copied while a test wants them, besides being
-//! written. Threads and signal handlers add to it and wait for nobody; what does not fit is
+//! written. Threads and signal handlers add to it and never wait; what does not fit is
 //! counted. Captures are never freed, but used again. A room for unsafe: the list of captures
 //! is followed here. Knows nothing of what is in a record.
 

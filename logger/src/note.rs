@@ -185,8 +185,8 @@ pub(crate) fn report(process: &'static Process) {
     }
 }
 
-/// Writes down how many calls of the run were dropped, if no note has told all of them:
-/// in the log, or in the room that is kept back for it. May be called in a signal handler.
+/// Writes down how many calls of the run were dropped, if no note has reported all of them:
+/// in the log, or in the space reserved for it. May be called in a signal handler.
 #[cold]
 pub(crate) fn drops(process: &'static Process) {
     let put = |frame: &[u8]| put_frame(process, frame) || process.sink.put_note(frame);

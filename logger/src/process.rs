@@ -67,7 +67,7 @@ impl Process {
         self.update_shown_level();
     }
 
-    /// Tells an observer of records of this level and above.
+    /// Calls an observer with each record of this level or above.
     pub fn set_observer(&self, observer: Option<(Level, &'static dyn Observer)>) {
         self.mirror.set_observer(observer);
         self.update_shown_level();
@@ -77,7 +77,7 @@ impl Process {
     pub fn begin_capture(&self, capture: &'static Capture) {
         self.mirror.captures.begin(capture);
         self.update_shown_level();
-        // What nobody would have seen is logged now.
+        // Calls that were off are logged from now on.
         self.shared.settings.listeners.call_all();
     }
 

@@ -46,7 +46,7 @@ const MAX_THREADS: u64 = 1 << 24;
 
 /// The thread numbers of a run are used up.
 pub(crate) struct NumbersUsedUp {
-    /// Whether the calling thread is the first to be told.
+    /// Whether the calling thread is the first that learns it.
     pub first: bool,
 }
 
@@ -200,7 +200,7 @@ impl RunState {
         ended.is_ok()
     }
 
-    /// Makes the word by which a forked child is recognized, if there is none yet.
+    /// Makes the word by which a forked child is recognized, unless it exists already.
     pub fn prepare(&self) -> Result<(), Errno> {
         if self.token.get().is_none() {
             self.token.publish_first(sys::allocate_wiped_on_fork()?);
@@ -271,9 +271,9 @@ impl RunState {
 /// How many calls of the run were dropped, those included that a record counts.
 pub(crate) struct Drops {
     count: AtomicU64,
-    /// How many of them a note has told.
+    /// How many of them a note has reported.
     noted: AtomicU64,
-    /// When the first was dropped that no note has told; 0 for none.
+    /// When the first was dropped that no note has reported; 0 if all are reported.
     since: AtomicU64,
 }
 
@@ -293,7 +293,7 @@ impl Drops {
     }
 
     /// Counts calls that were dropped. `true` if that is to be noted at once: now and
-    /// then, so that a program that is killed has told how many there were, or nearly.
+    /// then, so that the log of a program that is killed has the number, or nearly.
     pub fn add(&self, calls: u64) -> bool {
         if self.since.load(Ordering::Relaxed) == 0 {
             self.since.store(clock::realtime(), Ordering::Relaxed);
@@ -307,14 +307,14 @@ impl Drops {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// How many calls were dropped and since when, if a note has not told all of them.
+    /// How many calls were dropped and since when, if a note has not reported all of them.
     pub fn to_note(&self) -> Option<(u64, u64)> {
         let count = self.count();
         let since = self.since.load(Ordering::Relaxed);
         (count > self.noted.load(Ordering::Relaxed)).then_some((count, since))
     }
 
-    /// A note has told `count` of them.
+    /// A note has reported `count` of them.
     pub fn note(&self, count: u64) {
         self.noted.fetch_max(count, Ordering::Relaxed);
         self.since.store(0, Ordering::Relaxed);
@@ -376,7 +376,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn drops_are_noted_now_and_then_until_all_are_told() {
+    fn drops_are_noted_now_and_then_until_all_are_reported() {
         let drops = Drops::new();
         assert_eq!(drops.to_note(), None);
         let at_once = (1..=1000).filter(|_| drops.add(1)).count();

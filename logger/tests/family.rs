@@ -215,8 +215,8 @@ fn a_childs_threads_do_not_share_what_they_have(directory: &Path) {
             });
         };
         if raw {
-            // SAFETY: the child starts a thread and logs; the C library is not told of it,
-            // and needs not be, since no other thread of the parent holds any of its locks.
+            // SAFETY: the child starts a thread and logs; the C library does not learn of
+            // it, and need not, since no other thread of the parent holds any of its locks.
             let child = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
             if child == 0 {
                 both();

@@ -55,7 +55,7 @@ pub fn is_possible_now(level: Level) -> bool {
 }
 
 /// Whether a call of this level could be on anywhere, and a log is open, or calls are
-/// kept until one is, or somebody wants to see them.
+/// kept until one is, or a mirror, observer or capture takes them.
 pub fn is_possible(level: Level) -> bool {
     if let Some(leader) = leader() {
         return leader.is_possible(level);

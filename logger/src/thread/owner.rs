@@ -6,7 +6,8 @@ use crate::sys;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 /// The kernel's ids of the owner's process and of the owner, and how often the memory was
-/// taken, so that one owner is told from a later one with the same ids. Zeros are nobody.
+/// taken, so that one owner is distinguished from a later one with the same ids. Zeros mean
+/// that there is no owner.
 pub(super) struct Owner(AtomicU64);
 
 /// The kernel's ids are smaller than 2²².
@@ -45,7 +46,7 @@ impl Owner {
         self.0.store(before & !IDS | caller(), Ordering::Relaxed);
     }
 
-    /// The memory is nobody's.
+    /// The memory has no owner.
     pub fn clear(&self) {
         self.0.fetch_and(!IDS, Ordering::Release);
     }
@@ -72,7 +73,7 @@ mod tests {
             std::thread::yield_now();
         }
         assert_eq!(owner.0.load(Ordering::Relaxed) & IDS, caller());
-        // As a forked child finds it: nobody knows whether its thread is the one that forked.
+        // As a forked child finds it: whether its thread is the one that forked is not known.
         let parents = (u64::from(sys::process_id()) + 1) << ID_BITS | 1;
         owner.0.store(parents, Ordering::Relaxed);
         assert!(!owner.take() && !owner.take_from_the_dead());

@@ -1,47 +1,105 @@
 //! The threads of a forked child make their first calls at once: one of them begins the child's
-//! run, and the calls of the others wait for it. They were counted as dropped before.
+//! run, and the calls of the others wait for it. They were counted as dropped before, and two
+//! threads could begin the run, one after the other, while a third wrote.
 
 mod common;
 
 use logdef::{Sink, logdef};
+use std::ops::Range;
+use std::path::Path;
 use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-const CHILDREN: u64 = 100;
-const THREADS: u64 = 8;
+const THREADS: u64 = 6;
 
-/// Logs a number from each thread, all at once.
-fn log_at_once(child: u64) {
+/// Logs numbers from some threads, `each` from every one, all at once.
+fn log_at_once(first: u64, each: u64) {
     let ready = Barrier::new(THREADS as usize);
     std::thread::scope(|scope| {
         for thread in 0..THREADS {
             let ready = &ready;
+            let from = first + thread * each;
             scope.spawn(move || {
                 ready.wait();
-                logdef!(Info, "%lu", child * THREADS + thread);
+                log(from..from + each);
             });
         }
     });
     let state = logdef::state();
-    assert_eq!(
-        (state.dropped, state.unreported),
-        (0, 0),
-        "in child {child}"
-    );
+    assert_eq!((state.dropped, state.unreported), (0, 0), "from {first} on");
+}
+
+fn log(numbers: Range<u64>) {
+    for number in numbers {
+        logdef!(
+            Info,
+            "%lu %s",
+            number,
+            "a text that takes some room in a file"
+        );
+    }
+}
+
+fn open(sink: Sink, directory: &Path) {
+    let log = directory.join("log");
+    logdef::options()
+        .sink(sink)
+        .rotate(256 << 10)
+        .open(&log)
+        .unwrap();
+}
+
+fn assert_whole(directory: &Path, expected: u64, context: &str) {
+    logdef::close();
+    let (seen, _) = common::numbers(directory);
+    let lost: Vec<_> = (0..expected).filter(|it| !seen.contains(it)).collect();
+    assert!(lost.is_empty(), "{context}: {lost:?}");
+}
+
+/// Children whose first calls come from several threads.
+fn first_calls(sink: Sink) {
+    let directory = tempfile::tempdir().unwrap();
+    open(sink, directory.path());
+    let children = 60;
+    for child in 0..children {
+        common::in_child(|| log_at_once(child * THREADS, 1));
+    }
+    assert_whole(directory.path(), children * THREADS, "first calls");
+}
+
+/// Children and grandchildren with threads, forked while the threads of their parents log.
+fn generations(sink: Sink) {
+    let directory = tempfile::tempdir().unwrap();
+    open(sink, directory.path());
+    let (each, children) = (100, 12);
+    let of_child = 2 * THREADS * each;
+    let is_over = AtomicBool::new(false);
+    let last = std::thread::scope(|scope| {
+        let parents = scope.spawn(|| {
+            let mut next = children * of_child;
+            while !is_over.load(Ordering::Relaxed) {
+                log(next..next + 10);
+                next += 10;
+            }
+            next
+        });
+        for child in 0..children {
+            common::in_child(|| {
+                let first = child * of_child;
+                log_at_once(first, each);
+                common::in_child(|| log_at_once(first + of_child / 2, each));
+            });
+        }
+        is_over.store(true, Ordering::Relaxed);
+        parents.join().unwrap()
+    });
+    assert_whole(directory.path(), last, "generations");
 }
 
 #[test]
-fn no_thread_of_a_forked_child_loses_its_first_record() {
+fn threads_of_forked_children_lose_no_record() {
     for sink in [Sink::Mapped, Sink::Append] {
-        let directory = tempfile::tempdir().unwrap();
-        let log = directory.path().join("log");
-        logdef::options().sink(sink).open(&log).unwrap();
-        for child in 0..CHILDREN {
-            common::in_child(|| log_at_once(child));
-        }
-        logdef::close();
-        let (seen, _) = common::numbers(directory.path());
-        let lost = (0..CHILDREN * THREADS).filter(|number| !seen.contains(number));
-        let lost: Vec<_> = lost.collect();
-        assert!(lost.is_empty(), "{sink:?}: {lost:?}");
+        first_calls(sink);
+        generations(sink);
     }
 }

@@ -7,6 +7,7 @@ use crate::call::body::pairs::{MAX_PAIRS, Pairs};
 use crate::process::process;
 use core::sync::atomic::Ordering;
 
+pub use crate::api::in_context::current_scope;
 pub use crate::api::places::Places;
 pub use crate::call::argument::capture;
 pub use crate::call::limit::Limit;

@@ -1,6 +1,7 @@
 //! Records of `log` and `tracing` in one log, as the reader has them: places, targets, typed
 //! fields, key-values, spans and what is off.
 
+use logdef::{Context, value};
 use logdef_resync::{Event, Input, Merge, MergeOptions, Recovery, Resolver};
 use logdef_wire::record::Kind;
 use logdef_wire::{Level, Record};
@@ -23,6 +24,8 @@ struct Read {
     /// Named values, then key-values.
     values: Vec<(String, String)>,
     kind: Option<Kind>,
+    /// Pairs of its context.
+    context: Vec<String>,
 }
 
 fn read(path: &Path) -> Vec<Read> {
@@ -45,6 +48,8 @@ fn read(path: &Path) -> Vec<Read> {
         let named = resolved.named();
         let named = named.map(|(name, value)| (lossy(name), shown(value)));
         let origin = resolved.origin.unwrap();
+        let context = resolved.context.iter();
+        let context = context.map(|(key, value)| format!("{}={}", lossy(key), shown(value)));
         found.push(Read {
             text: lossy(&text),
             level: data.level.unwrap(),
@@ -53,6 +58,7 @@ fn read(path: &Path) -> Vec<Read> {
             module: lossy(origin.module.as_deref().unwrap()),
             values: named.chain(pairs).collect(),
             kind: data.kind,
+            context: context.collect(),
         });
     }
     found
@@ -132,6 +138,30 @@ fn log_by_tracing() {
     tracing::error!(error = &*error, "failed");
 }
 
+/// Contexts of the log around and in a span, and a value that uses its span while it is printed.
+fn log_in_contexts() {
+    let shop = Context::new(&[("shop", value("north"))]);
+    shop.scope(|| {
+        let span = tracing::info_span!("visit", visitor = 9u8, item = tracing::field::Empty);
+        let _entered = span.enter();
+        tracing::info!("in the span: {}", Nosy);
+        shop.child(&[("shelf", value(&3u8))])
+            .scope(|| tracing::info!("in a context that is younger"));
+    });
+    tracing::info!("in no span");
+}
+
+/// Changes the span that it is printed in.
+struct Nosy;
+
+impl fmt::Display for Nosy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        tracing::Span::current().record("item", "bread");
+        tracing::info!("from within");
+        f.write_str("nosy")
+    }
+}
+
 fn what_is_off_is_not_printed() {
     logdef::set_filter("warn,audit=off,disk=debug").unwrap();
     log::info!("{}", Counted);
@@ -193,6 +223,9 @@ fn check_tracing(records: &[Read]) {
         (late.value("span"), late.value("late")),
         (number, "\"now\"")
     );
+    assert_eq!(of(records, "inside").context, ["id=7"]);
+    assert_eq!(of(records, "on a thread").context, ["late=\"now\"", "id=7"]);
+    assert_eq!(outer.context, [""; 0]);
     let inner = of(records, "{inner}");
     assert_eq!((inner.value("parent"), inner.level), (number, Level::WARN));
     assert_eq!(of(records, "{inner}: follows").value("follows"), number);
@@ -203,12 +236,26 @@ fn check_tracing(records: &[Read]) {
         .filter(|record| record.kind == Some(Kind::END));
     let ends: Vec<&Read> = ends.collect();
     let spans: Vec<&str> = ends.iter().map(|end| end.value("span")).collect();
-    assert_eq!(spans, [inner.value("span"), number]);
+    assert_eq!(spans[..2], [inner.value("span"), number]);
     assert!(
         ends.iter()
             .all(|end| end.value("busy_ns").parse::<u64>().unwrap() > 0)
     );
     assert_eq!(of(records, "failed").value("error"), "\"went wrong\"");
+    assert_eq!(of(records, "failed").context, [""; 0]);
+}
+
+fn check_contexts(records: &[Read]) {
+    let context = |text| &of(records, text).context[..];
+    assert_eq!(
+        context("in the span: nosy"),
+        ["visitor=9", "shop=\"north\""]
+    );
+    let late = ["item=\"bread\"", "visitor=9", "shop=\"north\""];
+    assert_eq!(context("from within"), late);
+    let younger = ["shelf=3", "shop=\"north\""];
+    assert_eq!(context("in a context that is younger"), younger);
+    assert_eq!(context("in no span"), [""; 0]);
 }
 
 #[test]
@@ -222,13 +269,15 @@ fn records_of_log_and_tracing_are_read_with_all_they_say() {
     tracing::subscriber::set_global_default(tracing_subscriber::registry().with(layer)).unwrap();
     let line = log_by_log();
     log_by_tracing();
+    log_in_contexts();
     what_is_off_is_not_printed();
     assert_eq!(logdef::unwritten(), 0);
     logdef::close();
     let records = read(&path);
     check_log(&records, line.into());
     check_tracing(&records);
+    check_contexts(&records);
     of(&records, "on again counted");
     of(&records, "on again too counted");
-    assert_eq!(records.len(), 22);
+    assert_eq!(records.len(), 29);
 }

@@ -7,6 +7,7 @@ use crate::call::argument::{LoweredSome, Passed};
 use crate::call::body::pairs::encode_pairs;
 use crate::call::shown::value;
 use crate::context::{self, KeysHead};
+use core::cell::Cell;
 use core::fmt;
 use core::mem::ManuallyDrop;
 use core::pin::Pin;
@@ -40,6 +41,11 @@ struct Owned {
     _parent: Option<Context>,
 }
 
+std::thread_local! {
+    /// The context whose scope this thread is in, and where it stands; null for none.
+    static SCOPE: Cell<*const Context> = const { Cell::new(ptr::null()) };
+}
+
 /// Pairs beyond these are left out.
 const MAX_PAIRS: usize = 64;
 /// Bytes of all pairs: longer texts are cut to what each can have.
@@ -71,17 +77,34 @@ impl Context {
         }))
     }
 
+    /// The context of Rust that the calling thread is in, by [`scope`](Self::scope) or a future
+    /// that is polled.
+    ///
+    /// Signal safety: not async-signal-safe.
+    #[must_use]
+    pub fn current() -> Option<Context> {
+        let scope = SCOPE.try_with(Cell::get).ok()?;
+        // SAFETY: null, or borrowed by the scope that this thread is in.
+        let context = unsafe { scope.as_ref() }?;
+        ptr::eq(&context.0.context, choose::current_context()).then(|| context.clone())
+    }
+
     /// Calls `work`, and all that this thread logs meanwhile is logged in the context.
     pub fn scope<T>(&self, work: impl FnOnce() -> T) -> T {
         /// Goes back when it is dropped, also in a panic.
-        struct Before(*const context::Context);
+        struct Before(*const context::Context, *const Context);
         impl Drop for Before {
             fn drop(&mut self) {
                 choose::enter_context(self.0);
+                let _ = SCOPE.try_with(|scope| scope.set(self.1));
             }
         }
         // `self` is borrowed until the thread is back in the context before.
-        let _before = Before(choose::enter_context(&raw const self.0.context));
+        let outer = SCOPE.try_with(|scope| scope.replace(self));
+        let _before = Before(
+            choose::enter_context(&raw const self.0.context),
+            outer.unwrap_or(ptr::null()),
+        );
         work()
     }
 
@@ -92,6 +115,12 @@ impl Context {
             future: ManuallyDrop::new(future),
         }
     }
+}
+
+/// Which context the calling thread is in, as a number that is not used again while it is; 0 for
+/// none.
+pub fn current_scope() -> usize {
+    choose::current_context().addr()
 }
 
 /// The pairs as the logger reads them: a head, and the objects of a map.

@@ -35,6 +35,8 @@ enum Slot {
 pub(crate) struct Fields<'s> {
     slots: &'s mut [Slot],
     text: String,
+    /// A bit for each field that has a value.
+    visited: u64,
 }
 
 thread_local! {
@@ -43,28 +45,33 @@ thread_local! {
 }
 
 impl Fields<'_> {
-    /// Calls `log` with the values that `visit` shows.
-    pub fn with(site: &Site, visit: impl FnOnce(&mut dyn Visit), log: impl FnOnce(&[Passed<'_>])) {
+    /// Calls `log` with the values that `visit` shows, and with a bit for each that it did show.
+    pub fn with<R>(
+        site: &Site,
+        visit: impl FnOnce(&mut dyn Visit),
+        log: impl FnOnce(&[Passed<'_>], u64) -> R,
+    ) -> R {
         match site.fields() {
-            0..=FEW => Self::with_up_to::<FEW>(site, visit, log),
-            _ => Self::with_up_to::<MOST>(site, visit, log),
+            0..=FEW => Self::with_up_to::<R, FEW>(site, visit, log),
+            _ => Self::with_up_to::<R, MOST>(site, visit, log),
         }
     }
 
-    fn with_up_to<const N: usize>(
+    fn with_up_to<R, const N: usize>(
         site: &Site,
         visit: impl FnOnce(&mut dyn Visit),
-        log: impl FnOnce(&[Passed<'_>]),
-    ) {
+        log: impl FnOnce(&[Passed<'_>], u64) -> R,
+    ) -> R {
         let mut slots: [Slot; N] = [const { Slot::None }; N];
         let mut fields = Fields {
             slots: &mut slots,
             // A thread that ends may have none any more.
             text: TEXT.try_with(Cell::take).unwrap_or_default(),
+            visited: 0,
         };
         fields.text.clear();
         visit(&mut fields);
-        let text = fields.text;
+        let (text, visited) = (fields.text, fields.visited);
         let none = None::<u8>;
         let passed: [Passed<'_>; N] = std::array::from_fn(|index| match &slots[index] {
             Slot::None => value(&none),
@@ -76,13 +83,15 @@ impl Fields<'_> {
             Slot::UnsignedWide(number) => value(number),
             Slot::Text(range) => value(text.get(range.clone()).unwrap_or_default()),
         });
-        log(&passed[..site.fields().min(N)]);
+        let result = log(&passed[..site.fields().min(N)], visited);
         let _ = TEXT.try_with(|place| place.set(text));
+        result
     }
 
     fn set(&mut self, field: &Field, slot: Slot) {
         if let Some(place) = self.slots.get_mut(field.index()) {
             *place = slot;
+            self.visited |= 1 << field.index();
         }
     }
 

@@ -20,7 +20,7 @@
 //! | in `tracing` | in the log |
 //! |---|---|
 //! | event | a record: its message, or its fields as `name=value`; all fields are values with names |
-//! | an event's span | the key `span`, by which `logdef view -w 'span=…'` finds all records of a span |
+//! | an event's span | the key `span`, by which `logdef view -w 'span=…'` finds all records of a span; the fields of the span, and of those around it, as a [`Context`](logdef::Context) |
 //! | span, from new to close | begin and end of a span that may end on any thread, with its fields |
 //! | parent | the key `parent` of its begin |
 //! | `follows_from` | a record with the keys `span` and `follows` |
@@ -39,9 +39,11 @@
 #![forbid(unsafe_code)]
 
 mod fields;
+mod in_span;
 mod sites;
 
 use fields::Fields;
+use in_span::InSpan;
 use logdef::{Passed, value};
 use sites::Site;
 use std::time::Instant;
@@ -58,6 +60,7 @@ use tracing_subscriber::registry::{LookupSpan, SpanRef};
 pub struct Layer {
     measures_busy: bool,
     is_beside_others: bool,
+    leaves_fields_out: bool,
 }
 
 /// A layer that logs events and spans.
@@ -77,6 +80,17 @@ impl Layer {
         self
     }
 
+    /// Whether events have the fields of their spans (they do, unless this says `false`): `logdef
+    /// view --with-context` shows them, `-w` finds events by them, and JSON has them. They stand
+    /// once in each chunk of the log; a span costs more, and an event some bytes.
+    ///
+    /// An event that is logged in a [`Context`](logdef::Context) which is younger than its span
+    /// has the pairs of that one instead.
+    pub fn context(mut self, wanted: bool) -> Self {
+        self.leaves_fields_out = !wanted;
+        self
+    }
+
     /// Leaves to the layers beside this one what they are called for. Calls that the log's filter
     /// switches off cost more then.
     pub fn beside_others(mut self, wanted: bool) -> Self {
@@ -92,6 +106,14 @@ struct Span {
     number: u64,
     busy_ns: u64,
     entered: Option<Instant>,
+    fields: InSpan,
+}
+
+/// What is kept with a span for those in it.
+fn in_span<'a, R: LookupSpan<'a>>(span: &SpanRef<'a, R>) -> Option<(u64, InSpan)> {
+    let extensions = span.extensions();
+    let span = extensions.get::<Span>()?;
+    Some((span.number, span.fields.clone()))
 }
 
 fn number<'a, R: LookupSpan<'a>>(span: &SpanRef<'a, R>) -> Option<u64> {
@@ -135,11 +157,15 @@ where
             return;
         }
         let span = context.event_span(event);
-        let span = span.and_then(|span| number(&span));
+        // Copied: a value that is printed may do anything with the span.
+        let span = span.and_then(|span| in_span(&span));
         Fields::with(
             site,
             |visit| event.record(visit),
-            |args| site.event(span, args),
+            |args, _| match span {
+                Some((number, fields)) => fields.scope(|| site.event(Some(number), args)),
+                None => site.event(None, args),
+            },
         );
     }
 
@@ -149,20 +175,28 @@ where
             return;
         };
         let own = logdef::new_span();
+        let parent = span.parent().and_then(|parent| in_span(&parent));
+        let (parent, around) = parent.unzip();
+        let around = around.unwrap_or_else(InSpan::outermost);
+        let parent = parent.as_ref().map(|parent| ("parent", value(parent)));
+        let fields = Fields::with(
+            site,
+            |visit| attributes.record(visit),
+            |args, visited| {
+                site.begin(own, args, parent.as_slice());
+                if self.leaves_fields_out {
+                    around
+                } else {
+                    around.with(site, args, visited)
+                }
+            },
+        );
         span.extensions_mut().insert(Span {
             number: own,
             busy_ns: 0,
             entered: None,
+            fields,
         });
-        let parent = span.parent().and_then(|parent| number(&parent));
-        let parent = parent.as_ref().map(|parent| ("parent", value(parent)));
-        Fields::with(
-            site,
-            |visit| attributes.record(visit),
-            |args| {
-                site.begin(own, args, parent.as_slice());
-            },
-        );
     }
 
     fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {
@@ -172,7 +206,15 @@ where
         Fields::with(
             site,
             |visit| values.record(visit),
-            |args| site.recorded(own, args),
+            |args, visited| {
+                site.recorded(own, args);
+                let span = context.span(id).filter(|_| !self.leaves_fields_out);
+                if let Some(span) = span
+                    && let Some(span) = span.extensions_mut().get_mut::<Span>()
+                {
+                    span.fields = span.fields.with(site, args, visited);
+                }
+            },
         );
     }
 

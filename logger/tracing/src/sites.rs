@@ -83,6 +83,11 @@ impl Site {
         self.metadata.fields().len()
     }
 
+    /// The names of the fields.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.metadata.fields().iter().map(|field| field.name())
+    }
+
     pub fn event(&self, span: Option<u64>, args: &[Passed<'_>]) {
         let Some(span) = span else {
             return self.main.log(args);

@@ -34,6 +34,7 @@ mod claim;
 mod evict;
 mod notes;
 mod prune;
+mod reopen;
 mod sync;
 
 /// Units of a file that is not rotated: less than any file system's largest.
@@ -42,10 +43,6 @@ const MOST_UNITS: u64 = (8 << 40) / UNIT;
 const UNSYNCED: u64 = 64;
 /// A handler that moves the thread to another chunk, time and again, is given up on.
 const ATTEMPTS: u32 = 1000;
-/// A thread that has been opening the log again for this many nanoseconds was left by a
-/// handler, or killed.
-const LEFT_AFTER: u64 = 10_000_000_000;
-
 /// The sink that maps, as this process sees it.
 pub(crate) struct Mapped {
     /// Null before the first log.
@@ -96,7 +93,10 @@ impl Mapped {
     pub fn open(&self, path: &[u8], rotation: Rotation) -> Result<(), Errno> {
         self.evictions.begin()?;
         let family = Family::allocate()?;
-        let turn = self.log().map_or(0, |log| log.family.turn());
+        let (old, is_left) = self.leave_log();
+        // SAFETY: null, or the family of the log before, which is given back below at the
+        // earliest.
+        let turn = unsafe { old.as_ref() }.map_or(0, Family::turn);
         family.current.store(turn << SLOT_BITS, Ordering::Relaxed);
         let wanted = rotation.file_size.map(|bytes| bytes.div_ceil(UNIT));
         // A file holds a few chunks of the largest size, or smaller ones.
@@ -121,16 +121,32 @@ impl Mapped {
         if let Err(errno) = begun {
             // SAFETY: made above, and no other thread has its address.
             unsafe { Family::free(family) };
+            self.family.store(old, Ordering::SeqCst);
             return Err(errno);
         }
         self.retry.granted();
         let new = core::ptr::from_ref(family).cast_mut();
-        let old = self.family.swap(new, Ordering::SeqCst);
-        if !old.is_null() && self.users.load(Ordering::SeqCst) == 0 {
-            // SAFETY: a thread that comes now finds the new one, and none is inside the old.
+        self.family.store(new, Ordering::SeqCst);
+        if is_left && !old.is_null() {
+            // SAFETY: no thread was inside it, and none could find it since.
             unsafe { Family::free(old) };
         }
         Ok(())
+    }
+
+    /// Hides the log that was closed, if there was one, from calls that began before, and
+    /// waits for those that are taking a chunk of it, for a second at most. Its family, and
+    /// whether all have left.
+    fn leave_log(&self) -> (*mut Family, bool) {
+        let old = self.family.swap(core::ptr::null_mut(), Ordering::SeqCst);
+        let is_left = (0..1000).any(|_| match self.users.load(Ordering::SeqCst) {
+            0 => true,
+            users => {
+                sys::wait_while(&self.users, users, 1);
+                false
+            }
+        });
+        (old, is_left)
     }
 
     fn log(&self) -> Option<Log<'_>> {
@@ -437,24 +453,6 @@ impl Log<'_> {
         Ok(())
     }
 
-    /// See [`Mapped::reopen`]; one thread of the family at a time.
-    fn reopen_path(&self, shared: &Shared) -> Result<(), Errno> {
-        let current = self.file_of(self.family.current.load(Ordering::Acquire));
-        let is_rotated = current.file.number() != UNNUMBERED;
-        if !is_rotated && let Some(fd) = self.reopen(current.file) {
-            let is_current = current.leads_here(fd).is_some();
-            sys::close(fd);
-            if is_current && !current.file.is_given_up() {
-                return Ok(());
-            }
-        }
-        self.begin(is_rotated)?;
-        let turn = self.family.turn();
-        self.family.left_before.fetch_max(turn, Ordering::SeqCst);
-        self.send_writers_away(shared, |range| range.turn < turn);
-        Ok(())
-    }
-
     /// A free slot for the file that may come after file `full`.
     fn take_slot(&self, full: u64) -> Option<Slot> {
         let turn = (full >> SLOT_BITS) + 1;
@@ -570,29 +568,6 @@ impl Log<'_> {
 
 /// Asked for by the program, between its calls.
 impl Mapped {
-    /// Continues in another file under the same path, unless that leads to the file which is
-    /// written to: a thread that was asked before, and comes late, has done it.
-    pub fn reopen(&self, shared: &Shared) -> Result<(), Errno> {
-        let log = self.log().ok_or(Errno(libc::ENOTCONN))?;
-        let since = &log.family.reopening_since;
-        let (now, before) = (clock::monotonic().max(1), since.load(Ordering::Relaxed));
-        let is_left = now > before.saturating_add(LEFT_AFTER);
-        let (success, failure) = (Ordering::Acquire, Ordering::Relaxed);
-        if before > 0 && !is_left
-            || since
-                .compare_exchange(before, now, success, failure)
-                .is_err()
-        {
-            // Another thread, of a forked child perhaps, is at it. If it began before this was
-            // asked, it is to be done again.
-            shared.ask_to_reopen();
-            return Ok(());
-        }
-        let done = log.reopen_path(shared);
-        since.store(0, Ordering::Release);
-        done
-    }
-
     /// When the current file was made, and the age at which it is followed by another.
     pub fn age(&self) -> (u64, u64) {
         self.log().map_or((0, 0), |log| {

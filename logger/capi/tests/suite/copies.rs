@@ -19,7 +19,7 @@ fn build_with_archive(file: &str, flags: &[&str], to: &Path) {
 }
 
 /// A library with a copy of the logger whose symbols are hidden.
-fn library_with_copy(directory: &Path, name: &str) -> PathBuf {
+pub fn library_with_copy(directory: &Path, name: &str) -> PathBuf {
     let library = directory.join(format!("lib{name}.so"));
     let copy = format!("-DCOPY=\"{name}\"");
     let flags = ["-shared", "-fPIC", "-Wl,--exclude-libs,ALL", &copy];

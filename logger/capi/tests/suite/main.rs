@@ -11,7 +11,7 @@
 //! logging what programs pass ([`programs`], [`arguments`], [`contexts`], [`conversions`]), also beside
 //! another copy of it in the process ([`copies`]), as filters say ([`filters`]), also
 //! when the wall clock is set ([`clock`]), and wherever and however programs run
-//! ([`wild`]). The logs are
+//! ([`wild`]), and beside what else is in their processes ([`neighbours`]). The logs are
 //! decoded by rmp-serde, which shares no code with the logger ([`decode`]).
 //!
 //! Compilers that are not installed are named and skipped, but for the system's
@@ -30,6 +30,7 @@ mod decode;
 mod filters;
 mod installed;
 mod misuse;
+mod neighbours;
 mod programs;
 mod sites;
 mod symbols;

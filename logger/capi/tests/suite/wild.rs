@@ -23,20 +23,20 @@ pub fn program() -> &'static Path {
 }
 
 /// A story of the program's, to be run.
-fn story(log: &Path, name: &str, more: &[&str]) -> Command {
+pub fn story(log: &Path, name: &str, more: &[&str]) -> Command {
     let mut command = Command::new(program());
     command.arg(log).arg(name).args(more);
     command.env_remove("LOGDEF").env_remove("LOGDEF_STDERR");
     command
 }
 
-fn succeeded(output: &Output) {
+pub fn succeeded(output: &Output) {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}: {said}", output.status);
 }
 
 /// The files in a directory that are no links, by name.
-fn files(directory: &Path) -> Vec<PathBuf> {
+pub fn files(directory: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(directory).unwrap();
     let mut files: Vec<_> = entries
         .map(|entry| entry.unwrap().path())
@@ -47,7 +47,7 @@ fn files(directory: &Path) -> Vec<PathBuf> {
 }
 
 /// The first arguments of all records in these files, sorted. Nothing else is in them.
-fn numbers(files: &[PathBuf]) -> Vec<i128> {
+pub fn numbers(files: &[PathBuf]) -> Vec<i128> {
     let all = files.iter().flat_map(|file| messages(file));
     let mut numbers: Vec<_> = all.map(|message: Message| message.args[0].int()).collect();
     numbers.sort();
@@ -55,8 +55,8 @@ fn numbers(files: &[PathBuf]) -> Vec<i128> {
 }
 
 /// Sinks as `logdef.h` numbers them.
-const MAPPED: &str = "1";
-const APPEND: &str = "2";
+pub const MAPPED: &str = "1";
+pub const APPEND: &str = "2";
 
 #[test]
 fn a_program_without_standard_streams_does_not_print_into_its_log() {

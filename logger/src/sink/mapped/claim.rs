@@ -74,8 +74,9 @@ impl Log<'_> {
         thread: &Thread,
         need: u64,
     ) -> Option<Claim> {
-        // A call that a fork interrupted: the record is the parent's.
-        if shared.run.needs_reinit_after_fork() {
+        // A call that a fork interrupted: the record is the parent's. Or one that began before
+        // the log was closed and another opened.
+        if shared.run.needs_reinit_after_fork() || !thread.is_of(shared.run.id()) {
             return None;
         }
         let now = sys::clock(libc::CLOCK_MONOTONIC_COARSE);
@@ -216,7 +217,11 @@ impl Log<'_> {
         let base = mapped.map_err(|errno| {
             self.family.leave_window(range);
             file.give_back(turn, at, units);
-            Refusal::No(errno)
+            match errno {
+                // Neither a descriptor nor the start of the file leads to it any more.
+                Errno(libc::EBADF) => Refusal::OutOfReach,
+                errno => Refusal::No(errno),
+            }
         })?;
         let held = Held { base, range };
         self.mapped

@@ -74,7 +74,7 @@ static void cycles(void)
         MUST(pthread_join(threads[i], NULL) == 0);
 }
 
-/* A child of which the C library tells nobody maps all it can where the windows of a closed
+/* A child for which no fork handler runs maps all it can where the windows of a closed
  * log were, and opens a log of its own. */
 static void maps(void)
 {
@@ -127,7 +127,7 @@ int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
-        void (*tell)(void);
+        void (*run)(void);
     } stories[] = {{"execs", execs}, {"cycles", cycles}, {"maps", maps}, {"versions", versions}};
 
     MUST(argc >= 3);
@@ -136,7 +136,7 @@ int main(int argc, char **argv)
     more = argv + 3;
     for (size_t i = 0; i < sizeof stories / sizeof *stories; i++)
         if (strcmp(argv[2], stories[i].name) == 0) {
-            stories[i].tell();
+            stories[i].run();
             return 0;
         }
     return 2;

@@ -21,7 +21,7 @@ fn program() -> &'static Path {
     })
 }
 
-fn tell(log: &Path, name: &str, more: &[&str]) {
+fn run_story(log: &Path, name: &str, more: &[&str]) {
     let mut command = Command::new(program());
     command.arg(log).arg(name).args(more).env_remove("LOGDEF");
     succeeded(&command.output().unwrap());
@@ -32,7 +32,7 @@ fn a_program_that_becomes_another_by_exec_leaves_its_records_beside_those_of_its
     for (sink, file_size) in [(MAPPED, "0"), (MAPPED, "131072"), (APPEND, "0")] {
         let directory = tempfile::tempdir().unwrap();
         let log = directory.path().join("app.log");
-        tell(&log, "execs", &[sink, file_size, "0"]);
+        run_story(&log, "execs", &[sink, file_size, "0"]);
         let files = files(directory.path());
         assert_eq!(files.len(), if sink == APPEND { 1 } else { 3 });
         assert!(numbers(&files).into_iter().eq(0..3000), "{files:?}");
@@ -43,16 +43,16 @@ fn a_program_that_becomes_another_by_exec_leaves_its_records_beside_those_of_its
 fn a_log_that_was_closed_opens_again_while_threads_log() {
     let directory = tempfile::tempdir().unwrap();
     let log = directory.path().join("app.log");
-    tell(&log, "cycles", &[]);
+    run_story(&log, "cycles", &[]);
     let numbers = numbers(&files(directory.path()));
     assert_eq!(numbers.last(), Some(&299));
 }
 
 #[test]
-fn memory_of_a_child_that_nobody_was_told_of_stays_its_own() {
+fn memory_of_a_child_that_no_fork_handler_saw_stays_its_own() {
     let directory = tempfile::tempdir().unwrap();
     let log = directory.path().join("app.log");
-    tell(&log, "maps", &[]);
+    run_story(&log, "maps", &[]);
     assert!(numbers(&[log]).into_iter().eq(0..100_000));
 }
 
@@ -83,7 +83,7 @@ fn two_versions_in_a_process_have_a_log_each() {
     for (first, second) in [("a.log", "b.log"), ("one.log", "one.log")] {
         let [first, second] = [first, second].map(|name| directory.path().join(name));
         let paths = [&first, &second].map(|path| path.to_str().unwrap());
-        tell(&first, "versions", &[ours, paths[0], other, paths[1]]);
+        run_story(&first, "versions", &[ours, paths[0], other, paths[1]]);
         // The earlier one's file makes room for the later one's.
         let of_first = if first == second {
             directory.path().join("one.log.000001")

@@ -1,0 +1,3 @@
+module example.com/logdef
+
+go 1.19

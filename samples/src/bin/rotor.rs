@@ -2,12 +2,13 @@
 //! the time.
 //!
 //! ```text
-//! rotor LOG FILE_SIZE RECORDS FAST SLOW CHILDREN
+//! rotor LOG FILE_SIZE RECORDS FAST SLOW CHILDREN [SINK]
 //! ```
 //!
 //! Each of the FAST threads logs RECORDS records. The SLOW ones log one for a hundred of
 //! those, so that they stay in their chunk of an old file while others move to new ones. On the way
-//! CHILDREN are forked one after another, each of which logs a little.
+//! CHILDREN are forked one after another, each of which logs a little. SINK is `mapped`, the
+//! default, or `auto`.
 
 use logdef::{Sink, logdef};
 use std::process::ExitCode;
@@ -15,14 +16,19 @@ use std::time::Duration;
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let [log, numbers @ ..] = &args[..] else {
+    let (args, sink) = match &args[..] {
+        [args @ .., sink] if sink == "auto" => (args, Sink::Auto),
+        [args @ .., sink] if sink == "mapped" => (args, Sink::Mapped),
+        args => (args, Sink::Mapped),
+    };
+    let [log, numbers @ ..] = args else {
         return usage();
     };
     let numbers: Result<Vec<u64>, _> = numbers.iter().map(|number| number.parse()).collect();
     let Ok(&[file_size, records, fast, slow, children]) = numbers.as_deref() else {
         return usage();
     };
-    let options = logdef::options().sink(Sink::Mapped).rotate(file_size);
+    let options = logdef::options().sink(sink).rotate(file_size);
     options.open(log).expect("a log");
     let threads: Vec<_> = (0..fast + slow)
         .map(|thread| std::thread::spawn(move || log_in_thread(thread, records, thread < fast)))
@@ -38,7 +44,7 @@ fn main() -> ExitCode {
 }
 
 fn usage() -> ExitCode {
-    eprintln!("usage: rotor LOG FILE_SIZE RECORDS FAST SLOW CHILDREN");
+    eprintln!("usage: rotor LOG FILE_SIZE RECORDS FAST SLOW CHILDREN [SINK]");
     ExitCode::from(2)
 }
 

@@ -243,10 +243,18 @@ impl<'i> Merge<'i> {
         Merge::of_plan(inputs, Plan::Survey(survey), options, waiting)
     }
 
-    /// Leaves out what a merge from the survey of the same input gave.
-    pub fn after(mut self, given: MergedSoFar) -> Self {
+    /// Leaves out what a merge from the survey of the same input gave, here and wherever it
+    /// stands once more.
+    pub fn after(mut self, given: MergedSoFar) -> Result<Self, Error> {
+        if let (Plan::Recovery(recovery), [input, ..]) = (self.plan, self.inputs)
+            && !recovery.repeated.is_empty()
+        {
+            given.each_given(input, |identity, bytes| {
+                self.repeats.see(recovery, identity, bytes);
+            })?;
+        }
         self.before = Some(given);
-        self
+        Ok(self)
     }
 
     fn of_plan(

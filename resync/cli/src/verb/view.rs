@@ -136,7 +136,7 @@ impl View {
             options.since = reach.since(wanted.since, of_last);
             let mut merge = Merge::new(&log.inputs, &log.recovery, options);
             if let Some(given) = given.clone() {
-                merge = merge.after(given);
+                merge = merge.after(given)?;
             }
             let mut gaps = Vec::new();
             BackgroundMerge::run(merge, log::cores(), |ahead| {

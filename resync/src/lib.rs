@@ -92,7 +92,7 @@ pub use read::unmask::{decode, unmasked};
 pub use recover::account::{Account, GapReport, HoleReport, Malformed, Tally, ThreadReport, Times};
 pub use recover::losses::Losses;
 pub use recover::recovery::{Options, Recovery};
-pub use recover::standing::Standing;
+pub use recover::standing::{Standing, Standings};
 pub use recover::survey::Survey;
 pub use recover::tables::{
     BacktraceEntry, Conflict, ContextEntry, ContextKeys, Image, ModuleEntry, Origin, Place,

@@ -3,10 +3,11 @@
 //! reader comes back to it. Knows the file by its inode, and no other file.
 
 use super::News;
-use crate::read::gap::{Gap, GapKind};
+use crate::read::gap::{Gap, GapKind, Torn};
 use crate::read::input::{Error, Input};
 use crate::read::item::{Item, Items};
-use logdef_wire::frame;
+use logdef_wire::record::Preamble;
+use logdef_wire::{Tag, frame};
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
@@ -18,13 +19,18 @@ const PENDING: usize = 1 << 16;
 /// How often bytes that are no frame are looked at again before they count as
 /// damage: a reader may meet a writer in the middle of a frame.
 const PATIENCE: u32 = 3;
+/// Bytes of damage at the end of a file that are read again when it has grown.
+const AGAIN: u64 = 64 << 10;
 /// Bytes of the first frame that are compared: another frame in its place means that
 /// the file was emptied and has grown again. Runs differ within them.
 const HEAD: usize = 64;
 
 /// Where what was read goes.
 pub(super) trait Sink {
-    fn frame(&mut self, offset: u64, bytes: &[u8]);
+    /// A frame; `is_late` if something else stood there at an earlier look.
+    fn frame(&mut self, offset: u64, bytes: &[u8], is_late: bool);
+    /// Something else stands there, which is no padding.
+    fn doubt(&mut self, offset: u64, is_late: bool);
     fn news(&mut self, news: News);
     /// Whether reading should stop here for now.
     fn is_full(&self) -> bool;
@@ -47,6 +53,8 @@ pub(super) struct Followed {
     at: u64,
     /// Ranges before `at` that may yet become frames.
     pending: BTreeMap<u64, Pending>,
+    /// Its length when it ended in damage, and how often it did with that length.
+    grown: (u64, u32),
     /// How its first frame begins, once there is one.
     head: Vec<u8>,
 }
@@ -71,6 +79,7 @@ impl Followed {
             is_named: true,
             at: 0,
             pending: BTreeMap::new(),
+            grown: (0, 0),
             head: Vec::new(),
         }
     }
@@ -95,6 +104,22 @@ impl Followed {
         if !self.is_fixed {
             self.input = None;
         }
+    }
+
+    /// Whether a frame at an offset was given, if it stands there.
+    pub(super) fn has_passed(&self, offset: u64) -> bool {
+        let pending = self.pending.range(..=offset).next_back();
+        offset < self.at && pending.is_none_or(|(_, pending)| pending.end <= offset)
+    }
+
+    /// Another reader of the file, if it still has its name.
+    pub(super) fn reopened(&self) -> Option<Input> {
+        let input = Input::open(&self.path).ok()?;
+        let is_same = match input.file_identity() {
+            Ok(Some((identity, _))) => identity == self.identity,
+            _ => self.is_fixed,
+        };
+        is_same.then_some(input)
     }
 
     /// Opens the file that was closed to save its descriptor.
@@ -193,6 +218,8 @@ impl Followed {
     ) -> Result<(), Error> {
         let known = range.end != u64::MAX;
         let mut items = Items::range_with_step(input, range.clone(), 64 << 10);
+        // Where nothing ended that is a frame, and where the room for notes does.
+        let (mut bare, mut room) = (None, None);
         loop {
             if sink.is_full() {
                 let at = items.offset();
@@ -212,10 +239,30 @@ impl Followed {
                     if frame.offset == 0 {
                         self.head = frame.bytes[..frame.bytes.len().min(HEAD)].to_vec();
                     }
-                    sink.frame(frame.offset, frame.bytes);
+                    let opens = is_preamble(frame.tag());
+                    if bare == Some(frame.offset) && room != Some(frame.offset) && !opens {
+                        // Zeros, and what was never finished, are the end of a chunk.
+                        sink.doubt(frame.offset, known);
+                    }
+                    room = opens
+                        .then(|| frame.end() + Preamble::ROOM_FOR_NOTES)
+                        .or(room);
+                    sink.frame(frame.offset, frame.bytes, known);
                 }
                 Item::Gap(gap) if !known && self.is_end(&gap, len, chunk_end) => return Ok(()),
+                Item::Gap(gap) if !known && self.may_end_in_frame(&gap, len) => {
+                    sink.doubt(gap.offset, known);
+                    self.at = gap.offset;
+                    return Ok(());
+                }
                 Item::Gap(gap) => {
+                    match gap.kind {
+                        GapKind::Padding | GapKind::Torn(Torn::Unpublished) => {
+                            bare = Some(gap.end());
+                        }
+                        _ if looks == 0 => sink.doubt(gap.offset, known),
+                        _ => {}
+                    }
                     let end = gap.end().min(range.end);
                     self.gap(
                         Gap {
@@ -247,6 +294,19 @@ impl Followed {
             }
         }
         is_end
+    }
+
+    /// Whether damage at the end of the file may hold the beginning of a frame: while the
+    /// file grows, the next look begins there again.
+    fn may_end_in_frame(&mut self, gap: &Gap, len: u64) -> bool {
+        if gap.end() < len || gap.len > AGAIN {
+            return false;
+        }
+        if self.grown.0 != len {
+            self.grown = (len, 0);
+        }
+        self.grown.1 += 1;
+        self.grown.1 <= PATIENCE
     }
 
     fn gap(&mut self, gap: Gap, looks: u32, chunk_end: u64, sink: &mut impl Sink) {
@@ -310,6 +370,11 @@ fn first_byte(input: &Input, range: Range<u64>) -> Option<u64> {
     None
 }
 
+/// Whether a frame may open a chunk; a masked one may hold a preamble.
+fn is_preamble(tag: Tag) -> bool {
+    matches!(tag, Tag::PREAMBLE | Tag::MASKED)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -345,9 +410,11 @@ mod tests {
     }
 
     impl Sink for Seen {
-        fn frame(&mut self, offset: u64, _: &[u8]) {
+        fn frame(&mut self, offset: u64, _: &[u8], _: bool) {
             self.frames.push(offset);
         }
+
+        fn doubt(&mut self, _: u64, _: bool) {}
 
         fn news(&mut self, news: News) {
             self.news.push(news);

@@ -7,6 +7,7 @@
 
 mod family;
 mod file;
+mod judge;
 mod order;
 
 pub use family::{begins_as_log, family};
@@ -15,7 +16,10 @@ use crate::read::gap::Gap;
 use crate::read::input::{Error, Input};
 use crate::read::item::{Item, Items};
 use crate::read::unmask;
+use crate::recover::standing::Standing;
+use crate::recover::tables::Place;
 use file::{Followed, Sink};
+use judge::{Arrived, Judge};
 use logdef_wire::record::Peek;
 use logdef_wire::{Record, Run, Tag, ThreadNumber, frame};
 use order::Order;
@@ -49,6 +53,29 @@ pub enum News {
         offset: u64,
         /// The whole frame.
         bytes: Vec<u8>,
+        /// How far it can be trusted.
+        standing: Standing,
+    },
+    /// Records are suspect, and not given.
+    Withheld {
+        /// The number of the file.
+        file: u32,
+        /// How many.
+        records: u64,
+    },
+    /// Records that were given as sound, or as better than they are, stand beside damage:
+    /// it came later, or was not seen yet.
+    Doubted {
+        /// The number of the file.
+        file: u32,
+        /// How far they can be trusted.
+        standing: Standing,
+        /// Where the first of them begins.
+        from: u64,
+        /// Where the last of them ends.
+        to: u64,
+        /// How many they are.
+        records: u64,
     },
     /// Bytes that stayed no frame.
     Damage {
@@ -108,6 +135,7 @@ pub struct Follow {
     /// Files that have yet to be read in this look, by number.
     queue: VecDeque<u32>,
     order: Order,
+    judge: Judge,
     /// What keeps files from being read, how often it was met in a row, and whether it was
     /// in this look.
     troubles: HashMap<PathBuf, (String, u32, bool)>,
@@ -139,9 +167,16 @@ impl Follow {
             numbers: HashMap::new(),
             queue: VecDeque::new(),
             order: Order::default(),
+            judge: Judge::default(),
             troubles: HashMap::new(),
             scratch: Vec::new(),
         }
+    }
+
+    /// Gives suspect frames too, with that [standing](Standing::Suspect).
+    pub fn with_suspects(mut self) -> Follow {
+        self.judge.trusts_suspects = true;
+        self
     }
 
     /// Where the file of a number was seen last.
@@ -161,7 +196,7 @@ impl Follow {
         if self.queue.is_empty() {
             self.find_files();
         }
-        let mut bytes = 0;
+        let (mut bytes, mut arrived) = (0, Vec::new());
         while let Some(&number) = self.queue.front() {
             let Some(mut file) = self.files[number as usize].take() else {
                 self.queue.pop_front();
@@ -169,7 +204,8 @@ impl Follow {
             };
             let mut sink = Batch {
                 number,
-                order: &mut self.order,
+                arrived: &mut arrived,
+                judge: &mut self.judge,
                 news: &mut news,
                 bytes: &mut bytes,
                 scratch: &mut self.scratch,
@@ -182,12 +218,33 @@ impl Follow {
             }
             self.queue.pop_front();
         }
+        for (frame, standing) in self.judge.judge(arrived, &self.files, &mut news) {
+            self.give(frame, standing, &mut news);
+        }
         if self.queue.is_empty() {
             self.order.end_of_look(&mut news);
             self.report_troubles(&mut news);
         }
         news.extend(self.order.take());
         news
+    }
+
+    /// Puts a frame into its order.
+    fn give(&mut self, frame: Arrived, standing: Standing, news: &mut Vec<News>) {
+        let len = frame.bytes.len();
+        let record = News::Frame {
+            file: frame.place.input,
+            offset: frame.place.offset,
+            bytes: frame.bytes,
+            standing,
+        };
+        match (Tag(frame.body[0]), Record::decode(&frame.body)) {
+            (Tag::DATA, Ok(Record::Data(data))) => {
+                self.order.arrive(&Peek::from(&data), len, record);
+            }
+            (_, Ok(Record::Note(note))) => self.order.give(note.time.unwrap_or(0), record),
+            _ => news.push(record),
+        }
     }
 
     /// Keeps a file for the next look, unless it is gone.
@@ -347,34 +404,48 @@ fn first_time(input: &Input) -> u64 {
 /// What one poll gives.
 struct Batch<'b> {
     number: u32,
-    order: &'b mut Order,
+    arrived: &'b mut Vec<Arrived>,
+    judge: &'b mut Judge,
     news: &'b mut Vec<News>,
     bytes: &'b mut usize,
     scratch: &'b mut Vec<u8>,
 }
 
-impl Sink for Batch<'_> {
-    fn frame(&mut self, offset: u64, bytes: &[u8]) {
-        *self.bytes += bytes.len();
-        let news = News::Frame {
-            file: self.number,
+impl Batch<'_> {
+    fn place(&self, offset: u64) -> Place {
+        Place {
+            input: self.number,
             offset,
-            bytes: bytes.to_vec(),
-        };
+        }
+    }
+}
+
+impl Sink for Batch<'_> {
+    fn frame(&mut self, offset: u64, bytes: &[u8], is_late: bool) {
+        *self.bytes += bytes.len();
         let Ok(frame) = frame::decode(bytes) else {
             return;
         };
+        let place = self.place(offset);
         let body = unmask::unmasked(frame.body, self.scratch).unwrap_or(frame.body);
-        match (body.first().copied().map(Tag), Record::decode(body)) {
-            (Some(Tag::DATA), Ok(Record::Data(data))) => {
-                self.order.arrive(&Peek::from(&data), bytes.len(), news);
-            }
-            (_, Ok(Record::Note(note))) => self.order.give(note.time.unwrap_or(0), news),
-            _ => self.news.push(news),
+        if !body.is_empty() {
+            self.arrived.push(Arrived {
+                place,
+                bytes: bytes.to_vec(),
+                body: body.to_vec(),
+                is_late,
+            });
         }
     }
 
+    fn doubt(&mut self, offset: u64, is_late: bool) {
+        self.judge.doubt(self.place(offset), is_late);
+    }
+
     fn news(&mut self, news: News) {
+        if let News::Truncated { file } = news {
+            self.judge.forget(file);
+        }
         self.news.push(news);
     }
 

@@ -6,9 +6,11 @@
 
 use super::News;
 use crate::recover::sequences::Intervals;
+use crate::recover::standing::Standing;
 use logdef_wire::record::Peek;
 use logdef_wire::{Run, ThreadNumber};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Looks at all files after which records that did not come count as missing.
 const PATIENCE: u32 = 20;
@@ -16,6 +18,8 @@ const PATIENCE: u32 = 20;
 const THREADS: usize = 1 << 18;
 /// Bytes that are held; beyond, nothing is waited for.
 const HELD: usize = 64 << 20;
+/// Records in doubt of which is remembered what they were.
+const DOUBTED: usize = 1 << 16;
 
 type Key = (Run, ThreadNumber);
 
@@ -37,6 +41,8 @@ pub(super) struct Order {
     looks: u32,
     batches: u64,
     given: Vec<Given>,
+    /// Records that were given and may be quotations, with a hash of their bytes.
+    doubted: HashMap<(Key, u64), u64>,
 }
 
 #[derive(Debug, Default)]
@@ -66,6 +72,13 @@ impl Order {
             return self.give(glance.time.unwrap_or(0), news);
         };
         let (key, count) = ((run, sequence.number()), sequence.count());
+        let is_sound = matches!(
+            &news,
+            News::Frame {
+                standing: Standing::Sound,
+                ..
+            }
+        );
         let is_known = self.threads.contains_key(&key);
         if !is_known && self.threads.len() >= THREADS {
             return self.give(glance.time.unwrap_or(0), news);
@@ -77,7 +90,20 @@ impl Order {
             thread.next = count;
         }
         if !thread.seen.insert(count) {
+            // Who quotes a record, or invents one, must not keep the real one from being given.
+            if self
+                .doubted
+                .get(&(key, count))
+                .is_some_and(|it| *it != hash_of(&news))
+                && is_sound
+            {
+                self.doubted.remove(&(key, count));
+                self.give(glance.time.unwrap_or(0), news);
+            }
             return;
+        }
+        if !is_sound && self.doubted.len() < DOUBTED {
+            self.doubted.insert((key, count), hash_of(&news));
         }
         let record = Held {
             time: glance.time.unwrap_or(0),
@@ -140,6 +166,14 @@ impl Order {
         given.sort_by_key(|given| given.time);
         given.into_iter().map(|given| given.news)
     }
+}
+
+fn hash_of(news: &News) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    if let News::Frame { bytes, .. } = news {
+        bytes.hash(&mut hasher);
+    }
+    hasher.finish()
 }
 
 impl Thread {

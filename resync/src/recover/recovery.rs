@@ -151,6 +151,11 @@ impl Recovery {
         standing
     }
 
+    /// How far each frame can be trusted, and nothing else.
+    pub(crate) fn into_suspects(self) -> Suspects {
+        self.suspects
+    }
+
     /// Whether frames are given that are suspect.
     pub(crate) fn gives_suspects(&self) -> bool {
         self.trusts_suspects

@@ -261,9 +261,8 @@ impl Vouching {
         let same_boot = booted.filter(|(_, boot)| boots.contains(boot));
         self.vouch(same_boot.map(|(run, _)| run));
         self.spread();
-        if self.vouched.is_empty() && !self.has_nameless {
-            self.believe_the_only_run();
-        }
+        let believes_the_only_run =
+            self.vouched.is_empty() && !self.has_nameless && self.believe_the_only_run();
         let has_vouched = !self.vouched.is_empty() || self.has_more_runs;
         let mut named = self.vouched.iter();
         let is_asked = self.has_nameless_data || named.any(|run| !self.introduced.contains(run));
@@ -276,6 +275,7 @@ impl Vouching {
             last: self.last,
             has_vouched,
             has_more_runs: self.has_more_runs,
+            believes_the_only_run,
             overflow: self.overflow,
         };
         suspects.carry(marks);
@@ -283,14 +283,16 @@ impl Vouching {
     }
 
     /// Where all frames name one run, and the input's front is lost, nothing contradicts
-    /// that run.
-    fn believe_the_only_run(&mut self) {
+    /// that run; whether it is believed.
+    fn believe_the_only_run(&mut self) -> bool {
         let mut runs = self.doubted.iter().map(|span| span.run);
         let only = runs.next().filter(|first| runs.all(|run| run == *first));
-        if let Some(only) = only.filter(|only| self.last.contains(only)) {
-            self.vouched.insert(only);
-            self.spread();
-        }
+        let Some(only) = only.filter(|only| self.last.contains(only)) else {
+            return false;
+        };
+        self.vouched.insert(only);
+        self.spread();
+        true
     }
 
     /// Lets frames that are vouched for vouch for those between them.
@@ -348,6 +350,8 @@ pub(crate) struct Suspects {
     last: HashSet<Run>,
     has_vouched: bool,
     has_more_runs: bool,
+    /// Whether a run is vouched for only because there is no other one.
+    believes_the_only_run: bool,
     /// From here on, all is in doubt.
     overflow: Option<Place>,
     marks: Marks,
@@ -373,6 +377,11 @@ impl Suspects {
             self.standing_beside_damage(place, nobody) != Standing::Sound
         });
         self.marks = marks;
+    }
+
+    /// Whether another run would change what is vouched for.
+    pub(crate) fn believes_the_only_run(&self) -> bool {
+        self.believes_the_only_run
     }
 
     /// Whether some frame may be suspect.

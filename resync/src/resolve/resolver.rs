@@ -3,7 +3,7 @@
 //! absent, and each text says where it comes from.
 
 use crate::recover::recovery::Recovery;
-use crate::recover::standing::Standing;
+use crate::recover::standing::{Standing, Standings};
 use crate::recover::tables::{
     BacktraceEntry, ContextKeys, Image, Origin, Place, Provenance, RunInfo, StringId, StringLookup,
     Tables, Thread, latest,
@@ -57,7 +57,7 @@ const REMEMBERED: usize = 1 << 16;
 pub struct Resolver<'t> {
     tables: &'t Tables,
     /// What knows how far records can be trusted.
-    judge: Option<&'t Recovery>,
+    judge: Judge<'t>,
     images: Box<dyn Images + 't>,
     /// Strings of the tables first, by their index, then those that records and
     /// images gave.
@@ -80,6 +80,14 @@ struct Known {
     description: Arc<[u8]>,
     provenance: Provenance,
     compiled: std::sync::OnceLock<Option<CompiledFormat>>,
+}
+
+/// What knows how far records can be trusted.
+#[derive(Clone, Copy, Debug)]
+enum Judge<'t> {
+    Nobody,
+    Recovery(&'t Recovery),
+    Standings(&'t Standings),
 }
 
 impl Known {
@@ -130,7 +138,7 @@ impl<'t> Resolver<'t> {
     pub fn new(tables: &'t Tables, images: impl Images + 't) -> Self {
         Resolver {
             tables,
-            judge: None,
+            judge: Judge::Nobody,
             images: Box::new(images),
             texts: vec![None; tables.string_count()],
             found: HashMap::new(),
@@ -151,7 +159,15 @@ impl<'t> Resolver<'t> {
     /// Says of each record how far it can be trusted, where all inputs were read before.
     pub fn judged_by(self, recovery: &'t Recovery) -> Self {
         Resolver {
-            judge: Some(recovery),
+            judge: Judge::Recovery(recovery),
+            ..self
+        }
+    }
+
+    /// Says of each record how far it can be trusted, where records come one by one.
+    pub fn marked_by(self, standings: &'t Standings) -> Self {
+        Resolver {
+            judge: Judge::Standings(standings),
             ..self
         }
     }
@@ -165,8 +181,9 @@ impl<'t> Resolver<'t> {
             unreachable!("the site was put there");
         };
         let standing = match self.judge {
-            Some(judge) => judge.standing_of_run(place, data.run),
-            None => Standing::Sound,
+            Judge::Recovery(recovery) => recovery.standing_of_run(place, data.run),
+            Judge::Standings(standings) => standings.of(place),
+            Judge::Nobody => Standing::Sound,
         };
         let format = site.format.as_deref().unwrap_or(&self.nothing);
         let file = site.file.as_deref().unwrap_or(&self.nothing);

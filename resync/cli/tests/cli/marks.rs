@@ -50,6 +50,41 @@ fn every_form_of_a_view_marks_records() {
     }
 }
 
+/// Of a damaged log, and of a copy, which says by notes what stood beside damage.
+#[test]
+fn following_marks_and_leaves_out_what_a_view_does() {
+    let files = Files::new();
+    let log = files.put("app.log", &doubtful().bytes);
+    let copy = files.path().join("copy.log");
+    let words = format!("recover {{}} --suspects -o {}", copy.display());
+    assert_eq!(logdef(&words, &log).status, 0);
+    for file in [&log, &copy] {
+        for asked in ["", "--suspects"] {
+            let viewed = logdef(&format!("view {{}} -o json {asked}"), file).out;
+            let head = viewed.lines().count();
+            let words = format!("view {{}} --follow -o json -n {head} {asked}");
+            let followed = logdef(&words, file).out;
+            let standing = |line: &str| {
+                let found = line.split_once(r#""standing":""#);
+                let message = line.split_once(r#""message":""#).unwrap().1;
+                let first = |text: &str| text.split('"').next().unwrap_or_default().to_owned();
+                (found.map(|(_, rest)| first(rest)), first(message))
+            };
+            let sorted = |out: &str| {
+                let mut found: Vec<_> = out.lines().map(standing).collect();
+                found.sort();
+                found
+            };
+            assert_eq!(
+                sorted(&followed),
+                sorted(&viewed),
+                "{asked} {}",
+                file.display()
+            );
+        }
+    }
+}
+
 #[test]
 fn every_export_marks_records() {
     let files = Files::new();

@@ -7,7 +7,7 @@ use crate::log;
 use crate::paths;
 use crate::show::{losses, words};
 use crate::verb::view::View;
-use logdef_resync::{Follow, News, Place, Resolver, Tables, unmasked};
+use logdef_resync::{Follow, News, Place, Resolver, Standings, Tables, unmasked};
 use logdef_wire::{Record, Tag, frame};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -26,6 +26,9 @@ struct Arrived {
 
 pub fn run(args: &View) -> Result<ExitCode, Failure> {
     let mut follow = begin(&args.source.files)?;
+    if args.source.suspects {
+        follow = follow.with_suspects();
+    }
     let mut tables = Tables::new(logdef_resync::Options::default().memory);
     let mut images = log::images(&args.images);
     let mut viewer = Viewer::new(args, Filter::new(&args.filters, &tables)?)?;
@@ -33,6 +36,7 @@ pub fn run(args: &View) -> Result<ExitCode, Failure> {
         viewer.begin_tail_by_time(args.tail.unwrap_or(BEFORE));
     }
     let mut is_clean = true;
+    let mut standings = Standings::default();
     loop {
         let mut arrived = Vec::new();
         let polled = follow.poll();
@@ -47,11 +51,13 @@ pub fn run(args: &View) -> Result<ExitCode, Failure> {
                     file,
                     offset,
                     bytes,
+                    standing,
                 } => {
                     let place = Place {
                         input: file,
                         offset,
                     };
+                    standings.add(place, standing);
                     arrived.extend(record(place, &bytes, &mut tables));
                 }
                 other => {
@@ -63,7 +69,7 @@ pub fn run(args: &View) -> Result<ExitCode, Failure> {
             }
         }
         // Tables grow, so each round has a resolver of its own; images are kept.
-        let mut resolver = Resolver::new(&tables, &mut images);
+        let mut resolver = Resolver::new(&tables, &mut images).marked_by(&standings);
         for record in arrived {
             let goes_on = viewer.frame(record.place, &record.body, &tables, &mut resolver)?;
             if goes_on.is_break() {
@@ -82,7 +88,12 @@ pub fn run(args: &View) -> Result<ExitCode, Failure> {
         for complaint in resolver.complaints() {
             log::say(&complaint);
         }
+        drop(resolver);
         if !follow.has_more() {
+            // Records before a match wait for it.
+            if args.before.or(args.context).is_none() {
+                standings.clear();
+            }
             std::thread::sleep(pause);
         }
     }
@@ -140,6 +151,23 @@ fn line(follow: &Follow, news: &News) -> String {
             number.0,
             losses::count(*count, "record"),
             words::MISSING.word,
+        ),
+        News::Withheld { file, records } => format!(
+            "{}: {} left out: found inside damage, and of a run that no undamaged frame names",
+            name(*file),
+            losses::count(*records, "suspect record"),
+        ),
+        News::Doubted {
+            file,
+            standing,
+            from,
+            to,
+            records,
+        } => format!(
+            "{}: {} in bytes {from:#x}..{to:#x} stood above without the word: {}",
+            name(*file),
+            losses::count(*records, "record"),
+            standing.word().unwrap_or_default(),
         ),
         News::Truncated { file } => {
             format!("{}: truncated, reading it from its start", name(*file))

@@ -216,8 +216,10 @@ impl Judge {
             return false;
         }
         self.judged = cost;
-        let mut options = Options::default();
-        options.memory = TABLES;
+        let options = Options {
+            memory: TABLES,
+            ..Options::default()
+        };
         let Ok(recovery) = Recovery::with(&inputs, &options, |_| {}) else {
             return false;
         };

@@ -4,7 +4,10 @@
 
 use crate::merge::open_lane::OpenLane;
 use crate::recover::lane::ThreadKey;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+
+/// Open lanes that may hold a thread; of one that more hold, records come as they stand.
+const HOLDERS: usize = 1 << 10;
 
 /// The threads that stand in several open lanes.
 #[derive(Debug, Default)]
@@ -13,7 +16,7 @@ pub(crate) struct Shared(HashMap<ThreadKey, Holders>);
 /// The open lanes that hold a thread.
 #[derive(Debug, Default)]
 struct Holders {
-    slots: Vec<usize>,
+    slots: HashSet<usize>,
     /// All of them were read up to this count.
     read_to: u64,
 }
@@ -27,15 +30,16 @@ impl Shared {
     pub(crate) fn open(&mut self, lane: &OpenLane<'_>, slot: usize) {
         for thread in lane.mixed_threads() {
             let holders = self.0.entry(thread).or_default();
-            holders.slots.push(slot);
-            holders.read_to = 0;
+            holders.slots.insert(slot);
+            let is_many = holders.slots.len() > HOLDERS;
+            holders.read_to = if is_many { u64::MAX } else { 0 };
         }
     }
 
     pub(crate) fn close(&mut self, lane: &OpenLane<'_>, slot: usize) {
         for thread in lane.mixed_threads() {
             if let Some(holders) = self.0.get_mut(&thread) {
-                holders.slots.retain(|other| *other != slot);
+                holders.slots.remove(&slot);
                 if holders.slots.is_empty() {
                     self.0.remove(&thread);
                 }

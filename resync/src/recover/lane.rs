@@ -17,6 +17,8 @@ pub(crate) struct Lane {
     pub(crate) end: u64,
     /// Whether some of its data records name no thread.
     pub(crate) has_nameless: bool,
+    /// Whether it may hold threads that are not among its own: of more lanes than there are.
+    pub(crate) is_last: bool,
     /// Whether a thread of it stands in other lanes too, and one of those lanes is mixed.
     pub(crate) is_shared: bool,
     /// The lowest time that its records are merged by.

@@ -6,14 +6,18 @@ use crate::recover::lane::{Lane, LaneThread, ThreadKey};
 use std::collections::HashMap;
 
 /// Lanes in one set of inputs; records beyond that are added to the last one.
-pub(crate) const LANES: usize = 1 << 18;
+const LANES: usize = 1 << 18;
 /// Threads in one lane; beyond that a new one begins.
 const THREADS: usize = 4096;
+/// Threads of all lanes together; when there are more, the last lane has begun too.
+const PARTS: usize = 1 << 19;
 
 /// Cuts inputs into lanes.
 #[derive(Debug, Default)]
 pub(crate) struct Lanes {
     done: Vec<Lane>,
+    /// Threads of those lanes together.
+    parts: usize,
     input: u32,
     start: u64,
     /// Where the frames start that belong with the next data record.
@@ -101,7 +105,7 @@ impl Lanes {
     /// Goes to another thread, or another lane; `false` if the records begin one there.
     fn switch(&mut self, lead: u64, key: ThreadKey, counts: (u64, u64), times: (u64, u64)) -> bool {
         if let Some(&known) = self.index.get(&key) {
-            if self.threads[known].last < counts.0 || self.done.len() >= LANES {
+            if self.threads[known].last < counts.0 || self.is_full() {
                 self.current = known;
                 return true;
             }
@@ -128,17 +132,24 @@ impl Lanes {
     }
 
     fn cut(&mut self, offset: u64) {
-        if self.done.len() < LANES {
+        if !self.is_full() {
             self.close(offset);
         }
         self.chunk_end = 0;
+    }
+
+    /// Whether the last lane has begun.
+    fn is_full(&self) -> bool {
+        self.done.len() >= LANES || self.parts >= PARTS
     }
 
     fn close(&mut self, end: u64) {
         if end > self.start {
             let mut threads = std::mem::take(&mut self.threads);
             threads.shrink_to_fit();
+            self.parts += threads.len();
             self.done.push(Lane {
+                is_last: self.is_full(),
                 input: self.input,
                 start: self.start,
                 end,

@@ -12,7 +12,7 @@ use crate::read::unmask;
 use crate::recover::account::{Account, Hole, Malformed, Room, ThreadReport};
 use crate::recover::floors::Floors;
 use crate::recover::lane::{Lane, LaneThread, ThreadKey, since_of};
-use crate::recover::lanes::{LANES, Lanes};
+use crate::recover::lanes::Lanes;
 use crate::recover::losses::{Carried, Losses};
 use crate::recover::marks::Marks;
 use crate::recover::notes::Notes;
@@ -228,13 +228,14 @@ impl Recovery {
             start,
             end,
             ref threads,
+            is_last,
             ..
         } = self.lanes[lane];
         let gaps = &self.accounts[input as usize].gaps;
         let first = gaps.partition_point(|report| report.gap.offset < start);
         let gaps = gaps[first..].iter().map(|report| report.gap);
         let mut gaps = gaps.take_while(|gap| gap.offset < end);
-        lane < LANES
+        !is_last
             // Which one of copies is given depends on those before.
             && self.repeated.is_empty()
             && gaps.all(|gap| gap.kind == GapKind::Padding)

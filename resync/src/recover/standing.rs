@@ -54,9 +54,10 @@ impl Standings {
     /// How far a frame can be trusted: one that nothing was said of is sound, unless more
     /// was said than is remembered.
     pub fn of(&self, place: Place) -> Standing {
-        let otherwise = match self.has_more {
-            true => Standing::Recovered,
-            false => Standing::Sound,
+        let otherwise = if self.has_more {
+            Standing::Recovered
+        } else {
+            Standing::Sound
         };
         self.unsound.get(&place).copied().unwrap_or(otherwise)
     }

@@ -103,6 +103,7 @@ impl Survey {
                 start,
                 end: at.unwrap_or(u64::MAX),
                 has_nameless: false,
+                is_last: false,
                 is_shared: false,
                 key: head.first.as_ref().map_or(0, |first| first.first_time),
                 threads: head.first.into_iter().collect(),

@@ -21,6 +21,8 @@ const PENDING: usize = 1 << 16;
 const PATIENCE: u32 = 3;
 /// Bytes of damage at the end of a file that are read again when it has grown.
 const AGAIN: u64 = 64 << 10;
+/// Where a frame's length stands in it.
+const LENGTH_AT: u64 = 6;
 /// Bytes of the first frame that are compared: another frame in its place means that
 /// the file was emptied and has grown again. Runs differ within them.
 const HEAD: usize = 64;
@@ -193,7 +195,8 @@ impl Followed {
         } else if pending.is_rest {
             None
         } else {
-            first_byte(input, start..pending.end)
+            let first = first_byte(input, start..pending.end);
+            first.map(|first| frame_of(input, first).max(start))
         };
         let zeros = Pending {
             end: written.unwrap_or(pending.end),
@@ -368,6 +371,16 @@ fn first_byte(input: &Input, range: Range<u64>) -> Option<u64> {
         at = input.behind_hole(at + read as u64);
     }
     None
+}
+
+/// Where the frame begins that has its first byte at an offset: of one that is being written,
+/// the length is stored first.
+fn frame_of(input: &Input, first: u64) -> u64 {
+    let mut head = [0; 2];
+    match input.read_at(&mut head, first) {
+        Ok(2) if head != [0xc1, 0xce] => first.saturating_sub(LENGTH_AT),
+        _ => first,
+    }
 }
 
 /// Whether a frame may open a chunk; a masked one may hold a preamble.

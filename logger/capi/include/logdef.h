@@ -807,6 +807,14 @@ static __inline__ void logdef_log_at(int level, const char *file, uint32_t line,
  * macro, before macros are expanded in it, so that a program's DEBUG does no harm. */
 #define LOGDEF_PICK_(...) LOGDEF_SECOND_(__VA_ARGS__)
 #define LOGDEF_SECOND_(first_, second_, ...) second_
+/* Compilers say more about what is no constant, and say this first. */
+#define LOGDEF_CHECK_LEVEL_(assert_, level_)                                                  \
+    assert_(__builtin_constant_p(level_),                                                     \
+            "logdef: the level is not a constant: write LOGDEF_AT, or name a level");         \
+    assert_((level_) > 0 && (level_) < 256, "logdef: a level is from 1 to 255")
+#define LOGDEF_CHECK_FORMAT_(assert_, ...)                                                    \
+    assert_(__builtin_constant_p(LOGDEF_PICK_(0, __VA_ARGS__, 0)),                            \
+            "logdef: the format is not a string literal: write \"%s\" before it, or logdef_log")
 #define LOGDEF_LEVEL_OF_TRACE 0, LOGDEF_TRACE
 #define LOGDEF_LEVEL_OF_DEBUG 0, LOGDEF_DEBUG
 #define LOGDEF_LEVEL_OF_INFO 0, LOGDEF_INFO
@@ -900,7 +908,8 @@ _Static_assert(sizeof(struct logdef_image) == 64, "logdef: the layout of an imag
     } while (0)
 
 #define LOGDEF_DECLARE_(count_, level_, flags_, ...)                                          \
-    _Static_assert((level_) > 0 && (level_) < 256, "logdef: a level is from 1 to 255");       \
+    LOGDEF_CHECK_LEVEL_(_Static_assert, level_);                                              \
+    LOGDEF_CHECK_FORMAT_(_Static_assert, __VA_ARGS__);                                        \
     static struct logdef_site_state logdef_state_ = {0, 0, &logdef_image, {0}};               \
     static const uint8_t logdef_kinds_[] = {                                                  \
         LOGDEF_MAP_(count_)(LOGDEF_KIND_, count_, __VA_ARGS__)};                              \
@@ -1195,7 +1204,8 @@ static_assert(sizeof(logdef_image) == 64, "logdef: the layout of an image");
 #if defined(__clang__) || !(defined(__x86_64__) || defined(__aarch64__) || defined(__riscv))
 
 #define LOGDEF_HERE_(level_, flags_, ...)                                                     \
-    static_assert((level_) > 0 && (level_) < 256, "logdef: a level is from 1 to 255");        \
+    LOGDEF_CHECK_LEVEL_(static_assert, level_);                                               \
+    LOGDEF_CHECK_FORMAT_(static_assert, __VA_ARGS__);                                         \
     static constexpr const char *logdef_function_ = __func__;                                 \
     struct logdef_here_ {                                                                     \
         static constexpr const char *format() { return LOGDEF_FORMAT_(__VA_ARGS__); }         \
@@ -1221,7 +1231,8 @@ static_assert(sizeof(logdef_image) == 64, "logdef: the layout of an image");
  */
 
 #define LOGDEF_HERE_(level_, flags_, ...)                                                     \
-    static_assert((level_) > 0 && (level_) < 256, "logdef: a level is from 1 to 255");        \
+    LOGDEF_CHECK_LEVEL_(static_assert, level_);                                               \
+    LOGDEF_CHECK_FORMAT_(static_assert, __VA_ARGS__);                                         \
     struct logdef_here_ {                                                                     \
     }
 

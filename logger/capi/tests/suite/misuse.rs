@@ -18,10 +18,23 @@ const WRONG: &[(&str, &str)] = &[
     (r#"LOGDEF_AT_MOST_EVERY(3, INFO, "%s", 1);"#, "char"),
     (r#"logdef_log(LOGDEF_INFO, "%s", 1);"#, "char"),
     // The format must be a literal.
-    (r#"LOGDEF(INFO, text);"#, ""),
-    (r#"LOGDEF(INFO, number ? "a" : "b");"#, ""),
+    (
+        r#"LOGDEF(INFO, text);"#,
+        "the format is not a string literal: write",
+    ),
+    (
+        r#"LOGDEF_ONCE(INFO, number ? "a" : "b");"#,
+        "the format is not a string literal: write",
+    ),
     // The level must be a constant in range, and be named right.
-    (r#"LOGDEF(number, "text");"#, "constant"),
+    (
+        r#"LOGDEF(number, "text");"#,
+        "the level is not a constant: write LOGDEF_AT",
+    ),
+    (
+        r#"LOGDEF_BT(number, "text");"#,
+        "the level is not a constant: write LOGDEF_AT",
+    ),
     (r#"LOGDEF(256, "text");"#, "a level is from 1 to 255"),
     (r#"LOGDEF(0, "text");"#, "a level is from 1 to 255"),
     (r#"LOGDEF(INFOO, "text");"#, "INFOO"),

@@ -534,12 +534,12 @@ fn calls_before_the_log_is_open_are_shown_and_those_of_a_daemon_are_written() {
     succeeded(&output);
     assert!(output.stderr.is_empty());
     assert!(numbers(std::slice::from_ref(&log)).into_iter().eq(0..3));
-    // Each is shown once.
+    // Each is shown once, that after the log was closed too.
     std::fs::remove_file(&log).unwrap();
     let mut shown = story(&log, "early", &["1"]);
     let output = shown.env("LOGDEF_STDERR", "info").output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(said.lines().count(), 3, "{said}");
+    assert_eq!(said.lines().count(), 4, "{said}");
 }
 
 #[test]

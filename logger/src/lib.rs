@@ -134,6 +134,21 @@
 //! [`logdef_once!`], [`logdef_first_n!`], [`logdef_every_n!`] and
 //! [`logdef_at_most_every!`] limit how often a call is logged.
 //!
+//! # Features
+//!
+//! All are off unless a program asks for them; a library should not, since they hold for all of
+//! the program. If several are on, the strictest holds.
+//!
+//! | feature | calls that are compiled to nothing |
+//! |---|---|
+//! | `min_level_debug` | below `Debug` |
+//! | `min_level_info` | below `Info` |
+//! | `min_level_warn` | below `Warn` |
+//! | `min_level_error` | below `Error` |
+//! | `min_level_fatal` | below `Fatal` |
+//! | `min_level_off` | all |
+//! | `release_min_level_debug`, `release_min_level_info`, `release_min_level_warn`, `release_min_level_error`, `release_min_level_fatal`, `release_min_level_off` | the same, in builds without debug assertions |
+//!
 //! # Unsafe code
 //!
 //! Only these modules may hold it, and each block says which fact it relies on:
@@ -222,3 +237,8 @@ pub use logdef_wire::{Grammar, Level, Value};
 pub use observer::{Observed, Observer};
 pub use options::{Options, Sink};
 pub use state::{Existing, Helper, State};
+
+/// The examples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -91,3 +91,8 @@ impl Log for Logger {
 
     fn flush(&self) {}
 }
+
+/// The examples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

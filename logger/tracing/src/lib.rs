@@ -273,3 +273,8 @@ where
     let span = context.span(id)?;
     Some((sites::of(span.metadata()), number(&span)?))
 }
+
+/// The examples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

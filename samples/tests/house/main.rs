@@ -5,5 +5,6 @@ mod arrows;
 mod comments;
 mod language;
 mod libraries;
+mod packages;
 mod shape;
 mod source;

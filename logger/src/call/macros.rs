@@ -61,6 +61,17 @@
 /// once for the call site. `name = value` that no placeholder and no conversion prints is
 /// logged beside the text.
 ///
+/// # Targets
+///
+/// `target: "net"`, first in the call, stands in the place of the module: filters know the call by it,
+/// [`testing`](crate::testing) and `logdef sites` show it. It is a literal. All macros of this
+/// package take one.
+///
+/// ```
+/// # use logdef::logdef;
+/// logdef!(target: "net", Info, "connected");
+/// ```
+///
 /// Arguments are evaluated only if the call is on. The features `min_level_debug`
 /// to `min_level_off` of this package, and the same with `release_` before them,
 /// compile calls below a level to nothing (without optimization: to a site that is
@@ -70,6 +81,9 @@
 /// macros of this package, [`logdef_span!`](crate::logdef_span) included.
 #[macro_export]
 macro_rules! logdef {
+    (target: $target:expr, $level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
+        $crate::__private::call!([$crate] [] [0, $target] $level [] $format $([$arg])*)
+    };
     ($level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
         $crate::__private::call!([$crate] [] [0] $level [] $format $([$arg])*)
     };
@@ -91,24 +105,36 @@ macro_rules! logdef {
 /// ```
 #[macro_export]
 macro_rules! logdef_at {
+    (target: $target:expr, $level:expr, $format:literal $(, $arg:expr)* $(,)?) => {
+        $crate::__at!([target: $target,] $level, $format $(, $arg)*)
+    };
     ($level:expr, $format:literal $(, $arg:expr)* $(,)?) => {
+        $crate::__at!([] $level, $format $(, $arg)*)
+    };
+}
+
+/// [`logdef_at!`] with or without a target.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __at {
+    ([$($target:tt)*] $level:expr, $format:literal $(, $arg:expr)*) => {
         match $level {
             __logdef_level if __logdef_level >= $crate::Level::FATAL => {
-                $crate::logdef!(Fatal, $format $(, $arg)*)
+                $crate::logdef!($($target)* Fatal, $format $(, $arg)*)
             }
             __logdef_level if __logdef_level >= $crate::Level::ERROR => {
-                $crate::logdef!(Error, $format $(, $arg)*)
+                $crate::logdef!($($target)* Error, $format $(, $arg)*)
             }
             __logdef_level if __logdef_level >= $crate::Level::WARN => {
-                $crate::logdef!(Warn, $format $(, $arg)*)
+                $crate::logdef!($($target)* Warn, $format $(, $arg)*)
             }
             __logdef_level if __logdef_level >= $crate::Level::INFO => {
-                $crate::logdef!(Info, $format $(, $arg)*)
+                $crate::logdef!($($target)* Info, $format $(, $arg)*)
             }
             __logdef_level if __logdef_level >= $crate::Level::DEBUG => {
-                $crate::logdef!(Debug, $format $(, $arg)*)
+                $crate::logdef!($($target)* Debug, $format $(, $arg)*)
             }
-            _ => $crate::logdef!(Trace, $format $(, $arg)*),
+            _ => $crate::logdef!($($target)* Trace, $format $(, $arg)*),
         }
     };
 }
@@ -129,6 +155,9 @@ macro_rules! logdef_at {
 #[macro_export]
 macro_rules! enabled {
     ($level:ident) => {
+        $crate::enabled!(target: ::core::module_path!(), $level)
+    };
+    (target: $target:expr, $level:ident) => {
         match {
             // No call logs here: it stands in no section.
             static STATE: $crate::__private::SiteState = $crate::__private::SiteState::new();
@@ -136,7 +165,7 @@ macro_rules! enabled {
                 $crate::__private::Level::$level,
                 "\0",
                 ::core::concat!(::core::file!(), "\0"),
-                ::core::concat!(::core::module_path!(), "\0"),
+                ::core::concat!($target, "\0"),
                 ::core::line!(),
                 0,
                 &[],
@@ -168,6 +197,11 @@ macro_rules! enabled {
 /// ```
 #[macro_export]
 macro_rules! logdef_attach {
+    (target: $target:expr, $level:ident, $format:literal, $attached:literal $(, $arg:expr)* $(,)?) => {
+        $crate::__private::call!(
+            [$crate] [] [$crate::__private::flags::ATTACHED, $target] $level [$attached] $format $([$arg])*
+        )
+    };
     ($level:ident, $format:literal, $attached:literal $(, $arg:expr)* $(,)?) => {
         $crate::__private::call!(
             [$crate] [] [$crate::__private::flags::ATTACHED] $level [$attached] $format $([$arg])*
@@ -180,6 +214,9 @@ macro_rules! logdef_attach {
 /// Signal safety: as [`logdef!`].
 #[macro_export]
 macro_rules! logdef_backtrace {
+    (target: $target:expr, $level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
+        $crate::__private::call!([$crate] [] [$crate::__private::flags::BACKTRACE, $target] $level [] $format $([$arg])*)
+    };
     ($level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
         $crate::__private::call!([$crate] [] [$crate::__private::flags::BACKTRACE] $level [] $format $([$arg])*)
     };
@@ -200,6 +237,9 @@ macro_rules! logdef_backtrace {
 /// ```
 #[macro_export]
 macro_rules! logdef_once {
+    (target: $target:expr, $level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
+        $crate::logdef_first_n!(target: $target, 1, $level, $format $(, $arg)*)
+    };
     ($level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
         $crate::logdef_first_n!(1, $level, $format $(, $arg)*)
     };
@@ -211,6 +251,9 @@ macro_rules! logdef_once {
 /// Signal safety: as [`logdef!`].
 #[macro_export]
 macro_rules! logdef_first_n {
+    (target: $target:expr, $n:expr, $level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
+        $crate::__private::call!([$crate] [first_n($n)] [$crate::__private::flags::LIMITED, $target] $level [] $format $([$arg])*)
+    };
     ($n:expr, $level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
         $crate::__private::call!([$crate] [first_n($n)] [$crate::__private::flags::LIMITED] $level [] $format $([$arg])*)
     };
@@ -230,6 +273,9 @@ macro_rules! logdef_first_n {
 /// ```
 #[macro_export]
 macro_rules! logdef_every_n {
+    (target: $target:expr, $n:expr, $level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
+        $crate::__private::call!([$crate] [every_n($n)] [$crate::__private::flags::LIMITED, $target] $level [] $format $([$arg])*)
+    };
     ($n:expr, $level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
         $crate::__private::call!([$crate] [every_n($n)] [$crate::__private::flags::LIMITED] $level [] $format $([$arg])*)
     };
@@ -250,6 +296,9 @@ macro_rules! logdef_every_n {
 /// ```
 #[macro_export]
 macro_rules! logdef_at_most_every {
+    (target: $target:expr, $period:expr, $level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
+        $crate::__private::call!([$crate] [at_most_every($period)] [$crate::__private::flags::LIMITED, $target] $level [] $format $([$arg])*)
+    };
     ($period:expr, $level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
         $crate::__private::call!([$crate] [at_most_every($period)] [$crate::__private::flags::LIMITED] $level [] $format $([$arg])*)
     };
@@ -276,6 +325,9 @@ macro_rules! logdef_at_most_every {
 /// [`logdef_async_begin!`](crate::logdef_async_begin) is for spans that your own numbers name.
 #[macro_export]
 macro_rules! logdef_begin {
+    (target: $target:expr, $level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
+        $crate::__private::call!([$crate] [] [$crate::__private::flags::BEGIN, $target] $level [] $format $([$arg])*)
+    };
     ($level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
         $crate::__private::call!([$crate] [] [$crate::__private::flags::BEGIN] $level [] $format $([$arg])*)
     };
@@ -287,8 +339,14 @@ macro_rules! logdef_begin {
 /// Signal safety: as [`logdef!`].
 #[macro_export]
 macro_rules! logdef_end {
+    (target: $target:expr, $level:ident $(,)?) => {
+        $crate::logdef_end!(target: $target, $level, "")
+    };
     ($level:ident $(,)?) => {
         $crate::logdef_end!($level, "")
+    };
+    (target: $target:expr, $level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
+        $crate::__private::call!([$crate] [] [$crate::__private::flags::END, $target] $level [] $format $([$arg])*)
     };
     ($level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
         $crate::__private::call!([$crate] [] [$crate::__private::flags::END] $level [] $format $([$arg])*)
@@ -317,6 +375,13 @@ macro_rules! logdef_end {
 /// Signal safety: as [`logdef!`].
 #[macro_export]
 macro_rules! logdef_span {
+    (target: $target:expr, $level:ident, $format:literal $(, $arg:expr)* $(,)?) => {{
+        let mut __logdef_began = ::core::option::Option::None;
+        $crate::__private::call!([$crate] [begins(__logdef_began)] [$crate::__private::flags::BEGIN | $crate::__private::flags::SPAN, $target] $level [] $format $([$arg])*);
+        $crate::__private::span(__logdef_began, |__logdef_id| {
+            $crate::logdef_async_end!(target: $target, __logdef_id, $level)
+        })
+    }};
     ($level:ident, $format:literal $(, $arg:expr)* $(,)?) => {{
         let mut __logdef_began = ::core::option::Option::None;
         $crate::__private::call!([$crate] [begins(__logdef_began)] [$crate::__private::flags::BEGIN | $crate::__private::flags::SPAN] $level [] $format $([$arg])*);
@@ -340,6 +405,9 @@ macro_rules! logdef_span {
 /// ```
 #[macro_export]
 macro_rules! logdef_async_begin {
+    (target: $target:expr, $id:expr, $level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
+        $crate::__private::call!([$crate] [span($id)] [$crate::__private::flags::BEGIN | $crate::__private::flags::SPAN, $target] $level [] $format $([$arg])*)
+    };
     ($id:expr, $level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
         $crate::__private::call!([$crate] [span($id)] [$crate::__private::flags::BEGIN | $crate::__private::flags::SPAN] $level [] $format $([$arg])*)
     };
@@ -351,8 +419,14 @@ macro_rules! logdef_async_begin {
 /// Signal safety: as [`logdef!`].
 #[macro_export]
 macro_rules! logdef_async_end {
+    (target: $target:expr, $id:expr, $level:ident $(,)?) => {
+        $crate::logdef_async_end!(target: $target, $id, $level, "")
+    };
     ($id:expr, $level:ident $(,)?) => {
         $crate::logdef_async_end!($id, $level, "")
+    };
+    (target: $target:expr, $id:expr, $level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
+        $crate::__private::call!([$crate] [span($id)] [$crate::__private::flags::END | $crate::__private::flags::SPAN, $target] $level [] $format $([$arg])*)
     };
     ($id:expr, $level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
         $crate::__private::call!([$crate] [span($id)] [$crate::__private::flags::END | $crate::__private::flags::SPAN] $level [] $format $([$arg])*)
@@ -373,6 +447,9 @@ macro_rules! logdef_async_end {
 /// ```
 #[macro_export]
 macro_rules! logdef_counter {
+    (target: $target:expr, $level:ident, $format:literal $(, $arg:expr)+ $(,)?) => {
+        $crate::__private::call!([$crate] [] [$crate::__private::flags::COUNTER, $target] $level [] $format $([$arg])*)
+    };
     ($level:ident, $format:literal $(, $arg:expr)+ $(,)?) => {
         $crate::__private::call!([$crate] [] [$crate::__private::flags::COUNTER] $level [] $format $([$arg])*)
     };
@@ -389,7 +466,7 @@ macro_rules! logdef_counter {
 #[macro_export]
 macro_rules! __site {
     (
-        [$($limit:tt)*] [$flags:expr] $level:ident
+        [$($limit:tt)*] [$flags:expr $(, $target:expr)?] $level:ident
         [$text:literal $format:literal $values:literal $count:literal]
         [$($bound:ident $arg:expr => $pass:expr;)*]
     ) => {
@@ -404,7 +481,7 @@ macro_rules! __site {
                 $crate::__private::Level::$level,
                 $text,
                 ::core::concat!(::core::file!(), "\0"),
-                ::core::concat!(::core::module_path!(), "\0"),
+                $crate::__module!($($target)?),
                 ::core::line!(),
                 $count,
                 &PLAN,
@@ -424,6 +501,18 @@ macro_rules! __site {
                 }
             }
         }
+    };
+}
+
+/// What filters know a call site by: its target, or else its module.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __module {
+    () => {
+        ::core::concat!(::core::module_path!(), "\0")
+    };
+    ($target:expr) => {
+        ::core::concat!($target, "\0")
     };
 }
 

@@ -207,8 +207,12 @@ impl Mirror {
         line.bytes(b" ");
         line.styled(Style::Dim, |line| {
             line.print(format_args!("[{thread}] "));
-            line.text(file_name(strings.file().to_bytes()));
-            line.print(format_args!(":{}: ", data.line.unwrap_or(0)));
+            let (file, at) = (strings.file().to_bytes(), data.line.unwrap_or(0));
+            // Calls by bindings of other languages may name no place.
+            if !file.is_empty() || at > 0 {
+                line.text(file_name(file));
+                line.print(format_args!(":{at}: "));
+            }
         });
         let args = data.args.unwrap_or_default();
         text::write(line, strings, args);

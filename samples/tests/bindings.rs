@@ -104,6 +104,13 @@ fn a_program_in_python_logs_by_logging_and_is_killed() {
         bytes.contains(r"bytes \xff and a NUL\x00 inside"),
         "{bytes}"
     );
+    // That record names no place, and none is made up.
+    assert!(bytes.contains("] bytes"), "{bytes}");
+    let without = logged.view(&["-o", "json", "--level", "warn..warn"]);
+    assert_eq!(without.lines().count(), 1, "{without}");
+    for key in [r#""file""#, r#""line""#] {
+        assert!(!without.contains(key), "{key} in {without}");
+    }
     assert!(
         last.contains(r"made/up.py:7: {not} a %s format text=a ☃ raw=\x80"),
         "{last}"

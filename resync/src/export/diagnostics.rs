@@ -80,8 +80,8 @@ impl Converter {
         }
         metadata.pid = record.run.and_then(|run| run.pid);
         metadata.tid = record.thread.and_then(|thread| thread.tid);
-        metadata.file = record.file.bytes.map(text);
-        metadata.line = data.line;
+        metadata.file = record.source_file().map(text);
+        metadata.line = record.source_line();
         let mut message = Vec::new();
         record.message(&mut message);
         logs.payload = Some(LogsPayload {

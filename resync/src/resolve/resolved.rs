@@ -62,6 +62,21 @@ impl<'a> Resolved<'a> {
             && self.context.lost().is_none()
     }
 
+    /// The name of the source file; `None` if it is lost, or the record names no place.
+    pub fn source_file(&self) -> Option<&'a [u8]> {
+        self.file.bytes.filter(|_| !self.is_without_place())
+    }
+
+    /// The line in the source file; `None` if the record names no place.
+    pub fn source_line(&self) -> Option<u64> {
+        self.data.line.filter(|_| !self.is_without_place())
+    }
+
+    /// Whether the writer knew no place: calls by bindings of other languages may have none.
+    pub fn is_without_place(&self) -> bool {
+        self.file.bytes == Some(b"") && self.data.line.unwrap_or(0) == 0
+    }
+
     /// The format, taken apart.
     pub(super) fn printed(&self) -> Option<&'a CompiledFormat> {
         self.compiled

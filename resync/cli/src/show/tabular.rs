@@ -92,7 +92,7 @@ impl Writer {
             "pid" => record.run.and_then(|run| run.pid),
             "tid" => thread.and_then(|thread| thread.tid),
             "sequence" => data.sequence.map(|sequence| sequence.count()),
-            "line" => data.line,
+            "line" => record.source_line(),
             _ => None,
         };
         match COLUMNS[column] {

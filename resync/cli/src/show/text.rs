@@ -80,13 +80,15 @@ impl Writer {
             push_number(sequence.number().0, out);
         }
         out.extend_from_slice(b"] ");
-        match record.file.bytes {
-            Some(file) if self.look.hyperlinks => {
-                hyperlink::push(file, data.line, out, |out| place(record, out));
+        if !record.is_without_place() {
+            match record.file.bytes {
+                Some(file) if self.look.hyperlinks => {
+                    hyperlink::push(file, data.line, out, |out| place(record, out));
+                }
+                _ => place(record, out),
             }
-            _ => place(record, out),
+            out.extend_from_slice(b": ");
         }
-        out.extend_from_slice(b": ");
         self.rest(record, out);
         self.stack(stack, out);
     }

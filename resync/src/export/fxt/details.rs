@@ -38,7 +38,7 @@ impl<'r> Details<'r> {
     pub(super) fn with<T>(&self, then: impl FnOnce(&[Argument<'_, &str>]) -> T) -> T {
         let data = &self.record.data;
         let level = data.level.map(level_name);
-        let file = self.record.file.bytes.map(lossy);
+        let file = self.record.source_file().map(lossy);
         let file = file.as_deref().map(|file| cut(file, TEXT));
         let more = self.more.map(|more| cut(more, MESSAGE));
         let mut args = Few::default();
@@ -51,7 +51,7 @@ impl<'r> Details<'r> {
         if let Some(file) = &file {
             args.push("file", Value::Text(file));
         }
-        if let Some(line) = data.line {
+        if let Some(line) = self.record.source_line() {
             args.push("line", line.into());
         }
         if let Some(more) = &more {

@@ -180,8 +180,8 @@ fn push_thread(key: &ThreadKey, object: &mut Object<'_>) {
 
 fn push_site(record: &Resolved<'_>, object: &mut Object<'_>) {
     object.text("image", record.image.map(|image| &image.path[..]));
-    object.text("file", record.file.bytes);
-    object.number("line", record.data.line);
+    object.text("file", record.source_file());
+    object.number("line", record.source_line());
     object.text("format", record.format.bytes);
     if let Some(origin) = record.origin {
         object.text("module", origin.module.as_deref());

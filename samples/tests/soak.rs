@@ -7,10 +7,10 @@ use logdef_samples::disk::Disk;
 use logdef_samples::frames::{self, Frame, Value};
 use logdef_samples::smash::Random;
 use logdef_samples::workshop::Workshop;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 const THREADS: usize = 8;
 const FILE_SIZE: u64 = 16 << 20;
 const FILES: u64 = 4;
+const RECORDS_OF_A_CHILD: u64 = 3;
 /// What a thread's chunk may take beyond the bound.
 const CHUNK: u64 = 4 << 20;
 
@@ -85,7 +86,7 @@ fn live(disk: &Disk, number: u32, life: Duration, random: &mut Random) {
     let folder = disk.path(&format!("life-{number}"));
     fs::create_dir(&folder).unwrap();
     let counts = tempfile::NamedTempFile::new().unwrap();
-    counts.as_file().set_len(8 * (THREADS as u64 + 1)).unwrap();
+    counts.as_file().set_len(8 * (THREADS as u64 + 2)).unwrap();
     let before = used(disk.root());
     let mut child = Command::new(Workshop::open().built.join("soaker"))
         .args([&folder.join("log"), counts.path()])
@@ -96,13 +97,14 @@ fn live(disk: &Disk, number: u32, life: Duration, random: &mut Random) {
     child.kill().unwrap();
     child.wait().unwrap();
 
-    let mut returned = vec![0; 8 * (THREADS + 1)];
+    let mut returned = vec![0; 8 * (THREADS + 2)];
     counts.as_file().read_exact_at(&mut returned, 0).unwrap();
     let returned: Vec<u64> = returned
         .chunks(8)
         .map(|word| u64::from_le_bytes(word.try_into().unwrap()))
         .collect();
     check(&folder, &returned[..THREADS], was_full.elapsed() > RECOVERY);
+    check_children(&folder, returned[THREADS], returned[THREADS + 1]);
     fs::remove_dir_all(&folder).unwrap();
 }
 
@@ -156,19 +158,15 @@ fn watch(
 /// those that are counted as dropped. If `to_the_end`, the last one is there too.
 fn check(folder: &Path, returned: &[u64], to_the_end: bool) {
     let mut counts: BTreeMap<u64, BTreeMap<u64, u64>> = BTreeMap::new();
-    for file in fs::read_dir(folder).unwrap() {
-        let file = file.unwrap();
-        if file.file_type().unwrap().is_file() {
-            for frame in frames::scan(&fs::read(file.path()).unwrap()) {
-                if let Some((thread, count)) = logged(&frame) {
-                    let dropped = frame.int(13).unwrap_or(0) as u64;
-                    let twice = counts.entry(thread).or_default().insert(count, dropped);
-                    assert_eq!(
-                        twice, None,
-                        "record {count} of thread {thread} stands twice"
-                    );
-                }
-            }
+    for frame in files(folder).flat_map(|file| frames::scan(&fs::read(file).unwrap())) {
+        if let Some([count, thread, _text]) = args(&frame) {
+            let (count, thread) = (number(count).unwrap(), number(thread).unwrap());
+            let dropped = frame.int(13).unwrap_or(0) as u64;
+            let twice = counts.entry(thread).or_default().insert(count, dropped);
+            assert_eq!(
+                twice, None,
+                "record {count} of thread {thread} stands twice"
+            );
         }
     }
     for (thread, returned) in (0..).zip(returned) {
@@ -186,6 +184,30 @@ fn check(folder: &Path, returned: &[u64], to_the_end: bool) {
     }
 }
 
+/// Each record of the children is there, from the first child on of which there is one, or
+/// was counted by that child. `ended` have ended; the one after them may have been at it.
+fn check_children(folder: &Path, ended: u64, dropped: u64) {
+    let mut found = BTreeSet::new();
+    for frame in files(folder).flat_map(|file| frames::scan(&fs::read(file).unwrap())) {
+        if let Some([count, child]) = args(&frame) {
+            let record = (number(child), number(count));
+            assert!(found.insert(record), "{record:?} twice");
+        }
+    }
+    // The window that is kept may be shorter than a second, which each child has.
+    let Some(&(first, _)) = found.first() else {
+        return;
+    };
+    let first = first.unwrap();
+    let there = found.iter().filter(|(child, _)| *child < Some(ended));
+    let there = there.count() as u64;
+    let missing = (ended.saturating_sub(first) * RECORDS_OF_A_CHILD).saturating_sub(there);
+    assert!(
+        missing <= dropped,
+        "{missing} missing of children from {first} to {ended}, {dropped} dropped"
+    );
+}
+
 /// The first count before which more are missing than were counted as dropped.
 fn missing(counts: &BTreeMap<u64, u64>) -> Option<u64> {
     let mut last = None;
@@ -200,13 +222,16 @@ fn missing(counts: &BTreeMap<u64, u64>) -> Option<u64> {
     None
 }
 
-/// Thread and count of a record of one of the threads.
-fn logged(frame: &Frame) -> Option<(u64, u64)> {
-    let args = frame.fields.get(&9).filter(|_| frame.is_data())?.array()?;
-    let [count, thread, _text] = args else {
-        return None;
-    };
-    Some((number(thread)?, number(count)?))
+/// The files of a log, without the link to the newest.
+fn files(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = fs::read_dir(folder).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths.filter(|path| !path.is_symlink())
+}
+
+/// The arguments of a data record.
+fn args(frame: &Frame) -> Option<&[Value]> {
+    frame.fields.get(&9).filter(|_| frame.is_data())?.array()
 }
 
 fn number(value: &Value) -> Option<u64> {

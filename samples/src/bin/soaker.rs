@@ -6,7 +6,8 @@
 //! ```
 //!
 //! COUNTS is a file of 64-bit numbers, one for each thread: how many of its calls
-//! have returned. One more counts the calls of all children that have returned.
+//! have returned. One more counts the children that have ended, and a last one the calls of
+//! theirs that were dropped.
 
 use logdef::{Sink, logdef};
 use std::fs::OpenOptions;
@@ -27,11 +28,11 @@ fn main() -> ExitCode {
     };
     let counts = OpenOptions::new().read(true).write(true).open(counts);
     let map = memmap2::MmapRaw::map_raw(&counts.expect("the counts")).expect("a map");
-    assert!(map.len() >= (THREADS + 1) * 8);
+    assert!(map.len() >= (THREADS + 2) * 8);
     // SAFETY: maps are aligned to pages, and this one holds these words. It is never
     // unmapped, and the file is never truncated.
     let returned: &'static [AtomicU64] =
-        unsafe { std::slice::from_raw_parts(map.as_ptr().cast(), THREADS + 1) };
+        unsafe { std::slice::from_raw_parts(map.as_ptr().cast(), THREADS + 2) };
     std::mem::forget(map);
 
     let options = logdef::options()
@@ -47,7 +48,8 @@ fn main() -> ExitCode {
     }
     for generation in 0u32.. {
         thread::sleep(Duration::from_secs(1));
-        bear(generation, &returned[THREADS]);
+        bear(generation, &returned[THREADS + 1]);
+        returned[THREADS].fetch_add(1, Ordering::Release);
         if generation % 4 == 1 {
             starve();
         }
@@ -71,16 +73,16 @@ fn log_calls(thread: u32, returned: &AtomicU64) {
     }
 }
 
-/// A forked child that logs and ends.
-fn bear(generation: u32, returned: &AtomicU64) {
+/// A forked child that logs and ends, and counts what it could not write.
+fn bear(generation: u32, dropped: &AtomicU64) {
     // SAFETY: the child calls only `logdef!`, an atomic and `_exit`, all of which are
     // allowed in a forked child of a program with threads.
     match unsafe { libc::fork() } {
         0 => {
             for count in 0..RECORDS_OF_A_CHILD {
                 logdef!(Info, "record %llu of child %u", count, generation);
-                returned.fetch_add(1, Ordering::Release);
             }
+            dropped.fetch_add(logdef::state().dropped, Ordering::Release);
             // SAFETY: takes a number and returns nowhere.
             unsafe { libc::_exit(0) }
         }

@@ -35,6 +35,10 @@ use std::collections::binary_heap::PeekMut;
 /// that its records come as they stand.
 const LOOKED_AHEAD: usize = 32 << 20;
 
+/// Lanes that are open at once. Beyond, one whose time has come waits until another ends, and
+/// its records come late: no program has as many threads.
+const OPEN: usize = 1 << 15;
+
 /// What a merge gives.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'m> {
@@ -388,7 +392,10 @@ impl<'i> Merge<'i> {
     fn open_due(&mut self) -> Result<(), Error> {
         while let Some(&waiting) = self.waiting.last() {
             let head = self.heads.peek();
-            if self.contradicts_survey || head.is_some_and(|Reverse(head)| head.key < waiting.key) {
+            if self.heads.len() >= OPEN
+                || self.contradicts_survey
+                || head.is_some_and(|Reverse(head)| head.key < waiting.key)
+            {
                 break;
             }
             self.waiting.pop();

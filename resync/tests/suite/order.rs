@@ -3,7 +3,8 @@
 
 use crate::synth::{self, EPOCH, Log, Random};
 use logdef_resync::{Event, Input, Merge, MergeOptions, Recovery};
-use logdef_wire::{Level, Record, Run, Sequence, ThreadNumber, record::Data};
+use logdef_wire::record::{Data, Glance};
+use logdef_wire::{Level, Record, Run, Sequence, ThreadNumber};
 use std::collections::{BTreeSet, HashMap};
 
 const RUN: Run = Run(7);
@@ -159,4 +160,26 @@ fn a_thread_keeps_its_order_through_more_records_than_are_read_ahead() {
         let log = written(&course, &mut random);
         is_in_order(rearranged(&log, &mut random), &format!("seed {seed}"));
     }
+}
+
+/// Counts that run backwards make a lane of each record, and all of them overlap: no more than
+/// 32,768 are open at once.
+#[test]
+fn more_lanes_than_are_open_at_once_lose_nothing() {
+    let records = 33_000;
+    let mut log = Log::new();
+    log.preamble(Run(7), None);
+    for count in (0..records).rev() {
+        log.data(Run(7), 0, count, EPOCH + count % 7, b"");
+    }
+    let inputs = [Input::from_bytes("backwards", log.bytes)];
+    let recovery = Recovery::of(&inputs).unwrap();
+    let mut merge = Merge::new(&inputs, &recovery, MergeOptions::default());
+    let mut given = BTreeSet::new();
+    while let Some(event) = merge.next().unwrap() {
+        let Event::Frame(frame) = event else { continue };
+        let glance = Glance::of(frame.body).unwrap();
+        assert!(given.insert(glance.sequence.unwrap().count()));
+    }
+    assert_eq!(given.len() as u64, records);
 }

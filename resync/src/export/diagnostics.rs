@@ -19,6 +19,7 @@
 
 use super::fxt::{TIME_UNKNOWN, describe, image_name, kind_name};
 use super::imported;
+use crate::export::text::harmless_json;
 use crate::recover::tables::RunInfo;
 use crate::resolve::resolved::{Resolved, push_value};
 use crate::resolve::stack::StackEntry;
@@ -234,7 +235,7 @@ impl<W: io::Write> Exporter<W> {
 
     /// Adds a record.
     pub fn write(&mut self, data: &LogsData) -> io::Result<()> {
-        let item = serde_json::to_string(data)?;
+        let item = harmless_json(serde_json::to_string(data)?);
         self.bytes += item.len();
         self.items.push(item);
         if self.bytes < MAX_ARRAY_BYTES {

@@ -17,6 +17,7 @@
 //! that no signed one can be becomes a text.
 
 use super::diagnostics::{is_timed, recorded};
+use crate::export::text::harmless_json;
 use logdef_fuchsia::diagnostics::{LogsData, Property};
 use logdef_fuchsia::structured::Severity;
 use std::io::{self, Write as _};
@@ -216,7 +217,11 @@ impl Json {
 
     fn quoted(&mut self, text: &str) {
         // Nor can text fail to be JSON.
-        let _ = serde_json::to_writer(&mut self.0, text);
+        let _ = if text.bytes().all(|byte| byte < 0x7f) {
+            serde_json::to_writer(&mut self.0, text)
+        } else {
+            serde_json::to_string(text).map(|json| self.raw(&harmless_json(json)))
+        };
     }
 
     /// An `AnyValue` that is a text.

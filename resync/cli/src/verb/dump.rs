@@ -23,7 +23,8 @@ impl Dump {
         let mut output = Output::new();
         let inputs = log::inputs(&self.source)?;
         for input in &inputs.opened {
-            let _ = writeln!(output.buffer, "{}:", input.name());
+            escape::push(input.name().as_bytes(), &mut output.buffer);
+            output.buffer.extend(b":\n");
             let mut items = Items::new(input);
             while let Some(item) = items.next()? {
                 match item {

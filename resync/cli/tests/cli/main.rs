@@ -6,6 +6,7 @@ mod campaign;
 mod check;
 mod contexts;
 mod early;
+mod escapes;
 mod export;
 mod filter;
 mod fixture;

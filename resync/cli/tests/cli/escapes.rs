@@ -8,7 +8,7 @@ use logdef_wire::{Avma, Level, Record, Run, Sequence, ThreadNumber};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-/// What somebody sends, by the name of what it would do.
+/// What an attacker sends, by the name of what it would do.
 const STRINGS: [(&str, &[u8]); 13] = [
     ("escape sequence", b"\x1b]0;owned\x07\x1b[2J"),
     ("C1 controls", b"\xc2\x9b31m\xc2\x9d0;owned\xc2\x9c"),

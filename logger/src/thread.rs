@@ -84,9 +84,10 @@ pub(crate) struct Thread {
 /// handler interrupted and forked in continues there, and needs it.
 #[repr(C, align(64))]
 pub(crate) struct Lasting {
-    owner: Owner,
+    /// First, where a call finds it without adding an offset.
     pub calls: Calls,
     pub windows: Windows,
+    owner: Owner,
     scratch_holders: [Holder; SCRATCHES],
     scratch: [core::cell::UnsafeCell<[u8; SCRATCH]>; SCRATCHES],
     signal_stack: core::cell::UnsafeCell<[u8; SIGNAL_STACK]>,

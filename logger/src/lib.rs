@@ -183,6 +183,7 @@ mod crc;
 mod early;
 mod environment;
 mod filter;
+mod fixed_text;
 #[allow(unsafe_code)]
 mod guard;
 #[allow(unsafe_code)]

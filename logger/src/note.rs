@@ -2,6 +2,7 @@
 //! thread that panics or a process that a signal ends. None of it is on the
 //! path of a log call.
 
+use crate::fixed_text::FixedText;
 use crate::handler;
 use crate::logdefs;
 use crate::process::{Process, current, process};
@@ -15,6 +16,9 @@ use logdef_wire::frame;
 use logdef_wire::msgpack::{Array, Decoder, Encoder, OutOfRoom, Value};
 use logdef_wire::record::{Durable, Note, NoteKind};
 use logdef_wire::{Avma, Sequence};
+
+/// A text that is put together here: an error in words, and some numbers.
+type ShortText = FixedText<96>;
 
 /// Bytes of a note's text; what is longer is cut.
 const MOST_TEXT: usize = 4096;
@@ -138,7 +142,7 @@ pub(crate) fn report(process: &'static Process) {
     if (due.reopen() || is_old)
         && let Err(errno) = process.sink.reopen(&process.shared)
     {
-        let mut text = Text::new();
+        let mut text = ShortText::new();
         let _ = write!(text, "not opened again: {}", in_words(errno));
         let _ = write!(text, " (errno {})", errno.0);
         note(NoteKind::SINK, text.bytes(), None, None);
@@ -146,7 +150,7 @@ pub(crate) fn report(process: &'static Process) {
     if due.stay()
         && let Some(errno) = process.shared.reports.why_stay()
     {
-        let mut text = Text::new();
+        let mut text = ShortText::new();
         let _ = write!(text, "no new file: {}", in_words(errno));
         let _ = write!(text, " (errno {})", errno.0);
         note(NoteKind::SINK, text.bytes(), None, None);
@@ -166,7 +170,7 @@ pub(crate) fn report(process: &'static Process) {
     }
     if due.space_returned() {
         let (errno, since) = process.shared.reports.no_space();
-        let mut text = Text::new();
+        let mut text = ShortText::new();
         let millis = now.saturating_sub(since) / 1_000_000;
         let _ = write!(text, "{} (errno {})", in_words(errno), errno.0);
         let _ = write!(text, " for {}.{:03} s", millis / 1000, millis % 1000);
@@ -280,35 +284,6 @@ pub(crate) fn in_words(errno: Errno) -> &'static str {
         libc::EPIPE => "broken pipe",
         libc::EAGAIN => "pipe full",
         _ => "error",
-    }
-}
-
-/// A short text, put together without allocation.
-struct Text {
-    bytes: [u8; 96],
-    len: usize,
-}
-
-impl Text {
-    fn new() -> Text {
-        Text {
-            bytes: [0; 96],
-            len: 0,
-        }
-    }
-
-    fn bytes(&self) -> &[u8] {
-        &self.bytes[..self.len]
-    }
-}
-
-impl Write for Text {
-    fn write_str(&mut self, text: &str) -> core::fmt::Result {
-        let end = self.len + text.len();
-        let room = self.bytes.get_mut(self.len..end).ok_or(core::fmt::Error)?;
-        room.copy_from_slice(text.as_bytes());
-        self.len = end;
-        Ok(())
     }
 }
 

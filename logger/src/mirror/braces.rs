@@ -2,13 +2,17 @@
 //! print it. The reader's renderer is the model; this one allocates nothing.
 
 use super::line::Line;
-use core::fmt::{self, Write};
+use crate::fixed_text::FixedText;
+use core::fmt::Write;
 use logdef_wire::braces::{Argument, Count, Piece, Pieces, Placeholder, Style};
 use logdef_wire::printf::{Conversion, Integer, Length};
 use logdef_wire::{Array, Description, Grammar, Typed, Value};
 
 /// Wider fields and more precise numbers are not printed.
 const MOST: usize = 128;
+
+/// The digits of a number.
+type Digits = FixedText<512>;
 
 /// Writes the text of a record to the line; one newline at its end is the line's.
 pub(super) fn write(
@@ -114,7 +118,7 @@ impl Field<'_> {
         let bits = value.printed(Length::None, Conversion(b'x'), Grammar::Braces);
         let (of, bits) = (value.magnitude, bits.magnitude);
         let precision = self.precision;
-        let mut digits = Digits::default();
+        let mut digits = Digits::new();
         let (is_negative, prefix, printed) = match (style, precision) {
             (Style::Letter(b'x'), _) => (false, "0x", write!(digits, "{bits:x}")),
             (Style::Letter(b'X'), _) => (false, "0x", write!(digits, "{bits:X}")),
@@ -138,7 +142,7 @@ impl Field<'_> {
     }
 
     fn pointer(&self, line: &mut Line, at: u128) {
-        let mut digits = Digits::default();
+        let mut digits = Digits::new();
         let _ = if self.placeholder.alternate {
             write!(digits, "{at:016x}")
         } else {
@@ -149,7 +153,7 @@ impl Field<'_> {
 
     fn float(&self, line: &mut Line, value: f64) {
         let of = value.abs();
-        let mut digits = Digits::default();
+        let mut digits = Digits::new();
         let printed = match (self.placeholder.style, self.precision) {
             (Style::Letter(b'e'), None) => write!(digits, "{of:e}"),
             (Style::Letter(b'e'), Some(p)) => write!(digits, "{of:.p$e}"),
@@ -177,7 +181,7 @@ impl Field<'_> {
     }
 
     fn number(&self, line: &mut Line, sign: &str, prefix: &str, digits: &Digits) {
-        let length = sign.len() + prefix.len() + digits.len;
+        let length = sign.len() + prefix.len() + digits.bytes().len();
         let zeros = if self.placeholder.zero {
             self.width.saturating_sub(length)
         } else {
@@ -185,7 +189,7 @@ impl Field<'_> {
         };
         self.padded(line, length + zeros, b'>', |line| {
             line.print(format_args!("{sign}{prefix}{:0<zeros$}", ""));
-            line.bytes(digits.text());
+            line.bytes(digits.bytes());
         });
     }
 
@@ -206,35 +210,5 @@ impl Field<'_> {
         (0..before).for_each(|_| line.text(fill));
         body(line);
         (before..padding).for_each(|_| line.text(fill));
-    }
-}
-
-/// The digits of a number.
-struct Digits {
-    text: [u8; 512],
-    len: usize,
-}
-
-impl Default for Digits {
-    fn default() -> Digits {
-        Digits {
-            text: [0; 512],
-            len: 0,
-        }
-    }
-}
-
-impl Digits {
-    fn text(&self) -> &[u8] {
-        &self.text[..self.len]
-    }
-}
-
-impl Write for Digits {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        let room = self.text[self.len..].get_mut(..text.len());
-        room.ok_or(fmt::Error)?.copy_from_slice(text.as_bytes());
-        self.len += text.len();
-        Ok(())
     }
 }

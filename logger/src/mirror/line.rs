@@ -1,17 +1,19 @@
 //! A line of text in a fixed buffer: what does not fit is left out, and what could
 //! move a terminal's cursor is written as an escape.
 
+use crate::fixed_text::FixedText;
 use core::fmt::{self, Write};
 use logdef_wire::Level;
 
 const ROOM: usize = 4096;
+/// Bytes that are kept for the end of a colour and for [`CUT`].
+const RESERVED: usize = 16;
 /// Stands at the end of a line that was longer.
 const CUT: &str = "…[cut]\n";
 
 /// A line of text of at most [`ROOM`] bytes.
 pub(super) struct Line {
-    bytes: [u8; ROOM],
-    len: usize,
+    text: FixedText<ROOM>,
     cut: bool,
     colored: bool,
     /// Text stays as it is.
@@ -58,8 +60,7 @@ impl Style {
 impl Line {
     pub fn new(colored: bool) -> Line {
         Line {
-            bytes: [0; ROOM],
-            len: 0,
+            text: FixedText::new(),
             cut: false,
             colored,
             raw: false,
@@ -76,14 +77,10 @@ impl Line {
 
     /// Bytes that are known to be harmless.
     pub fn bytes(&mut self, bytes: &[u8]) {
-        // Room for a colour's end and for the mark of a cut stays free.
-        let end = self.len + bytes.len();
-        if self.cut || end > ROOM - 16 {
-            self.cut = true;
-            return;
+        self.cut |= bytes.len() > self.room();
+        if !self.cut {
+            self.put(bytes);
         }
-        self.bytes[self.len..end].copy_from_slice(bytes);
-        self.len = end;
     }
 
     /// What the program logged, with escapes for control characters, for those
@@ -91,7 +88,7 @@ impl Line {
     pub fn text(&mut self, text: &[u8]) {
         if self.raw {
             // As much as there is room for, which stays text if it was.
-            let room = (ROOM - 16).saturating_sub(self.len);
+            let room = self.room();
             if text.len() > room {
                 self.bytes(&text[..floor_char_boundary(text, room)]);
             }
@@ -147,7 +144,12 @@ impl Line {
     pub fn finish(&mut self) -> &[u8] {
         let end = if self.cut { CUT } else { "\n" };
         self.put(end.as_bytes());
-        &self.bytes[..self.len]
+        self.text.bytes()
+    }
+
+    /// Bytes that still fit, where the end of a colour and the mark of a cut stay free.
+    fn room(&self) -> usize {
+        self.text.room().saturating_sub(RESERVED)
     }
 
     fn end_style(&mut self) {
@@ -156,10 +158,7 @@ impl Line {
 
     /// Bytes for which room was kept.
     fn put(&mut self, bytes: &[u8]) {
-        if let Some(room) = self.bytes.get_mut(self.len..self.len + bytes.len()) {
-            room.copy_from_slice(bytes);
-            self.len += bytes.len();
-        }
+        let _ = self.text.push(bytes);
     }
 }
 

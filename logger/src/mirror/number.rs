@@ -2,9 +2,13 @@
 //! 128 bits, the others by the C library. A room for unsafe: this is where a directive
 //! is put together, so that it is always of the type that is passed.
 
-use core::ffi::CStr;
+use crate::fixed_text::FixedText;
 use core::fmt::{self, Write};
 use logdef_wire::printf::{Conversion, Flags, Integer};
+
+/// A directive for the C library: `%`, six flags at most, two numbers of twenty digits, and
+/// the rest.
+type Directive = FixedText<56>;
 
 /// How a number is printed.
 #[derive(Clone, Copy)]
@@ -33,7 +37,7 @@ impl Form {
         if let Number::Integer(value) = number {
             return self.print_integer(value, into);
         }
-        let mut spec = Spec::new();
+        let mut spec = Directive::new();
         let _ = self.write(number, &mut spec);
         let spec = spec.as_c_str().as_ptr();
         let (at, room) = (into.as_mut_ptr().cast(), into.len());
@@ -96,7 +100,8 @@ impl Form {
         &into[..len]
     }
 
-    fn write(self, number: Number, spec: &mut Spec) -> fmt::Result {
+    fn write(self, number: Number, spec: &mut Directive) -> fmt::Result {
+        spec.write_char('%')?;
         for (flag, letter) in [
             (Flags::PLUS, '+'),
             (Flags::SPACE, ' '),
@@ -151,39 +156,5 @@ fn digits_of(mut value: u128, letter: u8, into: &mut [u8; 128]) -> &[u8] {
         if value == 0 {
             return &into[at..];
         }
-    }
-}
-
-/// A directive that ends in a NUL.
-struct Spec {
-    bytes: [u8; Spec::ROOM],
-    len: usize,
-}
-
-impl Spec {
-    /// Six flags, two numbers of twenty digits, and the rest.
-    const ROOM: usize = 56;
-
-    fn new() -> Spec {
-        let mut bytes = [0; Spec::ROOM];
-        bytes[0] = b'%';
-        Spec { bytes, len: 1 }
-    }
-
-    fn as_c_str(&self) -> &CStr {
-        CStr::from_bytes_until_nul(&self.bytes).unwrap_or_default()
-    }
-}
-
-impl Write for Spec {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        let end = self.len + text.len();
-        // One byte stays for the NUL.
-        if end >= Spec::ROOM {
-            return Err(fmt::Error);
-        }
-        self.bytes[self.len..end].copy_from_slice(text.as_bytes());
-        self.len = end;
-        Ok(())
     }
 }

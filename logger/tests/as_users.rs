@@ -4,7 +4,7 @@
 
 use logdef::{Sink, logdef};
 use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -233,10 +233,7 @@ fn a_core_holds_a_window_of_the_log_at_most() {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut line = String::new();
-    let mut said = BufReader::new(child.stdout.take().unwrap());
-    said.read_line(&mut line).unwrap();
-    assert_eq!(line, "ready\n");
+    assert_eq!(common::line_of(&mut child), "ready");
     let to = directory.path().join("core");
     let mut gcore = Command::new("gcore");
     gcore

@@ -4,7 +4,6 @@
 
 use logdef::{Sink, logdef};
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -93,12 +92,10 @@ fn check(library: &Path, directory: &Path, keep: u32) {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut line = String::new();
-    let mut said = BufReader::new(child.stdout.take().unwrap());
-    said.read_line(&mut line).unwrap();
+    let line = common::line_of(&mut child);
     let _ = child.kill();
     let _ = child.wait();
-    assert_eq!(line, "done\n");
+    assert_eq!(line, "done");
 
     let mut found = BTreeMap::<u64, Vec<u64>>::new();
     let mut bytes = 0;

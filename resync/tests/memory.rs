@@ -6,17 +6,6 @@ use logdef_resync::{Event, Input, Merge, MergeOptions, Recovery};
 use logdef_wire::Run;
 use std::io::Write;
 
-/// The most memory that this process had, in bytes.
-fn peak() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status
-        .lines()
-        .find(|line| line.starts_with("VmHWM:"))
-        .unwrap();
-    let kib: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
-    kib << 10
-}
-
 #[test]
 fn a_long_hostile_file_is_read_in_bounded_memory() {
     let mut file = tempfile::NamedTempFile::new().unwrap();
@@ -39,7 +28,7 @@ fn a_long_hostile_file_is_read_in_bounded_memory() {
             _ => file.write_all(&vec![0; 1 << 20]).unwrap(),
         }
     }
-    let before = peak();
+    let before = synth::peak_memory();
     let inputs = [Input::open(file.path()).unwrap()];
     let recovery = Recovery::of(&inputs).unwrap();
     let account = &recovery.accounts()[0];
@@ -51,6 +40,6 @@ fn a_long_hostile_file_is_read_in_bounded_memory() {
         records += u64::from(matches!(event, Event::Frame(_)));
     }
     assert_eq!(records, 2000, "each once");
-    let grown = peak() - before;
+    let grown = synth::peak_memory() - before;
     assert!(grown < 64 << 20, "{} MiB", grown >> 20);
 }

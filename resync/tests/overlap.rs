@@ -8,17 +8,6 @@ use logdef_wire::Run;
 use std::io::Write;
 use synth::{EPOCH, Log};
 
-/// The most memory that this process had, in bytes.
-fn peak() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status
-        .lines()
-        .find(|line| line.starts_with("VmHWM:"))
-        .unwrap();
-    let kib: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
-    kib << 10
-}
-
 #[test]
 fn many_lanes_at_once_take_little_memory_each() {
     let lanes = if synth::slow() { 60_000 } else { 20_000 };
@@ -34,10 +23,10 @@ fn many_lanes_at_once_take_little_memory_each() {
         file.write_all(&log.bytes).unwrap();
     }
     file.flush().unwrap();
-    let before = peak();
+    let before = synth::peak_memory();
     let inputs = [Input::open(file.path()).unwrap()];
     let recovery = Recovery::of(&inputs).unwrap();
-    let recovered = peak() - before;
+    let recovered = synth::peak_memory() - before;
     let mut merge = Merge::new(&inputs, &recovery, MergeOptions::default());
     let (mut records, mut last) = (0, 0);
     while let Some(event) = merge.next().unwrap() {
@@ -50,7 +39,7 @@ fn many_lanes_at_once_take_little_memory_each() {
         }
     }
     assert_eq!(records, 2 * lanes);
-    let grown = peak() - before;
+    let grown = synth::peak_memory() - before;
     println!("{} {} bytes a lane", recovered / lanes, grown / lanes);
     assert!(grown < (32 << 20) + lanes * 2048, "{} MiB", grown >> 20);
 }

@@ -6,7 +6,7 @@ use logdef_resync::{Event, Input, Merge, MergeOptions, Recovery, Resolver};
 use logdef_samples::frames::{self, Value};
 use logdef_wire::msgpack::{Decoder, Encoder, OutOfRoom};
 use logdef_wire::record::{
-    ContextLogdef, Data, Note, NoteKind, Preamble, StringLogdef, TextLogdef,
+    ContextLogdef, Data, Glance, Note, NoteKind, Preamble, StringLogdef, TextLogdef,
 };
 use logdef_wire::{Array, Magic, Map, Record, Run, Sequence, Svma, ThreadNumber, Typed, frame};
 use std::collections::BTreeMap;
@@ -203,11 +203,14 @@ fn a_template_of_a_grammar_that_is_not_known_is_shown_beside_its_values() {
     };
     let call = |count, format| {
         Record::Data(Data {
-            magic,
-            format: Some(Svma(format)),
-            run,
-            sequence: Some(Sequence::new(ThreadNumber(0), count)),
-            time: Some(count),
+            front: Glance {
+                magic,
+                format: Some(Svma(format)),
+                run,
+                sequence: Some(Sequence::new(ThreadNumber(0), count)),
+                time: Some(count),
+                ..Glance::default()
+            },
             args: Array::from_objects(2, &args).ok(),
             ..Data::default()
         })

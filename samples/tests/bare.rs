@@ -2,38 +2,31 @@
 //! backtraces. With the executable at hand its text is the same as before;
 //! without it, numbers stand where strings stood.
 
-use logdef_resync::{
-    Event, Images, Input, LocatedImages, Merge, MergeOptions, NoImages, Recovery, Resolver,
-};
+use logdef_resync::{Images, Input, LocatedImages, NoImages};
 use logdef_samples::frames;
 use logdef_samples::workshop::{Workshop, run};
 use logdef_symbolizer::{Locator, Options};
-use logdef_wire::Record;
+use shown::{each_record, lossy};
 use std::path::Path;
 use std::process::Command;
+
+mod shown;
 
 /// File, line and message of each record, in the order of their times.
 fn lines(log: &[u8], images: impl Images) -> Vec<String> {
     let inputs = [Input::from_bytes("log", log.to_vec())];
-    let recovery = Recovery::of(&inputs).unwrap();
-    let mut resolver = Resolver::new(recovery.tables(), images);
-    let mut merge = Merge::new(&inputs, &recovery, MergeOptions::default());
     let mut lines = Vec::new();
-    while let Some(event) = merge.next().unwrap() {
-        if let Event::Frame(frame) = event
-            && let Some(Record::Data(data)) = frame.record()
-        {
-            let resolved = resolver.resolve(&data, frame.place);
-            let file = match resolved.file.bytes {
-                Some(file) => String::from_utf8_lossy(file).into_owned(),
-                None => "?".to_owned(),
-            };
-            let mut message = Vec::new();
-            resolved.message(&mut message);
-            let message = String::from_utf8_lossy(&message);
-            lines.push(format!("{file}:{}: {message}", data.line.unwrap()));
-        }
-    }
+    each_record(&inputs, images, |resolver, data, place| {
+        let resolved = resolver.resolve(data, place);
+        let file = resolved.file.bytes.map_or("?".to_owned(), lossy);
+        let mut message = Vec::new();
+        resolved.message(&mut message);
+        lines.push(format!(
+            "{file}:{}: {}",
+            data.line.unwrap(),
+            lossy(&message)
+        ));
+    });
     lines
 }
 

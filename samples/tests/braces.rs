@@ -2,17 +2,16 @@
 //! read back by the reader and passed to an observer.
 
 use logdef::{Level, Observed, Observer, logdef};
-use logdef_resync::{Event, Input, Merge, MergeOptions, Recovery, Resolver};
-use logdef_wire::Record;
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::num::NonZeroU32;
-use std::path::Path;
 use std::rc::Rc;
 use std::sync::Mutex;
 use std::time::Duration;
+
+mod shown;
 
 struct Told(Mutex<Vec<String>>);
 
@@ -92,7 +91,7 @@ fn floats() {
     }
 }
 
-fn texts() {
+fn messages() {
     for value in [
         "",
         "a",
@@ -176,13 +175,13 @@ fn placeholders_print_what_format_prints() {
     logdef::set_observer(Some((Level::INFO, &TOLD)));
     integers();
     floats();
-    texts();
+    messages();
     what_the_program_prints();
     forms();
     logdef::set_observer(None);
     assert_eq!(logdef::unwritten(), 0);
     let expected = EXPECTED.take();
-    let read = messages(&path);
+    let read = shown::messages(&path);
     assert_eq!(read.len(), expected.len());
     for (read, expected) in read.iter().zip(&expected) {
         assert_eq!(read, expected);
@@ -194,22 +193,4 @@ fn placeholders_print_what_format_prints() {
         assert_eq!(*told, expected.replace('\n', "\\n"));
     }
     assert_eq!(told.len(), expected.len());
-}
-/// The messages of a log as the reader prints them.
-fn messages(path: &Path) -> Vec<String> {
-    let inputs = [Input::open(path).unwrap()];
-    let recovery = Recovery::of(&inputs).unwrap();
-    let mut resolver = Resolver::without_images(recovery.tables());
-    let mut merge = Merge::new(&inputs, &recovery, MergeOptions::default());
-    let mut texts = Vec::new();
-    while let Some(event) = merge.next().unwrap() {
-        if let Event::Frame(frame) = event
-            && let Some(Record::Data(data)) = frame.record()
-        {
-            let mut text = Vec::new();
-            resolver.resolve(&data, frame.place).message(&mut text);
-            texts.push(String::from_utf8(text).unwrap());
-        }
-    }
-    texts
 }

@@ -2,10 +2,10 @@
 //! fields, key-values, spans and what is off.
 
 use logdef::{Context, value};
-use logdef_resync::{Event, Input, Merge, MergeOptions, Recovery, Resolver};
+use logdef_resync::{Input, NoImages};
+use logdef_wire::Level;
 use logdef_wire::record::Kind;
-use logdef_wire::{Level, Record};
-use shown::{lossy, shown};
+use shown::{each_record, lossy, shown};
 use std::cell::Cell;
 use std::fmt;
 use std::path::Path;
@@ -29,17 +29,10 @@ struct Read {
 }
 
 fn read(path: &Path) -> Vec<Read> {
-    let inputs = [Input::open(path).unwrap()];
-    let recovery = Recovery::of(&inputs).unwrap();
-    let mut resolver = Resolver::without_images(recovery.tables());
-    let mut merge = Merge::new(&inputs, &recovery, MergeOptions::default());
     let mut found = Vec::new();
-    while let Some(event) = merge.next().unwrap() {
-        let Event::Frame(frame) = event else { continue };
-        let Some(Record::Data(data)) = frame.record() else {
-            continue;
-        };
-        let resolved = resolver.resolve(&data, frame.place);
+    let inputs = [Input::open(path).unwrap()];
+    each_record(&inputs, NoImages, |resolver, data, place| {
+        let resolved = resolver.resolve(data, place);
         assert_eq!(resolved.file.bytes, Some(file!().as_bytes()));
         let mut text = Vec::new();
         resolved.message(&mut text);
@@ -60,7 +53,7 @@ fn read(path: &Path) -> Vec<Read> {
             kind: data.kind,
             context: context.collect(),
         });
-    }
+    });
     found
 }
 

@@ -2,20 +2,19 @@
 //! in threads, with every type of value and with key-value pairs.
 
 use logdef::{CallSite, Level, NewCallSite, Passed, logdef, value};
-use logdef_resync::{Event, Input, LocatedImages, Merge, MergeOptions, Recovery, Resolver};
+use logdef_resync::{Input, LocatedImages};
 use logdef_symbolizer::{Locator, Options};
-use logdef_wire::Record;
 use logdef_wire::record::Kind;
-use shown::{lossy, shown};
+use shown::{each_record, lossy, shown};
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 mod shown;
 
-static TOLD: AtomicU32 = AtomicU32::new(0);
+static CHANGES: AtomicU32 = AtomicU32::new(0);
 
 extern "C" fn count_change() {
-    TOLD.fetch_add(1, Ordering::Relaxed);
+    CHANGES.fetch_add(1, Ordering::Relaxed);
 }
 
 /// A record as the reader has it.
@@ -31,24 +30,17 @@ struct Read {
 }
 
 fn read(path: &Path) -> Vec<Read> {
-    let inputs = [Input::open(path).unwrap()];
-    let recovery = Recovery::of(&inputs).unwrap();
     let images = LocatedImages::new(Locator::new(Options {
         use_logged_paths: true,
         ..Options::default()
     }));
-    let mut resolver = Resolver::new(recovery.tables(), images);
-    let mut merge = Merge::new(&inputs, &recovery, MergeOptions::default());
     let mut found = Vec::new();
-    while let Some(event) = merge.next().unwrap() {
-        let Event::Frame(frame) = event else { continue };
-        let Some(Record::Data(data)) = frame.record() else {
-            continue;
-        };
-        let stack = resolver.backtrace(&data, frame.place);
+    let inputs = [Input::open(path).unwrap()];
+    each_record(&inputs, images, |resolver, data, place| {
+        let stack = resolver.backtrace(data, place);
         let caller = stack.first().and_then(|entry| entry.functions.first());
         let caller = caller.and_then(|function| function.function.as_deref().map(str::to_owned));
-        let resolved = resolver.resolve(&data, frame.place);
+        let resolved = resolver.resolve(data, place);
         assert!(resolved.is_complete(), "{resolved:?}");
         let mut text = Vec::new();
         resolved.message(&mut text);
@@ -70,7 +62,7 @@ fn read(path: &Path) -> Vec<Read> {
             kind: data.kind,
             caller,
         });
-    }
+    });
     found
 }
 
@@ -173,9 +165,9 @@ fn sites_made_at_run_time_are_read_like_any_other() {
     });
 
     // A filter names the target, and without one the module.
-    let before = TOLD.load(Ordering::Relaxed);
+    let before = CHANGES.load(Ordering::Relaxed);
     logdef::set_filter("warn,access=info").unwrap();
-    assert!(TOLD.load(Ordering::Relaxed) > before);
+    assert!(CHANGES.load(Ordering::Relaxed) > before);
     assert!(typed.is_on() && !early.is_on() && printf.is_on());
     assert!(logdef::is_possible(Level::INFO) && !logdef::is_possible(Level::DEBUG));
     logdef::set_filter("off,app=debug").unwrap();

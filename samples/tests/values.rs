@@ -3,11 +3,10 @@
 //! makes of the file. Expected is what `format!` prints.
 
 use logdef::{Level, Observed, Observer, logdef};
-use logdef_resync::{Event, Input, Merge, MergeOptions, Recovery, Resolver};
-use logdef_wire::Record;
 use std::fmt::{Binary, Display, LowerHex, Octal, UpperHex};
-use std::path::Path;
 use std::sync::Mutex;
+
+mod shown;
 
 struct Told(Mutex<Vec<String>>);
 
@@ -86,7 +85,7 @@ fn integers_print_as_themselves_to_the_observer_and_to_the_reader() {
     logdef::set_observer(None);
     assert_eq!(*TOLD.0.lock().unwrap(), messages);
 
-    assert_eq!(texts(&path), messages);
+    assert_eq!(shown::messages(&path), messages);
     // The worst of it, spelled out.
     for text in ["3000000000", "18446744073709551615", "-9223372036854775808"] {
         assert!(
@@ -94,23 +93,4 @@ fn integers_print_as_themselves_to_the_observer_and_to_the_reader() {
             "{text}"
         );
     }
-}
-
-/// The messages of a log as the reader prints them.
-fn texts(path: &Path) -> Vec<String> {
-    let inputs = [Input::open(path).unwrap()];
-    let recovery = Recovery::of(&inputs).unwrap();
-    let mut resolver = Resolver::without_images(recovery.tables());
-    let mut merge = Merge::new(&inputs, &recovery, MergeOptions::default());
-    let mut texts = Vec::new();
-    while let Some(event) = merge.next().unwrap() {
-        if let Event::Frame(frame) = event
-            && let Some(Record::Data(data)) = frame.record()
-        {
-            let mut text = Vec::new();
-            resolver.resolve(&data, frame.place).message(&mut text);
-            texts.push(String::from_utf8(text).unwrap());
-        }
-    }
-    texts
 }

@@ -17,7 +17,7 @@ use core::ffi::CStr;
 use core::num::NonZeroUsize;
 use core::sync::atomic::Ordering;
 use logdef_wire::msgpack::{Decoder, Encoder, OutOfRoom};
-use logdef_wire::record::{Data, ThreadLogdef};
+use logdef_wire::record::{Data, Glance, ThreadLogdef};
 use logdef_wire::{Description, Level, Record, Run, Sequence, Svma, ThreadNumber};
 use std::collections::HashSet;
 
@@ -235,8 +235,11 @@ impl Writing {
             return false;
         };
         let data = Data {
-            run: Some(process.shared.run.id()),
-            sequence: Some(sequence),
+            front: Glance {
+                run: Some(process.shared.run.id()),
+                sequence: Some(sequence),
+                ..data.front
+            },
             ..data
         };
         let written = self.write(thread, kept, &data);

@@ -6,7 +6,9 @@
 use logdef_wire::record::Data;
 use logdef_wire::{Level, Record, Value, frame};
 use std::collections::HashSet;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
+use std::process::Child;
 use std::time::{Duration, Instant};
 
 /// Calls `each` with every record of an undamaged log, zeros between frames
@@ -54,6 +56,14 @@ pub fn data(bytes: &[u8], mut each: impl FnMut(&Data<'_>)) {
             each(&data);
         }
     });
+}
+
+/// Waits for the next line that a child prints, without its newline.
+pub fn line_of(child: &mut Child) -> String {
+    let mut line = String::new();
+    let mut printed = BufReader::new(child.stdout.as_mut().unwrap());
+    printed.read_line(&mut line).unwrap();
+    line.trim_end().to_owned()
 }
 
 /// Repeats a call until its record is written, and returns how many were not: a log that

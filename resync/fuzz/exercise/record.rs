@@ -16,7 +16,7 @@ pub fn exercise(body: &[u8]) {
     record.encode(&mut encoder).expect("what decodes encodes");
     let again = Record::decode(encoder.written()).expect("what encodes decodes");
     if let (Record::Data(record), Record::Data(again)) = (&record, &again) {
-        assert_eq!(Glance::from(record), Glance::from(again));
+        assert_eq!(record.front, again.front);
     }
     // Not by `==`: a double may be no number.
     assert_eq!(format!("{record:?}"), format!("{again:?}"));
@@ -24,6 +24,6 @@ pub fn exercise(body: &[u8]) {
         let Record::Data(data) = &record else {
             panic!("a glance at what is no data record");
         };
-        assert_eq!(glance, Glance::from(data));
+        assert_eq!(glance, data.front);
     }
 }

@@ -35,14 +35,13 @@ use std::io;
 /// ```
 /// use logdef_resync::export::diagnostics::logs_data;
 /// use logdef_resync::{Place, Resolver, Tables};
-/// use logdef_wire::{Level, record::Data};
+/// use logdef_wire::{Level, record::{Data, Glance}};
 ///
 /// let tables = Tables::new(1 << 20);
 /// let mut resolver = Resolver::without_images(&tables);
 /// let data = Data {
+///     front: Glance { level: Some(Level::WARN), time: Some(1_000), ..Glance::default() },
 ///     format_text: Some(b"started"),
-///     level: Some(Level::WARN),
-///     time: Some(1_000),
 ///     ..Data::default()
 /// };
 /// let data = logs_data(&resolver.resolve(&data, Place { input: 0, offset: 0 }), &[]);

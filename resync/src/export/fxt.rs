@@ -101,11 +101,12 @@ pub struct Options {
 /// ```
 /// use logdef_resync::export::fxt::{Exporter, Options};
 /// use logdef_resync::{Place, Resolver, Tables};
-/// use logdef_wire::record::Data;
+/// use logdef_wire::record::{Data, Glance};
 ///
 /// let tables = Tables::new(1 << 20);
 /// let mut resolver = Resolver::without_images(&tables);
-/// let data = Data { format_text: Some(b"started"), time: Some(1_000), ..Data::default() };
+/// let front = Glance { time: Some(1_000), ..Glance::default() };
+/// let data = Data { front, format_text: Some(b"started"), ..Data::default() };
 /// let mut exporter = Exporter::new(Vec::new(), Options::default())?;
 /// let place = Place { input: 0, offset: 0 };
 /// exporter.record(&resolver.resolve(&data, place), &[])?;

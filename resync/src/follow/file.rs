@@ -393,7 +393,7 @@ mod tests {
     use super::*;
     use crate::read::gap::Damage;
     use crate::read::input::Source;
-    use logdef_wire::record::{Data, Preamble};
+    use logdef_wire::record::{Data, Glance, Preamble};
     use logdef_wire::{Record, Run};
     use std::sync::{Arc, Mutex};
 
@@ -447,7 +447,10 @@ mod tests {
             ..Preamble::default()
         });
         let data = Data {
-            run,
+            front: Glance {
+                run,
+                ..Glance::default()
+            },
             format_text: Some(b"still here"),
             ..Data::default()
         };

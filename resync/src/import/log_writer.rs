@@ -12,7 +12,7 @@
 use crate::read::framing;
 use crate::read::input::Error;
 use logdef_wire::msgpack::{Encoder, OutOfRoom};
-use logdef_wire::record::{Data, Kind, Preamble, StringLogdef, ThreadLogdef};
+use logdef_wire::record::{Data, Glance, Kind, Preamble, StringLogdef, ThreadLogdef};
 use logdef_wire::{Array, Level, Magic, Map, Run, Sequence, Svma, ThreadNumber, Value, frame};
 use sha1::{Digest, Sha1};
 use std::borrow::Cow;
@@ -199,14 +199,17 @@ impl<W: Write> LogWriter<W> {
             })
         })?;
         let data = Data {
-            magic: Some(magic),
-            file,
-            line: entry.line,
-            level: entry.level,
-            format,
-            run: Some(run),
-            sequence: Some(sequence),
-            time: entry.time,
+            front: Glance {
+                magic: Some(magic),
+                file,
+                line: entry.line,
+                level: entry.level,
+                format,
+                run: Some(run),
+                sequence: Some(sequence),
+                time: entry.time,
+                ..Glance::default()
+            },
             args: match entry.args.len() {
                 0 => None,
                 len => Array::from_objects(len as u32, &args).ok(),

@@ -28,7 +28,7 @@ const REMEMBERED: usize = 1 << 16;
 ///
 /// ```
 /// use logdef_resync::{NoImages, Place, Provenance, Resolver, Tables};
-/// use logdef_wire::{Magic, Record, Svma, record::{Data, StringLogdef}};
+/// use logdef_wire::{Magic, Record, Svma, record::{Data, Glance, StringLogdef}};
 ///
 /// let mut tables = Tables::new(1 << 20);
 /// let place = Place { input: 0, offset: 0 };
@@ -41,11 +41,12 @@ const REMEMBERED: usize = 1 << 16;
 /// tables.add(&Record::StringLogdef(logdef), place);
 ///
 /// let mut resolver = Resolver::new(&tables, NoImages);
-/// let data = Data {
+/// let front = Glance {
 ///     magic: Some(Magic(7)),
 ///     format: Some(Svma(0x2000)),
-///     ..Data::default()
+///     ..Glance::default()
 /// };
+/// let data = Data { front, ..Data::default() };
 /// let resolved = resolver.resolve(&data, place);
 /// let mut message = Vec::new();
 /// resolved.message(&mut message);

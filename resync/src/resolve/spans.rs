@@ -111,13 +111,17 @@ fn thread(data: &Data<'_>) -> (Option<Run>, ThreadNumber) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use logdef_wire::record::Glance;
     use logdef_wire::{Map, Sequence};
 
     fn record(kind: Kind, thread: u64, time: u64) -> Data<'static> {
         Data {
-            run: Some(Run(1)),
-            sequence: Some(Sequence::new(ThreadNumber(thread), 0)),
-            time: Some(time),
+            front: Glance {
+                run: Some(Run(1)),
+                sequence: Some(Sequence::new(ThreadNumber(thread), 0)),
+                time: Some(time),
+                ..Glance::default()
+            },
             kind: Some(kind),
             ..Data::default()
         }

@@ -7,7 +7,7 @@ use logdef_resync::{
     Damage, Event, GapKind, Input, LocatedImages, Merge, MergeOptions, NoImages, Recovery,
     Resolver, StringLookup, Torn, rewrite,
 };
-use logdef_wire::record::{Data, Note, NoteKind, StringLogdef};
+use logdef_wire::record::{Data, Glance, Note, NoteKind, StringLogdef};
 use logdef_wire::{Avma, Magic, Record, Run, Svma, frame};
 use std::ops::Range;
 
@@ -586,10 +586,8 @@ fn two_magics_in_one_file_keep_their_strings_apart() {
         (Magic(1), "one %!d(missing)"),
         (Magic(2), "two %!d(missing)"),
     ] {
-        let data = Data {
-            magic: Some(magic),
-            ..synth::data(Run(7), 0, 0, EPOCH)
-        };
+        let mut data = synth::data(Run(7), 0, 0, EPOCH);
+        data.magic = Some(magic);
         let mut message = Vec::new();
         let place = logdef_resync::Place {
             input: 0,
@@ -706,12 +704,15 @@ fn a_checksum_that_looks_like_a_length_swallows_nothing() {
 /// Call `count` of the only thread.
 fn data(count: u64) -> Record<'static> {
     Record::Data(Data {
-        run: Some(Run(1)),
-        sequence: Some(logdef_wire::Sequence::new(
-            logdef_wire::ThreadNumber(0),
-            count,
-        )),
-        time: Some(EPOCH + count),
+        front: Glance {
+            run: Some(Run(1)),
+            sequence: Some(logdef_wire::Sequence::new(
+                logdef_wire::ThreadNumber(0),
+                count,
+            )),
+            time: Some(EPOCH + count),
+            ..Glance::default()
+        },
         ..Data::default()
     })
 }

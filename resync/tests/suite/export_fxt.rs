@@ -9,7 +9,7 @@ use logdef_resync::export::fxt::{Exporter, Forms, Options};
 use logdef_resync::{BacktraceEntry, Place, StackEntry, Tables};
 use logdef_resync::{Event, Input, Merge, MergeOptions, Recovery, Resolver};
 use logdef_wire::msgpack::{Array, Encoder, Map};
-use logdef_wire::record::{Data, Kind};
+use logdef_wire::record::{Data, Glance, Kind};
 use logdef_wire::{Avma, Level, Record, Run, Sequence, ThreadNumber};
 use std::borrow::Cow;
 
@@ -76,13 +76,16 @@ fn export_all(records: &[Data<'_>], options: Options, stack: &[StackEntry]) -> V
 
 fn data<'a>(text: &'a [u8], time: u64) -> Data<'a> {
     Data {
+        front: Glance {
+            line: Some(7),
+            level: Some(Level::WARN),
+            run: Some(Run(9)),
+            sequence: Some(Sequence::new(ThreadNumber(0), time)),
+            time: Some(time),
+            ..Glance::default()
+        },
         format_text: Some(text),
         file_text: Some(b"src/a.c"),
-        line: Some(7),
-        level: Some(Level::WARN),
-        run: Some(Run(9)),
-        sequence: Some(Sequence::new(ThreadNumber(0), time)),
-        time: Some(time),
         ..Data::default()
     }
 }
@@ -304,7 +307,10 @@ fn spans_and_counters_are_events_of_their_own_kind() {
         ..record
     };
     let on = |thread, record: Data<'static>| Data {
-        sequence: Some(Sequence::new(ThreadNumber(thread), record.time.unwrap())),
+        front: Glance {
+            sequence: Some(Sequence::new(ThreadNumber(thread), record.time.unwrap())),
+            ..record.front
+        },
         ..record
     };
     let records = [
@@ -402,11 +408,11 @@ fn a_thread_whose_number_is_lost_is_shown_as_no_other_thread() {
         let inputs = [Input::from_bytes("log", log)];
         Recovery::of(&inputs).unwrap()
     };
-    let of = |run, magic, number: u64| Data {
-        run,
-        magic,
-        sequence: Some(Sequence::new(ThreadNumber(number), 0)),
-        ..data(b"x", 5)
+    let of = |run, magic, number: u64| {
+        let mut record = data(b"x", 5);
+        (record.run, record.magic) = (run, magic);
+        record.sequence = Some(Sequence::new(ThreadNumber(number), 0));
+        record
     };
     let mut resolver = Resolver::without_images(tables.tables());
     let mut exporter = Exporter::new(Vec::new(), options(false, true, false)).unwrap();
@@ -440,9 +446,10 @@ fn a_thread_whose_number_is_lost_is_shown_as_no_other_thread() {
 
 #[test]
 fn a_record_without_a_time_is_never_in_1970() {
-    let without = |text: &'static [u8]| Data {
-        time: None,
-        ..data(text, 0)
+    let without = |text: &'static [u8]| {
+        let mut record = data(text, 0);
+        record.time = None;
+        record
     };
     let records = [
         data(b"first", 1 << 60),

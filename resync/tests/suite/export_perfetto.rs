@@ -5,7 +5,7 @@ use logdef_fuchsia::fxt::{BlobKind, Item, Record as FxtRecord, Records};
 use logdef_resync::export::fxt::{Exporter, Forms, Options};
 use logdef_resync::{BacktraceEntry, Function, Place, Resolver, StackEntry, Tables};
 use logdef_wire::msgpack::Array;
-use logdef_wire::record::{Data, ThreadLogdef};
+use logdef_wire::record::{Data, Glance, ThreadLogdef};
 use logdef_wire::{Avma, Level, Record, Run, Sequence, ThreadNumber};
 use prost::Message;
 use std::collections::HashMap;
@@ -175,13 +175,16 @@ const PERFETTO: Forms = Forms {
 
 fn data(text: &[u8], line: u64, time: u64) -> Data<'_> {
     Data {
+        front: Glance {
+            line: Some(line),
+            level: Some(Level::ERROR),
+            run: Some(Run(9)),
+            sequence: Some(Sequence::new(ThreadNumber(2), time)),
+            time: Some(time),
+            ..Glance::default()
+        },
         format_text: Some(text),
         file_text: Some(b"src/net.rs"),
-        line: Some(line),
-        level: Some(Level::ERROR),
-        run: Some(Run(9)),
-        sequence: Some(Sequence::new(ThreadNumber(2), time)),
-        time: Some(time),
         ..Data::default()
     }
 }

@@ -9,7 +9,7 @@ use logdef_resync::{
     Event, Follow, Input, Item, Items, Merge, MergeOptions, News, NoImages, Options, Place,
     Recovery, Standing, rewrite,
 };
-use logdef_wire::record::{Data, Preamble};
+use logdef_wire::record::{Data, Glance, Preamble};
 use logdef_wire::{Level, Record, Run, Sequence, Tag, ThreadNumber, frame};
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
@@ -84,10 +84,13 @@ fn forged(random: &mut Random, run: Run, knowledge: Knowledge, count: u64) -> Ve
             })
         } else {
             Record::Data(Data {
-                level: Some(Level::FATAL),
-                run: named,
-                sequence: named.map(|_| Sequence::new(ThreadNumber(near % 2), near)),
-                time: Some(time),
+                front: Glance {
+                    level: Some(Level::FATAL),
+                    run: named,
+                    sequence: named.map(|_| Sequence::new(ThreadNumber(near % 2), near)),
+                    time: Some(time),
+                    ..Glance::default()
+                },
                 format_text: Some(text.as_bytes()),
                 ..Data::default()
             })

@@ -48,8 +48,11 @@ fn written(course: &Course, random: &mut Random) -> Log {
         };
         if random.below(course.nameless) == 0 {
             log.record(&Record::Data(Data {
-                level: Some(Level::INFO),
-                time: Some(time),
+                front: Glance {
+                    level: Some(Level::INFO),
+                    time: Some(time),
+                    ..Glance::default()
+                },
                 ..Data::default()
             }));
         }

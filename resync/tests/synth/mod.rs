@@ -4,7 +4,7 @@
 #![allow(dead_code, missing_docs, unreachable_pub)]
 
 use logdef_wire::msgpack::{Array, Encoder};
-use logdef_wire::record::{BacktraceLogdef, Data, Preamble, StringLogdef, ThreadLogdef};
+use logdef_wire::record::{BacktraceLogdef, Data, Glance, Preamble, StringLogdef, ThreadLogdef};
 use logdef_wire::{Avma, Level, Magic, Record, Run, Sequence, Svma, ThreadNumber, Value, frame};
 use std::ops::Range;
 
@@ -34,6 +34,17 @@ impl Random {
     pub fn bytes(&mut self, len: usize) -> Vec<u8> {
         (0..len).map(|_| self.next() as u8).collect()
     }
+}
+
+/// The most memory that this process had, in bytes.
+pub fn peak_memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let peak = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .unwrap();
+    let kib: u64 = peak.trim_end_matches("kB").trim().parse().unwrap();
+    kib << 10
 }
 
 /// Whether long tests are asked for.
@@ -181,15 +192,17 @@ fn size(record: &Record<'_>) -> usize {
 /// A data record without arguments.
 pub fn data<'a>(run: Run, number: u64, count: u64, time: u64) -> Data<'a> {
     Data {
-        magic: Some(MAGIC),
-        file: Some(Svma(0x2000)),
-        line: Some(42),
-        level: Some(Level::INFO),
-        format: Some(Svma(0x2008)),
-        run: Some(run),
-        thread: Some(0x7fff_0000 + number),
-        sequence: Some(Sequence::new(ThreadNumber(number), count)),
-        time: Some(time),
+        front: Glance {
+            magic: Some(MAGIC),
+            file: Some(Svma(0x2000)),
+            line: Some(42),
+            level: Some(Level::INFO),
+            format: Some(Svma(0x2008)),
+            run: Some(run),
+            thread: Some(0x7fff_0000 + number),
+            sequence: Some(Sequence::new(ThreadNumber(number), count)),
+            time: Some(time),
+        },
         ..Data::default()
     }
 }

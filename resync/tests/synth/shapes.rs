@@ -5,8 +5,8 @@
 
 use logdef_wire::msgpack::{Array, Encoder, Map};
 use logdef_wire::record::{
-    BacktraceLogdef, ContextLogdef, Data, Kind, Module, Note, NoteKind, Preamble, StringLogdef,
-    TextLogdef, ThreadLogdef,
+    BacktraceLogdef, ContextLogdef, Data, Glance, Kind, Module, Note, NoteKind, Preamble,
+    StringLogdef, TextLogdef, ThreadLogdef,
 };
 use logdef_wire::{Avma, Level, Magic, Record, Run, Sequence, Svma, ThreadNumber, frame};
 use std::io::{self, Write};
@@ -75,25 +75,36 @@ pub const SHAPES: &[Shape] = &[
     }),
     shape("records without identity", |n, out| {
         let nobody = Data {
-            time: Some(EPOCH + n),
+            front: Glance {
+                time: Some(EPOCH + n),
+                ..Glance::default()
+            },
             ..Data::default()
         };
         record(out, &Record::Data(nobody));
     }),
     shape("a call site for each record", |n, out| {
+        let plain = plain(RUN, 0, n, n);
         let site = Data {
-            line: Some(n),
-            format: Some(Svma(0x2000 + 8 * n)),
-            ..plain(RUN, 0, n, n)
+            front: Glance {
+                line: Some(n),
+                format: Some(Svma(0x2000 + 8 * n)),
+                ..plain.front
+            },
+            ..plain
         };
         record(out, &Record::Data(site));
     }),
     shape("a text for each record", |n, out| {
         let text = format!("said once: {n}");
+        let plain = plain(RUN, 0, n, n);
         let site = Data {
-            format: None,
+            front: Glance {
+                format: None,
+                ..plain.front
+            },
             format_text: Some(text.as_bytes()),
-            ..plain(RUN, 0, n, n)
+            ..plain
         };
         record(out, &Record::Data(site));
     }),
@@ -120,12 +131,16 @@ pub const SHAPES: &[Shape] = &[
     shape("counters by name", |n, out| {
         let text = format!("counter {n}: %d");
         let one = values(1, |encoder, _| encoder.uint(n));
+        let plain = plain(RUN, 0, n, n);
         let counter = Data {
+            front: Glance {
+                format: None,
+                ..plain.front
+            },
             kind: Some(Kind::COUNTER),
-            format: None,
             format_text: Some(text.as_bytes()),
             args: Array::from_objects(1, &one).ok(),
-            ..plain(RUN, 0, n, n)
+            ..plain
         };
         record(out, &Record::Data(counter));
     }),
@@ -261,21 +276,29 @@ pub const SHAPES: &[Shape] = &[
     shape("strings of 8 MB", |n, out| {
         let long = vec![0x1b; 8 << 20];
         let one = values_of(&long);
+        let plain = plain(RUN, 0, n, n);
         let site = Data {
-            format: None,
+            front: Glance {
+                format: None,
+                ..plain.front
+            },
             format_text: Some(b"%s"),
             args: Array::from_objects(1, &one).ok(),
-            ..plain(RUN, 0, n, n)
+            ..plain
         };
         record(out, &Record::Data(site));
     }),
     shape("widths of 2 GB", |n, out| {
         let one = values(3, |encoder, _| encoder.uint(1_000_000_000));
+        let plain = plain(RUN, 0, n, n);
         let wide = Data {
-            format: None,
+            front: Glance {
+                format: None,
+                ..plain.front
+            },
             format_text: Some(b"%2147483647d %.*f"),
             args: Array::from_objects(3, &one).ok(),
-            ..plain(RUN, 0, n, n)
+            ..plain
         };
         record(out, &Record::Data(wide));
     }),
@@ -298,13 +321,16 @@ fn spread(n: u64) -> u64 {
 
 fn plain<'a>(run: Run, thread: u64, count: u64, time: u64) -> Data<'a> {
     Data {
-        magic: Some(MAGIC),
-        line: Some(1),
-        level: Some(Level::INFO),
-        format: Some(Svma(0x2008)),
-        run: Some(run),
-        sequence: Some(Sequence::new(ThreadNumber(thread), count)),
-        time: Some(EPOCH + time),
+        front: Glance {
+            magic: Some(MAGIC),
+            line: Some(1),
+            level: Some(Level::INFO),
+            format: Some(Svma(0x2008)),
+            run: Some(run),
+            sequence: Some(Sequence::new(ThreadNumber(thread), count)),
+            time: Some(EPOCH + time),
+            ..Glance::default()
+        },
         ..Data::default()
     }
 }

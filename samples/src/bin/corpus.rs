@@ -14,7 +14,9 @@ use logdef_samples::smash::Blow;
 use logdef_samples::workshop::Workshop;
 use logdef_samples::{corpus, frames};
 use logdef_wire::msgpack::{Array, Encoder, OutOfRoom};
-use logdef_wire::record::{BacktraceLogdef, Data, Kind, Preamble, StringLogdef, ThreadLogdef};
+use logdef_wire::record::{
+    BacktraceLogdef, Data, Glance, Kind, Preamble, StringLogdef, ThreadLogdef,
+};
 use logdef_wire::{Avma, Level, Magic, Record, Run, Sequence, Svma, ThreadNumber, frame};
 use std::fs;
 
@@ -297,8 +299,11 @@ impl Log {
         let mut buffer = [0; 4096];
         let mut encoder = Encoder::new(&mut buffer);
         let data = Data {
-            magic: self.magic(),
-            run: Some(self.run),
+            front: Glance {
+                magic: self.magic(),
+                run: Some(self.run),
+                ..Glance::default()
+            },
             format_text: Some(argument),
             file_text: Some(b"proxy.c"),
             ..Data::default()
@@ -399,15 +404,17 @@ impl Log {
         self.time += 1_234_567;
         let number = ThreadNumber(thread as u64);
         let data = Data {
-            magic: self.magic(),
-            file,
-            line: Some(line),
-            level: Some(level),
-            format,
-            run: Some(self.run),
-            thread: Some(0x7f00_0000_1000 + number.0),
-            sequence: Some(Sequence::new(number, self.counts[thread])),
-            time: Some(self.time),
+            front: Glance {
+                magic: self.magic(),
+                file,
+                line: Some(line),
+                level: Some(level),
+                format,
+                run: Some(self.run),
+                thread: Some(0x7f00_0000_1000 + number.0),
+                sequence: Some(Sequence::new(number, self.counts[thread])),
+                time: Some(self.time),
+            },
             args: Array::from_objects(count, encoder.written()).ok(),
             backtrace: match self.trace.len() {
                 0 => None,

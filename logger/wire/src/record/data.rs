@@ -4,26 +4,27 @@ use super::glance::Front;
 use super::{Fields, Tag};
 use crate::msgpack::{Array, DecodeError, Decoder, Encoder, Map, OutOfRoom, Value};
 use crate::{Level, Magic, Run, Sequence, Svma};
+use core::ops::{Deref, DerefMut};
 
 /// The field tags of a data record, by name.
 pub mod field {
-    /// See [`Data::magic`](super::Data::magic).
+    /// See [`Glance::magic`](super::Glance::magic).
     pub const MAGIC: u8 = 0;
-    /// See [`Data::file`](super::Data::file).
+    /// See [`Glance::file`](super::Glance::file).
     pub const FILE: u8 = 1;
-    /// See [`Data::line`](super::Data::line).
+    /// See [`Glance::line`](super::Glance::line).
     pub const LINE: u8 = 2;
-    /// See [`Data::level`](super::Data::level).
+    /// See [`Glance::level`](super::Glance::level).
     pub const LEVEL: u8 = 3;
-    /// See [`Data::format`](super::Data::format).
+    /// See [`Glance::format`](super::Glance::format).
     pub const FORMAT: u8 = 4;
-    /// See [`Data::run`](super::Data::run).
+    /// See [`Glance::run`](super::Glance::run).
     pub const RUN: u8 = 5;
-    /// See [`Data::thread`](super::Data::thread).
+    /// See [`Glance::thread`](super::Glance::thread).
     pub const THREAD: u8 = 6;
-    /// See [`Data::sequence`](super::Data::sequence).
+    /// See [`Glance::sequence`](super::Glance::sequence).
     pub const SEQUENCE: u8 = 7;
-    /// See [`Data::time`](super::Data::time).
+    /// See [`Glance::time`](super::Glance::time).
     pub const TIME: u8 = 8;
     /// See [`Data::args`](super::Data::args).
     pub const ARGS: u8 = 9;
@@ -51,10 +52,9 @@ pub mod field {
     const _: () = assert!(MOST <= 15, "a fixmap holds 15 fields");
 }
 
-/// A log call. Constant parts come first, so that a call site's can be encoded
-/// once.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Data<'a> {
+/// The front of a data record: the integers that our writers put first, in this order.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Glance {
     /// Field 0: the image of the call site.
     pub magic: Option<Magic>,
     /// Field 1: link-time address of `__FILE__`.
@@ -73,6 +73,14 @@ pub struct Data<'a> {
     pub sequence: Option<Sequence>,
     /// Field 8: nanoseconds since the Unix epoch.
     pub time: Option<u64>,
+}
+
+/// A log call. Constant parts come first, so that a call site's can be encoded
+/// once.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Data<'a> {
+    /// Fields 0 to 8. `data.time` stands for `data.front.time`.
+    pub front: Glance,
     /// Field 9: the printf arguments in order.
     pub args: Option<Array<'a>>,
     /// Field 10: return addresses, innermost first.
@@ -90,6 +98,22 @@ pub struct Data<'a> {
     pub keys: Option<Map<'a>>,
     /// Field 16: the context that the call was made in.
     pub context: Option<u64>,
+}
+
+impl Deref for Data<'_> {
+    type Target = Glance;
+
+    #[inline]
+    fn deref(&self) -> &Glance {
+        &self.front
+    }
+}
+
+impl DerefMut for Data<'_> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Glance {
+        &mut self.front
+    }
 }
 
 /// What a data record stands for. An open set.
@@ -128,17 +152,8 @@ impl<'a> Data<'a> {
             }
         }
         decoder.finish().ok()?;
-        let glance = front.glance;
         Some(Data {
-            magic: glance.magic,
-            file: glance.file,
-            line: glance.line,
-            level: glance.level,
-            format: glance.format,
-            run: glance.run,
-            thread: glance.thread,
-            sequence: glance.sequence,
-            time: glance.time,
+            front: front.glance,
             args,
             backtrace,
             context,
@@ -229,15 +244,17 @@ mod tests {
             0x09, 0x93, 0x07, 0xff, 0xa2, b'h', b'i', // 9: 7, -1, "hi"
         ];
         let data = Data {
-            magic: Some(Magic(0xa999_3e36_4706_8169)),
-            file: Some(Svma(0x2000)),
-            line: Some(42),
-            level: Some(Level::INFO),
-            format: Some(Svma(0x2008)),
-            run: Some(Run(11)),
-            thread: Some(0x7fff_f7d8_0740),
-            sequence: Some(Sequence::new(crate::ThreadNumber(1), 5)),
-            time: Some(0x1879_9f3c_0000_0000),
+            front: Glance {
+                magic: Some(Magic(0xa999_3e36_4706_8169)),
+                file: Some(Svma(0x2000)),
+                line: Some(42),
+                level: Some(Level::INFO),
+                format: Some(Svma(0x2008)),
+                run: Some(Run(11)),
+                thread: Some(0x7fff_f7d8_0740),
+                sequence: Some(Sequence::new(crate::ThreadNumber(1), 5)),
+                time: Some(0x1879_9f3c_0000_0000),
+            },
             args: Array::from_objects(3, &bytes[bytes.len() - 5..]).ok(),
             ..Data::default()
         };

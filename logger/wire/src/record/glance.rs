@@ -2,32 +2,9 @@
 //! first, and in this order. They say where a record belongs and its level: enough to merge
 //! and to filter without a look at its arguments.
 
-use super::{Data, Record, Tag, field};
+use super::{Data, Glance, Record, Tag, field};
 use crate::msgpack::{Array, Decoder, end_of_objects};
 use crate::{Level, Magic, Run, Sequence, Svma};
-
-/// The constant and the numeric fields of a data record.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Glance {
-    /// The image of the call site.
-    pub magic: Option<Magic>,
-    /// Where its file name stands.
-    pub file: Option<Svma>,
-    /// The line.
-    pub line: Option<u64>,
-    /// The level.
-    pub level: Option<Level>,
-    /// Where its format stands.
-    pub format: Option<Svma>,
-    /// The run.
-    pub run: Option<Run>,
-    /// `pthread_self()`.
-    pub thread: Option<u64>,
-    /// Thread number and count.
-    pub sequence: Option<Sequence>,
-    /// Nanoseconds since the Unix epoch.
-    pub time: Option<u64>,
-}
 
 impl Glance {
     /// Looks at the body of a data record that is not masked. `None` if it is not a data
@@ -47,7 +24,7 @@ impl Glance {
     #[cold]
     fn of_any_order(body: &[u8]) -> Option<Glance> {
         match Record::decode(body) {
-            Ok(Record::Data(data)) => Some(Glance::from(&data)),
+            Ok(Record::Data(data)) => Some(data.front),
             _ => None,
         }
     }
@@ -233,7 +210,7 @@ impl Front {
 impl<'b> From<&Data<'b>> for Peek<'b> {
     fn from(data: &Data<'b>) -> Peek<'b> {
         Peek {
-            glance: Glance::from(data),
+            glance: data.front,
             dropped: data.dropped.unwrap_or(0),
             backtrace: data.backtrace,
         }
@@ -277,22 +254,6 @@ fn uint_behind(rest: &mut &[u8], key: u8) -> Option<u64> {
     Some(number)
 }
 
-impl From<&Data<'_>> for Glance {
-    fn from(data: &Data<'_>) -> Glance {
-        Glance {
-            magic: data.magic,
-            file: data.file,
-            line: data.line,
-            level: data.level,
-            format: data.format,
-            run: data.run,
-            thread: data.thread,
-            sequence: data.sequence,
-            time: data.time,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -312,7 +273,7 @@ mod tests {
             let Ok(Record::Data(data)) = Record::decode_any(body) else {
                 panic!("{body:02x?}");
             };
-            assert_eq!(Glance::of(body), Some(Glance::from(&data)), "{body:02x?}");
+            assert_eq!(Glance::of(body), Some(data.front), "{body:02x?}");
         }
         assert_eq!(Glance::of(&[0x06, 0x80]), None);
     }

@@ -18,9 +18,9 @@ mod thread_logdef;
 
 pub use backtrace_logdef::BacktraceLogdef;
 pub use context_logdef::ContextLogdef;
-pub use data::{Data, Kind, field};
+pub use data::{Data, Glance, Kind, field};
 pub use durable::Durable;
-pub use glance::{Glance, Peek};
+pub use glance::Peek;
 pub use masked::Masked;
 pub use module::Module;
 pub use note::{Note, NoteKind};

@@ -185,12 +185,15 @@ fn a_torn_frame_whose_thread_went_on_is_damage() {
 
 fn data(count: u64, dropped: Option<u64>) -> logdef_wire::Record<'static> {
     logdef_wire::Record::Data(logdef_wire::record::Data {
-        run: Some(RUN),
-        sequence: Some(logdef_wire::Sequence::new(
-            logdef_wire::ThreadNumber(0),
-            count,
-        )),
-        time: Some(EPOCH + count),
+        front: logdef_wire::record::Glance {
+            run: Some(RUN),
+            sequence: Some(logdef_wire::Sequence::new(
+                logdef_wire::ThreadNumber(0),
+                count,
+            )),
+            time: Some(EPOCH + count),
+            ..Default::default()
+        },
         format_text: Some(b"here"),
         dropped,
         ..Default::default()

@@ -1,7 +1,7 @@
 //! Key-values of contexts, in every form that shows them.
 
 use crate::fixture::{EPOCH, Files, Log, MAGIC, RUN, logdef};
-use logdef_wire::record::{ContextLogdef, Data};
+use logdef_wire::record::{ContextLogdef, Data, Glance};
 use logdef_wire::{Level, Map, Record, Sequence, ThreadNumber};
 use serde_json::json;
 use std::path::PathBuf;
@@ -35,13 +35,16 @@ fn log(files: &Files) -> PathBuf {
     .enumerate()
     {
         log.record(&Record::Data(Data {
-            magic: Some(MAGIC),
-            level: Some(Level::INFO),
-            line: Some(3),
-            run: Some(RUN),
-            thread: Some(1),
-            sequence: Some(Sequence::new(ThreadNumber(0), n as u64)),
-            time: Some(EPOCH + n as u64),
+            front: Glance {
+                magic: Some(MAGIC),
+                level: Some(Level::INFO),
+                line: Some(3),
+                run: Some(RUN),
+                thread: Some(1),
+                sequence: Some(Sequence::new(ThreadNumber(0), n as u64)),
+                time: Some(EPOCH + n as u64),
+                ..Glance::default()
+            },
             format_text: Some(b"call"),
             file_text: Some(b"a.c"),
             keys,

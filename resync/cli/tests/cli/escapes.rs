@@ -3,7 +3,7 @@
 
 use crate::fixture::*;
 use logdef_wire::msgpack::{Array, Encoder, Map};
-use logdef_wire::record::{BacktraceLogdef, Data, Kind, Preamble};
+use logdef_wire::record::{BacktraceLogdef, Data, Glance, Kind, Preamble};
 use logdef_wire::{Avma, Level, Record, Run, Sequence, ThreadNumber};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -98,10 +98,13 @@ fn log_of(hostile: &[u8]) -> Log {
     ];
     for (count, kind) in (1..).zip(kinds) {
         log.record(&Record::Data(Data {
-            run: Some(RUN),
-            level: Some(Level::ERROR),
-            time: Some(EPOCH + count * SECOND),
-            sequence: Some(Sequence::new(ThreadNumber(0), count)),
+            front: Glance {
+                run: Some(RUN),
+                level: Some(Level::ERROR),
+                time: Some(EPOCH + count * SECOND),
+                sequence: Some(Sequence::new(ThreadNumber(0), count)),
+                ..Glance::default()
+            },
             format_text: Some(if kind.is_some() { hostile } else { b"%s" }),
             kind,
             args: Array::from_objects(1, args.written()).ok(),

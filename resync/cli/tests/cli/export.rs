@@ -136,19 +136,20 @@ fn diagnostics_data_are_arrays_of_log_data() {
 fn without_time_and_level() -> Log {
     let mut log = Log::of(RUN, 7, EPOCH);
     let data = |text: &'static [u8], count, time| logdef_wire::record::Data {
+        front: logdef_wire::record::Glance {
+            run: Some(RUN),
+            sequence: Some(logdef_wire::Sequence::new(
+                logdef_wire::ThreadNumber(0),
+                count,
+            )),
+            time,
+            ..logdef_wire::record::Glance::default()
+        },
         format_text: Some(text),
-        run: Some(RUN),
-        sequence: Some(logdef_wire::Sequence::new(
-            logdef_wire::ThreadNumber(0),
-            count,
-        )),
-        time,
         ..logdef_wire::record::Data::default()
     };
-    let first = logdef_wire::record::Data {
-        level: Some(logdef_wire::Level::WARN),
-        ..data(b"first", 0, Some(EPOCH + 3))
-    };
+    let mut first = data(b"first", 0, Some(EPOCH + 3));
+    first.level = Some(logdef_wire::Level::WARN);
     log.record(&logdef_wire::Record::Data(first));
     log.record(&logdef_wire::Record::Data(data(b"second", 1, None)));
     log

@@ -1,7 +1,7 @@
 //! Logs for the tests, and a way to run the command on them.
 
 use logdef_wire::msgpack::{Array, Encoder};
-use logdef_wire::record::{Data, Note, NoteKind, Preamble, StringLogdef, ThreadLogdef};
+use logdef_wire::record::{Data, Glance, Note, NoteKind, Preamble, StringLogdef, ThreadLogdef};
 use logdef_wire::{Level, Magic, Record, Run, Sequence, Svma, ThreadNumber, frame};
 use std::io::Write;
 use std::ops::Range;
@@ -116,15 +116,17 @@ impl Log {
         let count = self.counts[thread as usize];
         self.counts[thread as usize] += 1;
         self.record(&Record::Data(Data {
-            magic: Some(MAGIC),
-            file: Some(Svma(0x2000 + 16 * site.number)),
-            line: Some(site.line),
-            level: Some(site.level),
-            format: Some(Svma(0x2008 + 16 * site.number)),
-            run: Some(run),
-            thread: Some(0x7fff_0000 + thread),
-            sequence: Some(Sequence::new(ThreadNumber(thread), count)),
-            time: Some(time),
+            front: Glance {
+                magic: Some(MAGIC),
+                file: Some(Svma(0x2000 + 16 * site.number)),
+                line: Some(site.line),
+                level: Some(site.level),
+                format: Some(Svma(0x2008 + 16 * site.number)),
+                run: Some(run),
+                thread: Some(0x7fff_0000 + thread),
+                sequence: Some(Sequence::new(ThreadNumber(thread), count)),
+                time: Some(time),
+            },
             args: Array::from_objects(number, encoder.written()).ok(),
             ..Data::default()
         }))

@@ -3,7 +3,7 @@
 use crate::fixture::*;
 use logdef_wire::Record;
 use logdef_wire::msgpack::{Array, Encoder};
-use logdef_wire::record::Data;
+use logdef_wire::record::{Data, Glance};
 use logdef_wire::{Sequence, Svma, ThreadNumber};
 
 fn first(words: &str) -> String {
@@ -102,14 +102,17 @@ fn with_backtraces() -> Log {
     addresses.uint(0x5555_0000_2000).unwrap();
     for count in 0..2 {
         log.record(&Record::Data(Data {
-            magic: Some(MAGIC),
-            file: Some(Svma(0x2020)),
-            line: Some(30),
-            level: Some(FAILED.level),
-            format: Some(Svma(0x2028)),
-            run: Some(RUN),
-            sequence: Some(Sequence::new(ThreadNumber(1), 5 + count)),
-            time: Some(EPOCH + (20 + count) * SECOND),
+            front: Glance {
+                magic: Some(MAGIC),
+                file: Some(Svma(0x2020)),
+                line: Some(30),
+                level: Some(FAILED.level),
+                format: Some(Svma(0x2028)),
+                run: Some(RUN),
+                sequence: Some(Sequence::new(ThreadNumber(1), 5 + count)),
+                time: Some(EPOCH + (20 + count) * SECOND),
+                ..Glance::default()
+            },
             backtrace: Array::from_objects(2, addresses.written()).ok(),
             ..Data::default()
         }));
@@ -160,10 +163,13 @@ fn odd(text: &[u8], args: &[&[u8]], keys: &[(&str, &str)]) -> Log {
     }
     let mut log = Log::of(RUN, 1, EPOCH);
     log.record(&Record::Data(Data {
-        run: Some(RUN),
-        level: Some(logdef_wire::Level::INFO),
-        time: Some(EPOCH),
-        sequence: Some(Sequence::new(ThreadNumber(0), 0)),
+        front: Glance {
+            run: Some(RUN),
+            level: Some(logdef_wire::Level::INFO),
+            time: Some(EPOCH),
+            sequence: Some(Sequence::new(ThreadNumber(0), 0)),
+            ..Glance::default()
+        },
         format_text: Some(text),
         args: Array::from_objects(args.len() as u32, encoder.written()).ok(),
         keys: logdef_wire::msgpack::Map::from_objects(keys.len() as u32, pairs.written()).ok(),

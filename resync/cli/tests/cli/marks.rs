@@ -1,14 +1,17 @@
 //! The marks *recovered* and *suspect*: every form has them, and every copy.
 
 use crate::fixture::*;
-use logdef_wire::record::Data;
+use logdef_wire::record::{Data, Glance};
 use logdef_wire::{Record, Run, Sequence, ThreadNumber};
 
 fn data(log: &mut Log, run: Run, count: u64, text: &[u8]) {
     log.record(&Record::Data(Data {
-        run: Some(run),
-        sequence: Some(Sequence::new(ThreadNumber(0), count)),
-        time: Some(EPOCH + count),
+        front: Glance {
+            run: Some(run),
+            sequence: Some(Sequence::new(ThreadNumber(0), count)),
+            time: Some(EPOCH + count),
+            ..Glance::default()
+        },
         format_text: Some(text),
         ..Data::default()
     }));

@@ -2,7 +2,7 @@
 
 use crate::fixture::*;
 use logdef_wire::msgpack::Array;
-use logdef_wire::record::Data;
+use logdef_wire::record::{Data, Glance};
 use logdef_wire::{Record, Run};
 use serde_json::json;
 use std::io::{BufRead, BufReader};
@@ -41,15 +41,17 @@ fn a_json_object_has_exactly_the_documented_keys() {
     // The stack was deeper.
     addresses.nil().unwrap();
     log.record(&Record::Data(Data {
-        magic: Some(MAGIC),
-        file: Some(logdef_wire::Svma(0x2020)),
-        line: Some(30),
-        level: Some(FAILED.level),
-        format: Some(logdef_wire::Svma(0x2028)),
-        run: Some(RUN),
-        thread: Some(0x7fff_0001),
-        sequence: Some(logdef_wire::Sequence::new(logdef_wire::ThreadNumber(1), 5)),
-        time: Some(EPOCH + 20 * SECOND),
+        front: Glance {
+            magic: Some(MAGIC),
+            file: Some(logdef_wire::Svma(0x2020)),
+            line: Some(30),
+            level: Some(FAILED.level),
+            format: Some(logdef_wire::Svma(0x2028)),
+            run: Some(RUN),
+            thread: Some(0x7fff_0001),
+            sequence: Some(logdef_wire::Sequence::new(logdef_wire::ThreadNumber(1), 5)),
+            time: Some(EPOCH + 20 * SECOND),
+        },
         args: Array::from_objects(0, b"").ok(),
         backtrace: Array::from_objects(2, addresses.written()).ok(),
         ..Data::default()

@@ -3,7 +3,7 @@
 
 use super::random::Random;
 use crate::fixture::{EPOCH, FAILED, Log, MAGIC, RUN, SECOND, Site, TOOK};
-use logdef_wire::record::{Data, Preamble};
+use logdef_wire::record::{Data, Glance, Preamble};
 use logdef_wire::{Level, Record, Run, Sequence, ThreadNumber};
 use std::fmt;
 use std::path::Path;
@@ -215,10 +215,13 @@ fn write(log: &mut Log, writer: &mut Thread, time: u64, random: &mut Random) {
     if dropped > 0 {
         let text = HARMFUL[random.below(8) as usize];
         log.record(&Record::Data(Data {
-            run: Some(writer.run),
-            level: Some(Level::WARN),
-            sequence: Some(Sequence::new(ThreadNumber(writer.number), count)),
-            time: Some(time),
+            front: Glance {
+                run: Some(writer.run),
+                level: Some(Level::WARN),
+                sequence: Some(Sequence::new(ThreadNumber(writer.number), count)),
+                time: Some(time),
+                ..Glance::default()
+            },
             format_text: Some(text.as_bytes()),
             dropped: Some(dropped),
             ..Data::default()

@@ -71,6 +71,8 @@ fn in_threads(options: logdef::Options, directory: &Path) {
         logdef::close();
     });
     log(40_000..45_000);
+    let state = logdef::state();
+    assert_eq!((state.dropped, state.unreported), (0, 0));
     // A chunk a thread, and what is ready.
     until("little is mapped", || {
         mapped(directory) <= (5 + 4) * (4 << 20) + (1 << 20)

@@ -23,6 +23,8 @@ const PATIENCE: u32 = 3;
 const AGAIN: u64 = 64 << 10;
 /// Where a frame's length stands in it.
 const LENGTH_AT: u64 = 6;
+/// Bytes of the rest of a chunk that are searched for the next frame.
+const REST: u64 = Preamble::ROOM_FOR_NOTES + frame::HEADER_LEN as u64;
 /// Bytes of the first frame that are compared: another frame in its place means that
 /// the file was emptied and has grown again. Runs differ within them.
 const HEAD: usize = 64;
@@ -175,9 +177,9 @@ impl Followed {
     }
 
     /// Reads a range that was not written yet when it was looked at before. One that still
-    /// starts with nothing costs one short read if it is the rest of a chunk. In any other, a
-    /// thread may have claimed a chunk at the start and not come to write to it, while others
-    /// fill chunks behind it.
+    /// starts with nothing costs one short read if it is the rest of a chunk, of which only
+    /// the room for notes may stay empty. In any other, a thread may have claimed a chunk at
+    /// the start and not come to write to it, while others fill chunks behind it.
     fn look_again(
         &mut self,
         input: &Input,
@@ -186,18 +188,13 @@ impl Followed {
         len: u64,
         sink: &mut impl Sink,
     ) -> Result<(), Error> {
-        let mut head = [0; frame::HEADER_LEN];
-        // A failure of the medium is a gap for the items to find.
-        let read = input.read_at(&mut head, start);
-        let is_empty = read.is_ok_and(|read| head[..read] == [0; frame::HEADER_LEN][..read]);
-        let written = if !is_empty {
-            Some(start)
-        } else if pending.is_rest {
-            None
+        let end = if pending.is_rest {
+            pending.end.min(start + REST)
         } else {
-            let first = first_byte(input, start..pending.end);
-            first.map(|first| frame_of(input, first).max(start))
+            pending.end
         };
+        let first = first_byte(input, start..end);
+        let written = first.map(|first| frame_of(input, first).max(start));
         let zeros = Pending {
             end: written.unwrap_or(pending.end),
             looks: 0,
@@ -354,11 +351,18 @@ impl Followed {
     }
 }
 
-/// Where the first byte of a range is that is not zero, or cannot be read. Holes are not read.
+/// Where the first byte of a range is that is not zero, or cannot be read: a failure of the
+/// medium is a gap for the items to find. Holes are not read.
 fn first_byte(input: &Input, range: Range<u64>) -> Option<u64> {
-    let mut buffer = vec![0; 64 << 10];
-    let mut at = input.behind_hole(range.start);
+    let (mut short, mut long) = ([0; REST as usize], Vec::new());
+    let mut at = range.start;
     while at < range.end {
+        let buffer = if at == range.start {
+            &mut short[..]
+        } else {
+            long.resize(64 << 10, 0);
+            &mut long[..]
+        };
         let wanted = (range.end - at).min(buffer.len() as u64) as usize;
         let read = match input.read_at(&mut buffer[..wanted], at) {
             Ok(0) => return None,
@@ -368,7 +372,10 @@ fn first_byte(input: &Input, range: Range<u64>) -> Option<u64> {
         if let Some(found) = buffer[..read].iter().position(|byte| *byte != 0) {
             return Some(at + found as u64);
         }
-        at = input.behind_hole(at + read as u64);
+        at += read as u64;
+        if at < range.end {
+            at = input.behind_hole(at);
+        }
     }
     None
 }
@@ -502,27 +509,62 @@ mod tests {
     impl Growing {
         const CHUNK: usize = 16 << 10;
 
-        /// Writes the preamble that opens a chunk.
-        fn open_chunk(&self, chunk: usize) {
-            let preamble = Record::Preamble(Preamble {
+        fn of_chunks(chunks: usize) -> (Growing, Followed) {
+            let growing = Growing(Arc::new(Mutex::new(vec![0; chunks * Self::CHUNK])));
+            let len = (chunks * Self::CHUNK) as u64;
+            let input = Input::from_source("growing", growing.clone(), len);
+            let mut file = Followed::new("app.log".into(), (0, 0), input);
+            file.is_fixed = false;
+            (growing, file)
+        }
+
+        /// Writes the preamble that opens a chunk; where it ends.
+        fn open_chunk(&self, chunk: usize) -> usize {
+            let preamble = Preamble {
                 run: Some(Run(7)),
                 chunk: Some(Self::CHUNK as u64),
                 ..Preamble::default()
-            });
+            };
+            self.write(chunk * Self::CHUNK, &Record::Preamble(preamble))
+        }
+
+        /// Writes a frame; where it ends.
+        fn write(&self, at: usize, record: &Record<'_>) -> usize {
             let mut bytes = self.0.lock().unwrap();
-            let room = &mut bytes[chunk * Self::CHUNK..];
-            frame::encode(room, |encoder| preamble.encode(encoder)).unwrap();
+            let room = &mut bytes[at..];
+            at + frame::encode(room, |encoder| record.encode(encoder)).unwrap()
         }
     }
 
     #[test]
+    fn a_chunk_is_read_behind_the_room_for_notes_that_its_preamble_leaves() {
+        let (growing, mut file) = Growing::of_chunks(2);
+        let mut seen = Seen::default();
+        assert!(file.read(&mut seen).unwrap());
+        let preamble = growing.open_chunk(0);
+        growing.open_chunk(1);
+        assert!(file.read(&mut seen).unwrap());
+        // The thread comes to run again.
+        let first = preamble + Preamble::ROOM_FOR_NOTES as usize;
+        let data = Data {
+            format_text: Some(b"here"),
+            ..Data::default()
+        };
+        let end = growing.write(first, &Record::Data(data));
+        assert!(file.read(&mut seen).unwrap());
+        let note = growing.write(preamble, &Record::Data(data));
+        assert!(note < first);
+        growing.write(end, &Record::Data(data));
+        assert!(file.read(&mut seen).unwrap());
+        let expected = [0, Growing::CHUNK, first, preamble, end];
+        assert_eq!(seen.frames, expected.map(|at| at as u64));
+        assert!(seen.news.is_empty(), "{:?}", seen.news);
+    }
+
+    #[test]
     fn a_chunk_is_read_behind_one_whose_thread_has_not_come_to_write() {
-        let growing = Growing(Arc::new(Mutex::new(vec![0; 6 * Growing::CHUNK])));
+        let (growing, mut file) = Growing::of_chunks(6);
         growing.open_chunk(0);
-        let len = 6 * Growing::CHUNK as u64;
-        let input = Input::from_source("growing", growing.clone(), len);
-        let mut file = Followed::new("app.log".into(), (0, 0), input);
-        file.is_fixed = false;
         let mut seen = Seen::default();
         // Claimed in the order of their numbers, and opened in another.
         for chunk in [4, 2, 3, 1, 5] {

@@ -36,7 +36,7 @@ use std::collections::binary_heap::PeekMut;
 const LOOKED_AHEAD: usize = 32 << 20;
 
 /// Lanes that are open at once. Beyond, one whose time has come waits until another ends, and
-/// its records come late: no program has as many threads.
+/// its records come late: in their threads' order, and not in that of time.
 const OPEN: usize = 1 << 15;
 
 /// What a merge gives.

@@ -44,11 +44,12 @@ fn a_call_that_starts_a_new_file_may_be_cut_anywhere() {
     walk("a call that starts a new file", FILE, 1000, calls);
 }
 
-/// Real deaths on each walk.
+/// Real deaths on each walk. Each takes as many traps as it has instructions before it; what is
+/// seen after every instruction says the same of all places.
 fn kills() -> u64 {
     match std::env::var_os("LOGDEF_SLOW") {
         Some(_) => 500,
-        None => 20,
+        None => 6,
     }
 }
 

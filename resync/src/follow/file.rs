@@ -23,8 +23,6 @@ const PATIENCE: u32 = 3;
 const AGAIN: u64 = 64 << 10;
 /// Where a frame's length stands in it.
 const LENGTH_AT: u64 = 6;
-/// Bytes of the rest of a chunk that are searched for the next frame.
-const REST: u64 = Preamble::ROOM_FOR_NOTES + frame::HEADER_LEN as u64;
 /// Bytes of the first frame that are compared: another frame in its place means that
 /// the file was emptied and has grown again. Runs differ within them.
 const HEAD: usize = 64;
@@ -61,6 +59,9 @@ pub(super) struct Followed {
     grown: (u64, u32),
     /// How its first frame begins, once there is one.
     head: Vec<u8>,
+    /// Where the room for notes ends, if the file has any: in the first chunk, frames come
+    /// after it, and others may never come into it.
+    room_end: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -85,6 +86,7 @@ impl Followed {
             pending: BTreeMap::new(),
             grown: (0, 0),
             head: Vec::new(),
+            room_end: None,
         }
     }
 
@@ -143,6 +145,7 @@ impl Followed {
         self.at = 0;
         self.pending.clear();
         self.head.clear();
+        self.room_end = None;
     }
 
     /// Whether the file does not begin with the frame any more that it began with.
@@ -177,9 +180,9 @@ impl Followed {
     }
 
     /// Reads a range that was not written yet when it was looked at before. One that still
-    /// starts with nothing costs one short read if it is the rest of a chunk, of which only
-    /// the room for notes may stay empty. In any other, a thread may have claimed a chunk at
-    /// the start and not come to write to it, while others fill chunks behind it.
+    /// starts with nothing costs one short read if it is the rest of a chunk. In any other, a
+    /// thread may have claimed a chunk at the start and not come to write to it, while others
+    /// fill chunks behind it.
     fn look_again(
         &mut self,
         input: &Input,
@@ -188,13 +191,7 @@ impl Followed {
         len: u64,
         sink: &mut impl Sink,
     ) -> Result<(), Error> {
-        let end = if pending.is_rest {
-            pending.end.min(start + REST)
-        } else {
-            pending.end
-        };
-        let first = first_byte(input, start..end);
-        let written = first.map(|first| frame_of(input, first).max(start));
+        let written = self.first_written(input, start, pending);
         let zeros = Pending {
             end: written.unwrap_or(pending.end),
             looks: 0,
@@ -205,6 +202,29 @@ impl Followed {
             Some(at) => self.look(input, at..pending.end, pending.looks, len, sink),
             None => Ok(()),
         }
+    }
+
+    /// Where the first frame begins that was written to a range.
+    fn first_written(&self, input: &Input, start: u64, pending: Pending) -> Option<u64> {
+        let head = |at: u64| {
+            let end = at.saturating_add(frame::HEADER_LEN as u64);
+            first_byte(input, at..end.min(pending.end)).map(|_| at)
+        };
+        if let Some(first) = head(start) {
+            return Some(first);
+        }
+        let found = if pending.is_rest {
+            let room_end = self.room_end.filter(|end| *end > start)?;
+            head(room_end)?
+        } else {
+            first_byte(input, start..pending.end)?
+        };
+        // Where frames are being written that moment, one before it, or its length, may have
+        // come after that part was read.
+        head(start).or_else(|| {
+            let first = first_byte(input, start..found + 1)?;
+            Some(frame_of(input, first).max(start))
+        })
     }
 
     /// Reads a range, part of which may have become frames.
@@ -244,9 +264,13 @@ impl Followed {
                         // Zeros, and what was never finished, are the end of a chunk.
                         sink.doubt(frame.offset, known);
                     }
-                    room = opens
-                        .then(|| frame.end() + Preamble::ROOM_FOR_NOTES)
-                        .or(room);
+                    if opens {
+                        let end = frame.end() + Preamble::ROOM_FOR_NOTES;
+                        room = Some(end);
+                        if frame.offset == 0 {
+                            self.room_end = room;
+                        }
+                    }
                     sink.frame(frame.offset, frame.bytes, known);
                 }
                 Item::Gap(gap) if !known && self.is_end(&gap, len, chunk_end) => return Ok(()),
@@ -354,7 +378,7 @@ impl Followed {
 /// Where the first byte of a range is that is not zero, or cannot be read: a failure of the
 /// medium is a gap for the items to find. Holes are not read.
 fn first_byte(input: &Input, range: Range<u64>) -> Option<u64> {
-    let (mut short, mut long) = ([0; REST as usize], Vec::new());
+    let (mut short, mut long) = ([0; frame::HEADER_LEN], Vec::new());
     let mut at = range.start;
     while at < range.end {
         let buffer = if at == range.start {

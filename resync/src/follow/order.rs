@@ -11,9 +11,16 @@ use logdef_wire::record::Peek;
 use logdef_wire::{Run, ThreadNumber};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::SystemTime;
 
 /// Looks at all files after which records that did not come count as missing.
 const PATIENCE: u32 = 20;
+/// The same for records of a thread that were perhaps removed before it was followed: those
+/// that are there were all read by then.
+const PATIENCE_AT_FIRST: u32 = 2;
+/// A record that was written this many nanoseconds before the first look, or later, may have
+/// been written during the look.
+const DURING_LOOK: u64 = 1_000_000_000;
 /// Threads whose order is kept; records of more are given as they come.
 const THREADS: usize = 1 << 18;
 /// Bytes that are held; beyond, nothing is waited for.
@@ -39,6 +46,8 @@ pub(super) struct Order {
     waiting: BTreeSet<Key>,
     held: usize,
     looks: u32,
+    /// When (Unix time) the first record came.
+    begun: Option<u64>,
     batches: u64,
     given: Vec<Given>,
     /// Records that were given and may be quotations, with a hash of their bytes.
@@ -53,6 +62,8 @@ struct Thread {
     held: BTreeMap<u64, Held>,
     /// The look since which records are held.
     since: u32,
+    /// Its first records may have been removed before it was followed, which is no loss.
+    may_begin_late: bool,
     /// The latest time of its records in a batch.
     latest: (u64, u64),
 }
@@ -86,8 +97,15 @@ impl Order {
         let is_first_look = self.looks == 0;
         let thread = self.threads.entry(key).or_default();
         if !is_known && is_first_look {
-            // What came before is not here any more.
-            thread.next = count;
+            // What came before is not here any more; unless the thread logs in the middle of
+            // the look, in a file that is read after the one where its first records are.
+            let begun = *self.begun.get_or_insert_with(now);
+            let time = glance.time.unwrap_or(0);
+            if time.saturating_add(DURING_LOOK) < begun {
+                thread.next = count;
+            } else {
+                thread.may_begin_late = true;
+            }
         }
         if !thread.seen.insert(count) {
             // Who quotes a record, or invents one, must not keep the real one from being given.
@@ -120,6 +138,8 @@ impl Order {
             return;
         }
         thread.give(count, record, self.batches, &mut self.given);
+        // What is still held waits for another record, which may have come to be only now.
+        thread.since = self.looks;
         if !thread.held.is_empty() && thread.release(self.batches, &mut self.given) {
             self.waiting.remove(&key);
         }
@@ -138,18 +158,25 @@ impl Order {
             let Some(thread) = self.threads.get_mut(&key) else {
                 continue;
             };
-            if !is_too_much && self.looks - thread.since < PATIENCE {
+            let patience = if thread.begins_late() {
+                PATIENCE_AT_FIRST
+            } else {
+                PATIENCE
+            };
+            if !is_too_much && self.looks - thread.since < patience {
                 self.waiting.insert(key);
                 continue;
             }
             while let Some((count, record)) = thread.held.first_key_value() {
                 let from = thread.next;
-                missing.push(News::Missing {
-                    run: key.0,
-                    number: key.1,
-                    from,
-                    count: count.saturating_sub(record.dropped) - from,
-                });
+                if !thread.begins_late() {
+                    missing.push(News::Missing {
+                        run: key.0,
+                        number: key.1,
+                        from,
+                        count: count.saturating_sub(record.dropped) - from,
+                    });
+                }
                 thread.next = *count;
                 thread.release(self.batches, &mut self.given);
             }
@@ -176,7 +203,18 @@ fn hash_of(news: &News) -> u64 {
     hasher.finish()
 }
 
+/// Nanoseconds since 1970.
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, |since| since.as_nanos() as u64)
+}
+
 impl Thread {
+    /// Whether nothing came of it yet, and nothing has to come before what is held.
+    fn begins_late(&self) -> bool {
+        self.may_begin_late && self.next == 0
+    }
+
     fn give(&mut self, count: u64, record: Held, batch: u64, given: &mut Vec<Given>) {
         let (of, latest) = self.latest;
         let latest = if of == batch { latest } else { 0 };

@@ -11,6 +11,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 const THREADS: u64 = 6;
+const HEADER: u64 = 0xc1ce_0102_0304_c1da;
 
 /// Logs numbers from some threads, `each` from every one, all at once.
 fn log_at_once(first: u64, each: u64) {
@@ -31,12 +32,10 @@ fn log_at_once(first: u64, each: u64) {
 
 fn log(numbers: Range<u64>) {
     for number in numbers {
-        logdef!(
-            Info,
-            "%lu %s",
-            number,
-            "a text that takes some room in a file"
-        );
+        // Some are written masked, as their bytes hold what begins a frame.
+        let word = if number % 7 == 0 { HEADER } else { 0 };
+        let text = "a text that takes some room in a file";
+        logdef!(Info, "%lu %lx %s", number, word, text);
     }
 }
 

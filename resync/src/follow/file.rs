@@ -378,15 +378,10 @@ impl Followed {
 /// Where the first byte of a range is that is not zero, or cannot be read: a failure of the
 /// medium is a gap for the items to find. Holes are not read.
 fn first_byte(input: &Input, range: Range<u64>) -> Option<u64> {
-    let (mut short, mut long) = ([0; frame::HEADER_LEN], Vec::new());
+    let len = range.end.saturating_sub(range.start).min(64 << 10);
+    let mut buffer = vec![0; len as usize];
     let mut at = range.start;
     while at < range.end {
-        let buffer = if at == range.start {
-            &mut short[..]
-        } else {
-            long.resize(64 << 10, 0);
-            &mut long[..]
-        };
         let wanted = (range.end - at).min(buffer.len() as u64) as usize;
         let read = match input.read_at(&mut buffer[..wanted], at) {
             Ok(0) => return None,

@@ -44,6 +44,7 @@ pub(super) struct Order {
     threads: HashMap<Key, Thread>,
     /// Threads that have records held.
     waiting: BTreeSet<Key>,
+    /// Bytes of these records.
     held: usize,
     looks: u32,
     /// When (Unix time) the first record came.
@@ -71,6 +72,7 @@ struct Thread {
 #[derive(Debug)]
 struct Held {
     time: u64,
+    bytes: usize,
     dropped: u64,
     news: News,
 }
@@ -96,35 +98,19 @@ impl Order {
         }
         let is_first_look = self.looks == 0;
         let thread = self.threads.entry(key).or_default();
+        let time = glance.time.unwrap_or(0);
         if !is_known && is_first_look {
-            // What came before is not here any more; unless the thread logs in the middle of
-            // the look, in a file that is read after the one where its first records are.
-            let begun = *self.begun.get_or_insert_with(now);
-            let time = glance.time.unwrap_or(0);
-            if time.saturating_add(DURING_LOOK) < begun {
-                thread.next = count;
-            } else {
-                thread.may_begin_late = true;
-            }
+            thread.begin(count, time, *self.begun.get_or_insert_with(now));
         }
         if !thread.seen.insert(count) {
-            // Who quotes a record, or invents one, must not keep the real one from being given.
-            if self
-                .doubted
-                .get(&(key, count))
-                .is_some_and(|it| *it != hash_of(&news))
-                && is_sound
-            {
-                self.doubted.remove(&(key, count));
-                self.give(glance.time.unwrap_or(0), news);
-            }
-            return;
+            return self.repeat((key, count), time, is_sound, news);
         }
         if !is_sound && self.doubted.len() < DOUBTED {
             self.doubted.insert((key, count), hash_of(&news));
         }
         let record = Held {
-            time: glance.time.unwrap_or(0),
+            time,
+            bytes,
             dropped: peek.dropped,
             news,
         };
@@ -138,10 +124,23 @@ impl Order {
             return;
         }
         thread.give(count, record, self.batches, &mut self.given);
-        // What is still held waits for another record, which may have come to be only now.
-        thread.since = self.looks;
-        if !thread.held.is_empty() && thread.release(self.batches, &mut self.given) {
-            self.waiting.remove(&key);
+        if !thread.held.is_empty() {
+            self.held -= thread.release(self.batches, &mut self.given);
+            // What is still held waits for another record, which may have come to be only now.
+            thread.since = self.looks;
+            if thread.held.is_empty() {
+                self.waiting.remove(&key);
+            }
+        }
+    }
+
+    /// A record comes whose place in its thread another has taken. One that quotes it, or
+    /// is invented, must not keep it from being given.
+    fn repeat(&mut self, place: (Key, u64), time: u64, is_sound: bool, news: News) {
+        let is_other = |hash: &u64| *hash != hash_of(&news);
+        if is_sound && self.doubted.get(&place).is_some_and(is_other) {
+            self.doubted.remove(&place);
+            self.give(time, news);
         }
     }
 
@@ -178,11 +177,8 @@ impl Order {
                     });
                 }
                 thread.next = *count;
-                thread.release(self.batches, &mut self.given);
+                self.held -= thread.release(self.batches, &mut self.given);
             }
-        }
-        if self.waiting.is_empty() {
-            self.held = 0;
         }
     }
 
@@ -210,6 +206,17 @@ fn now() -> u64 {
 }
 
 impl Thread {
+    /// The first record comes that is met of it, in the first look, which began at a time.
+    /// What came before is not here any more; unless the thread logs in the middle of the
+    /// look, in a file that is read after the one where its first records are.
+    fn begin(&mut self, count: u64, time: u64, look: u64) {
+        if time.saturating_add(DURING_LOOK) < look {
+            self.next = count;
+        } else {
+            self.may_begin_late = true;
+        }
+    }
+
     /// Whether nothing came of it yet, and nothing has to come before what is held.
     fn begins_late(&self) -> bool {
         self.may_begin_late && self.next == 0
@@ -227,15 +234,92 @@ impl Thread {
         });
     }
 
-    /// Gives what is held and follows; whether that is all.
-    fn release(&mut self, batch: u64, given: &mut Vec<Given>) -> bool {
+    /// Gives what is held and follows; how many bytes it has.
+    fn release(&mut self, batch: u64, given: &mut Vec<Given>) -> usize {
+        let mut bytes = 0;
         while let Some(first) = self.held.first_entry() {
             if self.next < first.key().saturating_sub(first.get().dropped) {
-                return false;
+                break;
             }
             let (count, record) = first.remove_entry();
+            bytes += record.bytes;
             self.give(count, record, batch, given);
         }
-        true
+        bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use logdef_wire::Sequence;
+    use logdef_wire::record::Glance;
+
+    fn arrive(order: &mut Order, count: u64, time: u64, bytes: usize) {
+        let peek = Peek {
+            glance: Glance {
+                run: Some(Run(7)),
+                sequence: Some(Sequence::new(ThreadNumber(0), count)),
+                time: Some(time),
+                ..Glance::default()
+            },
+            dropped: 0,
+            backtrace: None,
+        };
+        let news = News::Frame {
+            file: 0,
+            offset: count,
+            bytes: Vec::new(),
+            standing: Standing::Sound,
+        };
+        order.arrive(&peek, bytes, news);
+    }
+
+    /// Ends a look, in which nothing may be missing; the counts that are given.
+    fn look(order: &mut Order) -> Vec<u64> {
+        let mut missing = Vec::new();
+        order.end_of_look(&mut missing);
+        assert!(missing.is_empty(), "{missing:?}");
+        let given = order.take().map(|news| match news {
+            News::Frame { offset, .. } => offset,
+            other => panic!("{other:?}"),
+        });
+        given.collect()
+    }
+
+    #[test]
+    fn a_follower_that_is_always_behind_misses_nothing() {
+        let mut order = Order::default();
+        arrive(&mut order, 0, 0, 1);
+        assert_eq!(look(&mut order), [0]);
+        // Each look meets a record in a new file, and another that was waited for in an old one.
+        arrive(&mut order, 2, 0, HELD / 3);
+        let mut given = look(&mut order);
+        for count in 1..100 {
+            arrive(&mut order, 2 * count + 2, 0, HELD / 3);
+            arrive(&mut order, 2 * count - 1, 0, 1);
+            given.extend(look(&mut order));
+        }
+        assert!(given.iter().copied().eq(1..199), "{given:?}");
+    }
+
+    #[test]
+    fn a_thread_that_logs_during_the_first_look_keeps_its_order() {
+        let mut order = Order::default();
+        arrive(&mut order, 5, now(), 1);
+        assert!(look(&mut order).is_empty());
+        (0..5).for_each(|count| arrive(&mut order, count, now(), 1));
+        assert_eq!(look(&mut order), [0, 1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn what_was_removed_before_the_first_look_is_not_missing() {
+        let mut order = Order::default();
+        arrive(&mut order, 5, 1, 1);
+        assert_eq!(look(&mut order), [5]);
+        let mut order = Order::default();
+        arrive(&mut order, 5, now(), 1);
+        assert!(look(&mut order).is_empty());
+        assert_eq!(look(&mut order), [5]);
     }
 }

@@ -49,6 +49,14 @@ impl Logged {
         lines.map(str::to_owned).collect()
     }
 
+    /// Checks how many records there are, and what the last one says.
+    fn ends_with(&self, number: usize, text: &str) {
+        let records = self.lines();
+        assert_eq!(records.len(), number);
+        let last = &records[number - 1];
+        assert!(last.contains(text), "{last}");
+    }
+
     /// Checks that one record fulfils a condition, and that its JSON has these parts.
     fn has_one(&self, condition: &str, parts: &[&str]) {
         let found = self.view(&["-o", "json", "-w", condition]);
@@ -183,13 +191,7 @@ fn a_program_in_lua_logs_by_a_module_and_is_killed() {
     let mut command = Command::new("lua5.4");
     command.env("LUA_CPATH", logged.file("?.so"));
     let logged = logged.by(command.arg(sources("lua").join("victim.lua")));
-    let records = logged.lines();
-    assert_eq!(records.len(), 1001);
-    let last = records.last().unwrap();
-    assert!(
-        last.contains(r"bytes \xff and a NUL\x00 inside text=a\x00b"),
-        "{last}"
-    );
+    logged.ends_with(1001, r"bytes \xff and a NUL\x00 inside text=a\x00b");
     let parts = [
         r#""number":7"#,
         r#""ratio":1.75"#,
@@ -216,13 +218,7 @@ fn a_program_in_go_logs_by_cgo_and_is_killed() {
     run(&mut go);
     let mut victim = Command::new(logged.file("victim"));
     let logged = logged.by(&mut victim);
-    let records = logged.lines();
-    assert_eq!(records.len(), 1001);
-    let last = records.last().unwrap();
-    assert!(
-        last.contains(r"main.go:26: bytes \xff and a NUL\x00 inside"),
-        "{last}"
-    );
+    logged.ends_with(1001, r"main.go:26: bytes \xff and a NUL\x00 inside");
     let parts = [
         r#""number":7"#,
         r#""ratio":1.75"#,

@@ -43,6 +43,7 @@ const MOST_UNITS: u64 = (8 << 40) / UNIT;
 const UNSYNCED: u64 = 64;
 /// A handler that moves the thread to another chunk, time and again, is given up on.
 const ATTEMPTS: u32 = 1000;
+
 /// The sink that maps, as this process sees it.
 pub(crate) struct Mapped {
     /// Null before the first log.

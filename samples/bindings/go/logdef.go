@@ -87,10 +87,10 @@ func write(level int, text string, skip int, fields []Field) {
 		piece := C.calloc(C.size_t(len(fields)), C.sizeof_logdef_field)
 		memory = append(memory, piece)
 		first = (*C.logdef_field)(piece)
-		for i, field := range unsafe.Slice(first, len(fields)) {
-			field.name = copied(fields[i].Name)
-			set(&field, fields[i].Value, copied)
-			unsafe.Slice(first, len(fields))[i] = field
+		array := unsafe.Slice(first, len(fields))
+		for i, field := range fields {
+			array[i].name = copied(field.Name)
+			set(&array[i], field.Value, copied)
 		}
 	}
 	C.logdef_write(C.int(level), file, C.uint32_t(line), function,

@@ -1,15 +1,9 @@
 //! Which package may use which: ARCHITECTURE.md draws it, and Cargo must agree. What runs
 //! inside a program never depends on what reads its log, nor the other way round.
 
-use super::source::workspace;
+use super::source::{known_to_cargo, workspace};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
-use std::process::Command;
-
-#[derive(Deserialize)]
-struct Metadata {
-    packages: Vec<Package>,
-}
 
 #[derive(Deserialize)]
 struct Package {
@@ -41,15 +35,8 @@ const AFTERWARDS: [&str; 3] = ["logdef-cli", "logdef-resync", "logdef-symbolizer
 
 /// The packages of the workspace and those of them that each depends on.
 fn of_cargo() -> Arrows {
-    let output = Command::new(env!("CARGO"))
-        .args(["metadata", "--no-deps", "--offline", "--format-version=1"])
-        .current_dir(workspace())
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
-    let metadata: Metadata = serde_json::from_slice(&output.stdout).unwrap();
-    let ours: BTreeSet<String> = metadata.packages.iter().map(|p| p.name.clone()).collect();
+    let packages: Vec<Package> = known_to_cargo();
+    let ours: BTreeSet<String> = packages.iter().map(|p| p.name.clone()).collect();
     let arrows_of = |package: Package| {
         let any_kind = package.name != env!("CARGO_PKG_NAME");
         let used = package.dependencies.into_iter();
@@ -60,7 +47,7 @@ fn of_cargo() -> Arrows {
             used.filter(|name| ours.contains(name)).collect(),
         )
     };
-    metadata.packages.into_iter().map(arrows_of).collect()
+    packages.into_iter().map(arrows_of).collect()
 }
 
 /// The same as ARCHITECTURE.md draws it: lines `a -> b, c` in a block called `arrows`.

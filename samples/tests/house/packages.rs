@@ -1,16 +1,11 @@
 //! What each package has that goes to a registry, and what it leaves at home.
 
-use super::source::workspace;
+use super::source::{known_to_cargo, workspace};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-
-#[derive(Deserialize)]
-struct Metadata {
-    packages: Vec<Package>,
-}
 
 #[derive(Deserialize)]
 struct Package {
@@ -36,13 +31,7 @@ impl Package {
 }
 
 fn published() -> Vec<Package> {
-    let output = Command::new(env!("CARGO"))
-        .args(["metadata", "--no-deps", "--offline", "--format-version=1"])
-        .current_dir(workspace())
-        .output()
-        .unwrap();
-    let metadata: Metadata = serde_json::from_slice(&output.stdout).unwrap();
-    let mut packages = metadata.packages;
+    let mut packages: Vec<Package> = known_to_cargo();
     packages.retain(|package| package.publish.is_none());
     assert!(packages.len() > 10, "packages are not found");
     packages

@@ -1,10 +1,31 @@
 //! The source files of the workspace, and their code without comments, strings and tests.
 
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// The root of the workspace.
 pub fn workspace() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+}
+
+/// What Cargo knows of the packages of the workspace, as far as `P` has a place for it.
+pub fn known_to_cargo<P: DeserializeOwned>() -> Vec<P> {
+    #[derive(Deserialize)]
+    struct Metadata<P> {
+        packages: Vec<P>,
+    }
+
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--no-deps", "--offline", "--format-version=1"])
+        .current_dir(workspace())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let metadata: Metadata<P> = serde_json::from_slice(&output.stdout).unwrap();
+    metadata.packages
 }
 
 /// The packages' folders, from the manifest of the workspace.

@@ -1,24 +1,17 @@
 //! `tests/c/neighbours.c`: what a log meets in its own process, and programs with pages
 //! of 64 KiB.
 
-use crate::compilers::{source, toolchains};
+use crate::compilers::toolchains;
 use crate::copies::library_with_copy;
 use crate::decode::{Message, messages};
-use crate::installed::build;
-use crate::wild::{APPEND, MAPPED, files, numbers, story, succeeded};
+use crate::wild::{APPEND, MAPPED, build_stories, files, numbers, story, succeeded};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
 fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| {
-        let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("neighbours");
-        let flags = ["-std=c11", "-D_GNU_SOURCE", "-O1", "-pthread"];
-        let sources = [source("neighbours.c")];
-        build(toolchains()[0].cc, &flags, &sources, &program);
-        program
-    })
+    PROGRAM.get_or_init(|| build_stories("neighbours"))
 }
 
 fn run_story(log: &Path, name: &str, more: &[&str]) {

@@ -13,13 +13,16 @@ use std::sync::OnceLock;
 /// The program, built once.
 pub fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| {
-        let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("wild");
-        let flags = ["-std=c11", "-D_GNU_SOURCE", "-O1", "-pthread"];
-        let sources = [source("wild.c")];
-        build(toolchains()[0].cc, &flags, &sources, &program);
-        program
-    })
+    PROGRAM.get_or_init(|| build_stories("wild"))
+}
+
+/// Builds a program of stories.
+pub fn build_stories(name: &str) -> PathBuf {
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let flags = ["-std=c11", "-D_GNU_SOURCE", "-O1", "-pthread"];
+    let sources = [source(&format!("{name}.c"))];
+    build(toolchains()[0].cc, &flags, &sources, &program);
+    program
 }
 
 /// A story of the program's, to be run.

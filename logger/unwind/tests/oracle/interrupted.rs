@@ -16,7 +16,8 @@ pub enum Verdict {
     /// All stack frames are the same.
     Same,
     /// Those that we are sure of are; then we guessed, and libgcc stopped, for
-    /// want of call frame information.
+    /// want of call frame information. Or wrong call frame information led both out of
+    /// all code.
     SameUntilGuessed,
     /// In libgcc's own unwinder, which it cannot look at itself: about to jump
     /// into a handler, it overwrites the saved registers of its own stack frames,
@@ -63,27 +64,32 @@ pub fn compare(context: &libc::ucontext_t) -> (Verdict, Views) {
     if innermost.iter().any(|frame| is_in_libgcc(frame.address)) {
         return (Verdict::InLibgcc, views);
     }
+    let ours = in_modules(sure(&views.ours[..len]));
     let mut their_len = 0;
-    // SAFETY: nothing but addresses is asked for.
+    let mut handler = None;
+    // SAFETY: nothing but addresses is asked for, and it is stopped before it follows wrong
+    // call frame information: it would read code where there is none.
     unsafe {
         backtrace::trace_unsynchronized(|frame| {
             if !frame.ip().is_null() {
-                views.theirs[their_len] = frame.ip() as usize;
+                let address = frame.ip() as usize;
+                views.theirs[their_len] = address;
+                if handler.is_none() && ours.first().is_some_and(|frame| frame.address == address) {
+                    handler = Some(their_len);
+                }
                 their_len += 1;
             }
-            their_len < MAX_THEIRS
+            let is_led_astray = ours.len() < len
+                && handler.is_some_and(|handler| their_len - handler == ours.len());
+            their_len < MAX_THEIRS && !is_led_astray
         });
     }
 
-    let ours = sure(&views.ours[..len]);
     let Some(exact) = ours.iter().position(|frame| frame.kind == FrameKind::Exact) else {
         return (Verdict::Different("no interrupted frame"), views);
     };
     // What comes before the handler is libgcc's own way into it.
     let theirs = &views.theirs[..their_len];
-    let handler = theirs
-        .iter()
-        .position(|address| *address == ours[0].address);
     let mut theirs = handler.map_or(&theirs[..0], |handler| &theirs[handler..]);
     if len == MAX_DEPTH {
         theirs = &theirs[..theirs.len().min(len)];
@@ -107,6 +113,14 @@ fn sure(frames: &[StackFrame]) -> &[StackFrame] {
         .iter()
         .position(|frame| frame.kind == FrameKind::Guessed);
     &frames[..guess.unwrap_or(frames.len())]
+}
+
+/// The stack frames before the first one that is in no module's code.
+fn in_modules(frames: &[StackFrame]) -> &[StackFrame] {
+    let outside = frames
+        .iter()
+        .position(|frame| logdef_unwind::modules::find(frame.address).is_none());
+    &frames[..outside.unwrap_or(frames.len())]
 }
 
 fn is_in_libgcc(address: usize) -> bool {

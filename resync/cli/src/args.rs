@@ -3,7 +3,7 @@
 
 use crate::choose::expression::Expression;
 use crate::choose::filter::Site;
-use crate::choose::when::{self, Moment};
+use crate::choose::when::{self, Moment, Written};
 use crate::failure::Failure;
 use crate::show::words;
 use crate::verb::check::Check;
@@ -21,6 +21,7 @@ use crate::verb::stream::Stream;
 use crate::verb::symbolize::Symbolize;
 use crate::verb::view::View;
 use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand, ValueEnum};
+use jiff::tz::TimeZone;
 use logdef_resync::MergeOptions;
 use logdef_wire::Level;
 use regex::bytes::Regex;
@@ -191,11 +192,21 @@ pub struct Filters {
     #[arg(short, long, value_parser = Levels::parse, value_name = "LEVEL")]
     pub level: Option<Levels>,
     /// At this time or later: 2026-05-01T10:30:00Z, 10:30, yesterday, -15m
-    #[arg(long, value_parser = when::parse, allow_hyphen_values = true, value_name = "TIME")]
-    pub since: Option<Moment>,
+    #[arg(long, value_parser = Written::parse, allow_hyphen_values = true, value_name = "TIME")]
+    since: Option<Written>,
     /// At this time or earlier
-    #[arg(long, value_parser = when::parse, allow_hyphen_values = true, value_name = "TIME")]
-    pub until: Option<Moment>,
+    #[arg(long, value_parser = Written::parse, allow_hyphen_values = true, value_name = "TIME")]
+    until: Option<Written>,
+    /// Time zone in which times are given and shown: Europe/Berlin, UTC, +02:00. By default that
+    /// of this machine, or of TZ
+    #[arg(
+        long,
+        value_parser = when::zone,
+        allow_hyphen_values = true,
+        value_name = "ZONE",
+        env = "LOGDEF_ZONE"
+    )]
+    zone: Option<TimeZone>,
     /// With a message that matches this regular expression
     #[arg(short, long, value_name = "REGEX")]
     pub grep: Option<Regex>,
@@ -233,11 +244,26 @@ impl Filters {
         self.conditions.iter().cloned().chain(unwanted).collect()
     }
 
+    /// The time zone in which times are given and shown.
+    pub fn zone(&self) -> TimeZone {
+        self.zone.clone().unwrap_or_else(TimeZone::system)
+    }
+
+    /// Records of this time or later.
+    pub fn since(&self) -> Option<Moment> {
+        Some(self.since.as_ref()?.moment(&self.zone()))
+    }
+
+    /// Records of this time or earlier.
+    pub fn until(&self) -> Option<Moment> {
+        Some(self.until.as_ref()?.moment(&self.zone()))
+    }
+
     /// What of a merge can be left out.
     pub fn merge_options(&self) -> MergeOptions {
         let mut options = MergeOptions::default();
-        options.since = self.since.map_or(options.since, |since| since.0);
-        options.until = self.until.map_or(options.until, |until| until.0);
+        options.since = self.since().map_or(options.since, |since| since.0);
+        options.until = self.until().map_or(options.until, |until| until.0);
         options
     }
 }

@@ -6,6 +6,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+/// No record matches, where the status is to say so.
+pub const NO_MATCH: u8 = 1;
 /// The command line makes no sense; clap's own.
 const USAGE: u8 = 2;
 /// Damage was found.

@@ -9,6 +9,7 @@ mod args;
 mod choose;
 mod destination;
 mod failure;
+mod fault;
 mod journal;
 mod log;
 mod output;
@@ -23,6 +24,7 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    fault::install();
     let args = Args::parse_with_default_verb();
     match run(args) {
         Ok(status) => status,

@@ -55,8 +55,8 @@ impl Filter {
             }
         };
         Ok(Filter {
-            since: args.since,
-            until: args.until,
+            since: args.since(),
+            until: args.until(),
             runs,
             pids: args.pid.clone(),
             threads: args.thread.iter().map(|name| Thread::new(name)).collect(),

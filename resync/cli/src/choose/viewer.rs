@@ -27,6 +27,7 @@ pub struct Viewer {
     /// Neighbours that are yet wanted of the last.
     owed: usize,
     has_shown: bool,
+    has_matched: bool,
     has_skipped: bool,
     /// The last records so far, where only they are wanted.
     tail: Option<(usize, VecDeque<Kept>)>,
@@ -76,6 +77,7 @@ impl Viewer {
             waiting: VecDeque::new(),
             owed: 0,
             has_shown: false,
+            has_matched: false,
             has_skipped: false,
             tail: args.tail.map(|tail| (tail, VecDeque::new())),
             sorts_tail: false,
@@ -127,6 +129,11 @@ impl Viewer {
         self.late
     }
 
+    /// Whether a record was one of those that are wanted.
+    pub fn has_matched(&self) -> bool {
+        self.has_matched
+    }
+
     /// Whether a record was left.
     pub fn has_met_unknown(&self) -> bool {
         self.unknown == Unknown::Met
@@ -152,6 +159,7 @@ impl Viewer {
     ) -> Result<ControlFlow<()>, Failure> {
         let tag = Tag(body[0]);
         if tag == Tag::DATA && self.shows_all {
+            self.has_matched = true;
             self.print(place, body, resolver)?;
             return Ok(match self.unknown {
                 Unknown::Met => ControlFlow::Break(()),
@@ -230,6 +238,7 @@ impl Viewer {
         }
         let is_match = self.head != Some(0) && self.matches(&glance, place, body, resolver);
         if is_match {
+            self.has_matched = true;
             while let Some(kept) = self.waiting.pop_front() {
                 self.show(kept.place, &kept.body, resolver)?;
                 self.spare.push(kept.body);

@@ -1,17 +1,47 @@
 //! Points in time as people write them.
 
 use jiff::civil::{DateTime, Time};
+use jiff::fmt::temporal::DateTimeParser;
+use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp, Zoned};
 
 /// Nanoseconds since the Unix epoch, as far as records know them.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Moment(pub u64);
 
-/// Understands RFC 3339, a date, a date and a time, a time of today, `now`,
-/// `today`, `yesterday`, a distance from now (`-15m`, `-1h30m`), and seconds
-/// since the epoch (`@1700000000`).
-pub fn parse(text: &str) -> Result<Moment, String> {
-    at(text, &Zoned::now())
+/// A point in time as it was written: which one it is depends on the time zone.
+#[derive(Clone, Debug)]
+pub struct Written {
+    text: String,
+    /// When the command began: all options mean the same now.
+    now: Zoned,
+}
+
+impl Written {
+    /// Understands RFC 3339, a date, a date and a time, a time of today, `now`,
+    /// `today`, `yesterday`, a distance from now (`-15m`, `-1h30m`), and seconds
+    /// since the epoch (`@1700000000`).
+    pub fn parse(text: &str) -> Result<Written, String> {
+        let now = Zoned::now();
+        at(text, &now)?;
+        let text = text.to_owned();
+        Ok(Written { text, now })
+    }
+
+    /// The moment, as people of this zone mean it.
+    pub fn moment(&self, zone: &TimeZone) -> Moment {
+        let now = self.now.with_time_zone(zone.clone());
+        // Within a day of 1970 the zone decides whether it is a moment that records know.
+        at(&self.text, &now).unwrap_or(Moment(0))
+    }
+}
+
+/// Understands the name of a time zone, `UTC` and a distance from it: `+02:00`.
+pub fn zone(text: &str) -> Result<TimeZone, String> {
+    let zone = DateTimeParser::new().parse_time_zone(text);
+    zone.map_err(|_| {
+        format!("{text:?} is no time zone of this machine: try Europe/Berlin, UTC or +02:00")
+    })
 }
 
 fn at(text: &str, now: &Zoned) -> Result<Moment, String> {
@@ -76,6 +106,20 @@ mod tests {
         assert_eq!(seconds("2026-11-21 11:59"), -60);
         assert_eq!(seconds("2026-11-21"), -12 * 3600);
         assert_eq!(seconds("@1795258800"), 0);
+    }
+
+    #[test]
+    fn a_time_of_day_is_that_of_the_zone() {
+        let written = Written::parse("2026-11-21 10:30").unwrap();
+        let in_zone = |name: &str| written.moment(&zone(name).unwrap()).0;
+        let hour = 3_600_000_000_000;
+        assert_eq!(in_zone("UTC") - in_zone("+02:00"), 2 * hour);
+        assert_eq!(in_zone("-03:30") - in_zone("UTC"), 7 * hour / 2);
+        let fixed = Written::parse("2026-11-21T11:00:00Z").unwrap();
+        let in_zone = |name: &str| fixed.moment(&zone(name).unwrap());
+        assert_eq!(in_zone("UTC"), in_zone("+02:00"));
+        assert!(zone("Middle/Earth").is_err());
+        assert!(zone("").is_err());
     }
 
     #[test]

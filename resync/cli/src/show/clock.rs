@@ -9,7 +9,7 @@ use std::io::Write;
 /// How times look in text for people.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub enum TimeForm {
-    /// In the time zone of this machine, or of TZ
+    /// In the time zone of this machine, of TZ or of --zone
     Local,
     /// In UTC
     Utc,
@@ -33,10 +33,11 @@ pub struct Clock {
 }
 
 impl Clock {
-    pub fn new(form: TimeForm) -> Clock {
+    /// Civil times are those of a zone, or of UTC where the form is that.
+    pub fn new(form: TimeForm, zone: TimeZone) -> Clock {
         let zone = match form {
             TimeForm::Utc => TimeZone::UTC,
-            _ => TimeZone::system(),
+            _ => zone,
         };
         Clock {
             form,
@@ -152,7 +153,7 @@ mod tests {
             monotonic: Some(7 * SECOND),
             ..RunInfo::default()
         };
-        let mut clock = Clock::new(form);
+        let mut clock = Clock::new(form, TimeZone::UTC);
         let show = |time: &u64| {
             let mut out = Vec::new();
             clock.push(Some(*time), Some(&run), &mut out);

@@ -70,6 +70,7 @@ impl Printer {
             text: text::Writer::new(Look {
                 color,
                 time: args.time,
+                zone: args.filters.zone(),
                 backtrace: args.backtrace,
                 provenance: args.provenance,
                 with_context: args.with_context,

@@ -7,6 +7,7 @@ use crate::show::json::push_number;
 use crate::show::{escape, losses};
 use anstyle::{AnsiColor, Style};
 use clap::ValueEnum;
+use jiff::tz::TimeZone;
 use logdef_resync::{Function, Provenance, Resolved, Spans, StackEntry, Text};
 use logdef_wire::record::{Data, Kind, Note};
 use logdef_wire::{Level, Value};
@@ -32,10 +33,11 @@ const BOTTOMS: [&str; 3] = [
 ];
 
 /// How records look.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Look {
     pub color: bool,
     pub time: TimeForm,
+    pub zone: TimeZone,
     pub backtrace: Backtrace,
     pub provenance: bool,
     pub with_context: bool,
@@ -55,8 +57,8 @@ pub struct Writer {
 impl Writer {
     pub fn new(look: Look) -> Writer {
         Writer {
+            clock: Clock::new(look.time, look.zone.clone()),
             look,
-            clock: Clock::new(look.time),
             message: Vec::new(),
             stack: Vec::new(),
             spans: Spans::default(),

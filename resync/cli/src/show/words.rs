@@ -59,7 +59,10 @@ pub const STATUSES: [(u8, &str); 5] = [
         0,
         "done; a clean log, or damage that was reported without --strict",
     ),
-    (1, "the output could not be written"),
+    (
+        1,
+        "the output could not be written, or no record matches (view with --exit-status)",
+    ),
     (2, "wrong usage"),
     (
         3,

@@ -8,6 +8,7 @@ use crate::output::Output;
 use crate::show::clock::TimeForm;
 use crate::show::text::Backtrace;
 use crate::show::text::{self, Look};
+use jiff::tz::TimeZone;
 use logdef_resync::{Event, Input, Merge, MergeOptions, Recovery, Resolver};
 use logdef_symbolizer::{
     AddressKind, Image, Loaded, Locator, MappedCode, MarkupFilter, TextFilter,
@@ -138,6 +139,7 @@ fn of_log(input: Input, args: &Symbolize, output: &mut Output) -> Result<(), Fai
     let mut writer = text::Writer::new(Look {
         color: output.has_color(),
         time: TimeForm::Local,
+        zone: TimeZone::system(),
         backtrace: Backtrace::Full,
         provenance: false,
         with_context: false,

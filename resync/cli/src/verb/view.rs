@@ -10,7 +10,7 @@ mod reach;
 use crate::args::{Filters, Images, Source};
 use crate::choose::filter::Filter;
 use crate::choose::viewer::Viewer;
-use crate::failure::Failure;
+use crate::failure::{Failure, NO_MATCH};
 use crate::log::{self, Log};
 use crate::show::clock::TimeForm;
 use crate::show::losses;
@@ -95,6 +95,9 @@ pub struct View {
         help_heading = "Context"
     )]
     pub tail: Option<usize>,
+    /// Exit with status 1 if no record matches, as grep does
+    #[arg(long, help_heading = "Context")]
+    pub exit_status: bool,
     /// Keep running: show records as they are written, through rotations and restarts
     #[arg(short, long, conflicts_with = "fold", help_heading = "Context")]
     pub follow: bool,
@@ -111,7 +114,7 @@ impl View {
         let inputs = log::inputs(&self.source)?;
         let mut images = log::images(&self.images);
         let begun = match early::run(self, &inputs, &mut images)? {
-            early::Outcome::Done => return Ok(ExitCode::SUCCESS),
+            early::Outcome::Done { has_matched } => return Ok(self.status(has_matched)),
             early::Outcome::Begun(viewer, given) => Some((viewer, given)),
             early::Outcome::NotBegun => None,
         };
@@ -166,7 +169,19 @@ impl View {
             log::say(&complaint);
         }
         log.report();
-        Ok(log.status(&self.source))
+        match log.status(&self.source) {
+            ExitCode::SUCCESS => Ok(self.status(viewer.has_matched())),
+            status => Ok(status),
+        }
+    }
+
+    /// The exit status where nothing else is to be said.
+    fn status(&self, has_matched: bool) -> ExitCode {
+        if self.exit_status && !has_matched {
+            ExitCode::from(NO_MATCH)
+        } else {
+            ExitCode::SUCCESS
+        }
     }
 
     /// Shows the records of a batch and reports its gaps; of a tail, which may be merged

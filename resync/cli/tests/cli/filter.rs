@@ -174,3 +174,44 @@ fn context_is_what_stands_around_in_the_scope() {
     );
     assert_eq!(groups.lines().len(), 5);
 }
+
+#[test]
+fn times_are_given_and_shown_in_the_zone_that_was_asked_for() {
+    assert_eq!(
+        messages("--zone +02:00 --since 2027-01-15T10:00:09"),
+        ["accepted beta:9"]
+    );
+    assert_eq!(
+        messages("--zone -03:00 --since 2027-01-15T05:00:09"),
+        ["accepted beta:9"]
+    );
+    let shown = on(&example(), "view --zone +02:00 -n 1 {}");
+    assert!(shown.out.starts_with("2027-01-15 10:00:00.000000 INFO "));
+    let shown = on(&example(), "view --zone +02:00 --time utc -n 1 {}");
+    assert!(shown.out.starts_with("2027-01-15 08:00:00.000000Z INFO "));
+    let unknown = on(&example(), "view --zone Middle/Earth {}");
+    assert_eq!(unknown.status, 2);
+    assert!(unknown.err.contains("try Europe/Berlin"), "{}", unknown.err);
+}
+
+#[test]
+fn the_status_says_whether_a_record_matched_if_asked() {
+    let status = |words: &str| on(&example(), &format!("view {words} {{}}")).status;
+    assert_eq!(status("--exit-status"), 0);
+    assert_eq!(status("--exit-status -g cannot"), 0);
+    assert_eq!(status("--exit-status -g cannot --tail 1"), 0);
+    assert_eq!(status("--exit-status -g cannot -n 1"), 0);
+    // Neighbours of a match are none.
+    assert_eq!(status("--exit-status -g nothing -C 3"), 1);
+    assert_eq!(status("--exit-status -g nothing --tail 5"), 1);
+    assert_eq!(status("--exit-status --since 2040-01-01"), 1);
+    assert_eq!(status("-g nothing"), 0);
+    // So does a log that is shown while it is read.
+    assert_eq!(status("--exit-status -g nothing --early-from 1"), 1);
+    assert_eq!(status("--exit-status -g cannot --early-from 1"), 0);
+    // What is wrong with the log goes before.
+    let mut damaged = example();
+    damaged.bytes.extend([0x55; 40]);
+    let done = on(&damaged, "view --exit-status --strict -g nothing {}");
+    assert_eq!(done.status, 3);
+}

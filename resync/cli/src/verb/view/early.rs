@@ -29,8 +29,8 @@ const MOMENTS: u64 = 256 << 20;
 pub enum Outcome {
     /// It is not such a log, or not such a question.
     NotBegun,
-    /// All was shown, and nothing was wrong.
-    Done,
+    /// All was shown, and nothing was wrong. Says whether a record was wanted.
+    Done { has_matched: bool },
     /// So much was shown; the rest needs a recovery, or all the rest does that was not
     /// looked into.
     Begun(Box<Viewer>, MergedSoFar),
@@ -112,7 +112,9 @@ pub fn run(args: &View, inputs: &Inputs, images: &mut LocatedImages) -> Result<O
     for complaint in images.complaints() {
         log::say(&complaint);
     }
-    Ok(Outcome::Done)
+    Ok(Outcome::Done {
+        has_matched: viewer.has_matched(),
+    })
 }
 
 struct Early {

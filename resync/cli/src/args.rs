@@ -4,6 +4,7 @@
 use crate::choose::expression::Expression;
 use crate::choose::filter::Site;
 use crate::choose::when::{self, Moment, Written};
+use crate::examples;
 use crate::failure::Failure;
 use crate::show::words;
 use crate::verb::check::Check;
@@ -20,7 +21,7 @@ use crate::verb::stats::Stats;
 use crate::verb::stream::Stream;
 use crate::verb::symbolize::Symbolize;
 use crate::verb::view::View;
-use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use jiff::tz::TimeZone;
 use logdef_resync::MergeOptions;
 use logdef_wire::Level;
@@ -338,7 +339,13 @@ impl Args {
         if let Some(at) = verb_position(&words) {
             words.insert(at, "view".into());
         }
-        Args::parse_from(words)
+        let matches = Args::whole_command().get_matches_from(words);
+        Args::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+    }
+
+    /// The command line with examples in the help of each verb.
+    pub fn whole_command() -> clap::Command {
+        examples::add_to(Args::command())
     }
 }
 

@@ -21,7 +21,9 @@ pub fn install() {
 fn line(info: &PanicHookInfo<'_>) -> String {
     let payload = info.payload();
     let text = payload.downcast_ref::<&str>().copied();
-    let what = text.or(payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("a panic");
+    let what = text
+        .or(payload.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("a panic");
     let place = info.location().map(|place| format!(" ({place})"));
     message(what, &place.unwrap_or_default())
 }

@@ -8,6 +8,7 @@
 mod args;
 mod choose;
 mod destination;
+mod examples;
 mod failure;
 mod fault;
 mod journal;

@@ -2,20 +2,19 @@
 
 use crate::args::Args;
 use crate::failure::Failure;
-use clap::CommandFactory;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
 pub fn completions(shell: clap_complete::Shell) -> Result<ExitCode, Failure> {
     let mut text = Vec::new();
-    clap_complete::generate(shell, &mut Args::command(), "logdef", &mut text);
+    clap_complete::generate(shell, &mut Args::whole_command(), "logdef", &mut text);
     print(&text)
 }
 
 /// The command's page, and behind it those of its verbs.
 pub fn page() -> Result<ExitCode, Failure> {
     let mut text = Vec::new();
-    let mut command = Args::command();
+    let mut command = Args::whole_command();
     command.build();
     clap_mangen::Man::new(command.clone()).render(&mut text)?;
     for verb in command.get_subcommands() {

@@ -209,6 +209,7 @@ impl Files {
 
     pub fn put(&self, name: &str, bytes: &[u8]) -> PathBuf {
         let path = self.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, bytes).unwrap();
         path
     }

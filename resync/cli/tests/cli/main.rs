@@ -7,6 +7,7 @@ mod check;
 mod contexts;
 mod early;
 mod escapes;
+mod examples;
 mod export;
 mod filter;
 mod fixture;

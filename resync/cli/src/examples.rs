@@ -1,0 +1,270 @@
+//! Command lines that people copy: those at the end of each verb's `--help`. A test runs
+//! all of them.
+
+use clap::Command;
+use std::fmt::Write;
+
+/// A command line and what it is for.
+type Example = (&'static str, &'static str);
+
+const VERBS: [(&str, &[Example]); 16] = [
+    ("view", &VIEW),
+    (
+        "check",
+        &[
+            (
+                "logdef check app.log",
+                "what is missing, dropped or damaged, and where",
+            ),
+            ("logdef check --map logs/", "the same, and each file drawn"),
+            (
+                "logdef check -o json app.log | jq .missing",
+                "for a program",
+            ),
+        ],
+    ),
+    (
+        "stats",
+        &[
+            (
+                "logdef stats logs/",
+                "counts by level, call site, run and thread",
+            ),
+            (
+                "logdef stats --since yesterday -l warn logs/",
+                "of warnings, since yesterday",
+            ),
+            ("logdef stats -o json app.log", "for a program"),
+        ],
+    ),
+    (
+        "recover",
+        &[
+            (
+                "logdef recover -o good.log bad.log",
+                "what is left, with notes of what was lost",
+            ),
+            (
+                "logdef recover --image-dir build -o good.log bad.log",
+                "lost strings come from executables in build",
+            ),
+        ],
+    ),
+    (
+        "merge",
+        &[(
+            "logdef merge -o all.log logs/ app.log",
+            "one log of many, in the order of time",
+        )],
+    ),
+    (
+        "dump",
+        &[("logdef dump app.log | less", "each frame with its fields")],
+    ),
+    (
+        "export",
+        &[
+            (
+                "logdef export --to fxt -o app.fxt app.log",
+                "a trace for ui.perfetto.dev",
+            ),
+            (
+                "logdef export --to otlp-json -o - -l warn app.log",
+                "warnings for a collector",
+            ),
+            (
+                "logdef export --to journald -o app.export app.log",
+                "for systemd-journal-remote",
+            ),
+        ],
+    ),
+    (
+        "import",
+        &[(
+            "logdef import --from fxt -o trace.log trace.fxt",
+            "a trace as a log, for all verbs",
+        )],
+    ),
+    (
+        "fxt",
+        &[
+            (
+                "logdef fxt stat trace.fxt",
+                "how many records of which kind",
+            ),
+            ("logdef fxt check trace.fxt", "what is wrong with a trace"),
+        ],
+    ),
+    (
+        "sites",
+        &[
+            (
+                "logdef sites ./app",
+                "each log call in a program, reached or not",
+            ),
+            ("logdef sites -o json ./app", "for a program"),
+        ],
+    ),
+    (
+        "symbolize",
+        &[
+            (
+                "logdef symbolize app.log",
+                "the records with backtraces, in full",
+            ),
+            (
+                "logdef symbolize crash.txt --image ./app@0x55d0c0a00000",
+                "numbers in a text that lie in app",
+            ),
+            (
+                "logdef symbolize crash.txt --maps maps.txt",
+                "with a copy of /proc/PID/maps",
+            ),
+        ],
+    ),
+    (
+        "serve",
+        &[
+            ("logdef serve", "for programs of this user, until SIGTERM"),
+            (
+                "logdef serve --storage-bytes 100M sockets",
+                "in a directory of its own",
+            ),
+        ],
+    ),
+    (
+        "stream",
+        &[
+            (
+                "logdef stream --level warn",
+                "warnings that the service has stored",
+            ),
+            (
+                "logdef stream --follow --tag db",
+                "and new ones as they come",
+            ),
+        ],
+    ),
+    (
+        "send",
+        &[(
+            "logdef send warn 'disk is full' tag=db free=0",
+            "a record with a tag and a key",
+        )],
+    ),
+    (
+        "completions",
+        &[(
+            "logdef completions bash > logdef.bash",
+            "for ~/.local/share/bash-completion/completions",
+        )],
+    ),
+    ("man", &[("logdef man | man -l -", "the manual")]),
+];
+
+const VIEW: [Example; 18] = [
+    (
+        "logdef app.log",
+        "every record; view is the verb where none is named",
+    ),
+    (
+        "logdef view logs/ old.log.gz",
+        "many files as one log, in the order of time",
+    ),
+    (
+        "logdef view --follow logs/",
+        "new records too, through rotations and restarts",
+    ),
+    (
+        "logdef view -l warn --tail 20 app.log",
+        "the last 20 at warn or above",
+    ),
+    (
+        "logdef view -g 'time(d )?out' -C 3 app.log",
+        "matches, with 3 records around each",
+    ),
+    (
+        "logdef view --since -15m --until now --site wal.c app.log",
+        "of a file, in the last quarter of an hour",
+    ),
+    (
+        "logdef view --zone UTC --since '2026-05-01 10:30' app.log",
+        "times as in that zone",
+    ),
+    (
+        "logdef view -w 'ms>500' app.log",
+        "an argument by its name; <, <=, >= and > compare numbers",
+    ),
+    (
+        "logdef view -w 0=alpha -w 1!=443 app.log",
+        "arguments by their numbers; both must hold",
+    ),
+    (
+        "logdef view -w 'path~\"/api\"' app.log",
+        "a text that contains another",
+    ),
+    (
+        "logdef view -w 'ms in 5..10' app.log",
+        "a range, both ends included",
+    ),
+    ("logdef view -w 'code in (404, 410)' app.log", "a list"),
+    (
+        "logdef view -w 'ms>500 and (path~\"/api\" or not user=root)' app.log",
+        "joined by and, or, not",
+    ),
+    ("logdef view -w 'template~accepted' app.log", "the format"),
+    ("logdef view --not 'user=root' app.log", "all but those"),
+    (
+        "logdef view -l fatal --exit-status app.log || echo none",
+        "a status for scripts",
+    ),
+    (
+        "logdef view -o json app.log | jq .message",
+        "one JSON object a line: see JSON.md",
+    ),
+    (
+        "logdef view --backtrace full --hyperlinks app.log",
+        "stacks with images and links",
+    ),
+];
+
+/// Adds them to the long help of each verb.
+pub fn add_to(mut command: Command) -> Command {
+    for (verb, examples) in VERBS {
+        command = command.mut_subcommand(verb, |verb| {
+            let before = verb.get_after_help().map(|help| format!("{help}\n\n"));
+            let help = before.unwrap_or_default() + &text(examples);
+            verb.after_long_help(help)
+        });
+    }
+    command
+}
+
+fn text(examples: &[Example]) -> String {
+    let mut text = String::from("Examples:");
+    for (line, purpose) in examples {
+        // Writing to a string does not fail.
+        let _ = write!(text, "\n  {line}\n      {purpose}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::Args;
+    use clap::CommandFactory;
+
+    #[test]
+    fn every_verb_has_an_example_that_names_it() {
+        for verb in Args::command().get_subcommands() {
+            let of_verb = VERBS.iter().find(|(name, _)| *name == verb.get_name());
+            let Some((name, examples)) = of_verb else {
+                panic!("{} has none", verb.get_name());
+            };
+            assert!(!examples.is_empty(), "{name}");
+            let is_named = |line: &str| line.starts_with(&format!("logdef {name}"));
+            assert!(examples.iter().any(|(line, _)| is_named(line)), "{name}");
+        }
+    }
+}

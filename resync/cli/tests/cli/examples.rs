@@ -1,0 +1,156 @@
+//! The command lines at the end of each verb's `--help` work as they stand there.
+
+use crate::fixture::*;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+const VERBS: [&str; 16] = [
+    "view",
+    "check",
+    "stats",
+    "recover",
+    "merge",
+    "dump",
+    "export",
+    "import",
+    "fxt",
+    "sites",
+    "symbolize",
+    "serve",
+    "stream",
+    "send",
+    "completions",
+    "man",
+];
+
+fn examples(verb: &str) -> Vec<String> {
+    let help = run(command().args([verb, "--help"]), b"").out;
+    let (_, examples) = help.split_once("Examples:\n").unwrap();
+    let lines = examples.lines().filter(|line| line.starts_with("  logdef"));
+    lines.map(|line| line.trim().to_owned()).collect()
+}
+
+/// A folder with all that the examples name, and with `logdef` where a shell finds it.
+fn folder() -> Files {
+    let files = Files::new();
+    let log = example();
+    for name in ["app.log", "bad.log", "logs/app.log"] {
+        files.put(name, &log.bytes);
+    }
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut packed, &log.bytes).unwrap();
+    files.put("old.log.gz", &packed.finish().unwrap());
+    files.put("build/readme", b"");
+    files.put("crash.txt", b"died at 0x55d0c0a00010\n");
+    files.put("maps.txt", b"");
+    let program = Path::new(env!("CARGO_BIN_EXE_logdef"));
+    std::os::unix::fs::symlink(program, files.path().join("app")).unwrap();
+    let tool = |name: &str, text: &str| {
+        let path = files.put(&format!("tools/{name}"), text.as_bytes());
+        std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
+    };
+    tool(
+        "logdef",
+        &format!("#!/bin/sh\nexec '{}' \"$@\"\n", program.display()),
+    );
+    // A machine may lack them, and less waits for a person.
+    for name in ["jq", "less", "man"] {
+        tool(name, "#!/bin/sh\nexec cat\n");
+    }
+    let exported = shell(&files, "logdef export --to fxt -o trace.fxt app.log").output();
+    assert!(exported.unwrap().status.success());
+    files
+}
+
+fn shell(files: &Files, line: &str) -> Command {
+    let tools = files.path().join("tools");
+    let path = std::env::var("PATH").unwrap();
+    let mut shell = Command::new("sh");
+    shell
+        .args(["-c", line])
+        .current_dir(files.path())
+        .env("PATH", format!("{}:{path}", tools.display()))
+        .env("XDG_RUNTIME_DIR", files.path())
+        .env("TZ", "UTC");
+    shell
+}
+
+/// Starts what does not end by itself.
+fn start(files: &Files, line: &str) -> Child {
+    let mut command = shell(files, &format!("exec {line}"));
+    command.stdout(Stdio::piped()).spawn().unwrap()
+}
+
+#[test]
+fn the_examples_of_each_help_work() {
+    for verb in VERBS {
+        let lines = examples(verb);
+        assert!(!lines.is_empty(), "{verb}");
+        let lines = lines.iter().filter(|line| !needs_service_or_stays(line));
+        for line in lines {
+            // What one writes the next may refuse to write over.
+            let files = folder();
+            let done = shell(&files, line).stdin(Stdio::null()).output().unwrap();
+            let said = String::from_utf8_lossy(&done.stderr);
+            assert!(done.status.success(), "{line}: {}: {said}", done.status);
+        }
+    }
+}
+
+fn needs_service_or_stays(line: &str) -> bool {
+    let verb = line.split(' ').nth(1);
+    line.contains(" --follow ") || matches!(verb, Some("serve" | "stream" | "send"))
+}
+
+#[test]
+fn the_examples_that_stay_show_something() {
+    let files = folder();
+    let [serve, elsewhere] = &examples("serve")[..] else {
+        panic!("other examples than this test runs");
+    };
+    let mut services = [start(&files, serve), start(&files, elsewhere)];
+    for directory in ["logdef", "sockets"] {
+        let directory = files.path().join(directory);
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while std::fs::read_dir(&directory).map_or(0, Iterator::count) == 0 {
+            assert!(Instant::now() < deadline, "no socket in {directory:?}");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+    for line in examples("send") {
+        assert!(is_sent(&files, &line), "{line}");
+    }
+    let lines = [examples("stream"), examples("view")].concat();
+    let mut shown = 0;
+    for line in lines.iter().filter(|line| needs_service_or_stays(line)) {
+        let mut child = start(&files, line);
+        let mut first = String::new();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        output.read_line(&mut first).unwrap();
+        assert!(!first.is_empty(), "{line}");
+        end(&mut child);
+        shown += 1;
+    }
+    assert_eq!(shown, 3);
+    services.iter_mut().for_each(end);
+}
+
+/// Sends a record, once the service listens.
+fn is_sent(files: &Files, line: &str) -> bool {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let send = || shell(files, line).stderr(Stdio::null()).status().unwrap();
+    while !send().success() {
+        if Instant::now() > deadline {
+            return false;
+        }
+    }
+    true
+}
+
+fn end(child: &mut Child) {
+    child.kill().unwrap();
+    child.wait().unwrap();
+}

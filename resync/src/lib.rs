@@ -5,7 +5,7 @@
 //!             Items              Recovery               Merge         Resolver
 //! Input ---> frames, gaps ---> accounts, tables ---> one sequence ---> texts ---> render
 //!   ^         (scan)              (recover)            (merge)        (resolve)   export
-//!   '---- files, streams, gzip, zstd; read, never mapped           Images: strings and
+//!   '---- files, streams, packed ones; read, not mapped           Images: strings and
 //!                                                                  functions of programs
 //! ```
 //!
@@ -83,6 +83,7 @@ pub use follow::{Follow, News, begins_as_log, family};
 pub use merge::background::{BackgroundMerge, Batch};
 pub use merge::progress::MergedSoFar;
 pub use merge::{Event, Merge, MergeOptions, MergedFrame};
+pub use read::compression::SUFFIXES as COMPRESSED;
 pub use read::gap::{Damage, Gap, GapKind, Torn};
 pub use read::input::{Error, Input, Source};
 pub use read::item::{FrameItem, Item, Items};

@@ -116,8 +116,8 @@ impl Verb {
 /// The logs that a verb reads.
 #[derive(Clone, Debug, ClapArgs)]
 pub struct Source {
-    /// Log files, directories (the logs in them: *.log, *.logdef, also with .gz or .zst)
-    /// and patterns; `-`, or none, is standard input
+    /// Log files, directories (the logs in them: *.log, *.logdef, also with .gz, .zst,
+    /// .xz or .bz2) and patterns; `-`, or none, is standard input
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Exit with status 3 if records are missing or dropped, or bytes damaged

@@ -90,9 +90,10 @@ fn is_log(entry: &DirEntry) -> bool {
 
 fn has_name_of_log(name: &OsStr) -> bool {
     let name = name.to_string_lossy();
-    let name = name
-        .strip_suffix(".gz")
-        .or(name.strip_suffix(".zst"))
+    let unpacked = logdef_resync::COMPRESSED.iter();
+    let name = unpacked
+        .filter_map(|end| name.strip_suffix(end))
+        .next()
         .unwrap_or(&name);
     // Rotated files have a number, those of forked children a process and a number.
     let is_numbers = |end: &str| {
@@ -121,6 +122,8 @@ mod tests {
             "a.log.gz",
             "a.log.022332-648927393.022335-873586087",
             "a.logdef.12.zst",
+            "a.log.3.xz",
+            "a.log.bz2",
         ] {
             assert!(has_name_of_log(OsStr::new(name)), "{name}");
         }

@@ -3,10 +3,11 @@
 //! anywhere. Nothing is ever mapped: a live file may shrink. Knows nothing of
 //! frames.
 
+use crate::read::compression::{self, Compression};
 use crate::read::reopened::Reopened;
 use std::fmt;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Seek, Write};
+use std::io::{self, BufReader, Read, Seek, Write};
 use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -107,8 +108,8 @@ impl std::error::Error for Error {
 }
 
 impl Input {
-    /// The file at `path`, or standard input for `-`. Files compressed by gzip
-    /// or zstd are recognized by their first bytes and decompressed.
+    /// The file at `path`, or standard input for `-`. Files compressed by gzip,
+    /// zstd, xz or bzip2 are recognized by their first bytes and decompressed.
     pub fn open(path: &Path) -> Result<Input, Error> {
         let name = path.display().to_string();
         let opened = if path == Path::new("-") {
@@ -143,12 +144,8 @@ impl Input {
 
     /// A stream, read to its end and decompressed if its first bytes ask for it.
     pub fn from_reader(name: impl Into<String>, reader: impl Read) -> io::Result<Input> {
-        let mut reader = BufReader::with_capacity(64 << 10, reader);
-        let (store, broken_off) = match Compression::of(reader.fill_buf()?) {
-            Compression::None => spool(reader),
-            Compression::Gzip => spool(flate2::bufread::MultiGzDecoder::new(reader)),
-            Compression::Zstd => spool(Zstd::new(reader)),
-        }?;
+        let reader = BufReader::with_capacity(64 << 10, reader);
+        let (store, broken_off) = spool(compression::unpacked(reader)?)?;
         let len = match &store {
             Store::Memory(bytes) => bytes.len() as u64,
             Store::File(file) => file.metadata()?.len(),
@@ -171,11 +168,11 @@ impl Input {
         if metadata.is_dir() {
             return Err(io::ErrorKind::IsADirectory.into());
         }
-        let mut head = [0; 4];
+        let mut head = [0; compression::HEAD];
         let seekable = metadata.is_file();
         let compressed = seekable && {
             let got = read_all(&file, &mut head, 0).unwrap_or(0);
-            Compression::of(&head[..got]) != Compression::None
+            Compression::of(&head[..got]).is_some()
         };
         let mut input = if seekable && !compressed {
             Input {
@@ -360,23 +357,6 @@ fn is_of_the_medium(error: &io::Error) -> bool {
     error.raw_os_error() == Some(EIO)
 }
 
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Compression {
-    None,
-    Gzip,
-    Zstd,
-}
-
-impl Compression {
-    fn of(head: &[u8]) -> Compression {
-        match head {
-            [0x1f, 0x8b, ..] => Compression::Gzip,
-            [0x28, 0xb5, 0x2f, 0xfd, ..] => Compression::Zstd,
-            _ => Compression::None,
-        }
-    }
-}
-
 /// Keeps a whole stream. A compressed stream that breaks off, as a damaged or
 /// cut file does, gives the bytes up to there, and why.
 fn spool(mut stream: impl Read) -> io::Result<(Store, Option<io::Error>)> {
@@ -417,72 +397,9 @@ fn spool(mut stream: impl Read) -> io::Result<(Store, Option<io::Error>)> {
     Ok((store, broken_off))
 }
 
-/// All zstd frames of a stream, one after the other.
-struct Zstd<R: BufRead> {
-    decoder: Option<ruzstd::decoding::StreamingDecoder<R, ruzstd::decoding::FrameDecoder>>,
-    rest: Option<R>,
-}
-
-impl<R: BufRead> Zstd<R> {
-    fn new(reader: R) -> Self {
-        Zstd {
-            decoder: None,
-            rest: Some(reader),
-        }
-    }
-}
-
-impl<R: BufRead> Read for Zstd<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        loop {
-            if let Some(decoder) = &mut self.decoder {
-                let got = decoder.read(buffer)?;
-                if got > 0 {
-                    return Ok(got);
-                }
-                self.rest = self.decoder.take().map(|decoder| decoder.into_inner());
-            }
-            let Some(mut reader) = self.rest.take() else {
-                return Ok(0);
-            };
-            if reader.fill_buf()?.is_empty() {
-                return Ok(0);
-            }
-            let decoder = ruzstd::decoding::StreamingDecoder::new(reader);
-            self.decoder = Some(decoder.map_err(io::Error::other)?);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn gzip_is_recognized_by_its_first_bytes_even_when_cut() {
-        let text = b"a log that was compressed ".repeat(1000);
-        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-        encoder.write_all(&text).unwrap();
-        let mut packed = encoder.finish().unwrap();
-        let input = Input::from_reader("x", &packed[..]).unwrap();
-        assert_eq!(input.in_memory(), Some(&text[..]));
-        assert_eq!(input.broken_off(), None);
-        packed.truncate(packed.len() - 20);
-        let input = Input::from_reader("x", &packed[..]).unwrap();
-        let cut = input.in_memory().unwrap();
-        assert!(text.starts_with(cut));
-        assert!(input.broken_off().is_some());
-    }
-
-    #[test]
-    fn zstd_frames_follow_each_other() {
-        let pack = |bytes: &[u8]| {
-            ruzstd::encoding::compress_to_vec(bytes, ruzstd::encoding::CompressionLevel::Fastest)
-        };
-        let packed = [pack(b"first "), pack(b"second")].concat();
-        let input = Input::from_reader("x", &packed[..]).unwrap();
-        assert_eq!(input.in_memory(), Some(&b"first second"[..]));
-    }
 
     #[test]
     fn long_streams_leave_memory() {

@@ -1,6 +1,7 @@
 //! From bytes to items: inputs of any kind, the frames in them, and the gaps between.
 //! Knows what a frame is and nothing of what a record means.
 
+pub(crate) mod compression;
 pub(crate) mod crc;
 pub(crate) mod framing;
 pub(crate) mod gap;

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 /// `import`: what to read, and where to write.
 #[derive(Debug, clap::Args)]
 pub struct Import {
-    /// File to read, plain or compressed by gzip or zstd; `-`, or none, is standard input
+    /// File to read, plain or compressed by gzip, zstd, xz or bzip2; `-`, or none, is standard input
     #[arg(value_name = "FILE", default_value = "-", hide_default_value = true)]
     pub file: PathBuf,
     /// Form of the file

@@ -123,6 +123,21 @@ extern "C++" { /* for those who include this within extern "C" */
                   __VA_ARGS__)
 
 /*
+ * Key-values behind the text, which does not show them: each key is a string literal
+ * without a comma, followed by its value. Up to 16 pairs. A value is a number, a string,
+ * a pointer, LOGDEF_HEX or a bool, and keeps its type. A text that has arguments stands
+ * in parentheses with them.
+ *
+ *     LOGDEF_KV(INFO, "accepted", "host", host, "port", port);
+ *     LOGDEF_KV(WARN, ("answered in %.1f ms", ms), "host", host);
+ *
+ * The keys are in the log once for each chunk; readers show them as fields.
+ */
+#define LOGDEF_KV(level_, message_, ...)                                                      \
+    LOGDEF_KV_(LOGDEF_PICK_(LOGDEF_LEVEL_OF_##level_, level_, 0), (__VA_ARGS__),              \
+               LOGDEF_BARE_(message_))
+
+/*
  * Rate limits. Each call site counts for itself, over all threads; calls that a
  * filter holds back are not counted. A record's field `skipped` is the number of calls
  * that were skipped since the site's last record; its format and arguments are as
@@ -504,8 +519,10 @@ enum {
     LOGDEF_SITE_COUNTER = 12,  /* flags: the arguments are values of counters */
     LOGDEF_SITE_LIMITED = 16,  /* flags: one more word follows the arguments': how
                                   many calls were skipped before this one */
-    LOGDEF_SITE_SPAN = 32      /* flags: one more word follows the arguments': the
+    LOGDEF_SITE_SPAN = 32,     /* flags: one more word follows the arguments': the
                                   number of the span */
+    LOGDEF_SITE_DESCRIBED = 128 /* flags: behind the format's NUL stands its grammar,
+                                  and what its arguments are called */
 };
 
 struct logdef_image;
@@ -829,6 +846,53 @@ static __inline__ void logdef_log_at(int level, const char *file, uint32_t line,
 #define LOGDEF_FORMAT_(...) LOGDEF_FIRST_(__VA_ARGS__, 0)
 #define LOGDEF_FIRST_(first_, ...) "" first_
 
+/* What stands in parentheses, or is no list. */
+#define LOGDEF_BARE_(list_) LOGDEF_PICK_(LOGDEF_PROBE_ list_, LOGDEF_KEEP_, 0) list_
+#define LOGDEF_PROBE_(...) 0, LOGDEF_STRIP_
+#define LOGDEF_STRIP_(...) __VA_ARGS__
+#define LOGDEF_KEEP_
+
+/* Key-values. A format with those of its description that are beside it. */
+#define LOGDEF_KV_TEXT_(format_, pairs_) \
+    "" format_ "\0c;" LOGDEF_EACH_PAIR_(LOGDEF_KEY_OF_, ",", 0, LOGDEF_STRIP_ pairs_)
+#define LOGDEF_KEY_OF_(at_, key_, value_) key_
+#define LOGDEF_CHECK_PAIR_(assert_, key_)                                                     \
+    assert_(__builtin_constant_p(key_) && sizeof(key_) > 1,                                   \
+            "logdef: a key is a string literal that is not empty");
+
+/* A macro for each pair, with something between two. */
+#define LOGDEF_EACH_PAIR_(m_, between_, at_, ...)                                             \
+    LOGDEF_PAIRS_(LOGDEF_COUNT_PAIRS_(__VA_ARGS__))(m_, between_, at_, __VA_ARGS__)
+#define LOGDEF_COUNT_PAIRS_(...)                                                              \
+    LOGDEF_COUNT_PAIRS_AT_(__VA_ARGS__, X, X, X, X, X, X, X, X, X, X, X, X, X, X, X, X, 16,   \
+                           ODD, 15, ODD, 14, ODD, 13, ODD, 12, ODD, 11, ODD, 10, ODD, 9, ODD, \
+                           8, ODD, 7, ODD, 6, ODD, 5, ODD, 4, ODD, 3, ODD, 2, ODD, 1, ODD, 0)
+#define LOGDEF_COUNT_PAIRS_AT_(_1, _2, _3, _4, _5, _6, _7, _8, _9, _10, _11, _12, _13, _14,   \
+                               _15, _16, _17, _18, _19, _20, _21, _22, _23, _24, _25, _26,    \
+                               _27, _28, _29, _30, _31, _32, _33, _34, _35, _36, _37, _38,    \
+                               _39, _40, _41, _42, _43, _44, _45, _46, _47, _48, n_, ...)     \
+    n_
+#define LOGDEF_PAIRS_(count_) LOGDEF_PAIRS_OF_(count_)
+#define LOGDEF_PAIRS_OF_(count_) LOGDEF_PAIRS_##count_
+#define LOGDEF_PAIRS_X(...) logdef_takes_at_most_16_pairs
+#define LOGDEF_PAIRS_ODD(...) logdef_each_key_is_followed_by_its_value
+#define LOGDEF_PAIRS_1(m_, s_, n_, k_, v_) m_(n_, k_, v_)
+#define LOGDEF_PAIRS_2(m_, s_, n_, k_, v_, ...) m_(n_, k_, v_) s_ LOGDEF_PAIRS_1(m_, s_, (n_) + 1, __VA_ARGS__)
+#define LOGDEF_PAIRS_3(m_, s_, n_, k_, v_, ...) m_(n_, k_, v_) s_ LOGDEF_PAIRS_2(m_, s_, (n_) + 1, __VA_ARGS__)
+#define LOGDEF_PAIRS_4(m_, s_, n_, k_, v_, ...) m_(n_, k_, v_) s_ LOGDEF_PAIRS_3(m_, s_, (n_) + 1, __VA_ARGS__)
+#define LOGDEF_PAIRS_5(m_, s_, n_, k_, v_, ...) m_(n_, k_, v_) s_ LOGDEF_PAIRS_4(m_, s_, (n_) + 1, __VA_ARGS__)
+#define LOGDEF_PAIRS_6(m_, s_, n_, k_, v_, ...) m_(n_, k_, v_) s_ LOGDEF_PAIRS_5(m_, s_, (n_) + 1, __VA_ARGS__)
+#define LOGDEF_PAIRS_7(m_, s_, n_, k_, v_, ...) m_(n_, k_, v_) s_ LOGDEF_PAIRS_6(m_, s_, (n_) + 1, __VA_ARGS__)
+#define LOGDEF_PAIRS_8(m_, s_, n_, k_, v_, ...) m_(n_, k_, v_) s_ LOGDEF_PAIRS_7(m_, s_, (n_) + 1, __VA_ARGS__)
+#define LOGDEF_PAIRS_9(m_, s_, n_, k_, v_, ...) m_(n_, k_, v_) s_ LOGDEF_PAIRS_8(m_, s_, (n_) + 1, __VA_ARGS__)
+#define LOGDEF_PAIRS_10(m_, s_, n_, k_, v_, ...) m_(n_, k_, v_) s_ LOGDEF_PAIRS_9(m_, s_, (n_) + 1, __VA_ARGS__)
+#define LOGDEF_PAIRS_11(m_, s_, n_, k_, v_, ...) m_(n_, k_, v_) s_ LOGDEF_PAIRS_10(m_, s_, (n_) + 1, __VA_ARGS__)
+#define LOGDEF_PAIRS_12(m_, s_, n_, k_, v_, ...) m_(n_, k_, v_) s_ LOGDEF_PAIRS_11(m_, s_, (n_) + 1, __VA_ARGS__)
+#define LOGDEF_PAIRS_13(m_, s_, n_, k_, v_, ...) m_(n_, k_, v_) s_ LOGDEF_PAIRS_12(m_, s_, (n_) + 1, __VA_ARGS__)
+#define LOGDEF_PAIRS_14(m_, s_, n_, k_, v_, ...) m_(n_, k_, v_) s_ LOGDEF_PAIRS_13(m_, s_, (n_) + 1, __VA_ARGS__)
+#define LOGDEF_PAIRS_15(m_, s_, n_, k_, v_, ...) m_(n_, k_, v_) s_ LOGDEF_PAIRS_14(m_, s_, (n_) + 1, __VA_ARGS__)
+#define LOGDEF_PAIRS_16(m_, s_, n_, k_, v_, ...) m_(n_, k_, v_) s_ LOGDEF_PAIRS_15(m_, s_, (n_) + 1, __VA_ARGS__)
+
 #define LOGDEF_IN_SITES_ __attribute__((__section__("logdef_sites"), __aligned__(8)))
 
 #ifndef __cplusplus
@@ -1055,6 +1119,50 @@ LOGDEF_INLINE_ uint64_t logdef_pointer_word_(const volatile void *value, long do
 #define LOGDEF_MAP_31(m_, n_, f_, a_, ...) m_((n_) - 31, a_) LOGDEF_MAP_30(m_, n_, f_, __VA_ARGS__)
 #define LOGDEF_MAP_32(m_, n_, f_, a_, ...) m_((n_) - 32, a_) LOGDEF_MAP_31(m_, n_, f_, __VA_ARGS__)
 
+/* Key-values. */
+
+#define LOGDEF_KV_(level_, pairs_, ...)                                                       \
+    LOGDEF_KV_OF_(level_, LOGDEF_COUNT_(__VA_ARGS__), LOGDEF_COUNT_PAIRS_ pairs_, pairs_,     \
+                  __VA_ARGS__)
+#define LOGDEF_KV_OF_(level_, args_, count_, pairs_, ...)                                     \
+    do {                                                                                      \
+        LOGDEF_CHECK_LEVEL_(_Static_assert, level_);                                          \
+        LOGDEF_CHECK_FORMAT_(_Static_assert, __VA_ARGS__);                                    \
+        LOGDEF_EACH_PAIR_(LOGDEF_CHECK_KEY_VALUE_, , 0, LOGDEF_STRIP_ pairs_)                 \
+        static struct logdef_site_state logdef_state_ = {0, 0, &logdef_image, {0}};           \
+        static const uint8_t logdef_kinds_[] = {                                              \
+            LOGDEF_MAP_(args_)(LOGDEF_KIND_BEFORE_, args_, __VA_ARGS__)                       \
+                LOGDEF_EACH_PAIR_(LOGDEF_KIND_OF_PAIR_, , 0, LOGDEF_STRIP_ pairs_)};          \
+        static const struct logdef_site logdef_site_ LOGDEF_IN_SITES_ = {                     \
+            LOGDEF_KV_TEXT_(LOGDEF_FORMAT_(__VA_ARGS__), pairs_), __FILE__, __func__,         \
+            LOGDEF_MODULE, logdef_kinds_, NULL, &logdef_state_, __LINE__, (uint8_t)(level_),  \
+            (args_) + (count_), LOGDEF_SITE_VERSION, LOGDEF_SITE_DESCRIBED};                  \
+        if (LOGDEF_IS_ON_(level_)) {                                                          \
+            long double logdef_long_doubles_[(args_) + (count_)];                             \
+            uint64_t logdef_words_[(args_) + (count_)];                                       \
+            (void)logdef_long_doubles_;                                                       \
+            LOGDEF_MAP_(args_)(LOGDEF_STORE_BEFORE_, args_, __VA_ARGS__)                      \
+            LOGDEF_EACH_PAIR_(LOGDEF_STORE_PAIR_, , args_, LOGDEF_STRIP_ pairs_)              \
+            logdef_emit(&logdef_site_, logdef_words_);                                        \
+        }                                                                                     \
+        LOGDEF_CHECK_(__VA_ARGS__);                                                           \
+    } while (0)
+
+#define LOGDEF_CHECK_KEY_VALUE_(at_, key_, value_)                                            \
+    LOGDEF_CHECK_PAIR_(_Static_assert, key_)                                                  \
+    LOGDEF_CHECK_VALUE_("a value is a number, a string, a pointer, LOGDEF_HEX or a bool", value_)
+#define LOGDEF_CHECK_VALUE_(what_, value_)                                                    \
+    _Static_assert(_Generic((value_), long double: 0, wchar_t *: 0, const wchar_t *: 0,       \
+                            default: 1),                                                      \
+                   "logdef: " what_);
+
+#define LOGDEF_KIND_BEFORE_(at_, value_) LOGDEF_KIND_(at_, value_)
+#define LOGDEF_KIND_BEFORE_NOTHING_
+#define LOGDEF_STORE_BEFORE_(at_, value_) LOGDEF_STORE_(at_, value_)
+#define LOGDEF_STORE_BEFORE_NOTHING_
+#define LOGDEF_KIND_OF_PAIR_(at_, key_, value_) LOGDEF_VALUE_KIND_(at_, value_)
+#define LOGDEF_STORE_PAIR_(at_, key_, value_) LOGDEF_STORE_(at_, value_)
+
 /* Contexts. */
 
 #define LOGDEF_CONTEXT_INIT_(context_, parent_, ...)                                          \
@@ -1074,9 +1182,7 @@ LOGDEF_INLINE_ uint64_t logdef_pointer_word_(const volatile void *value, long do
 #define LOGDEF_CHECK_KEY_(at_, value_)                                                        \
     _Static_assert((at_) % 2 != 0 || _Generic((value_), char *: 1, const char *: 1, default: 0), \
                    "logdef: a key of a context is a string");                                 \
-    _Static_assert(_Generic((value_), long double: 0, wchar_t *: 0, const wchar_t *: 0,       \
-                            default: 1),                                                      \
-                   "logdef: a value of a context is a number, a string, a pointer or a bool");
+    LOGDEF_CHECK_VALUE_("a value of a context is a number, a string, a pointer or a bool", value_)
 
 /* As LOGDEF_KIND_, but for a bool, which stays one. */
 #define LOGDEF_VALUE_KIND_(at_, value_)                                                       \
@@ -1180,12 +1286,49 @@ static_assert(sizeof(logdef_image) == 64, "logdef: the layout of an image");
     logdef_is_on_(logdef_site_, &::logdef_cpp::statics<logdef_here_>::state)
 
 /* Not decltype(types_of(...)), where an argument could not be a lambda. */
-#define LOGDEF_TYPES_(...)                                                                    \
-    auto logdef_types_ = false ? ::logdef_cpp::types_of(__VA_ARGS__) : nullptr;               \
-    (void)logdef_types_;                                                                      \
-    static_assert(::logdef_cpp::fit<decltype(logdef_types_)>(LOGDEF_FORMAT_(__VA_ARGS__)),    \
+#define LOGDEF_TYPES_(...) LOGDEF_TYPES_AS_(logdef_types_, __VA_ARGS__)
+#define LOGDEF_TYPES_AS_(name_, ...)                                                          \
+    auto name_ = false ? ::logdef_cpp::types_of(__VA_ARGS__) : nullptr;                       \
+    (void)name_;                                                                              \
+    static_assert(::logdef_cpp::fit<decltype(name_)>(LOGDEF_FORMAT_(__VA_ARGS__)),            \
                   "logdef: an argument does not fit the format (a range of char needs %s, "   \
                   "LOGDEF_HEX needs %p)")
+
+#define LOGDEF_KV_(level_, pairs_, ...)                                                       \
+    do {                                                                                      \
+        LOGDEF_CHECK_FORMAT_(static_assert, __VA_ARGS__);                                     \
+        LOGDEF_EACH_PAIR_(LOGDEF_CHECK_KEY_VALUE_, , 0, LOGDEF_STRIP_ pairs_)                 \
+        LOGDEF_HERE_AT_(level_, LOGDEF_SITE_DESCRIBED,                                        \
+                        LOGDEF_KV_TEXT_(LOGDEF_FORMAT_(__VA_ARGS__), pairs_));                \
+        if ((level_) >= LOGDEF_MIN_LEVEL_()) {                                                \
+            LOGDEF_TYPES_AS_(logdef_printed_, __VA_ARGS__);                                   \
+            auto logdef_values_ =                                                             \
+                false ? ::logdef_cpp::types_of("" LOGDEF_EACH_PAIR_(                          \
+                            LOGDEF_VALUE_OF_PAIR_, , 0, LOGDEF_STRIP_ pairs_))                \
+                      : nullptr;                                                              \
+            (void)logdef_values_;                                                             \
+            static_assert(::logdef_cpp::are_values(decltype(logdef_values_)(nullptr)),        \
+                          "logdef: a value is a number, a string, a pointer, LOGDEF_HEX or "  \
+                          "a bool");                                                          \
+            typedef ::logdef_cpp::key_values<decltype(logdef_printed_),                       \
+                                             decltype(logdef_values_)>                        \
+                logdef_types_of_call_;                                                        \
+            LOGDEF_SITE_AT_(level_, LOGDEF_SITE_DESCRIBED,                                    \
+                            LOGDEF_KV_TEXT_(LOGDEF_FORMAT_(__VA_ARGS__), pairs_),             \
+                            logdef_types_of_call_ *);                                         \
+            if (LOGDEF_IS_ON_())                                                              \
+                ::logdef_cpp::emit(logdef_site_, __VA_ARGS__ LOGDEF_EACH_PAIR_(               \
+                                       LOGDEF_VALUE_OF_PAIR_, , 0, LOGDEF_STRIP_ pairs_));    \
+        }                                                                                     \
+        if (false)                                                                            \
+            logdef_check_(__VA_ARGS__);                                                       \
+    } while (0)
+
+#define LOGDEF_CHECK_KEY_VALUE_(at_, key_, value_)                                            \
+    LOGDEF_CHECK_PAIR_(static_assert, key_)                                                   \
+    static_assert(::logdef_cpp::is_key("" key_), "logdef: a key has no comma and no control " \
+                                                 "character");
+#define LOGDEF_VALUE_OF_PAIR_(at_, key_, value_) , value_
 
 #define LOGDEF_AT_(level_, ...)                                                               \
     do {                                                                                      \
@@ -1201,14 +1344,21 @@ static_assert(sizeof(logdef_image) == 64, "logdef: the layout of an image");
 
 #define LOGDEF_HEX(pointer_, length_) ::logdef_cpp::hex(pointer_, length_)
 
+#define LOGDEF_HERE_(level_, flags_, ...)                                                     \
+    LOGDEF_CHECK_FORMAT_(static_assert, __VA_ARGS__);                                         \
+    LOGDEF_HERE_AT_(level_, flags_, LOGDEF_FORMAT_(__VA_ARGS__))
+
+#define LOGDEF_LOCATE_(level_, flags_, ...)                                                   \
+    LOGDEF_TYPES_(__VA_ARGS__);                                                               \
+    LOGDEF_SITE_AT_(level_, flags_, LOGDEF_FORMAT_(__VA_ARGS__), decltype(logdef_types_))
+
 #if defined(__clang__) || !(defined(__x86_64__) || defined(__aarch64__) || defined(__riscv))
 
-#define LOGDEF_HERE_(level_, flags_, ...)                                                     \
+#define LOGDEF_HERE_AT_(level_, flags_, text_)                                                \
     LOGDEF_CHECK_LEVEL_(static_assert, level_);                                               \
-    LOGDEF_CHECK_FORMAT_(static_assert, __VA_ARGS__);                                         \
     static constexpr const char *logdef_function_ = __func__;                                 \
     struct logdef_here_ {                                                                     \
-        static constexpr const char *format() { return LOGDEF_FORMAT_(__VA_ARGS__); }         \
+        static constexpr const char *format() { return text_; }                               \
         static constexpr const char *file() { return __FILE__; }                              \
         static constexpr const char *function() { return logdef_function_; }                  \
         static constexpr const char *module() { return LOGDEF_MODULE; }                       \
@@ -1217,10 +1367,9 @@ static_assert(sizeof(logdef_image) == 64, "logdef: the layout of an image");
         static constexpr ::std::uint8_t flags() { return flags_; }                            \
     }
 
-#define LOGDEF_LOCATE_(level_, flags_, ...)                                                   \
-    LOGDEF_TYPES_(__VA_ARGS__);                                                               \
+#define LOGDEF_SITE_AT_(level_, flags_, text_, ...)                                           \
     const logdef_site *const logdef_site_ =                                                   \
-        &::logdef_cpp::record<logdef_here_, decltype(logdef_types_)>::site
+        &::logdef_cpp::record<logdef_here_, __VA_ARGS__>::site
 
 #else
 
@@ -1230,14 +1379,12 @@ static_assert(sizeof(logdef_image) == 64, "logdef: the layout of an image");
  * record, into the group of the code around it where that belongs to one.
  */
 
-#define LOGDEF_HERE_(level_, flags_, ...)                                                     \
+#define LOGDEF_HERE_AT_(level_, flags_, text_)                                                \
     LOGDEF_CHECK_LEVEL_(static_assert, level_);                                               \
-    LOGDEF_CHECK_FORMAT_(static_assert, __VA_ARGS__);                                         \
     struct logdef_here_ {                                                                     \
     }
 
-#define LOGDEF_LOCATE_(level_, flags_, ...)                                                   \
-    LOGDEF_TYPES_(__VA_ARGS__);                                                               \
+#define LOGDEF_SITE_AT_(level_, flags_, text_, ...)                                           \
     const logdef_site *logdef_site_;                                                          \
     __asm__(".pushsection logdef_sites,\"aw?\",%%progbits\n"                                  \
             "\t.balign 8\n"                                                                   \
@@ -1248,14 +1395,14 @@ static_assert(sizeof(logdef_image) == 64, "logdef: the layout of an image");
             "\t.popsection\n"                                                                 \
             "\t" LOGDEF_ADDRESS_                                                              \
             : [site] "=r"(logdef_site_)                                                       \
-            : [format] LOGDEF_SYMBOL_(LOGDEF_FORMAT_(__VA_ARGS__)),                           \
+            : [format] LOGDEF_SYMBOL_(text_),                                                 \
               [file] LOGDEF_SYMBOL_(__FILE__),                                                \
               [function] LOGDEF_SYMBOL_(__func__),                                            \
               [module] LOGDEF_SYMBOL_(static_cast<const char *>(LOGDEF_MODULE)),              \
-              [kinds] LOGDEF_SYMBOL_(::logdef_cpp::kinds_of<decltype(logdef_types_)>::kinds), \
+              [kinds] LOGDEF_SYMBOL_(::logdef_cpp::kinds_of<__VA_ARGS__>::kinds),             \
               [state] LOGDEF_SYMBOL_(&::logdef_cpp::statics<logdef_here_>::state),            \
               [line] "i"(__LINE__), [level] "i"(level_),                                      \
-              [args] "i"(::logdef_cpp::kinds_of<decltype(logdef_types_)>::count),             \
+              [args] "i"(::logdef_cpp::kinds_of<__VA_ARGS__>::count),                         \
               [version] "i"(LOGDEF_SITE_VERSION), [flags] "i"(flags_))
 
 #ifdef __x86_64__
@@ -1413,6 +1560,50 @@ struct kinds_of<types<Args...> *> {
 
 template <class... Args>
 const std::uint8_t kinds_of<types<Args...> *>::kinds[] = {kind<Args>()..., 0};
+
+/* The kind of a value that no text prints. */
+template <class T>
+constexpr std::uint8_t value_kind()
+{
+    return std::is_same<T, bool>::value ? std::uint8_t{LOGDEF_KIND_BOOL} : kind<T>();
+}
+
+template <class T>
+constexpr bool is_value()
+{
+    return kind<T>() != 0 && kind<T>() != LOGDEF_KIND_LONG_DOUBLE && kind<T>() != LOGDEF_KIND_WSTR;
+}
+
+constexpr bool are_values(types<> *)
+{
+    return true;
+}
+
+template <class First, class... Rest>
+constexpr bool are_values(types<First, Rest...> *)
+{
+    return is_value<First>() && are_values(static_cast<types<Rest...> *>(nullptr));
+}
+
+constexpr bool is_key(const char *key)
+{
+    return *key == 0 || (*key != ',' && (*key < 0 || *key >= ' ') && is_key(key + 1));
+}
+
+/* The types of what the text prints, and of key-values behind it. */
+template <class Printed, class Values>
+struct key_values;
+
+template <class... Printed, class... Values>
+struct kinds_of<key_values<types<Printed...> *, types<Values...> *> *> {
+    static_assert(sizeof...(Printed) <= LOGDEF_MAX_ARGS, "logdef: takes at most 32 arguments");
+    static const int count = sizeof...(Printed) + sizeof...(Values);
+    static const std::uint8_t kinds[sizeof...(Printed) + sizeof...(Values) + 1];
+};
+
+template <class... Printed, class... Values>
+const std::uint8_t kinds_of<key_values<types<Printed...> *, types<Values...> *> *>::kinds[] = {
+    kind<Printed>()..., value_kind<Values>()..., 0};
 
 /* The compiler cannot check a call in which an object stands for a string; so this does,
  * where constants may be computed by loops. */
@@ -1737,12 +1928,6 @@ struct are_pairs<Key, Value, Rest...>
                                        kind<Value>() != LOGDEF_KIND_LONG_DOUBLE &&
                                        kind<Value>() != LOGDEF_KIND_WSTR &&
                                        are_pairs<Rest...>::value> {};
-
-template <class T>
-constexpr std::uint8_t value_kind()
-{
-    return std::is_same<T, bool>::value ? std::uint8_t{LOGDEF_KIND_BOOL} : kind<T>();
-}
 
 template <class... Args>
 void init_context(logdef_context *context, const logdef_context *parent, const Args &...args)

@@ -50,7 +50,8 @@ impl Grammar {
 
 /// Grammar and names: a letter, then `:` and the names of the values on the wire,
 /// in their order, with commas between them. An empty name means that the value has none;
-/// names may be left out at the end.
+/// names may be left out at the end. Behind `;` stand the names of those values alone that the
+/// format does not print.
 ///
 /// ```
 /// use logdef_wire::{Description, Grammar};
@@ -63,13 +64,36 @@ impl Grammar {
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub struct Description<'a> {
     bytes: &'a [u8],
+    /// How many values stand before those that names behind `;` are of.
+    printed: Option<usize>,
 }
 
 impl<'a> Description<'a> {
     /// Reads what a logdef or an image has; any bytes are a description, and none
-    /// say nothing.
+    /// say nothing. Names behind `;` are unknown without the format: see
+    /// [`of_format`](Self::of_format).
     pub const fn of(bytes: &'a [u8]) -> Self {
-        Description { bytes }
+        Description {
+            bytes,
+            printed: None,
+        }
+    }
+
+    /// Reads the description of a format, which has no NUL at its end.
+    ///
+    /// ```
+    /// use logdef_wire::Description;
+    ///
+    /// let description = Description::of_format(b"c;host,port", b"%s after %d ms");
+    /// assert_eq!(description.name(0), None);
+    /// assert_eq!(description.name(3), Some(&b"port"[..]));
+    /// ```
+    pub const fn of_format(bytes: &'a [u8], format: &[u8]) -> Self {
+        let printed = match bytes {
+            [_, b';', ..] => Some(crate::printf::wire_args(format)),
+            _ => None,
+        };
+        Description { bytes, printed }
     }
 
     /// The bytes themselves.
@@ -87,14 +111,16 @@ impl<'a> Description<'a> {
 
     /// The names in order; `None` for an empty one.
     pub fn names(self) -> impl Iterator<Item = Option<&'a [u8]>> {
-        let names = match self.bytes {
-            [_, b':', names @ ..] => Some(names),
-            _ => None,
+        let (before, names) = match (self.bytes, self.printed) {
+            ([_, b':', names @ ..], _) => (0, Some(names)),
+            ([_, b';', names @ ..], Some(printed)) => (printed, Some(names)),
+            _ => (0, None),
         };
         let names = names
             .into_iter()
             .flat_map(|names| names.split(|byte| *byte == b','));
-        names.map(|name| (!name.is_empty()).then_some(name))
+        let names = names.map(|name| (!name.is_empty()).then_some(name));
+        core::iter::repeat_n(None, before).chain(names)
     }
 
     /// The name of the value at this index on the wire.
@@ -131,7 +157,18 @@ mod tests {
         assert_eq!(names(b"r:"), [None]);
         assert_eq!(names(b"r:,,x"), [None, None, Some(&b"x"[..])]);
         assert_eq!(names(b"b:a b,\xff"), [Some(&b"a b"[..]), Some(b"\xff")]);
+        assert_eq!(names(b"c;a"), []);
         assert_eq!(Description::of(b"b:a,b,a").index_of(b"b"), Some(1));
         assert_eq!(Description::of(b"b:a,,b").index_of(b""), None);
+    }
+
+    #[test]
+    fn names_behind_a_semicolon_are_of_what_the_format_does_not_print() {
+        let index = |format: &[u8]| Description::of_format(b"c;a,b", format).index_of(b"b");
+        assert_eq!(index(b"text"), Some(1));
+        assert_eq!(index(b"%*d: %m %%"), Some(4));
+        assert_eq!(index(b"%2$d %1$d %m %2$d"), Some(4));
+        let all = Description::of_format(b"c:a,b", b"%d %d %d");
+        assert_eq!(all.index_of(b"b"), Some(1));
     }
 }

@@ -112,7 +112,7 @@ impl Known {
     }
 
     fn description(&self) -> Description<'_> {
-        Description::of(&self.description)
+        Description::of_format(&self.description, &self.bytes)
     }
 }
 

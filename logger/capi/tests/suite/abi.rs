@@ -27,6 +27,8 @@ fn expected() -> Vec<(&'static str, usize)> {
         ("LOGDEF_SITE_VERSION", site::VERSION as usize),
         ("LOGDEF_SITE_BACKTRACE", site::flags::BACKTRACE as usize),
         ("LOGDEF_SITE_LIMITED", site::flags::LIMITED as usize),
+        ("LOGDEF_SITE_SPAN", site::flags::SPAN as usize),
+        ("LOGDEF_SITE_DESCRIBED", site::flags::DESCRIBED as usize),
         ("sizeof(struct logdef_site_state)", 192),
         ("offsetof(struct logdef_site_state, gate)", 0),
         ("offsetof(struct logdef_site_state, image)", 8),

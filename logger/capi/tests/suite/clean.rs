@@ -62,6 +62,20 @@ fn behaviour_compiles_clean_as_c_and_as_cpp() {
     }
 }
 
+#[test]
+fn key_values_compile_clean_in_every_standard() {
+    compile_all("key_values.c", Language::C, C);
+    let file = source("key_values.c");
+    for toolchain in toolchains() {
+        for standard in CPP {
+            let mut arguments: Vec<OsString> = vec![standard.into(), "-xc++".into()];
+            arguments.extend(WARNINGS.iter().map(OsString::from));
+            arguments.extend(["-fsyntax-only".into(), file.clone().into()]);
+            compile_clean(toolchain.cxx, arguments);
+        }
+    }
+}
+
 /// As the first and only include, and twice, and within `extern "C"` as some
 /// headers of C programs do it.
 #[test]

@@ -8,7 +8,8 @@
 //!
 //! The library as programs get it: installed by `install.sh` and found by
 //! `pkg-config` ([`installed`]), exporting what it should ([`symbols`]), and
-//! logging what programs pass ([`programs`], [`arguments`], [`contexts`], [`conversions`]), also beside
+//! logging what programs pass ([`programs`], [`arguments`], [`key_values`], [`contexts`],
+//! [`conversions`]), also beside
 //! another copy of it in the process ([`copies`]), as filters say ([`filters`]), also
 //! when the wall clock is set ([`clock`]), and wherever and however programs run
 //! ([`wild`]), and beside what else is in their processes ([`neighbours`]). The logs are
@@ -29,6 +30,7 @@ mod copies;
 mod decode;
 mod filters;
 mod installed;
+mod key_values;
 mod misuse;
 mod neighbours;
 mod programs;

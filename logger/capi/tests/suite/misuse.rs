@@ -38,6 +38,33 @@ const WRONG: &[(&str, &str)] = &[
     (r#"LOGDEF(256, "text");"#, "a level is from 1 to 255"),
     (r#"LOGDEF(0, "text");"#, "a level is from 1 to 255"),
     (r#"LOGDEF(INFOO, "text");"#, "INFOO"),
+    // Key-values are pairs of a literal and a value that has a type in the log.
+    (r#"LOGDEF_KV(INFO, "%d", "key", 1);"#, ""),
+    (r#"LOGDEF_KV(INFO, ("%s", number), "key", 1);"#, "char"),
+    (
+        r#"LOGDEF_KV(INFO, "text", "key");"#,
+        "logdef_each_key_is_followed_by_its_value",
+    ),
+    (
+        r#"LOGDEF_KV(INFO, "text", text, 1);"#,
+        "a key is a string literal",
+    ),
+    (
+        r#"LOGDEF_KV(INFO, "text", "", 1);"#,
+        "a key is a string literal that is not empty",
+    ),
+    (
+        r#"LOGDEF_KV(INFO, "text", "key", 1.5L);"#,
+        "a value is a number, a string, a pointer",
+    ),
+    (
+        r#"LOGDEF_KV(INFO, text, "key", 1);"#,
+        "the format is not a string literal: write",
+    ),
+    (
+        r#"LOGDEF_KV(number, "text", "key", 1);"#,
+        "the level is not a constant: write LOGDEF_AT",
+    ),
     // What cannot be logged.
     (r#"LOGDEF(INFO, "%d", structure);"#, ""),
     (

@@ -82,7 +82,7 @@ impl Log {
         }
         let found = self.recovery.losses();
         if !found.is_clean() {
-            note(&losses::verdict(&found));
+            note(&found.to_string());
         }
     }
 

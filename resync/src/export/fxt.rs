@@ -14,6 +14,8 @@
 //! `time` = `unknown`. The values of a counter are in as many events as they take;
 //! level and place of a counter have no room there.
 //!
+//! A log that is not clean ends with a record that says what it lost.
+//!
 //! A log record has room for text only; an instant carries level, file, line, the
 //! printf arguments with their types, keys, and the backtrace. Spans and counters are
 //! durations, async events and counter events, whichever of the last two forms is
@@ -21,9 +23,11 @@
 
 mod details;
 
+use super::lost;
 use super::perfetto::Packets;
 use super::series::Series;
 use super::text::{boundary, cut, lossy};
+use crate::recover::losses::Losses;
 use crate::resolve::images::Function;
 use crate::resolve::resolved::Resolved;
 use crate::resolve::spans::{OpenSpan, Spans, span_id};
@@ -60,6 +64,8 @@ const THREADS: usize = 1 << 16;
 
 /// The argument `time` of an event whose own time is a guess.
 pub(crate) const TIME_UNKNOWN: &str = "unknown";
+/// The argument that counts records of the thread that were dropped just before.
+pub(crate) const DROPPED: &str = "dropped_logs";
 
 /// What each record becomes: any of these. By default a log record and an instant,
 /// which every reader has something to show of.
@@ -136,6 +142,8 @@ pub struct Exporter<W: io::Write> {
     packets: Packets,
     message: Vec<u8>,
     records: u64,
+    /// What events say of dropped records.
+    dropped: u64,
 }
 
 type ImageOfRun = (Option<Run>, Option<Magic>);
@@ -170,6 +178,7 @@ impl<W: io::Write> Exporter<W> {
             packets: Packets::default(),
             message: Vec::new(),
             records: 0,
+            dropped: 0,
         })
     }
 
@@ -202,6 +211,11 @@ impl<W: io::Write> Exporter<W> {
         drop(text);
         self.message = message;
         Ok(())
+    }
+
+    /// Adds what the log lost, if it is not clean: after all records.
+    pub fn lost(&mut self, losses: &Losses) -> io::Result<()> {
+        lost::record(losses, self.dropped, |lost| self.record(lost, &[])).unwrap_or(Ok(()))
     }
 
     /// Records added so far.
@@ -408,6 +422,7 @@ impl<W: io::Write> Exporter<W> {
             if self.options.forms.instant || kind != EventKind::Instant {
                 let event = Event::new(kind, at.time, at.thread, category, &name);
                 self.writer.write(event.args(args))?;
+                self.dropped = self.dropped.saturating_add(data.dropped.unwrap_or(0));
             }
             if is_packet {
                 let (time, thread) = (at.time, at.thread);

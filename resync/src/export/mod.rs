@@ -9,6 +9,7 @@ pub mod fuchsia;
 pub mod fxt;
 pub(crate) mod imported;
 pub mod journal;
+pub mod lost;
 pub mod otlp;
 mod perfetto;
 mod series;

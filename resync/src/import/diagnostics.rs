@@ -18,6 +18,7 @@
 use super::fxt::Imported;
 use super::log_writer::{Entry, LogWriter, Origin};
 use crate::export::imported::Part;
+use crate::export::lost;
 use crate::read::input::{Error, Input};
 use logdef_fuchsia::diagnostics::{LogError, LogsData, Property};
 use logdef_fuchsia::structured::{Header, MAX_RECORD_BYTES, Profile, Record};
@@ -66,6 +67,7 @@ pub fn import_json(json: &Input, out: impl Write) -> Result<Imported, Error> {
             break;
         }
     }
+    imported.tell(&mut log);
     imported.written = log.finish()?.1;
     Ok(imported)
 }
@@ -114,6 +116,7 @@ pub fn import_records(records: &Input, out: impl Write) -> Result<Imported, Erro
         };
         at += passed;
     }
+    imported.tell(&mut log);
     imported.written = log.finish()?.1;
     Ok(imported)
 }
@@ -162,6 +165,10 @@ fn write<W: Write>(log: &mut LogWriter<W>, data: &LogsData, image: &str) -> Resu
         keys.push((name.as_bytes(), value(property, text)));
     }
     let message = payload.and_then(|payload| payload.message.as_deref());
+    if let Some(losses) = lost::parse(image.as_bytes(), message.unwrap_or("").as_bytes()) {
+        log.lose(&losses);
+        return Ok(());
+    }
     log.write(&Entry {
         image: image.as_bytes(),
         pid: metadata.pid,

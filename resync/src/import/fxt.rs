@@ -26,6 +26,7 @@ use super::log_writer::{LogWriter, Origin, Written, literal};
 use super::order::Order;
 use crate::export::text::CUT;
 use crate::read::input::{Error, Input};
+use crate::recover::losses::Losses;
 use logdef_fuchsia::fxt::{
     Argument, Event, EventKind, Item, Koid, Log, MAX_ARGUMENTS, MAX_LOG_LEN, Metadata, ObjectKind,
     ProviderEvent, Reader, Record, Resolved, Thread, Time, Tracker, Value as Typed,
@@ -61,7 +62,20 @@ pub struct Imported {
     pub untimed: u64,
 }
 
-/// Makes a log of a trace.
+impl Imported {
+    /// Has a log say what of its source could not be read. One without any record is no log.
+    pub(super) fn tell(&self, log: &mut LogWriter<impl Write>) {
+        if log.records() > 0 {
+            log.lose(&Losses {
+                damaged: self.gap_bytes,
+                ..Losses::default()
+            });
+        }
+    }
+}
+
+/// Makes a log of a trace. What the log lacks that the trace was exported from, and what of the
+/// trace cannot be read, the log lacks too, and says so.
 pub fn import(trace: &Input, out: impl Write) -> Result<Imported, Error> {
     let mut head = vec![0; HEAD];
     let got = trace
@@ -95,6 +109,7 @@ pub fn import(trace: &Input, out: impl Write) -> Result<Imported, Error> {
         next.write(&mut importer.log)?;
     }
     imported.untimed = importer.untimed;
+    imported.tell(&mut importer.log);
     imported.written = importer.log.finish()?.1;
     Ok(imported)
 }

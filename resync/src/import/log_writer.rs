@@ -11,8 +11,11 @@
 
 use crate::read::framing;
 use crate::read::input::Error;
+use crate::recover::losses::{Carried, Losses};
 use logdef_wire::msgpack::{Encoder, OutOfRoom};
-use logdef_wire::record::{Data, Glance, Kind, Preamble, StringLogdef, ThreadLogdef};
+use logdef_wire::record::{
+    Data, Glance, Kind, Note, NoteKind, Preamble, StringLogdef, ThreadLogdef,
+};
 use logdef_wire::{Array, Level, Magic, Map, Run, Sequence, Svma, ThreadNumber, Value, frame};
 use sha1::{Digest, Sha1};
 use std::borrow::Cow;
@@ -133,6 +136,8 @@ pub struct LogWriter<W> {
     keys: Vec<u8>,
     buffer: Vec<u8>,
     written: Written,
+    /// What the source says that it lacks.
+    lost: Losses,
 }
 
 #[derive(Debug)]
@@ -160,6 +165,7 @@ impl<W: Write> LogWriter<W> {
             keys: Vec::new(),
             buffer: vec![0; 1 << 10],
             written: Written::default(),
+            lost: Losses::default(),
         }
     }
 
@@ -231,8 +237,67 @@ impl<W: Write> LogWriter<W> {
         done
     }
 
+    /// Takes in what the source lacks of what was logged, but for dropped records that entries count: the
+    /// log is not clean.
+    pub fn lose(&mut self, losses: &Losses) {
+        let lost = &mut self.lost;
+        for (sum, more) in [
+            (&mut lost.missing, losses.missing),
+            (&mut lost.dropped, losses.dropped),
+            (&mut lost.damaged, losses.damaged),
+            (&mut lost.rejected, losses.rejected),
+            (&mut lost.broken_off, losses.broken_off),
+            (&mut lost.torn, losses.torn),
+        ] {
+            // What a source says may be anything.
+            *sum = sum.saturating_add(more).min(u64::MAX >> 8);
+        }
+    }
+
+    /// Writes notes of what the source lacks.
+    fn note_losses(&mut self) -> Result<(), Error> {
+        let lost = self.lost;
+        let carried = Carried {
+            damaged: lost.damaged,
+            torn: lost.torn,
+            missing: lost.missing,
+            rejected: lost.rejected,
+            broken_off: lost.broken_off,
+            rebuilt: 0,
+        };
+        if carried.is_news() {
+            let text = carried.to_string();
+            let note = Note {
+                kind: Some(NoteKind::RECOVERY),
+                text: Some(text.as_bytes()),
+                ..Note::default()
+            };
+            self.frame(|encoder| note.encode(encoder))?;
+        }
+        // No thread of this log counts them: a run of which nothing else is here has made these calls.
+        if lost.missing + lost.dropped > 0 {
+            let origin = self.origin.0.to_be_bytes();
+            let note = Note {
+                run: Some(Run(hash(&[b"lost", &origin]))),
+                kind: Some(NoteKind::END),
+                text: Some(b"records that the source of this log lacks"),
+                calls: Some(lost.missing + lost.dropped),
+                dropped: Some(lost.dropped),
+                ..Note::default()
+            };
+            self.frame(|encoder| note.encode(encoder))?;
+        }
+        Ok(())
+    }
+
+    /// Data records that were written so far.
+    pub fn records(&self) -> u64 {
+        self.written.records
+    }
+
     /// Gives the output back.
     pub fn finish(mut self) -> Result<(W, Written), Error> {
+        self.note_losses()?;
         self.out.flush().map_err(Error::output)?;
         Ok((self.out, self.written))
     }
@@ -521,6 +586,40 @@ mod tests {
         assert_eq!(dropped[1], (Some(5), 6));
         assert_eq!(dropped[2].0, Some(u64::MAX));
         assert_eq!(dropped.len(), 4);
+    }
+
+    #[test]
+    fn a_log_of_a_source_that_is_not_clean_is_not_clean_either() {
+        let entry = Entry {
+            time: Some(1),
+            format: b"x",
+            dropped: 5,
+            ..Entry::default()
+        };
+        let lost = |dropped| Losses {
+            missing: 3,
+            dropped,
+            damaged: 7,
+            rejected: 1,
+            broken_off: 2,
+            torn: 9,
+            ..Losses::default()
+        };
+        let most = u64::MAX >> 8;
+        for (dropped, expected) in [(0, 5), (1, 6), (u64::MAX, most + 5)] {
+            let mut log = LogWriter::new(Vec::new(), Origin::of(b"test"));
+            log.write(&entry).unwrap();
+            log.lose(&lost(dropped));
+            let inputs = [Input::from_bytes("log", log.finish().unwrap().0)];
+            let found = Recovery::of(&inputs).unwrap().losses();
+            assert_eq!(
+                found,
+                Losses {
+                    at_least: true,
+                    ..lost(expected)
+                }
+            );
+        }
     }
 
     #[test]

@@ -73,6 +73,74 @@ impl Losses {
             self.broken_off,
         ] == [0; 5]
     }
+
+    /// What is counted, each with its name in exports, and the words for it.
+    pub(crate) fn counts(&self) -> [(u64, &'static str, &'static str, &'static str); 7] {
+        [
+            (self.missing, "missing", "record", "missing"),
+            (self.dropped, "dropped", "record", "dropped"),
+            (self.damaged, "damaged_bytes", "byte", "damaged"),
+            (self.rejected, "damaged_frames", "frame", "damaged"),
+            (self.broken_off, "files_broken_off", "file", "broken off"),
+            (self.torn, "torn_bytes", "byte", "torn"),
+            (self.pruned, "pruned", "record", "pruned"),
+        ]
+    }
+
+    /// Reads what [`fmt::Display`] writes of losses that are not clean.
+    pub(crate) fn parse(text: &str) -> Option<Losses> {
+        let mut losses = Losses::default();
+        for part in text.strip_prefix(NOT_CLEAN)?.split(", ") {
+            let counted = part.strip_prefix(AT_LEAST);
+            losses.at_least |= counted.is_some();
+            let (number, words) = counted.unwrap_or(part).split_once(' ')?;
+            let number = number.parse().ok()?;
+            let names = Losses::default().counts();
+            let mut names = names.iter().map(|(_, _, what, word)| {
+                let plural = if number == 1 { "" } else { "s" };
+                format!("{what}{plural} {word}")
+            });
+            let field = match names.position(|name| name == words)? {
+                0 => &mut losses.missing,
+                1 => &mut losses.dropped,
+                2 => &mut losses.damaged,
+                3 => &mut losses.rejected,
+                4 => &mut losses.broken_off,
+                5 => &mut losses.torn,
+                _ => &mut losses.pruned,
+            };
+            *field = number;
+        }
+        (!losses.is_clean()).then_some(losses)
+    }
+}
+
+const CLEAN: &str = "clean: ";
+const NOT_CLEAN: &str = "not clean: ";
+const AT_LEAST: &str = "at least ";
+
+/// The verdict: whether all is clean, and what is not there.
+impl fmt::Display for Losses {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.is_clean() { CLEAN } else { NOT_CLEAN })?;
+        let mut separator = "";
+        for (index, (number, _, what, word)) in self.counts().into_iter().enumerate() {
+            let at_least = if index == 0 && self.at_least {
+                AT_LEAST
+            } else {
+                ""
+            };
+            if number > 0 || !at_least.is_empty() {
+                let plural = if number == 1 { "" } else { "s" };
+                write!(f, "{separator}{at_least}{number} {what}{plural} {word}")?;
+                separator = ", ";
+            }
+        }
+        if separator.is_empty() {
+            f.write_str("no record missing")?;
+        }
+        Ok(())
+    }
 }
 
 /// Whether an input may lack records that no count shows.
@@ -184,6 +252,51 @@ impl fmt::Display for Carried {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_verdict_is_read_as_it_was_written() {
+        assert_eq!(Losses::default().to_string(), "clean: no record missing");
+        let torn = Losses {
+            torn: 9,
+            pruned: 1,
+            ..Losses::default()
+        };
+        assert_eq!(torn.to_string(), "clean: 9 bytes torn, 1 record pruned");
+        let lost = Losses {
+            missing: 1,
+            dropped: u64::MAX,
+            damaged: 57,
+            rejected: 2,
+            broken_off: 1,
+            ..torn
+        };
+        let text = lost.to_string();
+        assert_eq!(
+            text,
+            "not clean: 1 record missing, 18446744073709551615 records dropped, 57 bytes damaged, \
+             2 frames damaged, 1 file broken off, 9 bytes torn, 1 record pruned"
+        );
+        let uncounted = Losses {
+            missing: 0,
+            at_least: true,
+            ..lost
+        };
+        for losses in [lost, uncounted] {
+            assert_eq!(Losses::parse(&losses.to_string()), Some(losses));
+        }
+        let others = [
+            "",
+            "not clean: ",
+            "not clean: 1 records missing",
+            "not clean: 1 record missing, ",
+            "not clean: 1 record lost",
+            "not clean: -1 records missing",
+            "not clean: 9 bytes torn",
+        ];
+        for other in [&torn.to_string()[..]].into_iter().chain(others) {
+            assert_eq!(Losses::parse(other), None, "{other}");
+        }
+    }
 
     #[test]
     fn a_note_is_read_as_it_was_written() {

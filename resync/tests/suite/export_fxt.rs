@@ -244,7 +244,7 @@ fn an_instant_says_all_that_the_record_does() {
         ("severity", "WARN"),
         ("file", "src/a.c"),
         ("line", "U32(7)"),
-        ("dropped", "U32(2)"),
+        ("dropped_logs", "U32(2)"),
         ("backtrace", "0x1139 serve\n"),
         ("1", "U32(5)"),
         ("2", "I32(-3)"),

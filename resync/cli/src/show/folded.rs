@@ -2,7 +2,7 @@
 //! the site is the level and place that logged.
 
 use crate::show::escape;
-use logdef_resync::{Resolved, StackEntry};
+use logdef_resync::{Losses, Resolved, StackEntry};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
@@ -43,6 +43,20 @@ impl Folded {
             Some(count) => *count += 1,
             None => {
                 let _ = self.stacks.insert(line.clone(), 1);
+            }
+        }
+    }
+
+    /// Counts records that are not there; if there may be more, that is said with them.
+    pub fn lose(&mut self, losses: &Losses) {
+        let missing = if losses.at_least {
+            "[at least missing]"
+        } else {
+            "[missing]"
+        };
+        for (name, count) in [(missing, losses.missing), ("[dropped]", losses.dropped)] {
+            if count > 0 || losses.at_least && name == missing {
+                self.stacks.insert(name.into(), count);
             }
         }
     }

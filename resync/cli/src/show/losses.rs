@@ -1,8 +1,7 @@
 //! What was lost, in words.
 
 use crate::show::escape;
-use crate::show::words;
-use logdef_resync::{Account, Conflict, GapReport, Losses};
+use logdef_resync::{Account, Conflict, GapReport};
 use logdef_wire::{Run, ThreadNumber};
 
 /// A gap as a line: where, what, and what it cost.
@@ -105,35 +104,4 @@ pub fn count(number: u64, what: &str) -> String {
         1 => format!("1 {what}"),
         _ => format!("{number} {what}s"),
     }
-}
-
-/// The verdict on all inputs: whether they are clean, and what is not there.
-pub fn verdict(losses: &Losses) -> String {
-    let mut parts = Vec::new();
-    if losses.missing > 0 || losses.at_least {
-        let at_least = if losses.at_least { "at least " } else { "" };
-        let missing = count(losses.missing, "record");
-        parts.push(format!("{at_least}{missing} {}", words::MISSING.word));
-    }
-    for (number, what, word) in [
-        (losses.dropped, "record", words::DROPPED.word),
-        (losses.damaged, "byte", words::DAMAGED.word),
-        (losses.rejected, "frame", words::DAMAGED.word),
-        (losses.broken_off, "file", "broken off"),
-        (losses.torn, "byte", words::TORN.word),
-        (losses.pruned, "record", words::PRUNED.word),
-    ] {
-        if number > 0 {
-            parts.push(format!("{} {word}", count(number, what)));
-        }
-    }
-    if parts.is_empty() {
-        parts.push("no record missing".into());
-    }
-    let is_clean = if losses.is_clean() {
-        "clean"
-    } else {
-        "not clean"
-    };
-    format!("{is_clean}: {}", parts.join(", "))
 }

@@ -85,7 +85,7 @@ fn print(recovery: &Recovery, out: &mut Vec<u8>) {
     for conflict in recovery.tables().conflicts() {
         push_line(&losses::conflict(conflict), out);
     }
-    let _ = writeln!(out, "{}", losses::verdict(&recovery.losses()));
+    let _ = writeln!(out, "{}", recovery.losses());
 }
 
 fn print_account(account: &Account, out: &mut Vec<u8>) {

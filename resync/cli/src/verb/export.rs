@@ -12,7 +12,7 @@ use clap::ValueEnum;
 use logdef_fuchsia::diagnostics::LogsData;
 use logdef_resync::export::diagnostics::{Converter, to_monotonic};
 use logdef_resync::export::fxt::{Exporter, Forms, Options};
-use logdef_resync::export::{diagnostics, fuchsia, journal, otlp};
+use logdef_resync::export::{diagnostics, fuchsia, journal, lost, otlp};
 use logdef_resync::{Resolved, RunInfo, StackEntry};
 use std::io::Write;
 use std::path::Path;
@@ -200,13 +200,23 @@ fn each(
     let is_fuchsias = matches!(args.to, Target::Fuchsia | Target::DiagnosticsJson);
     let converts = is_fuchsias && args.clock == ExportClock::Monotonic;
     let mut unix = 0;
+    let (mut last, mut dropped) = (None, 0);
     let records = each_resolved(args, log, |record, stack| {
         let mut data = converter.logs_data(record, stack);
         if converts && !to_monotonic(&mut data, record.run) {
             unix += 1;
         }
+        last = Some(data.metadata.timestamp);
+        dropped = u64::saturating_add(dropped, record.data.dropped.unwrap_or(0));
         with(&data, record.run)
     })?;
+    let lost = lost::record(&log.recovery.losses(), dropped, |lost| {
+        let mut data = converter.logs_data(lost, &[]);
+        // By the clock of the others.
+        data.metadata.timestamp = last.unwrap_or(data.metadata.timestamp);
+        with(&data, None)
+    });
+    lost.unwrap_or(Ok(()))?;
     if unix > 0 {
         let unix = losses::count(unix, "record");
         log::say(&format!(
@@ -244,6 +254,7 @@ fn fxt(args: &Export, log: &Log, output: &Path, out: &mut dyn Write) -> Result<u
     let records = each_resolved(args, log, |record, stack| {
         exporter.record(record, stack).map_err(failed)
     })?;
+    exporter.lost(&log.recovery.losses()).map_err(failed)?;
     exporter.finish().map_err(failed)?;
     Ok(records)
 }
@@ -254,6 +265,7 @@ fn folded(args: &Export, log: &Log, output: &Path, out: &mut dyn Write) -> Resul
         folded.add(record, stack);
         Ok(())
     })?;
+    folded.lose(&log.recovery.losses());
     let written = folded.write(out);
     written.map_err(|error| Failure::output(output, error))?;
     Ok(records)

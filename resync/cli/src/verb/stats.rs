@@ -217,7 +217,7 @@ impl Counts {
         if self.of_other_threads > 0 {
             line(out, self.of_other_threads, "other threads");
         }
-        let _ = writeln!(out, "{}", losses::verdict(&recovery.losses()));
+        let _ = writeln!(out, "{}", recovery.losses());
     }
 
     fn json(&self, recovery: &Recovery, out: &mut Vec<u8>) {

@@ -191,6 +191,85 @@ fn what_a_record_does_not_say_is_not_made_up() {
     assert_eq!(otlp.matches("severityNumber").count(), 1);
 }
 
+/// The example with a record destroyed, one dropped, and one left out.
+fn with_losses() -> Log {
+    let mut log = example();
+    let at = log.frames[11].start + 20;
+    log.bytes[at] ^= 1;
+    let data = logdef_wire::record::Data {
+        front: logdef_wire::record::Glance {
+            run: Some(RUN),
+            sequence: Some(logdef_wire::Sequence::new(logdef_wire::ThreadNumber(0), 13)),
+            time: Some(EPOCH + 20 * SECOND),
+            ..logdef_wire::record::Glance::default()
+        },
+        format_text: Some(b"after the losses"),
+        dropped: Some(3),
+        ..logdef_wire::record::Data::default()
+    };
+    log.record(&logdef_wire::Record::Data(data));
+    log
+}
+
+#[test]
+fn an_export_of_a_damaged_log_says_so_and_its_import_is_not_clean() {
+    let files = Files::new();
+    let log = files.put("app.log", &with_losses().bytes);
+    let verdict = |log: &std::path::Path| {
+        let check = logdef("check {}", log);
+        assert_eq!(check.status, 3, "{}", check.out);
+        let verdict = check
+            .out
+            .lines()
+            .find(|line| line.starts_with("not clean: "));
+        verdict.expect(&check.out).to_owned()
+    };
+    let lost = verdict(&log);
+    assert!(lost.contains("missing, 3 records dropped, "), "{lost}");
+    for (form, said) in [
+        ("fxt", "not clean: "),
+        ("fxt --as log", "not clean: "),
+        ("fxt --as instant", "damaged_bytes"),
+        ("fuchsia", "damaged_bytes"),
+        ("diagnostics-json", r#""damaged_bytes":"#),
+        (
+            "otlp-json",
+            r#"{"key":"damaged_bytes","value":{"intValue":"#,
+        ),
+        ("journald", "\nLOGDEF_MISSING="),
+        ("folded", "missing] "),
+    ] {
+        for (strict, status) in [("", 0), ("--strict", 3)] {
+            let words = format!("export --to {form} {strict} -o - {{}}")
+                .replace("{}", log.to_str().unwrap());
+            let done = command().args(words.split_whitespace()).output().unwrap();
+            let err = String::from_utf8_lossy(&done.stderr);
+            assert_eq!(done.status.code(), Some(status), "{words}: {err}");
+            assert!(err.contains(&lost), "{words}: {err}");
+            let out = String::from_utf8_lossy(&done.stdout);
+            assert!(out.contains(said), "{words}: {out}");
+            let source = files.put("exported", &done.stdout);
+            let from = form.split(' ').next().unwrap();
+            if !["fxt", "fuchsia", "diagnostics-json"].contains(&from) {
+                continue;
+            }
+            let back = files.path().join("back.log");
+            let words = format!("import --from {from} -o {} {{}}", back.display());
+            let done = logdef(&words, &source);
+            assert_eq!(done.status, 0, "{words}: {}", done.err);
+            // What says so is no record.
+            assert!(done.err.contains("back.log: 10 records\n"), "{}", done.err);
+            // A note of damage does not know whether more is missing.
+            assert_eq!(
+                verdict(&back).replace("at least ", ""),
+                lost.replace("at least ", ""),
+                "{form}"
+            );
+            std::fs::remove_file(&back).unwrap();
+        }
+    }
+}
+
 #[test]
 fn times_can_be_unix_times() {
     let files = Files::new();

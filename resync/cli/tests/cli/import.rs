@@ -76,6 +76,10 @@ fn a_cut_trace_gives_what_is_left_and_says_so() {
         "{}",
         done.err
     );
+    // Nor does the log hide it.
+    let check = logdef("check {}", &back);
+    assert_eq!(check.status, 3, "{}", check.out);
+    assert!(check.out.contains("bytes damaged"), "{}", check.out);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The arguments of an event: what a record says beside its time and its thread.
 
-use super::TIME_UNKNOWN;
+use super::{DROPPED, TIME_UNKNOWN};
 use crate::export::text::{cut, lossy, whole};
 use crate::resolve::resolved::{Resolved, push_value};
 use logdef_fuchsia::fxt::{Argument, MAX_ARGUMENTS, Value};
@@ -61,7 +61,7 @@ impl<'r> Details<'r> {
             args.push("kind", Value::Text(kind));
         }
         if let Some(dropped) = data.dropped {
-            args.push("dropped", dropped.into());
+            args.push(DROPPED, dropped.into());
         }
         if data.time.is_none() {
             args.push("time", Value::Text(TIME_UNKNOWN));

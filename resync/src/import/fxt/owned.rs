@@ -2,7 +2,8 @@
 //! it.
 
 use super::says_the_same;
-use crate::export::fxt::{TIME_UNKNOWN, kind_of};
+use crate::export::fxt::{DROPPED, TIME_UNKNOWN, kind_of};
+use crate::export::lost;
 use crate::export::text::boundary;
 use crate::import::log_writer::{Entry, LogWriter, literal};
 use crate::read::input::Error;
@@ -39,6 +40,8 @@ pub(super) struct Owned {
     pub(super) kind: Option<Kind>,
     /// What a log record says of the counter.
     pub(super) logged: Option<Vec<u8>>,
+    /// Records that were lost just before.
+    pub(super) dropped: Option<u64>,
     /// It has a time, which a log cannot hold.
     pub(super) is_untimed: bool,
 }
@@ -63,6 +66,9 @@ impl Owned {
                 }
                 ("kind", Typed::Text(text)) if kind_of(text).is_some() => {
                     self.kind = kind_of(text);
+                }
+                (DROPPED, value) if self.dropped.is_none() && number(value).is_some() => {
+                    self.dropped = number(value);
                 }
                 ("time", Typed::Text(text)) if *text == TIME_UNKNOWN => self.time = None,
                 ("message", Typed::Text(text))
@@ -151,6 +157,14 @@ impl Owned {
     }
 
     pub(super) fn write(&self, log: &mut LogWriter<impl Write>) -> Result<(), Error> {
+        let message = match &*self.args {
+            [OwnedValue::Raw(message)] => message,
+            _ => &self.format,
+        };
+        if let Some(losses) = lost::parse(&self.image, message) {
+            log.lose(&losses);
+            return Ok(());
+        }
         let args: Vec<Value<'_>> = self.args.iter().map(OwnedValue::borrow).collect();
         let keys: Vec<_> = self
             .keys
@@ -170,7 +184,7 @@ impl Owned {
             args: &args,
             keys: &keys,
             kind: self.kind,
-            dropped: 0,
+            dropped: self.dropped.unwrap_or(0),
         })
     }
 }

@@ -1,0 +1,89 @@
+//! What a log lost, as the last record of an export: a copy of a log that is not clean must not
+//! pass for a clean one. Importers make of it what it was made of: counts, and no record.
+//!
+//! The message is the verdict on the log, as `check` gives it, and each count is a key. No
+//! program logged it, so it has no process and no thread; its level is WARN.
+
+use crate::recover::losses::Losses;
+use crate::recover::tables::{Image, Place, Tables};
+use crate::resolve::resolved::Resolved;
+use crate::resolve::resolver::Resolver;
+use logdef_wire::msgpack::{Encoder, OutOfRoom};
+use logdef_wire::record::{Data, Glance};
+use logdef_wire::{Level, Map};
+
+/// The name of the image that the record is of.
+const IMAGE: &str = "logdef export";
+/// More than all keys take.
+const ROOM: usize = 256;
+
+/// Gives `then` the record of what a log lost, but for as many `dropped` records as the records of
+/// the export count themselves; nothing if there is no more.
+///
+/// ```
+/// use logdef_resync::{Losses, export::lost};
+///
+/// assert!(lost::record(&Losses::default(), 0, |_| ()).is_none());
+/// ```
+pub fn record<T>(
+    losses: &Losses,
+    dropped: u64,
+    then: impl FnOnce(&Resolved<'_>) -> T,
+) -> Option<T> {
+    let losses = Losses {
+        dropped: losses.dropped.saturating_sub(dropped),
+        ..*losses
+    };
+    if losses.is_clean() {
+        return None;
+    }
+    let text = losses.to_string();
+    let mut keys = [0; ROOM];
+    let (count, len) = encode(&losses, &mut keys).ok()?;
+    let front = Glance {
+        level: Some(Level::WARN),
+        ..Glance::default()
+    };
+    let data = Data {
+        front,
+        format_text: Some(text.as_bytes()),
+        keys: Map::from_objects(count, &keys[..len]).ok(),
+        ..Data::default()
+    };
+    let image = Image {
+        path: format!("/{IMAGE}").into_bytes(),
+        ..Image::default()
+    };
+    let tables = Tables::new(0);
+    let mut resolver = Resolver::without_images(&tables);
+    let mut record = resolver.resolve(
+        &data,
+        Place {
+            input: 0,
+            offset: 0,
+        },
+    );
+    record.image = Some(&image);
+    Some(then(&record))
+}
+
+fn encode(losses: &Losses, keys: &mut [u8]) -> Result<(u32, usize), OutOfRoom> {
+    let mut encoder = Encoder::new(keys);
+    let mut count = 0;
+    for (number, name, ..) in losses.counts() {
+        if number > 0 {
+            encoder.raw(name.as_bytes())?;
+            encoder.uint(number)?;
+            count += 1;
+        }
+    }
+    Ok((count, encoder.position()))
+}
+
+/// What a record with this image and this message says that a log lost, if it is such a record.
+pub(crate) fn parse(image: &[u8], message: &[u8]) -> Option<Losses> {
+    if image != IMAGE.as_bytes() {
+        return None;
+    }
+    Losses::parse(str::from_utf8(message).ok()?)
+}

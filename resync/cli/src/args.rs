@@ -46,6 +46,10 @@ pub struct Args {
         value_name = "WHEN"
     )]
     pub color: Color,
+    /// Print to a terminal directly, not through the pager that LOGDEF_PAGER or PAGER names,
+    /// or else less
+    #[arg(long, global = true)]
+    pub no_pager: bool,
     #[command(subcommand)]
     pub verb: Verb,
 }
@@ -91,6 +95,21 @@ pub enum Verb {
 }
 
 impl Verb {
+    /// Whether a person may want to page through what it prints.
+    pub fn is_for_a_pager(&self) -> bool {
+        match self {
+            Verb::View(view) => !view.follow,
+            Verb::Check(_)
+            | Verb::Stats(_)
+            | Verb::Dump(_)
+            | Verb::Fxt(_)
+            | Verb::Sites(_)
+            | Verb::Symbolize(_)
+            | Verb::Man => true,
+            _ => false,
+        }
+    }
+
     pub fn run(&self) -> Result<ExitCode, Failure> {
         match self {
             Verb::View(view) => view.run(),
@@ -367,6 +386,7 @@ fn verb_position(words: &[OsString]) -> Option<usize> {
         }
         match &*word {
             "--color" => at += 2,
+            "--no-pager" => at += 1,
             word if word.starts_with("--color=") => at += 1,
             _ => break,
         }
@@ -388,6 +408,8 @@ mod tests {
         assert_eq!(verb_at(&["logdef", "app.log"]), Some(1));
         assert_eq!(verb_at(&["logdef", "-o", "json", "app.log"]), Some(1));
         assert_eq!(verb_at(&["logdef", "--color", "never", "-"]), Some(3));
+        assert_eq!(verb_at(&["logdef", "--no-pager", "app.log"]), Some(2));
+        assert_eq!(verb_at(&["logdef", "--no-pager", "check"]), None);
         assert_eq!(verb_at(&["logdef"]), Some(1));
         assert_eq!(verb_at(&["logdef", "check", "app.log"]), None);
         assert_eq!(verb_at(&["logdef", "--help"]), None);

@@ -14,6 +14,7 @@ mod fault;
 mod journal;
 mod log;
 mod output;
+mod pager;
 mod paths;
 mod progress;
 mod show;
@@ -21,13 +22,21 @@ mod verb;
 
 use args::Args;
 use failure::Failure;
+use pager::Pager;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     fault::install();
     let args = Args::parse_with_default_verb();
-    match run(args) {
+    args.color.write_global();
+    raise_limit_of_open_files();
+    let pager = if args.no_pager {
+        None
+    } else {
+        Pager::start(&args.verb)
+    };
+    let status = match args.verb.run() {
         Ok(status) => status,
         // The reader of our output closed it: `logdef … | head`.
         Err(Failure::OutputClosed) => ExitCode::SUCCESS,
@@ -35,13 +44,9 @@ fn main() -> ExitCode {
             log::say(&failure.to_string());
             failure.status()
         }
-    }
-}
-
-fn run(args: Args) -> Result<ExitCode, Failure> {
-    args.color.write_global();
-    raise_limit_of_open_files();
-    args.verb.run()
+    };
+    drop(pager);
+    status
 }
 
 /// A directory may hold more logs than the usual soft limit of 1,024 descriptors, which is

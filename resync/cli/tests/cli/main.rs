@@ -19,6 +19,7 @@ mod inputs;
 mod manual;
 mod marks;
 mod named;
+mod pager;
 mod rewrite;
 mod serve;
 mod spans;

@@ -36,6 +36,7 @@ fn a_target_stands_in_the_place_of_the_module() {
     assert_eq!(records.len(), 17, "{records:#?}");
     for record in &records {
         assert_eq!(record.target(), "net", "{record}");
+        assert_eq!(record.module(), module_path!(), "{record}");
     }
     drop(logged);
     let logged = testing::capture();

@@ -129,7 +129,7 @@ fn take(record: &Resolved<'_>, rounds: &mut Rounds, of_span: &mut HashMap<String
     }
     let file = String::from_utf8_lossy(record.file.bytes.unwrap());
     assert!(file.ends_with("src/bin/facades.rs"), "{file}");
-    let target = record.origin.unwrap().target.as_deref();
+    let target = record.target();
     let value = |name: &str| {
         let pairs = record.data.keys.into_iter().flat_map(|keys| keys.iter());
         let named = pairs.filter_map(|(key, value)| Some((key.as_raw()?, value)));

@@ -40,15 +40,14 @@ fn read(path: &Path) -> Vec<Read> {
         let pairs = pairs.map(|(key, value)| (lossy(key.as_raw().unwrap()), shown(value)));
         let named = resolved.named();
         let named = named.map(|(name, value)| (lossy(name), shown(value)));
-        let origin = resolved.origin.unwrap();
         let context = resolved.context.iter();
         let context = context.map(|(key, value)| format!("{}={}", lossy(key), shown(value)));
         found.push(Read {
             text: lossy(&text),
             level: data.level.unwrap(),
             line: data.line.unwrap(),
-            target: origin.target.as_deref().map(lossy),
-            module: lossy(origin.module.as_deref().unwrap()),
+            target: resolved.target().map(lossy),
+            module: lossy(resolved.module().unwrap()),
             values: named.chain(pairs).collect(),
             kind: data.kind,
             context: context.collect(),

@@ -49,9 +49,7 @@ fn read(path: &Path) -> Vec<Read> {
         found.push(Read {
             text: lossy(&text),
             place: format!("{file}:{}", data.line.unwrap()),
-            target: resolved
-                .origin
-                .and_then(|origin| Some(lossy(origin.target.as_deref()?))),
+            target: resolved.target().map(lossy),
             named: resolved
                 .named()
                 .map(|(name, value)| (lossy(name), shown(value)))

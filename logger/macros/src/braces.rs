@@ -69,7 +69,7 @@ pub fn lay(format: &Text, mut arguments: Vec<Argument>) -> Result<Laid, Refusal>
         return Err(Refusal::new(many, argument.at));
     }
     let names = arguments.iter().map(|argument| argument.name.as_deref());
-    let text = format!("\0{}\0{template}\0", description('b', names));
+    let text = format!("\0{}", description('b', names));
     let values = arguments.len();
     let arguments = arguments.into_iter().zip(uses).enumerate();
     let arguments = arguments.map(|(index, (argument, uses))| {
@@ -78,6 +78,7 @@ pub fn lay(format: &Text, mut arguments: Vec<Argument>) -> Result<Laid, Refusal>
     });
     Ok(Laid {
         text,
+        behind: format!("\0{template}\0"),
         captured: String::new(),
         values,
         arguments: arguments.collect(),

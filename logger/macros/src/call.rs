@@ -27,8 +27,11 @@ pub struct Argument {
 
 /// What the grammars find out about a call.
 pub struct Laid {
-    /// The format, what is attached to it, and the description, each with its NUL.
+    /// The format and what is attached to it, each with its NUL, and the description, up to
+    /// where the module stands in it.
     pub text: String,
+    /// What stands behind the module: the NUL, and the template with another.
+    pub behind: String,
     /// The format of what is captured; empty for a template.
     pub captured: String,
     /// How many arguments go on the wire as they are, behind those of `captured`.
@@ -157,6 +160,7 @@ impl Call {
         }
         let texts = [
             tokens::string(&laid.text),
+            tokens::string(&laid.behind),
             tokens::string(&laid.captured),
             tokens::number(laid.values),
             tokens::number(count),

@@ -40,7 +40,6 @@ pub fn lay(
         text.push('\0');
     }
     text.push_str(&description('r', names));
-    text.push('\0');
     let values = arguments.len() - wanted;
     let arguments = arguments.into_iter().enumerate();
     let arguments = arguments.map(|(index, argument)| {
@@ -49,6 +48,7 @@ pub fn lay(
     });
     Ok(Laid {
         text,
+        behind: "\0".to_string(),
         values,
         arguments: arguments.collect(),
         captured,
@@ -80,11 +80,12 @@ fn capture(format: &[u8], index: usize, wanted: usize) -> String {
     format!("@::capture::<{class:?}, {letter:?}, {number}, _>(#)")
 }
 
-/// A grammar and the names of the values on the wire.
+/// A grammar and the names of the values on the wire. A comma stands behind each name if any
+/// value has one, since the module follows.
 pub fn description<'a>(grammar: char, names: impl Iterator<Item = Option<&'a str>>) -> String {
     let names: Vec<_> = names.map(|name| name.unwrap_or("")).collect();
-    match names.iter().rposition(|name| !name.is_empty()) {
-        None => grammar.to_string(),
-        Some(last) => format!("{grammar}:{}", names[..=last].join(",")),
+    if names.iter().all(|name| name.is_empty()) {
+        return grammar.to_string();
     }
+    format!("{grammar}:{},", names.join(","))
 }

@@ -63,8 +63,8 @@
 ///
 /// # Targets
 ///
-/// `target: "net"`, first in the call, stands in the place of the module: filters know the call by it,
-/// [`testing`](crate::testing) and `logdef sites` show it. It is a literal. All macros of this
+/// `target: "net"`, first in the call, says what it is about, in the place of the module: filters know
+/// the call by it, and `logdef view -w target=net` finds it. It is a literal. All macros of this
 /// package take one.
 ///
 /// ```
@@ -459,15 +459,16 @@ macro_rules! logdef_counter {
 // that declares any: a `FORMAT` or a `SITE` in them is the caller's own. The macro binds
 // the items that it passes on to variables, which are hygienic.
 
-/// A call site, as `logdef_macros::call` lays it down: what is shown and how it is to be read
-/// (TEXT), the format of what is captured (FORMAT), how many values are logged behind that as
-/// they are, and how many arguments there are; then each argument with what captures it.
+/// A call site, as `logdef_macros::call` lays it down: what is shown and how it is to be read,
+/// before and behind the module (TEXT, BEHIND), the format of what is captured (FORMAT), how many
+/// values are logged behind that as they are, and how many arguments there are; then each argument
+/// with what captures it.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __site {
     (
         [$($limit:tt)*] [$flags:expr $(, $target:expr)?] $level:ident
-        [$text:literal $format:literal $values:literal $count:literal]
+        [$text:literal $behind:literal $format:literal $values:literal $count:literal]
         [$($bound:ident $arg:expr => $pass:expr;)*]
     ) => {
         match {
@@ -479,7 +480,7 @@ macro_rules! __site {
             #[unsafe(link_section = "logdef_sites")]
             static SITE: $crate::__private::Site = $crate::__private::Site::new(
                 $crate::__private::Level::$level,
-                $text,
+                ::core::concat!($text, $crate::__origin!($($target)?), $behind),
                 ::core::concat!(::core::file!(), "\0"),
                 $crate::__module!($($target)?),
                 ::core::line!(),
@@ -501,6 +502,18 @@ macro_rules! __site {
                 }
             }
         }
+    };
+}
+
+/// Module and target, as they stand in a description.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __origin {
+    () => {
+        ::core::concat!("\t", ::core::module_path!())
+    };
+    ($target:expr) => {
+        ::core::concat!("\t", ::core::module_path!(), "\t", $target)
     };
 }
 

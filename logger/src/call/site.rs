@@ -80,6 +80,10 @@ impl Site {
         flags: u8,
     ) -> Site {
         assert!(args <= u8::MAX as usize);
+        assert!(
+            first_nul(module) + 1 == module.len(),
+            "logdef!: the target has a NUL inside"
+        );
         Site {
             format: c_string(format),
             file: c_string(file),
@@ -187,6 +191,15 @@ impl Site {
         // long as the image.
         unsafe { &*self.state }
     }
+}
+
+/// Where a text ends for C.
+const fn first_nul(text: &str) -> usize {
+    let mut at = 0;
+    while text.as_bytes()[at] != 0 {
+        at += 1;
+    }
+    at
 }
 
 const fn c_string(text: &'static str) -> *const c_char {

@@ -1,6 +1,6 @@
-//! The description of a format: which grammar its text is in, and how its
-//! arguments are called. It stands behind the text in the image, and in the logdef
-//! of the text in the log. Knows neither grammar beyond its letter.
+//! The description of a format: which grammar its text is in, how its
+//! arguments are called, and which module logs it. It stands behind the text in the image, and in
+//! the logdef of the text in the log. Knows neither grammar beyond its letter.
 
 /// How the text of a format is to be read.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
@@ -51,7 +51,8 @@ impl Grammar {
 /// Grammar and names: a letter, then `:` and the names of the values on the wire,
 /// in their order, with commas between them. An empty name means that the value has none;
 /// names may be left out at the end. Behind `;` stand the names of those values alone that the
-/// format does not print.
+/// format does not print. Behind a tab stands the module of the call site, and behind
+/// another its target, if it has one.
 ///
 /// ```
 /// use logdef_wire::{Description, Grammar};
@@ -60,6 +61,10 @@ impl Grammar {
 /// assert_eq!(description.grammar(), Grammar::Braces);
 /// let names: Vec<_> = (0..4).map(|index| description.name(index)).collect();
 /// assert_eq!(names, [Some(&b"host"[..]), None, Some(b"ms"), None]);
+///
+/// let description = Description::of(b"b:host,\tapp::net\tdns");
+/// assert_eq!(description.module(), Some(&b"app::net"[..]));
+/// assert_eq!(description.target(), Some(&b"dns"[..]));
 /// ```
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub struct Description<'a> {
@@ -111,7 +116,8 @@ impl<'a> Description<'a> {
 
     /// The names in order; `None` for an empty one.
     pub fn names(self) -> impl Iterator<Item = Option<&'a [u8]>> {
-        let (before, names) = match (self.bytes, self.printed) {
+        let named = self.parts().next().unwrap_or_default();
+        let (before, names) = match (named, self.printed) {
             ([_, b':', names @ ..], _) => (0, Some(names)),
             ([_, b';', names @ ..], Some(printed)) => (printed, Some(names)),
             _ => (0, None),
@@ -126,6 +132,21 @@ impl<'a> Description<'a> {
     /// The name of the value at this index on the wire.
     pub fn name(self, index: usize) -> Option<&'a [u8]> {
         self.names().nth(index).flatten()
+    }
+
+    /// The module of the call site, if it is said.
+    pub fn module(self) -> Option<&'a [u8]> {
+        self.parts().nth(1).filter(|module| !module.is_empty())
+    }
+
+    /// What the call site says that it is about, where that is not the module.
+    pub fn target(self) -> Option<&'a [u8]> {
+        self.parts().nth(2).filter(|target| !target.is_empty())
+    }
+
+    /// Grammar and names, the module, and the target, which may hold tabs.
+    fn parts(self) -> impl Iterator<Item = &'a [u8]> {
+        self.bytes.splitn(3, |byte| *byte == b'\t')
     }
 
     /// The value on the wire that has this name.
@@ -170,5 +191,20 @@ mod tests {
         assert_eq!(index(b"%2$d %1$d %m %2$d"), Some(4));
         let all = Description::of_format(b"c:a,b", b"%d %d %d");
         assert_eq!(all.index_of(b"b"), Some(1));
+    }
+
+    #[test]
+    fn the_module_is_no_name() {
+        let place = |bytes| {
+            let description = Description::of(bytes);
+            let names = description.names().count();
+            (names, description.module(), description.target())
+        };
+        assert_eq!(place(b"b"), (0, None, None));
+        assert_eq!(place(b"b\tm"), (0, Some(&b"m"[..]), None));
+        assert_eq!(place(b"b:a,\tm\t"), (2, Some(&b"m"[..]), None));
+        let target = Some(&b"t,\tu"[..]);
+        assert_eq!(place(b"b:a,\t\tt,\tu"), (2, None, target));
+        assert_eq!(place(b"\tm\tt,\tu"), (0, Some(&b"m"[..]), target));
     }
 }

@@ -34,14 +34,14 @@ pub struct Resolved<'a> {
     /// The source file.
     pub file: Text<'a>,
     /// Module, target and function of a call site that stands in no image.
-    pub origin: Option<&'a Origin>,
+    pub(super) origin: Option<&'a Origin>,
     /// The image that logged.
     pub image: Option<&'a Image>,
     /// The run of the process.
     pub run: Option<&'a RunInfo>,
     /// The thread.
     pub thread: Option<&'a Thread>,
-    /// Grammar of the format, and the names of the arguments.
+    /// Grammar of the format, names of the arguments, and module.
     pub description: Description<'a>,
     /// What its context says of it, but for the keys that it has itself.
     pub context: ContextKeys<'a>,
@@ -70,6 +70,23 @@ impl<'a> Resolved<'a> {
     /// The line in the source file; `None` if the record names no place.
     pub fn source_line(&self) -> Option<u64> {
         self.data.line.filter(|_| !self.is_without_place())
+    }
+
+    /// The module of the call site, if the log says it: Rust's macros and the facades do.
+    pub fn module(&self) -> Option<&'a [u8]> {
+        let module = self.origin.and_then(|origin| origin.module.as_deref());
+        module.or(self.description.module())
+    }
+
+    /// What the call site says that it is about, where that is not the module.
+    pub fn target(&self) -> Option<&'a [u8]> {
+        let target = self.origin.and_then(|origin| origin.target.as_deref());
+        target.or(self.description.target())
+    }
+
+    /// The function of the call site, if the log says it.
+    pub fn function(&self) -> Option<&'a [u8]> {
+        self.origin?.function.as_deref()
     }
 
     /// Whether the writer knew no place: calls by bindings of other languages may have none.

@@ -34,15 +34,16 @@ impl Record {
         let Ok(WireRecord::Data(data)) = WireRecord::decode(body) else {
             return None;
         };
+        let description = Description::of(description);
         Some(Record {
             level: data.level.unwrap_or(Level::INFO),
             time: data.time.unwrap_or(0),
             message: text(message),
             file: text(file),
             line: data.line.unwrap_or(0) as u32,
-            module: text(module),
-            target: text(target),
-            values: values(&data, Description::of(description), context),
+            module: text(description.module().unwrap_or(module)),
+            target: text(description.target().unwrap_or(target)),
+            values: values(&data, description, context),
         })
     }
 
@@ -82,7 +83,7 @@ impl Record {
         &self.module
     }
 
-    /// What filters know the call by: the target that a facade named, or else the module.
+    /// What filters know the call by: its target, if it names one, or else the module.
     #[must_use]
     pub fn target(&self) -> &str {
         match self.target.as_str() {

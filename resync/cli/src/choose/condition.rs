@@ -41,8 +41,11 @@ enum Number {
     Double(f64),
 }
 
-/// The format of a record, in conditions.
+/// What conditions know of a record beside its values: the format, the module of its call site, and
+/// what that is about, its target or else its module.
 const TEMPLATE: &[u8] = b"template";
+const MODULE: &[u8] = b"module";
+const TARGET: &[u8] = b"target";
 
 /// Longer ones first: `<=` is no `<`.
 const OPERATORS: [(&str, Operator); 8] = [
@@ -85,7 +88,7 @@ impl Condition {
                 let found = data.args.and_then(|args| args.iter().nth(*place));
                 Some(found.is_some_and(|value| self.compares(value)))
             }
-            Argument::Key(wanted) if wanted == TEMPLATE => None,
+            Argument::Key(wanted) if is_of_site(wanted) => None,
             Argument::Key(wanted) => match key_of(data, wanted) {
                 Some(value) => Some(self.compares(value)),
                 None if data.context.is_some() => None,
@@ -96,17 +99,16 @@ impl Condition {
     }
 
     /// Whether a record has the argument and it compares so. A key hides an argument of the
-    /// same name, both hide a key of the context, and `template` is the format where nothing
-    /// else has that name.
+    /// same name, both hide a key of the context, and `template`, `module` and `target` are
+    /// those of the call site where nothing else has that name.
     pub fn holds(&self, record: &Resolved<'_>) -> bool {
         let Argument::Key(wanted) = &self.argument else {
             return self.decided(record.data) == Some(true);
         };
-        let template = || record.format.bytes.filter(|_| wanted == TEMPLATE);
         let found = key_of(record.data, wanted)
             .or_else(|| record.argument_called(wanted))
             .or_else(|| record.context.get(wanted))
-            .or_else(|| template().map(Value::Raw));
+            .or_else(|| of_site(record, wanted).map(Value::Raw));
         found.is_some_and(|value| self.compares(value))
     }
 
@@ -152,6 +154,19 @@ impl Condition {
             (Number::Integer(value), Number::Integer(constant)) => Some(value.cmp(&constant)),
             (value, constant) => value.as_f64().partial_cmp(&constant.as_f64()),
         }
+    }
+}
+
+fn is_of_site(wanted: &[u8]) -> bool {
+    [TEMPLATE, MODULE, TARGET].contains(&wanted)
+}
+
+fn of_site<'a>(record: &Resolved<'a>, wanted: &[u8]) -> Option<&'a [u8]> {
+    match wanted {
+        TEMPLATE => record.format.bytes,
+        MODULE => record.module(),
+        TARGET => record.target().or_else(|| record.module()),
+        _ => None,
     }
 }
 

@@ -74,6 +74,7 @@ impl Printer {
                 backtrace: args.backtrace,
                 provenance: args.provenance,
                 with_context: args.with_context,
+                with_target: args.with_target,
                 hyperlinks: args.hyperlinks,
             }),
             json: json::Writer::default(),

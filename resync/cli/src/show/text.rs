@@ -41,6 +41,7 @@ pub struct Look {
     pub backtrace: Backtrace,
     pub provenance: bool,
     pub with_context: bool,
+    pub with_target: bool,
     pub hyperlinks: bool,
 }
 
@@ -91,6 +92,12 @@ impl Writer {
             }
             out.extend_from_slice(b": ");
         }
+        if self.look.with_target
+            && let Some(target) = record.target().or(record.module())
+        {
+            escape::push(target, out);
+            out.extend_from_slice(b": ");
+        }
         self.rest(record, out);
         self.stack(stack, out);
     }
@@ -118,6 +125,14 @@ impl Writer {
         }
         if let Some(format) = record.format.bytes {
             line("format", format);
+        }
+        let origin = [
+            ("module", record.module()),
+            ("target", record.target()),
+            ("function", record.function()),
+        ];
+        for (name, value) in origin {
+            value.into_iter().for_each(|value| line(name, value));
         }
         if let Some(args) = data.args.filter(|args| !args.is_empty()) {
             text.clear();

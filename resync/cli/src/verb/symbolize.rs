@@ -143,6 +143,7 @@ fn of_log(input: Input, args: &Symbolize, output: &mut Output) -> Result<(), Fai
         backtrace: Backtrace::Full,
         provenance: false,
         with_context: false,
+        with_target: false,
         hyperlinks: args.hyperlinks,
     });
     let mut merge = Merge::new(&inputs, &recovery, options);

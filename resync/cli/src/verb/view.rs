@@ -67,6 +67,9 @@ pub struct View {
     /// Show the key-values of each record's context behind it, in braces
     #[arg(long, help_heading = "Appearance")]
     pub with_context: bool,
+    /// Show before each message what it is about: the target of its call site, or else the module
+    #[arg(long, help_heading = "Appearance")]
+    pub with_target: bool,
     /// Make source lines links that terminals can open (`short` and `full`)
     #[arg(long, help_heading = "Appearance")]
     pub hyperlinks: bool,

@@ -34,7 +34,7 @@ const STRINGS: [(&str, &[u8]); 13] = [
 /// Verbs whose output people see, or whose lines programs read.
 const FORMS: [&str; 16] = [
     "view -o short {}",
-    "view -o short --color always --hyperlinks --with-context --provenance {}",
+    "view -o short --color always --hyperlinks --with-context --with-target --provenance {}",
     "view -o short --backtrace full --fold {}",
     "view -o full {}",
     "view -o json {}",

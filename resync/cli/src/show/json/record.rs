@@ -183,11 +183,9 @@ fn push_site(record: &Resolved<'_>, object: &mut Object<'_>) {
     object.text("file", record.source_file());
     object.number("line", record.source_line());
     object.text("format", record.format.bytes);
-    if let Some(origin) = record.origin {
-        object.text("module", origin.module.as_deref());
-        object.text("target", origin.target.as_deref());
-        object.text("function", origin.function.as_deref());
-    }
+    object.text("module", record.module());
+    object.text("target", record.target());
+    object.text("function", record.function());
 }
 
 fn push_kind(kind: Kind, out: &mut Vec<u8>) {

@@ -2,6 +2,7 @@
 
 pub(crate) mod chosen;
 pub(crate) mod condition;
+pub(crate) mod cursor;
 pub(crate) mod expression;
 pub(crate) mod filter;
 pub(crate) mod viewer;

@@ -162,7 +162,7 @@ const VERBS: [(&str, &[Example]); 16] = [
     ("man", &[("logdef man | man -l -", "the manual")]),
 ];
 
-const VIEW: [Example; 18] = [
+const VIEW: [Example; 19] = [
     (
         "logdef app.log",
         "every record; view is the verb where none is named",
@@ -214,6 +214,10 @@ const VIEW: [Example; 18] = [
     ),
     ("logdef view -w 'template~accepted' app.log", "the format"),
     ("logdef view --not 'user=root' app.log", "all but those"),
+    (
+        "logdef view --cursor-file seen app.log",
+        "what is new since the last time",
+    ),
     (
         "logdef view -l fatal --exit-status app.log || echo none",
         "a status for scripts",

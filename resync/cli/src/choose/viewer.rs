@@ -1,6 +1,7 @@
 //! The way of a record from a frame to the output: chosen on its numbers,
 //! looked up, chosen on its text, shown with its neighbours.
 
+use crate::choose::cursor::Cursor;
 use crate::choose::filter::Filter;
 use crate::failure::Failure;
 use crate::output::Output;
@@ -17,6 +18,7 @@ pub struct Viewer {
     pub output: Output,
     pub printer: Printer,
     filter: Filter,
+    cursor: Option<Cursor>,
     shows_all: bool,
     before: usize,
     after: usize,
@@ -65,11 +67,13 @@ impl Viewer {
         let mut printer = Printer::new(args, output.has_color())?;
         printer.begin(&mut output.buffer);
         let context = args.context.unwrap_or(0);
+        let cursor = args.cursor_file.as_deref().map(Cursor::open).transpose()?;
         let shows_all = filter.is_everything() && args.head.is_none() && args.tail.is_none();
         Ok(Viewer {
             output,
             printer,
             filter,
+            cursor,
             shows_all,
             before: args.before.unwrap_or(context),
             after: args.after.unwrap_or(context),
@@ -157,6 +161,49 @@ impl Viewer {
         tables: &Tables,
         resolver: &mut Resolver<'_>,
     ) -> Result<ControlFlow<()>, Failure> {
+        if self.cursor.is_some() && Tag(body[0]) == Tag::DATA {
+            self.behind_cursor(place, body, tables, resolver)
+        } else {
+            self.any_frame(place, body, tables, resolver)
+        }
+    }
+
+    /// Passes a record on unless an earlier view showed it, and moves the cursor over it.
+    fn behind_cursor(
+        &mut self,
+        place: Place,
+        body: &[u8],
+        tables: &Tables,
+        resolver: &mut Resolver<'_>,
+    ) -> Result<ControlFlow<()>, Failure> {
+        let glance = Glance::of(body).unwrap_or_default();
+        if self
+            .cursor
+            .as_ref()
+            .is_some_and(|cursor| cursor.is_behind(&glance))
+        {
+            return Ok(ControlFlow::Continue(()));
+        }
+        // What comes as a neighbour of the last match may be the next view's first.
+        let is_for_next_view = self.head == Some(0);
+        let flow = self.any_frame(place, body, tables, resolver)?;
+        if let Some(cursor) = &mut self.cursor
+            && !is_for_next_view
+            && self.unknown != Unknown::Met
+        {
+            cursor.pass(&glance);
+        }
+        Ok(flow)
+    }
+
+    #[inline]
+    fn any_frame(
+        &mut self,
+        place: Place,
+        body: &[u8],
+        tables: &Tables,
+        resolver: &mut Resolver<'_>,
+    ) -> Result<ControlFlow<()>, Failure> {
         let tag = Tag(body[0]);
         if tag == Tag::DATA && self.shows_all {
             self.has_matched = true;
@@ -208,6 +255,12 @@ impl Viewer {
     pub fn flush(&mut self) -> Result<(), Failure> {
         self.printer.end_fold(&mut self.output.buffer);
         self.output.flush()
+    }
+
+    /// Writes all that was printed, and how far that was.
+    pub fn end(&mut self) -> Result<(), Failure> {
+        self.flush()?;
+        self.cursor.as_mut().map_or(Ok(()), Cursor::save)
     }
 
     fn choose(

@@ -19,6 +19,7 @@ use crate::show::text::Backtrace;
 use logdef_resync::{BackgroundMerge, Batch, Event, Merge, Resolver};
 use reach::Reach;
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// `view`: which records to show, and how.
@@ -98,6 +99,15 @@ pub struct View {
         help_heading = "Context"
     )]
     pub tail: Option<usize>,
+    /// Show only what earlier views with this file did not show, and note in it how far this one
+    /// came: the last call of each thread. It is made if it is not there
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["tail", "suspects"],
+        help_heading = "Context"
+    )]
+    pub cursor_file: Option<PathBuf>,
     /// Exit with status 1 if no record matches, as grep does
     #[arg(long, help_heading = "Context")]
     pub exit_status: bool,
@@ -161,7 +171,7 @@ impl View {
             }
         }
         viewer.end_tail(&mut resolver)?;
-        viewer.flush()?;
+        viewer.end()?;
         if viewer.late() > 0 {
             let late = viewer.late();
             log::note(&format!(

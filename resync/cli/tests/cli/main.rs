@@ -5,6 +5,7 @@ mod agreement;
 mod campaign;
 mod check;
 mod contexts;
+mod cursor;
 mod early;
 mod escapes;
 mod examples;

@@ -108,7 +108,7 @@ pub fn run(args: &View, inputs: &Inputs, images: &mut LocatedImages) -> Result<O
         };
         return Ok(Outcome::Begun(Box::new(viewer), given));
     }
-    viewer.flush()?;
+    viewer.end()?;
     for complaint in images.complaints() {
         log::say(&complaint);
     }

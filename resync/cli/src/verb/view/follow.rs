@@ -32,7 +32,7 @@ pub fn run(args: &View) -> Result<ExitCode, Failure> {
     let mut tables = Tables::new(logdef_resync::Options::default().memory);
     let mut images = log::images(&args.images);
     let mut viewer = Viewer::new(args, Filter::new(&args.filters, &tables)?)?;
-    if args.head.is_none() {
+    if args.head.is_none() && args.cursor_file.is_none() {
         viewer.begin_tail_by_time(args.tail.unwrap_or(BEFORE));
     }
     let mut is_clean = true;
@@ -73,7 +73,7 @@ pub fn run(args: &View) -> Result<ExitCode, Failure> {
         for record in arrived {
             let goes_on = viewer.frame(record.place, &record.body, &tables, &mut resolver)?;
             if goes_on.is_break() {
-                viewer.flush()?;
+                viewer.end()?;
                 return Ok(if args.source.strict && !is_clean {
                     ExitCode::from(DAMAGED)
                 } else {
@@ -84,7 +84,7 @@ pub fn run(args: &View) -> Result<ExitCode, Failure> {
         if !follow.has_more() {
             viewer.end_tail(&mut resolver)?;
         }
-        viewer.flush()?;
+        viewer.end()?;
         for complaint in resolver.complaints() {
             log::say(&complaint);
         }

@@ -1,0 +1,129 @@
+//! How far a log was shown, in a file: the next view with the same file shows what comes
+//! after it. Of each thread the number of its last call is kept, so records that another
+//! thread or process wrote late are not passed over.
+
+use crate::failure::Failure;
+use logdef_resync::Glance;
+use logdef_wire::{Run, ThreadNumber};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
+
+/// The version of the file.
+const VERSION: u32 = 1;
+
+/// Of each thread the number of calls that were shown.
+type Threads = HashMap<(Run, ThreadNumber), u64>;
+
+/// What was shown, and the file that says so.
+pub struct Cursor {
+    path: PathBuf,
+    /// By earlier views.
+    before: Threads,
+    /// By this one too.
+    shown: Threads,
+    has_moved: bool,
+}
+
+/// What stands in the file.
+#[derive(Deserialize, Serialize)]
+struct Written {
+    #[serde(rename = "logdef_cursor")]
+    version: u32,
+    /// By the 16 hexadecimal digits of a run and the numbers of its threads.
+    runs: BTreeMap<String, BTreeMap<u64, u64>>,
+}
+
+impl Cursor {
+    /// Reads the file, if it is there yet.
+    pub fn open(path: &Path) -> Result<Cursor, Failure> {
+        let before = match fs::read(path) {
+            Ok(bytes) => parse(&bytes),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Threads::new()),
+            Err(error) => Err(error.to_string()),
+        };
+        let before = before.map_err(|why| {
+            let path = path.display();
+            Failure::Usage(format!(
+                "{path}: {why}: name another --cursor-file, or remove this one to begin again"
+            ))
+        })?;
+        Ok(Cursor {
+            path: path.to_owned(),
+            shown: before.clone(),
+            before,
+            has_moved: false,
+        })
+    }
+
+    /// Whether an earlier view showed a record. One that names no run and no call is always
+    /// new.
+    pub fn is_behind(&self, record: &Glance) -> bool {
+        let place =
+            place(record).and_then(|(thread, count)| Some((self.before.get(&thread)?, count)));
+        place.is_some_and(|(shown, count)| count < *shown)
+    }
+
+    /// A record was shown, or looked at and not wanted.
+    pub fn pass(&mut self, record: &Glance) {
+        if let Some((thread, count)) = place(record) {
+            let shown = self.shown.entry(thread).or_default();
+            *shown = (*shown).max(count + 1);
+            self.has_moved = true;
+        }
+    }
+
+    /// Writes the file, if there is something new. A new one takes the place of the old one,
+    /// so that a crash leaves either.
+    pub fn save(&mut self) -> Result<(), Failure> {
+        if !std::mem::take(&mut self.has_moved) {
+            return Ok(());
+        }
+        self.write()
+            .map_err(|error| Failure::output(&self.path, error))
+    }
+
+    fn write(&self) -> io::Result<()> {
+        let mut runs = BTreeMap::<_, BTreeMap<_, _>>::new();
+        for ((run, thread), shown) in &self.shown {
+            runs.entry(format!("{run:016x}"))
+                .or_default()
+                .insert(thread.0, *shown);
+        }
+        let version = VERSION;
+        let directory = match self.path.parent() {
+            Some(parent) if parent != Path::new("") => parent,
+            _ => Path::new("."),
+        };
+        let mut file = NamedTempFile::new_in(directory)?;
+        serde_json::to_writer(&mut file, &Written { version, runs })?;
+        file.write_all(b"\n")?;
+        file.as_file().sync_all()?;
+        file.persist(&self.path)?;
+        Ok(())
+    }
+}
+
+fn parse(bytes: &[u8]) -> Result<Threads, String> {
+    let written: Written = serde_json::from_slice(bytes)
+        .map_err(|error| format!("not written by --cursor-file ({error})"))?;
+    if written.version != VERSION {
+        return Err(format!("version {} is not known", written.version));
+    }
+    let mut before = Threads::new();
+    for (run, threads) in written.runs {
+        let run = u64::from_str_radix(&run, 16).map_err(|_| format!("{run:?} is no run"))?;
+        let threads = threads.into_iter();
+        before.extend(threads.map(|(thread, shown)| ((Run(run), ThreadNumber(thread)), shown)));
+    }
+    Ok(before)
+}
+
+/// The thread of a record, and the number of its call.
+fn place(record: &Glance) -> Option<((Run, ThreadNumber), u64)> {
+    let (run, sequence) = record.run.zip(record.sequence)?;
+    Some(((run, sequence.number()), sequence.count()))
+}

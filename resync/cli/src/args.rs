@@ -6,6 +6,7 @@ use crate::choose::filter::Site;
 use crate::choose::when::{self, Moment, Written};
 use crate::examples;
 use crate::failure::Failure;
+use crate::show::hyperlink::Link;
 use crate::show::words;
 use crate::verb::check::Check;
 use crate::verb::dump::Dump;
@@ -185,7 +186,12 @@ enum AnswerForm {
 pub struct Images {
     /// Look for programs and libraries in this directory and below it too, and in it and its tmp/
     /// for lists of code that was compiled while a program ran (perf-PID.map, jit-PID.dump)
-    #[arg(long, value_name = "DIR")]
+    #[arg(
+        long,
+        value_name = "DIR",
+        env = "LOGDEF_IMAGE_DIR",
+        value_delimiter = ':'
+    )]
     pub image_dir: Vec<PathBuf>,
     /// Do not open files at the paths that the log names. By default they are tried first,
     /// and used if size and SHA-1, or the build ID, match the log
@@ -193,13 +199,50 @@ pub struct Images {
     pub no_logged_paths: bool,
     /// Look for debug files in this directory too. By default in /usr/lib/debug, and in
     /// usr/lib/debug below each --image-dir
-    #[arg(long, value_name = "DIR")]
+    #[arg(
+        long,
+        value_name = "DIR",
+        env = "LOGDEF_DEBUG_DIR",
+        value_delimiter = ':'
+    )]
     pub debug_dir: Vec<PathBuf>,
     /// Ask the servers in DEBUGINFOD_URLS for files that were not found elsewhere. This
     /// reveals to them which programs you examine
     #[cfg(feature = "debuginfod")]
     #[arg(long)]
     pub debuginfod: bool,
+}
+
+/// Links of a terminal to source lines.
+#[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "Appearance")]
+pub struct Links {
+    /// Make source lines links (in text for people): `file` for the terminal to open, which is
+    /// meant without a LINK; `vscode`; or what an editor understands, with {path} and {line}; or
+    /// `none`. LOGDEF_HYPERLINKS says the same for every view at a terminal
+    #[arg(
+        long,
+        value_name = "LINK",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "file",
+        value_parser = Link::parse
+    )]
+    hyperlinks: Option<Link>,
+}
+
+impl Links {
+    /// What was asked for here, or else for all output `at_terminal`. What the variable says
+    /// that is no link is as if it were not there.
+    pub fn wanted(&self, at_terminal: bool) -> Link {
+        let usual = || {
+            let usual = std::env::var("LOGDEF_HYPERLINKS")
+                .ok()
+                .filter(|_| at_terminal)?;
+            Link::parse(&usual).ok()
+        };
+        self.hyperlinks.clone().or_else(usual).unwrap_or(Link::None)
+    }
 }
 
 /// Which records. Run, process, thread and time choose the log that is looked

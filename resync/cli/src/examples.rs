@@ -227,8 +227,8 @@ const VIEW: [Example; 19] = [
         "one JSON object a line: see JSON.md",
     ),
     (
-        "logdef view --backtrace full --hyperlinks app.log",
-        "stacks with images and links",
+        "logdef view --backtrace full --hyperlinks=vscode app.log",
+        "stacks with images, and links that an editor opens",
     ),
 ];
 

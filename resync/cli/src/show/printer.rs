@@ -75,7 +75,7 @@ impl Printer {
                 provenance: args.provenance,
                 with_context: args.with_context,
                 with_target: args.with_target,
-                hyperlinks: args.hyperlinks,
+                links: args.links.wanted(color),
             }),
             json: json::Writer::default(),
             tabular: tabular::Writer::default(),

@@ -2,7 +2,7 @@
 
 use crate::show::clock::TimeForm;
 use crate::show::clock::{self, Clock};
-use crate::show::hyperlink;
+use crate::show::hyperlink::Link;
 use crate::show::json::push_number;
 use crate::show::{escape, losses};
 use anstyle::{AnsiColor, Style};
@@ -42,7 +42,7 @@ pub struct Look {
     pub provenance: bool,
     pub with_context: bool,
     pub with_target: bool,
-    pub hyperlinks: bool,
+    pub links: Link,
 }
 
 /// Writes records, and remembers what the next is likely to share.
@@ -84,12 +84,9 @@ impl Writer {
         }
         out.extend_from_slice(b"] ");
         if !record.is_without_place() {
-            match record.file.bytes {
-                Some(file) if self.look.hyperlinks => {
-                    hyperlink::push(file, data.line, out, |out| place(record, out));
-                }
-                _ => place(record, out),
-            }
+            let file = record.file.bytes.unwrap_or_default();
+            let links = &self.look.links;
+            links.push(file, data.line, out, |out| place(record, out));
             out.extend_from_slice(b": ");
         }
         if self.look.with_target
@@ -355,11 +352,8 @@ impl Writer {
                 let _ = write!(out, ":{line}");
             }
         };
-        if self.look.hyperlinks {
-            hyperlink::push(file.as_bytes(), function.line.map(u64::from), out, place)
-        } else {
-            place(out)
-        }
+        let line = function.line.map(u64::from);
+        self.look.links.push(file.as_bytes(), line, out, place);
     }
 
     /// One address: a line for each function, inlined ones first.

@@ -1,7 +1,7 @@
 //! `symbolize`: addresses in, names out. Of a log, the records that have
 //! backtraces; of text, every line, with names behind the addresses in it.
 
-use crate::args::Images;
+use crate::args::{Images, Links};
 use crate::failure::Failure;
 use crate::log;
 use crate::output::Output;
@@ -43,9 +43,8 @@ pub struct Symbolize {
     /// Text: addresses are those of instructions, not return addresses
     #[arg(long)]
     pub exact: bool,
-    /// Log: make source lines links that terminals can open
-    #[arg(long)]
-    pub hyperlinks: bool,
+    #[command(flatten)]
+    pub links: Links,
 }
 
 const EXPLANATION: &str = "\
@@ -144,7 +143,7 @@ fn of_log(input: Input, args: &Symbolize, output: &mut Output) -> Result<(), Fai
         provenance: false,
         with_context: false,
         with_target: false,
-        hyperlinks: args.hyperlinks,
+        links: args.links.wanted(output.has_color()),
     });
     let mut merge = Merge::new(&inputs, &recovery, options);
     let mut shown = 0;

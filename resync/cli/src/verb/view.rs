@@ -7,7 +7,7 @@ mod early;
 mod follow;
 mod reach;
 
-use crate::args::{Filters, Images, Source};
+use crate::args::{Filters, Images, Links, Source};
 use crate::choose::filter::Filter;
 use crate::choose::viewer::Viewer;
 use crate::failure::{Failure, NO_MATCH};
@@ -71,9 +71,8 @@ pub struct View {
     /// Show before each message what it is about: the target of its call site, or else the module
     #[arg(long, help_heading = "Appearance")]
     pub with_target: bool,
-    /// Make source lines links that terminals can open (`short` and `full`)
-    #[arg(long, help_heading = "Appearance")]
-    pub hyperlinks: bool,
+    #[command(flatten)]
+    pub links: Links,
     /// Show consecutive records from the same call site as one line and a count
     #[arg(long, help_heading = "Appearance")]
     pub fold: bool,

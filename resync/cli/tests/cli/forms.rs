@@ -225,3 +225,28 @@ fn a_long_double_is_a_number_in_json() {
         serde_json::json!(["0123456789", 1.5, "inf"])
     );
 }
+
+#[test]
+fn links_are_for_the_terminal_or_for_an_editor() {
+    let view = |words: &[&str], variable: Option<&str>| {
+        let files = Files::new();
+        let mut log = Log::of(RUN, 7, EPOCH);
+        log.site(RUN, 2, "/src/net.c", b"here");
+        log.data(RUN, 0, EPOCH, &FAILED, |_| 0);
+        let path = files.put("app.log", &log.bytes);
+        let mut command = command();
+        command.arg("view").args(words).arg(path);
+        command.envs(variable.map(|link| ("LOGDEF_HYPERLINKS", link)));
+        let done = run(&mut command, b"");
+        assert_eq!(done.status, 0, "{}", done.err);
+        done.out
+    };
+    assert!(view(&["--hyperlinks"], None).contains("\x1b]8;;file://"));
+    let vscode = "\x1b]8;;vscode://file/src/net.c:30\x1b\\/src/net.c:30\x1b]8;;\x1b\\: here";
+    assert!(view(&["--hyperlinks=vscode"], None).contains(vscode));
+    // Once for good, and only where a terminal is.
+    assert!(view(&["--color", "always"], Some("vscode")).contains("vscode://"));
+    assert!(!view(&[], Some("vscode")).contains("\x1b"));
+    assert!(!view(&["--color", "always", "--hyperlinks=none"], Some("vscode")).contains("8;;"));
+    assert!(!view(&["--color", "always"], Some("nonsense")).contains("8;;"));
+}

@@ -64,7 +64,7 @@ pub struct Imported {
 
 impl Imported {
     /// Has a log say what of its source could not be read. One without any record is no log.
-    pub(super) fn tell(&self, log: &mut LogWriter<impl Write>) {
+    pub(super) fn write_to(&self, log: &mut LogWriter<impl Write>) {
         if log.records() > 0 {
             log.lose(&Losses {
                 damaged: self.gap_bytes,
@@ -109,7 +109,7 @@ pub fn import(trace: &Input, out: impl Write) -> Result<Imported, Error> {
         next.write(&mut importer.log)?;
     }
     imported.untimed = importer.untimed;
-    imported.tell(&mut importer.log);
+    imported.write_to(&mut importer.log);
     imported.written = importer.log.finish()?.1;
     Ok(imported)
 }

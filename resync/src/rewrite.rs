@@ -2,7 +2,7 @@
 //! files into one. Frames are copied byte for byte; what is added is frames too: lost
 //! logdefs, notes of what the copy has not, and marks of what could not be trusted whole.
 
-mod marker;
+pub(crate) mod marker;
 
 use crate::merge::repeats::{Repeats, Sighting};
 use crate::merge::{Event, Merge, MergeOptions};
@@ -101,12 +101,12 @@ pub fn recover(
         }
     }
     carry_losses(recovery, &mut output)?;
-    output.finish()
+    Ok(output.finish()?.1)
 }
 
 /// Adds a note of what the inputs lost, so that a copy of a damaged log is no clean log.
 /// A copy of a copy has it already.
-fn carry_losses<W: Write>(recovery: &Recovery, output: &mut Output<'_, W>) -> Result<(), Error> {
+fn carry_losses<W: Write>(recovery: &Recovery, output: &mut Output<W>) -> Result<(), Error> {
     let accounts = recovery.accounts();
     let mut carried = Carried::of(accounts, output.written.rebuilt);
     if recovery.gives_suspects() {
@@ -159,7 +159,7 @@ pub fn merge(
     }
     output.written.left_out += merge.duplicates();
     carry_losses(recovery, &mut output)?;
-    output.finish()
+    Ok(output.finish()?.1)
 }
 
 /// Finds the strings that no logdef gives in the images.
@@ -171,11 +171,7 @@ struct Rebuilder<'r> {
 
 impl Rebuilder<'_> {
     /// Writes the logdefs that the record of a glance lacks.
-    fn before<W: Write>(
-        &mut self,
-        glance: &Glance,
-        output: &mut Output<'_, W>,
-    ) -> Result<(), Error> {
+    fn before<W: Write>(&mut self, glance: &Glance, output: &mut Output<W>) -> Result<(), Error> {
         let Some(magic) = glance.magic else {
             return Ok(());
         };

@@ -40,22 +40,35 @@ impl Level {
             .map(|(_, name)| *name)
     }
 
-    /// The level of a name in any case (`warning` is also WARN), or of a
-    /// number as C writes it (`48`, `0x30`).
+    /// The level of a name in any case (`warning` is also WARN), of a name and the distance from
+    /// it (`INFO+1`), or of a number as C writes it (`48`, `0x30`).
     pub fn parse(text: &str) -> Option<Level> {
         if text.eq_ignore_ascii_case("warning") {
             return Some(Level::WARN);
         }
-        let named = Self::NAMED
-            .iter()
-            .find(|(_, name)| name.eq_ignore_ascii_case(text));
-        if let Some((level, _)) = named {
-            return Some(*level);
+        if let Some(level) = Self::parse_name(text) {
+            return Some(level);
+        }
+        if let Some(at) = text.rfind(['+', '-'])
+            && let Some(Level(level)) = Self::parse_name(&text[..at])
+        {
+            let distance = text[at + 1..].parse().ok()?;
+            return match text.as_bytes()[at] {
+                b'+' => level.checked_add(distance).map(Level),
+                _ => level.checked_sub(distance).map(Level),
+            };
         }
         match text.strip_prefix("0x").or(text.strip_prefix("0X")) {
             Some(hex) => u8::from_str_radix(hex, 16).ok().map(Level),
             None => text.parse().ok().map(Level),
         }
+    }
+
+    fn parse_name(text: &str) -> Option<Level> {
+        let named = Self::NAMED
+            .iter()
+            .find(|(_, name)| name.eq_ignore_ascii_case(text));
+        named.map(|(level, _)| *level)
     }
 }
 
@@ -82,6 +95,17 @@ impl fmt::Display for Level {
 mod tests {
     use super::*;
     use std::string::ToString;
+
+    #[test]
+    fn every_level_parses_as_it_is_shown() {
+        for number in 0..=u8::MAX {
+            let level = Level(number);
+            assert_eq!(Level::parse(&level.to_string()), Some(level));
+        }
+        for text in ["INFO+208", "TRACE-17", "INFO+", "LOUD+1", "INFO+1+1"] {
+            assert_eq!(Level::parse(text), None, "{text}");
+        }
+    }
 
     #[test]
     fn names_and_numbers_parse() {

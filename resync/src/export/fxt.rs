@@ -17,13 +17,14 @@
 //! A log that is not clean ends with a record that says what it lost.
 //!
 //! A log record has room for text only; an instant carries level, file, line, the
-//! printf arguments with their types, keys, and the backtrace. Spans and counters are
+//! printf arguments with their types, the format where there is room, keys, and the backtrace. An
+//! argument of the program that has a name of ours ends with `#`. Spans and counters are
 //! durations, async events and counter events, whichever of the last two forms is
 //! wanted, and log records besides.
 
-mod details;
+pub(crate) mod details;
 
-use super::lost;
+use super::lost::{self, Said};
 use super::perfetto::Packets;
 use super::series::Series;
 use super::text::{boundary, cut, lossy};
@@ -34,8 +35,8 @@ use crate::resolve::spans::{OpenSpan, Spans, span_id};
 use crate::resolve::stack::StackEntry;
 use details::{Details, TEXT, typed};
 use logdef_fuchsia::fxt::{
-    Argument, BlobKind, Event, EventKind, MAX_ARGUMENTS, MAX_LOG_LEN, ProviderId, Thread, TickRate,
-    Writer,
+    Argument, BlobKind, Event, EventKind, KernelObject, MAX_ARGUMENTS, MAX_LOG_LEN, ObjectKind,
+    Plain, ProviderId, Thread, TickRate, Writer,
 };
 use logdef_wire::record::Kind;
 use logdef_wire::{Magic, Run, ThreadNumber};
@@ -64,6 +65,12 @@ const THREADS: usize = 1 << 16;
 
 /// The argument `time` of an event whose own time is a guess.
 pub(crate) const TIME_UNKNOWN: &str = "unknown";
+/// The argument of a process or thread whose number is lost, and of a thread whose name is.
+pub(crate) const MADE_UP: &str = "made_up";
+pub(crate) const UNNAMED: &str = "unnamed";
+/// Arguments with the format of a message, its grammar and the names of what it takes.
+pub(crate) const FORMAT: &str = "format";
+pub(crate) const GRAMMAR: &str = "grammar";
 /// The argument that counts records of the thread that were dropped just before.
 pub(crate) const DROPPED: &str = "dropped_logs";
 
@@ -142,8 +149,7 @@ pub struct Exporter<W: io::Write> {
     packets: Packets,
     message: Vec<u8>,
     records: u64,
-    /// What events say of dropped records.
-    dropped: u64,
+    said: Said,
 }
 
 type ImageOfRun = (Option<Run>, Option<Magic>);
@@ -178,7 +184,7 @@ impl<W: io::Write> Exporter<W> {
             packets: Packets::default(),
             message: Vec::new(),
             records: 0,
-            dropped: 0,
+            said: Said::default(),
         })
     }
 
@@ -215,7 +221,7 @@ impl<W: io::Write> Exporter<W> {
 
     /// Adds what the log lost, if it is not clean: after all records.
     pub fn lost(&mut self, losses: &Losses) -> io::Result<()> {
-        lost::record(losses, self.dropped, |lost| self.record(lost, &[])).unwrap_or(Ok(()))
+        lost::record(losses, self.said, |lost| self.record(lost, &[])).unwrap_or(Ok(()))
     }
 
     /// Records added so far.
@@ -359,15 +365,39 @@ impl<W: io::Write> Exporter<W> {
         record: &Resolved<'_>,
     ) -> io::Result<()> {
         if self.processes.insert(thread.process.0) {
+            let is_known = record.run.is_some_and(|run| run.pid.is_some());
+            let args = [Argument::new(MADE_UP, true)];
             let name = image_name(record);
-            self.writer
-                .process_name(thread.process, cut(&name, TEXT).as_ref())?;
+            let name = cut(&name, TEXT);
+            self.writer.register(&name)?;
+            self.writer.write(KernelObject::<Plain<'_>> {
+                kind: ObjectKind::PROCESS,
+                koid: thread.process,
+                name: &name,
+                args: if is_known { &[] } else { &args },
+            })?;
         }
-        let text = match record.thread.and_then(|thread| thread.name.as_deref()) {
+        let of = record.thread;
+        let name = of.and_then(|thread| thread.name.as_deref());
+        let text = match name {
             Some(name) => lossy(name).into_owned(),
             None => format!("thread {}", number.0),
         };
-        Ok(self.writer.thread_name(thread, cut(&text, TEXT).as_ref())?)
+        let mut args = vec![Argument::new("process", thread.process)];
+        let is_known = of.is_some_and(|thread| thread.tid.is_some());
+        for (name, is_known) in [(MADE_UP, is_known), (UNNAMED, name.is_some())] {
+            if !is_known {
+                args.push(Argument::new(name, true));
+            }
+        }
+        let text = cut(&text, TEXT);
+        self.writer.register(&text)?;
+        Ok(self.writer.write(KernelObject::<Plain<'_>> {
+            kind: ObjectKind::THREAD,
+            koid: thread.thread,
+            name: &text,
+            args: &args,
+        })?)
     }
 
     /// A text that is too long is continued in further records.
@@ -417,17 +447,17 @@ impl<W: io::Write> Exporter<W> {
         if !is_packet || self.options.forms.instant {
             line.stack = describe(stack);
         }
-        line.with(|args| {
+        line.with(|args, plain| {
             let category = &*self.names[at.provider];
             if self.options.forms.instant || kind != EventKind::Instant {
                 let event = Event::new(kind, at.time, at.thread, category, &name);
                 self.writer.write(event.args(args))?;
-                self.dropped = self.dropped.saturating_add(data.dropped.unwrap_or(0));
+                self.said.add(record);
             }
             if is_packet {
                 let (time, thread) = (at.time, at.thread);
                 let packet = self.packets.begin(time, thread, record.thread);
-                packet.message(record, category, &name, text, args, stack);
+                packet.message(record, category, &name, text, plain, stack);
             }
             Ok::<(), io::Error>(())
         })?;

@@ -5,6 +5,7 @@
 //! program logged it, so it has no process and no thread; its level is WARN.
 
 use crate::recover::losses::Losses;
+use crate::recover::standing::Standing;
 use crate::recover::tables::{Image, Place, Tables};
 use crate::resolve::resolved::Resolved;
 use crate::resolve::resolver::Resolver;
@@ -17,21 +18,35 @@ const IMAGE: &str = "logdef export";
 /// More than all keys take.
 const ROOM: usize = 256;
 
-/// Gives `then` the record of what a log lost, but for as many `dropped` records as the records of
-/// the export count themselves; nothing if there is no more.
+/// What the records of an export themselves say of losses.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Said {
+    dropped: u64,
+    suspect: u64,
+}
+
+impl Said {
+    /// A record was exported: it counts those that were dropped before it, and has the mark *suspect*.
+    pub fn add(&mut self, record: &Resolved<'_>) {
+        let dropped = record.data.dropped.unwrap_or(0);
+        self.dropped = self.dropped.saturating_add(dropped);
+        self.suspect += u64::from(record.standing == Standing::Suspect);
+    }
+}
+
+/// Gives `then` the record of what a log lost, but for what records of the export said; nothing
+/// if there is no more.
 ///
 /// ```
 /// use logdef_resync::{Losses, export::lost};
 ///
-/// assert!(lost::record(&Losses::default(), 0, |_| ()).is_none());
+/// let said = lost::Said::default();
+/// assert!(lost::record(&Losses::default(), said, |_| ()).is_none());
 /// ```
-pub fn record<T>(
-    losses: &Losses,
-    dropped: u64,
-    then: impl FnOnce(&Resolved<'_>) -> T,
-) -> Option<T> {
+pub fn record<T>(losses: &Losses, said: Said, then: impl FnOnce(&Resolved<'_>) -> T) -> Option<T> {
     let losses = Losses {
-        dropped: losses.dropped.saturating_sub(dropped),
+        dropped: losses.dropped.saturating_sub(said.dropped),
+        rejected: losses.rejected.saturating_sub(said.suspect),
         ..*losses
     };
     if losses.is_clean() {

@@ -24,16 +24,18 @@ mod owned;
 
 use super::log_writer::{LogWriter, Origin, Written, literal};
 use super::order::Order;
+use crate::export::fxt::{MADE_UP, UNNAMED};
 use crate::export::text::CUT;
 use crate::read::input::{Error, Input};
 use crate::recover::losses::Losses;
 use logdef_fuchsia::fxt::{
-    Argument, Event, EventKind, Item, Koid, Log, MAX_ARGUMENTS, MAX_LOG_LEN, Metadata, ObjectKind,
-    ProviderEvent, Reader, Record, Resolved, Thread, Time, Tracker, Value as Typed,
+    Argument, Event, EventKind, Item, KernelObject, Koid, Log, MAX_ARGUMENTS, MAX_LOG_LEN,
+    Metadata, ObjectKind, ProviderEvent, Reader, Record, Resolved, Thread, Time, Tracker,
+    Value as Typed,
 };
 use logdef_wire::Level;
 use logdef_wire::record::Kind;
-use owned::{Owned, OwnedValue};
+use owned::{Formats, Owned, OwnedValue};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::Write;
@@ -86,6 +88,7 @@ pub fn import(trace: &Input, out: impl Write) -> Result<Imported, Error> {
         log: LogWriter::new(out, Origin::of(&head[..got])),
         order: Order::new(),
         last: None,
+        formats: Formats::default(),
         untimed: 0,
     };
     let mut imported = Imported::default();
@@ -115,8 +118,8 @@ pub fn import(trace: &Input, out: impl Write) -> Result<Imported, Error> {
 }
 
 /// The names of processes and threads: they may come after the events.
-fn names(trace: &Input) -> Result<HashMap<Koid, Box<[u8]>>, Error> {
-    let mut names = HashMap::new();
+fn names(trace: &Input) -> Result<Names, Error> {
+    let mut names = Names::new();
     each(trace, |item, tracker| {
         if let Item::Record(found) = item {
             tracker.track(&found);
@@ -125,7 +128,9 @@ fn names(trace: &Input) -> Result<HashMap<Koid, Box<[u8]>>, Error> {
                 && names.len() < NAMES
                 && let Record::KernelObject(object) = tracker.resolve(&found.record)
             {
-                names.insert(object.koid, object.name.as_bytes().into());
+                // The first name counts until there is another.
+                let key = (object.kind, object.koid);
+                names.entry(key).or_insert_with(|| Known::of(&object));
             }
         }
         Ok(())
@@ -148,12 +153,33 @@ fn each(
     }
 }
 
+/// What the trace says of its processes and threads: one of each may have the same number.
+type Names = HashMap<(ObjectKind, Koid), Known>;
+
+/// What it says of one.
+#[derive(Clone, Debug, Default)]
+struct Known {
+    name: Option<Box<[u8]>>,
+    is_made_up: bool,
+}
+
+impl Known {
+    fn of(object: &KernelObject<Resolved<'_>>) -> Known {
+        let is = |name| object.args.iter().any(|arg| arg.name == name);
+        Known {
+            name: (!is(UNNAMED)).then(|| object.name.as_bytes().into()),
+            is_made_up: is(MADE_UP),
+        }
+    }
+}
+
 struct Importer<W> {
-    names: HashMap<Koid, Box<[u8]>>,
+    names: Names,
     log: LogWriter<W>,
     order: Order<Owned>,
     /// The last record, as long as what follows may belong to it.
     last: Option<Last>,
+    formats: Formats,
     untimed: u64,
 }
 
@@ -188,11 +214,15 @@ impl<W: Write> Importer<W> {
                 entry.format = b"the provider's buffer was full: records may be missing".to_vec();
                 self.push(entry)?;
             }
+            Record::KernelObject(object) => {
+                if let Some(known) = self.names.get_mut(&(object.kind, object.koid)) {
+                    *known = Known::of(object);
+                }
+            }
             Record::Metadata(_)
             | Record::Initialization(_)
             | Record::String(_)
-            | Record::Thread(_)
-            | Record::KernelObject(_) => {}
+            | Record::Thread(_) => {}
             _ => return Ok(false),
         }
         Ok(true)
@@ -239,12 +269,14 @@ impl<W: Write> Importer<W> {
         // The end of a span need not say again what it is.
         let name = if is_end { "" } else { &*event.name };
         let category = category(event, tracker);
-        entry.describe(name, &event.args);
-        entry.categorize(category);
-        if let Some(message) = self.logged(event, is_end) {
-            entry.say(&message);
+        let said = entry.describe(name, &event.args);
+        let logged = self.logged(event, is_end);
+        let message = logged.as_deref().unwrap_or(said.as_bytes());
+        entry.tell(message, &mut self.formats);
+        if logged.is_some() {
             self.last = None;
         }
+        entry.categorize(category);
         match event.kind {
             EventKind::DurationBegin => entry.kind = Some(Kind::BEGIN),
             EventKind::DurationEnd => entry.kind = Some(Kind::END),
@@ -368,12 +400,16 @@ impl<W: Write> Importer<W> {
     /// An entry of a thread that says nothing yet.
     fn entry(&self, time: &Time, thread: Thread, tracker: &Tracker) -> Owned {
         let provider = tracker.provider().name().map(str::as_bytes);
-        let process = self.names.get(&thread.process).map(|name| &**name);
-        let image = provider.filter(|name| !name.is_empty()).or(process);
+        let process = self.names.get(&(ObjectKind::PROCESS, thread.process));
+        let of_thread = self.names.get(&(ObjectKind::THREAD, thread.thread));
+        let name = process.and_then(|known| known.name.as_deref());
+        let image = provider.filter(|name| !name.is_empty()).or(name);
         Owned {
             image: image.unwrap_or_default().to_vec(),
             thread,
-            thread_name: self.names.get(&thread.thread).cloned(),
+            is_pid_made_up: process.is_some_and(|known| known.is_made_up),
+            is_tid_made_up: of_thread.is_some_and(|known| known.is_made_up),
+            thread_name: of_thread.and_then(|known| known.name.clone()),
             time: nanos(time),
             is_untimed: nanos(time).is_none(),
             ..Owned::default()

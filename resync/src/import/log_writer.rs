@@ -12,11 +12,15 @@
 use crate::read::framing;
 use crate::read::input::Error;
 use crate::recover::losses::{Carried, Losses};
+use crate::recover::standing::Standing;
+use crate::rewrite::marker::Output;
 use logdef_wire::msgpack::{Encoder, OutOfRoom};
 use logdef_wire::record::{
     Data, Glance, Kind, Note, NoteKind, Preamble, StringLogdef, ThreadLogdef,
 };
-use logdef_wire::{Array, Level, Magic, Map, Run, Sequence, Svma, ThreadNumber, Value, frame};
+use logdef_wire::{
+    Array, Description, Level, Magic, Map, Run, Sequence, Svma, Tag, ThreadNumber, Value, frame,
+};
 use sha1::{Digest, Sha1};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -41,6 +45,11 @@ pub struct Entry<'a> {
     pub pid: Option<u64>,
     /// The thread, as the kernel numbers it.
     pub tid: Option<u64>,
+    /// The process and the thread have no such numbers: these only tell them from others, and
+    /// the log does not have them.
+    pub is_pid_made_up: bool,
+    /// The same of the thread.
+    pub is_tid_made_up: bool,
     /// The thread's name.
     pub thread_name: Option<&'a [u8]>,
     /// Nanoseconds since the Unix epoch.
@@ -51,8 +60,12 @@ pub struct Entry<'a> {
     pub file: Option<&'a [u8]>,
     /// The line in that file.
     pub line: Option<u64>,
-    /// A printf format: `%s` with one argument for a text, or see [`literal`].
+    /// A printf format: `%s` with one argument for a text, or see [`literal`]. Or one in
+    /// the grammar that its description names.
     pub format: &'a [u8],
+    /// Grammar of the format and names of its arguments, as
+    /// [`Description`](logdef_wire::Description) reads them.
+    pub description: &'a [u8],
     /// The format's arguments. Extensions become nil.
     pub args: &'a [Value<'a>],
     /// Structured keys. Extensions become nil.
@@ -61,6 +74,8 @@ pub struct Entry<'a> {
     pub kind: Option<Kind>,
     /// Records of this thread that were lost just before this one.
     pub dropped: u64,
+    /// How far it could be trusted where it comes from.
+    pub standing: Standing,
 }
 
 /// Where records come from: runs of different sources differ in it.
@@ -119,23 +134,28 @@ pub fn literal(text: &[u8]) -> Cow<'_, [u8]> {
 /// ```
 #[derive(Debug)]
 pub struct LogWriter<W> {
-    out: W,
+    out: Output<W>,
     origin: Origin,
     /// Times are of the monotonic clock: a run says so by beginning at one time of both.
     is_monotonic: bool,
     /// Counts how often there were too many threads.
     epoch: u64,
-    /// The number of the next thread.
-    next_thread: u64,
+    /// Threads that were given numbers.
+    thread_count: u64,
+    /// The number of the next thread of a run.
+    next_thread: HashMap<Run, u64>,
     runs: HashMap<Option<u64>, Run>,
     introduced: HashSet<(Run, Magic)>,
     threads: HashMap<(Run, Option<u64>), Thread>,
     strings: HashMap<Vec<u8>, Svma>,
+    /// Those with descriptions, by both.
+    described: HashMap<Vec<u8>, Svma>,
+    key: Vec<u8>,
     logged: HashSet<(Magic, Svma)>,
     args: Vec<u8>,
     keys: Vec<u8>,
     buffer: Vec<u8>,
-    written: Written,
+    records: u64,
     /// What the source says that it lacks.
     lost: Losses,
 }
@@ -151,20 +171,23 @@ impl<W: Write> LogWriter<W> {
     /// A log of records that come from `origin`.
     pub fn new(out: W, origin: Origin) -> LogWriter<W> {
         LogWriter {
-            out,
+            out: Output::new(out),
             origin,
             is_monotonic: false,
             epoch: 0,
-            next_thread: 0,
+            thread_count: 0,
+            next_thread: HashMap::new(),
             runs: HashMap::new(),
             introduced: HashSet::new(),
             threads: HashMap::new(),
             strings: HashMap::new(),
+            described: HashMap::new(),
+            key: Vec::new(),
             logged: HashSet::new(),
             args: Vec::new(),
             keys: Vec::new(),
             buffer: vec![0; 1 << 10],
-            written: Written::default(),
+            records: 0,
             lost: Losses::default(),
         }
     }
@@ -179,18 +202,19 @@ impl<W: Write> LogWriter<W> {
 
     /// Writes a record, and first the logdefs that it needs.
     pub fn write(&mut self, entry: &Entry<'_>) -> Result<(), Error> {
-        if self.next_thread >= THREADS {
+        if self.thread_count >= THREADS {
             self.epoch += 1;
-            self.next_thread = 0;
+            self.thread_count = 0;
+            self.next_thread.clear();
             self.runs.clear();
             self.threads.clear();
         }
         let magic = Magic(hash(&[b"image", entry.image]));
         let run = self.run(magic, entry)?;
         let sequence = self.thread(run, entry)?;
-        let format = self.string(magic, entry.format)?;
+        let format = self.string(magic, entry.format, entry.description)?;
         let file = match entry.file {
-            Some(file) => self.string(magic, file)?,
+            Some(file) => self.string(magic, file, b"")?,
             None => None,
         };
         let mut args = std::mem::take(&mut self.args);
@@ -230,11 +254,13 @@ impl<W: Write> LogWriter<W> {
             },
             ..Data::default()
         };
-        let done = self.frame(|encoder| data.encode(encoder));
+        let len = framing::encode(&mut self.buffer, |encoder| data.encode(encoder))?;
+        let frame = &self.buffer[..len];
+        self.out.write(frame, Tag::DATA, entry.standing)?;
         self.args = args;
         self.keys = keys;
-        self.written.records += 1;
-        done
+        self.records += 1;
+        Ok(())
     }
 
     /// Takes in what the source lacks of what was logged, but for dropped records that entries count: the
@@ -292,14 +318,16 @@ impl<W: Write> LogWriter<W> {
 
     /// Data records that were written so far.
     pub fn records(&self) -> u64 {
-        self.written.records
+        self.records
     }
 
     /// Gives the output back.
     pub fn finish(mut self) -> Result<(W, Written), Error> {
         self.note_losses()?;
-        self.out.flush().map_err(Error::output)?;
-        Ok((self.out, self.written))
+        let records = self.records;
+        let (out, written) = self.out.finish()?;
+        let bytes = written.bytes;
+        Ok((out, Written { records, bytes }))
     }
 
     /// The run of an entry's process, after its preamble.
@@ -315,7 +343,7 @@ impl<W: Write> LogWriter<W> {
                 path: Some(entry.image).filter(|image| !image.is_empty()),
                 version: Some(1),
                 run: Some(run),
-                pid: entry.pid,
+                pid: entry.pid.filter(|_| !entry.is_pid_made_up),
                 realtime: entry.time,
                 monotonic: entry.time.filter(|_| self.is_monotonic),
                 ..Preamble::default()
@@ -333,12 +361,14 @@ impl<W: Write> LogWriter<W> {
         // A thread that has used up its counts continues under another number.
         let mut is_news = known.is_none_or(|thread| count(thread) >= 1 << Sequence::COUNT_BITS);
         if is_news {
+            let number = self.next_thread.entry(run).or_default();
             let thread = Thread {
-                number: ThreadNumber(self.next_thread),
+                number: ThreadNumber(*number),
                 name: Vec::new(),
                 next: 0,
             };
-            self.next_thread += 1;
+            *number += 1;
+            self.thread_count += 1;
             self.threads.insert(key, thread);
         }
         let Some(thread) = self.threads.get_mut(&key) else {
@@ -356,7 +386,7 @@ impl<W: Write> LogWriter<W> {
         if is_news {
             let logdef = ThreadLogdef {
                 run: Some(run),
-                tid: entry.tid,
+                tid: entry.tid.filter(|_| !entry.is_tid_made_up),
                 name: entry.thread_name,
                 number: Some(number),
                 ..ThreadLogdef::default()
@@ -367,27 +397,54 @@ impl<W: Write> LogWriter<W> {
     }
 
     /// The address of a string, after its logdef; none if it must stand in the
-    /// record itself.
-    fn string(&mut self, magic: Magic, string: &[u8]) -> Result<Option<Svma>, Error> {
-        let address = match self.strings.get(string) {
-            Some(address) => *address,
-            None if self.strings.len() >= STRINGS || string.len() > LONGEST_STRING => {
-                return Ok(None);
+    /// record itself. What has a description cannot: its logdef is written again then.
+    fn string(
+        &mut self,
+        magic: Magic,
+        string: &[u8],
+        description: &[u8],
+    ) -> Result<Option<Svma>, Error> {
+        let is_plain = description.is_empty();
+        let (strings, key) = if is_plain {
+            (&mut self.strings, string)
+        } else {
+            self.key.clear();
+            for part in [
+                &(description.len() as u64).to_be_bytes(),
+                description,
+                string,
+            ] {
+                self.key.extend_from_slice(part);
             }
-            None => {
-                // Below the numbers of texts.
-                let address = Svma(hash(&[b"string", string]) >> 1);
-                self.strings.insert(string.to_vec(), address);
-                address
-            }
+            (&mut self.described, &self.key[..])
         };
+        let known = strings.get(key).copied();
+        let has_room = strings.len() < STRINGS && key.len() <= LONGEST_STRING;
+        if known.is_none() && !has_room && is_plain {
+            return Ok(None);
+        }
+        let address = known.unwrap_or_else(|| {
+            // Below the numbers of texts.
+            let kind = if is_plain {
+                &b"string"[..]
+            } else {
+                b"described"
+            };
+            let address = Svma(hash(&[kind, key]) >> 1);
+            if has_room {
+                strings.insert(key.to_vec(), address);
+            }
+            address
+        });
         if is_news(&mut self.logged, (magic, address)) {
+            let is_template = Description::of(description).grammar().is_template();
             let logdef = StringLogdef {
                 magic: Some(magic),
                 address: Some(address),
-                string: Some(string),
+                string: Some(string).filter(|_| !is_template),
+                template: Some(string).filter(|_| is_template),
+                description: Some(description).filter(|_| !is_plain),
                 run: None,
-                ..StringLogdef::default()
             };
             self.frame(|encoder| logdef.encode(encoder))?;
         }
@@ -398,11 +455,7 @@ impl<W: Write> LogWriter<W> {
         &mut self,
         body: impl Fn(&mut Encoder<'_>) -> Result<(), OutOfRoom>,
     ) -> Result<(), Error> {
-        let len = framing::encode(&mut self.buffer, body)?;
-        self.written.bytes += len as u64;
-        self.out
-            .write_all(&self.buffer[..len])
-            .map_err(Error::output)
+        self.out.record(body)
     }
 }
 
@@ -522,7 +575,7 @@ mod tests {
                 ),
             ],
             kind: Some(Kind::COUNTER),
-            dropped: 0,
+            ..Entry::default()
         };
         let records = read(written(&[entry]), |data, resolved, message| {
             assert_eq!(message, "load is -3");

@@ -12,9 +12,10 @@ use logdef_wire::record::{Note, NoteKind, Record};
 use std::io::Write;
 
 /// Writes frames and counts them.
-pub(super) struct Output<'w, W> {
-    out: &'w mut W,
-    pub(super) written: Rewritten,
+#[derive(Debug)]
+pub(crate) struct Output<W> {
+    out: W,
+    pub(crate) written: Rewritten,
     buffer: Vec<u8>,
     /// Frames of one mark that are not written yet, since the note before them says how
     /// long they are.
@@ -25,8 +26,8 @@ pub(super) struct Output<'w, W> {
     follows_marked: bool,
 }
 
-impl<'w, W: Write> Output<'w, W> {
-    pub(super) fn new(out: &'w mut W) -> Self {
+impl<W: Write> Output<W> {
+    pub(crate) fn new(out: W) -> Self {
         Output {
             out,
             written: Rewritten::default(),
@@ -45,6 +46,11 @@ impl<'w, W: Write> Output<'w, W> {
         if tag == Tag::NOTE && is_mark(body) {
             return Ok(());
         }
+        self.write(bytes, tag, mark)
+    }
+
+    /// Writes a frame around a record of a tag, and says how far it can be trusted.
+    pub(crate) fn write(&mut self, bytes: &[u8], tag: Tag, mark: Standing) -> Result<(), Error> {
         // No range reaches over a preamble.
         let is_preamble = tag == Tag::PREAMBLE;
         let is_too_long = (self.marked.len() + bytes.len()) as u64 > marks::RANGE;
@@ -65,7 +71,7 @@ impl<'w, W: Write> Output<'w, W> {
     }
 
     /// Writes a frame around a record of our own.
-    pub(super) fn record(
+    pub(crate) fn record(
         &mut self,
         body: impl Fn(&mut Encoder<'_>) -> Result<(), OutOfRoom>,
     ) -> Result<(), Error> {
@@ -107,10 +113,10 @@ impl<'w, W: Write> Output<'w, W> {
         self.out.write_all(bytes).map_err(Error::output)
     }
 
-    pub(super) fn finish(mut self) -> Result<Rewritten, Error> {
+    pub(crate) fn finish(mut self) -> Result<(W, Rewritten), Error> {
         self.end_range()?;
         self.out.flush().map_err(Error::output)?;
-        Ok(self.written)
+        Ok((self.out, self.written))
     }
 }
 

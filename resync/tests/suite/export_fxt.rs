@@ -253,6 +253,7 @@ fn an_instant_says_all_that_the_record_does() {
         ("5", "Null"),
         ("user", "x"),
         ("n", "U32(7)"),
+        ("format", "%d %d %f %s %s"),
     ];
     let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let found = events(&trace);

@@ -200,17 +200,17 @@ fn each(
     let is_fuchsias = matches!(args.to, Target::Fuchsia | Target::DiagnosticsJson);
     let converts = is_fuchsias && args.clock == ExportClock::Monotonic;
     let mut unix = 0;
-    let (mut last, mut dropped) = (None, 0);
+    let (mut last, mut said) = (None, lost::Said::default());
     let records = each_resolved(args, log, |record, stack| {
         let mut data = converter.logs_data(record, stack);
         if converts && !to_monotonic(&mut data, record.run) {
             unix += 1;
         }
         last = Some(data.metadata.timestamp);
-        dropped = u64::saturating_add(dropped, record.data.dropped.unwrap_or(0));
+        said.add(record);
         with(&data, record.run)
     })?;
-    let lost = lost::record(&log.recovery.losses(), dropped, |lost| {
+    let lost = lost::record(&log.recovery.losses(), said, |lost| {
         let mut data = converter.logs_data(lost, &[]);
         // By the clock of the others.
         data.metadata.timestamp = last.unwrap_or(data.metadata.timestamp);

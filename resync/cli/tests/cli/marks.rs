@@ -125,6 +125,34 @@ fn every_export_marks_records() {
 }
 
 #[test]
+fn what_was_exported_as_a_trace_and_imported_is_marked_as_it_was() {
+    let files = Files::new();
+    let log = files.put("app.log", &doubtful().bytes);
+    for asked in ["", "--suspects"] {
+        let (trace, back) = (files.path().join("trace"), files.path().join("back.log"));
+        let words = format!("export --to fxt {asked} -o {} {{}}", trace.display());
+        assert_eq!(logdef(&words, &log).status, 0);
+        let words = format!("import --from fxt -o {} {{}}", back.display());
+        assert_eq!(logdef(&words, &trace).status, 0);
+        let said = |log: &std::path::Path| {
+            let shown = logdef(&format!("view -o json {asked} {{}}"), log).objects();
+            let said = shown
+                .iter()
+                .map(|line| [line["message"].clone(), line["standing"].clone()]);
+            (said.collect::<Vec<_>>(), logdef("check {}", log).status)
+        };
+        assert_eq!(said(&log), said(&back), "{asked}");
+        let counted = |log: &std::path::Path| {
+            let found = logdef("check -o json {}", log).objects().remove(0);
+            (found["missing"].clone(), found["damaged"]["bytes"].clone())
+        };
+        assert_eq!(counted(&log), counted(&back), "{asked}");
+        std::fs::remove_file(&trace).unwrap();
+        std::fs::remove_file(&back).unwrap();
+    }
+}
+
+#[test]
 fn a_copy_shows_what_the_damaged_log_showed_and_checks_as_it_did() {
     let files = Files::new();
     let log = files.put("app.log", &doubtful().bytes);

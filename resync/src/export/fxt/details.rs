@@ -1,6 +1,6 @@
 //! The arguments of an event: what a record says beside its time and its thread.
 
-use super::{DROPPED, TIME_UNKNOWN};
+use super::{DROPPED, FORMAT, GRAMMAR, TIME_UNKNOWN};
 use crate::export::text::{cut, lossy, whole};
 use crate::resolve::resolved::{Resolved, push_value};
 use logdef_fuchsia::fxt::{Argument, MAX_ARGUMENTS, Value};
@@ -33,9 +33,9 @@ impl<'r> Details<'r> {
         }
     }
 
-    /// Gives `then` the arguments: level and place, then what the call passed. What
-    /// finds no place of its own shares the last one.
-    pub(super) fn with<T>(&self, then: impl FnOnce(&[Argument<'_, &str>]) -> T) -> T {
+    /// Gives `then` the arguments: level and place, what the call passed, and the format; and
+    /// all but the format. What finds no place of its own shares the last one.
+    pub(super) fn with<T>(&self, then: impl FnOnce(Args<'_, '_>, Args<'_, '_>) -> T) -> T {
         let data = &self.record.data;
         let level = data.level.map(level_name);
         let file = self.record.source_file().map(lossy);
@@ -77,11 +77,14 @@ impl<'r> Details<'r> {
             let mut values = [Arg::Nil; MAX_ARGUMENTS];
             let passed = data.args.map_or(0, |args| args.read_into(&mut values));
             let texts = values.map(arg_text);
-            let names = self.names();
+            let mut names = self.names();
+            for (name, value) in names.iter_mut().zip(values).take(passed) {
+                self.keep_apart(name, value);
+            }
             for ((name, value), text) in names.iter().zip(values).zip(&texts).take(passed) {
                 args.push(name, typed(value, text));
             }
-            return then(args.as_slice());
+            return self.with_format(args, passed, then);
         }
         let single = if passed + keys <= room {
             passed + keys
@@ -96,6 +99,7 @@ impl<'r> Details<'r> {
             if index < single {
                 texts[index] = arg_text(value);
                 (names[index], values[index]) = (name, value);
+                self.keep_apart(&mut names[index], value);
                 continue;
             }
             let separator = if rest.is_empty() { "" } else { ", " };
@@ -113,8 +117,52 @@ impl<'r> Details<'r> {
         }
         if single < passed + keys {
             args.push("more", Value::Text(&rest));
+            return then(args.as_slice(), args.as_slice());
         }
-        then(args.as_slice())
+        self.with_format(args, passed, then)
+    }
+
+    /// Gives `then` the arguments with the format that they were passed to, if there is room, so that
+    /// an importer can put them in again.
+    fn with_format<'a, T>(
+        &'a self,
+        mut args: Few<'a>,
+        passed: usize,
+        then: impl FnOnce(Args<'_, '_>, Args<'_, '_>) -> T,
+    ) -> T {
+        let plain = args.len;
+        let fitting = |bytes: &'r [u8]| match str::from_utf8(bytes) {
+            Ok(text) if text.len() <= TEXT => Some(text),
+            _ => None,
+        };
+        let format = self.record.format.bytes.and_then(fitting);
+        let grammar = fitting(self.record.description.as_bytes());
+        if let (Some(format), Some(grammar), true) = (format, grammar, passed > 0)
+            && plain + 1 + usize::from(!grammar.is_empty()) <= MAX_ARGUMENTS
+        {
+            args.push(FORMAT, Value::Text(format));
+            if !grammar.is_empty() {
+                args.push(GRAMMAR, Value::Text(grammar));
+            }
+        }
+        then(args.as_slice(), &args.as_slice()[..plain])
+    }
+
+    /// Changes the name of an argument of the program that an importer would take for one of ours.
+    fn keep_apart(&self, name: &mut Cow<'_, str>, value: Arg<'_>) {
+        let Some(own) = own_name(name) else { return };
+        let record = self.record;
+        let is_text = matches!(value, Arg::Raw(_));
+        let is_taken = match own {
+            "severity" => is_text && record.data.level.is_none(),
+            "file" => is_text && record.source_file().is_none(),
+            "line" => !is_text && record.source_line().is_none(),
+            DROPPED => !is_text && record.data.dropped.is_none(),
+            _ => is_text,
+        };
+        if is_taken || name.len() > own.len() {
+            name.to_mut().push('#');
+        }
     }
 
     /// The names of the first arguments: those given to them, or their positions.
@@ -157,6 +205,29 @@ impl<'r> Details<'r> {
         let of_context = of_context.map(|(key, value)| (whole(lossy(key), KEY), value));
         args.chain(keys).chain(of_context)
     }
+}
+
+type Args<'s, 'a> = &'s [Argument<'a, &'a str>];
+
+/// Arguments that say what the record itself says.
+const OWN: [&str; 11] = [
+    "standing",
+    "severity",
+    "file",
+    "line",
+    "message",
+    "kind",
+    "time",
+    "backtrace",
+    DROPPED,
+    FORMAT,
+    GRAMMAR,
+];
+
+/// The argument of ours with this name, but for `#` behind it.
+pub(crate) fn own_name(name: &str) -> Option<&'static str> {
+    let bare = name.trim_end_matches('#');
+    OWN.into_iter().find(|own| *own == bare)
 }
 
 /// The arguments of one event.

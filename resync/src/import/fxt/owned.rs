@@ -2,15 +2,19 @@
 //! it.
 
 use super::says_the_same;
-use crate::export::fxt::{DROPPED, TIME_UNKNOWN, kind_of};
+use crate::export::fxt::details::own_name;
+use crate::export::fxt::{DROPPED, FORMAT, GRAMMAR, TIME_UNKNOWN, kind_of};
 use crate::export::lost;
 use crate::export::text::boundary;
 use crate::import::log_writer::{Entry, LogWriter, literal};
 use crate::read::input::Error;
+use crate::recover::standing::Standing;
+use crate::render::CompiledFormat;
 use logdef_fuchsia::fxt::{Argument, Koid, Thread, Value as Typed};
 use logdef_wire::record::Kind;
-use logdef_wire::{Level, Value};
+use logdef_wire::{Description, Level, Value};
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::io::Write;
 
 /// A value of an argument or key.
@@ -24,22 +28,77 @@ pub(super) enum OwnedValue {
     Raw(Vec<u8>),
 }
 
+/// A format and its description.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Template {
+    format: String,
+    grammar: String,
+}
+
+/// Formats that were taken apart before.
+#[derive(Default)]
+pub(super) struct Formats {
+    known: HashMap<String, Option<CompiledFormat>>,
+    key: String,
+    text: Vec<u8>,
+}
+
+/// How many of them are remembered.
+const FORMATS: usize = 1 << 14;
+
+impl Formats {
+    /// Whether a template makes this message of these values.
+    fn makes(&mut self, template: &Template, args: &[Value<'_>], message: &[u8]) -> bool {
+        self.key.clear();
+        for part in [&template.grammar, "\0", &template.format] {
+            self.key.push_str(part);
+        }
+        if !self.known.contains_key(&self.key) {
+            if self.known.len() >= FORMATS {
+                self.known.clear();
+            }
+            let description = Description::of(template.grammar.as_bytes());
+            let format = CompiledFormat::described(template.format.as_bytes(), description);
+            self.known.insert(self.key.clone(), format);
+        }
+        let Some(Some(format)) = self.known.get(&self.key) else {
+            return false;
+        };
+        self.text.clear();
+        format.render(args, &mut self.text);
+        self.text == message
+    }
+}
+
+/// The standing of this name.
+fn standing_of(word: &str) -> Option<Standing> {
+    let standings = [Standing::Recovered, Standing::Suspect];
+    standings.into_iter().find(|of| of.word() == Some(word))
+}
+
 /// An [`Entry`] that waits.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Owned {
     pub(super) image: Vec<u8>,
     pub(super) thread: Thread,
+    pub(super) is_pid_made_up: bool,
+    pub(super) is_tid_made_up: bool,
     pub(super) thread_name: Option<Box<[u8]>>,
     pub(super) time: Option<u64>,
     pub(super) level: Option<Level>,
     pub(super) file: Option<Vec<u8>>,
     pub(super) line: Option<u64>,
     pub(super) format: Vec<u8>,
+    pub(super) description: Vec<u8>,
+    /// The format that the first of the keys are put in, and its description.
+    pub(super) template: Option<Template>,
     pub(super) args: Vec<OwnedValue>,
     pub(super) keys: Vec<(Vec<u8>, OwnedValue)>,
     pub(super) kind: Option<Kind>,
     /// What a log record says of the counter.
     pub(super) logged: Option<Vec<u8>>,
+    pub(super) standing: Standing,
+    pub(super) backtrace: Option<String>,
     /// Records that were lost just before.
     pub(super) dropped: Option<u64>,
     /// It has a time, which a log cannot hold.
@@ -47,8 +106,12 @@ pub(super) struct Owned {
 }
 
 impl Owned {
-    /// Takes place, level and keys from an event's arguments.
-    pub(super) fn describe(&mut self, name: &str, args: &[Argument<'_, Cow<'_, str>>]) {
+    /// Takes place, level and keys from an event's arguments. Returns the message.
+    pub(super) fn describe<'n>(
+        &mut self,
+        name: &'n str,
+        args: &[Argument<'_, Cow<'_, str>>],
+    ) -> Cow<'n, str> {
         let mut name = Cow::Borrowed(name);
         for arg in args {
             match (&*arg.name, &arg.value) {
@@ -70,6 +133,18 @@ impl Owned {
                 (DROPPED, value) if self.dropped.is_none() && number(value).is_some() => {
                     self.dropped = number(value);
                 }
+                ("standing", Typed::Text(text)) if standing_of(text).is_some() => {
+                    self.standing = standing_of(text).unwrap_or_default();
+                }
+                ("backtrace", Typed::Text(text)) if self.backtrace.is_none() => {
+                    self.backtrace = Some(text.to_string());
+                }
+                (FORMAT, Typed::Text(text)) => {
+                    self.template.get_or_insert_default().format = text.to_string();
+                }
+                (GRAMMAR, Typed::Text(text)) => {
+                    self.template.get_or_insert_default().grammar = text.to_string();
+                }
                 ("time", Typed::Text(text)) if *text == TIME_UNKNOWN => self.time = None,
                 ("message", Typed::Text(text))
                     if name.is_empty() || says_the_same(&name, text.as_bytes()) =>
@@ -79,7 +154,43 @@ impl Owned {
                 _ => self.keep(arg),
             }
         }
-        self.format = literal(name.as_bytes()).into_owned();
+        name
+    }
+
+    /// Has this message, without the word for its standing, which the log says elsewhere. Its own format
+    /// makes it, if that makes this message of the first keys; without any, the message is the format.
+    pub(super) fn tell(&mut self, message: &[u8], formats: &mut Formats) {
+        let mark = self.standing.word().map(|word| format!("[{word}] "));
+        let bare = mark.and_then(|mark| message.strip_prefix(mark.as_bytes()));
+        let message = bare.unwrap_or(message);
+        match self.template.take() {
+            Some(template) if self.fill_in(&template, message, formats) => {}
+            Some(_) => self.say(message),
+            None => self.format = literal(message).into_owned(),
+        }
+        if let Some(backtrace) = self.backtrace.take() {
+            let text = OwnedValue::Raw(backtrace.into_bytes());
+            self.keys.push((b"backtrace".to_vec(), text));
+        }
+    }
+
+    fn fill_in(&mut self, template: &Template, message: &[u8], formats: &mut Formats) -> bool {
+        let description = Description::of(template.grammar.as_bytes());
+        let is_argument =
+            |(index, key): &(usize, &(Vec<u8>, OwnedValue))| match description.name(*index) {
+                Some(given) => key.0 == given,
+                None => key.0 == (index + 1).to_string().as_bytes(),
+            };
+        let count = self.keys.iter().enumerate().take_while(is_argument).count();
+        let args = self.keys[..count].iter().map(|(_, value)| value.borrow());
+        let args: Vec<_> = args.collect();
+        if !formats.makes(template, &args, message) {
+            return false;
+        }
+        self.format = template.format.as_bytes().to_vec();
+        self.description = template.grammar.as_bytes().to_vec();
+        self.args = self.keys.drain(..count).map(|(_, value)| value).collect();
+        true
     }
 
     pub(super) fn categorize(&mut self, category: Option<&str>) {
@@ -91,7 +202,13 @@ impl Owned {
 
     /// Keeps an argument as a key.
     pub(super) fn keep(&mut self, arg: &Argument<'_, Cow<'_, str>>) {
-        let key = arg.name.as_bytes().to_vec();
+        let name = &*arg.name;
+        // What the exporter put behind a name so that it is not taken for one of its own.
+        let name = match name.strip_suffix('#') {
+            Some(given) if own_name(given).is_some() => given,
+            _ => name,
+        };
+        let key = name.as_bytes().to_vec();
         self.keys.push((key, (&arg.value).into()));
     }
 
@@ -175,16 +292,20 @@ impl Owned {
             image: &self.image,
             pid: Some(self.thread.process.0),
             tid: Some(self.thread.thread.0),
+            is_pid_made_up: self.is_pid_made_up,
+            is_tid_made_up: self.is_tid_made_up,
             thread_name: self.thread_name.as_deref(),
             time: self.time,
             level: self.level,
             file: self.file.as_deref(),
             line: self.line,
             format: &self.format,
+            description: &self.description,
             args: &args,
             keys: &keys,
             kind: self.kind,
             dropped: self.dropped.unwrap_or(0),
+            standing: self.standing,
         })
     }
 }

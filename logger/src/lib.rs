@@ -230,6 +230,7 @@ pub use api::in_context::{Context, InContext};
 pub use api::open::{Log, open, options};
 pub use api::testing;
 pub use call::argument::{Argument, Passed};
+pub use call::fields::{Field, Fields};
 pub use call::shown::{Loggable, debug, display, error, value};
 pub use call::span::Span;
 pub use clock::ClockSource;

@@ -4,12 +4,14 @@
 use crate::call::argument::{Lowered, LoweredSome, Passed};
 use crate::call::body::Bytes;
 use crate::call::body::pairs::{MAX_PAIRS, Pairs};
+use crate::call::fields::{Fields, gather};
 use crate::process::process;
 use core::sync::atomic::Ordering;
 
 pub use crate::api::in_context::current_scope;
 pub use crate::api::places::Places;
 pub use crate::call::argument::capture;
+pub use crate::call::fields::{Fielded, HasFields, HasNoFields};
 pub use crate::call::limit::Limit;
 pub use crate::call::shown::{
     Debugged, Displayed, LoggedDisplay, PrintedDebug, PrintedDisplay, TypedDebug, TypedDisplay,
@@ -102,7 +104,15 @@ pub fn is_on(site: &Site, state: &SiteState) -> bool {
 
 /// Logs a call.
 #[inline(always)]
-pub fn log<const N: usize>(site: &'static Site, passed: &[Passed<'_>; N]) {
+pub fn log<const N: usize>(
+    site: &'static Site,
+    passed: &[Passed<'_>; N],
+    fields: &[Option<&dyn Fields>; N],
+) {
+    // The compiler knows.
+    if fields.iter().any(Option::is_some) {
+        return log_fields(site, passed, 0, fields);
+    }
     let lowered = Lowered::of(passed);
     // SAFETY: the macro made the site and the arguments from one format, and
     // both `lowered` and what it points into live until `emit` returns.
@@ -112,7 +122,15 @@ pub fn log<const N: usize>(site: &'static Site, passed: &[Passed<'_>; N]) {
 /// Logs a call of a site that is limited or names a span: with the word that it
 /// takes after the arguments'.
 #[inline(always)]
-pub fn log_with<const N: usize>(site: &'static Site, passed: &[Passed<'_>; N], word: u64) {
+pub fn log_with<const N: usize>(
+    site: &'static Site,
+    passed: &[Passed<'_>; N],
+    fields: &[Option<&dyn Fields>; N],
+    word: u64,
+) {
+    if fields.iter().any(Option::is_some) {
+        return log_fields(site, passed, word, fields);
+    }
     /// What such a site's words are.
     #[repr(C)]
     struct Words<const N: usize> {
@@ -126,6 +144,17 @@ pub fn log_with<const N: usize>(site: &'static Site, passed: &[Passed<'_>; N], w
     };
     // SAFETY: as in `log`, and the word after the arguments' is there.
     unsafe { crate::call::emit::emit(site, lowered.kinds(), (&raw const words).cast()) }
+}
+
+/// Logs a call with arguments that have fields.
+#[cold]
+fn log_fields(
+    site: &'static Site,
+    passed: &[Passed<'_>],
+    word: u64,
+    fields: &[Option<&dyn Fields>],
+) {
+    gather(site, fields, &mut |pairs| log_at(site, passed, word, pairs));
 }
 
 /// Logs a call of a site that was made at run time, with the number of a span if the site has

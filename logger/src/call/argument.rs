@@ -103,7 +103,7 @@ impl<'a> Passed<'a> {
 
     /// No value.
     #[inline(always)]
-    fn none() -> Self {
+    pub(crate) fn none() -> Self {
         Passed::bytes(None)
     }
 

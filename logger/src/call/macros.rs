@@ -569,10 +569,13 @@ macro_rules! __log {
             ($($bound,)*) => {
                 #[allow(unused_imports)]
                 use $crate::__private::{
-                    LoggedDisplay as _, PrintedDebug as _, PrintedDisplay as _,
-                    TypedDebug as _, TypedDisplay as _,
+                    HasFields as _, HasNoFields as _, LoggedDisplay as _, PrintedDebug as _,
+                    PrintedDisplay as _, TypedDebug as _, TypedDisplay as _,
                 };
-                $crate::__emit!([$($word)?] $site [$($pass,)*])
+                $crate::__emit!(
+                    [$($word)?] $site [$($pass,)*]
+                    [$((&$crate::__private::Fielded($bound)).__logdef_fields(),)*]
+                )
             }
         }
     };
@@ -581,10 +584,10 @@ macro_rules! __log {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __emit {
-    ([] $site:ident $passed:expr) => {
-        $crate::__private::log($site, &$passed)
+    ([] $site:ident $passed:tt $fields:tt) => {
+        $crate::__private::log($site, &$passed, &$fields)
     };
-    ([$word:ident] $site:ident $passed:expr) => {
-        $crate::__private::log_with($site, &$passed, $word)
+    ([$word:ident] $site:ident $passed:tt $fields:tt) => {
+        $crate::__private::log_with($site, &$passed, &$fields, $word)
     };
 }

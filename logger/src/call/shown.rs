@@ -26,10 +26,19 @@ use logdef_wire::site::ArgKind;
 /// logdef!(Info, "order {id} was paid");
 /// ```
 ///
-/// In the log the argument is the integer 7, so that `logdef view -w 'id>5'` finds it.
+/// In the log the argument is the integer 7, so that `logdef view -w 'id>5'` finds it. A type that is
+/// several values implements [`Fields`](crate::Fields) too.
 pub trait Loggable {
     /// The value that is logged: what [`value`] returns.
     fn logged(&self) -> Passed<'_>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Loggable + ?Sized> Loggable for &T {
+    #[inline]
+    fn logged(&self) -> Passed<'_> {
+        (**self).logged()
+    }
 }
 
 /// A value as it is logged, for [`Loggable`].

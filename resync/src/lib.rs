@@ -1,6 +1,23 @@
 //! The reader of crash-resilient binary logs: it loses only what was touched,
 //! says what that was to the byte and the record, and reads on.
 //!
+//! ```no_run
+//! use logdef_resync::Log;
+//!
+//! let log = Log::open("app.log")?;
+//! for record in log.records() {
+//!     let record = record?;
+//!     if record.get("ms").and_then(|ms| ms.as_f64()) > Some(500.0) {
+//!         println!("{}: {record}", record.target().unwrap_or("?"));
+//!     }
+//! }
+//! println!("{} records are missing", log.losses().missing);
+//! # Ok::<(), logdef_resync::Error>(())
+//! ```
+//!
+//! [`Log`] is all that most programs need; `examples/` has three of them: records by call site, the last ones
+//! that a condition holds for, and what was lost. It is made of these stages, which copy nothing:
+//!
 //! ```text
 //!             Items              Recovery               Merge         Resolver
 //! Input ---> frames, gaps ---> accounts, tables ---> one sequence ---> texts ---> render
@@ -77,6 +94,7 @@ pub mod export;
 pub mod import;
 
 mod follow;
+pub mod records;
 pub mod rewrite;
 
 pub use follow::{Follow, News, begins_as_log, family};
@@ -90,6 +108,7 @@ pub use read::item::{FrameItem, Item, Items};
 pub use read::scan::Work;
 pub use read::split;
 pub use read::unmask::{decode, unmasked};
+pub use records::{Log, Records};
 pub use recover::account::{Account, GapReport, HoleReport, Malformed, Tally, ThreadReport, Times};
 pub use recover::losses::Losses;
 pub use recover::recovery::{Options, Recovery};
@@ -106,3 +125,8 @@ pub use resolve::spans::{OpenSpan, Spans, span_id};
 pub use resolve::stack::StackEntry;
 
 pub use logdef_wire::record::Glance;
+
+/// The example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

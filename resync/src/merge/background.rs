@@ -18,6 +18,7 @@ const READY: usize = 4;
 
 /// Events that follow each other.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct Batch<'i> {
     accounts: &'i [Account],
     entries: Vec<Entry>,

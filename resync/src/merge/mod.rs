@@ -50,6 +50,7 @@ pub enum Event<'m> {
 
 /// A frame in its place in time.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct MergedFrame<'m> {
     /// Where it stands.
     pub place: Place,

@@ -5,6 +5,7 @@ use std::fmt;
 
 /// Bytes that are no frame.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
 pub struct Gap {
     /// Offset of the first byte.
     pub offset: u64,

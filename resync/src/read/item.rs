@@ -35,6 +35,7 @@ pub enum Item<'a> {
 
 /// A valid frame and where it stands.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
 pub struct FrameItem<'a> {
     /// Offset of its first byte.
     pub offset: u64,

@@ -44,6 +44,7 @@ pub(crate) struct Found {
 
 /// How much a scan did, for those who doubt that it is linear.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
 pub struct Work {
     /// Places where a frame header pattern stood and a body was looked at.
     pub candidates: u64,

@@ -73,6 +73,7 @@ impl Times {
 
 /// What became of the bytes of an input. The four tallies add up to its length.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Account {
     /// The input's name.
     pub name: String,
@@ -122,6 +123,7 @@ pub struct Account {
 
 /// A frame whose record breaks the grammar.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
 pub struct Malformed {
     /// Offset of the frame.
     pub offset: u64,
@@ -131,6 +133,7 @@ pub struct Malformed {
 
 /// A gap and what it cost.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct GapReport {
     /// Where and what it is.
     pub gap: Gap,
@@ -173,6 +176,7 @@ struct Block {
 /// Records that are missing where no byte is: they were deleted, or never were
 /// in this input.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
 pub struct HoleReport {
     /// The run.
     pub run: Run,
@@ -186,6 +190,7 @@ pub struct HoleReport {
 
 /// A thread's records over all inputs.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
 pub struct ThreadReport {
     /// The run.
     pub run: Run,

@@ -13,6 +13,7 @@ const FEW: usize = 16;
 
 /// A text and where it comes from.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
 pub struct Text<'a> {
     /// Its bytes, unchanged: the caller escapes control characters when it prints them.
     pub bytes: Option<&'a [u8]>,
@@ -22,6 +23,7 @@ pub struct Text<'a> {
 
 /// A data record with what its numbers stand for.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Resolved<'a> {
     /// Where the record stands.
     pub place: Place,

@@ -23,6 +23,7 @@ pub struct Spans {
 
 /// A span that has begun.
 #[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
 pub struct OpenSpan {
     /// The message of its beginning, its first kilobyte.
     pub message: Box<[u8]>,

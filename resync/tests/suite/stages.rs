@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 /// In the order of `lib.rs`. `render` knows nothing of logs, so that it may be used
 /// from anywhere.
-const STAGES: [&str; 9] = [
-    "read", "render", "recover", "merge", "resolve", "export", "import", "follow", "rewrite",
+const STAGES: [&str; 10] = [
+    "read", "render", "recover", "merge", "resolve", "records", "export", "import", "follow",
+    "rewrite",
 ];
 
 fn rank(stage: &str) -> Option<usize> {

@@ -11,6 +11,7 @@ const MAX_DEPTH: usize = 64;
 
 /// A context as its logdefs describe it.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
 pub struct ContextEntry {
     /// The context that it adds to.
     pub parent: Option<u64>,

@@ -53,6 +53,7 @@ pub enum Provenance {
 
 /// An image that logged, or whose addresses stand in backtraces.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
+#[non_exhaustive]
 pub struct Image {
     /// Its logdef table.
     pub magic: Option<Magic>,
@@ -99,6 +100,7 @@ pub struct RunInfo {
 
 /// A thread under one of its names.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
 pub struct Thread {
     /// Kernel id.
     pub tid: Option<u64>,
@@ -127,6 +129,7 @@ pub struct BacktraceEntry {
 
 /// A module that was mapped for some time.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct ModuleEntry {
     /// First address.
     pub start: Avma,

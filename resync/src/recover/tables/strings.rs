@@ -17,6 +17,7 @@ pub struct StringId(u32);
 
 /// What a look-up of a string found.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
 pub enum StringLookup {
     /// This string.
     Found(StringId),
@@ -28,6 +29,7 @@ pub enum StringLookup {
 
 /// Two logdefs of one key that disagree.
 #[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
 pub struct Conflict {
     /// The table.
     pub magic: Magic,

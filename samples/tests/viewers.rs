@@ -96,7 +96,7 @@ fn a_log_is_known_by_its_first_bytes() {
 }
 
 #[test]
-fn hl_is_told_of_keys_that_records_have() {
+fn hl_names_keys_that_records_have() {
     let config = read("viewers/hl.toml");
     let keys = documented_keys();
     let lines = config

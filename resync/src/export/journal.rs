@@ -56,7 +56,7 @@ pub fn entry(data: &LogsData, out: &mut Vec<u8>) {
     };
     push_some("SYSLOG_IDENTIFIER", identifier, out);
     push_some("SYSLOG_PID", metadata.pid, out);
-    let time = is_timed(data).then_some(metadata.timestamp / 1000);
+    let time = is_timed(data).then_some(metadata.timestamp.div_euclid(1000));
     push_some("LOGDEF_TIMESTAMP", time, out);
     push_some("LOGDEF_RAW_SEVERITY", metadata.raw_severity, out);
     for error in &metadata.errors {
@@ -142,6 +142,14 @@ fn push(name: &str, value: impl Display, out: &mut Vec<u8>) {
 mod tests {
     use super::*;
     use logdef_fuchsia::diagnostics::{LogError, LogsPayload, Property};
+
+    #[test]
+    fn a_time_just_before_1970_is_not_0() {
+        let mut out = Vec::new();
+        entry(&LogsData::new("web", -5, Severity::INFO), &mut out);
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.contains("\nLOGDEF_TIMESTAMP=-1\n"), "{text}");
+    }
 
     #[test]
     fn an_entry_has_all_that_the_data_has() {

@@ -11,7 +11,8 @@
 //! | keys | attributes under their names |
 //! | raw severity, drop count, tags | attributes `logdef.raw_severity`, `logdef.dropped_logs`, `logdef.tags` |
 //!
-//! A record without a time or a level has no such field.
+//! A record without a time or a level has no such field. The time of one from before 1970 is the
+//! attribute `logdef.timestamp`: the field has no sign.
 //!
 //! 64-bit integers are strings, as protobuf's JSON has them; an unsigned number
 //! that no signed one can be becomes a text.
@@ -98,9 +99,9 @@ fn begin(data: &LogsData, json: &mut Json) {
 
 fn record(data: &LogsData, json: &mut Json) {
     json.raw("{");
-    if is_timed(data) {
+    if let (true, Ok(time)) = (is_timed(data), u64::try_from(data.metadata.timestamp)) {
         json.raw(r#""timeUnixNano":""#);
-        json.display(data.metadata.timestamp.max(0));
+        json.display(time);
         json.raw(r#"","#);
     }
     if let Some(severity) = recorded(data) {
@@ -121,6 +122,11 @@ fn record(data: &LogsData, json: &mut Json) {
 
 fn attributes(data: &LogsData, to: &mut Attributes<'_>) {
     let metadata = &data.metadata;
+    if is_timed(data) && metadata.timestamp < 0 {
+        let json = to.begin("logdef.timestamp");
+        json.any(&Property::SignedInt(metadata.timestamp));
+        json.raw("}");
+    }
     if let Some(tid) = metadata.tid {
         to.integer("thread.id", tid);
     }
@@ -379,6 +385,23 @@ mod tests {
         let record = &line["resourceLogs"][0]["scopeLogs"][0]["logRecords"][0];
         for name in ["timeUnixNano", "severityNumber", "severityText"] {
             assert!(record.get(name).is_none(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_time_before_1970_is_an_attribute_and_never_0() {
+        for time in [-1, i64::MIN] {
+            let mut data = data();
+            data.metadata.timestamp = time;
+            let mut exporter = Exporter::new(Vec::new());
+            exporter.write(&data).unwrap();
+            let line = exporter.finish().unwrap();
+            let line: Value = serde_json::from_slice(&line).unwrap();
+            let record = &line["resourceLogs"][0]["scopeLogs"][0]["logRecords"][0];
+            assert!(record.get("timeUnixNano").is_none());
+            let expected =
+                json!({"key": "logdef.timestamp", "value": {"intValue": time.to_string()}});
+            assert_eq!(record["attributes"][0], expected);
         }
     }
 

@@ -186,6 +186,34 @@ const PROGRAMS: &[(&str, &str, &[&str])] = &[
         &["no rules expected `format`", "$format:literal"],
     ),
     (
+        "target_with_nul",
+        r#"logdef!(target: "a\0b", Info, "x");"#,
+        &["the target has a NUL inside"],
+    ),
+    (
+        "target_not_a_literal",
+        r#"let target = "net"; logdef!(target: target, Info, "x");"#,
+        &["expected a literal"],
+    ),
+    (
+        "text_without_a_size",
+        r#"logdef!(Info, "%s", *"text");"#,
+        &["the size for values of type `str` cannot be known"],
+    ),
+    (
+        "fields_alone",
+        r#"struct Own;
+        impl logdef::Fields for Own {
+            fn fields(&self, log: &mut dyn FnMut(&[logdef::Field<'_>])) { log(&[]); }
+        }"#,
+        &["the trait bound `Own: Loggable` is not satisfied"],
+    ),
+    (
+        "fields_as_a_number",
+        r#"struct Own; logdef!(Info, "%d", Own);"#,
+        &["argument 1 is a `Own`, which does not fit its conversion 'd'"],
+    ),
+    (
         "level",
         r#"logdef!(Loud, "x");"#,
         &["cannot find value `Loud`"],

@@ -66,7 +66,7 @@ const NAMES: usize = 512;
 
 /// An argument of a call.
 #[derive(Debug)]
-pub struct Fielded<'a, T>(pub &'a T);
+pub struct Fielded<'a, T: ?Sized>(pub &'a T);
 
 /// One that has fields.
 pub trait HasFields<'a> {
@@ -87,7 +87,7 @@ pub trait HasNoFields<'a> {
     fn __logdef_fields(&self) -> Option<&'a dyn Fields>;
 }
 
-impl<'a, T> HasNoFields<'a> for &Fielded<'a, T> {
+impl<'a, T: ?Sized> HasNoFields<'a> for &Fielded<'a, T> {
     #[inline(always)]
     fn __logdef_fields(&self) -> Option<&'a dyn Fields> {
         None

@@ -1,0 +1,205 @@
+//! A gallery of what Rust programs log: each type and each form of a call, beside the text that it makes.
+
+use logdef::{Level, Loggable, Passed, debug, display, logdef, logdef_at, testing, value};
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::error::Error;
+use std::ffi::{CString, OsStr, OsString};
+use std::fmt::Display;
+use std::future::Future;
+use std::net::{IpAddr, SocketAddr};
+use std::num::{NonZeroU8, NonZeroUsize, Wrapping};
+use std::path::{Path, PathBuf};
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Waker};
+use std::time::Duration;
+
+/// Makes each call, and compares what was logged with the text before it.
+macro_rules! each {
+    ($logged:ident: $($text:literal => ($($call:tt)*);)*) => {$(
+        logdef!(Info, $($call)*);
+        assert_eq!($logged.messages().last().unwrap(), $text, "{}", stringify!($($call)*));
+    )*};
+}
+
+#[derive(Debug)]
+enum Kind {
+    Plain,
+    With { n: u8 },
+}
+
+struct Meters(f64);
+
+impl Loggable for Meters {
+    fn logged(&self) -> Passed<'_> {
+        value(&self.0)
+    }
+}
+
+/// Points to bytes, as buffers of network libraries do.
+struct Buffer(Vec<u8>);
+
+impl std::ops::Deref for Buffer {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+#[test]
+fn values_of_the_language() {
+    let logged = testing::capture();
+    let (n, width) = (7_usize, 5_usize);
+    let wide = -170_141_183_460_469_231_731_687_303_715_884_105_728_i128;
+    each! { logged:
+        "-1 255 -3000000000" => ("{} {} {}", -1_i8, u8::MAX, -3_000_000_000_i64);
+        "3000000000 18446744073709551615" => ("%d %ld", 3_000_000_000_usize, u64::MAX);
+        "ffffffff ff 255" => ("{:x} {:x} {1}", -1_i32, 255_u8);
+        "340282366920938463463374607431768211455" => ("{}", u128::MAX);
+        "-170141183460469231731687303715884105728" => ("{wide}");
+        "0.1 0.30000000000000004 1e100 NaN inf" => ("{} {} {:e} {} {}", 0.1_f32, 0.1 + 0.2, 1e100, f64::NAN, f64::INFINITY);
+        "true x ü" => ("{} {} {}", true, 'x', 'ü');
+        "1 ü" => ("%d %c", true, 'ü');
+        "    7|7    |00007|  +7" => ("{n:width$}|{n:<5}|{n:05}|{:+4}", 7);
+        "3 200" => ("{} {}", NonZeroU8::new(3).unwrap(), NonZeroUsize::new(200).unwrap());
+        "9 8" => ("{} {:?}", Wrapping(9), AtomicU64::new(8));
+        "50% {} done" => ("{}% {{}} done", 50);
+        "50% of { x }" => ("%d%% of { x }", 50);
+        "no arguments" => ("no arguments");
+        "() (1, \"a\") [1, 2]" => ("{:?} {:?} {:?}", (), (1, "a"), [1, 2]);
+    }
+}
+
+#[test]
+fn text_whoever_owns_it() {
+    let logged = testing::capture();
+    let owned = String::from("owned");
+    let (boxed, shared): (Box<str>, Arc<str>) = ("boxed".into(), "shared".into());
+    let (counted, cow) = (Rc::new(owned.clone()), Cow::Borrowed("cow"));
+    let (path, os) = (PathBuf::from("/a/b"), OsString::from("os"));
+    let (c, bytes) = (CString::new("c").unwrap(), Vec::from(*b"bytes"));
+    let (guarded, cell) = (Mutex::new(owned.clone()), RefCell::new(owned.clone()));
+    let buffer = Buffer(b"buffer".to_vec());
+    each! { logged:
+        "a owned owned" => ("{} {} {owned}", "a", owned);
+        "boxed shared owned cow" => ("{boxed} {shared} {counted} {cow}");
+        "boxed shared owned cow" => ("%s %s %s %s", boxed, shared, counted, cow);
+        "/a/b /a os os" => ("{} {} {os} {}", path, Path::new("/a"), OsStr::new("os"));
+        "/a/b c bytes arr" => ("%s %s %s %s", path, c, bytes, *b"arr");
+        "owned owned" => ("{} {}", guarded.lock().unwrap(), cell.borrow());
+        "owned buffer" => ("%s %s", guarded.lock().unwrap().as_str(), &buffer[..]);
+        "Some(\"a\") None" => ("{:?} {:?}", Some("a"), None::<String>);
+        "ow| ü|\"q\"" => ("{owned:.2}|{:>2}|{:?}", "ü", "q");
+        "x true" => ("%s %s", display(&'x'), display(&true));
+        "1-2" => ("%s", format_args!("{}-{}", 1, 2));
+        "made 3" => ("{}", format!("made {}", 3));
+    }
+}
+
+#[test]
+fn types_of_the_library_and_of_the_program() {
+    let logged = testing::capture();
+    let (ip, socket): (IpAddr, SocketAddr) = ([127, 0, 0, 1].into(), ([1, 2, 3, 4], 80).into());
+    let io = std::io::Error::other("broken");
+    let dynamic: Box<dyn Error> = "dynamic".into();
+    let height = Meters(8.5);
+    let path = Path::new("/x");
+    each! { logged:
+        "127.0.0.1 from 1.2.3.4:80" => ("{ip} from {socket}");
+        "1.5s" => ("{:?}", Duration::from_millis(1500));
+        "broken dynamic /x" => ("{io} {dynamic} {}", path.display());
+        "broken" => ("%s", logdef::error(&io));
+        "Plain With { n: 1 }" => ("{:?} {:?}", Kind::Plain, Kind::With { n: 1 });
+        "With { n: 2 }" => ("%s", debug(&Kind::With { n: 2 }));
+        "With {\n    n: 3,\n}" => ("{:#?}", Kind::With { n: 3 });
+        "8.5 of 8.5" => ("{height} of {}", &height);
+        "Some(7) Some(1.5s)" => ("{:?} {:?}", Some(7), Some(Duration::from_millis(1500)));
+    }
+}
+
+/// A value that is there when it is asked for.
+fn ready<T>(future: impl Future<Output = T>) -> T {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        std::task::Poll::Ready(value) => value,
+        std::task::Poll::Pending => panic!("it waits for nothing"),
+    }
+}
+
+fn generic<T: AsRef<str>, N: Into<u64> + Copy>(text: T, n: N, shown: &dyn Display) {
+    logdef!(Info, "{} {} {shown}", text.as_ref(), n.into());
+}
+
+fn parsed(text: &str) -> Result<(), Box<dyn Error>> {
+    logdef!(Info, "parsed {}", text.parse::<i32>()?);
+    Ok(())
+}
+
+macro_rules! wrapped {
+    ($($call:tt)*) => { logdef!(Warn, $($call)*) };
+}
+
+struct Holder<'a> {
+    name: &'a str,
+    list: Vec<u32>,
+}
+
+impl Holder<'_> {
+    fn log(&self) {
+        logdef!(Info, "{} has {}", self.name, self.list.len());
+        self.list.iter().for_each(|n| logdef!(Debug, "one of {n}"));
+    }
+}
+
+#[test]
+fn forms_of_calls() {
+    let logged = testing::capture();
+    generic("text", 7_u32, &1.5);
+    generic(String::new(), 7_u8, &'c');
+    assert!(parsed("12").is_ok() && parsed("x").is_err());
+    wrapped!("wrapped {} and {n}", 1, n = 2);
+    let holder = Holder {
+        name: "ann",
+        list: vec![1, 2],
+    };
+    holder.log();
+    ready(async {
+        logdef!(Info, "awaited {}", std::future::ready(3).await);
+    });
+    let level = if holder.list.len() > 1 {
+        Level::ERROR
+    } else {
+        Level::INFO
+    };
+    logdef_at!(level, "level {}", level);
+    match holder.list.first() {
+        Some(n) => logdef!(Info, "first {n}"),
+        None => logdef!(Info, "empty"),
+    }
+    let in_closure = |x: i32| logdef!(Info, "closure {x}");
+    in_closure(5);
+    logdef!(target: "db", Info, "keys", rows = 3, table = "t", took = debug(&Duration::from_secs(1)));
+    let messages = logged.messages();
+    let expected = [
+        "text 7 1.5",
+        " 7 c",
+        "parsed 12",
+        "wrapped 1 and 2",
+        "ann has 2",
+        "one of 1",
+        "one of 2",
+        "awaited 3",
+        "level ERROR",
+        "first 1",
+        "closure 5",
+        "keys",
+    ];
+    assert_eq!(messages[..12], expected);
+    let keys = &logged.records()[11];
+    assert_eq!((keys.target(), keys.line() > 0), ("db", true));
+    assert_eq!(keys["rows"], 3);
+    assert_eq!(keys["table"], "t");
+    assert_eq!(keys["took"], "1s");
+}

@@ -3,7 +3,7 @@
 #
 #     logger/capi/install.sh [--debug] PREFIX
 #
-#     PREFIX/include/logdef.h
+#     PREFIX/include/logdef.h, logdef_format.h
 #     PREFIX/lib/liblogdef.so -> liblogdef.so.0 -> liblogdef.so.VERSION
 #     PREFIX/lib/liblogdef.a
 #     PREFIX/lib/pkgconfig/logdef.pc
@@ -62,7 +62,9 @@ fill() {
 }
 
 mkdir -p "$to/include" "$to/$libdir/pkgconfig" "$to/$libdir/cmake/logdef"
-put 644 include/logdef.h "$to/include/logdef.h"
+for header in logdef logdef_format; do
+    put 644 include/$header.h "$to/include/$header.h"
+done
 put 644 "$built/liblogdef.a" "$to/$libdir/liblogdef.a"
 put 755 "$built/liblogdef.so" "$to/$libdir/liblogdef.so.$version"
 ln -sf "liblogdef.so.$version" "$to/$libdir/liblogdef.so.$soversion"

@@ -11,6 +11,7 @@ mod braces;
 mod line;
 #[allow(unsafe_code)]
 mod number;
+mod std_format;
 mod text;
 
 use crate::call::site::Strings;

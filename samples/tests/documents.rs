@@ -19,7 +19,7 @@ fn blocks(page: &str, language: &str) -> Vec<String> {
 #[test]
 fn the_code_for_c_and_cpp_compiles() {
     let folder = tempfile::tempdir().unwrap();
-    for (language, extension, number) in [("c", "c", 4), ("cpp", "cpp", 1)] {
+    for (language, extension, number) in [("c", "c", 4), ("cpp", "cpp", 2)] {
         let blocks = blocks("docs/c.md", language);
         assert_eq!(blocks.len(), number);
         for (index, block) in blocks.iter().enumerate() {
@@ -27,7 +27,12 @@ fn the_code_for_c_and_cpp_compiles() {
             fs::write(&source, block).unwrap();
             let out = folder.path().join("block.so");
             let source = source.to_str().unwrap();
-            Workshop::open().compile(&[source], &out, &["-shared", "-fPIC"]);
+            let standard = if language == "cpp" {
+                "-std=c++20"
+            } else {
+                "-std=c11"
+            };
+            Workshop::open().compile(&[source], &out, &["-shared", "-fPIC", standard]);
         }
     }
 }

@@ -12,7 +12,8 @@
  *         LOGDEF(INFO, "accepted %s:%d in %.3f ms", host, port, ms);
  *     }
  *
- * C11 and later, C++11 and later, gcc and clang, 64-bit ELF machines.
+ * C11 and later, C++11 and later, gcc and clang, 64-bit ELF machines. For C++20,
+ * logdef_format.h has calls with the formats of std::format.
  *
  * A log call is a statement. Its level is TRACE, DEBUG, INFO, WARN, ERROR or
  * FATAL, or an integer constant from 1 to 255 written as one token (LOGDEF_AT takes
@@ -502,6 +503,8 @@ enum {
     LOGDEF_KIND_POINTER = 7,
     LOGDEF_KIND_BYTES = 8, /* the address of a struct logdef_bytes: a string */
     LOGDEF_KIND_BOOL = 10, /* 0 or 1 */
+    LOGDEF_KIND_INT128 = 11,  /* the address of a signed integer of 128 bits */
+    LOGDEF_KIND_UINT128 = 12, /* the address of an unsigned one */
     LOGDEF_KIND_BLOB = 13  /* the address of a struct logdef_bytes: bytes of any meaning */
 };
 

@@ -421,13 +421,12 @@ fn by_pointer(
             },
             (_, ArgKind::BOOL) => out.bytes([0xc2 | u8::from(word != 0)]),
             (_, ArgKind::INT128 | ArgKind::UINT128) => {
-                let value = (word as *const u128).read_unaligned();
-                let upper = (value >> 64) as u64;
-                let write_upper = |out: &mut Out<'_>| match kind {
-                    ArgKind::INT128 => out.int(upper as i64),
-                    _ => out.uint(upper),
-                };
-                out.wide(kind, then, write_upper, value as u64)?;
+                return integer_of_128_bits(
+                    out,
+                    kind,
+                    (word as *const u128).read_unaligned(),
+                    then,
+                );
             }
             (_, Printing::TEXT | Printing::WHOLE) => {
                 let bound = bound.min(limit());
@@ -436,6 +435,33 @@ fn by_pointer(
             // A pointer that is printed as one, or that the conversion does not
             // fit: its value, never what it points to.
             _ => out.uint(word),
+        }
+    }
+    Ok(())
+}
+
+/// An integer of a wide type, as a plain one if 64 bits hold it: C++ knows the type when it
+/// compiles, and not the value. Afterwards `then` more bytes are left.
+fn integer_of_128_bits(
+    out: &mut Out<'_>,
+    kind: ArgKind,
+    value: u128,
+    then: usize,
+) -> Result<(), OutOfRoom> {
+    let is_signed = kind == ArgKind::INT128;
+    // SAFETY: a scalar's bytes are there, as in `argument`.
+    unsafe {
+        match (u64::try_from(value), i64::try_from(value as i128)) {
+            (Ok(small), _) => out.uint(small),
+            (_, Ok(small)) if is_signed => out.int(small),
+            _ => {
+                let upper = (value >> 64) as u64;
+                let write_upper = |out: &mut Out<'_>| match kind {
+                    ArgKind::INT128 => out.int(upper as i64),
+                    _ => out.uint(upper),
+                };
+                return out.wide(kind, then, write_upper, value as u64);
+            }
         }
     }
     Ok(())

@@ -1,5 +1,5 @@
 //! The text of a record whose format has the braces of Rust's `format!`, as that would
-//! print it. The reader's renderer is the model; this one allocates nothing.
+//! print it; `std_format` has what C++'s prints otherwise. The reader's renderer is the model; this one allocates nothing.
 
 use super::line::Line;
 use crate::fixed_text::FixedText;
@@ -12,7 +12,7 @@ use logdef_wire::{Array, Description, Grammar, Typed, Value};
 const MOST: usize = 128;
 
 /// The digits of a number.
-type Digits = FixedText<512>;
+pub(super) type Digits = FixedText<512>;
 
 /// Writes the text of a record to the line; one newline at its end is the line's.
 pub(super) fn write(
@@ -27,7 +27,7 @@ pub(super) fn write(
         description,
         args,
     };
-    for piece in Pieces::new(template) {
+    for piece in Pieces::of(template, description.grammar()) {
         match piece {
             Piece::Text(from, to) => line.text(&template[from..to]),
             Piece::Placeholder(found) => values.print(line, &found),
@@ -71,16 +71,19 @@ impl<'a> Values<'a> {
             width: self.count(found.width).unwrap_or(0),
             precision: self.count(found.precision),
         };
-        field.print(line, value);
+        match self.description.grammar() {
+            Grammar::StdFormat => field.print_std(line, value),
+            _ => field.print(line, value),
+        }
     }
 }
 
 /// A placeholder whose width and precision are known.
-struct Field<'t> {
-    placeholder: &'t Placeholder,
+pub(super) struct Field<'t> {
+    pub placeholder: &'t Placeholder,
     fill: &'t [u8],
-    width: usize,
-    precision: Option<usize>,
+    pub width: usize,
+    pub precision: Option<usize>,
 }
 
 impl Field<'_> {
@@ -102,7 +105,7 @@ impl Field<'_> {
     }
 
     /// Text, cut at the precision and padded; both count characters.
-    fn text(&self, line: &mut Line, text: &[u8]) {
+    pub fn text(&self, line: &mut Line, text: &[u8]) {
         let is_start = |byte: &u8| byte & 0xc0 != 0x80;
         let starts = text.iter().enumerate().filter(|(_, byte)| is_start(byte));
         let end = self
@@ -172,10 +175,11 @@ impl Field<'_> {
         self.number(line, sign, "", &digits);
     }
 
-    fn sign(&self, is_negative: bool) -> &'static str {
+    pub fn sign(&self, is_negative: bool) -> &'static str {
         match is_negative {
             true => "-",
             false if self.placeholder.plus => "+",
+            false if self.placeholder.space => " ",
             false => "",
         }
     }
@@ -194,7 +198,13 @@ impl Field<'_> {
     }
 
     /// Pads what `body` writes, of `length` characters.
-    fn padded(&self, line: &mut Line, length: usize, default: u8, body: impl FnOnce(&mut Line)) {
+    pub fn padded(
+        &self,
+        line: &mut Line,
+        length: usize,
+        default: u8,
+        body: impl FnOnce(&mut Line),
+    ) {
         let padding = self.width.saturating_sub(length);
         let before = match self.placeholder.align {
             b'<' => 0,

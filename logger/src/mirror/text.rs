@@ -15,7 +15,9 @@ pub(super) fn write(line: &mut Line, strings: Strings<'_>, args: Array<'_>) {
     if let Some(template) = strings.template() {
         let description = strings.description();
         return match description.grammar() {
-            Grammar::Braces => super::braces::write(line, template.to_bytes(), description, args),
+            Grammar::Braces | Grammar::StdFormat => {
+                super::braces::write(line, template.to_bytes(), description, args)
+            }
             _ => line.text(template.to_bytes()),
         };
     }

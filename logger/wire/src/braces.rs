@@ -1,6 +1,8 @@
-//! Templates with the braces of Rust's `format!`: text, and placeholders for values.
+//! Templates with the braces of Rust's `format!` or C++'s `std::format`: text, and placeholders for values.
 //! Nothing here prints. Works in a `const`, and takes any bytes: what is no placeholder
 //! is text.
+
+use crate::description::Grammar;
 
 /// What stands next in a template.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -27,6 +29,8 @@ pub struct Placeholder {
     pub align: u8,
     /// `+`: a sign on positive numbers too.
     pub plus: bool,
+    /// A blank in the sign's place; C++'s.
+    pub space: bool,
     /// `#`: the alternative form.
     pub alternate: bool,
     /// `0`: zeros between sign and digits.
@@ -66,7 +70,7 @@ pub enum Style {
     Display,
     /// `{:?}`, `{:x?}`, `{:X?}`.
     Debug,
-    /// `{:x}`, `{:X}`, `{:o}`, `{:b}`, `{:e}`, `{:E}`, `{:p}`, by its letter.
+    /// `{:x}`, `{:X}`, `{:o}`, `{:b}`, `{:e}`, `{:E}`, `{:p}`, by its letter; C++ has more.
     Letter(u8),
 }
 
@@ -77,15 +81,22 @@ pub struct Pieces<'t> {
     template: &'t [u8],
     at: usize,
     next_argument: u16,
+    is_std: bool,
 }
 
 impl<'t> Pieces<'t> {
     /// The pieces of `template`, which has no NUL at its end.
     pub const fn new(template: &'t [u8]) -> Self {
+        Self::of(template, Grammar::Braces)
+    }
+
+    /// The pieces of a template in this grammar.
+    pub const fn of(template: &'t [u8], grammar: Grammar) -> Self {
         Pieces {
             template,
             at: 0,
             next_argument: 0,
+            is_std: matches!(grammar, Grammar::StdFormat),
         }
     }
 
@@ -127,12 +138,16 @@ impl<'t> Pieces<'t> {
             fill: (start, start),
             align: 0,
             plus: false,
+            space: false,
             alternate: false,
             zero: false,
             width: Count::None,
             precision: Count::None,
             style: Style::Display,
         };
+        if self.is_std {
+            return self.std_placeholder(this, named);
+        }
         let mut star = false;
         if self.takes(b':') {
             self.fill_and_align(&mut this);
@@ -162,12 +177,68 @@ impl<'t> Pieces<'t> {
         if star {
             this.precision = Count::Argument(self.next());
         }
-        this.argument = match named {
-            Some(argument) => argument,
-            None => self.next(),
-        };
+        this.argument = self.or_next(named);
         this.end = self.at;
         Some(this)
+    }
+
+    /// The rest of a placeholder of C++'s, whose value stands before its width and precision.
+    const fn std_placeholder(
+        &mut self,
+        mut this: Placeholder,
+        named: Option<Argument>,
+    ) -> Option<Placeholder> {
+        this.argument = self.or_next(named);
+        if self.takes(b':') {
+            self.fill_and_align(&mut this);
+            this.plus = self.takes(b'+');
+            this.space = self.takes(b' ');
+            self.takes(b'-');
+            this.alternate = self.takes(b'#');
+            this.zero = self.takes(b'0');
+            this.width = match self.std_count() {
+                Ok(count) => count,
+                Err(Malformed) => return None,
+            };
+            if self.takes(b'.') {
+                this.precision = match self.std_count() {
+                    Ok(count) => count,
+                    Err(Malformed) => return None,
+                };
+            }
+            if self.peek().is_ascii_alphabetic() {
+                this.style = Style::Letter(self.peek());
+                self.at += 1;
+            }
+        }
+        if !self.takes(b'}') {
+            return None;
+        }
+        this.end = self.at;
+        Some(this)
+    }
+
+    /// A number, or a value in braces.
+    const fn std_count(&mut self) -> Result<Count, Malformed> {
+        if self.takes(b'{') {
+            let named = self.argument();
+            let argument = self.or_next(named);
+            if !self.takes(b'}') {
+                return Err(Malformed);
+            }
+            return Ok(Count::Argument(argument));
+        }
+        Ok(match self.number() {
+            Some(n) => Count::Fixed(n),
+            None => Count::None,
+        })
+    }
+
+    const fn or_next(&mut self, named: Option<Argument>) -> Argument {
+        match named {
+            Some(argument) => argument,
+            None => self.next(),
+        }
     }
 
     const fn fill_and_align(&mut self, this: &mut Placeholder) {
@@ -281,6 +352,9 @@ impl<'t> Pieces<'t> {
     }
 }
 
+/// What is no placeholder.
+struct Malformed;
+
 const fn is_align(byte: u8) -> bool {
     matches!(byte, b'<' | b'^' | b'>')
 }
@@ -349,6 +423,36 @@ mod tests {
     }
 
     #[test]
+    fn a_placeholder_of_cpp_takes_its_value_first() {
+        let of = |template: &'static str| {
+            let pieces = Pieces::of(template.as_bytes(), Grammar::StdFormat);
+            let only = pieces.filter_map(|piece| match piece {
+                Piece::Placeholder(placeholder) => Some(placeholder),
+                Piece::Text(..) => None,
+            });
+            only.collect::<Vec<_>>()
+        };
+        let found = of("{:{}.{}f} {} {{}} {2:*^ #0{w}X}");
+        assert_eq!(found[0].argument, Argument::Index(0));
+        assert_eq!(found[0].width, Count::Argument(Argument::Index(1)));
+        assert_eq!(found[0].precision, Count::Argument(Argument::Index(2)));
+        assert_eq!(found[0].style, Style::Letter(b'f'));
+        assert_eq!(found[1].argument, Argument::Index(3));
+        assert_eq!(found[2].argument, Argument::Index(2));
+        assert!(found[2].space && found[2].alternate && found[2].zero);
+        assert!(matches!(
+            found[2].width,
+            Count::Argument(Argument::Name(..))
+        ));
+        assert_eq!(
+            (found[2].align, found[2].style),
+            (b'^', Style::Letter(b'X'))
+        );
+        // What is malformed is text; a placeholder inside it is found.
+        assert_eq!(of("{:.{} {").len(), 1);
+    }
+
+    #[test]
     fn any_bytes_are_a_template() {
         let alphabet = b"{}:09a$.*?x#+<\xc3\xa9 ";
         let mut state = 1u64;
@@ -360,7 +464,11 @@ mod tests {
                 })
                 .collect();
             let mut end = 0;
-            for piece in Pieces::new(&template) {
+            let grammar = match state >> 63 {
+                0 => Grammar::Braces,
+                _ => Grammar::StdFormat,
+            };
+            for piece in Pieces::of(&template, grammar) {
                 let (from, to) = match piece {
                     Piece::Text(from, to) => (from, to),
                     Piece::Placeholder(placeholder) => (placeholder.start, placeholder.end),

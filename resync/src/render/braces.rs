@@ -1,4 +1,4 @@
-//! Text as Rust's `format!` would have printed it: templates taken apart once per
+//! Text as Rust's `format!` would have printed it, or, by `std_format`, C++'s: templates taken apart once per
 //! call site, then rendered over the typed values of a record. The digits are the
 //! standard library's; width, sign and zeros are put around them here, since there
 //! they stand in the template alone.
@@ -17,6 +17,7 @@ use super::{MAX_COUNT, MAX_TEXT, MAX_USES};
 pub(super) struct Braces {
     template: Vec<u8>,
     parts: Vec<Part>,
+    is_std: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -56,7 +57,7 @@ impl Braces {
             Count::Fixed(n) => Amount::Fixed(n),
             Count::Argument(argument) => Amount::Value(index(argument)),
         };
-        let parts = Pieces::new(template)
+        let parts = Pieces::of(template, description.grammar())
             .take(MAX_PLACEHOLDERS)
             .map(|piece| match piece {
                 Piece::Text(from, to) => Part::Text(from, to),
@@ -70,6 +71,7 @@ impl Braces {
         Self {
             template: template.to_vec(),
             parts: parts.collect(),
+            is_std: description.grammar() == Grammar::StdFormat,
         }
     }
 
@@ -126,16 +128,20 @@ impl Braces {
             width: amount(place.width).unwrap_or(0).min(MAX_COUNT),
             precision: amount(place.precision).map(|n| n.min(MAX_COUNT)),
         };
-        spec.push(value, out);
+        if self.is_std {
+            spec.push_std(value, out);
+        } else {
+            spec.push(value, out);
+        }
     }
 }
 
 /// A placeholder whose width and precision are known.
-struct Spec<'t> {
-    placeholder: &'t Placeholder,
+pub(super) struct Spec<'t> {
+    pub placeholder: &'t Placeholder,
     fill: &'t [u8],
-    width: usize,
-    precision: Option<usize>,
+    pub width: usize,
+    pub precision: Option<usize>,
 }
 
 impl Spec<'_> {
@@ -152,14 +158,9 @@ impl Spec<'_> {
                 (Some(value), _) => self.push_integer(value, out),
                 (None, Some(Typed::Printed(text))) => out.extend_from_slice(text),
                 (None, Some(Typed::Bytes(bytes))) => {
-                    let hexadecimal = bytes.iter().map(|byte| format!("{byte:02x}"));
-                    self.push_text(hexadecimal.collect::<String>().as_bytes(), out);
+                    self.push_text(hexadecimal(bytes).as_bytes(), out);
                 }
-                _ => {
-                    out.extend_from_slice(b"%!{}(");
-                    push_any(out, value);
-                    out.push(b')');
-                }
+                _ => push_misplaced(value, out),
             },
         }
     }
@@ -229,11 +230,13 @@ impl Spec<'_> {
         self.push_number(sign, "", &digits, out);
     }
 
-    fn sign(&self, is_negative: bool) -> &'static str {
+    pub fn sign(&self, is_negative: bool) -> &'static str {
         if is_negative {
             "-"
         } else if self.placeholder.plus {
             "+"
+        } else if self.placeholder.space {
+            " "
         } else {
             ""
         }
@@ -253,7 +256,13 @@ impl Spec<'_> {
     }
 
     /// Pads what `body` appends, of `length` characters.
-    fn pad(&self, length: usize, default: u8, out: &mut Vec<u8>, body: impl FnOnce(&mut Vec<u8>)) {
+    pub fn pad(
+        &self,
+        length: usize,
+        default: u8,
+        out: &mut Vec<u8>,
+        body: impl FnOnce(&mut Vec<u8>),
+    ) {
         let padding = self.width.saturating_sub(length);
         let align = match self.placeholder.align {
             0 => default,
@@ -277,6 +286,18 @@ impl Spec<'_> {
             out.extend_from_slice(fill);
         }
     }
+}
+
+/// Bytes that are no text.
+pub(super) fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A value that no placeholder prints.
+pub(super) fn push_misplaced(value: &Value<'_>, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"%!{}(");
+    push_any(out, value);
+    out.push(b')');
 }
 
 #[cfg(test)]

@@ -57,7 +57,7 @@ impl CompiledFormat {
     /// does not know that grammar.
     pub fn described(format: &[u8], description: Description<'_>) -> Option<Self> {
         match description.grammar() {
-            Grammar::Braces => Some(Self {
+            Grammar::Braces | Grammar::StdFormat => Some(Self {
                 template: Some(Braces::new(format, description)),
                 args: usize::from(u16::MAX),
                 ..Self::new(b"")

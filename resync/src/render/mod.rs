@@ -30,7 +30,7 @@
 //! # Templates
 //!
 //! A format whose description says that it is one of Rust's braces prints as `format!`
-//! does. `%!{x}(missing)` stands where the record has no such value.
+//! does, and one of C++'s braces as `std::format`. `%!{x}(missing)` stands where the record has no such value.
 //!
 //! # Bounds
 //!
@@ -52,6 +52,7 @@ mod long_double;
 mod misplaced;
 mod padding;
 mod shortcut;
+mod std_format;
 mod text;
 
 pub use compiled::CompiledFormat;

@@ -47,6 +47,8 @@ fn expected() -> Vec<(&'static str, usize)> {
         ("LOGDEF_KIND_BYTES", kind(ArgKind::BYTES)),
         ("LOGDEF_KIND_BLOB", kind(ArgKind::BLOB)),
         ("LOGDEF_KIND_BOOL", kind(ArgKind::BOOL)),
+        ("LOGDEF_KIND_INT128", kind(ArgKind::INT128)),
+        ("LOGDEF_KIND_UINT128", kind(ArgKind::UINT128)),
         ("sizeof(struct logdef_bytes)", 16),
         ("sizeof(logdef_context)", 512),
         ("offsetof(logdef_context, keys)", 16),

@@ -8,7 +8,7 @@
 //!
 //! The library as programs get it: installed by `install.sh` and found by
 //! `pkg-config` ([`installed`]), exporting what it should ([`symbols`]), and
-//! logging what programs pass ([`programs`], [`arguments`], [`key_values`], [`contexts`],
+//! logging what programs pass ([`programs`], [`arguments`], [`formats`], [`key_values`], [`contexts`],
 //! [`conversions`]), also beside
 //! another copy of it in the process ([`copies`]), as filters say ([`filters`]), also
 //! when the wall clock is set ([`clock`]), and wherever and however programs run
@@ -29,6 +29,7 @@ mod conversions;
 mod copies;
 mod decode;
 mod filters;
+mod formats;
 mod installed;
 mod key_values;
 mod misuse;

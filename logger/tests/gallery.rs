@@ -26,6 +26,7 @@ macro_rules! each {
 }
 
 #[derive(Debug)]
+#[expect(dead_code, reason = "`Debug` alone reads it")]
 enum Kind {
     Plain,
     With { n: u8 },
@@ -74,7 +75,7 @@ fn values_of_the_language() {
 }
 
 #[test]
-fn text_whoever_owns_it() {
+fn text_of_every_owner() {
     let logged = testing::capture();
     let owned = String::from("owned");
     let (boxed, shared): (Box<str>, Arc<str>) = ("boxed".into(), "shared".into());

@@ -5,13 +5,11 @@ use crate::recover::lane::ThreadKey;
 use crate::recover::recovery::Recovery;
 use crate::recover::sequences::Intervals;
 use logdef_wire::{Run, Sequence};
-use std::collections::{HashMap, VecDeque};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::hash::{BuildHasher, RandomState};
 
-/// Repeated records whose bytes are remembered.
+/// Repeated records whose bytes are remembered, those that came last.
 const REMEMBERED: usize = 1 << 20;
-/// Records of one identity whose bytes are remembered.
-const VARIANTS: usize = 16;
 
 /// How often a record's identity was met.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -27,8 +25,11 @@ pub(crate) enum Sighting {
 #[derive(Debug, Default)]
 pub(crate) struct Repeats {
     given: HashMap<ThreadKey, Intervals>,
-    hashes: HashMap<(Run, Sequence), Vec<u64>>,
-    order: VecDeque<(Run, Sequence)>,
+    /// Of their bytes, which hold the identity too, with random keys.
+    hashes: HashSet<u64>,
+    /// The same, in the order in which they came.
+    order: VecDeque<u64>,
+    hasher: RandomState,
     /// Records that the merge left out because of this.
     pub(crate) left_out: u64,
 }
@@ -50,12 +51,10 @@ impl Repeats {
         if !repeated.is_some_and(|counts| counts.contains(sequence.count())) {
             return Sighting::First;
         }
-        let mut hasher = DefaultHasher::new();
-        bytes.hash(&mut hasher);
-        let hash = hasher.finish();
+        let hash = self.hasher.hash_one(bytes);
         let given = self.given.entry(thread).or_default();
         let is_first = given.insert(sequence.count());
-        if !self.remember(identity, hash) {
+        if !self.remember(hash) {
             return Sighting::Same;
         }
         if is_first {
@@ -66,22 +65,16 @@ impl Repeats {
     }
 
     /// Remembers a record's bytes; `false` if they are known.
-    fn remember(&mut self, identity: (Run, Sequence), hash: u64) -> bool {
-        let hashes = self.hashes.entry(identity).or_default();
-        if hashes.contains(&hash) {
+    fn remember(&mut self, hash: u64) -> bool {
+        if !self.hashes.insert(hash) {
             return false;
         }
-        if hashes.is_empty() {
-            self.order.push_back(identity);
-        }
-        if hashes.len() < VARIANTS {
-            hashes.push(hash);
-        }
-        if self.order.len() > REMEMBERED
+        if self.order.len() >= REMEMBERED
             && let Some(oldest) = self.order.pop_front()
         {
             self.hashes.remove(&oldest);
         }
+        self.order.push_back(hash);
         true
     }
 }

@@ -118,7 +118,10 @@ impl Recovery {
         if !suspects.may_hold_suspects() {
             return Ok(first.finish(suspects));
         }
+        // The other pass needs the memory of this one.
+        drop(first);
         let mut again = Pass::over(inputs, options, suspects, &mut progress)?;
+        drop(std::mem::take(&mut again.vouching));
         let suspects = std::mem::take(&mut again.suspects);
         Ok(again.finish(suspects))
     }
@@ -543,15 +546,15 @@ impl Pass {
                 notes.is_pruned(thread, hole.to, time)
             };
             for hole in account.take_pruned(is_pruned) {
-                threads[hole.thread].pruned.insert_range(hole.from, hole.to);
+                threads[hole.thread].prune(hole.from, hole.to);
             }
         }
         for thread in &mut threads {
-            let below = notes.pruned_below(thread.key);
-            thread.pruned.insert_range(0, below);
+            thread.prune(0, notes.pruned_below(thread.key));
         }
+        let reports: Vec<_> = threads.iter_mut().map(ThreadState::report).collect();
         // Where a hole was jumped over twice, its records are lost only once.
-        let mut accounted: Vec<_> = threads.iter_mut().map(ThreadState::accounted).collect();
+        threads.iter_mut().for_each(ThreadState::account_for_all);
         for (input, account) in accounts.iter_mut().enumerate() {
             let ends = |thread: usize| {
                 let last = threads[thread].last;
@@ -564,18 +567,16 @@ impl Pass {
             };
             account.settle_exactness(ends);
             let mut missing = |thread: usize, from: u64, to: u64| {
-                let accounted = &mut accounted[thread];
+                let accounted = &mut threads[thread].seen;
                 let missing = accounted.missing(from, to);
                 accounted.insert_range(from, to);
                 missing
             };
             account.settle_losses(&mut missing);
         }
-        let reports: Vec<_> = threads.iter_mut().map(ThreadState::report).collect();
         let repeated = threads
             .into_iter()
-            .filter(|thread| thread.repeated.len() > 0)
-            .map(|thread| (thread.key, thread.repeated))
+            .filter_map(|thread| Some((thread.key, thread.into_repeated()?)))
             .collect();
         for account in &mut accounts {
             account.name_threads(&reports);

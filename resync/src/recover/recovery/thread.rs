@@ -10,14 +10,21 @@ use crate::recover::walk::Stretch;
 pub(super) struct ThreadState {
     pub(super) key: ThreadKey,
     pub(super) seen: Intervals,
-    pub(super) dropped: Intervals,
-    pub(super) repeated: Intervals,
-    /// Counts that the writer gave up, those that are here among them.
-    pub(super) pruned: Intervals,
+    /// Few threads have any.
+    rest: Option<Box<Rest>>,
     pub(super) records: u64,
     pub(super) times: (u64, u64),
     /// The last record: input, count, offset behind it, gaps before it.
     pub(super) last: Option<Last>,
+}
+
+/// Counts of a thread beside those that were seen.
+#[derive(Default)]
+struct Rest {
+    dropped: Intervals,
+    repeated: Intervals,
+    /// Counts that the writer gave up, those that are here among them.
+    pruned: Intervals,
 }
 
 /// The last record of a thread.
@@ -50,9 +57,7 @@ impl ThreadState {
         ThreadState {
             key,
             seen: Intervals::default(),
-            dropped: Intervals::default(),
-            repeated: Intervals::default(),
-            pruned: Intervals::default(),
+            rest: None,
             records: 0,
             times: (u64::MAX, 0),
             last: None,
@@ -82,7 +87,7 @@ impl ThreadState {
         let mut is_new = true;
         for count in first..=last {
             if !self.seen.insert(count) {
-                self.repeated.insert(count);
+                self.rest().repeated.insert(count);
                 account.repeated += 1;
                 is_new = false;
             }
@@ -92,14 +97,32 @@ impl ThreadState {
             }
         }
         if dropped > 0 {
-            self.dropped.insert_range(first - dropped, first);
+            self.rest().dropped.insert_range(first - dropped, first);
         }
         is_new
     }
 
     /// How many intervals it takes room for.
     pub(super) fn intervals(&self) -> usize {
-        self.seen.len() + self.dropped.len() + self.repeated.len()
+        let rest = self.rest.as_ref();
+        self.seen.len() + rest.map_or(0, |rest| rest.dropped.len() + rest.repeated.len())
+    }
+
+    fn rest(&mut self) -> &mut Rest {
+        self.rest.get_or_insert_default()
+    }
+
+    /// The writer gave up the counts from `from` to `to` exclusive.
+    pub(super) fn prune(&mut self, from: u64, to: u64) {
+        if from < to {
+            self.rest().pruned.insert_range(from, to);
+        }
+    }
+
+    /// The counts that were seen more than once, if there are.
+    pub(super) fn into_repeated(self) -> Option<Intervals> {
+        let repeated = self.rest?.repeated;
+        (repeated.len() > 0).then_some(repeated)
     }
 
     /// Looks for a hole between the thread's record before and these.
@@ -145,25 +168,33 @@ impl ThreadState {
         });
     }
 
-    /// The counts that are here, were dropped or given up.
-    pub(super) fn accounted(&mut self) -> Intervals {
-        let mut accounted = self.seen.clone();
-        accounted.union(&mut self.dropped);
-        accounted.union(&mut self.pruned);
-        accounted
+    /// Lets the counts that were dropped or given up stand with those that are here. A report
+    /// has to come before.
+    pub(super) fn account_for_all(&mut self) {
+        if let Some(rest) = &mut self.rest {
+            self.seen.union(&mut rest.dropped);
+            self.seen.union(&mut rest.pruned);
+            rest.dropped = Intervals::default();
+            rest.pruned = Intervals::default();
+        }
     }
 
     pub(super) fn report(&mut self) -> ThreadReport {
         let (first, end) = self.seen.bounds().unwrap_or((0, 0));
-        let mut told = self.seen.clone();
-        told.union(&mut self.dropped);
-        let lost = self.accounted().missing(first, end);
-        let given_up = told.missing(first, end) - lost;
-        // Behind its last record, where no later one was spared.
-        let (_, pruned_end) = self.pruned.bounds().unwrap_or((0, 0));
-        let behind = told.missing(end, pruned_end.max(end));
-        let before_first = told.missing(0, first);
         let absent = self.seen.missing(first, end);
+        let (mut lost, mut given_up, mut behind, mut before_first) = (absent, 0, 0, first);
+        if let Some(rest) = &mut self.rest {
+            let mut told = self.seen.clone();
+            told.union(&mut rest.dropped);
+            // Behind its last record, where no later one was spared.
+            let (_, pruned_end) = rest.pruned.bounds().unwrap_or((0, 0));
+            behind = told.missing(end, pruned_end.max(end));
+            before_first = told.missing(0, first);
+            let unexplained = told.missing(first, end);
+            told.union(&mut rest.pruned);
+            lost = told.missing(first, end);
+            given_up = unexplained - lost;
+        }
         ThreadReport {
             run: self.key.0,
             number: self.key.1,

@@ -2,7 +2,7 @@
 //! files in directories the user named, never more, and a file is taken only after its fingerprint
 //! agrees. Nothing here looks inside DWARF.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -115,7 +115,8 @@ impl Locator {
     }
 
     /// The image whose content a magic names, anywhere in the image directories: for logs
-    /// that have lost all other descriptions of it. Reads every executable there once.
+    /// that have lost all other descriptions of it. Reads every executable there once, by
+    /// whatever names it stands there, and no more of them than [`Limits::total_size`].
     pub fn by_magic(&self, magic: Magic) -> Option<Image> {
         let path = self.magics().get(&magic)?;
         let bytes = open::read_regular(path, self.options().limits.file_size).ok()?;
@@ -134,12 +135,20 @@ impl Locator {
 
     fn magics(&self) -> &HashMap<Magic, PathBuf> {
         self.shared.magics.get_or_init(|| {
-            let limit = self.options().limits.file_size;
+            let limits = &self.options().limits;
+            let mut seen = HashSet::new();
             let files = self.files().iter().map(|(path, _)| path);
             let executables = files.filter(|path| open::starts_with(path, b"\x7fELF"));
             let mut magics = HashMap::new();
             for path in executables {
-                let Ok(bytes) = open::read_regular(path, limit) else {
+                let Ok(file) = Regular::open(path) else {
+                    continue;
+                };
+                if !seen.insert(file.id()) {
+                    continue;
+                }
+                let digests = &self.shared.digests;
+                let Ok(bytes) = digests.read(file, limits.file_size, limits.total_size) else {
                     continue;
                 };
                 let of_content = magic_of(&bytes);

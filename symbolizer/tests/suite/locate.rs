@@ -335,6 +335,44 @@ fn an_image_is_found_by_its_magic_alone() {
 }
 
 #[test]
+fn a_folder_of_links_pipes_and_holes_costs_one_reading_and_all_folders_have_one_budget() {
+    let case = Case::new("-g");
+    let magic = |path: &Path| {
+        let bytes = fs::read(path).unwrap();
+        Magic::of_digest(bytes.len() as u64, Digest::sha1(&bytes).as_bytes()).unwrap()
+    };
+    let first = case.place("a");
+    for link in 0..40 {
+        fs::hard_link(&first, case.search.join(format!("link{link}"))).unwrap();
+    }
+    for hole in 0..40 {
+        let path = case.search.join(format!("hole{hole}"));
+        fs::write(&path, "\x7fELF").unwrap();
+        let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+        file.set_len(1 << 30).unwrap();
+    }
+    run(&case.search, "mkfifo", &["pipe"]);
+    symlink("/dev/zero", case.search.join("device")).unwrap();
+    let others = ["z1", "z2"].map(|name| {
+        let path = case.place(name);
+        let mut bytes = fs::read(&path).unwrap();
+        bytes.extend(name.as_bytes());
+        fs::write(&path, bytes).unwrap();
+        path
+    });
+    let size = fs::metadata(&others[0]).unwrap().len();
+    let mut options = case.locator().options().clone();
+    options.limits.total_size = 2 * size;
+    let locator = Locator::new(options);
+    assert!(locator.by_magic(magic(&first)).is_some());
+    assert!(locator.by_magic(magic(&others[0])).is_some());
+    assert!(
+        locator.by_magic(magic(&others[1])).is_none(),
+        "beyond the budget"
+    );
+}
+
+#[test]
 fn an_image_that_could_not_be_read_when_it_logged_is_found_by_its_build_id() {
     let dir = tempfile::tempdir().unwrap();
     let path = compile(dir.path(), "gcc", "", "chain.c", "program");

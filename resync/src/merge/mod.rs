@@ -22,6 +22,7 @@ use crate::read::input::{Error, Input};
 use crate::recover::account::{Account, GapReport};
 use crate::recover::floors::Stairs;
 use crate::recover::lane::{Lane, ThreadKey};
+use crate::recover::memory::Memory;
 use crate::recover::recovery::Recovery;
 use crate::recover::standing::Standing;
 use crate::recover::survey::Survey;
@@ -34,6 +35,8 @@ use std::collections::binary_heap::PeekMut;
 /// Bytes that lanes hold where they must be read far ahead to keep a thread in order; beyond
 /// that its records come as they stand.
 const LOOKED_AHEAD: usize = 32 << 20;
+/// Bytes that open lanes take together, or little more: where they take more each, fewer are open.
+const HELD: usize = 48 << 20;
 
 /// Lanes that are open at once. Beyond, one whose time has come waits until another ends, and
 /// its records come late: in their threads' order, and not in that of time.
@@ -143,6 +146,8 @@ pub struct Merge<'i> {
     /// Where the threads stand that several lanes have.
     shared: Shared,
     repeats: Repeats,
+    /// What open lanes may hold.
+    memory: Memory,
     /// What a merge from a survey gave already.
     before: Option<MergedSoFar>,
     contradicts_survey: bool,
@@ -279,6 +284,7 @@ impl<'i> Merge<'i> {
             given: None,
             shared: Shared::default(),
             repeats: Repeats::default(),
+            memory: Memory::new(HELD),
             before: None,
             contradicts_survey: false,
         }
@@ -393,14 +399,21 @@ impl<'i> Merge<'i> {
     fn open_due(&mut self) -> Result<(), Error> {
         while let Some(&waiting) = self.waiting.last() {
             let head = self.heads.peek();
-            if self.heads.len() >= OPEN
+            let is_full = self.heads.len() >= OPEN || self.memory.is_used_up();
+            if is_full && head.is_some()
                 || self.contradicts_survey
                 || head.is_some_and(|Reverse(head)| head.key < waiting.key)
             {
                 break;
             }
             self.waiting.pop();
-            let mut open = OpenLane::new(self.inputs, self.plan, waiting, self.heads.len());
+            let mut open = OpenLane::new(
+                self.inputs,
+                self.plan,
+                waiting,
+                self.heads.len(),
+                &self.memory,
+            );
             let Some((key, identity)) = open.advance(self.options)? else {
                 self.end(&open);
                 continue;

@@ -10,6 +10,7 @@ use crate::read::unmask;
 use crate::recover::account::Account;
 use crate::recover::floors::Stairs;
 use crate::recover::lane::{LaneThread, ThreadKey};
+use crate::recover::memory::Memory;
 use crate::recover::recovery::Recovery;
 use crate::recover::standing::Standing;
 use crate::recover::tables::Place;
@@ -21,9 +22,10 @@ use std::collections::HashMap;
 const BATCH: usize = 64 << 10;
 const SMALL_BATCH: usize = 8 << 10;
 /// Bytes that very many lanes share, as far as none has less than the smallest.
-const SMALL_BATCHES: usize = 16 << 20;
+const SMALL_BATCHES: usize = 4 << 20;
 const SMALLEST_BATCH: usize = 512;
 const LARGE_BATCH: usize = 4 << 20;
+const LEAST_AHEAD: usize = 2 << 10;
 const MANY_LANES: usize = 64;
 /// Frames that a lane of several threads reads ahead to put them in order.
 const AHEAD: usize = 4096;
@@ -43,6 +45,9 @@ pub(crate) struct OpenLane<'i> {
     bytes: Vec<u8>,
     threads: Threads<'i>,
     batch: usize,
+    /// What the open lanes may hold together, and what this one took of it.
+    memory: Memory,
+    taken: usize,
     scratch: Vec<u8>,
     /// The time that its last record is merged by.
     pub(crate) key: u64,
@@ -139,6 +144,7 @@ impl<'i> OpenLane<'i> {
         plan: Plan<'i>,
         waiting: Waiting,
         others: usize,
+        memory: &Memory,
     ) -> Self {
         let index = waiting.lane;
         let lane = &plan.lanes()[index as usize];
@@ -192,6 +198,8 @@ impl<'i> OpenLane<'i> {
             bytes: Vec::new(),
             threads,
             batch,
+            memory: memory.clone(),
+            taken: 0,
             scratch: Vec::new(),
             key: waiting.key,
             rule,
@@ -248,7 +256,7 @@ impl<'i> OpenLane<'i> {
 
     /// Bytes that it holds.
     pub(crate) fn bytes_held(&self) -> usize {
-        self.bytes.len()
+        self.bytes.len() + self.frames.len() * size_of::<Buffered>()
     }
 
     /// Reads ahead until nothing that comes has a lower count of a thread, or `most` bytes
@@ -274,7 +282,11 @@ impl<'i> OpenLane<'i> {
         let (count, most) = if is_ordered {
             (AHEAD / 8, self.batch)
         } else {
-            (AHEAD, LARGE_BATCH)
+            // Others may want some of what is left.
+            (
+                AHEAD,
+                (self.memory.left() / 4).clamp(LEAST_AHEAD, LARGE_BATCH),
+            )
         };
         // Frames since the last data record, which go with the next.
         let mut lead = self.frames.len();
@@ -286,9 +298,9 @@ impl<'i> OpenLane<'i> {
         let goes_on = |lane: &Self| match further {
             Some((thread, to, most)) => {
                 let is_enough = lane.frames.len() >= count && lane.has_read_to(thread) >= to;
-                lane.bytes.len() < most && !is_enough
+                lane.bytes_held() < most && !is_enough
             }
-            None => lane.frames.len() < count && lane.bytes.len() < most,
+            None => lane.frames.len() < count && lane.bytes_held() < most,
         };
         while goes_on(self) {
             match self.step(options)? {
@@ -312,6 +324,9 @@ impl<'i> OpenLane<'i> {
             self.frames.sort_by_key(|frame| (frame.key, frame.identity));
             self.refill = (self.frames.len() / 2).max(1);
         }
+        self.memory.give(self.taken);
+        self.taken = size_of::<Self>() + self.batch + self.bytes_held();
+        self.memory.charge(self.taken);
         Ok(())
     }
 
@@ -396,7 +411,12 @@ impl<'i> OpenLane<'i> {
             self.bytes.clear();
             return;
         }
-        let mut bytes = Vec::with_capacity(self.bytes.len());
+        let len = |(start, end): (u32, u32)| (end - start) as usize;
+        let kept = self
+            .frames
+            .iter()
+            .map(|frame| len(frame.frame) + len(frame.body));
+        let mut bytes = Vec::with_capacity(kept.sum::<usize>().min(self.bytes.len()));
         for frame in &mut self.frames {
             let moved = |range: &mut (u32, u32), bytes: &mut Vec<u8>| {
                 let start = bytes.len() as u32;
@@ -455,6 +475,12 @@ impl<'i> OpenLane<'i> {
             lane: self.index,
             conflict,
         }))
+    }
+}
+
+impl Drop for OpenLane<'_> {
+    fn drop(&mut self) {
+        self.memory.give(self.taken);
     }
 }
 

@@ -3,6 +3,7 @@
 
 use crate::read::gap::{Damage, Gap, GapKind, KnownGaps};
 use crate::read::scan::Work;
+use crate::recover::memory::Memory;
 use crate::recover::sequences::Intervals;
 use logdef_wire::msgpack::DecodeError;
 use logdef_wire::{Run, ThreadNumber};
@@ -14,22 +15,38 @@ const NEAR: usize = 64;
 /// Stretches of records that turn up later, of one block.
 const FOUND: usize = 256;
 
+/// What a gap takes with the threads that it names; a hole in a thread's sequence, or a piece of
+/// one that turns up later; and zeros that may be a lost block.
+const GAP: usize = 2 * size_of::<GapReport>();
+const HOLE: usize = size_of::<Hole>() + size_of::<HoleReport>() + 16;
+const BLOCK: usize = 2 * size_of::<Block>();
+
 /// What the accounts of all inputs together may yet list. What is beyond that is only counted.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Room {
     gaps: usize,
     malformed: usize,
     /// Holes in threads' sequences, and the pieces in which they turn up later.
     holes: usize,
+    memory: Memory,
 }
 
-impl Default for Room {
-    fn default() -> Room {
+impl Room {
+    pub(crate) fn new(memory: &Memory) -> Room {
         Room {
             gaps: 1 << 17,
             malformed: 1 << 12,
             holes: 1 << 18,
+            memory: memory.clone(),
         }
+    }
+
+    fn take_gap(&mut self) -> bool {
+        take(&mut self.gaps) && self.memory.take(GAP)
+    }
+
+    fn take_hole(&mut self) -> bool {
+        take(&mut self.holes) && self.memory.take(HOLE)
     }
 }
 
@@ -281,7 +298,7 @@ impl Account {
             GapKind::Torn(_) => self.torn.add(gap.len),
             GapKind::Damage(_) => self.damage.add(gap.len),
         }
-        if !take(&mut self.room.gaps) {
+        if !self.room.take_gap() {
             self.gaps_unlisted += 1;
             return;
         }
@@ -307,7 +324,7 @@ impl Account {
 
     /// What further inputs may list.
     pub(crate) fn room(&self) -> Room {
-        self.room
+        self.room.clone()
     }
 
     /// How many damages there were.
@@ -390,11 +407,14 @@ impl Account {
         };
         match first.or_else(last) {
             Some(at) => {
-                self.blocks.push(Block {
-                    gap: since + at,
-                    hole,
-                    found: Intervals::default(),
-                });
+                // Where there is no room to learn that it is padding, it stays a lost block.
+                if self.room.memory.take(BLOCK) {
+                    self.blocks.push(Block {
+                        gap: since + at,
+                        hole,
+                        found: Intervals::default(),
+                    });
+                }
                 let gap = &mut self.gaps[since + at];
                 gap.gap.kind = GapKind::Damage(Damage::LostBlock);
                 gap.lose(hole, &mut self.room);
@@ -403,7 +423,7 @@ impl Account {
                 self.padding.bytes -= len;
                 self.damage.add(len);
             }
-            None if take(&mut self.room.holes) => self.unexplained.push(hole),
+            None if self.room.take_hole() => self.unexplained.push(hole),
             None => {}
         }
     }
@@ -413,7 +433,7 @@ impl Account {
         for block in self.blocks.iter_mut().rev().take(NEAR) {
             let (from, to) = (first.max(block.hole.from), (last + 1).min(block.hole.to));
             let is_of_it = block.hole.thread == thread && from < to;
-            if is_of_it && block.found.len() < FOUND && take(&mut self.room.holes) {
+            if is_of_it && block.found.len() < FOUND && self.room.take_hole() {
                 block.found.insert_range(from, to);
             }
         }
@@ -530,7 +550,7 @@ impl KnownGaps for Account {
 
 impl GapReport {
     fn lose(&mut self, hole: Hole, room: &mut Room) {
-        if self.losses.len() < LOSSES && take(&mut room.holes) {
+        if self.losses.len() < LOSSES && room.take_hole() {
             self.losses.push(hole);
         } else {
             self.shared = true;

@@ -3,6 +3,7 @@
 
 use crate::recover::floors::{Floors, Peaks};
 use crate::recover::lane::{Lane, LaneThread, ThreadKey};
+use crate::recover::memory::Memory;
 use std::collections::HashMap;
 
 /// Lanes in one set of inputs; records beyond that are added to the last one.
@@ -12,9 +13,15 @@ const THREADS: usize = 4096;
 /// Threads of all lanes together; when there are more, the last lane has begun too.
 const PARTS: usize = 1 << 19;
 
+/// What a lane takes with its place among those that wait to be merged, and a thread of it with its
+/// place in the order of its parts and its floor.
+const LANE: usize = size_of::<Lane>() + 24 + 16;
+const PART: usize = size_of::<LaneThread>() + 32 + 32;
+
 /// Cuts inputs into lanes.
 #[derive(Debug, Default)]
 pub(crate) struct Lanes {
+    memory: Memory,
     done: Vec<Lane>,
     /// Threads of those lanes together.
     parts: usize,
@@ -34,6 +41,13 @@ pub(crate) struct Lanes {
 }
 
 impl Lanes {
+    pub(crate) fn new(memory: &Memory) -> Lanes {
+        Lanes {
+            memory: memory.clone(),
+            ..Lanes::default()
+        }
+    }
+
     pub(crate) fn begin_input(&mut self, input: u32) {
         self.input = input;
         self.start = 0;
@@ -140,7 +154,7 @@ impl Lanes {
 
     /// Whether the last lane has begun.
     fn is_full(&self) -> bool {
-        self.done.len() >= LANES || self.parts >= PARTS
+        self.done.len() >= LANES || self.parts >= PARTS || self.memory.is_used_up()
     }
 
     fn close(&mut self, end: u64) {
@@ -148,6 +162,7 @@ impl Lanes {
             let mut threads = std::mem::take(&mut self.threads);
             threads.shrink_to_fit();
             self.parts += threads.len();
+            self.memory.charge(LANE + PART * threads.len());
             self.done.push(Lane {
                 is_last: self.is_full(),
                 input: self.input,
@@ -200,7 +215,7 @@ mod tests {
 
     #[test]
     fn a_chunk_is_a_lane_and_so_is_what_repeats() {
-        let mut lanes = Lanes::default();
+        let mut lanes = Lanes::new(&Memory::new(1 << 20));
         lanes.begin_input(0);
         lanes.chunk(0, 100);
         lanes.data(10, key(1), (0, 0), (5, 5));
@@ -238,7 +253,7 @@ mod tests {
 
     #[test]
     fn a_clock_set_back_lifts_later_lanes_and_copies_stay_level() {
-        let mut lanes = Lanes::default();
+        let mut lanes = Lanes::new(&Memory::new(1 << 20));
         lanes.begin_input(0);
         for copy in [0, 1000] {
             for (at, count, time) in [(0, 0, 100), (100, 1, 40), (200, 2, 50)] {

@@ -2,6 +2,7 @@
 //! front of each range of frames says how far they could be trusted where they were copied
 //! from. Knows ranges and what notes say of them; what stands in the ranges, others know.
 
+use crate::recover::memory::Memory;
 use crate::recover::standing::Standing;
 use logdef_wire::frame;
 use logdef_wire::record::{Note, NoteKind};
@@ -16,6 +17,7 @@ const RANGES: usize = 1 << 20;
 /// Which frames of which inputs are marked.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Marks {
+    memory: Memory,
     /// Ascending, without overlap.
     ranges: Vec<Range>,
     /// From here on, ranges were too many to be remembered.
@@ -48,6 +50,18 @@ pub(crate) fn note(standing: Standing, size: u64) -> Note<'static> {
 }
 
 impl Marks {
+    pub(crate) fn new(memory: &Memory) -> Marks {
+        Marks {
+            memory: memory.clone(),
+            ..Marks::default()
+        }
+    }
+
+    /// Bytes of memory that it takes.
+    pub(crate) fn memory(&self) -> usize {
+        self.ranges.len() * size_of::<Range>()
+    }
+
     /// Takes in what a note says of the frames that begin at `start`, where it ends. A note
     /// in a range that is marked says nothing: it was copied with it.
     pub(crate) fn add(&mut self, input: u32, start: u64, note: &Note<'_>) {
@@ -61,7 +75,7 @@ impl Marks {
         if size == 0 || before.is_some_and(|last| (last.input, last.end()) > (input, start)) {
             return;
         }
-        if self.ranges.len() >= RANGES {
+        if self.ranges.len() >= RANGES || !self.memory.take(size_of::<Range>()) {
             self.overflow.get_or_insert((input, start));
             return;
         }
@@ -130,7 +144,7 @@ mod tests {
 
     #[test]
     fn a_note_marks_what_follows_it_and_no_more() {
-        let mut marks = Marks::default();
+        let mut marks = Marks::new(&Memory::new(64 << 20));
         marks.add(0, 100, &note(Standing::Recovered, 50));
         marks.add(0, 120, &note(Standing::Suspect, 500));
         marks.add(0, 200, &note(Standing::Suspect, 10));
@@ -156,7 +170,7 @@ mod tests {
 
     #[test]
     fn more_ranges_than_are_remembered_are_recovered() {
-        let mut marks = Marks::default();
+        let mut marks = Marks::new(&Memory::new(64 << 20));
         for index in 0..RANGES as u64 + 2 {
             marks.add(0, 10 * index, &note(Standing::Suspect, 5));
         }

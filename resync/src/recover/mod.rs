@@ -8,6 +8,7 @@ pub(crate) mod lane;
 pub(crate) mod lanes;
 pub(crate) mod losses;
 pub(crate) mod marks;
+pub(crate) mod memory;
 pub(crate) mod notes;
 pub(crate) mod recovery;
 pub(crate) mod run_of;

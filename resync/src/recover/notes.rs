@@ -3,6 +3,7 @@
 
 use crate::recover::account::ThreadReport;
 use crate::recover::lane::ThreadKey;
+use crate::recover::memory::Memory;
 use logdef_wire::record::{Note, NoteKind};
 use logdef_wire::{Run, ThreadNumber};
 use std::collections::{BTreeMap, HashSet};
@@ -10,10 +11,14 @@ use std::collections::{BTreeMap, HashSet};
 /// Runs whose notes are remembered, and threads in them.
 const RUNS: usize = 1 << 18;
 const THREADS: usize = 1 << 18;
+/// What they take, and the sums of them.
+const RUN: usize = 2 * (size_of::<(Run, OfRun)>() + size_of::<(Run, Sum)>());
+const THREAD: usize = 2 * size_of::<(ThreadKey, u64)>() + RUN;
 
 /// What the notes of the inputs said.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
+    memory: Memory,
     runs: BTreeMap<Run, OfRun>,
     /// The count below which missing records of a thread are pruned.
     pruned: BTreeMap<ThreadKey, u64>,
@@ -48,13 +53,23 @@ struct Sum {
 }
 
 impl Notes {
+    pub(crate) fn new(memory: &Memory) -> Notes {
+        Notes {
+            memory: memory.clone(),
+            ..Notes::default()
+        }
+    }
+
+    fn has_room_for(&self, run: Run) -> bool {
+        self.runs.contains_key(&run) || self.runs.len() < RUNS && self.memory.take(RUN)
+    }
+
     pub(crate) fn add(&mut self, note: &Note<'_>) {
         let (Some(run), Some(kind)) = (note.run, note.kind) else {
             return;
         };
-        if ![NoteKind::PRUNED, NoteKind::DROPS, NoteKind::END].contains(&kind)
-            || self.runs.len() >= RUNS && !self.runs.contains_key(&run)
-        {
+        let is_counted = [NoteKind::PRUNED, NoteKind::DROPS, NoteKind::END].contains(&kind);
+        if !is_counted || !self.has_room_for(run) {
             return;
         }
         let of_run = self.runs.entry(run).or_default();
@@ -75,6 +90,7 @@ impl Notes {
         for (number, count) in note.threads.iter().flat_map(|threads| threads.iter()) {
             if let (Some(number), Some(count)) = (number.as_uint(), count.as_uint())
                 && self.pruned.len() < THREADS
+                && self.memory.take(THREAD)
             {
                 let below = self.pruned.entry((run, ThreadNumber(number))).or_default();
                 *below = count.max(*below);

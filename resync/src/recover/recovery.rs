@@ -15,6 +15,7 @@ use crate::recover::lane::{Lane, LaneThread, ThreadKey, since_of};
 use crate::recover::lanes::Lanes;
 use crate::recover::losses::{Carried, Losses};
 use crate::recover::marks::Marks;
+use crate::recover::memory::Memory;
 use crate::recover::notes::Notes;
 use crate::recover::run_of::{run_of, run_of_body};
 use crate::recover::sequences::Intervals;
@@ -26,13 +27,15 @@ use asides::Asides;
 use logdef_wire::record::{Note, NoteKind, Peek};
 use logdef_wire::{Record, Run, Tag};
 use std::collections::HashMap;
-use thread::ThreadState;
+use thread::{THREAD, ThreadState};
 
 /// Cores that an input is walked on, where the machine decides: more wait for the
 /// memory, or for the one that puts their reports together.
 const CORES: usize = 8;
 /// Threads whose sequences are followed; records of more are only counted.
 const THREADS: usize = 1 << 18;
+/// Bytes for all that is remembered, beside those for tables of logdefs.
+const MEMORY: usize = 32 << 20;
 /// Intervals of counts over all threads; a thread beyond that has no exact loss.
 const INTERVALS: usize = 1 << 19;
 
@@ -112,7 +115,9 @@ impl Recovery {
         options: &Options,
         mut progress: impl FnMut(u64),
     ) -> Result<Recovery, Error> {
-        let mut first = Pass::over(inputs, options, Suspects::default(), &mut progress)?;
+        let memory = |held: usize| Memory::new((MEMORY + options.memory).saturating_sub(held));
+        let none = Suspects::default();
+        let mut first = Pass::over(inputs, options, none, &memory(0), &mut progress)?;
         let marks = std::mem::take(&mut first.marks);
         let suspects = std::mem::take(&mut first.vouching).finish(marks);
         if !suspects.may_hold_suspects() {
@@ -120,8 +125,8 @@ impl Recovery {
         }
         // The other pass needs the memory of this one.
         drop(first);
-        let mut again = Pass::over(inputs, options, suspects, &mut progress)?;
-        drop(std::mem::take(&mut again.vouching));
+        let memory = memory(suspects.memory());
+        let mut again = Pass::over(inputs, options, suspects, &memory, &mut progress)?;
         let suspects = std::mem::take(&mut again.suspects);
         Ok(again.finish(suspects))
     }
@@ -264,6 +269,7 @@ struct Pass {
     tables: Tables,
     carried: Option<Carried>,
     notes: Notes,
+    memory: Memory,
     input: u32,
     scratch: Vec<u8>,
     /// Of the data record before: its thread and its time.
@@ -275,23 +281,31 @@ impl Pass {
         inputs: &[Input],
         options: &Options,
         suspects: Suspects,
+        memory: &Memory,
         progress: &mut impl FnMut(u64),
     ) -> Result<Pass, Error> {
+        // What frames vouch for is found out once.
+        let vouches = if suspects.is_empty() {
+            memory
+        } else {
+            &Memory::default()
+        };
         let mut pass = Pass {
             accounts: Vec::new(),
             threads: Vec::new(),
             index: HashMap::new(),
             current: 0,
             intervals: 0,
-            lanes: Lanes::default(),
+            lanes: Lanes::new(memory),
             asides: Asides::default(),
-            vouching: Vouching::default(),
-            marks: Marks::default(),
+            vouching: Vouching::new(vouches),
+            marks: Marks::new(vouches),
             suspects,
             trusts_suspects: options.trust_suspects,
-            tables: Tables::new(options.memory),
+            tables: Tables::sharing(options.memory, memory),
             carried: None,
-            notes: Notes::default(),
+            notes: Notes::new(memory),
+            memory: memory.clone(),
             input: 0,
             scratch: Vec::new(),
             previous: None,
@@ -304,7 +318,7 @@ impl Pass {
             let room = pass
                 .accounts
                 .last()
-                .map_or_else(Room::default, Account::room);
+                .map_or_else(|| Room::new(memory), Account::room);
             let mut account = Account::new(input.name(), room);
             account.broken_off = input.broken_off().map(str::to_owned);
             pass.accounts.push(account);
@@ -500,12 +514,16 @@ impl Pass {
             account.times.add(last);
         }
         account.close_gaps(thread, stretch.times.0);
-        let is_full = self.intervals >= INTERVALS;
+        let is_full = self.intervals >= INTERVALS || self.memory.is_used_up();
         let state = &mut self.threads[thread];
-        let intervals = state.intervals();
+        let (intervals, held) = (state.intervals(), state.memory());
         let is_new = state.see(account, counts, stretch, is_full);
         state.continue_at(account, (thread, input), counts, stretch, is_new);
         self.intervals = self.intervals + state.intervals() - intervals;
+        let more = state.memory().saturating_sub(held);
+        if more > 0 {
+            self.memory.charge(more);
+        }
         true
     }
 
@@ -526,7 +544,7 @@ impl Pass {
             self.current = known;
             return Some(known);
         }
-        if self.threads.len() >= THREADS {
+        if self.threads.len() >= THREADS || !self.memory.take(THREAD) {
             self.account().untracked += 1;
             return None;
         }

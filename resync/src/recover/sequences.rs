@@ -167,6 +167,14 @@ impl Intervals {
         }
     }
 
+    /// Bytes of memory that it takes beside itself, roughly: nodes of a tree are half full.
+    pub(crate) fn memory(&self) -> usize {
+        match self.ends.len() {
+            0 => 0,
+            ends => 208 + 40 * ends,
+        }
+    }
+
     /// How many intervals there are.
     pub(crate) fn len(&self) -> usize {
         self.ends.len() + usize::from(self.current.is_some())

@@ -21,12 +21,13 @@
 use crate::read::gap::{Gap, GapKind, Torn};
 use crate::recover::block::{Block, Edge, MARKED, Row};
 use crate::recover::marks::Marks;
+use crate::recover::memory::{Memory, hashed};
 use crate::recover::standing::Standing;
 use crate::recover::tables::Place;
 use logdef_wire::Run;
 use logdef_wire::record::Preamble;
 use std::collections::{HashMap, HashSet};
-use std::hash::{BuildHasher, RandomState};
+use std::hash::{BuildHasher, Hash, RandomState};
 
 /// Runs remembered of all blocks; more are taken as vouched for.
 const RUNS: usize = 1 << 18;
@@ -34,12 +35,16 @@ const RUNS: usize = 1 << 18;
 /// doubt.
 const BLOCKS: usize = 1 << 18;
 const DOUBTED_RUNS: usize = 1 << 18;
+/// What they take; a run with its place among the blocks, and among those that are vouched for.
+const DOUBT: usize = size_of::<Doubt>() + 16;
+const DOUBTED: usize = size_of::<Span>() + 16 + hashed::<Run>();
 /// Bytes of a boot ID, which cannot be guessed.
 const BOOT_ID: usize = 16;
 
 /// Learns frame by frame which runs are vouched for and what is in doubt.
 #[derive(Debug, Default)]
 pub(crate) struct Vouching {
+    memory: Memory,
     input: u32,
     block: Block,
     /// Where the frames would end that begin in gaps before the block.
@@ -97,6 +102,13 @@ struct Doubt {
 }
 
 impl Vouching {
+    pub(crate) fn new(memory: &Memory) -> Vouching {
+        Vouching {
+            memory: memory.clone(),
+            ..Vouching::default()
+        }
+    }
+
     /// Data records of one run, or another frame.
     #[inline]
     pub(crate) fn frames(&mut self, run: Option<Run>, start: u64, end: u64, is_preamble: bool) {
@@ -135,11 +147,7 @@ impl Vouching {
 
     /// A preamble names a run.
     pub(crate) fn introduce(&mut self, run: Run) {
-        if self.introduced.len() < RUNS {
-            self.introduced.insert(run);
-        } else {
-            self.has_more_runs |= !self.introduced.contains(&run);
-        }
+        self.has_more_runs |= !remember(&mut self.introduced, run, &self.memory);
     }
 
     /// A data record names no run.
@@ -155,9 +163,12 @@ impl Vouching {
             return;
         }
         let boot = self.hasher.hash_one(boot);
-        if offset == 0 && self.boots.len() < RUNS {
-            self.boots.insert(boot);
-        } else if self.booted.len() < RUNS {
+        if offset == 0 && remember(&mut self.boots, boot, &self.memory) {
+            return;
+        }
+        if self.booted.contains_key(&run)
+            || self.booted.len() < RUNS && self.memory.take(hashed::<(Run, u64)>())
+        {
             self.booted.entry(run).or_insert(boot);
         }
     }
@@ -211,7 +222,9 @@ impl Vouching {
         let trusted = block.sound(after);
         if trusted.is_none() && after == Edge::Clean {
             let last = block.last.and_then(|row| row.run);
-            self.last.extend(last.filter(|_| self.last.len() < RUNS));
+            if let Some(last) = last {
+                remember(&mut self.last, last, &self.memory);
+            }
         }
         let unmarked = block.unmarked(after, self.tainted);
         if let Some((_, last)) = block.misfits {
@@ -221,7 +234,9 @@ impl Vouching {
             self.vouch(block.runs.into_keys());
             return;
         }
-        if self.doubts.len() >= BLOCKS || self.doubted.len() + block.runs.len() > DOUBTED_RUNS {
+        let is_much =
+            self.doubts.len() >= BLOCKS || self.doubted.len() + block.runs.len() > DOUBTED_RUNS;
+        if is_much || !self.memory.take(DOUBT + DOUBTED * block.runs.len()) {
             let place = Place {
                 input: self.input,
                 offset: start,
@@ -246,11 +261,7 @@ impl Vouching {
 
     fn vouch(&mut self, runs: impl Iterator<Item = Run>) {
         for run in runs {
-            if self.vouched.len() < RUNS {
-                self.vouched.insert(run);
-            } else {
-                self.has_more_runs = true;
-            }
+            self.has_more_runs |= !remember(&mut self.vouched, run, &self.memory);
         }
     }
 
@@ -331,6 +342,15 @@ impl Vouching {
     }
 }
 
+/// Puts a value into a set, where there is room; whether it is in.
+fn remember<T: Eq + Hash>(set: &mut HashSet<T>, value: T, memory: &Memory) -> bool {
+    if set.contains(&value) {
+        return true;
+    }
+    let has_room = set.len() < RUNS && memory.take(hashed::<T>());
+    has_room && set.insert(value)
+}
+
 /// Whether a range lies in another, if there is one.
 fn is_in((from, to): (u64, u64), outer: Option<(u64, u64)>) -> bool {
     outer.is_some_and(|outer| outer.0 <= from && to <= outer.1)
@@ -358,6 +378,13 @@ pub(crate) struct Suspects {
 }
 
 impl Suspects {
+    /// Bytes of memory that it takes.
+    pub(crate) fn memory(&self) -> usize {
+        let introduced = self.introduced.as_ref().map_or(0, HashSet::len);
+        let runs = introduced + self.vouched.len() + self.last.len();
+        self.doubts.len() * DOUBT + runs * hashed::<Run>() + self.marks.memory()
+    }
+
     /// Whether all frames are sound.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {

@@ -3,6 +3,7 @@
 
 use crate::recover::account::{Account, Hole, ThreadReport};
 use crate::recover::lane::ThreadKey;
+use crate::recover::memory::hashed;
 use crate::recover::sequences::Intervals;
 use crate::recover::walk::Stretch;
 
@@ -17,6 +18,12 @@ pub(super) struct ThreadState {
     /// The last record: input, count, offset behind it, gaps before it.
     pub(super) last: Option<Last>,
 }
+
+/// What a thread takes with its place among the others and the report of it.
+pub(super) const THREAD: usize =
+    size_of::<ThreadState>() + size_of::<ThreadReport>() + hashed::<(ThreadKey, usize)>();
+/// What the rest of it takes, and the repeated counts where they stand at the end.
+const REST: usize = size_of::<Rest>() + 16 + hashed::<(ThreadKey, Intervals)>();
 
 /// Counts of a thread beside those that were seen.
 #[derive(Default)]
@@ -106,6 +113,12 @@ impl ThreadState {
     pub(super) fn intervals(&self) -> usize {
         let rest = self.rest.as_ref();
         self.seen.len() + rest.map_or(0, |rest| rest.dropped.len() + rest.repeated.len())
+    }
+
+    /// Bytes of memory that it takes beside itself.
+    pub(super) fn memory(&self) -> usize {
+        let of_rest = |rest: &Rest| REST + rest.dropped.memory() + rest.repeated.memory();
+        self.seen.memory() + self.rest.as_deref().map_or(0, of_rest)
     }
 
     fn rest(&mut self) -> &mut Rest {

@@ -9,6 +9,7 @@ mod runs;
 mod strings;
 mod texts;
 
+use crate::recover::memory::Memory;
 use logdef_symbolizer::LogCall;
 use logdef_wire::{Avma, Magic, Record, Run, Svma, ThreadNumber};
 use std::collections::{BTreeMap, HashMap};
@@ -182,6 +183,8 @@ pub struct Tables {
     modules: HashMap<Run, BTreeMap<(Avma, u64, bool), ModuleEntry>>,
     conflicts: Vec<Conflict>,
     memory: usize,
+    /// Of which others take too.
+    shared: Memory,
     used: usize,
     refused: u64,
 }
@@ -189,8 +192,14 @@ pub struct Tables {
 impl Tables {
     /// Empty tables that take about `memory` bytes at most.
     pub fn new(memory: usize) -> Tables {
+        Tables::sharing(memory, &Memory::new(memory))
+    }
+
+    /// Empty tables that take some of what there is, and no more than `memory` bytes.
+    pub(crate) fn sharing(memory: usize, shared: &Memory) -> Tables {
         Tables {
             memory,
+            shared: shared.clone(),
             ..Tables::default()
         }
     }
@@ -236,7 +245,7 @@ impl Tables {
     /// Reserves bytes of memory for an entry; where there are too few left, counts the
     /// entry as refused and returns `false`.
     fn try_reserve(&mut self, bytes: usize) -> bool {
-        let fits = self.used + bytes <= self.memory;
+        let fits = self.used + bytes <= self.memory && self.shared.take(bytes);
         if fits {
             self.used += bytes;
         } else {

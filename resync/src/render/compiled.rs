@@ -48,6 +48,9 @@ pub struct CompiledFormat {
 }
 
 impl CompiledFormat {
+    /// Bytes that a directive takes, or a little more.
+    pub(crate) const DIRECTIVE: usize = 2 * (size_of::<Piece>() + size_of::<Step>());
+
     /// Takes `format`, which has no NUL at its end, apart. Any bytes are a format.
     pub fn new(format: &[u8]) -> Self {
         Self::of_printf(format, Grammar::Printf)

@@ -16,6 +16,10 @@ pub use logdef_symbolizer::StackFrame as Function;
 const LONGEST: usize = 1 << 16;
 /// Addresses whose functions are remembered.
 const REMEMBERED: usize = 1 << 16;
+/// Images that are looked for; of more, nothing is known.
+const IMAGES: usize = 1 << 12;
+/// Complaints that are kept until they are asked for, and of all.
+const COMPLAINTS: usize = 1 << 10;
 
 /// Answers questions about images.
 pub trait Images: fmt::Debug {
@@ -39,6 +43,12 @@ pub trait Images: fmt::Debug {
     fn compiled_functions(&mut self, of: &RunInfo, address: Avma, exact: bool) -> Arc<[Function]> {
         let _ = (of, address, exact);
         Arc::default()
+    }
+
+    /// Whether anything can be known of the code of an image.
+    fn is_found(&mut self, image: &Image) -> bool {
+        let _ = image;
+        true
     }
 
     /// Whether an address of an image is one of code.
@@ -82,6 +92,10 @@ impl<I: Images + ?Sized> Images for &mut I {
 
     fn compiled_functions(&mut self, of: &RunInfo, address: Avma, exact: bool) -> Arc<[Function]> {
         (**self).compiled_functions(of, address, exact)
+    }
+
+    fn is_found(&mut self, image: &Image) -> bool {
+        (**self).is_found(image)
     }
 
     fn is_code(&mut self, image: &Image, address: Svma) -> bool {
@@ -154,33 +168,48 @@ impl LocatedImages {
 
     /// The very image, found once.
     fn same(&mut self, image: &Image) -> Option<&logdef_symbolizer::Image> {
-        if !self.strings.contains_key(image) {
+        if !self.strings.contains_key(image) && self.strings.len() < IMAGES {
             let found = match image.magic {
                 // No preamble describes it: only its magic is known.
                 Some(magic) if *image == Image::of_magic(magic) => self.locator.by_magic(magic),
                 _ => match self.locator.image(&image.path, &fingerprint(image)) {
                     Ok(found) => Some(found),
                     Err(error) => {
-                        self.complaints.push(error.to_string());
+                        self.complain(&error);
                         None
                     }
                 },
             };
             self.strings.insert(image.clone(), found);
+            self.complain_of_many(self.strings.len());
         }
         self.strings.get(image)?.as_ref()
     }
 
     /// The image or its twin with the same addresses, to name its code.
     fn named(&mut self, image: &Image) -> Option<&logdef_symbolizer::Image> {
-        if !self.symbols.contains_key(image) {
+        if !self.symbols.contains_key(image) && self.symbols.len() < IMAGES {
             let found = self.locator.for_symbols(&image.path, &fingerprint(image));
             if let Err(error) = &found {
-                self.complaints.push(error.to_string());
+                self.complain(error);
             }
             self.symbols.insert(image.clone(), found.ok());
+            self.complain_of_many(self.symbols.len());
         }
         self.symbols.get(image)?.as_ref()
+    }
+
+    fn complain(&mut self, error: &logdef_symbolizer::Error) {
+        if self.complaints.len() < COMPLAINTS {
+            self.complaints.push(error.to_string());
+        }
+    }
+
+    fn complain_of_many(&mut self, images: usize) {
+        if images == IMAGES {
+            let line = format!("{IMAGES} images were looked for; nothing is read of any other");
+            self.complaints.push(line);
+        }
     }
 }
 
@@ -239,6 +268,10 @@ impl Images for LocatedImages {
         function.into_iter().collect()
     }
 
+    fn is_found(&mut self, image: &Image) -> bool {
+        self.named(image).is_some()
+    }
+
     fn is_code(&mut self, image: &Image, address: Svma) -> bool {
         let found = self.named(image);
         found.is_some_and(|found| found.is_code(address))
@@ -254,7 +287,9 @@ impl Images for LocatedImages {
             digest: fingerprint.digest.map(|digest| digest.as_bytes().to_vec()),
             build_id: fingerprint.build_id,
         };
-        self.strings.insert(image.clone(), Some(found));
+        if self.strings.len() < IMAGES {
+            self.strings.insert(image.clone(), Some(found));
+        }
         Some(image)
     }
 
@@ -267,8 +302,9 @@ impl Images for LocatedImages {
         let lines = of_images.flat_map(logdef_symbolizer::Image::complaints);
         let lines: BTreeSet<String> = lines.chain(self.complaints.drain(..)).collect();
         // Images repeat what they said before.
-        let new = lines.into_iter().filter(|it| self.said.insert(it.clone()));
-        new.collect()
+        let said = &mut self.said;
+        let is_new = |it: &String| said.len() < COMPLAINTS && said.insert(it.clone());
+        lines.into_iter().filter(is_new).collect()
     }
 }
 

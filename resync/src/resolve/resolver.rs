@@ -21,8 +21,12 @@ use std::sync::Arc;
 const SITES: usize = 1024;
 /// Threads whose names are at hand: a power of two.
 const THREADS: usize = 64;
-/// Formats given in records, and strings read from images, that are remembered.
+/// Strings read from images, images and load biases that are remembered.
 const REMEMBERED: usize = 1 << 16;
+/// Bytes that texts take as they are at hand, compiled. When there are more, all are forgotten.
+const TEXTS: usize = 24 << 20;
+/// A longer text that a record brings along is not remembered.
+const LONG: usize = 1 << 20;
 
 /// Resolves records against tables and images.
 ///
@@ -64,7 +68,9 @@ pub struct Resolver<'t> {
     /// images gave.
     texts: Vec<Option<Arc<Known>>>,
     found: HashMap<(Magic, Svma, Option<Run>), Option<Arc<Known>>>,
-    inline: HashMap<Vec<u8>, Arc<Known>>,
+    inline: HashMap<Arc<[u8]>, Arc<Known>>,
+    /// Bytes that these take, roughly.
+    taken: usize,
     sites: Vec<Option<Site<'t>>>,
     threads: Vec<Option<Names<'t>>>,
     nothing: Arc<Known>,
@@ -72,6 +78,7 @@ pub struct Resolver<'t> {
     identified: HashMap<Magic, Image>,
     /// Load biases, as far as they are known or could be worked out.
     biases: HashMap<(Run, Magic), Option<u64>>,
+    loaded: HashMap<Run, Arc<[(Image, u64)]>>,
 }
 
 /// A text, compiled when it is first used as a format.
@@ -92,17 +99,20 @@ enum Judge<'t> {
 }
 
 impl Known {
-    fn new(bytes: &[u8], provenance: Provenance) -> Arc<Known> {
-        Known::described(bytes, Description::default(), provenance)
-    }
-
-    fn described(bytes: &[u8], description: Description<'_>, provenance: Provenance) -> Arc<Known> {
+    fn new(bytes: Arc<[u8]>, description: Arc<[u8]>, provenance: Provenance) -> Arc<Known> {
         Arc::new(Known {
-            bytes: bytes.into(),
-            description: description.as_bytes().into(),
+            bytes,
+            description,
             provenance,
             compiled: std::sync::OnceLock::new(),
         })
+    }
+
+    /// Bytes that it takes, roughly, once it is compiled.
+    fn memory(&self) -> usize {
+        let is_directive = |byte: &&u8| matches!(byte, b'%' | b'{');
+        let directives = self.bytes.iter().filter(is_directive).count();
+        512 + 2 * self.bytes.len() + CompiledFormat::DIRECTIVE * directives
     }
 
     /// None for a template in a grammar that is not known here.
@@ -144,11 +154,13 @@ impl<'t> Resolver<'t> {
             texts: vec![None; tables.string_count()],
             found: HashMap::new(),
             inline: HashMap::new(),
+            taken: 0,
             sites: vec![None; SITES],
             threads: vec![None; THREADS],
-            nothing: Known::new(b"", Provenance::Missing),
+            nothing: Known::new(Arc::default(), Arc::default(), Provenance::Missing),
             identified: HashMap::new(),
             biases: HashMap::new(),
+            loaded: HashMap::new(),
         }
     }
 
@@ -302,23 +314,48 @@ impl<'t> Resolver<'t> {
         if self.tables.has_module(run, address) {
             return None;
         }
-        let images = self.tables.images_of(run);
-        let mut claims = images.into_iter().filter_map(|magic| {
-            let bias = self.load_bias(run, magic)?;
-            let image = self.image(magic);
-            let svma = Svma(address.0.wrapping_sub(bias));
-            let is_code = self.images.is_code(&image, svma);
-            is_code.then_some((image, svma))
+        let loaded = self.loaded(run);
+        let mut claims = loaded.iter().filter_map(|(image, bias)| {
+            let svma = Svma(address.0.wrapping_sub(*bias));
+            let is_code = self.images.is_code(image, svma);
+            is_code.then(|| (image.clone(), svma))
         });
         let claim = claims.next()?;
         // One of them was unloaded, and nothing shows which was loaded at the time.
         claims.next().is_none().then_some(claim)
     }
 
+    /// The images of a run that are at hand, with their load biases. A log may name thousands that
+    /// are not, so they are looked for once.
+    fn loaded(&mut self, run: Run) -> Arc<[(Image, u64)]> {
+        if let Some(known) = self.loaded.get(&run) {
+            return known.clone();
+        }
+        let mut loaded = Vec::new();
+        for magic in self.tables.images_of(run) {
+            let Some(bias) = self.load_bias(run, magic) else {
+                continue;
+            };
+            let image = self.image(magic);
+            if self.images.is_found(&image) {
+                loaded.push((image, bias));
+            }
+        }
+        if self.loaded.len() >= REMEMBERED {
+            self.loaded.clear();
+        }
+        let loaded: Arc<[_]> = loaded.into();
+        self.loaded.insert(run, loaded.clone());
+        loaded
+    }
+
     /// The image of a magic: as a preamble describes it, else what is at hand.
     fn image(&mut self, magic: Magic) -> Image {
         if let Some(known) = self.tables.image(magic) {
             return known.clone();
+        }
+        if self.identified.len() >= REMEMBERED {
+            self.identified.clear();
         }
         let images = &mut self.images;
         let found = self.identified.entry(magic).or_insert_with(|| {
@@ -427,22 +464,38 @@ impl<'t> Resolver<'t> {
     }
 
     fn logged(&mut self, id: StringId) -> Arc<Known> {
-        let (bytes, description) = (self.tables.text(id), self.tables.description(id));
-        let known = &mut self.texts[Tables::index(id)];
-        let known =
-            known.get_or_insert_with(|| Known::described(bytes, description, Provenance::Logged));
-        known.clone()
+        if let Some(known) = &self.texts[Tables::index(id)] {
+            return known.clone();
+        }
+        let (bytes, description) = self.tables.shared_text(id);
+        let known = Known::new(bytes, description, Provenance::Logged);
+        self.make_room_for(&known);
+        self.texts[Tables::index(id)] = Some(known.clone());
+        known
+    }
+
+    /// Forgets all texts if another would be too much.
+    fn make_room_for(&mut self, known: &Known) {
+        let memory = known.memory();
+        if self.taken + memory > TEXTS {
+            self.texts.fill(None);
+            self.inline.clear();
+            self.found.clear();
+            self.taken = 0;
+        }
+        self.taken += memory;
     }
 
     fn given_text(&mut self, given: &[u8]) -> Arc<Known> {
         if let Some(known) = self.inline.get(given) {
             return known.clone();
         }
-        if self.inline.len() >= REMEMBERED {
-            self.inline.clear();
+        let bytes: Arc<[u8]> = given.into();
+        let known = Known::new(bytes.clone(), Arc::default(), Provenance::Logged);
+        if given.len() <= LONG {
+            self.make_room_for(&known);
+            self.inline.insert(bytes, known.clone());
         }
-        let known = Known::new(given, Provenance::Logged);
-        self.inline.insert(given.to_vec(), known.clone());
         known
     }
 
@@ -459,9 +512,11 @@ impl<'t> Resolver<'t> {
         let string = self.images.string_at(&image, address);
         let known = string.map(|string| {
             let description = self.images.description_at(&image, address);
-            let description = Description::of(&description);
-            Known::described(&string, description, Provenance::Reconstructed)
+            Known::new(string.into(), description.into(), Provenance::Reconstructed)
         });
+        if let Some(known) = &known {
+            self.make_room_for(known);
+        }
         self.found.insert(key, known.clone());
         known
     }
@@ -543,6 +598,63 @@ mod tests {
         assert_eq!(image_at(&tables, 0x51234), found(0, 0x1234));
         assert_eq!(image_at(&tables, 0x91234), found(1, 0x1234));
         assert_eq!(image_at(&tables, 0x52000), None);
+    }
+
+    /// No image is at hand; each question about one is counted.
+    #[derive(Debug)]
+    struct Absent<'c>(&'c std::cell::Cell<u32>);
+
+    impl Images for Absent<'_> {
+        fn string_at(&mut self, _: &Image, _: Svma) -> Option<Vec<u8>> {
+            None
+        }
+
+        fn functions(&mut self, _: &Image, _: Svma, _: bool) -> Arc<[Function]> {
+            Arc::default()
+        }
+
+        fn is_found(&mut self, _: &Image) -> bool {
+            self.0.set(self.0.get() + 1);
+            false
+        }
+
+        fn is_code(&mut self, _: &Image, _: Svma) -> bool {
+            self.0.set(self.0.get() + 1);
+            false
+        }
+    }
+
+    #[test]
+    fn images_that_are_not_at_hand_are_asked_for_once_whatever_stacks_come() {
+        let biases: Vec<u64> = (0..500).map(|bias| bias << 20).collect();
+        let tables = loaded(&biases);
+        let asked = std::cell::Cell::new(0);
+        let mut resolver = Resolver::new(&tables, Absent(&asked));
+        for address in 0..1000 {
+            let address = Avma(0x7777 * address);
+            resolver.stack_entry(Some(RUN), address, Some(9), PLACE, false);
+        }
+        assert_eq!(asked.get(), 500);
+    }
+
+    #[test]
+    fn texts_that_records_bring_along_are_forgotten_when_they_are_many() {
+        let tables = Tables::new(1 << 20);
+        let mut resolver = Resolver::without_images(&tables);
+        let mut most = 0;
+        for number in 0..1000 {
+            let text = format!("{number:60000}");
+            let data = Data {
+                format_text: Some(text.as_bytes()),
+                ..Data::default()
+            };
+            let mut message = Vec::new();
+            resolver.resolve(&data, PLACE).message(&mut message);
+            assert_eq!(message.len(), 60_000);
+            let held: usize = resolver.inline.keys().map(|text| text.len()).sum();
+            most = most.max(held);
+        }
+        assert!(most <= TEXTS, "{most}");
     }
 
     #[test]

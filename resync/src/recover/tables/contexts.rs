@@ -8,6 +8,8 @@ use logdef_wire::{Map, Run, Value};
 
 /// Ancestors of a context that are followed.
 const MAX_DEPTH: usize = 64;
+/// Keys that contexts say of a record, as far as they are shown.
+const MAX_KEYS: usize = 128;
 
 /// A context as its logdefs describe it.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -62,8 +64,8 @@ impl<'a> ContextKeys<'a> {
         self.keys.is_empty()
     }
 
-    /// The number of a context of which nothing is known: the record's own, or one that it
-    /// adds to.
+    /// The number of a context of which nothing is known, or that has too many keys to show
+    /// all: the record's own, or one that it adds to.
     pub fn lost(&self) -> Option<u64> {
         self.lost
     }
@@ -74,10 +76,15 @@ impl<'a> ContextKeys<'a> {
         found.map(|(_, value)| *value)
     }
 
-    fn add(&mut self, hidden: impl Fn(&[u8]) -> bool, entry: &'a ContextEntry) {
+    /// Takes in what a context says; `false` if that is too much.
+    fn add(&mut self, hidden: impl Fn(&[u8]) -> bool, entry: &'a ContextEntry) -> bool {
         let known = self.keys.len();
         for (key, value) in entry.keys() {
             let Value::Raw(key) = key else { continue };
+            // Equal keys may follow, but so many are no context of ours.
+            if self.keys.len() >= MAX_KEYS {
+                return false;
+            }
             // Of one context the last of equal keys counts, as of any map.
             let is_inner = self.keys[..known].iter().any(|(other, _)| *other == key);
             if is_inner || hidden(key) {
@@ -91,6 +98,7 @@ impl<'a> ContextKeys<'a> {
                 None => self.keys.push((key, value)),
             }
         }
+        true
     }
 }
 
@@ -117,7 +125,10 @@ impl Tables {
                 keys.lost = Some(id);
                 break;
             };
-            keys.add(&hidden, entry);
+            if !keys.add(&hidden, entry) {
+                keys.lost = Some(id);
+                break;
+            }
             line.push(id);
             next = entry.parent;
         }
@@ -200,6 +211,25 @@ mod tests {
         let pairs = vec![(b'a', 2), (b'c', 3), (b'b', 1)];
         assert_eq!(found(&tables, 2, at(99)), (pairs, None));
         assert_eq!(found(&tables, 3, at(99)), (vec![], Some(3)));
+    }
+
+    #[test]
+    fn a_context_of_very_many_keys_shows_some_and_is_named() {
+        let mut objects = Vec::new();
+        for key in 0..5000_u16 {
+            let [high, low] = key.to_be_bytes();
+            objects.extend([0xa2, high, low, 1]);
+        }
+        let mut tables = Tables::new(1 << 20);
+        let logdef = ContextLogdef {
+            run: Some(RUN),
+            id: Some(4),
+            keys: Map::from_objects(5000, &objects).ok(),
+            ..ContextLogdef::default()
+        };
+        tables.add(&Record::ContextLogdef(logdef), at(0));
+        let keys = tables.context_keys(RUN, 4, at(9), |_| false);
+        assert_eq!((keys.len(), keys.lost()), (MAX_KEYS, Some(4)));
     }
 
     #[test]

@@ -100,6 +100,12 @@ impl Tables {
         &self.texts[id.0 as usize].bytes
     }
 
+    /// The same, shared, with its grammar and names.
+    pub(crate) fn shared_text(&self, id: StringId) -> (Arc<[u8]>, Arc<[u8]>) {
+        let Interned { bytes, description } = &self.texts[id.0 as usize];
+        (bytes.clone(), description.clone())
+    }
+
     /// Grammar and names of a string that is a format.
     #[inline]
     pub fn description(&self, id: StringId) -> Description<'_> {

@@ -302,6 +302,124 @@ pub const SHAPES: &[Shape] = &[
         };
         record(out, &Record::Data(wide));
     }),
+    shape("a magic for each record", |n, out| {
+        let plain = plain(RUN, 0, n, n);
+        let front = Glance {
+            magic: Some(Magic(spread(n))),
+            ..plain.front
+        };
+        record(out, &Record::Data(Data { front, ..plain }));
+    }),
+    shape("an image for each record", |n, out| {
+        let path = format!("/nowhere/{n}");
+        image(out, Magic(spread(n)), &path, n << 12);
+        let plain = plain(RUN, 0, n, n);
+        let front = Glance {
+            magic: Some(Magic(spread(n))),
+            ..plain.front
+        };
+        record(out, &Record::Data(Data { front, ..plain }));
+    }),
+    shape("a boot for each run", |n, out| {
+        let boot = format!("{n:032}");
+        let preamble = Preamble {
+            run: Some(Run(spread(n))),
+            boot_id: Some(boot.as_bytes()),
+            ..Preamble::default()
+        };
+        record(out, &Record::Preamble(preamble));
+        data(out, Run(spread(n)), 0, 0, n);
+        out.push(0xff);
+    }),
+    shape("long texts that differ", |n, out| {
+        let text = format!("{n:16384}");
+        let plain = plain(RUN, 0, n, n);
+        let site = Data {
+            front: Glance {
+                format: None,
+                ..plain.front
+            },
+            format_text: Some(text.as_bytes()),
+            ..plain
+        };
+        record(out, &Record::Data(site));
+    }),
+    shape("long strings that records use", |n, out| {
+        string(out, 0x2000 + 8 * n, format!("{n:16384} %d").as_bytes());
+        let plain = plain(RUN, 0, n, n);
+        let front = Glance {
+            format: Some(Svma(0x2000 + 8 * n)),
+            ..plain.front
+        };
+        record(out, &Record::Data(Data { front, ..plain }));
+    }),
+    shape("stacks among many images", |n, out| {
+        if n < 4096 {
+            image(out, Magic(n), "/nowhere", n << 12);
+        }
+        let stack = values(3, |encoder, at| encoder.uint(spread(3 * n + at) >> 40));
+        let deep = Data {
+            backtrace: Array::from_objects(3, &stack).ok(),
+            ..plain(RUN, 0, n, n)
+        };
+        record(out, &Record::Data(deep));
+    }),
+    shape("contexts of many keys", |n, out| {
+        let (count, objects) = if n % 1000 == 0 {
+            (20_000, keys(20_000))
+        } else {
+            (1, keys(1))
+        };
+        let logdef = ContextLogdef {
+            run: Some(RUN),
+            id: Some(n),
+            parent: Some(n.saturating_sub(1)),
+            keys: Map::from_objects(count, &objects).ok(),
+            ..ContextLogdef::default()
+        };
+        record(out, &Record::ContextLogdef(logdef));
+        let within = Data {
+            context: Some(n),
+            ..plain(RUN, 0, n, n)
+        };
+        record(out, &Record::Data(within));
+    }),
+    shape("records of many keys", |n, out| {
+        let objects = keys(100_000);
+        let rich = Data {
+            keys: Map::from_objects(100_000, &objects).ok(),
+            ..plain(RUN, 0, n, n)
+        };
+        record(out, &Record::Data(rich));
+    }),
+    shape("full chunks of one moment", |n, out| {
+        let start = out.len();
+        chunk(out, 4096);
+        (0..60).for_each(|at| data(out, RUN, n % (1 << 24), 60 * (n >> 24) + at, at));
+        out.resize(start + 4096, 0);
+    }),
+    shape("chunks of two threads of one moment", |n, out| {
+        let start = out.len();
+        chunk(out, 1 << 16);
+        (0..1000).for_each(|at| data(out, RUN, 2 * n + at % 2, at / 2, at));
+        out.resize(start + (1 << 16), 0);
+    }),
+    shape("threads that jump across the same zeros", |n, out| {
+        if n % 1000 == 0 {
+            out.extend([0; 9]);
+        }
+        data(out, RUN, n % 1000, 2 * (n / 1000), n);
+    }),
+    shape("marks of a copy", |n, out| {
+        let note = Note {
+            kind: Some(NoteKind::MARKED),
+            text: Some(b"suspect"),
+            size: Some(40),
+            ..Note::default()
+        };
+        record(out, &Record::Note(note));
+        data(out, RUN, 0, n, n);
+    }),
     shape("zeros", |_, out| out.resize(out.len() + 4096, 0)),
     shape("all that is short, in turns", |n, out| {
         (SHAPES[(n % SHORT) as usize].part)(n / SHORT, out);
@@ -346,6 +464,28 @@ fn chunk(out: &mut Vec<u8>, bytes: u64) {
         ..Preamble::default()
     };
     record(out, &Record::Preamble(preamble));
+}
+
+fn image(out: &mut Vec<u8>, magic: Magic, path: &str, load_bias: u64) {
+    let preamble = Preamble {
+        magic: Some(magic),
+        path: Some(path.as_bytes()),
+        run: Some(RUN),
+        load_bias: Some(load_bias),
+        ..Preamble::default()
+    };
+    record(out, &Record::Preamble(preamble));
+}
+
+/// Keys that differ, with a number each.
+fn keys(count: u64) -> Vec<u8> {
+    let mut buffer = vec![0; 16 * count as usize];
+    let mut encoder = Encoder::new(&mut buffer);
+    for at in 0..count {
+        let key = format!("{at:x}");
+        let _ = encoder.raw(key.as_bytes()).and_then(|()| encoder.uint(at));
+    }
+    encoder.written().to_vec()
 }
 
 fn string(out: &mut Vec<u8>, address: u64, string: &[u8]) {

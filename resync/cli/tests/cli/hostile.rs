@@ -11,9 +11,15 @@ mod shapes;
 #[path = "../watched/mod.rs"]
 mod watched;
 
-const BOUND: u64 = 256 << 20;
+const BOUND: u64 = 200 << 20;
 /// What is tried in any case: whatever may be kept of a record, each kind in turns.
-const ALWAYS: [&str; 2] = ["a run for each record", "all that is short, in turns"];
+const ALWAYS: [&str; 5] = [
+    "a run for each record",
+    "an image for each record",
+    "stacks among many images",
+    "contexts of many keys",
+    "all that is short, in turns",
+];
 /// Verbs that keep something of each record, in their own way.
 const VERBS: [&str; 3] = ["stats", "view -o json", "export --to fxt -o -"];
 

@@ -272,7 +272,7 @@ impl<W: Write> Importer<W> {
         let said = entry.describe(name, &event.args);
         let logged = self.logged(event, is_end);
         let message = logged.as_deref().unwrap_or(said.as_bytes());
-        entry.tell(message, &mut self.formats);
+        entry.add_message(message, &mut self.formats);
         if logged.is_some() {
             self.last = None;
         }

@@ -45,8 +45,8 @@ pub struct Entry<'a> {
     pub pid: Option<u64>,
     /// The thread, as the kernel numbers it.
     pub tid: Option<u64>,
-    /// The process and the thread have no such numbers: these only tell them from others, and
-    /// the log does not have them.
+    /// The process has no such number: this one only keeps it apart from others, and the log
+    /// does not have it.
     pub is_pid_made_up: bool,
     /// The same of the thread.
     pub is_tid_made_up: bool,

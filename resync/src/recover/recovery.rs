@@ -3,6 +3,7 @@
 //! Reads frames and never renders anything.
 
 mod asides;
+mod options;
 mod thread;
 
 use crate::read::gap::{Gap, GapKind};
@@ -21,7 +22,7 @@ use crate::recover::run_of::{run_of, run_of_body};
 use crate::recover::sequences::Intervals;
 use crate::recover::standing::Standing;
 use crate::recover::suspect::{Suspects, Vouching};
-use crate::recover::tables::{self, Place, Tables};
+use crate::recover::tables::{Place, Tables};
 use crate::recover::walk::{Step, Stretch, walk};
 use asides::Asides;
 use logdef_wire::record::{Note, NoteKind, Peek};
@@ -29,47 +30,14 @@ use logdef_wire::{Record, Run, Tag};
 use std::collections::HashMap;
 use thread::{THREAD, ThreadState};
 
-/// Cores that an input is walked on, where the machine decides: more wait for the
-/// memory, or for the one that puts their reports together.
-const CORES: usize = 8;
+pub use options::Options;
+
 /// Threads whose sequences are followed; records of more are only counted.
 const THREADS: usize = 1 << 18;
 /// Bytes for all that is remembered, beside those for tables of logdefs.
 const MEMORY: usize = 32 << 20;
 /// Intervals of counts over all threads; a thread beyond that has no exact loss.
 const INTERVALS: usize = 1 << 19;
-
-/// How a recovery is done.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Options {
-    /// Bytes of memory for tables of logdefs.
-    pub memory: usize,
-    /// Whether suspect frames are given too, with that [standing](Standing::Suspect), and
-    /// what they define is believed.
-    pub trust_suspects: bool,
-    /// Cores to work on; 0 for as many as there are. What comes out is the same.
-    pub cores: usize,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Options {
-            memory: tables::DEFAULT_MEMORY,
-            trust_suspects: false,
-            cores: 0,
-        }
-    }
-}
-
-impl Options {
-    fn walkers(&self) -> usize {
-        match self.cores {
-            0 => std::thread::available_parallelism().map_or(1, |cores| cores.get().min(CORES)),
-            cores => cores,
-        }
-    }
-}
 
 /// What a set of inputs holds.
 ///

@@ -183,7 +183,7 @@ fn what_is_exported_by_default_comes_back_in_every_field() {
         let mut objects = logdef("view -o json {}", log).objects();
         for object in &mut objects {
             let object = object.as_object_mut().unwrap();
-            // Which run and which thread of it are told apart in another way, and the image has no folder.
+            // Runs and threads have other numbers, and the image has no folder.
             for name in ["run", "thread", "thread_number", "sequence", "image"] {
                 object.remove(name);
             }

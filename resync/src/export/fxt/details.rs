@@ -73,53 +73,69 @@ impl<'r> Details<'r> {
         let keys = data.keys.map_or(0, |keys| keys.len() as usize) + self.record.context.len();
         let room = MAX_ARGUMENTS - args.len;
         if keys == 0 && passed <= room {
-            // Nearly all records pass a few arguments and nothing else.
-            let mut values = [Arg::Nil; MAX_ARGUMENTS];
-            let passed = data.args.map_or(0, |args| args.read_into(&mut values));
-            let texts = values.map(arg_text);
-            let mut names = self.names();
-            for (name, value) in names.iter_mut().zip(values).take(passed) {
-                self.keep_apart(name, value);
-            }
-            for ((name, value), text) in names.iter().zip(values).zip(&texts).take(passed) {
-                args.push(name, typed(value, text));
-            }
-            return self.with_format(args, passed, then);
+            return self.with_few(args, then);
         }
-        let single = if passed + keys <= room {
-            passed + keys
+        if passed + keys <= room {
+            self.with_all(args, passed, then)
         } else {
-            room - 1
-        };
-        let mut names = [const { Cow::Borrowed("") }; MAX_ARGUMENTS];
-        let mut texts = [const { Cow::Borrowed("") }; MAX_ARGUMENTS];
+            self.with_some(args, room - 1, then)
+        }
+    }
+
+    /// Adds arguments alone: nearly all records pass a few of them and nothing else.
+    fn with_few<T>(&self, args: Few<'_>, then: impl FnOnce(Args<'_, '_>, Args<'_, '_>) -> T) -> T {
+        let mut args = args;
         let mut values = [Arg::Nil; MAX_ARGUMENTS];
-        let mut rest = String::new();
-        for (index, (name, value)) in self.passed().enumerate() {
-            if index < single {
-                texts[index] = arg_text(value);
-                (names[index], values[index]) = (name, value);
-                self.keep_apart(&mut names[index], value);
-                continue;
-            }
-            let separator = if rest.is_empty() { "" } else { ", " };
-            let mut bytes = Vec::new();
-            push_value(value, &mut bytes);
-            let value = String::from_utf8_lossy(&bytes);
-            let _ = match name.parse::<usize>() {
-                Ok(_) => write!(rest, "{separator}{value}"),
-                Err(_) => write!(rest, "{separator}{name}={value}"),
-            };
+        let passed = self
+            .record
+            .data
+            .args
+            .map_or(0, |args| args.read_into(&mut values));
+        let texts = values.map(arg_text);
+        let mut names = self.names();
+        for (name, value) in names.iter_mut().zip(values).take(passed) {
+            self.keep_apart(name, value);
         }
-        let rest = cut(&rest, TEXT);
-        for index in 0..single {
-            args.push(&names[index], typed(values[index], &texts[index]));
-        }
-        if single < passed + keys {
-            args.push("more", Value::Text(&rest));
-            return then(args.as_slice(), args.as_slice());
+        for ((name, value), text) in names.iter().zip(values).zip(&texts).take(passed) {
+            args.push(name, typed(value, text));
         }
         self.with_format(args, passed, then)
+    }
+
+    /// Adds arguments and key-values, each with a place of its own.
+    fn with_all<T>(
+        &self,
+        args: Few<'_>,
+        passed: usize,
+        then: impl FnOnce(Args<'_, '_>, Args<'_, '_>) -> T,
+    ) -> T {
+        let mut entries = Entries::default();
+        for (name, value) in self.passed() {
+            entries.push(self, name, value);
+        }
+        let mut args = args;
+        entries.append_to(&mut args);
+        self.with_format(args, passed, then)
+    }
+
+    /// Adds the first `single` arguments and key-values, and the rest as one text.
+    fn with_some<T>(
+        &self,
+        args: Few<'_>,
+        single: usize,
+        then: impl FnOnce(Args<'_, '_>, Args<'_, '_>) -> T,
+    ) -> T {
+        let mut entries = Entries::default();
+        let mut passed = self.passed();
+        for (name, value) in passed.by_ref().take(single) {
+            entries.push(self, name, value);
+        }
+        let mut args = args;
+        entries.append_to(&mut args);
+        let rest = text_of(passed);
+        let rest = cut(&rest, TEXT);
+        args.push("more", Value::Text(&rest));
+        then(args.as_slice(), args.as_slice())
     }
 
     /// Gives `then` the arguments with the format that they were passed to, if there is room, so that
@@ -205,6 +221,58 @@ impl<'r> Details<'r> {
         let of_context = of_context.map(|(key, value)| (whole(lossy(key), KEY), value));
         args.chain(keys).chain(of_context)
     }
+}
+
+/// Arguments and key-values that have places of their own.
+struct Entries<'r> {
+    names: [Cow<'r, str>; MAX_ARGUMENTS],
+    texts: [Cow<'r, str>; MAX_ARGUMENTS],
+    values: [Arg<'r>; MAX_ARGUMENTS],
+    len: usize,
+}
+
+impl Default for Entries<'_> {
+    fn default() -> Self {
+        Entries {
+            names: [const { Cow::Borrowed("") }; MAX_ARGUMENTS],
+            texts: [const { Cow::Borrowed("") }; MAX_ARGUMENTS],
+            values: [Arg::Nil; MAX_ARGUMENTS],
+            len: 0,
+        }
+    }
+}
+
+impl<'r> Entries<'r> {
+    fn push(&mut self, details: &Details<'r>, name: Cow<'r, str>, value: Arg<'r>) {
+        let at = self.len;
+        self.texts[at] = arg_text(value);
+        (self.names[at], self.values[at]) = (name, value);
+        details.keep_apart(&mut self.names[at], value);
+        self.len += 1;
+    }
+
+    fn append_to<'a>(&'a self, args: &mut Few<'a>) {
+        let entries = self.names.iter().zip(&self.values).zip(&self.texts);
+        for ((name, value), text) in entries.take(self.len) {
+            args.push(name, typed(*value, text));
+        }
+    }
+}
+
+/// Arguments and key-values as one text.
+fn text_of<'r>(entries: impl Iterator<Item = (Cow<'r, str>, Arg<'r>)>) -> String {
+    let mut text = String::new();
+    for (name, value) in entries {
+        let separator = if text.is_empty() { "" } else { ", " };
+        let mut bytes = Vec::new();
+        push_value(value, &mut bytes);
+        let value = String::from_utf8_lossy(&bytes);
+        let _ = match name.parse::<usize>() {
+            Ok(_) => write!(text, "{separator}{value}"),
+            Err(_) => write!(text, "{separator}{name}={value}"),
+        };
+    }
+    text
 }
 
 type Args<'s, 'a> = &'s [Argument<'a, &'a str>];

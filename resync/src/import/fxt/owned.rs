@@ -159,7 +159,7 @@ impl Owned {
 
     /// Has this message, without the word for its standing, which the log says elsewhere. Its own format
     /// makes it, if that makes this message of the first keys; without any, the message is the format.
-    pub(super) fn tell(&mut self, message: &[u8], formats: &mut Formats) {
+    pub(super) fn add_message(&mut self, message: &[u8], formats: &mut Formats) {
         let mark = self.standing.word().map(|word| format!("[{word}] "));
         let bare = mark.and_then(|mark| message.strip_prefix(mark.as_bytes()));
         let message = bare.unwrap_or(message);

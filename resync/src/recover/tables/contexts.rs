@@ -81,7 +81,7 @@ impl<'a> ContextKeys<'a> {
         let known = self.keys.len();
         for (key, value) in entry.keys() {
             let Value::Raw(key) = key else { continue };
-            // Equal keys may follow, but so many are no context of ours.
+            // Equal keys may follow, but no context of ours has this many.
             if self.keys.len() >= MAX_KEYS {
                 return false;
             }

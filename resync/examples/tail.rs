@@ -10,7 +10,7 @@ pub fn tail(path: &Path, target: Option<&str>, most: usize) -> Result<Vec<String
     let mut last = VecDeque::new();
     for record in Log::open(path)?.records() {
         let record = record?;
-        if record.level() < Level::WARN || (target.is_some() && record.target() != target) {
+        if record.level() < Some(Level::WARN) || (target.is_some() && record.target() != target) {
             continue;
         }
         if last.len() == most {

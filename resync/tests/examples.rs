@@ -100,7 +100,7 @@ fn records_have_all_that_is_known_of_them() {
     assert_eq!(bob.get("no"), None);
     assert_eq!(
         (bob.level(), bob.pid(), bob.thread()),
-        (Level::WARN, Some(4711), Some(0))
+        (Some(Level::WARN), Some(4711), Some(0))
     );
     assert_eq!((bob.file(), bob.line()), (Some("net.rs"), Some(2)));
     assert_eq!(
@@ -143,4 +143,19 @@ fn the_examples_do_what_they_say() {
     assert!(lines[1].ends_with("bytes are damaged"), "{lines:?}");
     assert_eq!(lines[2], "thread 0 lost 1");
     assert!(sites::sites(&folder.path().join("none")).is_err());
+}
+
+#[test]
+fn a_record_without_level_time_and_place_says_none() {
+    let mut bytes = vec![0; 256];
+    let data = Data {
+        format_text: Some(b"bare"),
+        ..Data::default()
+    };
+    let len = frame::encode(&mut bytes, |encoder| Record::Data(data).encode(encoder)).unwrap();
+    bytes.truncate(len);
+    let log = Log::of(vec![Input::from_bytes("test", bytes)]).unwrap();
+    let bare = log.records().next().unwrap().unwrap();
+    assert_eq!((bare.level(), bare.time(), bare.line()), (None, None, None));
+    assert_eq!(bare.to_string(), "bare");
 }

@@ -16,7 +16,7 @@ use std::time::{Duration, SystemTime};
 #[derive(Clone, Debug)]
 pub struct Record {
     time: Option<u64>,
-    level: Level,
+    level: Option<Level>,
     message: String,
     format: Option<String>,
     file: Option<String>,
@@ -40,7 +40,7 @@ impl Record {
         let thread = resolved.thread.and_then(|thread| thread.name.as_deref());
         Record {
             time: data.time,
-            level: data.level.unwrap_or(Level::INFO),
+            level: data.level,
             message: lossy(&message),
             format: resolved.format.bytes.map(lossy),
             file: resolved.source_file().map(lossy),
@@ -63,9 +63,9 @@ impl Record {
         SystemTime::UNIX_EPOCH.checked_add(Duration::from_nanos(self.time?))
     }
 
-    /// The severity.
+    /// The severity; a record may have none.
     #[must_use]
-    pub fn level(&self) -> Level {
+    pub fn level(&self) -> Option<Level> {
         self.level
     }
 
@@ -182,10 +182,15 @@ fn argument(resolved: &Resolved<'_>, index: usize, value: Wire<'_>) -> Value {
 
 impl fmt::Display for Record {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ", self.level)?;
+        if let Some(level) = self.level {
+            write!(f, "{level} ")?;
+        }
         if let Some(file) = &self.file {
             escaped(file, f)?;
-            write!(f, ":{}: ", self.line.unwrap_or(0))?;
+            match self.line {
+                Some(line) => write!(f, ":{line}: ")?,
+                None => f.write_str(": ")?,
+            }
         }
         escaped(&self.message, f)
     }

@@ -240,6 +240,8 @@ impl Followed {
         let mut items = Items::range_with_step(input, range.clone(), 64 << 10);
         // Where nothing ended that is a frame, and where the room for notes does.
         let (mut bare, mut room) = (None, None);
+        // Where damage begins that no frame stands behind.
+        let mut damage = None;
         loop {
             if sink.is_full() {
                 let at = items.offset();
@@ -271,14 +273,14 @@ impl Followed {
                             self.room_end = room;
                         }
                     }
+                    damage = None;
                     sink.frame(frame.offset, frame.bytes, known);
                 }
-                Item::Gap(gap) if !known && self.is_end(&gap, len, chunk_end) => return Ok(()),
-                Item::Gap(gap) if !known && self.may_end_in_frame(&gap, len) => {
-                    sink.doubt(gap.offset, known);
-                    self.at = gap.offset;
+                Item::Gap(gap) if !known && self.may_end_in_frame(&gap, len, &mut damage) => {
+                    sink.doubt(self.at, known);
                     return Ok(());
                 }
+                Item::Gap(gap) if !known && self.is_end(&gap, len, chunk_end) => return Ok(()),
                 Item::Gap(gap) => {
                     match gap.kind {
                         GapKind::Padding | GapKind::Torn(Torn::Unpublished) => {
@@ -321,16 +323,26 @@ impl Followed {
     }
 
     /// Whether damage at the end of the file may hold the beginning of a frame: while the
-    /// file grows, the next look begins there again.
-    fn may_end_in_frame(&mut self, gap: &Gap, len: u64) -> bool {
-        if gap.end() < len || gap.len > AGAIN {
+    /// file grows, the next look begins there again. What stands behind it and is no damage,
+    /// zeros or another beginning, may be in that frame.
+    fn may_end_in_frame(&mut self, gap: &Gap, len: u64, damage: &mut Option<u64>) -> bool {
+        if gap.is_damage() {
+            damage.get_or_insert(gap.offset);
+        }
+        let Some(start) = *damage else { return false };
+        if gap.end() < len || gap.end() - start > AGAIN {
             return false;
         }
         if self.grown.0 != len {
             self.grown = (len, 0);
         }
         self.grown.1 += 1;
-        self.grown.1 <= PATIENCE
+        if self.grown.1 > PATIENCE {
+            return false;
+        }
+        self.pending.split_off(&start);
+        self.at = start;
+        true
     }
 
     fn gap(&mut self, gap: Gap, looks: u32, chunk_end: u64, sink: &mut impl Sink) {

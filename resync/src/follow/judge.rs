@@ -9,6 +9,7 @@ use super::file::Followed;
 use crate::read::input::Input;
 use crate::read::item::{Item, Items};
 use crate::read::unmask;
+use crate::recover::account::Account;
 use crate::recover::recovery::{Options, Recovery};
 use crate::recover::run_of::run_of_body;
 use crate::recover::standing::Standing;
@@ -46,6 +47,19 @@ impl Arrived {
     pub(super) fn tag(&self) -> Option<Tag> {
         self.body.first().copied().map(Tag)
     }
+}
+
+/// Where the last frame of a file ends: what is behind it, damage and a beginning of a frame
+/// for instance, may become one.
+fn end_of_frames(account: &Account) -> u64 {
+    let mut end = account.bytes;
+    for report in account.gaps.iter().rev() {
+        if report.gap.end() != end {
+            break;
+        }
+        end = report.gap.offset;
+    }
+    end
 }
 
 /// Judges frames before they are given.
@@ -225,12 +239,9 @@ impl Judge {
         };
         let judged = numbers.iter().zip(recovery.accounts()).enumerate();
         let judged = judged.map(|(input, (number, account))| {
-            // What the file ends with may become a frame.
-            let at_end = account.gaps.last().map(|report| report.gap);
-            let at_end = at_end.filter(|gap| gap.end() == account.bytes);
             let judged = Judged {
                 input: input as u32,
-                len: at_end.map_or(account.bytes, |gap| gap.offset),
+                len: end_of_frames(account),
                 last: Standing::Sound,
             };
             (*number, judged)

@@ -12,6 +12,7 @@ use logdef_resync::{
 use logdef_wire::record::{Data, Glance, Preamble};
 use logdef_wire::{Level, Record, Run, Sequence, Tag, ThreadNumber, frame};
 use std::collections::{BTreeMap, HashSet};
+use std::io::Write;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -570,6 +571,41 @@ fn ends(bytes: &[u8]) -> impl Iterator<Item = usize> {
 }
 
 /// Whether a log stands there at once, grows, or is damaged when it was read.
+/// A log that comes in pieces: damage and the beginning of a frame may look like one gap, or
+/// like damage and zeros.
+fn follow_in_pieces(original: &Original, seed: u64) {
+    let mut random = Random::new(seed);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.log");
+    let bytes = original.mutant(&mut random);
+    let mut file = std::fs::File::create(&path).unwrap();
+    let mut follow = Follow::new(&path);
+    let mut followed = Followed::default();
+    let most = 4 << random.below(8);
+    let mut rest = &bytes[..];
+    while !rest.is_empty() {
+        let (piece, behind) = rest.split_at(rest.len().min(1 + random.below(most)));
+        file.write_all(piece).unwrap();
+        followed.take(follow.poll());
+        rest = behind;
+    }
+    for _ in 0..30 {
+        followed.take(follow.poll());
+    }
+    followed.check(&bytes);
+}
+
+#[test]
+fn what_comes_in_pieces_of_frames_is_followed_whole() {
+    // Those that showed what is mended, and the first.
+    let known = [25, 35, 40, 70].map(|seed| seed..seed + 1);
+    let first = seeds::wanted("LOGDEF_FOLLOWED", if synth::slow() { 600 } else { 12 });
+    let tried = known.iter().chain([&first]);
+    let failed = |seeds| seeds::failures(seeds, SERIES, Original::new, follow_in_pieces);
+    let failed: Vec<u64> = tried.flat_map(failed).collect();
+    assert!(failed.is_empty(), "{} seeds: {failed:?}", failed.len());
+}
+
 #[test]
 fn what_is_followed_is_marked_and_withheld_as_a_view_does_it() {
     let seeds = seeds::wanted("LOGDEF_FOLLOWED", if synth::slow() { 4_000 } else { 150 });

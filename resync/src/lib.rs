@@ -90,12 +90,15 @@ mod merge;
 
 mod resolve;
 
+pub mod records;
+
 pub mod export;
+
+pub mod rewrite;
+
 pub mod import;
 
 mod follow;
-pub mod records;
-pub mod rewrite;
 
 pub use follow::{Follow, News, begins_as_log, family};
 pub use merge::background::{BackgroundMerge, Batch};

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 /// In the order of `lib.rs`. `render` knows nothing of logs, so that it may be used
 /// from anywhere.
 const STAGES: [&str; 10] = [
-    "read", "render", "recover", "merge", "resolve", "records", "export", "import", "follow",
-    "rewrite",
+    "read", "render", "recover", "merge", "resolve", "records", "export", "rewrite", "import",
+    "follow",
 ];
 
 fn rank(stage: &str) -> Option<usize> {

@@ -26,9 +26,9 @@ fn log_everything(path: &Path) {
     logdef!(target: "early", Warn, "kept {}", 0);
     logdef::open(path).unwrap();
     logdef_log::init().unwrap();
-    tracing_subscriber::registry()
-        .with(logdef_tracing::layer())
-        .init();
+    // Its own `init` would take the place of the logger above, where other packages ask for that.
+    let subscriber = tracing_subscriber::registry().with(logdef_tracing::layer());
+    tracing::subscriber::set_global_default(subscriber).unwrap();
     door::open("ann");
     window::open("bob");
     logdef!(target: "net", Info, "up");

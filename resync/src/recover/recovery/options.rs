@@ -12,7 +12,7 @@ const CORES: usize = 8;
 pub struct Options {
     /// Bytes of memory for tables of logdefs.
     pub memory: usize,
-    /// Whether suspect frames are given too, with that [standing](Standing::Suspect), and
+    /// Whether suspect frames are given too, with that [standing](crate::Standing::Suspect), and
     /// what they define is believed.
     pub trust_suspects: bool,
     /// Cores to work on; 0 for as many as there are. What comes out is the same.

@@ -35,6 +35,7 @@ impl Link {
 
     /// Appends what `text` appends, as a link to a line of a file. Terminals open
     /// absolute paths only, so other files get no link.
+    #[inline]
     pub fn push(
         &self,
         file: &[u8],
@@ -42,9 +43,19 @@ impl Link {
         out: &mut Vec<u8>,
         text: impl FnOnce(&mut Vec<u8>),
     ) {
-        if *self == Link::None || file.first() != Some(&b'/') {
+        if matches!(self, Link::None) || file.first() != Some(&b'/') {
             return text(out);
         }
+        self.push_link(file, line, out, text);
+    }
+
+    fn push_link(
+        &self,
+        file: &[u8],
+        line: Option<u64>,
+        out: &mut Vec<u8>,
+        text: impl FnOnce(&mut Vec<u8>),
+    ) {
         out.extend_from_slice(b"\x1b]8;;");
         match self {
             Link::Editor(link) => push_editor(link, file, line.unwrap_or(1), out),

@@ -235,16 +235,9 @@ impl Writer {
                 escape::push(&self.message, out);
             }
         }
-        let attached = record.attached();
-        let attached = attached.map(|(name, value)| (Value::Raw(name), value));
-        let keys = data.keys.into_iter().flat_map(|keys| keys.iter());
-        for (key, value) in attached.chain(keys) {
-            out.push(b' ');
-            self.message.clear();
-            push_bare(key, &mut self.message);
-            self.message.push(b'=');
-            push_bare(value, &mut self.message);
-            escape::push(&self.message, out);
+        // Most records of C have neither.
+        if data.keys.is_some() || !record.description.as_bytes().is_empty() {
+            self.pairs(record, out);
         }
         if self.look.with_context {
             self.context(record, out);
@@ -254,6 +247,21 @@ impl Writer {
             push_provenance("file", &record.file, out);
         }
         out.push(b'\n');
+    }
+
+    /// What stands behind a message: the named arguments that it does not print, and the keys.
+    fn pairs(&mut self, record: &Resolved<'_>, out: &mut Vec<u8>) {
+        let attached = record.attached();
+        let attached = attached.map(|(name, value)| (Value::Raw(name), value));
+        let keys = record.data.keys.into_iter().flat_map(|keys| keys.iter());
+        for (key, value) in attached.chain(keys) {
+            out.push(b' ');
+            self.message.clear();
+            push_bare(key, &mut self.message);
+            self.message.push(b'=');
+            push_bare(value, &mut self.message);
+            escape::push(&self.message, out);
+        }
     }
 
     /// What the context of a record says of it, in braces.

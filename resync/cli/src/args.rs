@@ -186,12 +186,7 @@ enum AnswerForm {
 pub struct Images {
     /// Look for programs and libraries in this directory and below it too, and in it and its tmp/
     /// for lists of code that was compiled while a program ran (perf-PID.map, jit-PID.dump)
-    #[arg(
-        long,
-        value_name = "DIR",
-        env = "LOGDEF_IMAGE_DIR",
-        value_delimiter = ':'
-    )]
+    #[arg(long, value_name = "DIR", env = "LOGDEF_IMAGE_DIR")]
     pub image_dir: Vec<PathBuf>,
     /// Do not open files at the paths that the log names. By default they are tried first,
     /// and used if size and SHA-1, or the build ID, match the log
@@ -199,12 +194,7 @@ pub struct Images {
     pub no_logged_paths: bool,
     /// Look for debug files in this directory too. By default in /usr/lib/debug, and in
     /// usr/lib/debug below each --image-dir
-    #[arg(
-        long,
-        value_name = "DIR",
-        env = "LOGDEF_DEBUG_DIR",
-        value_delimiter = ':'
-    )]
+    #[arg(long, value_name = "DIR", env = "LOGDEF_DEBUG_DIR")]
     pub debug_dir: Vec<PathBuf>,
     /// Ask the servers in DEBUGINFOD_URLS for files that were not found elsewhere. This
     /// reveals to them which programs you examine
@@ -457,6 +447,24 @@ mod tests {
         assert_eq!(verb_at(&["logdef"]), Some(1));
         assert_eq!(verb_at(&["logdef", "check", "app.log"]), None);
         assert_eq!(verb_at(&["logdef", "--help"]), None);
+    }
+
+    #[test]
+    fn a_directory_may_have_a_colon_in_its_name() {
+        let words = [
+            "logdef",
+            "view",
+            "--image-dir",
+            "a:b",
+            "--debug-dir",
+            "c:d",
+            "app.log",
+        ];
+        let Verb::View(view) = Args::parse_from(words).verb else {
+            panic!("another verb");
+        };
+        assert_eq!(view.images.image_dir, [PathBuf::from("a:b")]);
+        assert_eq!(view.images.debug_dir, [PathBuf::from("c:d")]);
     }
 
     #[test]

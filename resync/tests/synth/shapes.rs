@@ -96,17 +96,7 @@ pub const SHAPES: &[Shape] = &[
         record(out, &Record::Data(site));
     }),
     shape("a text for each record", |n, out| {
-        let text = format!("said once: {n}");
-        let plain = plain(RUN, 0, n, n);
-        let site = Data {
-            front: Glance {
-                format: None,
-                ..plain.front
-            },
-            format_text: Some(text.as_bytes()),
-            ..plain
-        };
-        record(out, &Record::Data(site));
+        text(out, n, &format!("said once: {n}"));
     }),
     shape("a stack for each record", |n, out| {
         let stack = values(3, |encoder, at| encoder.uint(spread(3 * n + at)));
@@ -332,17 +322,7 @@ pub const SHAPES: &[Shape] = &[
         out.push(0xff);
     }),
     shape("long texts that differ", |n, out| {
-        let text = format!("{n:16384}");
-        let plain = plain(RUN, 0, n, n);
-        let site = Data {
-            front: Glance {
-                format: None,
-                ..plain.front
-            },
-            format_text: Some(text.as_bytes()),
-            ..plain
-        };
-        record(out, &Record::Data(site));
+        text(out, n, &format!("{n:16384}"));
     }),
     shape("long strings that records use", |n, out| {
         string(out, 0x2000 + 8 * n, format!("{n:16384} %d").as_bytes());
@@ -538,6 +518,20 @@ fn encoded(record: &Record<'_>) -> Vec<u8> {
         }
         room.resize(4 * room.len(), 0);
     }
+}
+
+/// A record with a format of its own, which stands in no table.
+fn text(out: &mut Vec<u8>, n: u64, text: &str) {
+    let plain = plain(RUN, 0, n, n);
+    let said = Data {
+        front: Glance {
+            format: None,
+            ..plain.front
+        },
+        format_text: Some(text.as_bytes()),
+        ..plain
+    };
+    record(out, &Record::Data(said));
 }
 
 fn record(out: &mut Vec<u8>, record: &Record<'_>) {

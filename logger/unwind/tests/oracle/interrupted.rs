@@ -68,7 +68,7 @@ pub fn compare(context: &libc::ucontext_t) -> (Verdict, Views) {
     let mut their_len = 0;
     let mut handler = None;
     // SAFETY: nothing but addresses is asked for, and it is stopped before it follows wrong
-    // call frame information: it would read code where there is none.
+    // call frame information, and reads an address that is not mapped.
     unsafe {
         backtrace::trace_unsynchronized(|frame| {
             if !frame.ip().is_null() {

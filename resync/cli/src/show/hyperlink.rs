@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 /// What links say.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Link {
-    /// There are none.
+    /// Output has no links.
     None,
     /// `file://`, for the terminal to open.
     File,

@@ -201,7 +201,7 @@ fn the_status_says_whether_a_record_matched_if_asked() {
     assert_eq!(status("--exit-status -g cannot"), 0);
     assert_eq!(status("--exit-status -g cannot --tail 1"), 0);
     assert_eq!(status("--exit-status -g cannot -n 1"), 0);
-    // Neighbours of a match are none.
+    // A record that is shown beside a match, and does not match, does not count.
     assert_eq!(status("--exit-status -g nothing -C 3"), 1);
     assert_eq!(status("--exit-status -g nothing --tail 5"), 1);
     assert_eq!(status("--exit-status --since 2040-01-01"), 1);

@@ -1,7 +1,8 @@
 //! Interrupts real programs at random points, five thousand times a second, and
 //! compares their stacks with what libgcc sees: compilers, linkers and
 //! interpreters as the distribution built them, without frame pointers, and
-//! this test program itself while it throws, panics, sorts and handles signals.
+//! this test program itself while it loads libraries, throws, panics, sorts and handles
+//! signals.
 //!
 //! With `LOGDEF_SLOW=1` 100,000 points are compared, otherwise some thousand.
 
@@ -48,6 +49,7 @@ fn a_child_throws_and_panics_and_sorts() {
     let options = ["-O2", "-fomit-frame-pointer"];
     let shapes = Library::of("gcc", "shapes.c", &options);
     let exceptions = Library::of("g++", "exceptions.cc", &options);
+    let resolver = Library::of("gcc", "resolver.c", &options);
     // SAFETY: the handler has the right form.
     unsafe { libc::signal(libc::SIGUSR1, on_signal as *const () as usize) };
     let start = Instant::now();
@@ -55,6 +57,7 @@ fn a_child_throws_and_panics_and_sorts() {
         shapes.call(c"everything", visit);
         exceptions.call(c"exceptions", visit);
         exceptions.call(c"containers", visit);
+        resolver.call(c"through_resolved", visit);
         // SAFETY: handled above.
         unsafe { libc::raise(libc::SIGUSR1) };
         let caught = std::panic::catch_unwind(|| {

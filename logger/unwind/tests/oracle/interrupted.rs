@@ -16,8 +16,8 @@ pub enum Verdict {
     /// All stack frames are the same.
     Same,
     /// Those that we are sure of are; then we guessed, and libgcc stopped, for
-    /// want of call frame information. Or wrong call frame information led both out of
-    /// all code.
+    /// want of call frame information. Or both came to an address in no module: led by
+    /// wrong call frame information, or in a library that is being loaded.
     SameUntilGuessed,
     /// In libgcc's own unwinder, which it cannot look at itself: about to jump
     /// into a handler, it overwrites the saved registers of its own stack frames,
@@ -64,7 +64,8 @@ pub fn compare(context: &libc::ucontext_t) -> (Verdict, Views) {
     if innermost.iter().any(|frame| is_in_libgcc(frame.address)) {
         return (Verdict::InLibgcc, views);
     }
-    let ours = in_modules(sure(&views.ours[..len]));
+    let seen = sure(&views.ours[..len]);
+    let ours = in_modules(seen);
     let mut their_len = 0;
     let mut handler = None;
     // SAFETY: nothing but addresses is asked for, and it is stopped before it follows wrong
@@ -85,7 +86,10 @@ pub fn compare(context: &libc::ucontext_t) -> (Verdict, Views) {
         });
     }
 
-    let Some(exact) = ours.iter().position(|frame| frame.kind == FrameKind::Exact) else {
+    // It may be the first that is in no module: the loader lists a library when it has run
+    // the resolvers of that library's indirect functions.
+    let exact = seen.iter().position(|frame| frame.kind == FrameKind::Exact);
+    let Some(exact) = exact.filter(|exact| *exact <= ours.len()) else {
         return (Verdict::Different("no interrupted frame"), views);
     };
     // What comes before the handler is libgcc's own way into it.

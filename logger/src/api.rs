@@ -13,5 +13,6 @@ pub(crate) mod here;
 #[allow(unsafe_code)]
 pub(crate) mod in_context;
 pub(crate) mod open;
+pub(crate) mod origins;
 pub(crate) mod places;
 pub mod testing;

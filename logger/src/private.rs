@@ -9,6 +9,7 @@ use crate::process::process;
 use core::sync::atomic::Ordering;
 
 pub use crate::api::in_context::current_scope;
+pub use crate::api::origins::{Origin, Origins};
 pub use crate::api::places::Places;
 pub use crate::call::argument::capture;
 pub use crate::call::fields::{Fielded, HasFields, HasNoFields};

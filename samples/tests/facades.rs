@@ -130,6 +130,25 @@ fn log_by_tracing() {
     tracing::error!(error = &*error, "failed");
 }
 
+/// What `tracing-log` makes of a record of `log`.
+fn log_by_tracing_log() {
+    let log = || {
+        tracing::event!(
+            name: "log event",
+            target: "log",
+            tracing::Level::WARN,
+            { log.target = "socket", log.module_path = "net::poll", log.file = file!(), log.line = 77u32 },
+            "from afar {}",
+            tracing::Span::current().is_none()
+        );
+    };
+    log();
+    tracing::info_span!("connection", peer = 3u8).in_scope(log);
+    logdef::set_filter("trace,socket=error").unwrap();
+    log();
+    logdef::set_filter("trace").unwrap();
+}
+
 /// Contexts of the log around and in a span, and a value that uses its span while it is printed.
 fn log_in_contexts() {
     let shop = Context::new(&[("shop", value("north"))]);
@@ -237,6 +256,22 @@ fn check_tracing(records: &[Read]) {
     assert_eq!(of(records, "failed").context, [""; 0]);
 }
 
+fn check_tracing_log(records: &[Read]) {
+    let [outside, inside] = ["from afar true", "from afar false"].map(|text| of(records, text));
+    for record in [outside, inside] {
+        assert_eq!((record.level, record.line), (Level::WARN, 77));
+        assert_eq!(record.target.as_deref(), Some("socket"));
+        assert_eq!(record.module, "net::poll");
+        assert!(!record.has("log.target"));
+    }
+    let connection = of(records, "connection peer=3");
+    assert_eq!(inside.value("span"), connection.value("span"));
+    assert_eq!(
+        (outside.has("span"), &inside.context[..]),
+        (false, &["peer=3".to_owned()][..])
+    );
+}
+
 fn check_contexts(records: &[Read]) {
     let context = |text| &of(records, text).context[..];
     assert_eq!(
@@ -261,6 +296,7 @@ fn records_of_log_and_tracing_are_read_with_all_they_say() {
     tracing::subscriber::set_global_default(tracing_subscriber::registry().with(layer)).unwrap();
     let line = log_by_log();
     log_by_tracing();
+    log_by_tracing_log();
     log_in_contexts();
     what_is_off_is_not_printed();
     assert_eq!(logdef::unwritten(), 0);
@@ -268,8 +304,9 @@ fn records_of_log_and_tracing_are_read_with_all_they_say() {
     let records = read(&path);
     check_log(&records, line.into());
     check_tracing(&records);
+    check_tracing_log(&records);
     check_contexts(&records);
     of(&records, "on again counted");
     of(&records, "on again too counted");
-    assert_eq!(records.len(), 29);
+    assert_eq!(records.len(), 33);
 }

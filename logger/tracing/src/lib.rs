@@ -25,6 +25,7 @@
 //! | parent | the key `parent` of its begin |
 //! | `follows_from` | a record with the keys `span` and `follows` |
 //! | fields recorded later | a record with the key `span` |
+//! | event that `tracing-log` made of a record of `log` | a record with the file, line, module and target of that one |
 //! | `enter` and `exit` | with [`Layer::busy`]: the end says how long the span was busy |
 //!
 //! What is logged follows the filter of the log, `LOGDEF` in the environment or
@@ -39,6 +40,7 @@
 #![forbid(unsafe_code)]
 
 mod fields;
+mod from_log;
 mod in_span;
 mod sites;
 
@@ -153,18 +155,34 @@ where
 
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
         let site = sites::of(event.metadata());
-        if !site.is_on() {
+        let is_from_log = from_log::is_of(event.metadata());
+        if !is_from_log && !site.is_on() {
             return;
         }
         let span = context.event_span(event);
         // Copied: a value that is printed may do anything with the span.
         let span = span.and_then(|span| in_span(&span));
+        let from = is_from_log.then(|| {
+            let level = sites::level(*event.metadata().level());
+            from_log::site(event, level, span.is_some())
+        });
+        if from.is_some_and(|from| !from.is_on()) {
+            return;
+        }
         Fields::with(
             site,
             |visit| event.record(visit),
-            |args, _| match span {
-                Some((number, fields)) => fields.scope(|| site.event(Some(number), args)),
-                None => site.event(None, args),
+            |args, _| {
+                let (span, fields) = span.unzip();
+                let log = || match from {
+                    // The message is the first field.
+                    Some(from) => sites::log(from, span, &args[..args.len().min(1)]),
+                    None => site.event(span, args),
+                };
+                match fields {
+                    Some(fields) => fields.scope(log),
+                    None => log(),
+                }
             },
         );
     }

@@ -89,15 +89,16 @@ impl Site {
     }
 
     pub fn event(&self, span: Option<u64>, args: &[Passed<'_>]) {
-        let Some(span) = span else {
-            return self.main.log(args);
-        };
         let make = || {
             fielded(self.metadata, &template(self.metadata))
                 .in_span()
                 .register()
         };
-        self.in_span.get_or_init(make).log_span(span, args, &[]);
+        let site = match span {
+            Some(_) => *self.in_span.get_or_init(make),
+            None => self.main,
+        };
+        log(site, span, args);
     }
 
     pub fn begin(&self, span: u64, args: &[Passed<'_>], parent: &[(&str, Passed<'_>)]) {
@@ -132,6 +133,14 @@ impl Site {
         };
         let pairs = [("follows", value(&before))];
         self.follows.get_or_init(make).log_span(span, &[], &pairs);
+    }
+}
+
+/// Logs an event, of a site that is for those in a span if there is one.
+pub(crate) fn log(site: CallSite, span: Option<u64>, args: &[Passed<'_>]) {
+    match span {
+        Some(span) => site.log_span(span, args, &[]),
+        None => site.log(args),
     }
 }
 

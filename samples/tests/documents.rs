@@ -1,4 +1,5 @@
-//! The code and the commands of `docs/c.md` are compiled and run.
+//! The code and the commands of `docs/c.md` are compiled and run, and the changes to programs that
+//! `docs/rust.md` shows are those that are made.
 
 use logdef_samples::workshop::{Workshop, run};
 use std::fs;
@@ -92,4 +93,14 @@ int main(int argc, char **argv)
         assert!(text.starts_with(begins), "{text} in {shown}");
     }
     assert_eq!(said.len(), expected.len(), "{shown}");
+}
+
+#[test]
+fn the_changes_to_programs_are_those_that_samples_make() {
+    let shown = blocks("docs/rust.md", "diff");
+    let made = ["mini-redis", "merino"].map(|program| {
+        let patch = format!("samples/real/rust/{program}.patch");
+        fs::read_to_string(Path::new(PROJECT).join(patch)).unwrap()
+    });
+    assert_eq!(shown, made);
 }

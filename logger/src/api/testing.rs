@@ -41,7 +41,9 @@ use crate::sys;
 use core::marker::PhantomData;
 use std::sync::{Mutex, PoisonError};
 
-pub use record::{Record, Value};
+#[doc(inline)]
+pub use logdef_wire::OwnedValue as Value;
+pub use record::Record;
 
 /// Captures of this copy of the logger that have ended, to be used again.
 static ENDED: Mutex<Vec<&'static Memory>> = Mutex::new(Vec::new());

@@ -2,6 +2,7 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
@@ -11,6 +12,7 @@ pub mod frame;
 mod ids;
 mod level;
 pub mod msgpack;
+mod owned;
 mod pattern;
 pub mod printf;
 pub mod record;
@@ -21,5 +23,6 @@ pub use description::{Description, Grammar};
 pub use ids::{Avma, Magic, Run, Sequence, Svma, ThreadNumber};
 pub use level::Level;
 pub use msgpack::{Array, Map, Value};
+pub use owned::OwnedValue;
 pub use record::{Record, Tag};
 pub use typed::Typed;

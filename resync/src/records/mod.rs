@@ -3,10 +3,10 @@
 //! bytes as they stand, gaps where they lie, records that are borrowed and not copied.
 
 mod record;
-mod value;
 
+#[doc(inline)]
+pub use logdef_wire::OwnedValue as Value;
 pub use record::Record;
-pub use value::Value;
 
 use crate::merge::{Event, Merge, MergeOptions};
 use crate::read::input::{Error, Input};

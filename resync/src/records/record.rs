@@ -1,6 +1,6 @@
 //! A record with all that is known of it, in memory of its own.
 
-use super::value::{Value, lossy};
+use super::Value;
 use crate::recover::standing::Standing;
 use crate::resolve::resolved::Resolved;
 use logdef_wire::record::Kind;
@@ -166,9 +166,9 @@ fn values(resolved: &Resolved<'_>) -> Vec<(Option<String>, Value)> {
         (name, argument(resolved, index, value))
     });
     let pairs = data.keys.into_iter().flat_map(|keys| keys.iter());
-    let pairs = pairs.map(|(key, value)| (key.as_raw().map(lossy), Value::of(value)));
+    let pairs = pairs.map(|(key, value)| (key.as_raw().map(lossy), Value::from(value)));
     let context = resolved.context.iter();
-    let context = context.map(|(key, value)| (Some(lossy(key)), Value::of(value)));
+    let context = context.map(|(key, value)| (Some(lossy(key)), Value::from(value)));
     args.chain(pairs).chain(context).collect()
 }
 
@@ -176,8 +176,12 @@ fn values(resolved: &Resolved<'_>) -> Vec<(Option<String>, Value)> {
 fn argument(resolved: &Resolved<'_>, index: usize, value: Wire<'_>) -> Value {
     match value {
         Wire::Raw(bytes) if resolved.is_long_double(index) => Value::Bytes(bytes.to_owned()),
-        value => Value::of(value),
+        value => Value::from(value),
     }
+}
+
+fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
 }
 
 impl fmt::Display for Record {

@@ -5,7 +5,9 @@ use core::fmt::{self, Write};
 use core::ops::Index;
 use logdef_wire::msgpack::Decoder;
 use logdef_wire::record::Data;
-use logdef_wire::{Description, Level, Record as WireRecord, Typed, Value as WireValue};
+use logdef_wire::{
+    Description, Level, OwnedValue as Value, Record as WireRecord, Value as WireValue,
+};
 use std::time::{Duration, SystemTime};
 
 /// A record that was captured.
@@ -167,119 +169,6 @@ impl<W: Write> Write for Escaped<'_, W> {
     }
 }
 
-/// A value of a record, with its type. It can be compared with what was logged:
-/// `record["port"] == 8080`.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum Value {
-    /// No value: `None`, for instance.
-    None,
-    /// A truth value.
-    Bool(bool),
-    /// An integer.
-    Int(i128),
-    /// An integer that [`Value::Int`] does not hold.
-    Uint(u128),
-    /// A floating point number.
-    Float(f64),
-    /// Text, what the program printed by `Display` or `Debug` included.
-    Text(String),
-    /// Bytes that are no text.
-    Bytes(Vec<u8>),
-}
-
-impl Value {
-    fn of(value: WireValue<'_>) -> Value {
-        match value {
-            WireValue::Bool(value) => Value::Bool(value),
-            WireValue::Uint(value) => Value::Int(value.into()),
-            WireValue::Int(value) => Value::Int(value.into()),
-            WireValue::Float(value) => Value::Float(value),
-            WireValue::Raw(bytes) => match core::str::from_utf8(bytes) {
-                Ok(text) => Value::Text(text.to_owned()),
-                Err(_) => Value::Bytes(bytes.to_owned()),
-            },
-            WireValue::Array(array) => match Typed::of(array) {
-                Some(Typed::Int128(value)) => Value::Int(value),
-                Some(Typed::Uint128(value)) => {
-                    i128::try_from(value).map_or(Value::Uint(value), Value::Int)
-                }
-                Some(Typed::Printed(printed)) => Value::Text(text(printed)),
-                Some(Typed::Bytes(bytes)) => Value::Bytes(bytes.to_owned()),
-                _ => Value::None,
-            },
-            _ => Value::None,
-        }
-    }
-}
-
-impl fmt::Display for Value {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Value::None => f.write_str("none"),
-            Value::Bool(value) => value.fmt(f),
-            Value::Int(value) => value.fmt(f),
-            Value::Uint(value) => value.fmt(f),
-            Value::Float(value) => value.fmt(f),
-            Value::Text(value) => value.fmt(f),
-            Value::Bytes(value) => write!(f, "{value:02x?}"),
-        }
-    }
-}
-
-macro_rules! equal_integers {
-    ($($type:ty),*) => {
-        $(impl PartialEq<$type> for Value {
-            fn eq(&self, other: &$type) -> bool {
-                match self {
-                    Value::Int(value) => <$type>::try_from(*value).is_ok_and(|value| value == *other),
-                    Value::Uint(value) => <$type>::try_from(*value).is_ok_and(|value| value == *other),
-                    _ => false,
-                }
-            }
-        })*
-    };
-}
-equal_integers!(
-    i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize
-);
-
-impl PartialEq<bool> for Value {
-    fn eq(&self, other: &bool) -> bool {
-        matches!(self, Value::Bool(value) if value == other)
-    }
-}
-
-impl PartialEq<f64> for Value {
-    fn eq(&self, other: &f64) -> bool {
-        matches!(self, Value::Float(value) if value == other)
-    }
-}
-
-impl PartialEq<str> for Value {
-    fn eq(&self, other: &str) -> bool {
-        matches!(self, Value::Text(value) if value == other)
-    }
-}
-
-impl PartialEq<&str> for Value {
-    fn eq(&self, other: &&str) -> bool {
-        *self == **other
-    }
-}
-
-impl PartialEq<String> for Value {
-    fn eq(&self, other: &String) -> bool {
-        *self == **other
-    }
-}
-
-impl PartialEq<char> for Value {
-    fn eq(&self, other: &char) -> bool {
-        *self == *other.encode_utf8(&mut [0; 4])
-    }
-}
-
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
@@ -290,10 +179,10 @@ fn values(
     description: Description<'_>,
     context: &[u8],
 ) -> Vec<(Option<String>, Value)> {
-    let named = |name: WireValue<'_>, value| (name.as_raw().map(text), Value::of(value));
+    let named = |name: WireValue<'_>, value| (name.as_raw().map(text), Value::from(value));
     let mut names = description.names();
     let args = data.args.into_iter().flatten();
-    let args = args.map(|value| (names.next().flatten().map(text), Value::of(value)));
+    let args = args.map(|value| (names.next().flatten().map(text), Value::from(value)));
     let mut values: Vec<_> = args.collect();
     let pairs = data.keys.into_iter().flat_map(|keys| keys.iter());
     values.extend(pairs.map(|(name, value)| named(name, value)));

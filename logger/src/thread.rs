@@ -494,10 +494,19 @@ impl Thread {
         sent
     }
 
-    /// Whether the thread still has the number under which it found a chunk: it is no
-    /// forked child since.
-    pub fn is_since(&self, run: Run, chunk: u32) -> bool {
-        self.is_of(run) && count(chunk).0 > self.chunks_before.load(Ordering::Relaxed)
+    /// Whose a call's record is that found the thread in a chunk, where the process's run is
+    /// `run` now.
+    pub fn call_of(&self, run: Run, chunk: u32) -> CallOf {
+        if self.is_of(run) && count(chunk).0 > self.chunks_before.load(Ordering::Relaxed) {
+            return CallOf::Thread;
+        }
+        // In a forked child the thread's memory is wiped, or has a number of the child's run.
+        let mine = self.run.load(Ordering::Acquire);
+        if mine != 0 && mine != run.0 {
+            CallOf::EarlierRun
+        } else {
+            CallOf::Parent
+        }
     }
 
     /// Takes a chunk, with the thread's signals blocked: no handler logs, forks or jumps
@@ -513,8 +522,9 @@ impl Thread {
         Some(taken)
     }
 
-    /// Forgets what chunks define: their names start again.
+    /// Forgets what chunks define, and which were an earlier owner's: their names start again.
     pub fn forget_marks(&self) {
+        self.chunks_before.store(0, Ordering::Relaxed);
         self.thread_mark.store(0, Ordering::Relaxed);
         let addresses = self.addresses.iter().flatten().map(|mark| &mark.chunk);
         let all = self.images.iter().chain(&self.files).chain(&self.sites);
@@ -539,9 +549,22 @@ impl Thread {
     }
 }
 
+/// Whose a call's record is, after the call was interrupted.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum CallOf {
+    /// That of the thread, which has the number under which the call was counted.
+    Thread,
+    /// That of a run of this process which has ended, since its threads' numbers were used
+    /// up: no file is open for it any more.
+    EarlierRun,
+    /// That of the parent of this process: a handler forked in the middle of the call.
+    Parent,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::window::Range;
     use std::collections::BTreeSet;
 
     fn thread() -> &'static Thread {
@@ -572,6 +595,32 @@ mod tests {
         }
         let kept = (0..100_000).filter(|a| thread.has_address(*a, 9)).count();
         assert_eq!(kept, ADDRESS_SETS * ADDRESS_WAYS);
+    }
+
+    #[test]
+    fn a_call_that_a_new_run_of_the_process_overtakes_is_not_taken_for_the_parent_s() {
+        let thread = thread();
+        let (before, after) = (Run(1), Run(2));
+        thread.adopt(before, ThreadNumber(5), false);
+        let range = Range {
+            turn: 1,
+            offset: 0,
+            len: 1,
+        };
+        let (chunk, _) = thread
+            .lasting()
+            .windows
+            .put(range, core::ptr::dangling_mut())
+            .unwrap();
+        assert_eq!(thread.call_of(before, chunk), CallOf::Thread);
+        assert_eq!(thread.call_of(after, chunk), CallOf::EarlierRun);
+        thread.send_away();
+        assert_eq!(thread.call_of(before, chunk), CallOf::Thread);
+        // What a forked child finds, before its first call and after it.
+        thread.wipe();
+        assert_eq!(thread.call_of(after, chunk), CallOf::Parent);
+        thread.adopt(after, ThreadNumber(1), false);
+        assert_eq!(thread.call_of(after, chunk), CallOf::Parent);
     }
 
     #[test]

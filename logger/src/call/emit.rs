@@ -31,7 +31,7 @@ use crate::process::{Process, attached, current, process};
 use crate::settings::{MAX_BACKTRACE, USUAL_BACKTRACE};
 use crate::sink::Put;
 use crate::sys::Errno;
-use crate::thread::{Dropped, Thread, with_scratch};
+use crate::thread::{CallOf, Dropped, Thread, with_scratch};
 use core::cell::Cell;
 use core::sync::atomic::Ordering;
 use logdef_wire::frame::{HEADER_LEN, MAX_SHORT_BODY, short_header};
@@ -234,10 +234,10 @@ fn in_full(
     let logged = match counted {
         Some((counted, chunk)) => {
             let run = process.shared.run.id();
-            if counted.thread.is_since(run, chunk) {
-                call.write_counted(process, counted, run)
-            } else {
-                Ok(())
+            match counted.thread.call_of(run, chunk) {
+                CallOf::Thread => call.write_counted(process, counted, run),
+                CallOf::EarlierRun => Err(Dropped),
+                CallOf::Parent => Ok(()),
             }
         }
         None => {

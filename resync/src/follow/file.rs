@@ -258,30 +258,31 @@ impl Followed {
             };
             match item {
                 Item::Frame(frame) => {
-                    if frame.offset == 0 {
-                        self.head = frame.bytes[..frame.bytes.len().min(HEAD)].to_vec();
-                    }
                     let opens = is_preamble(frame.tag());
                     if bare == Some(frame.offset) && room != Some(frame.offset) && !opens {
                         // Zeros, and what was never finished, are the end of a chunk.
                         sink.doubt(frame.offset, known);
                     }
                     if opens {
-                        let end = frame.end() + Preamble::ROOM_FOR_NOTES;
-                        room = Some(end);
-                        if frame.offset == 0 {
-                            self.room_end = room;
-                        }
+                        room = Some(frame.end() + Preamble::ROOM_FOR_NOTES);
+                    }
+                    if frame.offset == 0 {
+                        self.begins_with(frame.bytes, room);
                     }
                     damage = None;
                     sink.frame(frame.offset, frame.bytes, known);
                 }
-                Item::Gap(gap) if !known && self.may_end_in_frame(&gap, len, &mut damage) => {
-                    sink.doubt(self.at, known);
-                    return Ok(());
-                }
-                Item::Gap(gap) if !known && self.is_end(&gap, len, chunk_end) => return Ok(()),
                 Item::Gap(gap) => {
+                    if !known {
+                        if let Some(start) = self.await_frame(&gap, len, &mut damage) {
+                            sink.doubt(start, known);
+                            return Ok(());
+                        }
+                        if gap.end() >= len && !gap.is_damage() {
+                            self.await_more(&gap, chunk_end);
+                            return Ok(());
+                        }
+                    }
                     match gap.kind {
                         GapKind::Padding | GapKind::Torn(Torn::Unpublished) => {
                             bare = Some(gap.end());
@@ -308,41 +309,42 @@ impl Followed {
         Ok(())
     }
 
-    /// Whether a gap is what has not been written yet at the end of the file; then the
-    /// next look begins there.
-    fn is_end(&mut self, gap: &Gap, len: u64, chunk_end: u64) -> bool {
-        let is_end = gap.end() >= len && !gap.is_damage();
-        if is_end {
-            self.at = gap.offset;
-            if gap.kind == GapKind::Padding {
-                self.wait_for_zeros(gap.offset, gap.end(), chunk_end);
-                self.at = gap.end();
-            }
-        }
-        is_end
+    /// Remembers the first frame, and where the room for notes behind it ends, if it has any.
+    fn begins_with(&mut self, frame: &[u8], room_end: Option<u64>) {
+        self.head = frame[..frame.len().min(HEAD)].to_vec();
+        self.room_end = room_end.or(self.room_end);
     }
 
-    /// Whether damage at the end of the file may hold the beginning of a frame: while the
-    /// file grows, the next look begins there again. What stands behind it and is no damage,
-    /// zeros or another beginning, may be in that frame.
-    fn may_end_in_frame(&mut self, gap: &Gap, len: u64, damage: &mut Option<u64>) -> bool {
+    /// Begins the next look at what has not been written yet at the end of the file.
+    fn await_more(&mut self, gap: &Gap, chunk_end: u64) {
+        self.at = gap.offset;
+        if gap.kind == GapKind::Padding {
+            self.wait_for_zeros(gap.offset, gap.end(), chunk_end);
+            self.at = gap.end();
+        }
+    }
+
+    /// Begins the next look at damage at the end of the file that may hold the beginning of
+    /// a frame, and returns where that is; `None` if there is none, or if it was waited for
+    /// long enough. Zeros behind the damage, or another beginning, may be in that frame.
+    fn await_frame(&mut self, gap: &Gap, len: u64, damage: &mut Option<u64>) -> Option<u64> {
         if gap.is_damage() {
             damage.get_or_insert(gap.offset);
         }
-        let Some(start) = *damage else { return false };
+        let start = (*damage)?;
         if gap.end() < len || gap.end() - start > AGAIN {
-            return false;
+            return None;
         }
         if self.grown.0 != len {
             self.grown = (len, 0);
         }
         self.grown.1 += 1;
         if self.grown.1 > PATIENCE {
-            return false;
+            return None;
         }
         self.pending.split_off(&start);
         self.at = start;
-        true
+        Some(start)
     }
 
     fn gap(&mut self, gap: Gap, looks: u32, chunk_end: u64, sink: &mut impl Sink) {

@@ -410,8 +410,7 @@ fn a_program_that_borrows_rights_obeys_no_environment() {
     use std::os::unix::process::CommandExt;
     // SAFETY: takes no pointer.
     if unsafe { libc::geteuid() } != 0 {
-        println!("skipped: only root makes programs set-user-ID");
-        return;
+        return skip("only root makes programs set-user-ID");
     }
     let directory = tempfile::tempdir().unwrap();
     let mode = |path: &Path, mode| {
@@ -442,8 +441,7 @@ fn a_program_that_borrows_rights_obeys_no_environment() {
         .output()
         .unwrap();
     if output.status.code() == Some(3) {
-        println!("skipped: no set-user-ID programs here: {output:?}");
-        return;
+        return skip(format_args!("no set-user-ID programs here: {output:?}"));
     }
     succeeded(&output);
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
@@ -487,7 +485,7 @@ fn an_overlay_is_mapped_where_it_keeps_what_is_reserved() {
                 Some(notes[0].1.starts_with("mapped: overlayfs"))
             }
             refused => {
-                println!("skipped: no overlay here: {refused:?}");
+                skip(format_args!("no overlay here: {refused:?}"));
                 None
             }
         }

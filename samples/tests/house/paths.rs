@@ -1,0 +1,101 @@
+//! Paths that documents name, and the switches of tests: that each is there.
+
+use super::source::{self, workspace};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// The targets of a document's links into this repository.
+fn links(text: &str) -> Vec<&str> {
+    let targets = text.split("](").skip(1);
+    let targets = targets.filter_map(|rest| rest.split([')', '#', ' ', '\n']).next());
+    let is_ours = |target: &&str| !target.is_empty() && !target.contains(':');
+    targets.filter(is_ours).collect()
+}
+
+/// What stands in single back quotes and looks like a path of this repository.
+fn quoted(text: &str) -> Vec<&str> {
+    let ends = [".rs", ".md", ".h", ".toml", ".sh", ".c", ".txt"];
+    let tops = [
+        ".ci/",
+        "docs/",
+        "logger/",
+        "peers/",
+        "resync/",
+        "samples/",
+        "symbolizer/",
+    ];
+    let is_path = |word: &&str| {
+        let is_plain = |c: char| c.is_alphanumeric() || "_-./".contains(c);
+        let has_top = tops.iter().any(|top| word.starts_with(top));
+        let has_end = word.contains('/') && ends.iter().any(|end| word.ends_with(end));
+        word.chars().all(is_plain) && !word.starts_with('/') && (has_top || has_end)
+    };
+    // In a table or a list, each line has its quotes in pairs.
+    let lines = text
+        .lines()
+        .filter(|line| line.matches('`').count() % 2 == 0);
+    let words = lines.flat_map(|line| line.split('`').skip(1).step_by(2));
+    let words = words.flat_map(|words| words.split(' '));
+    // Such names stand for what a contributor will choose.
+    words
+        .filter(is_path)
+        .filter(|word| !word.contains("NAME"))
+        .collect()
+}
+
+/// Where a path may stand that a document names.
+fn places(document: &str, path: &str) -> [PathBuf; 3] {
+    let beside = Path::new(document).parent().unwrap();
+    let crate_of = beside.join("..");
+    [beside.to_owned(), PathBuf::new(), crate_of].map(|base| workspace().join(base).join(path))
+}
+
+#[test]
+fn what_documents_name_is_there() {
+    let (mut named, mut missing) = (0, Vec::new());
+    for (document, text) in source::documents() {
+        for path in links(&text).into_iter().chain(quoted(&text)) {
+            named += 1;
+            if !places(&document, path).iter().any(|place| place.exists()) {
+                missing.push(format!("{document}: {path}"));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
+    assert!(named > 150, "only {named} paths");
+}
+
+/// The names of variables that begin with `LOGDEF_` in some text, those of macros of C left out.
+fn switches<'t>(text: &'t str, before: &str) -> BTreeSet<&'t str> {
+    let found = text.match_indices(before).map(|(at, _)| {
+        let name = &text[at + before.len()..];
+        let end = name.find(|c: char| !c.is_ascii_uppercase() && c != '_');
+        &name[..end.unwrap_or(name.len())]
+    });
+    found.filter(|name| name.starts_with("LOGDEF_")).collect()
+}
+
+#[test]
+fn each_switch_of_the_tests_is_read_by_one() {
+    let contributing = source::documents();
+    let contributing = contributing
+        .iter()
+        .find(|(name, _)| name == "CONTRIBUTING.md");
+    let documented = switches(&contributing.unwrap().1, "| `");
+    assert!(documented.len() > 5, "{documented:?}");
+    let files = source::with_comments();
+    for switch in documented {
+        let quoted = format!("\"{switch}\"");
+        let is_read = files.iter().any(|(_, text)| text.contains(&quoted));
+        assert!(is_read, "no test reads {switch}");
+    }
+}
+
+#[test]
+fn links_and_paths_are_found() {
+    let text = "[a](docs/rust.md#b) [c](https://d) `logger/src/lib.rs` and `view --tail`\n\
+        | `.ci/fuzz FOLDER` | `a/b.rs` | `resync/cli/src/verb/NAME.rs` |\n";
+    assert_eq!(links(text), ["docs/rust.md"]);
+    assert_eq!(quoted(text), ["logger/src/lib.rs", ".ci/fuzz", "a/b.rs"]);
+    assert!(switches("| `LOGDEF_SLOW=1` | x", "| `").contains("LOGDEF_SLOW"));
+}

@@ -1,6 +1,5 @@
 //! The modules of a package's `src`, and which uses which, read from the paths that the files
-//! name. Arrows between a module and those inside it are left out. Tests of several packages
-//! include this file by its path.
+//! name. Tests of several packages include this file by its path.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -107,13 +106,16 @@ fn is_within(inner: &str, outer: &str) -> bool {
             .is_some_and(|rest| rest.starts_with("::"))
 }
 
-/// Which module uses which.
+/// Which module uses which. A module uses those in it; what they use of it does not count.
 pub fn arrows(modules: &BTreeMap<String, String>) -> BTreeMap<&str, BTreeSet<&str>> {
     let arrows_of = |(module, code): (&String, &String)| {
         let used = paths(module, code);
         let used = used.iter().filter_map(|path| module_of(modules, path));
-        let used = used.filter(|used| !is_within(used, module) && !is_within(module, used));
-        used.collect()
+        let inner = modules.keys().map(String::as_str);
+        let inner = inner.filter(|inner| inner.rsplit_once("::").is_some_and(|m| m.0 == module));
+        used.chain(inner)
+            .filter(|used| !is_within(module, used))
+            .collect()
     };
     let names = modules.keys().map(String::as_str);
     names.zip(modules.iter().map(arrows_of)).collect()

@@ -220,6 +220,14 @@ mod window;
 pub mod __private;
 #[doc(hidden)]
 pub mod abi;
+/// What the macros need for placeholders. Of a name that errors of the compiler can show.
+#[doc(hidden)]
+pub mod placeholders {
+    pub use crate::call::shown::{
+        Debugged, Displayed, LoggedDisplay, PrintedDebug, PrintedDisplay, TypedDebug, TypedDisplay,
+        by_debug, by_debug_of, by_display, by_display_of, print_debug,
+    };
+}
 
 pub use api::call_site::{CallSite, NewCallSite, is_possible, new_span, on_change};
 pub use api::control::{
@@ -235,6 +243,8 @@ pub use call::shown::{Loggable, debug, display, error, value};
 pub use call::span::Span;
 pub use clock::ClockSource;
 pub use filter::{Filter, FilterError};
+#[doc(hidden)]
+pub use logdef_macros::{call as __call, refused as __refused};
 pub use logdef_wire::{Grammar, Level, Value};
 pub use observer::{Observed, Observer};
 pub use options::{Options, Sink};

@@ -11,16 +11,10 @@ use core::sync::atomic::Ordering;
 pub use crate::api::in_context::current_scope;
 pub use crate::api::origins::{Origin, Origins};
 pub use crate::api::places::Places;
-pub use crate::call::argument::capture;
 pub use crate::call::fields::{Fielded, HasFields, HasNoFields};
 pub use crate::call::limit::Limit;
-pub use crate::call::shown::{
-    Debugged, Displayed, LoggedDisplay, PrintedDebug, PrintedDisplay, TypedDebug, TypedDisplay,
-    by_debug, by_debug_of, by_display, by_display_of, capture_value, print_debug,
-};
 pub use crate::call::site::{Site, SiteState};
 pub use crate::call::span::next_span;
-pub use logdef_macros::call;
 pub use logdef_wire::printf::ArgPlan;
 pub use logdef_wire::site::flags;
 

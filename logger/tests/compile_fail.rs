@@ -15,50 +15,47 @@ const PROGRAMS: &[(&str, &str, &[&str])] = &[
     (
         "float_for_integer",
         r#"logdef!(Info, "%d", 1.5);"#,
-        &[
-            "argument 1 is a `{float}`, which does not fit its conversion 'd'",
-            "%d %i %u",
-        ],
+        &["a `{float}` does not fit 'd' of the format", "%d %i %u"],
     ),
     (
         "text_for_integer",
         r#"logdef!(Info, "%s is %lu", "x", "two");"#,
-        &["argument 2 is a `&str`, which does not fit its conversion 'u'"],
+        &["a `&str` does not fit 'u' of the format"],
     ),
     (
         "integer_for_float",
         r#"logdef!(Info, "%.3f", 7i64);"#,
-        &["argument 1 is a `i64`, which does not fit its conversion 'f'"],
+        &["a `i64` does not fit 'f' of the format"],
     ),
     (
         "integer_for_text",
         r#"logdef!(Info, "%s", 7u8);"#,
-        &["argument 1 is a `u8`, which does not fit its conversion 's'"],
+        &["a `u8` does not fit 's' of the format"],
     ),
     (
         "own_type_for_text",
         r#"struct Own; logdef!(Info, "%d %s", 1, Own);"#,
-        &["argument 2 is a `Own`, which does not fit its conversion 's'"],
+        &["a `Own` does not fit 's' of the format"],
     ),
     (
         "text_for_pointer",
         r#"logdef!(Info, "%p", "text");"#,
-        &["argument 1 is a `&str`, which does not fit its conversion 'p'"],
+        &["a `&str` does not fit 'p' of the format"],
     ),
     (
         "long_for_width",
         r#"logdef!(Info, "%*d", 5u64, 1);"#,
-        &["argument 1 is a `u64`, which does not fit its conversion '*'"],
+        &["a `u64` does not fit '*' of the format"],
     ),
     (
         "bool_for_character",
         r#"logdef!(Info, "%c", true);"#,
-        &["argument 1 is a `bool`, which does not fit its conversion 'c'"],
+        &["a `bool` does not fit 'c' of the format"],
     ),
     (
         "numbered",
         r#"logdef!(Info, "%2$s %1$d", "one", "two");"#,
-        &["argument 1 is a `&str`, which does not fit its conversion 'd'"],
+        &["a `&str` does not fit 'd' of the format"],
     ),
     (
         "argument_that_changes_another",
@@ -109,41 +106,35 @@ const PROGRAMS: &[(&str, &str, &[&str])] = &[
     (
         "own_type_for_display",
         r#"struct Own; logdef!(Info, "{x} {}", Own);"#,
-        &[
-            "argument 1 is a `Own`, which `{}` does not print",
-            "logdef::Loggable",
-        ],
+        &["`Own` doesn't implement `std::fmt::Display`"],
     ),
     (
         "own_type_for_debug",
         r#"struct Own; logdef!(Info, "{x} {:?}", Own);"#,
-        &[
-            "argument 1 is a `Own`, which `{:?}` does not print",
-            "#[derive(Debug)]",
-        ],
+        &["`Own` doesn't implement `Debug`", "#[derive(Debug)]"],
     ),
     (
         "own_type_for_key",
         r#"struct Own; logdef!(Info, "text", key = Own);"#,
-        &["argument 1 is a `Own`, which `{}` does not print"],
+        &["`Own` doesn't implement `std::fmt::Display`"],
     ),
     (
         "float_for_bits",
         r#"logdef!(Info, "{:x}", 1.5);"#,
-        &["argument 1 is a `{float}`, which does not fit its placeholders"],
+        &["a `{float}` does not fit 'x' of the format"],
     ),
     (
         "text_in_two_ways",
         r#"let s = "x"; logdef!(Info, "{s} {s:?}");"#,
         &[
-            "which does not fit its placeholders",
+            "a `&str` does not fit 'M' of the format",
             "pass others once for each way",
         ],
     ),
     (
         "text_for_braces_width",
         r#"logdef!(Info, "{:1$}", 1, "x");"#,
-        &["argument 2 is a `&str`, which does not fit its placeholders"],
+        &["a `&str` does not fit '$' of the format"],
     ),
     (
         "too_few",
@@ -183,7 +174,7 @@ const PROGRAMS: &[(&str, &str, &[&str])] = &[
     (
         "not_a_literal",
         r#"let format = "x"; logdef!(Info, format);"#,
-        &["no rules expected `format`", "$format:literal"],
+        &["the format is a literal: text that the program makes is an argument: `\"{}\", text`"],
     ),
     (
         "target_with_nul",
@@ -193,12 +184,12 @@ const PROGRAMS: &[(&str, &str, &[&str])] = &[
     (
         "target_not_a_literal",
         r#"let target = "net"; logdef!(target: target, Info, "x");"#,
-        &["expected a literal"],
+        &["the target is a literal: filters know a call by it before it is made"],
     ),
     (
         "text_without_a_size",
         r#"logdef!(Info, "%s", *"text");"#,
-        &["the size for values of type `str` cannot be known"],
+        &[],
     ),
     (
         "fields_alone",
@@ -211,14 +202,121 @@ const PROGRAMS: &[(&str, &str, &[&str])] = &[
     (
         "fields_as_a_number",
         r#"struct Own; logdef!(Info, "%d", Own);"#,
-        &["argument 1 is a `Own`, which does not fit its conversion 'd'"],
+        &["a `Own` does not fit 'd' of the format"],
     ),
     (
         "level",
         r#"logdef!(Loud, "x");"#,
-        &["cannot find value `Loud`"],
+        &["`Loud` is no level: write Trace, Debug, Info, Warn, Error or Fatal"],
+    ),
+    (
+        "level_in_small_letters",
+        r#"logdef!(info, "x");"#,
+        &["`info` is no level: write Trace, Debug, Info, Warn, Error or Fatal"],
+    ),
+    (
+        "level_as_a_variable",
+        r#"let level = logdef::Level::INFO; logdef!(level, "x");"#,
+        &["a level that is known when the program runs is for `logdef_at!`"],
+    ),
+    (
+        "level_as_a_path",
+        r#"logdef!(logdef::Level::INFO, "x");"#,
+        &["is no level: write Trace, Debug, Info, Warn, Error or Fatal"],
+    ),
+    (
+        "no_level",
+        r#"logdef!("listening at {x}");"#,
+        &["the level is missing: `Info, \"listening at {x}\"`"],
+    ),
+    (
+        "no_format",
+        "logdef!(Info);",
+        &["a format is missing: `Info, \"text {}\", value`"],
+    ),
+    (
+        "format_made_by_a_macro",
+        r#"logdef!(Info, concat!("a", "b"));"#,
+        &["the format is a literal"],
+    ),
+    (
+        "fields_of_tracing",
+        r#"logdef!(Info, "x", ?x);"#,
+        &["write `{:?}` or `{}` in the format, or `name = debug(&value)`"],
+    ),
+    (
+        "pairs_of_log",
+        r#"logdef!(Info, "x"; n = 1);"#,
+        &["a comma stands behind the format, and before each argument"],
+    ),
+    (
+        "field_in_braces",
+        r#"let p = (1, 2); logdef!(Info, "at {p.0}");"#,
+        &[
+            "`{p.0}` is no placeholder",
+            "pass another expression as an argument: `{}`",
+        ],
+    ),
+    (
+        "call_in_braces",
+        r#"logdef!(Info, "{x} of {x.max(3)}");"#,
+        &["`{x.max(3)}` is no placeholder"],
+    ),
+    (
+        "unknown_form",
+        r#"logdef!(Info, "{:y}", 1);"#,
+        &["`{:y}` is no placeholder"],
+    ),
+    (
+        "place_out_of_range",
+        r#"logdef!(Info, "{2}", 1);"#,
+        &["the format takes more arguments than are passed"],
+    ),
+    (
+        "argument_of_no_use",
+        r#"logdef!(Info, "{0}", 1, 2);"#,
+        &["more arguments are passed than the format takes"],
+    ),
+    (
+        "name_in_quotation_marks",
+        r#"logdef!(Info, "x", "key" = 1);"#,
+        &["a name is one word without quotation marks: `name = value`"],
+    ),
+    (
+        "name_with_a_point",
+        r#"logdef!(Info, "x", http.status = 1);"#,
+        &["a name is one word without quotation marks: `name = value`"],
+    ),
+    (
+        "keyword_as_a_name",
+        r#"logdef!(Info, "x", type = 1);"#,
+        &["a keyword is a name if it is written `r#type`"],
+    ),
+    (
+        "any_type_for_text",
+        r#"fn log<T: AsRef<str>>(t: T) { logdef!(Info, "%s", t); }"#,
+        &[
+            "a `T` does not fit 's' of the format",
+            "logdef::Argument<'s'>",
+        ],
+    ),
+    (
+        "any_type_for_display",
+        r#"fn log<T>(t: T) { logdef!(Info, "{t}"); }"#,
+        &[
+            "`T` doesn't implement `std::fmt::Display`",
+            "T: std::fmt::Display",
+        ],
+    ),
+    (
+        "format_of_a_span",
+        "logdef::logdef_span!(Info, x);",
+        &["the format is a literal"],
     ),
 ];
+
+/// What no error shows: places inside of the package.
+const PRIVATE: &[&str] = &["__private", "logdef::call", "$format", "$arg", "macros.rs"];
 
 #[test]
 fn mistakes_are_refused_by_cargo_check_in_readable_words() {
@@ -265,6 +363,16 @@ fn mistakes_are_refused_by_cargo_check_in_readable_words() {
             .split("\n\n")
             .filter(|error| error.contains(&place))
             .collect();
+        // The call stands at column 5, what it passes behind that.
+        let whole = about.iter().find(|error| {
+            let place = error.lines().find(|line| line.contains("--> "));
+            error.starts_with("error[E0277]") && place.is_some_and(|place| place.ends_with(":5:5"))
+        });
+        assert_eq!(whole, None, "{name}: the compiler points at no argument");
+        for private in PRIVATE {
+            let shown = about.iter().find(|error| error.contains(private));
+            assert_eq!(shown, None, "{name}: {private}");
+        }
         for word in *words {
             assert!(
                 about.iter().any(|error| error.contains(word)),

@@ -1,9 +1,9 @@
 //! Calls with the braces of Rust's `format!`.
 
-use crate::Refusal;
 use crate::call::{Argument, Laid};
 use crate::literal::Text;
 use crate::printf::description;
+use crate::{Refusal, refused};
 use logdef_wire::braces::{Argument as Value, Count, Piece, Pieces, Placeholder, Style};
 
 /// What a placeholder takes: the letter that stands for it in `logdef::Argument`.
@@ -65,15 +65,14 @@ pub fn lay(format: &Text, mut arguments: Vec<Argument>) -> Result<Laid, Refusal>
     let unused = arguments.iter().zip(&uses);
     let mut unused = unused.filter(|(argument, uses)| uses.is_empty() && argument.name.is_none());
     if let Some((argument, _)) = unused.next() {
-        let many = "logdef!: more arguments are passed than the format takes";
-        return Err(Refusal::new(many, argument.at));
+        return Err(refused::extra(format, argument));
     }
     let names = arguments.iter().map(|argument| argument.name.as_deref());
     let text = format!("\0{}", description('b', names));
     let values = arguments.len();
-    let arguments = arguments.into_iter().zip(uses).enumerate();
-    let arguments = arguments.map(|(index, (argument, uses))| {
-        let pass = capture(&uses, index + 1);
+    let arguments = arguments.into_iter().zip(uses);
+    let arguments = arguments.map(|(argument, uses)| {
+        let pass = capture(&uses);
         (argument, pass)
     });
     Ok(Laid {
@@ -91,6 +90,7 @@ fn no_lone_brace(format: &Text, from: usize, to: usize) -> Result<(), Refusal> {
     // A doubled brace is a text of its own, and its twin follows.
     let is_doubled = to == from + 1 && text.get(to) == text.get(from);
     if (from..to).any(is_brace) && !is_doubled {
+        refused::expressions(format)?;
         let lone = "logdef!: beside `{}` a brace that is text is written twice: `{{`, `}}`";
         return Err(Refusal::new(lone, format.span));
     }
@@ -168,9 +168,9 @@ fn index_of(
 }
 
 /// The expression that captures an argument.
-fn capture(uses: &[Use], number: usize) -> String {
+fn capture(uses: &[Use]) -> String {
     let Some(first) = uses.first() else {
-        return key_value(number);
+        return key_value();
     };
     let class = match uses.iter().all(|used| used.class == first.class) {
         true => first.class,
@@ -181,17 +181,17 @@ fn capture(uses: &[Use], number: usize) -> String {
     match (class, &first.spec) {
         (class::DISPLAY | class::DISPLAY_CUT, Some(spec)) if same => {
             let how = how("display", spec, first.is_whole);
-            format!("(&&@::Displayed::<{class:?}, {number}, _>(#)).__logdef_pass({how})")
+            format!("(&&@::placeholders::Displayed::<{class:?}, _>(#)).__logdef_pass({how})")
         }
         (class::DEBUG, Some(spec)) if same => {
             let how = how("debug", spec, first.is_whole);
-            format!("(&&@::Debugged::<{number}, _>(#)).__logdef_pass({how})")
+            format!("(&&@::placeholders::Debugged(#)).__logdef_pass({how})")
         }
         (class::DEBUG_HEX, Some(spec)) if same => {
             let how = how("debug", spec, first.is_whole);
-            format!("@::print_debug::<{number}, _>(#, {how})")
+            format!("@::placeholders::print_debug(#, {how})")
         }
-        (class, _) => format!("@::capture_value::<{class:?}, {number}, _>(#)"),
+        (class, _) => format!("<_ as @::Argument<{class:?}>>::capture(#)"),
     }
 }
 
@@ -200,19 +200,19 @@ fn is_display(used: &Use) -> bool {
 }
 
 /// The expression that captures a value which no text prints.
-pub fn key_value(number: usize) -> String {
+pub fn key_value() -> String {
     let (class, how) = (class::KEY_VALUE, how("display", "", false));
-    format!("(&&@::Displayed::<{class:?}, {number}, _>(#)).__logdef_pass({how})")
+    format!("(&&@::placeholders::Displayed::<{class:?}, _>(#)).__logdef_pass({how})")
 }
 
 /// How the program prints a value of a type that the log has not.
 fn how(kind: &str, spec: &str, is_whole: bool) -> String {
     if matches!(spec, "" | "?") {
-        return format!("@::by_{kind}()");
+        return format!("@::placeholders::by_{kind}()");
     }
     let placeholder = format!("{{:{spec}}}");
     format!(
-        "@::by_{kind}_of(|value, to| \
+        "@::placeholders::by_{kind}_of(|value, to| \
          ::core::fmt::Write::write_fmt(to, ::core::format_args!({placeholder:?}, value)), {is_whole})"
     )
 }

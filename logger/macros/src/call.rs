@@ -1,7 +1,7 @@
 //! A call as it was written, and what it expands to.
 
 use crate::literal::Text;
-use crate::{Refusal, braces, printf, tokens};
+use crate::{Refusal, braces, printf, refused, tokens};
 use logdef_wire::braces::{Piece, Pieces};
 use logdef_wire::printf::{Directives, Flags};
 use proc_macro::{Delimiter, Group, Spacing, Span, TokenStream, TokenTree};
@@ -23,6 +23,8 @@ pub struct Argument {
     pub name: Option<String>,
     expression: TokenTree,
     pub at: Span,
+    /// `something = value`, where something is no name.
+    pub is_assignment: bool,
 }
 
 /// What the grammars find out about a call.
@@ -37,7 +39,7 @@ pub struct Laid {
     /// How many arguments go on the wire as they are, behind those of `captured`.
     pub values: usize,
     /// The arguments, with the captured ones; and for each the expression that captures it:
-    /// `@` stands for `$crate::__private`, `#` for the reference to the value.
+    /// `@` stands for `$crate`, `#` for the reference to the value.
     pub arguments: Vec<(Argument, String)>,
 }
 
@@ -52,6 +54,7 @@ impl Argument {
             name: Some(name.to_string()),
             expression: TokenTree::Ident(ident),
             at,
+            is_assignment: false,
         }
     }
 
@@ -75,14 +78,31 @@ impl Argument {
                 name: Some(name.to_string()),
                 at: value.first().map_or(at, TokenTree::span),
                 expression: tokens::parentheses(value.iter().cloned().collect()),
+                is_assignment: false,
             };
         }
         Argument {
             name: None,
             at,
+            is_assignment: list
+                .iter()
+                .enumerate()
+                .any(|(place, _)| is_assignment(&list[place..])),
             expression: only(group.stream()).unwrap_or_else(|| tokens::parentheses(group.stream())),
         }
     }
+}
+
+/// Whether tokens begin with a `=` of its own.
+fn is_assignment(tokens: &[TokenTree]) -> bool {
+    let [TokenTree::Punct(before), TokenTree::Punct(is), ..] = tokens else {
+        return matches!(tokens, [_, TokenTree::Punct(is), ..] if is_equals(is));
+    };
+    before.spacing() == Spacing::Alone && is_equals(is)
+}
+
+fn is_equals(punct: &proc_macro::Punct) -> bool {
+    punct.as_char() == '=' && punct.spacing() == Spacing::Alone
 }
 
 /// The token of a stream of one.
@@ -102,6 +122,8 @@ impl Call {
         let krate = stream(next()?);
         let (limit, flags, level) = (next()?, next()?, next()?);
         let attached = only(stream(next()?)).map(|attached| Text::of(&attached));
+        refused::target(&flags)?;
+        refused::level(&level)?;
         let format = Text::of(&next()?)?;
         let arguments = input.filter_map(|token| match token {
             TokenTree::Group(group) => Some(Argument::parse(group)),
@@ -143,7 +165,11 @@ impl Call {
                 let no = "logdef_attach!: with {} name what the text does not show, and pass it last: `key = value`";
                 return Err(Refusal::new(no, at));
             }
-            (None, _) => printf::lay(&format, attached.as_ref(), arguments)?,
+            (None, None) => {
+                refused::expressions(&format)?;
+                printf::lay(&format, attached.as_ref(), arguments)?
+            }
+            (None, Some(_)) => printf::lay(&format, attached.as_ref(), arguments)?,
         };
         if laid.arguments.len() > MOST {
             let many = "logdef!: the format takes more than 64 arguments";
@@ -191,19 +217,23 @@ fn joint(token: TokenTree) -> TokenTree {
 
 /// The expression that captures an argument: see [`Laid::arguments`].
 fn passed(pass: &str, name: &str, krate: &TokenStream, at: Span) -> TokenStream {
-    let mut private = krate.clone();
-    private.extend(tokens::parse("::__private", at));
-    let name = TokenStream::from(tokens::name(name));
-    replace(tokens::parse(pass, at), &name, &private)
+    let mut name = tokens::name(name);
+    // Where the compiler points if it does not fit.
+    name.set_span(name.span().located_at(at));
+    let krate = krate.clone().into_iter().map(|mut token| {
+        token.set_span(token.span().located_at(at));
+        token
+    });
+    replace(tokens::parse(pass, at), &name.into(), &krate.collect())
 }
 
 /// Puts the name in the place of each `#`, and the path in that of each `@`.
-fn replace(tokens: TokenStream, name: &TokenStream, private: &TokenStream) -> TokenStream {
+fn replace(tokens: TokenStream, name: &TokenStream, krate: &TokenStream) -> TokenStream {
     let replaced = tokens.into_iter().flat_map(|token| match token {
         TokenTree::Punct(punct) if punct.as_char() == '#' => name.clone(),
-        TokenTree::Punct(punct) if punct.as_char() == '@' => private.clone(),
+        TokenTree::Punct(punct) if punct.as_char() == '@' => krate.clone(),
         TokenTree::Group(group) => {
-            let mut inner = Group::new(group.delimiter(), replace(group.stream(), name, private));
+            let mut inner = Group::new(group.delimiter(), replace(group.stream(), name, krate));
             inner.set_span(group.span());
             TokenTree::Group(inner).into()
         }

@@ -12,6 +12,7 @@ mod braces;
 mod call;
 mod literal;
 mod printf;
+mod refused;
 mod tokens;
 
 use call::Call;
@@ -26,6 +27,14 @@ pub fn call(input: TokenStream) -> TokenStream {
         Ok(tokens) => tokens,
         Err(refusal) => tokens::compile_error(&refusal.message, refusal.at),
     }
+}
+
+/// Says what is wrong with a call that no rule of its macro takes.
+#[doc(hidden)]
+#[proc_macro]
+pub fn refused(input: TokenStream) -> TokenStream {
+    let refusal = refused::call(input);
+    tokens::compile_error(&refusal.message, refusal.at)
 }
 
 /// Why a call does not compile.

@@ -25,8 +25,7 @@ pub fn lay(
         return Err(Refusal::new(few, format.span));
     }
     if let Some(extra) = arguments[wanted..].iter().find(|more| more.name.is_none()) {
-        let many = "logdef!: more arguments are passed than the format takes";
-        return Err(Refusal::new(many, extra.at));
+        return Err(crate::refused::extra(format, extra));
     }
     let mut plan = vec![ArgPlan::UNNAMED; printf::wire_args(bytes)];
     let planned = printf::plan_into(bytes, &mut plan).is_ok();
@@ -56,28 +55,23 @@ pub fn lay(
 }
 
 fn capture(format: &[u8], index: usize, wanted: usize) -> String {
-    let number = index + 1;
     if index >= wanted {
-        return crate::braces::key_value(number);
+        return crate::braces::key_value();
     }
-    let (class, letter) = match printf::caller_arg(format, index) {
-        None => ('*', '*'),
-        Some(used) => {
-            let letter = char::from(used.conversion.0);
-            let class = match used.class {
-                Class::Int if matches!(letter, 'd' | 'i') => 'd',
-                Class::Int => 'u',
-                Class::Char | Class::WideChar => 'c',
-                Class::Float | Class::LongDouble => 'f',
-                Class::Str | Class::WideStr => 's',
-                Class::Pointer => 'p',
-                Class::Written => 'n',
-                _ => '*',
-            };
-            (class, letter)
-        }
+    let class = match printf::caller_arg(format, index) {
+        None => '*',
+        Some(used) => match used.class {
+            Class::Int if matches!(used.conversion.0, b'd' | b'i') => 'd',
+            Class::Int => 'u',
+            Class::Char | Class::WideChar => 'c',
+            Class::Float | Class::LongDouble => 'f',
+            Class::Str | Class::WideStr => 's',
+            Class::Pointer => 'p',
+            Class::Written => 'n',
+            _ => '*',
+        },
     };
-    format!("@::capture::<{class:?}, {letter:?}, {number}, _>(#)")
+    format!("<_ as @::Argument<{class:?}>>::capture(#)")
 }
 
 /// A grammar and the names of the values on the wire. A comma stands behind each name if any

@@ -25,34 +25,18 @@ use std::sync::Arc;
 /// for `key = value`.
 ///
 /// It cannot be implemented for other types: these implement [`Loggable`](crate::Loggable).
+#[diagnostic::on_unimplemented(
+    message = "a `{Self}` does not fit {CONVERSION} of the format",
+    label = "this is a `{Self}`",
+    note = "integers, `bool` and `char` fit %d %i %u %x %X %o %b %B; integers and `char` fit %c; `f32` and `f64` fit %f %e %g %a; \
+            pointers fit %p; text, bytes, paths and `Option` of them fit %s; a * takes an `i32` or less",
+    note = "any other type is text: write `{{}}` or `{{:?}}` in the format, or pass `logdef::display(&value)` or `logdef::debug(&value)` for %s",
+    note = "integers fit {{:x}}, {{:o}}, {{:b}} and {{:e}}; `f64` fits {{:e}}; pointers fit {{:p}}; a width or precision in braces ($) is a `usize`; \
+            what several placeholders print in different ways (M) is a `u8` to `u128`, `usize` or `bool`: pass others once for each way"
+)]
 pub trait Argument<const CONVERSION: char> {
     /// What is passed on for it.
     fn capture(&self) -> Passed<'_>;
-}
-
-/// [`Argument`] at its place in a call: for argument `NUMBER`, counted from 1,
-/// and its conversion as it is written. There only to say both when it fails.
-#[diagnostic::on_unimplemented(
-    message = "argument {NUMBER} is a `{Self}`, which does not fit its conversion {LETTER}",
-    label = "argument {NUMBER} of this call is a `{Self}`",
-    note = "integers, `bool` and `char` fit %d %i %u %x %X %o %b %B; integers and `char` fit %c; `f32` and `f64` fit %f %e %g %a",
-    note = "`&str`, `String`, `&[u8]`, `&CStr`, `&OsStr`, `&Path` and `Option` of them fit %s; pointers fit %p; a * takes an `i32` or less"
-)]
-pub trait Fits<const CLASS: char, const LETTER: char, const NUMBER: usize> {
-    /// See [`Argument::capture`].
-    fn pass(&self) -> Passed<'_>;
-}
-
-#[diagnostic::do_not_recommend]
-impl<T, const CLASS: char, const LETTER: char, const NUMBER: usize> Fits<CLASS, LETTER, NUMBER>
-    for T
-where
-    T: Argument<CLASS> + ?Sized,
-{
-    #[inline(always)]
-    fn pass(&self) -> Passed<'_> {
-        self.capture()
-    }
 }
 
 /// An argument on its way, which borrows from the caller's until the call is over.
@@ -198,6 +182,7 @@ impl<const N: usize> LoweredSome<N> {
 
 macro_rules! integers {
     ($conversion:literal, $kind:ident: $($type:ty $(as $through:ty)?),*) => {$(
+        #[diagnostic::do_not_recommend]
         impl Argument<$conversion> for $type {
             #[inline(always)]
             fn capture(&self) -> Passed<'_> {
@@ -252,6 +237,7 @@ macro_rules! wide_integers {
         wide_integers! { @ $class $types }
     )*};
     (@ $class:literal [$($type:ty => $small:ty, $kind:ident, $large:ident);*]) => {$(
+        #[diagnostic::do_not_recommend]
         impl Argument<$class> for $type {
             #[inline(always)]
             fn capture(&self) -> Passed<'_> {
@@ -274,6 +260,7 @@ macro_rules! non_zero {
         non_zero! { @ $type $kind '{' '.' '?' '=' }
     )*};
     (@ $type:ident $kind:ident $($class:literal)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl Argument<$class> for core::num::$type {
             #[inline(always)]
             fn capture(&self) -> Passed<'_> {
@@ -290,6 +277,7 @@ non_zero! {
 
 macro_rules! floats {
     ($($class:literal: $($type:ty),*;)*) => {$($(
+        #[diagnostic::do_not_recommend]
         impl Argument<$class> for $type {
             #[inline(always)]
             fn capture(&self) -> Passed<'_> {
@@ -328,6 +316,7 @@ macro_rules! strings {
         strings!(@ $type, 's' '{' '.' '=');
     )*};
     (@ $type:ty, $($class:literal)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl Argument<$class> for $type {
             #[inline(always)]
             fn capture(&self) -> Passed<'_> {
@@ -350,6 +339,7 @@ strings! {
     PathBuf => |s| s.as_os_str().as_encoded_bytes(),
 }
 
+#[diagnostic::do_not_recommend]
 impl<const N: usize> Argument<'s'> for [u8; N] {
     #[inline(always)]
     fn capture(&self) -> Passed<'_> {
@@ -371,6 +361,7 @@ impl<T: Text + ToOwned + ?Sized> Text for Cow<'_, T> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: Text> Argument<'s'> for Option<T> {
     #[inline(always)]
     fn capture(&self) -> Passed<'_> {
@@ -380,6 +371,7 @@ impl<T: Text> Argument<'s'> for Option<T> {
 
 macro_rules! borrowed_or_owned {
     ($($class:literal)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl<T: Text + ToOwned + ?Sized> Argument<$class> for Cow<'_, T> {
             #[inline(always)]
             fn capture(&self) -> Passed<'_> {
@@ -393,6 +385,7 @@ borrowed_or_owned!('s' '{' '.' '=');
 
 macro_rules! optional {
     ($($class:literal)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl<T: Argument<$class>> Argument<$class> for Option<T> {
             #[inline(always)]
             fn capture(&self) -> Passed<'_> {
@@ -423,6 +416,7 @@ through!(&T, &mut T, Box<T>, Rc<T>, Arc<T>);
 
 macro_rules! pointers {
     ($conversion:literal: $($pointer:ty),*) => {$(
+        #[diagnostic::do_not_recommend]
         impl<T> Argument<$conversion> for $pointer {
             #[inline(always)]
             fn capture(&self) -> Passed<'_> {
@@ -434,12 +428,3 @@ macro_rules! pointers {
 
 pointers!('p': *const T, *mut T);
 pointers!('n': *const T, *mut T);
-
-/// Captures argument `NUMBER`, counted from 1.
-#[inline(always)]
-pub fn capture<const CLASS: char, const LETTER: char, const NUMBER: usize, T>(arg: &T) -> Passed<'_>
-where
-    T: Fits<CLASS, LETTER, NUMBER>,
-{
-    arg.pass()
-}

@@ -82,10 +82,13 @@
 #[macro_export]
 macro_rules! logdef {
     (target: $target:expr, $level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
-        $crate::__private::call!([$crate] [] [0, $target] $level [] $format $([$arg])*)
+        $crate::__call!([$crate] [] [0, $target] $level [] $format $([$arg])*)
     };
     ($level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
-        $crate::__private::call!([$crate] [] [0] $level [] $format $([$arg])*)
+        $crate::__call!([$crate] [] [0] $level [] $format $([$arg])*)
+    };
+    ($($call:tt)*) => {
+        $crate::__refused!($($call)*)
     };
 }
 
@@ -198,14 +201,17 @@ macro_rules! enabled {
 #[macro_export]
 macro_rules! logdef_attach {
     (target: $target:expr, $level:ident, $format:literal, $attached:literal $(, $arg:expr)* $(,)?) => {
-        $crate::__private::call!(
+        $crate::__call!(
             [$crate] [] [$crate::__private::flags::ATTACHED, $target] $level [$attached] $format $([$arg])*
         )
     };
     ($level:ident, $format:literal, $attached:literal $(, $arg:expr)* $(,)?) => {
-        $crate::__private::call!(
+        $crate::__call!(
             [$crate] [] [$crate::__private::flags::ATTACHED] $level [$attached] $format $([$arg])*
         )
+    };
+    ($($call:tt)*) => {
+        $crate::__refused!($($call)*)
     };
 }
 
@@ -215,10 +221,13 @@ macro_rules! logdef_attach {
 #[macro_export]
 macro_rules! logdef_backtrace {
     (target: $target:expr, $level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
-        $crate::__private::call!([$crate] [] [$crate::__private::flags::BACKTRACE, $target] $level [] $format $([$arg])*)
+        $crate::__call!([$crate] [] [$crate::__private::flags::BACKTRACE, $target] $level [] $format $([$arg])*)
     };
     ($level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
-        $crate::__private::call!([$crate] [] [$crate::__private::flags::BACKTRACE] $level [] $format $([$arg])*)
+        $crate::__call!([$crate] [] [$crate::__private::flags::BACKTRACE] $level [] $format $([$arg])*)
+    };
+    ($($call:tt)*) => {
+        $crate::__refused!($($call)*)
     };
 }
 
@@ -243,6 +252,9 @@ macro_rules! logdef_once {
     ($level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
         $crate::logdef_first_n!(1, $level, $format $(, $arg)*)
     };
+    ($($call:tt)*) => {
+        $crate::__refused!($($call)*)
+    };
 }
 
 /// Logs the first `n` calls, as [`logdef_once!`] logs the first one. The calls after them
@@ -252,10 +264,10 @@ macro_rules! logdef_once {
 #[macro_export]
 macro_rules! logdef_first_n {
     (target: $target:expr, $n:expr, $level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
-        $crate::__private::call!([$crate] [first_n($n)] [$crate::__private::flags::LIMITED, $target] $level [] $format $([$arg])*)
+        $crate::__call!([$crate] [first_n($n)] [$crate::__private::flags::LIMITED, $target] $level [] $format $([$arg])*)
     };
     ($n:expr, $level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
-        $crate::__private::call!([$crate] [first_n($n)] [$crate::__private::flags::LIMITED] $level [] $format $([$arg])*)
+        $crate::__call!([$crate] [first_n($n)] [$crate::__private::flags::LIMITED] $level [] $format $([$arg])*)
     };
 }
 
@@ -274,10 +286,10 @@ macro_rules! logdef_first_n {
 #[macro_export]
 macro_rules! logdef_every_n {
     (target: $target:expr, $n:expr, $level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
-        $crate::__private::call!([$crate] [every_n($n)] [$crate::__private::flags::LIMITED, $target] $level [] $format $([$arg])*)
+        $crate::__call!([$crate] [every_n($n)] [$crate::__private::flags::LIMITED, $target] $level [] $format $([$arg])*)
     };
     ($n:expr, $level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
-        $crate::__private::call!([$crate] [every_n($n)] [$crate::__private::flags::LIMITED] $level [] $format $([$arg])*)
+        $crate::__call!([$crate] [every_n($n)] [$crate::__private::flags::LIMITED] $level [] $format $([$arg])*)
     };
 }
 
@@ -297,10 +309,10 @@ macro_rules! logdef_every_n {
 #[macro_export]
 macro_rules! logdef_at_most_every {
     (target: $target:expr, $period:expr, $level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
-        $crate::__private::call!([$crate] [at_most_every($period)] [$crate::__private::flags::LIMITED, $target] $level [] $format $([$arg])*)
+        $crate::__call!([$crate] [at_most_every($period)] [$crate::__private::flags::LIMITED, $target] $level [] $format $([$arg])*)
     };
     ($period:expr, $level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
-        $crate::__private::call!([$crate] [at_most_every($period)] [$crate::__private::flags::LIMITED] $level [] $format $([$arg])*)
+        $crate::__call!([$crate] [at_most_every($period)] [$crate::__private::flags::LIMITED] $level [] $format $([$arg])*)
     };
 }
 
@@ -326,10 +338,13 @@ macro_rules! logdef_at_most_every {
 #[macro_export]
 macro_rules! logdef_begin {
     (target: $target:expr, $level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
-        $crate::__private::call!([$crate] [] [$crate::__private::flags::BEGIN, $target] $level [] $format $([$arg])*)
+        $crate::__call!([$crate] [] [$crate::__private::flags::BEGIN, $target] $level [] $format $([$arg])*)
     };
     ($level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
-        $crate::__private::call!([$crate] [] [$crate::__private::flags::BEGIN] $level [] $format $([$arg])*)
+        $crate::__call!([$crate] [] [$crate::__private::flags::BEGIN] $level [] $format $([$arg])*)
+    };
+    ($($call:tt)*) => {
+        $crate::__refused!($($call)*)
     };
 }
 
@@ -346,10 +361,10 @@ macro_rules! logdef_end {
         $crate::logdef_end!($level, "")
     };
     (target: $target:expr, $level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
-        $crate::__private::call!([$crate] [] [$crate::__private::flags::END, $target] $level [] $format $([$arg])*)
+        $crate::__call!([$crate] [] [$crate::__private::flags::END, $target] $level [] $format $([$arg])*)
     };
     ($level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
-        $crate::__private::call!([$crate] [] [$crate::__private::flags::END] $level [] $format $([$arg])*)
+        $crate::__call!([$crate] [] [$crate::__private::flags::END] $level [] $format $([$arg])*)
     };
 }
 
@@ -377,18 +392,21 @@ macro_rules! logdef_end {
 macro_rules! logdef_span {
     (target: $target:expr, $level:ident, $format:literal $(, $arg:expr)* $(,)?) => {{
         let mut __logdef_began = ::core::option::Option::None;
-        $crate::__private::call!([$crate] [begins(__logdef_began)] [$crate::__private::flags::BEGIN | $crate::__private::flags::SPAN, $target] $level [] $format $([$arg])*);
+        $crate::__call!([$crate] [begins(__logdef_began)] [$crate::__private::flags::BEGIN | $crate::__private::flags::SPAN, $target] $level [] $format $([$arg])*);
         $crate::__private::span(__logdef_began, |__logdef_id| {
             $crate::logdef_async_end!(target: $target, __logdef_id, $level)
         })
     }};
     ($level:ident, $format:literal $(, $arg:expr)* $(,)?) => {{
         let mut __logdef_began = ::core::option::Option::None;
-        $crate::__private::call!([$crate] [begins(__logdef_began)] [$crate::__private::flags::BEGIN | $crate::__private::flags::SPAN] $level [] $format $([$arg])*);
+        $crate::__call!([$crate] [begins(__logdef_began)] [$crate::__private::flags::BEGIN | $crate::__private::flags::SPAN] $level [] $format $([$arg])*);
         $crate::__private::span(__logdef_began, |__logdef_id| {
             $crate::logdef_async_end!(__logdef_id, $level)
         })
     }};
+    ($($call:tt)*) => {
+        $crate::__refused!($($call)*)
+    };
 }
 
 /// Logs the beginning of a span of time that may end on another thread. The number joins
@@ -406,10 +424,10 @@ macro_rules! logdef_span {
 #[macro_export]
 macro_rules! logdef_async_begin {
     (target: $target:expr, $id:expr, $level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
-        $crate::__private::call!([$crate] [span($id)] [$crate::__private::flags::BEGIN | $crate::__private::flags::SPAN, $target] $level [] $format $([$arg])*)
+        $crate::__call!([$crate] [span($id)] [$crate::__private::flags::BEGIN | $crate::__private::flags::SPAN, $target] $level [] $format $([$arg])*)
     };
     ($id:expr, $level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
-        $crate::__private::call!([$crate] [span($id)] [$crate::__private::flags::BEGIN | $crate::__private::flags::SPAN] $level [] $format $([$arg])*)
+        $crate::__call!([$crate] [span($id)] [$crate::__private::flags::BEGIN | $crate::__private::flags::SPAN] $level [] $format $([$arg])*)
     };
 }
 
@@ -426,10 +444,10 @@ macro_rules! logdef_async_end {
         $crate::logdef_async_end!($id, $level, "")
     };
     (target: $target:expr, $id:expr, $level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
-        $crate::__private::call!([$crate] [span($id)] [$crate::__private::flags::END | $crate::__private::flags::SPAN, $target] $level [] $format $([$arg])*)
+        $crate::__call!([$crate] [span($id)] [$crate::__private::flags::END | $crate::__private::flags::SPAN, $target] $level [] $format $([$arg])*)
     };
     ($id:expr, $level:ident, $format:literal $(, $arg:expr)* $(,)?) => {
-        $crate::__private::call!([$crate] [span($id)] [$crate::__private::flags::END | $crate::__private::flags::SPAN] $level [] $format $([$arg])*)
+        $crate::__call!([$crate] [span($id)] [$crate::__private::flags::END | $crate::__private::flags::SPAN] $level [] $format $([$arg])*)
     };
 }
 
@@ -448,10 +466,13 @@ macro_rules! logdef_async_end {
 #[macro_export]
 macro_rules! logdef_counter {
     (target: $target:expr, $level:ident, $format:literal $(, $arg:expr)+ $(,)?) => {
-        $crate::__private::call!([$crate] [] [$crate::__private::flags::COUNTER, $target] $level [] $format $([$arg])*)
+        $crate::__call!([$crate] [] [$crate::__private::flags::COUNTER, $target] $level [] $format $([$arg])*)
     };
     ($level:ident, $format:literal $(, $arg:expr)+ $(,)?) => {
-        $crate::__private::call!([$crate] [] [$crate::__private::flags::COUNTER] $level [] $format $([$arg])*)
+        $crate::__call!([$crate] [] [$crate::__private::flags::COUNTER] $level [] $format $([$arg])*)
+    };
+    ($($call:tt)*) => {
+        $crate::__refused!($($call)*)
     };
 }
 
@@ -568,9 +589,11 @@ macro_rules! __log {
         match ($(&$arg,)*) {
             ($($bound,)*) => {
                 #[allow(unused_imports)]
-                use $crate::__private::{
-                    HasFields as _, HasNoFields as _, LoggedDisplay as _, PrintedDebug as _,
-                    PrintedDisplay as _, TypedDebug as _, TypedDisplay as _,
+                use $crate::__private::{HasFields as _, HasNoFields as _};
+                #[allow(unused_imports)]
+                use $crate::placeholders::{
+                    LoggedDisplay as _, PrintedDebug as _, PrintedDisplay as _, TypedDebug as _,
+                    TypedDisplay as _,
                 };
                 $crate::__emit!(
                     [$($word)?] $site [$($pass,)*]

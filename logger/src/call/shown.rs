@@ -94,6 +94,7 @@ impl<F: Fn(&mut fmt::Formatter<'_>) -> fmt::Result> Display for AsText<F> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<F: Fn(&mut fmt::Formatter<'_>) -> fmt::Result> Argument<'s'> for AsText<F> {
     #[inline(always)]
     fn capture(&self) -> Passed<'_> {
@@ -101,6 +102,7 @@ impl<F: Fn(&mut fmt::Formatter<'_>) -> fmt::Result> Argument<'s'> for AsText<F> 
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Argument<'s'> for fmt::Arguments<'_> {
     #[inline(always)]
     fn capture(&self) -> Passed<'_> {
@@ -127,13 +129,13 @@ fn printed<T: Display>(value: &T) -> Passed<'_> {
     Passed::printed(Printing::TEXT, Printing::display(value, how.by))
 }
 
-/// Argument `NUMBER`, of a placeholder without `?`.
+/// An argument of a placeholder without `?`.
 #[derive(Debug)]
-pub struct Displayed<'a, const CLASS: char, const NUMBER: usize, T>(pub &'a T);
+pub struct Displayed<'a, const CLASS: char, T>(pub &'a T);
 
-/// Argument `NUMBER`, of a placeholder with `?`.
+/// An argument of a placeholder with `?`.
 #[derive(Debug)]
-pub struct Debugged<'a, const NUMBER: usize, T>(pub &'a T);
+pub struct Debugged<'a, T>(pub &'a T);
 
 /// How the program prints a value, and whether with width or precision.
 #[derive(Clone, Copy, Debug)]
@@ -180,8 +182,7 @@ pub trait TypedDisplay<'a> {
     fn __logdef_pass(&self, how: How<DisplayBy>) -> Passed<'a>;
 }
 
-impl<'a, const CLASS: char, const NUMBER: usize, T> TypedDisplay<'a>
-    for &Displayed<'a, CLASS, NUMBER, T>
+impl<'a, const CLASS: char, T> TypedDisplay<'a> for &Displayed<'a, CLASS, T>
 where
     T: Argument<CLASS>,
 {
@@ -197,8 +198,7 @@ pub trait LoggedDisplay<'a> {
     fn __logdef_pass(&self, how: How<DisplayBy>) -> Passed<'a>;
 }
 
-impl<'a, const CLASS: char, const NUMBER: usize, T> LoggedDisplay<'a>
-    for &&Displayed<'a, CLASS, NUMBER, T>
+impl<'a, const CLASS: char, T> LoggedDisplay<'a> for &&Displayed<'a, CLASS, T>
 where
     T: Loggable,
 {
@@ -209,35 +209,22 @@ where
 }
 
 /// All others: they print themselves.
-pub trait PrintedDisplay<'a, const NUMBER: usize> {
+pub trait PrintedDisplay<'a> {
     /// The type.
     type Of;
     /// Captures it.
     fn __logdef_pass(&self, how: How<DisplayBy>) -> Passed<'a>
     where
-        Self::Of: Prints<NUMBER>;
+        Self::Of: Display;
 }
 
-/// A type that fits argument `NUMBER`. There only to say so when one does not.
-#[diagnostic::on_unimplemented(
-    message = "argument {NUMBER} is a `{Self}`, which `{{}}` does not print",
-    label = "argument {NUMBER} of this call is a `{Self}`",
-    note = "`{{}}` takes what implements `Display` or `logdef::Loggable`, text, paths, and `Option` of numbers and text; `{{:?}}` takes what implements `Debug`"
-)]
-pub trait Prints<const NUMBER: usize>: Display {}
-
-#[diagnostic::do_not_recommend]
-impl<const NUMBER: usize, T: Display> Prints<NUMBER> for T {}
-
-impl<'a, const CLASS: char, const NUMBER: usize, T> PrintedDisplay<'a, NUMBER>
-    for Displayed<'a, CLASS, NUMBER, T>
-{
+impl<'a, const CLASS: char, T> PrintedDisplay<'a> for Displayed<'a, CLASS, T> {
     type Of = T;
 
     #[inline(always)]
     fn __logdef_pass(&self, how: How<DisplayBy>) -> Passed<'a>
     where
-        T: Prints<NUMBER>,
+        T: Display,
     {
         let printing = Printing::display(self.0, how.by);
         Passed::printed(how.kind(), printing)
@@ -250,7 +237,7 @@ pub trait TypedDebug<'a> {
     fn __logdef_pass(&self, how: How<DebugBy>) -> Passed<'a>;
 }
 
-impl<'a, const NUMBER: usize, T> TypedDebug<'a> for &Debugged<'a, NUMBER, T>
+impl<'a, T> TypedDebug<'a> for &Debugged<'a, T>
 where
     T: Argument<'?'>,
 {
@@ -261,77 +248,33 @@ where
 }
 
 /// As [`PrintedDisplay`].
-pub trait PrintedDebug<'a, const NUMBER: usize> {
+pub trait PrintedDebug<'a> {
     /// The type.
     type Of;
     /// Captures it.
     fn __logdef_pass(&self, how: How<DebugBy>) -> Passed<'a>
     where
-        Self::Of: DebugPrints<NUMBER>;
+        Self::Of: Debug;
 }
 
-/// As [`Prints`].
-#[diagnostic::on_unimplemented(
-    message = "argument {NUMBER} is a `{Self}`, which `{{:?}}` does not print",
-    label = "argument {NUMBER} of this call is a `{Self}`",
-    note = "`{{:?}}` takes what implements `Debug`: `#[derive(Debug)]`"
-)]
-pub trait DebugPrints<const NUMBER: usize>: Debug {}
-
-#[diagnostic::do_not_recommend]
-impl<const NUMBER: usize, T: Debug> DebugPrints<NUMBER> for T {}
-
-impl<'a, const NUMBER: usize, T> PrintedDebug<'a, NUMBER> for Debugged<'a, NUMBER, T> {
+impl<'a, T> PrintedDebug<'a> for Debugged<'a, T> {
     type Of = T;
 
     #[inline(always)]
     fn __logdef_pass(&self, how: How<DebugBy>) -> Passed<'a>
     where
-        T: DebugPrints<NUMBER>,
+        T: Debug,
     {
-        print_debug::<NUMBER, T>(self.0, how)
+        print_debug(self.0, how)
     }
 }
 
 /// Captures what `Debug` prints, whatever the type.
 #[inline(always)]
-pub fn print_debug<'a, const NUMBER: usize, T>(value: &'a T, how: How<DebugBy>) -> Passed<'a>
+pub fn print_debug<'a, T>(value: &'a T, how: How<DebugBy>) -> Passed<'a>
 where
-    T: DebugPrints<NUMBER>,
+    T: Debug,
 {
     let printing = Printing::debug(value, how.by);
     Passed::printed(how.kind(), printing)
-}
-
-/// A type that is logged with its type, for argument `NUMBER`. There only to say so when one
-/// is not.
-#[diagnostic::on_unimplemented(
-    message = "argument {NUMBER} is a `{Self}`, which does not fit its placeholders",
-    label = "argument {NUMBER} of this call is a `{Self}`",
-    note = "integers fit {{:x}}, {{:o}}, {{:b}} and {{:e}}; `f64` fits {{:e}}; pointers fit {{:p}}; a width or precision is a `usize`",
-    note = "an argument that several placeholders print in different ways is a `u8` to `u128`, `usize` or `bool`: pass others once for each way"
-)]
-pub trait FitsPlaceholder<const CLASS: char, const NUMBER: usize> {
-    /// See [`Argument::capture`].
-    fn pass(&self) -> Passed<'_>;
-}
-
-#[diagnostic::do_not_recommend]
-impl<T, const CLASS: char, const NUMBER: usize> FitsPlaceholder<CLASS, NUMBER> for T
-where
-    T: Argument<CLASS> + ?Sized,
-{
-    #[inline(always)]
-    fn pass(&self) -> Passed<'_> {
-        self.capture()
-    }
-}
-
-/// Captures argument `NUMBER`, which only the types that the log has can be.
-#[inline(always)]
-pub fn capture_value<const CLASS: char, const NUMBER: usize, T>(value: &T) -> Passed<'_>
-where
-    T: FitsPlaceholder<CLASS, NUMBER>,
-{
-    value.pass()
 }

@@ -347,12 +347,18 @@ impl<const N: usize> Argument<'s'> for [u8; N] {
     }
 }
 
-impl<T: Text + ?Sized> Text for &T {
-    #[inline(always)]
-    fn text(&self) -> Option<&[u8]> {
-        (**self).text()
-    }
+macro_rules! texts_through {
+    ($($pointer:ty),*) => {$(
+        impl<T: Text + ?Sized> Text for $pointer {
+            #[inline(always)]
+            fn text(&self) -> Option<&[u8]> {
+                (**self).text()
+            }
+        }
+    )*};
 }
+
+texts_through!(&T, Box<T>, Rc<T>, Arc<T>);
 
 impl<T: Text + ToOwned + ?Sized> Text for Cow<'_, T> {
     #[inline(always)]

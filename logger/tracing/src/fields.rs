@@ -11,8 +11,9 @@ use tracing_core::field::{Field, Visit};
 
 /// Fields beyond these are left out.
 const MOST: usize = 64;
-/// Fields of most sites.
-const FEW: usize = 8;
+/// Fields of most sites, and of nearly all.
+const FEW: usize = 4;
+const MANY: usize = 16;
 /// Texts that are longer are cut by the log anyway.
 const MOST_TEXT: usize = 1 << 16;
 
@@ -52,7 +53,8 @@ impl Fields<'_> {
         log: impl FnOnce(&[Passed<'_>], u64) -> R,
     ) -> R {
         match site.fields() {
-            0..=FEW => Self::with_up_to::<R, FEW>(site, visit, log),
+            fields if fields <= FEW => Self::with_up_to::<R, FEW>(site, visit, log),
+            fields if fields <= MANY => Self::with_up_to::<R, MANY>(site, visit, log),
             _ => Self::with_up_to::<R, MOST>(site, visit, log),
         }
     }

@@ -11,6 +11,7 @@ pub(crate) mod body;
 mod callers;
 #[allow(unsafe_code)]
 pub(crate) mod emit;
+mod expansion;
 pub(crate) mod fields;
 pub(crate) mod gate;
 pub(crate) mod kept;

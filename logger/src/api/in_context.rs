@@ -51,6 +51,14 @@ const MAX_PAIRS: usize = 64;
 /// Bytes of all pairs: longer texts are cut to what each can have.
 const MAX_BYTES: usize = 4096;
 
+/// Pairs of most contexts,
+const FEW_PAIRS: usize = 4;
+/// and bytes of a pair's texts.
+const SHORT: usize = 48;
+/// Bytes of a pair beside its texts, at most: heads, a number, and the mark of a cut for which each
+/// leaves room.
+const AROUND: usize = 80;
+
 impl Context {
     /// A context with these pairs.
     pub fn new(pairs: &[(&str, Passed<'_>)]) -> Context {
@@ -126,11 +134,28 @@ pub fn current_scope() -> usize {
 /// The pairs as the logger reads them: a head, and the objects of a map.
 fn encoded(pairs: &[(&str, Passed<'_>)]) -> Box<[u64]> {
     let pairs = &pairs[..pairs.len().min(MAX_PAIRS)];
-    let names: Vec<Passed<'_>> = pairs.iter().map(|(name, _)| value(*name)).collect();
+    let is_short = |(name, value): &(&str, Passed<'_>)| {
+        let len = value.text_len().map(|len| len + name.len());
+        len.is_some_and(|len| len <= SHORT)
+    };
+    // Less to clear for what most contexts have.
+    if pairs.len() <= FEW_PAIRS && pairs.iter().all(is_short) {
+        encoded_in::<{ 2 * FEW_PAIRS }, { FEW_PAIRS * (SHORT + AROUND) }>(pairs)
+    } else {
+        encoded_in::<{ 2 * MAX_PAIRS }, MAX_BYTES>(pairs)
+    }
+}
+
+/// Encodes `ITEMS` names and values at most, in as many bytes.
+fn encoded_in<const ITEMS: usize, const BYTES: usize>(pairs: &[(&str, Passed<'_>)]) -> Box<[u64]> {
+    let mut names = [value(""); ITEMS];
+    for (place, (name, _)) in names.iter_mut().zip(pairs) {
+        *place = value(*name);
+    }
     let items = names.iter().zip(pairs);
     let items = items.flat_map(|(name, (_, value))| [name, value]);
-    let lowered = LoweredSome::<{ 2 * MAX_PAIRS }>::of(items);
-    let mut bytes = [0; MAX_BYTES];
+    let lowered = LoweredSome::<ITEMS>::of(items);
+    let mut bytes = [0; BYTES];
     // SAFETY: names and values in turn, two for each pair, which live until it returns.
     let (count, len) = unsafe {
         encode_pairs(

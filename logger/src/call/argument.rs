@@ -85,6 +85,15 @@ impl<'a> Passed<'a> {
         }
     }
 
+    /// Bytes of its text, 0 for a number; `None` if it is still to be printed.
+    pub(crate) fn text_len(&self) -> Option<usize> {
+        match self.kind {
+            ArgKind::BYTES => Some(self.bytes.len()),
+            Printing::TEXT | Printing::WHOLE => None,
+            _ => Some(0),
+        }
+    }
+
     /// No value.
     #[inline(always)]
     pub(crate) fn none() -> Self {

@@ -552,6 +552,11 @@ unsafe impl Send for Bytes {}
 unsafe impl Sync for Bytes {}
 
 impl Bytes {
+    /// How many they are.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
     /// The bytes of a string; `None` is logged as C's null pointer is.
     #[inline]
     pub fn new(bytes: Option<&[u8]>) -> Bytes {

@@ -25,7 +25,8 @@ use pairs::Pairs;
 /// constant ones.
 pub(crate) const VARYING_FIELDS: u8 = 5;
 
-/// The most fields that a fixmap holds.
+/// The head of a fixmap of no fields, and the most that one holds.
+const FIXMAP: u8 = 0x80;
 const MOST_IN_FIXMAP: u8 = 15;
 
 /// The head of an integer of eight bytes.
@@ -232,15 +233,20 @@ pub(crate) fn append_optional_fields(
 ) -> Result<usize, OutOfRoom> {
     let (body, rest) = buffer.split_at_mut(len);
     let mut out = Out::new(rest);
-    // The head of a fixmap (`Resolved`) counts its fields.
-    const {
-        assert!(
-            field::MOST <= MOST_IN_FIXMAP,
-            "another field needs another head"
-        )
-    };
-    body[1] += optional_fields(&mut out, optional, bound)?;
-    Ok(len + out.len())
+    // The head of a fixmap, behind the tag.
+    let fields = body[1] - FIXMAP + optional_fields(&mut out, optional, bound)?;
+    let len = len + out.len();
+    if fields <= MOST_IN_FIXMAP {
+        buffer[1] = FIXMAP | fields;
+        return Ok(len);
+    }
+    // The head of a map16 is two bytes longer.
+    if buffer.len() - len < 2 {
+        return Err(OutOfRoom);
+    }
+    buffer.copy_within(2..len, 4);
+    buffer[1..4].copy_from_slice(&[0xde, 0, fields]);
+    Ok(len + 2)
 }
 
 /// Writes those of the fields that the record has and returns how many.
@@ -578,5 +584,84 @@ impl Bytes {
     pub(crate) fn as_slice(&self) -> Option<&[u8]> {
         // SAFETY: `new` took them from a slice that outlives the log call.
         (!self.at.is_null()).then(|| unsafe { slice::from_raw_parts(self.at, self.len) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use logdef_wire::Record;
+    use logdef_wire::record::Data;
+
+    /// All optional fields, of which no call has so many.
+    fn full() -> OptionalFields<'static> {
+        OptionalFields {
+            dropped: 412,
+            kind: 3,
+            key: Some(("skipped", 7)),
+            pairs: Pairs::NONE,
+            backtrace: Backtrace {
+                addresses: &[0x1000, 0x2000],
+                is_cut: true,
+            },
+            format_text: Some(b"%d"),
+            file_text: Some(b"a.c"),
+            context: InContext::Named(17),
+        }
+    }
+
+    /// A body with as many fields, of numbers that are not ours, before the optional ones.
+    fn body(fields: u8, buffer: &mut [u8]) -> Result<usize, OutOfRoom> {
+        buffer[..2].copy_from_slice(&[0x7f, FIXMAP | fields]);
+        for field in 0..fields {
+            let at = 2 + 2 * usize::from(field);
+            buffer[at..at + 2].copy_from_slice(&[100 + field, field]);
+        }
+        append_optional_fields(buffer, 2 + 2 * usize::from(fields), &full(), 100)
+    }
+
+    #[test]
+    fn a_sixteenth_field_makes_the_head_longer() {
+        let data = |fields| {
+            let mut buffer = [0; 256];
+            let len = body(fields, &mut buffer).unwrap();
+            let Ok(Record::Data(Data { front, args, .. })) = Record::decode(&buffer[..len]) else {
+                panic!("not a data record: {:02x?}", &buffer[..len]);
+            };
+            assert_eq!((front, args), Default::default());
+            (buffer, len)
+        };
+        let (short, short_len) = data(8);
+        assert_eq!(short[1], 0x8f);
+        let (long, long_len) = data(9);
+        assert_eq!(long[1..4], [0xde, 0, 16]);
+        // The optional fields are the same.
+        let tail = short_len - (2 + 2 * 8);
+        assert_eq!(
+            short[short_len - tail..short_len],
+            long[long_len - tail..long_len]
+        );
+        for fields in [&short[..short_len], &long[..long_len]] {
+            let Ok(Record::Data(data)) = Record::decode(fields) else {
+                unreachable!();
+            };
+            assert_eq!(data.dropped, Some(412));
+            assert_eq!(data.context, Some(17));
+            assert!(data.is_backtrace_cut());
+        }
+    }
+
+    #[test]
+    fn a_head_that_does_not_fit_any_more_is_no_record() {
+        let mut buffer = [0; 256];
+        let len = body(9, &mut buffer).unwrap();
+        // More is asked for than is used.
+        let enough = len + 2 * SCALAR;
+        for room in 2 + 2 * 9..=enough {
+            match body(9, &mut buffer[..room]) {
+                Ok(again) => assert!(again == len && room >= len, "{room} of {len}"),
+                Err(OutOfRoom) => assert!(room < enough, "{room} of {len}"),
+            }
+        }
     }
 }

@@ -48,8 +48,8 @@ pub mod field {
     /// The most fields that one record has: it has the address of a format or its
     /// text, the address of a file name or its text.
     pub const MOST: u8 = ALL - 2;
-    // One more field that does not exclude another needs a longer head.
-    const _: () = assert!(MOST <= 15, "a fixmap holds 15 fields");
+    // More do not fit into a byte of a map's head, nor do their numbers into one of a tag.
+    const _: () = assert!(ALL <= 0x80, "numbers of fields are positive fixnums");
 }
 
 /// The front of a data record: the integers that our writers put first, in this order.

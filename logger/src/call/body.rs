@@ -113,7 +113,7 @@ pub(crate) struct Backtrace<'c> {
 }
 
 /// The fields that most records do not have. One that is added here is written in
-/// [`optional_fields`] and given a value in `emit`.
+/// [`optional_fields`] and given a value by calls (`emit.rs`) and by those made before a log is open (`kept.rs`).
 #[derive(Clone, Copy)]
 pub(crate) struct OptionalFields<'c> {
     pub dropped: u64,

@@ -300,10 +300,18 @@ mod tests {
         assert_eq!(data.level, None);
     }
 
+    /// How a data record with a number of fields begins.
+    fn head(fields: u8) -> std::vec::Vec<u8> {
+        match fields {
+            0..=15 => std::vec![0x7f, 0x80 | fields],
+            _ => std::vec![0x7f, 0xde, 0, fields],
+        }
+    }
+
     /// The fields that cannot stand together are a text beside an address.
     #[test]
-    fn the_fullest_record_is_a_fixmap() {
-        let mut bytes = std::vec![0x7f, 0x8f];
+    fn the_fullest_record_is_these_bytes() {
+        let mut bytes = head(field::MOST);
         for tag in (0..field::ALL).filter(|tag| ![field::FILE, field::FORMAT].contains(tag)) {
             bytes.push(tag);
             match tag {
@@ -326,7 +334,7 @@ mod tests {
     /// A writer that puts both an address and its text needs a longer head, and is read.
     #[test]
     fn more_fields_than_a_fixmap_holds_are_read() {
-        let mut bytes = std::vec![0x7f, 0xde, 0, 17];
+        let mut bytes = head(field::ALL);
         for tag in 0..field::ALL {
             bytes.extend([tag, tag]);
         }

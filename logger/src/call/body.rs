@@ -113,7 +113,8 @@ pub(crate) struct Backtrace<'c> {
 }
 
 /// The fields that most records do not have. One that is added here is written in
-/// [`optional_fields`] and given a value by calls (`emit.rs`) and by those made before a log is open (`kept.rs`).
+/// [`optional_fields`] and given a value by calls (`emit.rs`) and by those made before a
+/// log is open (`kept.rs`).
 #[derive(Clone, Copy)]
 pub(crate) struct OptionalFields<'c> {
     pub dropped: u64,
@@ -593,7 +594,7 @@ mod tests {
     use logdef_wire::Record;
     use logdef_wire::record::Data;
 
-    /// All optional fields, of which no call has so many.
+    /// All optional fields, more than any call has.
     fn full() -> OptionalFields<'static> {
         OptionalFields {
             dropped: 412,
@@ -631,12 +632,14 @@ mod tests {
             assert_eq!((front, args), Default::default());
             (buffer, len)
         };
-        let (short, short_len) = data(8);
+        let optional = data(0).0[1] & 0xf;
+        let before = MOST_IN_FIXMAP - optional;
+        let (short, short_len) = data(before);
         assert_eq!(short[1], 0x8f);
-        let (long, long_len) = data(9);
+        let (long, long_len) = data(before + 1);
         assert_eq!(long[1..4], [0xde, 0, 16]);
         // The optional fields are the same.
-        let tail = short_len - (2 + 2 * 8);
+        let tail = short_len - (2 + 2 * usize::from(before));
         assert_eq!(
             short[short_len - tail..short_len],
             long[long_len - tail..long_len]
@@ -654,11 +657,11 @@ mod tests {
     #[test]
     fn a_head_that_does_not_fit_any_more_is_no_record() {
         let mut buffer = [0; 256];
-        let len = body(9, &mut buffer).unwrap();
+        let len = body(15, &mut buffer).unwrap();
         // More is asked for than is used.
         let enough = len + 2 * SCALAR;
-        for room in 2 + 2 * 9..=enough {
-            match body(9, &mut buffer[..room]) {
+        for room in 2 + 2 * 15..=enough {
+            match body(15, &mut buffer[..room]) {
                 Ok(again) => assert!(again == len && room >= len, "{room} of {len}"),
                 Err(OutOfRoom) => assert!(room < enough, "{room} of {len}"),
             }

@@ -1,6 +1,8 @@
-//! Paths that documents name, and the switches of tests: that each is there.
+//! Paths that documents name, targets of the commands of Cargo in them, and the switches of
+//! tests: that each is there.
 
-use super::source::{self, workspace};
+use super::source::{self, known_to_cargo, workspace};
+use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -91,11 +93,72 @@ fn each_switch_of_the_tests_is_read_by_one() {
     }
 }
 
+#[derive(Deserialize)]
+struct Package {
+    name: String,
+    targets: Vec<Target>,
+}
+
+#[derive(Deserialize)]
+struct Target {
+    kind: Vec<String>,
+    name: String,
+}
+
+/// The package and the target that a command of Cargo names, as `("logdef", "bench", "emit")`.
+fn targets(text: &str) -> Vec<(&str, &str, &str)> {
+    let commands = text.split("cargo ").skip(1);
+    let found = commands.flat_map(|rest| {
+        let line = rest.split(['`', '\n', '#']).next().unwrap();
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let after = |option: &str| {
+            let at = words.iter().position(|word| *word == option)?;
+            words.get(at + 1).copied()
+        };
+        let package = after("-p").unwrap_or_default();
+        let kinds = ["test", "bench", "bin"];
+        let named = kinds.map(|kind| Some((package, kind, after(&format!("--{kind}"))?)));
+        let all: Vec<_> = named.into_iter().flatten().collect();
+        match &all[..] {
+            [] if !package.is_empty() => vec![(package, "", "")],
+            _ => all,
+        }
+    });
+    found.collect()
+}
+
+#[test]
+fn commands_of_cargo_in_documents_name_what_there_is() {
+    let packages: Vec<Package> = known_to_cargo();
+    let is_there = |(package, kind, name): (&str, &str, &str)| {
+        let mut packages = packages.iter().filter(|other| other.name == package);
+        packages.any(|package| {
+            let mut targets = package.targets.iter();
+            kind.is_empty() || targets.any(|t| t.name == name && t.kind == [kind])
+        })
+    };
+    let mut count = 0;
+    for (document, text) in source::documents() {
+        for target in targets(&text) {
+            // A sentence may leave the package out, or stand for any.
+            if target.0.is_empty() || target.0.chars().any(char::is_uppercase) {
+                continue;
+            }
+            count += 1;
+            assert!(is_there(target), "{document}: {target:?}");
+        }
+    }
+    assert!(count > 15, "only {count} commands");
+}
+
 #[test]
 fn links_and_paths_are_found() {
     let text = "[a](docs/rust.md#b) [c](https://d) `logger/src/lib.rs` and `view --tail`\n\
         | `.ci/fuzz FOLDER` | `a/b.rs` | `resync/cli/src/verb/NAME.rs` |\n";
     assert_eq!(links(text), ["docs/rust.md"]);
     assert_eq!(quoted(text), ["logger/src/lib.rs", ".ci/fuzz", "a/b.rs"]);
+    let text = "`cargo bench -p logdef --bench emit` or `cargo test -p logdef-wire`";
+    let expected = [("logdef", "bench", "emit"), ("logdef-wire", "", "")];
+    assert_eq!(targets(text), expected);
     assert!(switches("| `LOGDEF_SLOW=1` | x", "| `").contains("LOGDEF_SLOW"));
 }

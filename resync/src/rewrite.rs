@@ -26,7 +26,7 @@ const REMEMBERED: usize = 1 << 20;
 /// What was written.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Rewritten {
-    /// Frames.
+    /// Frames, those of logdefs included.
     pub frames: u64,
     /// Bytes.
     pub bytes: u64,

@@ -124,7 +124,7 @@ extern "C++" { /* for those who include this within extern "C" */
                   __VA_ARGS__)
 
 /*
- * Key-values behind the text, which does not show them: each key is a string literal
+ * Key-values after the text, which does not show them: each key is a string literal
  * without a comma, followed by its value. Up to 16 pairs. A value is a number, a string,
  * a pointer, LOGDEF_HEX or a bool, and keeps its type. A text that has arguments stands
  * in parentheses with them.
@@ -524,7 +524,7 @@ enum {
                                   many calls were skipped before this one */
     LOGDEF_SITE_SPAN = 32,     /* flags: one more word follows the arguments': the
                                   number of the span */
-    LOGDEF_SITE_DESCRIBED = 128 /* flags: behind the format's NUL stands its grammar,
+    LOGDEF_SITE_DESCRIBED = 128 /* flags: after the format's NUL comes its grammar,
                                   and what its arguments are called */
 };
 
@@ -1593,7 +1593,7 @@ constexpr bool is_key(const char *key)
     return *key == 0 || (*key != ',' && (*key < 0 || *key >= ' ') && is_key(key + 1));
 }
 
-/* The types of what the text prints, and of key-values behind it. */
+/* The types of what the text prints, and of key-values after it. */
 template <class Printed, class Values>
 struct key_values;
 
@@ -1648,7 +1648,7 @@ constexpr bool fits(directive to)
     }
 }
 
-/* Moves behind the next conversion, or `*`, that takes an argument. */
+/* Moves past the next conversion, or `*`, that takes an argument. */
 struct scanner {
     const char *at;
     bool inside;

@@ -12,7 +12,7 @@
  * its arguments when it is compiled; it needs no <format>, so gcc 12 and clang 14 do.
  *
  * Placeholders are those of the standard: {} or {0}, with [[fill]align][sign][#][0][width]
- * [.precision][type] behind a colon; width and precision may be {} or {1}. Not L: a log has
+ * [.precision][type] after a colon; width and precision may be {} or {1}. Not L: a log has
  * no locale. An argument may have a name, which readers show in its fields: {name} prints it,
  * and one that the text does not print is a key-value. Up to 32 arguments: integers
  * of up to 128 bits, bool, char, float and double, strings (const char *, std::string,
@@ -113,7 +113,7 @@ inline logdef_bytes hex(const void *at, std::size_t length)
     static_assert(fault_ != ::logdef_cpp::format_fault::unknown,                              \
                   "logdef: no argument has this name: write logdef::arg<\"name\">(value)");   \
     static_assert(fault_ != ::logdef_cpp::format_fault::placeholder,                          \
-                  "logdef: a placeholder is {}, {0} or {name}; behind a colon "               \
+                  "logdef: a placeholder is {}, {0} or {name}; after a colon "                \
                   "[[fill]align][sign][#][0][width][.precision][type]");                      \
     static_assert(fault_ != ::logdef_cpp::format_fault::locale,                               \
                   "logdef: a log has no locale: leave L out");                                \
@@ -456,7 +456,7 @@ struct format_checker {
         return n;
     }
 
-    /* What stands behind a `{`. */
+    /* What comes after a `{`. */
     constexpr bool placeholder()
     {
         const format_arg *const arg = argument();

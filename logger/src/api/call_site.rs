@@ -101,7 +101,7 @@ impl<'a> NewCallSite<'a> {
         Self::of_grammar(level, Grammar::Braces, template, args)
     }
 
-    /// A site whose text is a format of printf. Values behind those that it takes are attached.
+    /// A site whose text is a format of printf. Values after those that it takes are attached.
     pub fn printf(level: Level, format: &'a str, args: usize) -> Self {
         Self::of_grammar(level, Grammar::PrintfOfValues, format, args)
     }

@@ -224,7 +224,7 @@ impl Module {
 /// One loaded segment of a module, as the file asked for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// First address.
+    /// Address of its first byte.
     pub start: usize,
     /// One past the last address.
     pub end: usize,

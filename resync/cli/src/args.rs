@@ -69,7 +69,7 @@ pub enum Verb {
     Merge(Rewrite),
     /// Show frames and their fields, undecoded
     Dump(Dump),
-    /// Write records in a form that other tools read; behind them, what the log lacks
+    /// Write records in a form that other tools read; after them, what the log lacks
     Export(Box<Export>),
     /// Make a log from the records of other programs
     Import(Import),

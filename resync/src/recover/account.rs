@@ -195,13 +195,13 @@ struct Block {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct HoleReport {
-    /// The run.
+    /// The run that the thread belongs to.
     pub run: Run,
-    /// The thread.
+    /// The thread's number in it.
     pub number: ThreadNumber,
     /// The first count that is missing.
     pub from: u64,
-    /// How many are.
+    /// How many counts are missing from there on.
     pub lost: u64,
 }
 
@@ -209,7 +209,7 @@ pub struct HoleReport {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct ThreadReport {
-    /// The run.
+    /// The run that the thread belongs to.
     pub run: Run,
     /// The thread's number in it.
     pub number: ThreadNumber,

@@ -19,7 +19,7 @@ pub struct LogCall {
     pub format: Svma,
     /// Where the file name stands.
     pub file: Svma,
-    /// The line.
+    /// The line in that file, from 1.
     pub line: u64,
     /// A return address of its backtrace, one of the innermost.
     pub returns_to: Avma,

@@ -95,7 +95,7 @@ impl Record {
     }
 
     /// All values with their names, where they have names: the arguments in the order in which
-    /// they are passed, what braces capture behind them, then key-values, then those of the contexts around the call, innermost first.
+    /// they are passed, then what braces capture, then key-values, then those of the contexts around the call, innermost first.
     #[must_use]
     pub fn values(&self) -> &[(Option<String>, Value)] {
         &self.values

@@ -65,7 +65,7 @@ pub struct View {
     /// Mark formats and file names that are not in the log: found in the image, or missing
     #[arg(long, help_heading = "Appearance")]
     pub provenance: bool,
-    /// Show the key-values of each record's context behind it, in braces
+    /// Show the key-values of each record's context after it, in braces
     #[arg(long, help_heading = "Appearance")]
     pub with_context: bool,
     /// Show before each message what it is about: the target of its call site, or else the module

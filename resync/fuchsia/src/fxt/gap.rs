@@ -12,7 +12,7 @@ pub struct Gap {
     pub offset: u64,
     /// How many bytes.
     pub len: u64,
-    /// Why.
+    /// Why these bytes are no record.
     pub reason: GapReason,
 }
 

@@ -103,7 +103,7 @@ pub struct RunInfo {
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Thread {
-    /// Kernel id.
+    /// The kernel's number of it (`gettid`).
     pub tid: Option<u64>,
     /// `pthread_self()`.
     pub thread: Option<u64>,
@@ -132,9 +132,9 @@ pub struct BacktraceEntry {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ModuleEntry {
-    /// First address.
+    /// Address of its first byte in the process.
     pub start: Avma,
-    /// Bytes.
+    /// Bytes from there on.
     pub size: u64,
     /// Runtime address minus link-time address.
     pub load_bias: Option<u64>,

@@ -25,7 +25,7 @@ const WASTE: u64 = 16;
 /// What was found in storage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Recovered {
-    /// Records.
+    /// Records in frames that are whole.
     pub records: u64,
     /// Bytes that belong to no frame and are not zero: torn or damaged.
     pub damaged_bytes: u64,

@@ -23,7 +23,7 @@ const NAME: Bits = bits(48, 63);
 pub struct Event<L: Layer> {
     /// When; for [`EventKind::DurationComplete`] when it began.
     pub time: L::Time,
-    /// Where.
+    /// The thread that it happened on.
     pub thread: L::Thread,
     /// What family of events this belongs to.
     pub category: L::Text,

@@ -43,7 +43,7 @@ pub struct LargeBlob<L: Layer> {
 pub struct BlobOrigin<L: Layer> {
     /// When.
     pub time: L::Time,
-    /// Where.
+    /// The thread that made it.
     pub thread: L::Thread,
     /// More about it.
     pub args: L::Args,

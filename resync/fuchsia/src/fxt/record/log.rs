@@ -21,7 +21,7 @@ pub const MAX_LOG_LEN: usize = (MAX_WORDS as usize - 4) * WORD;
 pub struct Log<L: Layer> {
     /// When.
     pub time: L::Time,
-    /// Where.
+    /// The thread that logged it.
     pub thread: L::Thread,
     /// What: [`MAX_LOG_LEN`] bytes always fit.
     pub message: L::Spelled,

@@ -394,6 +394,15 @@ mod tests {
         assert_eq!(pieces("").0, [""; 0]);
     }
 
+    /// It is a flag of the language's that does nothing.
+    #[test]
+    fn a_minus_is_passed_over() {
+        let (_, with) = pieces("{:-5}");
+        let (_, without) = pieces("{:5}");
+        assert_eq!((with.len(), with[0].width), (1, without[0].width));
+        assert!(!with[0].plus);
+    }
+
     #[test]
     fn a_placeholder_has_all_its_parts() {
         let (_, found) = pieces("{name:é^+#08.3x} {:a$} {:.*} {2:1$?} {x:.w$e}");

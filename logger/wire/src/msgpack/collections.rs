@@ -129,3 +129,16 @@ impl<'a> Iterator for Values<'a> {
         self.decoder.value().ok()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_collection_is_empty_if_it_holds_nothing() {
+        let array = |len, objects| Array::from_objects(len, objects).unwrap();
+        let map = |len, objects| Map::from_objects(len, objects).unwrap();
+        assert!(array(0, &[]).is_empty() && !array(1, &[7]).is_empty());
+        assert!(map(0, &[]).is_empty() && !map(1, &[7, 8]).is_empty());
+    }
+}

@@ -58,6 +58,36 @@ impl Digest {
     }
 }
 
+/// A digest that is taken of a file in pieces.
+pub(crate) enum Hasher {
+    Sha1(Sha1),
+    Md5(Md5),
+}
+
+impl Hasher {
+    /// By the same algorithm as `digest`.
+    pub fn like(digest: Digest) -> Hasher {
+        match digest {
+            Digest::Sha1(_) => Hasher::Sha1(Sha1::new()),
+            Digest::Md5(_) => Hasher::Md5(Md5::new()),
+        }
+    }
+
+    pub fn add(&mut self, bytes: &[u8]) {
+        match self {
+            Hasher::Sha1(hasher) => hasher.update(bytes),
+            Hasher::Md5(hasher) => hasher.update(bytes),
+        }
+    }
+
+    pub fn digest(self) -> Digest {
+        match self {
+            Hasher::Sha1(hasher) => Digest::Sha1(hasher.finalize().into()),
+            Hasher::Md5(hasher) => Digest::Md5(hasher.finalize().into()),
+        }
+    }
+}
+
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Hex(self.as_bytes()).fmt(f)

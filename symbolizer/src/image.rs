@@ -150,7 +150,9 @@ impl Image {
         self.with_names(|names| {
             names.at(kind.probe(address), &|wanted: Wanted<'_>| {
                 let (comp_dir, path) = (wanted.comp_dir, wanted.path);
-                self.debug_files.split_units(&self.path, comp_dir, path)
+                let paths = self.debug_files.split_units(&self.path, comp_dir, path);
+                let files = paths.into_iter();
+                Box::new(files.filter_map(|path| self.debug_files.read(&path).ok()))
             })
         })
     }

@@ -6,8 +6,9 @@
 pub struct Limits {
     /// Largest file to read, in bytes. Larger ones are refused.
     pub file_size: u64,
-    /// Most bytes to read of files that logs name, all of them together. A file that was read and
-    /// is not the one wanted is not read again.
+    /// Most bytes to read of files that logs name, all of them together, and as many again of
+    /// the debug files that complete them. A file that was read and is not the one wanted is not
+    /// read again.
     pub total_size: u64,
     /// Most bytes that the compressed sections of one file may unpack to, all together.
     pub unpacked_size: u64,

@@ -4,7 +4,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -75,8 +75,44 @@ impl Regular {
         Ok(head)
     }
 
+    /// Some bytes from `offset` on, if the file has all of them.
+    pub fn at(&self, offset: u64, length: usize) -> Option<Vec<u8>> {
+        let end = offset.checked_add(length as u64)?;
+        if end > self.metadata.len() {
+            return None;
+        }
+        let mut bytes = vec![0; length];
+        self.file.read_exact_at(&mut bytes, offset).ok()?;
+        Some(bytes)
+    }
+
     /// The bytes of the file, if there are at most `limit` of them, and most were ever written.
     pub fn read(mut self, limit: u64) -> Result<Arc<[u8]>, Refusal> {
+        let length = self.length_within(limit)?;
+        let mut bytes: Arc<[u8]> = std::iter::repeat_n(0, length).collect();
+        let buffer = Arc::get_mut(&mut bytes).expect("nobody else has it yet");
+        self.file.read_exact(buffer).map_err(refused)?;
+        Ok(bytes)
+    }
+
+    /// Gives the same bytes to `take`, a piece at a time.
+    pub fn read_pieces(&self, limit: u64, mut take: impl FnMut(&[u8])) -> Result<(), Refusal> {
+        const PIECE: usize = 256 << 10;
+
+        let length = self.length_within(limit)?;
+        let mut buffer = vec![0; length.min(PIECE)];
+        let mut at = 0;
+        while at < length {
+            let piece = &mut buffer[..PIECE.min(length - at)];
+            let read = self.file.read_exact_at(piece, at as u64);
+            read.map_err(refused)?;
+            take(piece);
+            at += piece.len();
+        }
+        Ok(())
+    }
+
+    fn length_within(&self, limit: u64) -> Result<usize, Refusal> {
         let size = self.metadata.len();
         let Some(length) = usize::try_from(size).ok().filter(|_| size <= limit) else {
             return Err(Refusal::TooLarge { size });
@@ -84,10 +120,7 @@ impl Regular {
         if self.is_mostly_holes() {
             return Err(Refusal::Holes { size });
         }
-        let mut bytes: Arc<[u8]> = std::iter::repeat_n(0, length).collect();
-        let buffer = Arc::get_mut(&mut bytes).expect("nobody else has it yet");
-        self.file.read_exact(buffer).map_err(refused)?;
-        Ok(bytes)
+        Ok(length)
     }
 
     /// Whether a large file is hardly there: it takes a name and a size to make one of a gigabyte,

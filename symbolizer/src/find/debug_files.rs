@@ -11,12 +11,12 @@ use gimli::{EndianSlice, RunTimeEndian};
 use object::Object;
 
 use crate::error::Refusal;
+use crate::find::digests::Purpose;
 use crate::find::fetch::Artifact;
 use crate::find::locator::{Locator, below, by_build_id, is_inside};
 use crate::image::debug_files::{DebugFiles, Found};
 use crate::image::elf::Elf;
 use crate::limits::Limits;
-use crate::open;
 
 impl DebugFiles for Locator {
     fn find(&self, image: &Arc<Elf>, path: &Path) -> Found {
@@ -38,6 +38,10 @@ impl DebugFiles for Locator {
             paths.extend(below(dir, &recorded));
         }
         paths
+    }
+
+    fn read(&self, path: &Path) -> Result<Elf, Refusal> {
+        Elf::parse(self.bytes(path, Purpose::DebugFile)?)
     }
 
     fn limits(&self) -> &Limits {
@@ -189,7 +193,7 @@ impl Search<'_> {
         check: impl Fn(&Elf) -> Result<(), Refusal>,
     ) -> Option<(Elf, PathBuf)> {
         self.first_of(places, |locator, path| {
-            let elf = locator.read(path)?;
+            let elf = Elf::parse(locator.bytes(path, Purpose::DebugFile)?)?;
             check(&elf)?;
             Ok(elf)
         })
@@ -203,12 +207,7 @@ impl Search<'_> {
         crc: u32,
     ) -> Option<(Elf, PathBuf)> {
         self.first_of(places, |locator, path| {
-            let bytes = open::read_regular(path, locator.options().limits.file_size)?;
-            let found = crc32fast::hash(&bytes);
-            if found != crc {
-                return Err(Refusal::Crc { found, wanted: crc });
-            }
-            let elf = Elf::parse(bytes)?;
+            let elf = Elf::parse(locator.bytes_with_crc(path, crc)?)?;
             // A debug file made without its build ID is as good as its CRC.
             if let (Some(wanted), Some(_)) = (&image.build_id, &elf.build_id) {
                 elf.check_build_id(wanted)?;

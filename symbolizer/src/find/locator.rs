@@ -13,7 +13,7 @@ use logdef_wire::Magic;
 
 use crate::error::{Error, Refusal};
 use crate::find::build_ids;
-use crate::find::digests::Digests;
+use crate::find::digests::{Digests, Purpose};
 use crate::find::fetch::{Artifact, Fetch};
 use crate::fingerprint::{Digest, Fingerprint, Hex};
 use crate::image::elf::Elf;
@@ -148,7 +148,7 @@ impl Locator {
                     continue;
                 }
                 let digests = &self.shared.digests;
-                let Ok(bytes) = digests.read(file, limits.file_size, limits.total_size) else {
+                let Ok(bytes) = digests.read(file, Purpose::Image, limits) else {
                     continue;
                 };
                 let of_content = magic_of(&bytes);
@@ -331,39 +331,84 @@ impl Locator {
     ) -> Result<(Elf, Proof), Refusal> {
         let mut file = Regular::open(path)?;
         let id = file.id();
-        if strictness.is_lenient(wanted) {
-            let in_head = build_ids::of_head(&file.head(build_ids::HEAD)?).map(Some);
-            let found = in_head.or_else(|| self.shared.digests.build_id(id));
-            if let Some(found) = found
-                && found != wanted.build_id
-            {
-                let wanted = wanted.build_id.clone().unwrap_or_default();
-                return Err(Refusal::BuildId { found, wanted });
-            }
-        } else if let Some(digest) = wanted.digest {
-            if let Some(wanted) = wanted.size
-                && id.size != wanted
-            {
-                let found = id.size;
-                return Err(Refusal::Size { found, wanted });
-            }
-            self.shared.digests.check(id, digest)?;
+        if let Some(digest) = wanted.digest.filter(|_| !strictness.is_lenient(wanted)) {
+            self.check_digest(&file, wanted.size, digest)?;
+        } else if let Some(build_id) = &wanted.build_id {
+            self.check_build_id(&mut file, wanted, build_id)?;
         }
-        let limits = &self.options().limits;
         let digests = &self.shared.digests;
-        let bytes = digests.read(file, limits.file_size, limits.total_size)?;
+        let bytes = digests.read(file, Purpose::Image, &self.options().limits)?;
         let digest_of = |bytes: &[u8], like: Digest| digests.of(id, bytes, like);
-        let compared = compare(bytes, wanted, strictness, digest_of);
-        match &compared {
-            Err(Refusal::BuildId { found, .. }) => digests.has_build_id(id, found.clone()),
-            Err(Refusal::NotElf(_)) => digests.has_build_id(id, None),
-            _ => {}
-        }
-        compared
+        compare(bytes, wanted, strictness, digest_of)
     }
 
-    pub(crate) fn read(&self, path: &Path) -> Result<Elf, Refusal> {
+    /// Fails if a file has another size or digest. It is hashed in pieces: what is not wanted is
+    /// never in memory.
+    fn check_digest(
+        &self,
+        file: &Regular,
+        size: Option<u64>,
+        wanted: Digest,
+    ) -> Result<(), Refusal> {
+        let found = file.id().size;
+        if let Some(wanted) = size.filter(|size| *size != found) {
+            return Err(Refusal::Size { found, wanted });
+        }
+        let limits = &self.options().limits;
+        let found = self.shared.digests.digest(file, wanted, limits)?;
+        if found != wanted {
+            return Err(Refusal::Digest { found, wanted });
+        }
+        Ok(())
+    }
+
+    /// Fails if a file has another build ID, or none where its digest is another too.
+    fn check_build_id(
+        &self,
+        file: &mut Regular,
+        wanted: &Fingerprint,
+        build_id: &[u8],
+    ) -> Result<(), Refusal> {
+        let head = file.head(build_ids::HEAD)?;
+        let in_head = build_ids::of_head(&head);
+        let is_in_head = in_head.is_some();
+        let elsewhere = || build_ids::of_sections(file, &head);
+        let digests = &self.shared.digests;
+        let found = in_head.or_else(|| digests.build_id(file.id(), elsewhere));
+        if found.as_deref() == Some(build_id) {
+            return Ok(());
+        }
+        if let Some(digest) = wanted.digest.filter(|_| !is_in_head) {
+            match self.check_digest(file, wanted.size, digest) {
+                Err(Refusal::Digest { .. } | Refusal::Size { .. }) => {}
+                other => return other,
+            }
+        }
+        let wanted = build_id.to_vec();
+        Err(Refusal::BuildId { found, wanted })
+    }
+
+    /// The file at `path`, which the user named: it may be as large as any one may.
+    fn read(&self, path: &Path) -> Result<Elf, Refusal> {
         Elf::parse(open::read_regular(path, self.options().limits.file_size)?)
+    }
+
+    /// The bytes of a file that an image or a log named, if not too much is read for that purpose.
+    pub(crate) fn bytes(&self, path: &Path, purpose: Purpose) -> Result<Arc<[u8]>, Refusal> {
+        let file = Regular::open(path)?;
+        let limits = &self.options().limits;
+        self.shared.digests.read(file, purpose, limits)
+    }
+
+    /// The bytes of a debug file, if it has this CRC-32.
+    pub(crate) fn bytes_with_crc(&self, path: &Path, wanted: u32) -> Result<Arc<[u8]>, Refusal> {
+        let file = Regular::open(path)?;
+        let (digests, limits) = (&self.shared.digests, &self.options().limits);
+        let found = digests.crc(&file, limits)?;
+        if found != wanted {
+            return Err(Refusal::Crc { found, wanted });
+        }
+        digests.read(file, Purpose::DebugFile, limits)
     }
 
     /// The image that was read from `path`, which asks this locator for what completes it.

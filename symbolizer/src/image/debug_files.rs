@@ -16,6 +16,9 @@ pub(crate) trait DebugFiles: Send + Sync {
     /// linked into the image at `image`.
     fn split_units(&self, image: &Path, comp_dir: &[u8], path: &[u8]) -> Vec<PathBuf>;
 
+    /// A file that was found so.
+    fn read(&self, path: &Path) -> Result<Elf, Refusal>;
+
     /// What one file may cost.
     fn limits(&self) -> &Limits;
 }

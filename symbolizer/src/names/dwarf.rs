@@ -4,7 +4,7 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use addr2line::{Context, Location, LookupContinuation, LookupResult, SplitDwarfLoad};
@@ -16,7 +16,6 @@ use crate::image::elf::{Bytes, Elf};
 use crate::limits::Limits;
 use crate::names::abbreviations;
 use crate::names::meter::{Account, Allowance, Reader, explain, metered};
-use crate::open;
 
 /// The debug information of one image.
 pub(crate) struct Dwarf {
@@ -70,8 +69,8 @@ pub(crate) struct Wanted<'a> {
     pub path: &'a [u8],
 }
 
-/// Lists the files that may be the `.dwo` file wanted. Whether one is will be seen by its ID.
-pub(crate) type FindDwo<'a> = &'a dyn Fn(Wanted<'_>) -> Vec<PathBuf>;
+/// Reads the files that may be the `.dwo` file wanted. Whether one is will be seen by its ID.
+pub(crate) type FindDwo<'a> = &'a dyn Fn(Wanted<'_>) -> Box<dyn Iterator<Item = Elf> + 'a>;
 
 /// Names and paths beyond this are cut. The longest C++ names known have some ten thousand bytes.
 const LONGEST_NAME: usize = 64 << 10;
@@ -226,8 +225,7 @@ impl Dwarf {
             comp_dir: load.comp_dir.as_ref().map_or(&[], Reader::bytes),
             path: load.path.as_ref()?.bytes(),
         };
-        find_dwo(wanted).into_iter().find_map(|path| {
-            let elf = Elf::parse(open::read_regular(&path, self.limits.file_size).ok()?).ok()?;
+        find_dwo(wanted).find_map(|elf| {
             let mut dwarf = sections(&elf, |id| id.dwo_name(), allowance, &self.limits).ok()?;
             metered(allowance, self.limits.steps_per_address, || {
                 abbreviations::prepare(&mut dwarf).ok()?;

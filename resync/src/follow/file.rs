@@ -118,6 +118,11 @@ impl Followed {
         offset < self.at && pending.is_none_or(|(_, pending)| pending.end <= offset)
     }
 
+    /// Where reading continues: every byte before was looked at.
+    pub(super) fn passed(&self) -> u64 {
+        self.at
+    }
+
     /// Another reader of the file, if it still has its name.
     pub(super) fn reopened(&self) -> Option<Input> {
         let input = Input::open(&self.path).ok()?;

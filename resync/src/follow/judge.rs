@@ -23,11 +23,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 const READ: u64 = 256 << 20;
 const READ_PER_BYTE: u64 = 2;
 /// Bytes of withheld frames that are kept, since a later judgement may give them.
-const WITHHELD: usize = 8 << 20;
+const WITHHELD: usize = 4 << 20;
 /// Runs that preambles name; with more, none counts as unknown.
 const RUNS: usize = 1 << 18;
 /// Places that are remembered as marked; beyond, they may be reported again.
-const MARKED: usize = 1 << 20;
+const MARKED: usize = 1 << 18;
 /// Bytes of memory for tables of logdefs, which no judgement needs.
 const TABLES: usize = 1 << 20;
 /// The longest frame.
@@ -76,6 +76,8 @@ pub(super) struct Judge {
     has_strangers: bool,
     withheld: Vec<Arrived>,
     withheld_bytes: usize,
+    /// The runs of these, and perhaps others.
+    withheld_runs: HashSet<Run>,
     /// What was marked or withheld, or reported since.
     marked: HashSet<Place>,
     read: u64,
@@ -152,6 +154,7 @@ impl Judge {
         let mut given = Vec::new();
         if self.must_read(&arrived) && self.read_files(&arrived, files, news) {
             self.withheld_bytes = 0;
+            self.withheld_runs.clear();
             for frame in std::mem::take(&mut self.withheld) {
                 self.pass(frame, &mut given);
             }
@@ -205,13 +208,11 @@ impl Judge {
             frame.is_late && self.verdict.standing(frame) == Some(Standing::Suspect)
         };
         let is_vouched_for_now = |frame: &Arrived| {
-            let run = run_of_body(&frame.body);
-            let mut withheld = self.withheld.iter();
-            withheld.any(|other| run.is_some() && run_of_body(&other.body) == run)
+            run_of_body(&frame.body).is_some_and(|run| self.withheld_runs.contains(&run))
         };
         self.in_doubt.values().any(|doubts| doubts.is_new)
             || arrived.iter().any(|it| is_unseen(it) || is_new_suspect(it))
-            || !self.withheld.is_empty() && arrived.iter().any(is_vouched_for_now)
+            || !self.withheld_runs.is_empty() && arrived.iter().any(is_vouched_for_now)
     }
 
     /// Recovers the files as they are now, unless that would cost too much; whether it did.
@@ -222,14 +223,18 @@ impl Judge {
         news: &mut Vec<News>,
     ) -> bool {
         let named = files.iter().flatten().filter(|file| file.is_named);
+        // To open all files takes time too: what was read of them is there at least.
+        let known = named.clone().map(Followed::passed).sum();
+        if !self.can_afford(known) {
+            return false;
+        }
         let open = |file: &Followed| Some((file.number, file.reopened()?));
         let (numbers, inputs): (Vec<u32>, Vec<Input>) = named.filter_map(open).unzip();
         let total: u64 = inputs.iter().map(Input::len).sum();
-        let cost = self.judged.saturating_add(total.saturating_mul(3));
-        if cost > READ.saturating_add(READ_PER_BYTE.saturating_mul(self.read)) {
+        if !self.can_afford(total) {
             return false;
         }
-        self.judged = cost;
+        self.judged = self.judged.saturating_add(total.saturating_mul(3));
         let options = Options {
             memory: TABLES,
             ..Options::default()
@@ -260,6 +265,12 @@ impl Judge {
             }
         }
         true
+    }
+
+    /// Whether files of so many bytes may be read to judge.
+    fn can_afford(&self, bytes: u64) -> bool {
+        let cost = self.judged.saturating_add(bytes.saturating_mul(3));
+        cost <= READ.saturating_add(READ_PER_BYTE.saturating_mul(self.read))
     }
 
     /// Says which of the records that were given are in doubt now, and whether what follows
@@ -342,6 +353,7 @@ impl Judge {
             given.push((frame, standing));
         } else if self.withheld_bytes + frame.bytes.len() <= WITHHELD {
             self.withheld_bytes += frame.bytes.len();
+            self.withheld_runs.extend(run_of_body(&frame.body));
             self.withheld.push(frame);
         }
         is_given

@@ -30,7 +30,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Bytes of frames that one call gives, or little more.
-const BATCH: usize = 8 << 20;
+const BATCH: usize = 4 << 20;
 /// Files that are kept open. The rest is opened again for each look.
 const OPEN: usize = 256;
 /// Files without a name that are kept open, since their programs may still write to them.
@@ -224,6 +224,8 @@ impl Follow {
         if self.queue.is_empty() {
             self.order.end_of_look(&mut news);
             self.report_troubles(&mut news);
+        } else {
+            self.order.end_of_batch(&mut news);
         }
         news.extend(self.order.take());
         news

@@ -22,9 +22,15 @@ const PATIENCE_AT_FIRST: u32 = 2;
 /// been written during the look.
 const DURING_LOOK: u64 = 1_000_000_000;
 /// Threads whose order is kept; records of more are given as they come.
-const THREADS: usize = 1 << 18;
-/// Bytes that are held; beyond, nothing is waited for.
+const THREADS: usize = 1 << 17;
+/// Bytes of memory for records that are held; beyond, nothing is waited for.
 const HELD: usize = 64 << 20;
+/// Memory that a record takes beside its bytes while it is held, roughly: nodes of a tree are
+/// half full.
+const OF_ONE: usize = 2 * size_of::<(u64, Held)>() + 32;
+/// Intervals of counts that are remembered, of all threads together. With more, records that
+/// are missing from a thread are not given any more when they come after all.
+const INTERVALS: usize = 1 << 17;
 /// Records in doubt of which is remembered what they were.
 const DOUBTED: usize = 1 << 16;
 
@@ -44,8 +50,9 @@ pub(super) struct Order {
     threads: HashMap<Key, Thread>,
     /// Threads that have records held.
     waiting: BTreeSet<Key>,
-    /// Bytes of these records.
+    /// Memory for these records.
     held: usize,
+    intervals: usize,
     looks: u32,
     /// When (Unix time) the first record came.
     begun: Option<u64>,
@@ -102,12 +109,18 @@ impl Order {
         if !is_known && is_first_look {
             thread.begin(count, time, *self.begun.get_or_insert_with(now));
         }
+        let intervals = thread.seen.len();
         if !thread.seen.insert(count) {
             return self.repeat((key, count), time, is_sound, news);
         }
+        if self.intervals >= INTERVALS {
+            thread.seen.insert_range(0, thread.next);
+        }
+        self.intervals = self.intervals + thread.seen.len() - intervals;
         if !is_sound && self.doubted.len() < DOUBTED {
             self.doubted.insert((key, count), hash_of(&news));
         }
+        let bytes = bytes + OF_ONE;
         let record = Held {
             time,
             bytes,
@@ -152,6 +165,17 @@ impl Order {
     /// All files were looked at. What was waited for long enough is missing.
     pub(super) fn end_of_look(&mut self, missing: &mut Vec<News>) {
         self.looks += 1;
+        self.give_up(missing);
+    }
+
+    /// Some of a look was read. If too much is held, what it waits for is missing.
+    pub(super) fn end_of_batch(&mut self, missing: &mut Vec<News>) {
+        if self.held > HELD {
+            self.give_up(missing);
+        }
+    }
+
+    fn give_up(&mut self, missing: &mut Vec<News>) {
         let is_too_much = self.held > HELD;
         for key in std::mem::take(&mut self.waiting) {
             let Some(thread) = self.threads.get_mut(&key) else {
@@ -301,6 +325,27 @@ mod tests {
             given.extend(look(&mut order));
         }
         assert!(given.iter().copied().eq(1..199), "{given:?}");
+    }
+
+    #[test]
+    fn a_look_at_a_file_of_holes_holds_and_remembers_no_more_than_a_little() {
+        let mut order = Order::default();
+        arrive(&mut order, 0, 0, 1);
+        let mut missing = Vec::new();
+        let mut given = 0;
+        // All of it is in one look: each record waits for the one before it.
+        for count in 1..150_000 {
+            arrive(&mut order, 2 * count, 0, 640);
+            if count % 1000 == 0 {
+                order.end_of_batch(&mut missing);
+                given += order.take().count();
+                assert!(order.held <= HELD + 1000 * (640 + OF_ONE));
+                assert!(order.intervals <= INTERVALS + 1000);
+            }
+        }
+        assert!(given > 70_000, "{given}");
+        let known: usize = order.threads.values().map(|it| it.seen.len()).sum();
+        assert_eq!(order.intervals, known);
     }
 
     #[test]

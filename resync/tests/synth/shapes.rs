@@ -400,6 +400,36 @@ pub const SHAPES: &[Shape] = &[
         record(out, &Record::Note(note));
         data(out, RUN, 0, n, n);
     }),
+    shape("widths of 2 GB in braces", |n, out| {
+        let formats: [(&[u8], &[u8]); 2] = [
+            (b"{:>2147483647} {:1$} {:.1$}", b"b"),
+            (b"{:>2147483647} {:{}} {:.{}}", b"f"),
+        ];
+        let at = n % 2;
+        if n % 1000 < 2 {
+            let (string, description) = formats[at as usize];
+            let logdef = StringLogdef {
+                magic: Some(MAGIC),
+                address: Some(Svma(0x3000 + 8 * at)),
+                string: Some(string),
+                description: Some(description),
+                run: Some(RUN),
+                ..StringLogdef::default()
+            };
+            record(out, &Record::StringLogdef(logdef));
+        }
+        let one = values(5, |encoder, _| encoder.uint(1_000_000_000));
+        let plain = plain(RUN, 0, n, n);
+        let wide = Data {
+            front: Glance {
+                format: Some(Svma(0x3000 + 8 * at)),
+                ..plain.front
+            },
+            args: Array::from_objects(5, &one).ok(),
+            ..plain
+        };
+        record(out, &Record::Data(wide));
+    }),
     shape("zeros", |_, out| out.resize(out.len() + 4096, 0)),
     shape("all that is short, in turns", |n, out| {
         (SHAPES[(n % SHORT) as usize].part)(n / SHORT, out);

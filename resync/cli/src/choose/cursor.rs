@@ -3,17 +3,22 @@
 //! thread or process wrote late are not passed over.
 
 use crate::failure::Failure;
+use crate::log;
 use logdef_resync::Glance;
 use logdef_wire::{Run, ThreadNumber};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
 /// The version of the file.
 const VERSION: u32 = 1;
+/// Threads that are noted. What others called is shown again by the next view.
+const THREADS: usize = 1 << 18;
+/// Bytes of the longest file of which any is read: more than those threads take.
+const LONGEST: u64 = 64 << 20;
 
 /// Of each thread the number of calls that were shown.
 type Threads = HashMap<(Run, ThreadNumber), u64>;
@@ -26,6 +31,9 @@ pub struct Cursor {
     /// By this one too.
     shown: Threads,
     has_moved: bool,
+    /// Whether there are more threads than are noted: not said yet, or said.
+    leaves_out: bool,
+    has_said: bool,
 }
 
 /// What stands in the file.
@@ -40,7 +48,7 @@ struct Written {
 impl Cursor {
     /// Reads the file, if it is there yet.
     pub fn open(path: &Path) -> Result<Cursor, Failure> {
-        let before = match fs::read(path) {
+        let before = match read(path) {
             Ok(bytes) => parse(&bytes),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Threads::new()),
             Err(error) => Err(error.to_string()),
@@ -56,6 +64,8 @@ impl Cursor {
             shown: before.clone(),
             before,
             has_moved: false,
+            leaves_out: false,
+            has_said: false,
         })
     }
 
@@ -70,6 +80,10 @@ impl Cursor {
     /// A record was shown, or looked at and not wanted.
     pub fn pass(&mut self, record: &Glance) {
         if let Some((thread, count)) = place(record) {
+            if self.shown.len() >= THREADS && !self.shown.contains_key(&thread) {
+                self.leaves_out = true;
+                return;
+            }
             let shown = self.shown.entry(thread).or_default();
             *shown = (*shown).max(count + 1);
             self.has_moved = true;
@@ -81,6 +95,12 @@ impl Cursor {
     pub fn save(&mut self) -> Result<(), Failure> {
         if !std::mem::take(&mut self.has_moved) {
             return Ok(());
+        }
+        if self.leaves_out && !std::mem::replace(&mut self.has_said, true) {
+            let path = self.path.display();
+            log::say(&format!(
+                "{path}: {THREADS} threads are noted; what others logged will be shown again"
+            ));
         }
         self.write()
             .map_err(|error| Failure::output(&self.path, error))
@@ -107,6 +127,19 @@ impl Cursor {
     }
 }
 
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("not a plain file"));
+    }
+    let file = fs::File::open(path)?;
+    file.take(LONGEST + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > LONGEST {
+        return Err(io::Error::other("too long"));
+    }
+    Ok(bytes)
+}
+
 fn parse(bytes: &[u8]) -> Result<Threads, String> {
     let written: Written = serde_json::from_slice(bytes)
         .map_err(|error| format!("not written by --cursor-file ({error})"))?;
@@ -126,4 +159,41 @@ fn parse(bytes: &[u8]) -> Result<Threads, String> {
 fn place(record: &Glance) -> Option<((Run, ThreadNumber), u64)> {
     let (run, sequence) = record.run.zip(record.sequence)?;
     Some(((run, sequence.number()), sequence.count()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use logdef_wire::Sequence;
+
+    #[test]
+    fn a_log_of_many_runs_makes_no_file_without_bounds() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("seen");
+        let call = |run: u64, count: u64| Glance {
+            run: Some(Run(run)),
+            sequence: Some(Sequence::new(ThreadNumber(0), count)),
+            ..Glance::default()
+        };
+        let mut cursor = Cursor::open(&path).unwrap();
+        (0..THREADS as u64 + 100).for_each(|run| cursor.pass(&call(run, 0)));
+        cursor.pass(&call(5, 7));
+        cursor.save().unwrap();
+        assert!(fs::metadata(&path).unwrap().len() < LONGEST);
+        let cursor = Cursor::open(&path).unwrap();
+        assert_eq!(cursor.before.len(), THREADS);
+        assert!(cursor.is_behind(&call(5, 7)) && !cursor.is_behind(&call(5, 8)));
+        assert!(!cursor.is_behind(&call(THREADS as u64, 0)));
+    }
+
+    #[test]
+    fn what_is_no_plain_file_is_not_waited_for() {
+        for path in ["/dev/zero", "/"] {
+            let failure = Cursor::open(Path::new(path)).err().unwrap();
+            assert!(
+                failure.to_string().contains("not a plain file"),
+                "{failure}"
+            );
+        }
+    }
 }

@@ -11,10 +11,13 @@ use logdef_resync::{Follow, News, Place, Resolver, Standings, Tables, unmasked};
 use logdef_wire::{Record, Tag, frame};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How often the files are looked at: while records come, and while none do.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(100));
+/// How many times as long as a look takes is waited where nothing came: a log of many open chunks
+/// must not keep a core busy. At most the second.
+const WAITS: (u32, Duration) = (10, Duration::from_secs(2));
 /// Records that are shown of those that were there before.
 const BEFORE: usize = 10;
 
@@ -39,9 +42,11 @@ pub fn run(args: &View) -> Result<ExitCode, Failure> {
     let mut standings = Standings::default();
     loop {
         let mut arrived = Vec::new();
+        let begun = Instant::now();
         let polled = follow.poll();
         let pause = if polled.is_empty() {
-            PAUSES.1
+            let wait = begun.elapsed() * WAITS.0;
+            wait.clamp(PAUSES.1, WAITS.1)
         } else {
             PAUSES.0
         };

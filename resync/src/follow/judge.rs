@@ -267,7 +267,7 @@ impl Judge {
         true
     }
 
-    /// Whether files of so many bytes may be read to judge.
+    /// Whether files of this number of bytes may be read to judge.
     fn can_afford(&self, bytes: u64) -> bool {
         let cost = self.judged.saturating_add(bytes.saturating_mul(3));
         cost <= READ.saturating_add(READ_PER_BYTE.saturating_mul(self.read))

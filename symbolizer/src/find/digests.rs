@@ -65,7 +65,7 @@ impl State {
 }
 
 impl Digests {
-    /// The build ID of the file, which `find` looks for if nobody has.
+    /// The build ID of the file; `find` looks for it once.
     pub fn build_id(
         &self,
         file: FileId,

@@ -12,6 +12,7 @@
 //! | the text that printf would have made | the message |
 //! | arguments, by their names or counted from 0 | keys `host`, `0`, `1`, … with their types |
 //! | key-value pairs | keys under their names; `tag` is a tag |
+//! | module and target of the call site | the keys `module` and `target`, with `#` behind them where the program has a key of that name |
 //! | standing, where it is not sound | the key `standing`: `recovered` or `suspect` |
 //! | backtrace | the key `backtrace`, a line for each function |
 //! | records that were lost just before | the error `dropped_logs` |
@@ -180,6 +181,11 @@ fn all_keys(record: &Resolved<'_>, stack: &[StackEntry]) -> Vec<(String, Propert
     }
     let of_context = record.context.iter();
     keys.extend(of_context.map(|(key, value)| (text(key), property(value))));
+    for (name, of_site) in [("module", record.module()), ("target", record.target())] {
+        if let Some(of_site) = of_site {
+            keys.push((unused(name, &keys), Property::Text(text(of_site))));
+        }
+    }
     let kind = kind_name(data.kind);
     if let Some(kind) = kind {
         keys.push(("kind".into(), Property::Text(kind.into())));
@@ -188,6 +194,15 @@ fn all_keys(record: &Resolved<'_>, stack: &[StackEntry]) -> Vec<(String, Propert
         keys.push(("backtrace".into(), Property::Text(describe(stack))));
     }
     keys
+}
+
+/// A name that none of the keys has.
+fn unused(name: &str, keys: &[(String, Property)]) -> String {
+    let mut name = name.to_owned();
+    while keys.iter().any(|(other, _)| *other == name) {
+        name.push('#');
+    }
+    name
 }
 
 fn property(value: Value<'_>) -> Property {

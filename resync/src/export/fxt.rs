@@ -11,24 +11,29 @@
 //! A process or thread whose number is lost gets one that no kernel gives, from 2^30 on.
 //! From the 1025th image of a run on, all share one provider: `other runs`.
 //! A record without a time stands where the one before it does, with the argument
-//! `time` = `unknown`. The values of a counter are in as many events as they take;
-//! level and place of a counter have no room there.
+//! `time` = `unknown`. The values of a counter are in as many events as they take; one that was found
+//! beside damage is a mark.
 //!
 //! A log that is not clean ends with a record that says what it lost.
 //!
 //! A log record has room for text only; an instant carries level, file, line, the
 //! printf arguments with their types, the format where there is room, keys, and the backtrace. An
-//! argument of the program that has a name of ours ends with `#`. Spans and counters are
+//! argument of the program that has a name of ours ends with `#`. Beside instants, [blobs](self::whole) keep
+//! what has no room there, so that the trace imported again is the same log. What is not kept: who the run was beside its
+//! process id, numbers of runs and of records, where contexts begin, notes, a record of more than 30 KiB as
+//! more than its text, and arguments beyond the fifteenth. Spans and counters are
 //! durations, async events and counter events, whichever of the last two forms is
 //! wanted, and log records besides.
 
 pub(crate) mod details;
+pub(crate) mod whole;
 
 use super::lost::{self, Said};
 use super::perfetto::Packets;
 use super::series::Series;
 use super::text::{boundary, cut, lossy};
 use crate::recover::losses::Losses;
+use crate::recover::standing::Standing;
 use crate::resolve::images::Function;
 use crate::resolve::resolved::Resolved;
 use crate::resolve::spans::{OpenSpan, Spans, span_id};
@@ -38,7 +43,8 @@ use logdef_fuchsia::fxt::{
     Argument, BlobKind, Event, EventKind, KernelObject, MAX_ARGUMENTS, MAX_LOG_LEN, ObjectKind,
     Plain, ProviderId, Thread, TickRate, Writer,
 };
-use logdef_wire::record::Kind;
+use logdef_wire::msgpack::{Encoder, OutOfRoom};
+use logdef_wire::record::{Kind, Preamble, ThreadLogdef};
 use logdef_wire::{Magic, Run, ThreadNumber};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -148,6 +154,9 @@ pub struct Exporter<W: io::Write> {
     spans: Spans,
     packets: Packets,
     message: Vec<u8>,
+    /// The body of a blob, and keys in it.
+    body: Vec<u8>,
+    keys: Vec<u8>,
     records: u64,
     said: Said,
 }
@@ -183,6 +192,8 @@ impl<W: io::Write> Exporter<W> {
             spans: Spans::default(),
             packets: Packets::default(),
             message: Vec::new(),
+            body: Vec::new(),
+            keys: Vec::new(),
             records: 0,
             said: Said::default(),
         })
@@ -202,6 +213,7 @@ impl<W: io::Write> Exporter<W> {
             instant,
             perfetto,
         } = self.options.forms;
+        let is_kept = instant && whole::is_needed(record) && self.keep(record, stack)?;
         if log {
             self.log(time, thread, &text)?;
         }
@@ -211,6 +223,7 @@ impl<W: io::Write> Exporter<W> {
                 time,
                 thread,
                 provider,
+                is_kept,
             };
             self.event(record, stack, at, &text, ended)?;
         }
@@ -261,6 +274,9 @@ impl<W: io::Write> Exporter<W> {
                 };
                 let rate = TickRate::NANOSECONDS;
                 self.writer.provider(id(provider), &cut(&name, 200), rate)?;
+                if provider < PROVIDERS {
+                    self.image(record, &name)?;
+                }
                 self.names.push(cut(&name, NAME).into_owned());
                 self.providers.insert(key, provider);
                 provider
@@ -392,12 +408,64 @@ impl<W: io::Write> Exporter<W> {
         }
         let text = cut(&text, TEXT);
         self.writer.register(&text)?;
-        Ok(self.writer.write(KernelObject::<Plain<'_>> {
+        self.writer.write(KernelObject::<Plain<'_>> {
             kind: ObjectKind::THREAD,
             koid: thread.thread,
             name: &text,
             args: &args,
-        })?)
+        })?;
+        if name.is_some_and(|name| whole::is_changed(name, TEXT)) {
+            let logdef = ThreadLogdef {
+                tid: Some(thread.thread.0),
+                name,
+                ..ThreadLogdef::default()
+            };
+            self.blob(|encoder| logdef.encode(encoder))?;
+        }
+        Ok(())
+    }
+
+    /// Keeps the path of the image, of which `name` is the provider's name.
+    fn image(&mut self, record: &Resolved<'_>, name: &str) -> io::Result<()> {
+        let path = record.image.map(|image| &*image.path);
+        let preamble = Preamble {
+            path: path.filter(|path| !path.is_empty() && *path != name.as_bytes()),
+            ..Preamble::default()
+        };
+        if self.options.forms.instant && preamble.path.is_some() {
+            self.blob(|encoder| preamble.encode(encoder))?;
+        }
+        Ok(())
+    }
+
+    /// Keeps the record as the log has it, if a blob has room for it.
+    fn keep(&mut self, record: &Resolved<'_>, stack: &[StackEntry]) -> io::Result<bool> {
+        for entry in stack.iter().filter_map(whole::address) {
+            self.blob(|encoder| entry.encode(encoder))?;
+        }
+        if !details::description(record).is_empty() {
+            self.blob(|encoder| whole::encode_description(record, encoder))?;
+        }
+        let mut keys = std::mem::take(&mut self.keys);
+        keys.resize(whole::ROOM, 0);
+        let is_kept = self.blob(|encoder| whole::encode(record, &mut keys, encoder));
+        self.keys = keys;
+        is_kept
+    }
+
+    /// Writes the body of a record as a blob, if there is room for it.
+    fn blob(
+        &mut self,
+        encode: impl FnOnce(&mut Encoder<'_>) -> Result<(), OutOfRoom>,
+    ) -> io::Result<bool> {
+        self.body.resize(whole::ROOM, 0);
+        let mut encoder = Encoder::new(&mut self.body);
+        let fits = encode(&mut encoder).is_ok();
+        if fits {
+            let body = encoder.written();
+            self.writer.blob(whole::NAME, BlobKind::DATA, body)?;
+        }
+        Ok(fits)
     }
 
     /// A text that is too long is continued in further records.
@@ -422,7 +490,11 @@ impl<W: io::Write> Exporter<W> {
         ended: Option<OpenSpan>,
     ) -> io::Result<()> {
         let data = &record.data;
-        if data.kind == Some(Kind::COUNTER) && data.time.is_some() && self.counter(record, at)? {
+        let is_value = data.time.is_some() && record.standing == Standing::Sound;
+        if data.kind == Some(Kind::COUNTER) && is_value && self.counter(record, at)? {
+            if at.is_kept {
+                self.said.add(record);
+            }
             return Ok(());
         }
         let id = span_id(data);
@@ -502,6 +574,8 @@ struct At {
     time: u64,
     thread: Thread,
     provider: usize,
+    /// Blobs before the events say all that the record does.
+    is_kept: bool,
 }
 
 fn id(provider: usize) -> ProviderId {

@@ -97,7 +97,8 @@ fn encode(losses: &Losses, keys: &mut [u8]) -> Result<(u32, usize), OutOfRoom> {
 
 /// What a record with this image and this message says that a log lost, if it is such a record.
 pub(crate) fn parse(image: &[u8], message: &[u8]) -> Option<Losses> {
-    if image != IMAGE.as_bytes() {
+    // An import from a trace has the path that the record was given.
+    if image.strip_prefix(b"/").unwrap_or(image) != IMAGE.as_bytes() {
         return None;
     }
     Losses::parse(str::from_utf8(message).ok()?)

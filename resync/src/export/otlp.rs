@@ -8,7 +8,7 @@
 //! | message | `body` |
 //! | moniker, process | `service.name` and `process.pid` of the resource |
 //! | thread, file, line | attributes `thread.id`, `code.file.path`, `code.line.number` |
-//! | keys | attributes under their names |
+//! | keys, with `module` and `target` | attributes under their names |
 //! | raw severity, drop count, tags | attributes `logdef.raw_severity`, `logdef.dropped_logs`, `logdef.tags` |
 //!
 //! A record without a time or a level has no such field. The time of one from before 1970 is the

@@ -13,6 +13,9 @@
 //! | counter | a counter: its numbers are the arguments |
 //! | "buffer full" | a warning |
 //!
+//! Blobs that our exporter writes keep a record as it was; what follows them, up to the first
+//! event, is that record for viewers.
+//!
 //! A log record and the event after it that says the same, at one time on one
 //! thread, are one record: our exporter writes both by default. What the trace calls a
 //! process is the log's process, a provider its image, a category a key `category`
@@ -21,6 +24,7 @@
 //! become no time.
 
 mod owned;
+mod whole;
 
 use super::log_writer::{LogWriter, Origin, Written, literal};
 use super::order::Order;
@@ -29,16 +33,17 @@ use crate::export::text::CUT;
 use crate::read::input::{Error, Input};
 use crate::recover::losses::Losses;
 use logdef_fuchsia::fxt::{
-    Argument, Event, EventKind, Item, KernelObject, Koid, Log, MAX_ARGUMENTS, MAX_LOG_LEN,
-    Metadata, ObjectKind, ProviderEvent, Reader, Record, Resolved, Thread, Time, Tracker,
-    Value as Typed,
+    Argument, Blob, Event, EventKind, Item, KernelObject, Koid, Log, MAX_ARGUMENTS, MAX_LOG_LEN,
+    Metadata, ObjectKind, ProviderEvent, ProviderId, Reader, Record, Resolved, Thread, Time,
+    Tracker, Value as Typed,
 };
 use logdef_wire::Level;
-use logdef_wire::record::Kind;
+use logdef_wire::record::{Kind, Record as Kept, ThreadLogdef};
 use owned::{Formats, Owned, OwnedValue};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::Write;
+use whole::Whole;
 
 /// Names of processes and threads that are remembered.
 const NAMES: usize = 1 << 20;
@@ -88,6 +93,8 @@ pub fn import(trace: &Input, out: impl Write) -> Result<Imported, Error> {
         log: LogWriter::new(out, Origin::of(&head[..got])),
         order: Order::new(),
         last: None,
+        whole: Whole::default(),
+        images: HashMap::new(),
         formats: Formats::default(),
         untimed: 0,
     };
@@ -97,6 +104,9 @@ pub fn import(trace: &Input, out: impl Write) -> Result<Imported, Error> {
             Item::Gap(gap) => {
                 imported.gaps += 1;
                 imported.gap_bytes += gap.len;
+                importer.settle()?;
+                // What is lost may be the record that it belongs to.
+                importer.whole = Whole::default();
             }
             Item::Record(found) => {
                 tracker.track(&found);
@@ -123,6 +133,12 @@ fn names(trace: &Input) -> Result<Names, Error> {
     each(trace, |item, tracker| {
         if let Item::Record(found) = item {
             tracker.track(&found);
+            if let Record::Blob(_) = &found.record
+                && let Record::Blob(blob) = tracker.resolve(&found.record)
+                && let Some(Kept::ThreadLogdef(thread)) = whole::record(&blob)
+            {
+                name_whole(&mut names, &thread);
+            }
             if let Record::KernelObject(object) = &found.record
                 && matches!(object.kind, ObjectKind::PROCESS | ObjectKind::THREAD)
                 && names.len() < NAMES
@@ -136,6 +152,16 @@ fn names(trace: &Input) -> Result<Names, Error> {
         Ok(())
     })?;
     Ok(names)
+}
+
+/// A thread has a name that the record before could not hold.
+fn name_whole(names: &mut Names, thread: &ThreadLogdef<'_>) {
+    let key = thread.tid.map(|tid| (ObjectKind::THREAD, Koid(tid)));
+    if let (Some(key), Some(name)) = (key, thread.name)
+        && let Some(known) = names.get_mut(&key)
+    {
+        known.name = Some(name.into());
+    }
 }
 
 fn each(
@@ -179,6 +205,10 @@ struct Importer<W> {
     order: Order<Owned>,
     /// The last record, as long as what follows may belong to it.
     last: Option<Last>,
+    /// The record that the next events stand for, if blobs kept it.
+    whole: Whole,
+    /// Paths of the images that providers are named after.
+    images: HashMap<ProviderId, Vec<u8>>,
     formats: Formats,
     untimed: u64,
 }
@@ -219,11 +249,40 @@ impl<W: Write> Importer<W> {
                     *known = Known::of(object);
                 }
             }
+            Record::Blob(blob) => return self.blob(blob, tracker),
+            Record::Metadata(Metadata::ProviderInfo { provider, .. }) => {
+                self.images.remove(provider);
+            }
+            Record::Metadata(Metadata::Magic) => self.images.clear(),
             Record::Metadata(_)
             | Record::Initialization(_)
             | Record::String(_)
             | Record::Thread(_) => {}
             _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Whether a blob is one of ours.
+    fn blob(&mut self, blob: &Blob<Resolved<'_>>, tracker: &Tracker) -> Result<bool, Error> {
+        let Some(record) = whole::record(blob) else {
+            return Ok(false);
+        };
+        match record {
+            Kept::Preamble(preamble) => {
+                if let Some(path) = preamble.path
+                    && self.images.len() < NAMES
+                {
+                    self.images.insert(tracker.provider().id(), path.to_vec());
+                }
+            }
+            Kept::ThreadLogdef(thread) => {
+                name_whole(&mut self.names, &thread);
+            }
+            kept => {
+                self.settle()?;
+                return Ok(self.whole.add(&kept, blob.data));
+            }
         }
         Ok(true)
     }
@@ -321,6 +380,9 @@ impl<W: Write> Importer<W> {
         if !last.is_at(event.time, event.thread) {
             return None;
         }
+        if self.whole.is_there() {
+            return Some(message.clone());
+        }
         let is_same = if is_end {
             // The end of a span has the name of its beginning; its message is an argument.
             match argument(&event.args, "message") {
@@ -388,7 +450,7 @@ impl<W: Write> Importer<W> {
             && last.is_at(event.time, event.thread)
             && let LastKind::Log { .. } = last.of
             && let Some(OwnedValue::Raw(message)) = last.entry.args.first()
-            && contains(message, without_mark(&event.name).as_bytes())
+            && (self.whole.is_there() || contains(message, without_mark(&event.name).as_bytes()))
         {
             entry.logged = Some(message.clone());
             self.last = None;
@@ -403,7 +465,9 @@ impl<W: Write> Importer<W> {
         let process = self.names.get(&(ObjectKind::PROCESS, thread.process));
         let of_thread = self.names.get(&(ObjectKind::THREAD, thread.thread));
         let name = process.and_then(|known| known.name.as_deref());
-        let image = provider.filter(|name| !name.is_empty()).or(name);
+        let path = self.images.get(&tracker.provider().id());
+        let provider = provider.filter(|name| !name.is_empty());
+        let image = path.map(|path| &**path).or(provider).or(name);
         Owned {
             image: image.unwrap_or_default().to_vec(),
             thread,
@@ -427,7 +491,8 @@ impl<W: Write> Importer<W> {
         }
     }
 
-    fn push(&mut self, entry: Owned) -> Result<(), Error> {
+    fn push(&mut self, mut entry: Owned) -> Result<(), Error> {
+        entry.be(std::mem::take(&mut self.whole));
         // Without a time it stays where it is.
         let time = entry.time.unwrap_or(self.order.latest());
         self.untimed += u64::from(entry.is_untimed);

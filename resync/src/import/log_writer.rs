@@ -16,7 +16,7 @@ use crate::recover::standing::Standing;
 use crate::rewrite::marker::Output;
 use logdef_wire::msgpack::{Encoder, OutOfRoom};
 use logdef_wire::record::{
-    Data, Glance, Kind, Note, NoteKind, Preamble, StringLogdef, ThreadLogdef,
+    BacktraceLogdef, Data, Glance, Kind, Note, NoteKind, Preamble, StringLogdef, ThreadLogdef,
 };
 use logdef_wire::{
     Array, Description, Level, Magic, Map, Run, Sequence, Svma, Tag, ThreadNumber, Value, frame,
@@ -66,10 +66,14 @@ pub struct Entry<'a> {
     /// Grammar of the format and names of its arguments, as
     /// [`Description`](logdef_wire::Description) reads them.
     pub description: &'a [u8],
-    /// The format's arguments. Extensions become nil.
+    /// The format's arguments.
     pub args: &'a [Value<'a>],
-    /// Structured keys. Extensions become nil.
+    /// Structured keys.
     pub keys: &'a [(&'a [u8], Value<'a>)],
+    /// Return addresses, innermost first; nil behind them where there were more.
+    pub backtrace: Option<Array<'a>>,
+    /// What is known of these addresses. The run and the magic are those of the record.
+    pub addresses: &'a [BacktraceLogdef<'a>],
     /// What the record stands for; absent for a message.
     pub kind: Option<Kind>,
     /// Records of this thread that were lost just before this one.
@@ -152,6 +156,8 @@ pub struct LogWriter<W> {
     described: HashMap<Vec<u8>, Svma>,
     key: Vec<u8>,
     logged: HashSet<(Magic, Svma)>,
+    /// Backtrace logdefs, by their hashes.
+    addresses: HashSet<u64>,
     args: Vec<u8>,
     keys: Vec<u8>,
     buffer: Vec<u8>,
@@ -184,6 +190,7 @@ impl<W: Write> LogWriter<W> {
             described: HashMap::new(),
             key: Vec::new(),
             logged: HashSet::new(),
+            addresses: HashSet::new(),
             args: Vec::new(),
             keys: Vec::new(),
             buffer: vec![0; 1 << 10],
@@ -217,6 +224,13 @@ impl<W: Write> LogWriter<W> {
             Some(file) => self.string(magic, file, b"")?,
             None => None,
         };
+        for address in entry.addresses {
+            self.address(&BacktraceLogdef {
+                run: Some(run),
+                magic: Some(magic),
+                ..*address
+            })?;
+        }
         let mut args = std::mem::take(&mut self.args);
         let mut keys = std::mem::take(&mut self.keys);
         encode_all(&mut args, |encoder| {
@@ -248,6 +262,7 @@ impl<W: Write> LogWriter<W> {
             file_text: entry.file.filter(|_| file.is_none()),
             dropped: (entry.dropped > 0).then_some(entry.dropped),
             kind: entry.kind,
+            backtrace: entry.backtrace,
             keys: match entry.keys.len() {
                 0 => None,
                 len => Map::from_objects(len as u32, &keys).ok(),
@@ -451,6 +466,16 @@ impl<W: Write> LogWriter<W> {
         Ok(Some(address))
     }
 
+    /// Writes what is known of an address, unless it was written.
+    fn address(&mut self, logdef: &BacktraceLogdef<'_>) -> Result<(), Error> {
+        let mut body = Vec::new();
+        encode_all(&mut body, |encoder| logdef.encode(encoder))?;
+        if is_news(&mut self.addresses, hash(&[&body])) {
+            self.frame(|encoder| logdef.encode(encoder))?;
+        }
+        Ok(())
+    }
+
     fn frame(
         &mut self,
         body: impl Fn(&mut Encoder<'_>) -> Result<(), OutOfRoom>,
@@ -498,9 +523,16 @@ fn encode_all(
     Ok(())
 }
 
-fn value(encoder: &mut Encoder<'_>, value: Value<'_>) -> Result<(), OutOfRoom> {
+/// Writes a value of any type.
+pub(crate) fn value(encoder: &mut Encoder<'_>, value: Value<'_>) -> Result<(), OutOfRoom> {
     match value {
-        Value::Nil | Value::Ext(..) => encoder.nil(),
+        Value::Nil => encoder.nil(),
+        Value::Ext(kind, bytes) => {
+            encoder.bytes(&[0xc9])?;
+            encoder.bytes(&(bytes.len() as u32).to_be_bytes())?;
+            encoder.bytes(&kind.to_be_bytes())?;
+            encoder.bytes(bytes)
+        }
         Value::Bool(value) => encoder.bool(value),
         Value::Uint(value) => encoder.uint(value),
         Value::Int(value) => encoder.int(value),

@@ -265,24 +265,65 @@ fn what_has_no_place_in_a_log_is_counted_and_a_full_buffer_reported() {
     assert_eq!(lines[0].level, Some(Level::WARN));
 }
 
-/// What a log says, record by record: time, message, kind, level where it has a place, and keys.
+/// What a log says, record by record: time, message, kind.
 fn said(log: Vec<u8>) -> Vec<(Option<u64>, String, Option<u64>)> {
+    let rows = all(log).into_iter();
+    rows.map(|row| (row.time, row.message, row.kind)).collect()
+}
+
+/// All that a record of a log says, but for the numbers of run and record.
+#[derive(Debug, Default, PartialEq)]
+struct Row {
+    time: Option<u64>,
+    message: String,
+    kind: Option<u64>,
+    level: Option<Level>,
+    place: (Option<Vec<u8>>, Option<u64>),
+    format: Option<Vec<u8>>,
+    description: Vec<u8>,
+    /// Arguments, keys, and the stack.
+    values: String,
+    image: Vec<u8>,
+    thread: (Option<u64>, Option<u64>, Option<Vec<u8>>),
+    dropped: Option<u64>,
+}
+
+fn all(log: Vec<u8>) -> Vec<Row> {
     let inputs = [Input::from_bytes("log", log)];
     let recovery = Recovery::of(&inputs).unwrap();
     let mut resolver = Resolver::without_images(recovery.tables());
     let mut merge = Merge::new(&inputs, &recovery, MergeOptions::default());
-    let mut said = Vec::new();
+    let mut rows = Vec::new();
     while let Some(event) = merge.next().unwrap() {
-        if let Merged::Frame(frame) = event
-            && let Some(Record::Data(data)) = frame.record()
-        {
-            let mut message = Vec::new();
-            resolver.resolve(&data, frame.place).message(&mut message);
-            let text = String::from_utf8_lossy(&message).into_owned();
-            said.push((data.time, text, data.kind.map(|kind| kind.0)));
-        }
+        let Merged::Frame(frame) = event else {
+            continue;
+        };
+        let Some(Record::Data(data)) = frame.record() else {
+            continue;
+        };
+        let stack = resolver.backtrace(&data, frame.place);
+        let stack: Vec<_> = stack.iter().map(|of| (of.address, &of.logged)).collect();
+        let resolved = resolver.resolve(&data, frame.place);
+        let mut message = Vec::new();
+        resolved.message(&mut message);
+        let args: Vec<_> = data.args.into_iter().flatten().collect();
+        let keys: Vec<_> = data.keys.into_iter().flat_map(|keys| keys.iter()).collect();
+        let thread = resolved.thread.unwrap();
+        rows.push(Row {
+            time: data.time,
+            message: String::from_utf8_lossy(&message).into_owned(),
+            kind: data.kind.map(|kind| kind.0),
+            level: data.level,
+            place: (resolved.file.bytes.map(Vec::from), data.line),
+            format: resolved.format.bytes.map(Vec::from),
+            description: resolved.description.as_bytes().to_vec(),
+            values: format!("{args:?} {keys:?} {stack:?}"),
+            image: resolved.image.unwrap().path.clone(),
+            thread: (resolved.run.unwrap().pid, thread.tid, thread.name.clone()),
+            dropped: data.dropped,
+        });
     }
-    said
+    rows
 }
 
 fn exported(log: Vec<u8>, options: logdef_resync::export::fxt::Options) -> Vec<u8> {
@@ -296,12 +337,129 @@ fn exported(log: Vec<u8>, options: logdef_resync::export::fxt::Options) -> Vec<u
         if let Merged::Frame(frame) = event
             && let Some(Record::Data(data)) = frame.record()
         {
+            let stack = resolver.backtrace(&data, frame.place);
             exporter
-                .record(&resolver.resolve(&data, frame.place), &[])
+                .record(&resolver.resolve(&data, frame.place), &stack)
                 .unwrap();
         }
     }
     exporter.finish().unwrap()
+}
+
+/// A log of these entries, exported in the default forms and imported again, says the same of each.
+fn comes_back(entries: &[logdef_resync::import::Entry<'_>]) {
+    use logdef_resync::import::{LogWriter, Origin};
+    let mut log = LogWriter::new(Vec::new(), Origin::of(b"kept"));
+    for entry in entries {
+        log.write(entry).unwrap();
+    }
+    let log = log.finish().unwrap().0;
+    let trace = exported(log.clone(), Default::default());
+    let checked = logdef_fuchsia::fxt::check(
+        &trace[..],
+        std::io::sink(),
+        logdef_fuchsia::fxt::Format::Text,
+    );
+    assert!(checked.unwrap().is_clean());
+    let mut again = Vec::new();
+    fxt::import(&Input::from_bytes("trace", trace), &mut again).unwrap();
+    let (expected, found) = (all(log), all(again));
+    assert_eq!(found.len(), expected.len());
+    for (found, expected) in found.iter().zip(&expected) {
+        assert_eq!(found, expected);
+    }
+}
+
+#[test]
+fn what_an_event_has_no_place_for_survives_the_way_through_a_trace() {
+    use logdef_resync::import::Entry;
+    use logdef_wire::record::BacktraceLogdef;
+    use logdef_wire::{Array, Avma};
+    let common = Entry {
+        image: b"/opt/server/bin/server",
+        pid: Some(10),
+        tid: Some(11),
+        thread_name: Some(b"work\xffer"),
+        time: Some(1_800_000_000_000_000_000),
+        level: Some(Level::WARN),
+        file: Some(b"src/a.c"),
+        line: Some(3),
+        ..Entry::default()
+    };
+    let addresses = [0xcd, 0x12, 0x34, 0xcd, 0x56, 0x78, 0xc0];
+    let known = [BacktraceLogdef {
+        address: Some(Avma(0x1234)),
+        fname: Some(b"/lib/libc.so.6"),
+        fbase: Some(Avma(0x1000)),
+        sname: Some(b"serve"),
+        saddr: Some(Avma(0x1200)),
+        build_id: Some(b"\x01\x02"),
+        load_bias: Some(0x1000),
+        ..BacktraceLogdef::default()
+    }];
+    let many: Vec<_> = (0..20).map(Value::Uint).collect();
+    let long = "y".repeat(3_000);
+    let wide = 1_u128 << 100;
+    let wide = wide.to_be_bytes();
+    comes_back(&[
+        Entry {
+            kind: Some(Kind::COUNTER),
+            format: b"disk: read %d, written %d",
+            args: &[Value::Uint(3), Value::Int(-4)],
+            keys: &[(b"disk", Value::Raw(b"sda")), (b"7", Value::Uint(1))],
+            ..common
+        },
+        Entry {
+            kind: Some(Kind::COUNTER),
+            format: b"depth %d",
+            args: &[Value::Uint(3)],
+            dropped: 2,
+            ..common
+        },
+        Entry {
+            format: b"failed: %s",
+            args: &[Value::Raw(b"why")],
+            backtrace: Array::from_objects(3, &addresses).ok(),
+            addresses: &known,
+            ..common
+        },
+        Entry {
+            format: b"not \xff text %s",
+            args: &[Value::Raw(b"\xfe\x80")],
+            file: Some(b"\xc3.c"),
+            keys: &[(b"\xf0key", Value::Raw(b"\xed\xa0"))],
+            ..common
+        },
+        Entry {
+            image: b"/opt/other/bin/server",
+            format: b"said",
+            description: b"r\tapp::net\tdns",
+            ..common
+        },
+        Entry {
+            format: b"{} {name}",
+            description: b"b:,name\tapp",
+            args: &[Value::Ext(1, &wide), Value::Raw(long.as_bytes())],
+            ..common
+        },
+        Entry {
+            format: b"many",
+            args: &many,
+            keys: &[(b"severity", Value::Raw(b"mine"))],
+            ..common
+        },
+        Entry {
+            kind: Some(Kind::BEGIN),
+            format: b"span \xff",
+            ..common
+        },
+        Entry {
+            kind: Some(Kind::END),
+            format: b"ended %s",
+            args: &[Value::Raw(b"\xff")],
+            ..common
+        },
+    ]);
 }
 
 #[test]

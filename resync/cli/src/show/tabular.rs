@@ -7,9 +7,9 @@ use logdef_wire::Value;
 use std::io::Write;
 
 /// What the columns are called, in order.
-const COLUMNS: [&str; 13] = [
+const COLUMNS: [&str; 15] = [
     "time", "level", "run", "pid", "tid", "thread", "sequence", "image", "file", "line", "message",
-    "keys", "standing",
+    "keys", "standing", "module", "target",
 ];
 
 /// Writes records, and keeps the room that each of them needs.
@@ -77,6 +77,8 @@ impl Writer {
         let text = match COLUMNS[column] {
             "image" => record.image.map(|image| &image.path[..]),
             "file" => record.file.bytes,
+            "module" => record.module(),
+            "target" => record.target(),
             "thread" => match thread.and_then(|thread| thread.name.as_deref()) {
                 Some(name) if !name.is_empty() => Some(name),
                 _ => {

@@ -28,10 +28,10 @@ fn csv_has_a_head_and_quotes_what_must_be() {
     let lines: Vec<_> = done.out.split("\r\n").collect();
     assert_eq!(
         lines[0],
-        "time,level,run,pid,tid,thread,sequence,image,file,line,message,keys,standing"
+        "time,level,run,pid,tid,thread,sequence,image,file,line,message,keys,standing,module,target"
     );
     assert!(
-        done.out.contains(",\"accepted a \"\"b\"\", c:1\",,\r\n"),
+        done.out.contains(",\"accepted a \"\"b\"\", c:1\",,,,\r\n"),
         "{}",
         done.out
     );

@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 const MESSAGE: usize = 8 << 10;
 pub(super) const TEXT: usize = 900;
 /// The longest name of an argument.
-const KEY: usize = 64;
+pub(super) const KEY: usize = 64;
 
 /// What the arguments of an event are made of.
 pub(super) struct Details<'r> {
@@ -21,6 +21,7 @@ pub(super) struct Details<'r> {
     /// What the record is, where its event does not show it.
     pub(super) kind: Option<&'static str>,
     pub(super) stack: String,
+    description: Cow<'r, [u8]>,
 }
 
 impl<'r> Details<'r> {
@@ -30,6 +31,7 @@ impl<'r> Details<'r> {
             more,
             kind: None,
             stack: String::new(),
+            description: description(record),
         }
     }
 
@@ -152,8 +154,10 @@ impl<'r> Details<'r> {
             _ => None,
         };
         let format = self.record.format.bytes.and_then(fitting);
-        let grammar = fitting(self.record.description.as_bytes());
-        if let (Some(format), Some(grammar), true) = (format, grammar, passed > 0)
+        let grammar = str::from_utf8(&self.description).ok();
+        let grammar = grammar.filter(|grammar| grammar.len() <= TEXT);
+        let says_more = passed > 0 || !self.description.is_empty();
+        if let (Some(format), Some(grammar), true) = (format, grammar, says_more)
             && plain + 1 + usize::from(!grammar.is_empty()) <= MAX_ARGUMENTS
         {
             args.push(FORMAT, Value::Text(format));
@@ -221,6 +225,18 @@ impl<'r> Details<'r> {
         let of_context = of_context.map(|(key, value)| (whole(lossy(key), KEY), value));
         args.chain(keys).chain(of_context)
     }
+}
+
+/// The description of a record's format, with the module and target of a call site that was made at run time.
+pub(super) fn description<'r>(record: &Resolved<'r>) -> Cow<'r, [u8]> {
+    let own = record.description;
+    if own.module() == record.module() && own.target() == record.target() {
+        return Cow::Borrowed(own.as_bytes());
+    }
+    let named = own.as_bytes().split(|byte| *byte == b'\t').next();
+    let named = named.filter(|named| !named.is_empty()).unwrap_or(b"c");
+    let parts = [record.module(), record.target()].map(Option::unwrap_or_default);
+    Cow::Owned([named, parts[0], parts[1]].join(&b'\t'))
 }
 
 /// Arguments and key-values that have places of their own.

@@ -2,6 +2,7 @@
 //! it.
 
 use super::says_the_same;
+use super::whole::Whole;
 use crate::export::fxt::details::own_name;
 use crate::export::fxt::{DROPPED, FORMAT, GRAMMAR, TIME_UNKNOWN, kind_of};
 use crate::export::lost;
@@ -103,9 +104,17 @@ pub(super) struct Owned {
     pub(super) dropped: Option<u64>,
     /// It has a time, which a log cannot hold.
     pub(super) is_untimed: bool,
+    /// The record that this one stands for.
+    pub(super) whole: Whole,
 }
 
 impl Owned {
+    /// Stands for a record that blobs kept, if they did.
+    pub(super) fn be(&mut self, whole: Whole) {
+        self.is_untimed &= !whole.is_there();
+        self.whole = whole;
+    }
+
     /// Takes place, level and keys from an event's arguments. Returns the message.
     pub(super) fn describe<'n>(
         &mut self,
@@ -270,7 +279,11 @@ impl Owned {
             .iter()
             .map(|(key, value)| key.len() + value.size());
         let args = self.args.iter().map(OwnedValue::size);
-        size_of::<Owned>() + self.image.len() + self.format.len() + keys.chain(args).sum::<usize>()
+        size_of::<Owned>()
+            + self.image.len()
+            + self.format.len()
+            + keys.chain(args).sum::<usize>()
+            + self.whole.size()
     }
 
     pub(super) fn write(&self, log: &mut LogWriter<impl Write>) -> Result<(), Error> {
@@ -288,7 +301,7 @@ impl Owned {
             .iter()
             .map(|(key, value)| (&**key, value.borrow()))
             .collect();
-        log.write(&Entry {
+        let seen = Entry {
             image: &self.image,
             pid: Some(self.thread.process.0),
             tid: Some(self.thread.thread.0),
@@ -306,7 +319,9 @@ impl Owned {
             kind: self.kind,
             dropped: self.dropped.unwrap_or(0),
             standing: self.standing,
-        })
+            ..Entry::default()
+        };
+        self.whole.with(seen, |entry| log.write(entry))
     }
 }
 

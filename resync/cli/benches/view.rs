@@ -1,7 +1,9 @@
 //! How fast is the command, end to end: from a file in the page cache to the
 //! null device?
 //!
-//! `cargo bench -p logdef-cli --bench view -- [RECORDS]`
+//! `cargo bench -p logdef-cli --bench view -- [RECORDS] [WORD]`
+//!
+//! With a word, as `export`, only what has it in its command is run.
 //!
 //! Each line gives the time that the processes ran, on all cores together, and the
 //! time that passed; the means of five. To see one core, run it under `taskset -c 0`.
@@ -23,7 +25,7 @@ const THREADS: u64 = 4;
 const RUN: Run = Run(0x1234_5678_1234_5678);
 
 /// What is run.
-const WORK: [(&str, &[&str]); 8] = [
+const WORK: [(&str, &[&str]); 16] = [
     ("check", &["check"]),
     ("view", &["view"]),
     ("view -o json", &["view", "-o", "json"]),
@@ -32,6 +34,29 @@ const WORK: [(&str, &[&str]); 8] = [
     ("view --level error", &["view", "--level", "error"]),
     ("view --grep", &["view", "--grep", "example.net"]),
     ("view --head 1", &["view", "--head", "1"]),
+    ("export fxt", &["export", "--to", "fxt", "-o", "-"]),
+    (
+        "  --as log",
+        &["export", "--to", "fxt", "--as", "log", "-o", "-"],
+    ),
+    (
+        "  --as perfetto",
+        &["export", "--to", "fxt", "--as", "perfetto", "-o", "-"],
+    ),
+    ("export fuchsia", &["export", "--to", "fuchsia", "-o", "-"]),
+    (
+        "export diagnostics",
+        &["export", "--to", "diagnostics-json", "-o", "-"],
+    ),
+    (
+        "export otlp-json",
+        &["export", "--to", "otlp-json", "-o", "-"],
+    ),
+    (
+        "export journald",
+        &["export", "--to", "journald", "-o", "-"],
+    ),
+    ("export folded", &["export", "--to", "folded", "-o", "-"]),
 ];
 
 fn main() {
@@ -41,7 +66,14 @@ fn main() {
     let path = directory.path().join("bench.log");
     let bytes = write(&path, records);
     println!("{records} records, {bytes} bytes");
+    let word = std::env::args()
+        .skip(1)
+        .find(|arg| arg.chars().all(char::is_alphabetic));
+    let word = word.unwrap_or_default();
     for (name, args) in WORK {
+        if !args.contains(&&*word) && !word.is_empty() {
+            continue;
+        }
         let (cpu, wall) = run(args, &path);
         println!(
             "{name:20} {:8.2} ms CPU, {:8.2} ms; {:6.2} M records/s of CPU, {:6.2} passed, {:5.2} GB/s",
@@ -61,7 +93,8 @@ fn run(args: &[&str], path: &std::path::Path) -> (f64, f64) {
     let start = Instant::now();
     for _ in 0..TIMES {
         let mut command = Command::new(env!("CARGO_BIN_EXE_logdef"));
-        command.args(args).arg(path).stdout(Stdio::null());
+        command.args(args).arg(path);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
         let status = command.status().unwrap();
         assert!(status.success(), "{args:?}: {status}");
     }

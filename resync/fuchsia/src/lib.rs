@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`fxt`] | the trace format: every record and argument, damage included |
 //! | [`structured`] | structured log records: one record, typed key/value arguments |
+//! | [`json`] | JSON that does not drive a terminal |
 //! | [`legacy`] | the older fixed-header log packets |
 //! | [`diagnostics`] | the JSON in which stored logs and inspect data are answered, its batches and its text |
 //! | [`stream`] | the shared-memory stream source: messages, buffer layout, both state machines |
@@ -15,6 +16,7 @@
 
 pub mod diagnostics;
 pub mod fxt;
+pub mod json;
 pub mod legacy;
 pub mod stream;
 pub mod structured;

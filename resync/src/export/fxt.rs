@@ -18,7 +18,7 @@
 //!
 //! A log record has room for text only; an instant carries level, file, line, the
 //! printf arguments with their types, the format where there is room, keys, and the backtrace. An
-//! argument of the program that has a name of ours ends with `#`. Beside instants, [blobs](self::whole) keep
+//! argument of the program that has a name of ours ends with `#`. Beside instants, blobs keep
 //! what has no room there, so that the trace imported again is the same log. What is not kept: who the run was beside its
 //! process id, numbers of runs and of records, where contexts begin, notes, a record of more than 30 KiB as
 //! more than its text, and arguments beyond the fifteenth. Spans and counters are
@@ -43,8 +43,7 @@ use logdef_fuchsia::fxt::{
     Argument, BlobKind, Event, EventKind, KernelObject, MAX_ARGUMENTS, MAX_LOG_LEN, ObjectKind,
     Plain, ProviderId, Thread, TickRate, Writer,
 };
-use logdef_wire::msgpack::{Encoder, OutOfRoom};
-use logdef_wire::record::{Kind, Preamble, ThreadLogdef};
+use logdef_wire::record::{Kind, ThreadLogdef};
 use logdef_wire::{Magic, Run, ThreadNumber};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -423,49 +422,6 @@ impl<W: io::Write> Exporter<W> {
             self.blob(|encoder| logdef.encode(encoder))?;
         }
         Ok(())
-    }
-
-    /// Keeps the path of the image, of which `name` is the provider's name.
-    fn image(&mut self, record: &Resolved<'_>, name: &str) -> io::Result<()> {
-        let path = record.image.map(|image| &*image.path);
-        let preamble = Preamble {
-            path: path.filter(|path| !path.is_empty() && *path != name.as_bytes()),
-            ..Preamble::default()
-        };
-        if self.options.forms.instant && preamble.path.is_some() {
-            self.blob(|encoder| preamble.encode(encoder))?;
-        }
-        Ok(())
-    }
-
-    /// Keeps the record as the log has it, if a blob has room for it.
-    fn keep(&mut self, record: &Resolved<'_>, stack: &[StackEntry]) -> io::Result<bool> {
-        for entry in stack.iter().filter_map(whole::address) {
-            self.blob(|encoder| entry.encode(encoder))?;
-        }
-        if !details::description(record).is_empty() {
-            self.blob(|encoder| whole::encode_description(record, encoder))?;
-        }
-        let mut keys = std::mem::take(&mut self.keys);
-        keys.resize(whole::ROOM, 0);
-        let is_kept = self.blob(|encoder| whole::encode(record, &mut keys, encoder));
-        self.keys = keys;
-        is_kept
-    }
-
-    /// Writes the body of a record as a blob, if there is room for it.
-    fn blob(
-        &mut self,
-        encode: impl FnOnce(&mut Encoder<'_>) -> Result<(), OutOfRoom>,
-    ) -> io::Result<bool> {
-        self.body.resize(whole::ROOM, 0);
-        let mut encoder = Encoder::new(&mut self.body);
-        let fits = encode(&mut encoder).is_ok();
-        if fits {
-            let body = encoder.written();
-            self.writer.blob(whole::NAME, BlobKind::DATA, body)?;
-        }
-        Ok(fits)
     }
 
     /// A text that is too long is continued in further records.

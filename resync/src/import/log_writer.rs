@@ -234,12 +234,15 @@ impl<W: Write> LogWriter<W> {
         let mut args = std::mem::take(&mut self.args);
         let mut keys = std::mem::take(&mut self.keys);
         encode_all(&mut args, |encoder| {
-            entry.args.iter().try_for_each(|arg| value(encoder, *arg))
+            entry
+                .args
+                .iter()
+                .try_for_each(|arg| framing::value(encoder, *arg))
         })?;
         encode_all(&mut keys, |encoder| {
             entry.keys.iter().try_for_each(|(key, of)| {
                 encoder.raw(key)?;
-                value(encoder, *of)
+                framing::value(encoder, *of)
             })
         })?;
         let data = Data {
@@ -521,32 +524,6 @@ fn encode_all(
     };
     buffer.truncate(len);
     Ok(())
-}
-
-/// Writes a value of any type.
-pub(crate) fn value(encoder: &mut Encoder<'_>, value: Value<'_>) -> Result<(), OutOfRoom> {
-    match value {
-        Value::Nil => encoder.nil(),
-        Value::Ext(kind, bytes) => {
-            encoder.bytes(&[0xc9])?;
-            encoder.bytes(&(bytes.len() as u32).to_be_bytes())?;
-            encoder.bytes(&kind.to_be_bytes())?;
-            encoder.bytes(bytes)
-        }
-        Value::Bool(value) => encoder.bool(value),
-        Value::Uint(value) => encoder.uint(value),
-        Value::Int(value) => encoder.int(value),
-        Value::Float(value) => encoder.float(value),
-        Value::Raw(bytes) => encoder.raw(bytes),
-        Value::Array(array) => {
-            encoder.array(array.len())?;
-            encoder.bytes(array.objects())
-        }
-        Value::Map(map) => {
-            encoder.map(map.len())?;
-            encoder.bytes(map.objects())
-        }
-    }
 }
 
 #[cfg(test)]

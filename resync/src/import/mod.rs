@@ -7,5 +7,4 @@ pub mod fxt;
 mod log_writer;
 mod order;
 
-pub(crate) use log_writer::value as push_value;
 pub use log_writer::{Entry, LogWriter, Origin, Written, literal};

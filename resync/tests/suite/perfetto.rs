@@ -200,3 +200,44 @@ fn perfettos_log_table_has_every_record_of_equal_times_too() {
     );
     assert_eq!(answers[3], json!([]));
 }
+
+#[test]
+fn what_the_log_lost_is_a_row_of_perfettos_log_table() {
+    let mut losses = logdef_resync::Losses::default();
+    losses.missing = 5;
+    losses.dropped = 2;
+    let tables = logdef_resync::Tables::new(0);
+    let mut resolver = Resolver::without_images(&tables);
+    let data = logdef_wire::record::Data {
+        front: logdef_wire::record::Glance {
+            time: Some(EPOCH),
+            ..Default::default()
+        },
+        format_text: Some(b"last"),
+        ..Default::default()
+    };
+    let mut options = Options::default();
+    options.forms = only(false, false, true);
+    let mut exporter = Exporter::new(Vec::new(), options).unwrap();
+    let place = logdef_resync::Place {
+        input: 0,
+        offset: 0,
+    };
+    exporter
+        .record(&resolver.resolve(&data, place), &[])
+        .unwrap();
+    exporter.lost(&losses).unwrap();
+    let trace = exporter.finish().unwrap();
+    // Any reader of protobuf finds it.
+    let verdict = "not clean: 5 records missing, 2 records dropped";
+    let has_verdict = trace
+        .windows(verdict.len())
+        .any(|part| part == verdict.as_bytes());
+    assert!(has_verdict);
+    let queries = ["select prio, msg from android_logs order by id"];
+    let Some(answers) = ask(&trace, &queries) else {
+        return;
+    };
+    // No level, and WARN.
+    assert_eq!(answers[0], json!([["0", "last"], ["5", verdict]]));
+}

@@ -34,6 +34,35 @@ pub fn push_with(out: &mut Vec<u8>, text: impl FnOnce(&mut Vec<u8>)) {
     }
 }
 
+/// Appends a line of a text that is no log. Tabs and changes of colour stay: they move nothing.
+pub fn push_line(line: &[u8], out: &mut Vec<u8>) {
+    let mut rest = line;
+    while let Some(at) = rest.iter().position(|byte| matches!(byte, b'\t' | 0x1b)) {
+        let (before, behind) = rest.split_at(at);
+        push(before, out);
+        let kept = harmless_control(behind);
+        out.extend_from_slice(&behind[..kept]);
+        if kept == 0 {
+            push(&behind[..1], out);
+        }
+        rest = &behind[kept.max(1)..];
+    }
+    push(rest, out);
+}
+
+/// The length of the tab or the change of colour that `bytes` begin with; 0 if they begin with neither.
+fn harmless_control(bytes: &[u8]) -> usize {
+    let Some(parameters) = bytes.strip_prefix(b"\x1b[") else {
+        return usize::from(bytes[0] == b'\t');
+    };
+    let is_parameter = |byte: &&u8| byte.is_ascii_digit() || **byte == b';';
+    let len = parameters.iter().take_while(is_parameter).count();
+    match parameters.get(len) {
+        Some(b'm') => len + 3,
+        _ => 0,
+    }
+}
+
 /// Whether bytes are printable ASCII. Looks at all of them, which is quicker than to
 /// stop at the first that is not.
 #[inline]
@@ -70,6 +99,14 @@ mod tests {
         let mut out = Vec::new();
         push(bytes, &mut out);
         String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_line_of_a_text_keeps_tabs_and_colours_alone() {
+        let mut out = Vec::new();
+        push_line(b"\ta \x1b[1;31mred\x1b[m \x1b[2J\x1b]0;x\x07\x1b", &mut out);
+        let expected = "\ta \x1b[1;31mred\x1b[m \\x1b[2J\\x1b]0;x\\x07\\x1b";
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use crate::log;
 use crate::output::Output;
 use crate::show::clock::TimeForm;
+use crate::show::escape;
 use crate::show::text::Backtrace;
 use crate::show::text::{self, Look};
 use jiff::tz::TimeZone;
@@ -45,13 +46,17 @@ pub struct Symbolize {
     pub exact: bool,
     #[command(flatten)]
     pub links: Links,
+    /// Logs: exit with status 3 if records are missing or dropped, or bytes damaged
+    #[arg(long)]
+    pub strict: bool,
 }
 
 const EXPLANATION: &str = "\
 Of a log, the records with backtraces are shown, with all names. In text, names are added
 after hexadecimal numbers (0x…) that lie in the code of an image placed by --image, --maps
 or --pid, and after what glibc's backtrace_symbols prints: path(+0x12) [0x…]. Paths in a
-text are looked for in the directories of --image-dir, then as written.";
+text are looked for in the directories of --image-dir, then as written. Tabs and colours of a
+text stay, other control characters are escaped.";
 
 /// An image and where it was mapped.
 #[derive(Clone, Debug)]
@@ -92,6 +97,7 @@ impl Symbolize {
             files => files,
         };
         let mut output = Output::new();
+        let mut is_clean = true;
         for path in files {
             let failed = |error: io::Error| unreadable(path, &error);
             let input: Box<dyn Read> = if path == Path::new("-") {
@@ -103,13 +109,13 @@ impl Symbolize {
             if is_log(input.fill_buf().map_err(failed)?) {
                 let name = path.display().to_string();
                 let input = Input::from_reader(&name, input).map_err(failed)?;
-                of_log(input, self, &mut output)?;
+                is_clean &= of_log(input, self, &mut output)?;
             } else {
                 of_text(&mut input, path, self, &mut output)?;
             }
             output.flush()?;
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(log::status(self.strict, is_clean, false))
     }
 }
 
@@ -127,8 +133,8 @@ fn is_log(head: &[u8]) -> bool {
         || head.windows(8).any(is_header)
 }
 
-/// Shows the records and notes that have backtraces, in full.
-fn of_log(input: Input, args: &Symbolize, output: &mut Output) -> Result<(), Failure> {
+/// Shows the records and notes that have backtraces, in full. Whether the log is clean.
+fn of_log(input: Input, args: &Symbolize, output: &mut Output) -> Result<bool, Failure> {
     let inputs = [input];
     let recovery = Recovery::of(&inputs)?;
     let mut resolver = Resolver::new(recovery.tables(), log::images(&args.images));
@@ -176,7 +182,7 @@ fn of_log(input: Input, args: &Symbolize, output: &mut Output) -> Result<(), Fai
     if shown == 0 {
         log::say(&format!("{}: no record has a backtrace", inputs[0].name()));
     }
-    Ok(())
+    Ok(recovery.is_clean())
 }
 
 /// Shows lines with names in them.
@@ -214,7 +220,7 @@ fn of_text(
             Some(addresses.line(text))
         };
         if let Some(shown) = shown {
-            output.buffer.extend_from_slice(shown.as_bytes());
+            escape::push_line(shown.as_bytes(), &mut output.buffer);
             output.buffer.push(b'\n');
         }
         output.line()?;

@@ -2,9 +2,11 @@
 //! filters show what stands there in the output of `view` alone, for logs whose clocks
 //! step, clean or damaged.
 
-use crate::early::synth::{EPOCH, Log, Random};
+use crate::early::synth::{self, EPOCH, Log, Random};
 use crate::fixture::{Files, command, run};
-use logdef_wire::{Run, Svma};
+use logdef_wire::record::{ContextLogdef, Data, StringLogdef};
+use logdef_wire::{Array, Map, Record, Run, Svma};
+use serde_json::Value;
 use std::path::Path;
 
 /// A log in chunks of threads whose clock is set, forward and back, in each.
@@ -17,10 +19,11 @@ fn stepping(random: &mut Random) -> Log {
     for _ in 0..2 + random.below(8) {
         let start = log.bytes.len();
         let thread = random.below(threads);
-        log.preamble(id, Some(2048))
+        log.preamble(id, Some(CHUNK as u64))
             .string(id, Svma(0x2000), b"main.c")
             .string(id, Svma(0x2008), b"record %d says %s")
             .thread(id, thread as u64, b"worker");
+        named_site(&mut log, id);
         for _ in 0..1 + random.below(14) {
             time = match random.below(12) {
                 0 => time.saturating_sub(3_600_000_000_000),
@@ -30,16 +33,69 @@ fn stepping(random: &mut Random) -> Log {
             if random.below(60) == 0 {
                 time = [0, u64::MAX, 1 << 63][random.below(3)];
             }
-            log.data(id, thread as u64, counts[thread], time, b"text");
+            let (of, count) = (thread as u64, counts[thread]);
+            if random.below(3) == 0 {
+                let like = synth::data(id, of, count, time);
+                named(&mut log, like, random.below(5) as u64);
+            } else {
+                log.data(id, of, count, time, b"text");
+            }
             counts[thread] += 1;
             time = time.clamp(EPOCH - (1 << 50), EPOCH + (1 << 50));
         }
         let len = log.bytes.len() - start;
-        assert!(len <= 2048, "{len}");
-        log.zeros(2048 - len);
+        assert!(len <= CHUNK, "{len}");
+        log.zeros(CHUNK - len);
     }
     log
 }
+
+const CHUNK: usize = 4096;
+
+/// A call site with names, module and target, and a context.
+fn named_site(log: &mut Log, run: Run) {
+    log.record(&Record::StringLogdef(StringLogdef {
+        magic: Some(synth::MAGIC),
+        address: Some(Svma(0x3000)),
+        string: Some(b"named %d"),
+        description: Some(b"r:n\tapp::net\tdns"),
+        run: Some(run),
+        ..StringLogdef::default()
+    }));
+    log.record(&Record::ContextLogdef(ContextLogdef {
+        run: Some(run),
+        id: Some(1),
+        keys: Map::from_objects(1, b"\xa5shard\x07").ok(),
+        ..ContextLogdef::default()
+    }));
+}
+
+/// A record of that site, in that context if its number is odd.
+fn named(log: &mut Log, like: Data<'_>, number: u64) {
+    let args = [number as u8];
+    let mut data = Data {
+        args: Array::from_objects(1, &args).ok(),
+        context: (number % 2 == 1).then_some(1),
+        ..like
+    };
+    data.format = Some(Svma(0x3000));
+    log.record(&Record::Data(data));
+}
+
+/// Filters, and what they leave of the lines of the whole.
+type Filter = (&'static [&'static str], fn(&Value) -> bool);
+const FILTERS: [Filter; 6] = [
+    (&["-w", "n>=2"], |line| {
+        line["fields"]["n"].as_u64() >= Some(2)
+    }),
+    (&["-w", "target=\"dns\""], |line| line["target"] == "dns"),
+    (&["-w", "shard=7"], |line| line["fields"]["shard"] == 7),
+    (&["-w", "shard=7 or n=2"], |line| {
+        line["fields"]["shard"] == 7 || line["fields"]["n"] == 2
+    }),
+    (&["--not", "n=2"], |line| line["fields"]["n"] != 2),
+    (&["--thread", "0"], |line| line["thread_number"] == 0),
+];
 
 fn shown(words: &[&str], file: &Path) -> Vec<String> {
     let mut command = command();
@@ -156,4 +212,85 @@ fn what_is_shown_early_is_a_cut_of_the_whole_too() {
             );
         }
     }
+}
+
+/// The filters too, alone and with the cuts, on clean and damaged logs.
+#[test]
+fn what_filters_leave_is_a_cut_of_the_whole() {
+    let files = Files::new();
+    let mut random = Random::new(41);
+    for log in 0..24 {
+        let mut bytes = stepping(&mut random).bytes;
+        for _ in 0..random.below(3) {
+            let at = random.below(bytes.len());
+            bytes[at] ^= 0x10;
+        }
+        let path = files.put("app.log", &bytes);
+        let whole = shown(&[], &path);
+        let seconds = time(&whole[random.below(whole.len())]) / 1_000_000_000;
+        let seconds = seconds.clamp(1, EPOCH / 1_000_000_000 + (1 << 20));
+        let at = format!("@{seconds}");
+        let since = |line: &&String| time(line) >= seconds * 1_000_000_000;
+        let some = random.below(8);
+        let number = some.to_string();
+        let (words, keeps) = FILTERS[log % FILTERS.len()];
+        let kept = |line: &&String| keeps(&serde_json::from_str(line).unwrap());
+        let cut: Vec<_> = whole.iter().filter(kept).cloned().collect();
+        let with = |more: &[&str]| shown(&[words, more].concat(), &path);
+        assert_eq!(with(&[]), cut, "{words:?}, log {log}");
+        let head = cut[..some.min(cut.len())].to_vec();
+        assert_eq!(with(&["-n", &number]), head, "{words:?} -n, log {log}");
+        let tail = cut[cut.len() - some.min(cut.len())..].to_vec();
+        assert_eq!(
+            with(&["--tail", &number]),
+            tail,
+            "{words:?} --tail, log {log}"
+        );
+        let later: Vec<_> = cut.iter().filter(since).cloned().collect();
+        let found = with(&["--since", &at, "--zone", "Asia/Tokyo"]);
+        let times = |lines: &[String]| lines.iter().map(|line| time(line)).collect::<Vec<_>>();
+        assert_eq!(times(&found), times(&later), "{words:?} --since, log {log}");
+        // The lines around those that match stand in the whole too.
+        let around = with(&["-C", "1"]);
+        let index = |line: &String| whole.iter().position(|other| other == line);
+        let places: Vec<_> = around.iter().map(|line| index(line).expect(line)).collect();
+        assert!(
+            places.windows(2).all(|pair| pair[0] < pair[1]),
+            "{words:?} -C, log {log}"
+        );
+        assert!(
+            cut.iter().all(|line| around.contains(line)),
+            "{words:?} -C, log {log}"
+        );
+    }
+}
+
+/// Views with a cursor, one after another, show the whole together.
+#[test]
+fn views_with_a_cursor_are_cuts_of_the_whole() {
+    let files = Files::new();
+    let mut random = Random::new(43);
+    for log in 0..12 {
+        let mut bytes = stepping(&mut random).bytes;
+        if log % 2 == 1 {
+            let at = random.below(bytes.len());
+            bytes[at] ^= 0x10;
+        }
+        let path = files.put("app.log", &bytes);
+        let cursor = files
+            .path()
+            .join(format!("cursor-{log}"))
+            .display()
+            .to_string();
+        let number = (whole_len(&path) / 3 + 1).to_string();
+        let mut parts = Vec::new();
+        for _ in 0..4 {
+            parts.extend(shown(&["--cursor-file", &cursor, "-n", &number], &path));
+        }
+        assert_eq!(parts, shown(&[], &path), "log {log}");
+    }
+}
+
+fn whole_len(path: &Path) -> usize {
+    shown(&[], path).len()
 }

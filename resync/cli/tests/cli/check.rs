@@ -252,6 +252,20 @@ fn what_a_note_says_was_dropped_is_not_missing() {
     assert_eq!(status, 3);
 }
 
+/// Verbs that show a log, or make something else of it.
+const VERBS: [&str; 10] = [
+    "view",
+    "view -n 1",
+    "view --tail 1",
+    "stats",
+    "dump",
+    "symbolize",
+    "check",
+    "export --to folded -o -",
+    "export --to diagnostics-json -o -",
+    "export --to otlp-json -o -",
+];
+
 /// The table of `--help`: what each verb ends with, on a log of each state.
 #[test]
 fn every_verb_has_the_status_of_the_state_that_the_log_is_in() {
@@ -276,8 +290,23 @@ fn every_verb_has_the_status_of_the_state_that_the_log_is_in() {
         ("dropped", log(&[(0, None), (2, Some(1))]), 3),
         ("damaged", damaged, 3),
     ];
+    let out = Files::new();
     for (state, log, status) in states {
-        for verb in ["view", "stats", "dump", "export --to folded -o -", "check"] {
+        let copies = ["merge", "recover"].map(|verb| {
+            let to = out.path().join(format!("{verb}-{state}.log"));
+            (verb, format!("{verb} -o {}", to.display()), to)
+        });
+        for (verb, words, to) in copies {
+            let strict = on(&log, &format!("{words} --strict {{}}"));
+            assert_eq!(
+                strict.status, status,
+                "{verb} --strict, {state}: {}",
+                strict.err
+            );
+            // The copy lacks what its source lacks.
+            assert_eq!(logdef("check {}", &to).status, status, "{verb}, {state}");
+        }
+        for verb in VERBS {
             let strict = on(&log, &format!("{verb} --strict {{}}"));
             assert_eq!(strict.status, status, "{verb} --strict, {state}");
             let lenient = if verb == "check" { status } else { 0 };

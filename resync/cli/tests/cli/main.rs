@@ -20,6 +20,7 @@ mod inputs;
 mod manual;
 mod marks;
 mod named;
+mod otlp;
 mod pager;
 mod rewrite;
 mod serve;

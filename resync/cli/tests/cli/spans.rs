@@ -122,7 +122,7 @@ fn a_trace_keeps_spans_and_counters() {
     let expected = [
         ("begin", "load a.csv"),
         ("begin", "GET /"),
-        ("counter", "queue depth: value 3"),
+        ("counter", "queue depth 3"),
         ("end", "7 rows"),
         ("end", ""),
         ("end", ""),

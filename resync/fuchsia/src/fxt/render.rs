@@ -1,5 +1,6 @@
 //! One line for one record or gap: text for people, JSON for programs.
 
+use crate::json::harmless_json;
 use core::fmt::{self, Write as _};
 use std::borrow::Cow;
 use std::io;
@@ -67,7 +68,8 @@ pub fn write_gap(out: &mut impl io::Write, format: Format, gap: &Gap) -> io::Res
 }
 
 pub(crate) fn write_json(out: &mut impl io::Write, line: &impl Serialize) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, line)?;
+    let json = harmless_json(serde_json::to_string(line)?);
+    out.write_all(json.as_bytes())?;
     out.write_all(b"\n")
 }
 

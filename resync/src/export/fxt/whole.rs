@@ -11,19 +11,21 @@
 //! | text logdef | before that | the description of its format |
 //! | backtrace logdefs | before that | what the process knew of the addresses |
 
+use super::Exporter;
 use super::details::{KEY, TEXT, description};
-use crate::import::push_value;
+use crate::read::framing;
 use crate::resolve::resolved::Resolved;
 use crate::resolve::stack::StackEntry;
-use logdef_fuchsia::fxt::MAX_ARGUMENTS;
+use logdef_fuchsia::fxt::{BlobKind, MAX_ARGUMENTS};
 use logdef_wire::msgpack::{Encoder, OutOfRoom};
-use logdef_wire::record::{BacktraceLogdef, Data, Glance, Kind, TextLogdef};
+use logdef_wire::record::{BacktraceLogdef, Data, Glance, Kind, Preamble, TextLogdef};
 use logdef_wire::{Map, Value};
+use std::io;
 
 /// The name of the blobs.
 pub(crate) const NAME: &str = "logdef";
 /// The longest body; the record of a longer one has its events alone.
-pub(super) const ROOM: usize = 30 << 10;
+const ROOM: usize = 30 << 10;
 
 /// Whether the events of a record leave out any of what it says.
 pub(super) fn is_needed(record: &Resolved<'_>) -> bool {
@@ -76,7 +78,7 @@ fn arguments(record: &Resolved<'_>) -> usize {
 }
 
 /// What the process knew of an address of a backtrace, if it said anything.
-pub(super) fn address(entry: &StackEntry) -> Option<BacktraceLogdef<'_>> {
+fn address(entry: &StackEntry) -> Option<BacktraceLogdef<'_>> {
     let known = entry.logged.as_ref()?;
     Some(BacktraceLogdef {
         address: Some(entry.address),
@@ -91,10 +93,7 @@ pub(super) fn address(entry: &StackEntry) -> Option<BacktraceLogdef<'_>> {
 }
 
 /// Writes the description of the record's format.
-pub(super) fn encode_description(
-    record: &Resolved<'_>,
-    encoder: &mut Encoder<'_>,
-) -> Result<(), OutOfRoom> {
+fn encode_description(record: &Resolved<'_>, encoder: &mut Encoder<'_>) -> Result<(), OutOfRoom> {
     let description = description(record);
     let text = TextLogdef {
         description: Some(&description),
@@ -105,7 +104,7 @@ pub(super) fn encode_description(
 }
 
 /// Writes the record.
-pub(super) fn encode(
+fn encode(
     record: &Resolved<'_>,
     keys: &mut [u8],
     encoder: &mut Encoder<'_>,
@@ -116,7 +115,7 @@ pub(super) fn encode(
     pairs.bytes(data.keys.map_or(&[], |keys| keys.objects()))?;
     for (key, value) in record.context.iter() {
         pairs.raw(key)?;
-        push_value(&mut pairs, value)?;
+        framing::value(&mut pairs, value)?;
     }
     let count = own + record.context.len() as u32;
     let of_events = Data {
@@ -138,4 +137,49 @@ pub(super) fn encode(
         ..Data::default()
     };
     of_events.encode(encoder)
+}
+
+impl<W: io::Write> Exporter<W> {
+    /// Keeps the path of the image, of which `name` is the provider's name.
+    pub(super) fn image(&mut self, record: &Resolved<'_>, name: &str) -> io::Result<()> {
+        let path = record.image.map(|image| &*image.path);
+        let preamble = Preamble {
+            path: path.filter(|path| !path.is_empty() && *path != name.as_bytes()),
+            ..Preamble::default()
+        };
+        if self.options.forms.instant && preamble.path.is_some() {
+            self.blob(|encoder| preamble.encode(encoder))?;
+        }
+        Ok(())
+    }
+
+    /// Keeps the record as the log has it, if a blob has room for it.
+    pub(super) fn keep(&mut self, record: &Resolved<'_>, stack: &[StackEntry]) -> io::Result<bool> {
+        for entry in stack.iter().filter_map(address) {
+            self.blob(|encoder| entry.encode(encoder))?;
+        }
+        if !description(record).is_empty() {
+            self.blob(|encoder| encode_description(record, encoder))?;
+        }
+        let mut keys = std::mem::take(&mut self.keys);
+        keys.resize(ROOM, 0);
+        let is_kept = self.blob(|encoder| encode(record, &mut keys, encoder));
+        self.keys = keys;
+        is_kept
+    }
+
+    /// Writes the body of a record as a blob, if there is room for it.
+    pub(super) fn blob(
+        &mut self,
+        encode: impl FnOnce(&mut Encoder<'_>) -> Result<(), OutOfRoom>,
+    ) -> io::Result<bool> {
+        self.body.resize(ROOM, 0);
+        let mut encoder = Encoder::new(&mut self.body);
+        let fits = encode(&mut encoder).is_ok();
+        if fits {
+            let body = encoder.written();
+            self.writer.blob(NAME, BlobKind::DATA, body)?;
+        }
+        Ok(fits)
+    }
 }

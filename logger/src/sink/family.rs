@@ -26,6 +26,8 @@ pub(crate) struct Family {
     /// The file that is written to: its slot, and above that how many came
     /// before it.
     pub current: AtomicU64,
+    /// One more than the `current` that a thread is about to replace, or was.
+    pub rotating: AtomicU64,
     /// Units that a file may have.
     pub file_units: AtomicU64,
     /// How many files are kept; 0: all.

@@ -39,6 +39,8 @@ mod sync;
 
 /// Units of a file that is not rotated: less than any file system's largest.
 const MOST_UNITS: u64 = (8 << 40) / UNIT;
+/// How often a thread lets others run that are making the next file, before it makes one.
+const YIELDS: u32 = 64;
 /// More files than these are not left to a later `sync`.
 const UNSYNCED: u64 = 64;
 /// A handler that moves the thread to another chunk, time and again, is given up on.
@@ -412,6 +414,9 @@ impl Log<'_> {
         if self.family.current.load(Ordering::Acquire) != full {
             return Ok(());
         }
+        if self.family.rotating.swap(full + 1, Ordering::Relaxed) == full + 1 {
+            self.await_rotation(full);
+        }
         let names = &self.family.names;
         let Some(slot) = self.take_slot(full) else {
             // As many threads are at it as there are slots. One of them is about to be
@@ -421,6 +426,9 @@ impl Log<'_> {
         };
         let created = names.create_numbered();
         let (fd, number) = created.inspect_err(|_| self.leave(slot.index, slot.file_use))?;
+        if self.family.current.load(Ordering::Acquire) == full {
+            self.prune_for(shared, slot.turn);
+        }
         match self.offer(full, &slot, fd, number) {
             Ok(true) => {
                 shared.reports.left_file();
@@ -452,6 +460,17 @@ impl Log<'_> {
         names.point_to(number)?;
         names.prune(turn);
         Ok(())
+    }
+
+    /// Lets a thread that is at it make another file after file `full`, some times. It may
+    /// be the one that a handler interrupted, or have died with its process.
+    fn await_rotation(&self, full: u64) {
+        for _ in 0..YIELDS {
+            if self.family.current.load(Ordering::Acquire) != full {
+                return;
+            }
+            sys::let_others_run();
+        }
     }
 
     /// A free slot for the file that may come after file `full`.

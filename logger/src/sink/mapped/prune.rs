@@ -45,11 +45,27 @@ impl Log<'_> {
     /// Gives up what is not kept since file `turn` is there, but for what threads still
     /// see: those leave before their next calls.
     pub(super) fn prune(&self, shared: &Shared, turn: u64) {
-        let oldest = match self.family.keep.load(Ordering::Relaxed) as u64 {
+        let oldest = self.oldest_beside(turn);
+        self.prune_files(shared, oldest.max(self.family.names.oldest_turn()));
+        self.prune_parts(shared);
+    }
+
+    /// Gives up what will not be kept when file `turn` is there, but for the file before it:
+    /// a thread that is kept from pruning once others write to that file would leave the log
+    /// with a file too many.
+    pub(super) fn prune_for(&self, shared: &Shared, turn: u64) {
+        self.prune_files(shared, self.oldest_beside(turn).min(turn - 1));
+    }
+
+    /// The turn of the oldest file that is kept beside file `turn`.
+    fn oldest_beside(&self, turn: u64) -> u64 {
+        match self.family.keep.load(Ordering::Relaxed) as u64 {
             0 => 0,
             keep => (turn + 1).saturating_sub(keep),
-        };
-        let oldest = oldest.max(self.family.names.oldest_turn());
+        }
+    }
+
+    fn prune_files(&self, shared: &Shared, oldest: u64) {
         if oldest == 0 {
             return;
         }
@@ -65,7 +81,6 @@ impl Log<'_> {
                 self.leave(index, file_use);
             }
         }
-        self.prune_parts(shared);
     }
 
     /// Prunes all parts of the log but the newest.

@@ -4,15 +4,17 @@
 //! Each call of one thread is timed, and percentiles are printed, timing included (some
 //! 30 ns). The variants: one growing file, the same while `dd` writes to the same file
 //! system, rotated, and a log that cannot grow since the disk is full; the first three with a
-//! helper thread too, which has to find another CPU than the calls. Each is a process
-//! of its own, since a process has one log. The last column is the CPU time of the whole
-//! process for a record.
+//! helper thread too, which has to find another CPU than the calls. The first variant makes
+//! no call, but waits as long as one takes, and so shows what the machine takes from a thread.
+//! Each is a process of its own, since a process has one log. The last column is the CPU time
+//! of the whole process for a record.
 
 use logdef::{Sink, logdef};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-const VARIANTS: [&str; 7] = [
+const VARIANTS: [&str; 8] = [
+    "no call",
     "plain",
     "helper",
     "beside dd",
@@ -21,6 +23,9 @@ const VARIANTS: [&str; 7] = [
     "helper rotated",
     "full",
 ];
+
+/// What a call takes, timing included.
+const NO_CALL_NS: u64 = 100;
 
 fn main() {
     let args: Vec<String> = std::env::args().collect();
@@ -80,18 +85,23 @@ fn child(variant: &str, calls: usize, directory: &str) {
     if variant == "full" && !fill(&filler) {
         return println!("skipped: a disk of more than a gigabyte; give a smaller one");
     }
+    let is_logging = variant != "no call";
     let mut times = vec![0u32; calls];
     let before = now(libc::CLOCK_PROCESS_CPUTIME_ID);
     for (n, took) in times.iter_mut().enumerate() {
         let n = n as i32;
         let begun = now(libc::CLOCK_MONOTONIC);
-        logdef!(
-            Info,
-            "Logging int: %d, int: %d, double: %f",
-            n,
-            n / 2,
-            n as f64 * 0.5
-        );
+        if is_logging {
+            logdef!(
+                Info,
+                "Logging int: %d, int: %d, double: %f",
+                n,
+                n / 2,
+                n as f64 * 0.5
+            );
+        } else {
+            while now(libc::CLOCK_MONOTONIC) - begun < NO_CALL_NS {}
+        }
         *took = (now(libc::CLOCK_MONOTONIC) - begun) as u32;
     }
     let cpu = (now(libc::CLOCK_PROCESS_CPUTIME_ID) - before) as f64 / calls as f64;

@@ -84,9 +84,9 @@ fn locked(log_at: &Path) {
     log(0..10);
     let few = status("VmLck:");
     log(10..3 * CALLS);
-    // A chunk of 4 MiB and the one before it, and no more for 60 MB.
+    // A chunk of 2 MiB and the one before it, and no more for 60 MB.
     let many = status("VmLck:");
-    assert!(many <= few + (9 << 10), "{before}, {few}, {many} KiB");
+    assert!(many <= few + (5 << 10), "{before}, {few}, {many} KiB");
     assert_eq!(logdef::state().dropped, 0);
 }
 
@@ -250,7 +250,7 @@ fn a_core_holds_a_window_of_the_log_at_most() {
     }
     let core = std::fs::read(format!("{}.{}", to.display(), child.id())).unwrap();
     assert!(core.len() < 64 << 20, "{} bytes", core.len());
-    // Texts of the log stand in it for one chunk, 4 MiB, of 20.
+    // Texts of the log stand in it for one chunk, 2 MiB, of 20.
     let text = [b'x'; 1000];
     let mut found = 0;
     let mut at = 0;

@@ -12,10 +12,14 @@ use crate::thread::Thread;
 use crate::window::Range;
 use core::sync::atomic::Ordering;
 
-/// Bytes of a thread's first chunks; the last is that of all later ones.
-const CHUNKS: [u64; 4] = [UNIT, 64 << 10, 512 << 10, 4 << 20];
-/// Which of them are made ready ahead: those of threads that log much.
+/// Bytes of a thread's first chunks; the last is that of all later ones. It takes half a
+/// millisecond to claim, and is large enough for 20,000 records of three arguments, so that
+/// claims are rarer than one call in 10,000.
+const CHUNKS: [u64; 4] = [UNIT, 64 << 10, 512 << 10, 2 << 20];
+/// From which of them on a helper makes chunks ready ahead: those of threads that log much.
 pub(super) const AHEAD: u32 = CHUNKS.len() as u32 - 1;
+/// Bytes of a chunk that is made ready ahead, by a helper that need not hurry.
+const READY_CHUNK: u64 = 4 << 20;
 /// Which a thread takes at most if none is ready that should be.
 const BETWEEN: u32 = 1;
 /// Files that a thread may find full or gone, one after another, before its call is
@@ -190,7 +194,11 @@ impl Log<'_> {
         // A record that would need more than a file has the whole of one.
         let needed = (need * 2).div_ceil(UNIT).next_power_of_two();
         let least = needed.min(1 << capacity.ilog2()).max(smallest_chunk());
-        let wanted = CHUNKS[(nth as usize).min(CHUNKS.len() - 1)] / UNIT;
+        let wanted = if nth >= AHEAD && self.mapped.ahead.has_helper() {
+            READY_CHUNK
+        } else {
+            CHUNKS[nth.min(AHEAD) as usize]
+        } / UNIT;
         let most = 1u64 << (capacity / 4).max(1).ilog2();
         let mut units = wanted.min(most);
         let room = self.mapped.room_for_window();

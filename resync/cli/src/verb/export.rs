@@ -33,6 +33,10 @@ pub struct Export {
     pub to: Target,
     /// fxt: what each record becomes; one or more forms. Spans and counters become durations,
     /// async events and counters in every form but `log`
+    ///
+    /// `logdef import` makes the same log again of a trace in the default forms, but for the numbers of runs
+    /// and records, what a run was beside its process id, images beside their paths, notes, where
+    /// contexts begin, functions of call sites, and all but the text of a record of more than 30 KiB
     #[arg(
         long = "as",
         value_enum,

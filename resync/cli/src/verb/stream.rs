@@ -5,8 +5,10 @@ use crate::args::Answer;
 use crate::failure::Failure;
 use crate::log;
 use crate::show::escape;
+use crate::show::json::Foreign;
 use clap::ValueEnum;
 use logdef_fuchsia::diagnostics::{LogsData, Origin, Text};
+use logdef_fuchsia::json::harmless_json;
 use logdef_fuchsia::structured::Severity;
 use logdef_fuchsia::structured::{Profile, Record};
 use logdef_serve::client;
@@ -79,14 +81,19 @@ fn of_service(args: &Stream) -> Result<ExitCode, Failure> {
     let mut answer = client::ask(&directory, &request(args)).map_err(unreadable)?;
     let mut out = io::stdout().lock();
     if args.answer.is_json() || args.state {
-        // As they come: a subscriber sees each array when it is there.
+        // As they come: a subscriber sees each array when it is there. Anybody may have put a
+        // service there.
+        let mut foreign = Foreign::default();
+        let mut shown = Vec::new();
         loop {
             let bytes = answer.fill_buf().map_err(unreadable)?;
             if bytes.is_empty() {
                 return Ok(ExitCode::SUCCESS);
             }
             let len = bytes.len();
-            out.write_all(bytes)?;
+            shown.clear();
+            foreign.push(bytes, &mut shown);
+            out.write_all(&shown)?;
             out.flush()?;
             answer.consume(len);
         }
@@ -157,8 +164,8 @@ fn of_source(args: &Stream, path: &Path) -> Result<ExitCode, Failure> {
                     continue;
                 }
                 if args.answer.is_json() {
-                    serde_json::to_writer(&mut out, &[&data]).map_err(io::Error::from)?;
-                    out.write_all(b"\n")?;
+                    let json = serde_json::to_string(&[&data]).map_err(io::Error::from)?;
+                    writeln!(out, "{}", harmless_json(json))?;
                 } else {
                     show(&data, &mut out)?
                 }

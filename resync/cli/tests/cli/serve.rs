@@ -134,6 +134,10 @@ fn records_and_queries_and_packets_can_be_tried_as_the_pages_say() {
     );
     let level = service.run("logdef stream -l warn /tmp/logdef-demo");
     assert_eq!(level, "");
+    let text = "bad $(printf '\\302\\2331m')";
+    service.run(&format!("logdef send -d /tmp/logdef-demo WARN \"{text}\""));
+    let json = service.run("logdef stream -l warn -o json /tmp/logdef-demo");
+    assert!(json.contains(r"bad \u009b1m"), "{json}");
 }
 
 #[test]
@@ -197,7 +201,10 @@ fn a_stream_source_is_shown_and_filtered() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("demo.stream");
     let source = StreamSource::bind(&path, StreamSettings::default()).unwrap();
-    for (severity, text) in [(Severity::INFO, "fine"), (Severity::ERROR, "bad\x1b[31m")] {
+    for (severity, text) in [
+        (Severity::INFO, "fine"),
+        (Severity::ERROR, "bad\x1b[31m\u{9b}1m"),
+    ] {
         let mut buffer = [0; 256];
         let mut record = RecordWriter::new(&mut buffer, 72_000, severity).unwrap();
         record.argument("message", text).unwrap();
@@ -218,8 +225,10 @@ fn a_stream_source_is_shown_and_filtered() {
         "[00000.000072][][][demo] INFO: fine"
     );
     let last = all.next().unwrap().unwrap();
-    assert_eq!(last, "[00000.000072][][][demo] ERROR: bad\\x1b[31m");
-    let json: serde_json::Value = serde_json::from_str(&worst.next().unwrap().unwrap()).unwrap();
+    assert_eq!(last, "[00000.000072][][][demo] ERROR: bad\\x1b[31m\\x9b1m");
+    let json = worst.next().unwrap().unwrap();
+    assert!(json.contains(r"bad\u001b[31m\u009b1m"), "{json}");
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json[0]["metadata"]["severity"], "ERROR");
     drop(source);
     assert!(all.next().is_none() && worst.next().is_none());

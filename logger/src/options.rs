@@ -156,7 +156,8 @@ impl Options {
         self
     }
 
-    /// Cuts strings that are longer than `bytes` bytes, and marks them as cut; default 16 KiB.
+    /// Cuts strings that are longer than `bytes` bytes, and marks them as cut; default 16 KiB,
+    /// 60,000 bytes at most.
     pub fn max_string(mut self, bytes: usize) -> Self {
         self.max_string = Some(bytes);
         self

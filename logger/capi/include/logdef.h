@@ -240,7 +240,8 @@ typedef struct logdef_options {
     int level;           /* the lowest level that is written; TRACE */
     int backtrace_level; /* the lowest level with backtraces; ERROR */
     int backtrace_depth; /* the most return addresses of a backtrace, up to 256; 32 */
-    int max_string;      /* bytes; longer strings are cut, and marked as cut; 16 KiB */
+    int max_string;      /* bytes; longer strings are cut, and marked as cut; 16 KiB, and
+                            60,000 at most */
     uint64_t file_size;  /* bytes; a file that reaches this size is followed by a new
                             one, or continues beyond it if none can be made. Each
                             process that appends to a log counts its own files. EINVAL

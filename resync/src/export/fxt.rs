@@ -19,9 +19,10 @@
 //! A log record has room for text only; an instant carries level, file, line, the
 //! printf arguments with their types, the format where there is room, keys, and the backtrace. An
 //! argument of the program that has a name of ours ends with `#`. Beside instants, blobs keep
-//! what has no room there, so that the trace imported again is the same log. What is not kept: who the run was beside its
-//! process id, numbers of runs and of records, where contexts begin, notes, a record of more than 30 KiB as
-//! more than its text, and arguments beyond the fifteenth. Spans and counters are
+//! what has no room there, so that the trace imported again is the same log. What is not kept:
+//! who the run was beside its process id, numbers of runs and of records, digests, build IDs
+//! and modules of images, where contexts begin, names of functions of call sites, notes, and of a record of more
+//! than 30 KiB all but its text. Spans and counters are
 //! durations, async events and counter events, whichever of the last two forms is
 //! wanted, and log records besides.
 

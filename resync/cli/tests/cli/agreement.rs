@@ -126,31 +126,52 @@ fn each_thread_is_in_order(lines: &[String]) {
     }
 }
 
+/// The bytes of such a log, up to two of them damaged.
+fn damaged(random: &mut Random) -> Vec<u8> {
+    let mut bytes = stepping(random).bytes;
+    for _ in 0..random.below(3) {
+        damage(&mut bytes, random);
+    }
+    bytes
+}
+
+fn damage(bytes: &mut [u8], random: &mut Random) {
+    let at = random.below(bytes.len());
+    bytes[at] ^= 0x10;
+}
+
+/// The second in which one of the records was made, or one near it that `--since` takes.
+fn second_of_one(lines: &[String], random: &mut Random) -> u64 {
+    let second = time(&lines[random.below(lines.len())]) / 1_000_000_000;
+    second.clamp(1, EPOCH / 1_000_000_000 + (1 << 20))
+}
+
+fn head(lines: &[String], some: usize) -> &[String] {
+    &lines[..some.min(lines.len())]
+}
+
+fn tail(lines: &[String], some: usize) -> &[String] {
+    &lines[lines.len() - some.min(lines.len())..]
+}
+
 #[test]
 fn every_answer_is_a_cut_of_the_whole() {
     let files = Files::new();
     let mut random = Random::new(31);
     for log in 0..60 {
-        let mut bytes = stepping(&mut random).bytes;
-        for _ in 0..random.below(3) {
-            let at = random.below(bytes.len());
-            bytes[at] ^= 0x10;
-        }
-        let path = files.put("app.log", &bytes);
+        let path = files.put("app.log", &damaged(&mut random));
         let whole = shown(&[], &path);
         each_thread_is_in_order(&whole);
         let some = random.below(whole.len() + 2);
         let number = some.to_string();
-        let head = |lines: &[String]| lines[..some.min(lines.len())].to_vec();
-        let tail = |lines: &[String]| lines[lines.len() - some.min(lines.len())..].to_vec();
         assert_eq!(
             shown(&["-n", &number], &path),
-            head(&whole),
+            head(&whole, some),
             "-n, log {log}"
         );
         assert_eq!(
             shown(&["--tail", &number], &path),
-            tail(&whole),
+            tail(&whole, some),
             "--tail, log {log}"
         );
         // A time of a record, or near one.
@@ -169,9 +190,17 @@ fn every_answer_is_a_cut_of_the_whole() {
             let limited = [limit, &at];
             assert_eq!(shown(&limited, &path), cut, "{limited:?}, log {log}");
             let words = [limit, &at, "-n", &number];
-            assert_eq!(shown(&words, &path), head(&cut), "{words:?}, log {log}");
+            assert_eq!(
+                shown(&words, &path),
+                head(&cut, some),
+                "{words:?}, log {log}"
+            );
             let words = [limit, &at, "--tail", &number];
-            assert_eq!(shown(&words, &path), tail(&cut), "{words:?}, log {log}");
+            assert_eq!(
+                shown(&words, &path),
+                tail(&cut, some),
+                "{words:?}, log {log}"
+            );
         }
     }
 }
@@ -186,8 +215,7 @@ fn what_is_shown_early_is_a_cut_of_the_whole_too() {
         let whole = shown(&[], &path);
         let some = 1 + random.below(whole.len());
         let number = some.to_string();
-        let seconds = time(&whole[random.below(whole.len())]) / 1_000_000_000;
-        let seconds = seconds.clamp(1, EPOCH / 1_000_000_000 + (1 << 20));
+        let seconds = second_of_one(&whole, &mut random);
         let at = format!("@{seconds}");
         let early = |words: &[&str]| shown(&[&["--early-from", "0"], words].concat(), &path);
         assert_eq!(early(&["-n", &number]), whole[..some], "-n, log {log}");
@@ -197,9 +225,8 @@ fn what_is_shown_early_is_a_cut_of_the_whole_too() {
                 _ => time(line) <= seconds * 1_000_000_000,
             };
             let cut: Vec<_> = whole.iter().filter(is_in).cloned().collect();
-            let head = cut[..some.min(cut.len())].to_vec();
             let words = [limit, &at, "-n", &number];
-            assert_eq!(early(&words), head, "{words:?}, log {log}");
+            assert_eq!(early(&words), head(&cut, some), "{words:?}, log {log}");
             // What is found late stands below, and is said to.
             let sorted = |mut lines: Vec<String>| {
                 lines.sort();
@@ -220,15 +247,9 @@ fn what_filters_leave_is_a_cut_of_the_whole() {
     let files = Files::new();
     let mut random = Random::new(41);
     for log in 0..24 {
-        let mut bytes = stepping(&mut random).bytes;
-        for _ in 0..random.below(3) {
-            let at = random.below(bytes.len());
-            bytes[at] ^= 0x10;
-        }
-        let path = files.put("app.log", &bytes);
+        let path = files.put("app.log", &damaged(&mut random));
         let whole = shown(&[], &path);
-        let seconds = time(&whole[random.below(whole.len())]) / 1_000_000_000;
-        let seconds = seconds.clamp(1, EPOCH / 1_000_000_000 + (1 << 20));
+        let seconds = second_of_one(&whole, &mut random);
         let at = format!("@{seconds}");
         let since = |line: &&String| time(line) >= seconds * 1_000_000_000;
         let some = random.below(8);
@@ -238,12 +259,14 @@ fn what_filters_leave_is_a_cut_of_the_whole() {
         let cut: Vec<_> = whole.iter().filter(kept).cloned().collect();
         let with = |more: &[&str]| shown(&[words, more].concat(), &path);
         assert_eq!(with(&[]), cut, "{words:?}, log {log}");
-        let head = cut[..some.min(cut.len())].to_vec();
-        assert_eq!(with(&["-n", &number]), head, "{words:?} -n, log {log}");
-        let tail = cut[cut.len() - some.min(cut.len())..].to_vec();
+        assert_eq!(
+            with(&["-n", &number]),
+            head(&cut, some),
+            "{words:?} -n, log {log}"
+        );
         assert_eq!(
             with(&["--tail", &number]),
-            tail,
+            tail(&cut, some),
             "{words:?} --tail, log {log}"
         );
         let later: Vec<_> = cut.iter().filter(since).cloned().collect();
@@ -273,8 +296,7 @@ fn views_with_a_cursor_are_cuts_of_the_whole() {
     for log in 0..12 {
         let mut bytes = stepping(&mut random).bytes;
         if log % 2 == 1 {
-            let at = random.below(bytes.len());
-            bytes[at] ^= 0x10;
+            damage(&mut bytes, &mut random);
         }
         let path = files.put("app.log", &bytes);
         let cursor = files

@@ -1,7 +1,7 @@
 //! JSON that another program wrote, made harmless while it passes. Knows nothing of keys: what
 //! drives a terminal stands in strings only, where an escape means the same.
 
-use crate::show::escape;
+use super::object;
 use std::io::Write;
 
 /// JSON that comes in pieces, which may end in the middle of a character.
@@ -35,12 +35,10 @@ fn is_begun(bytes: &[u8]) -> bool {
 }
 
 fn push_char(c: char, out: &mut Vec<u8>) {
-    let is_space = matches!(c, '\n' | '\r' | '\t');
     // Writing to a vector does not fail.
-    let _ = if c.is_control() && !is_space || escape::is_unruly(c) {
-        write!(out, "\\u{:04x}", c as u32)
-    } else {
-        write!(out, "{c}")
+    let _ = match c {
+        '\n' | '\r' | '\t' => write!(out, "{c}"),
+        c => object::push_char(c, out),
     };
 }
 

@@ -6,7 +6,7 @@
 
 use crate::show::escape;
 use logdef_wire::{Array, Typed, Value};
-use std::io::Write;
+use std::io::{self, Write};
 
 /// Arrays in arrays that are shown. One that is deeper stands as a string: no logger of
 /// ours nests any, and each level costs another look at all below it.
@@ -207,17 +207,22 @@ fn push_escaped(bytes: &[u8], out: &mut Vec<u8>) {
                 '\\' => write!(out, "\\\\"),
                 '\n' => write!(out, "\\n"),
                 '\t' => write!(out, "\\t"),
-                // C1, DEL and marks of direction are legal in JSON, and still
-                // drive terminals.
-                c if c.is_control() || escape::is_unruly(c) => {
-                    write!(out, "\\u{:04x}", c as u32)
-                }
-                c => write!(out, "{c}"),
+                c => push_char(c, out),
             };
         }
         if !chunk.invalid().is_empty() {
             out.extend_from_slice("\u{fffd}".as_bytes());
         }
+    }
+}
+
+/// Appends a character that needs no escape in JSON, or is a control. C1, DEL and marks of
+/// direction are legal there, and still drive terminals.
+pub(super) fn push_char(c: char, out: &mut Vec<u8>) -> io::Result<()> {
+    if c.is_control() || escape::is_unruly(c) {
+        write!(out, "\\u{:04x}", c as u32)
+    } else {
+        write!(out, "{c}")
     }
 }
 

@@ -43,10 +43,9 @@ impl Digest {
 
     /// The digest of `bytes` by the same algorithm as `self`.
     pub fn same_of(&self, bytes: &[u8]) -> Digest {
-        match self {
-            Digest::Sha1(_) => Digest::sha1(bytes),
-            Digest::Md5(_) => Digest::Md5(Md5::digest(bytes).into()),
-        }
+        let mut hasher = Hasher::like(*self);
+        hasher.add(bytes);
+        hasher.digest()
     }
 
     /// The bytes, as `sha1sum` or `md5sum` would print them.

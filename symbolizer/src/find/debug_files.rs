@@ -193,7 +193,7 @@ impl Search<'_> {
         check: impl Fn(&Elf) -> Result<(), Refusal>,
     ) -> Option<(Elf, PathBuf)> {
         self.first_of(places, |locator, path| {
-            let elf = Elf::parse(locator.bytes(path, Purpose::DebugFile)?)?;
+            let elf = DebugFiles::read(locator, path)?;
             check(&elf)?;
             Ok(elf)
         })

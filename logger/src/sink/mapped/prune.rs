@@ -70,6 +70,11 @@ impl Log<'_> {
             return;
         }
         self.family.oldest.fetch_max(oldest, Ordering::SeqCst);
+        // The thread that left the last of them has expelled their writers.
+        let is_older = |file: &LogFile| file.in_use().is_some() && file.turn() < oldest;
+        if !self.family.files.iter().any(is_older) {
+            return;
+        }
         self.expel(shared);
         for index in 0..FILES {
             let reached = self.file_at(index);

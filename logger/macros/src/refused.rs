@@ -92,7 +92,10 @@ pub fn call(input: TokenStream) -> Refusal {
         }
         [TokenTree::Literal(_)] => parts
             .find_map(argument)
-            .unwrap_or_else(|| missing("nothing")),
+            .unwrap_or_else(|| {
+                let message = "logdef!: behind the format stand expressions, or `name = value`, with commas between them";
+                Refusal::new(message, Span::call_site())
+            }),
         [first, ..] => {
             let message = "logdef!: the format is a literal: text that the program makes is an argument: `\"{}\", text`; \
                  values with names stand behind the format: `\"text\", name = value`";
@@ -136,7 +139,7 @@ pub fn extra(format: &Text, argument: &Argument) -> Refusal {
     Refusal::new(message, argument.at)
 }
 
-/// The first braces that look like a placeholder and are none: `{self.x}`, `{:y}`.
+/// The first braces that look like a placeholder which `format!` would refuse: `{self.x}`, `{:y}`.
 fn no_placeholder(format: &str) -> Option<&str> {
     let mut found = format.match_indices('{').filter_map(|(at, _)| {
         let len = format[at + 1..].find(['{', '}'])? + 2;

@@ -330,7 +330,7 @@ impl Followed {
     }
 
     /// Begins the next look at damage at the end of the file that may hold the beginning of
-    /// a frame, and returns where that is; `None` if there is none, or if it was waited for
+    /// a frame, and returns its offset; `None` without a beginning, or if it was waited for
     /// long enough. Zeros behind the damage, or another beginning, may be in that frame.
     fn await_frame(&mut self, gap: &Gap, len: u64, damage: &mut Option<u64>) -> Option<u64> {
         if gap.is_damage() {

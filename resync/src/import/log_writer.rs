@@ -469,7 +469,7 @@ impl<W: Write> LogWriter<W> {
         Ok(Some(address))
     }
 
-    /// Writes what is known of an address, unless it was written.
+    /// Writes a backtrace logdef, once for all records that need it.
     fn address(&mut self, logdef: &BacktraceLogdef<'_>) -> Result<(), Error> {
         let mut body = Vec::new();
         encode_all(&mut body, |encoder| logdef.encode(encoder))?;

@@ -29,12 +29,20 @@ impl Retry {
         until > 0 && now() < until
     }
 
-    /// It was refused.
+    /// An attempt was refused that began at `now`, or that ended then. Threads that were all
+    /// refused in the same moment met one refusal: the first of them lengthens the pause.
     pub fn refused(&self, now: u64) {
+        let until = self.until.load(Ordering::Relaxed);
+        if now < until {
+            return;
+        }
         let pause = self.pause.load(Ordering::Relaxed);
         let pause = (pause * 2).clamp(SHORTEST, LONGEST);
-        self.pause.store(pause, Ordering::Relaxed);
-        self.until.store(now + pause, Ordering::Relaxed);
+        let (set, order) = (now + pause, Ordering::Relaxed);
+        let won = self.until.compare_exchange(until, set, order, order);
+        if won.is_ok() {
+            self.pause.store(pause, Ordering::Relaxed);
+        }
     }
 
     /// It was granted.
@@ -69,5 +77,23 @@ mod tests {
         assert!(!retry.is_paused(|| now));
         retry.refused(now);
         assert!(retry.is_paused(|| now) && !retry.is_paused(|| now + SHORTEST));
+    }
+
+    /// A soak test's eight threads met a full disk together, each doubled the pause, and the
+    /// log stayed silent for sixteen seconds after a disk that was full for one.
+    #[test]
+    fn threads_that_are_refused_together_wait_once() {
+        let retry = Retry::new();
+        let now = 5_000_000_000;
+        for thread in 0..8 {
+            retry.refused(now + thread);
+        }
+        assert!(!retry.is_paused(|| now + SHORTEST));
+        let now = now + SHORTEST;
+        for thread in 0..8 {
+            retry.refused(now + thread);
+        }
+        assert!(retry.is_paused(|| now + 2 * SHORTEST - 1));
+        assert!(!retry.is_paused(|| now + 2 * SHORTEST));
     }
 }

@@ -15,6 +15,7 @@ use crate::verb::fxt::Fxt;
 use crate::verb::import::Import;
 use crate::verb::manual;
 use crate::verb::recover::Rewrite;
+use crate::verb::report::Report;
 use crate::verb::send::Send;
 use crate::verb::serve::Serve;
 use crate::verb::sites::Sites;
@@ -63,6 +64,8 @@ pub enum Verb {
     Check(Check),
     /// Count records by level, call site, run and thread, and over time
     Stats(Box<Stats>),
+    /// Write one page about a log that can be mailed: how it ended, what changed, the last records
+    Report(Box<Report>),
     /// Write the surviving records to a clean file, and rebuild lost logdefs
     Recover(Rewrite),
     /// Join logs into one, in the order of time
@@ -116,6 +119,7 @@ impl Verb {
             Verb::View(view) => view.run(),
             Verb::Check(check) => check.run(),
             Verb::Stats(stats) => stats.run(),
+            Verb::Report(report) => report.run(),
             Verb::Recover(rewrite) => rewrite.recover(),
             Verb::Merge(rewrite) => rewrite.merge(),
             Verb::Dump(dump) => dump.run(),
@@ -237,7 +241,7 @@ impl Links {
 
 /// Which records. Run, process, thread and time choose the log that is looked
 /// at; the others search in it.
-#[derive(Debug, ClapArgs)]
+#[derive(Clone, Debug, ClapArgs)]
 #[command(next_help_heading = "Filters")]
 pub struct Filters {
     /// At this level or above: trace, debug, info, warn, error, fatal or a number; or at one of
@@ -296,6 +300,18 @@ impl Filters {
     pub fn conditions(&self) -> Vec<Expression> {
         let unwanted = self.not.iter().cloned().map(Expression::negated);
         self.conditions.iter().cloned().chain(unwanted).collect()
+    }
+
+    /// The same of another log: of all of its runs, processes, threads and times.
+    pub fn without_scope(&self) -> Filters {
+        Filters {
+            since: None,
+            until: None,
+            thread: Vec::new(),
+            pid: Vec::new(),
+            run: Vec::new(),
+            ..self.clone()
+        }
     }
 
     /// The time zone in which times are given and shown.

@@ -7,7 +7,7 @@ use std::fmt::Write;
 /// A command line and what it is for.
 type Example = (&'static str, &'static str);
 
-const VERBS: [(&str, &[Example]); 16] = [
+const VERBS: [(&str, &[Example]); 17] = [
     ("view", &VIEW),
     (
         "check",
@@ -35,6 +35,23 @@ const VERBS: [(&str, &[Example]); 16] = [
                 "of warnings, since yesterday",
             ),
             ("logdef stats -o json app.log", "for a program"),
+        ],
+    ),
+    (
+        "report",
+        &[
+            (
+                "logdef report -o report.html logs/",
+                "how each run ended, what changed, the last records: one page to mail",
+            ),
+            (
+                "logdef report -o report.html --against old.log.gz app.log",
+                "with the call sites that log at another rate than in an earlier log",
+            ),
+            (
+                "logdef report -o report.html --redact app.log",
+                "without arguments; --redact='[a-z.]+@[a-z.]+' replaces what matches",
+            ),
         ],
     ),
     (

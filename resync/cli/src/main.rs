@@ -7,6 +7,7 @@
 
 mod args;
 mod choose;
+mod count;
 mod destination;
 mod examples;
 mod failure;
@@ -17,6 +18,7 @@ mod output;
 mod pager;
 mod paths;
 mod progress;
+mod report;
 mod show;
 mod verb;
 

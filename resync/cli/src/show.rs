@@ -8,6 +8,7 @@ pub(crate) mod hyperlink;
 pub(crate) mod json;
 pub(crate) mod losses;
 pub(crate) mod map;
+pub(crate) mod markup;
 pub(crate) mod printer;
 pub(crate) mod tabular;
 pub(crate) mod text;

@@ -7,6 +7,7 @@ pub(crate) mod fxt;
 pub(crate) mod import;
 pub(crate) mod manual;
 pub(crate) mod recover;
+pub(crate) mod report;
 pub(crate) mod send;
 pub(crate) mod serve;
 pub(crate) mod sites;

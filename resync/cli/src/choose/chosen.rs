@@ -5,8 +5,19 @@ use crate::choose::filter::Filter;
 use crate::failure::Failure;
 use crate::log::{self, Log};
 use logdef_resync::{BackgroundMerge, Event, Glance, Merge, Place, Resolver};
-use logdef_wire::record::Data;
+use logdef_wire::record::{Data, Note};
 use logdef_wire::{Record, Tag};
+
+/// What the log holds at a place.
+pub enum Found<'f> {
+    Record {
+        data: &'f Data<'f>,
+        /// The record as it stands in its frame.
+        body: &'f [u8],
+    },
+    /// What the log says about itself.
+    Note(&'f Note<'f>),
+}
 
 /// Gives the records by time.
 pub fn for_each(
@@ -16,20 +27,64 @@ pub fn for_each(
     mut with: impl FnMut(&Data<'_>, Place, &mut Resolver<'_>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let tables = log.recovery.tables();
-    let filter = Filter::new(filters, tables)?;
     let mut resolver = Resolver::new(tables, log::images(images)).judged_by(&log.recovery);
+    let records_only = |found: Found<'_>, place, resolver: &mut Resolver<'_>| match found {
+        Found::Record { data, .. } => with(data, place, resolver),
+        Found::Note(_) => Ok(()),
+    };
+    find(log, filters, false, &mut resolver, records_only)?;
+    for complaint in resolver.complaints() {
+        log::say(&complaint);
+    }
+    Ok(())
+}
+
+/// Gives the records by time, and the notes of the runs, processes and times that were chosen.
+pub fn for_each_found(
+    log: &Log,
+    filters: &Filters,
+    resolver: &mut Resolver<'_>,
+    with: impl FnMut(Found<'_>, Place, &mut Resolver<'_>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    find(log, filters, true, resolver, with)
+}
+
+fn find(
+    log: &Log,
+    filters: &Filters,
+    wants_notes: bool,
+    resolver: &mut Resolver<'_>,
+    mut with: impl FnMut(Found<'_>, Place, &mut Resolver<'_>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let tables = log.recovery.tables();
+    let filter = Filter::new(filters, tables)?;
     let mut options = filters.merge_options();
     options.gaps = false;
+    // Notes are frames without a place in a thread.
+    options.all_frames = wants_notes;
     let merge = Merge::new(&log.inputs, &log.recovery, options);
     let mut message = Vec::new();
     BackgroundMerge::run(merge, log::cores(), |ahead| {
         while let Some(batch) = ahead.next()? {
             for event in batch.events() {
                 let Event::Frame(frame) = event else { continue };
+                let place = frame.place;
+                if frame.tag() == Tag::NOTE && wants_notes {
+                    let Some(Record::Note(note)) = frame.record() else {
+                        continue;
+                    };
+                    let glance = Glance {
+                        run: note.run,
+                        time: note.time,
+                        ..Glance::default()
+                    };
+                    if filter.is_in_scope(&glance, place, tables) {
+                        with(Found::Note(&note), place, resolver)?;
+                    }
+                }
                 if frame.tag() != Tag::DATA {
                     continue;
                 }
-                let place = frame.place;
                 if !filter.is_everything() {
                     let glance = Glance::of(frame.body).unwrap_or_default();
                     if !filter.is_in_scope(&glance, place, tables) || !filter.may_match(&glance) {
@@ -45,13 +100,10 @@ pub fn for_each(
                 {
                     continue;
                 }
-                with(&data, place, &mut resolver)?;
+                let (data, body) = (&data, frame.body);
+                with(Found::Record { data, body }, place, resolver)?;
             }
         }
         Ok::<_, Failure>(())
-    })?;
-    for complaint in resolver.complaints() {
-        log::say(&complaint);
-    }
-    Ok(())
+    })
 }

@@ -1,5 +1,6 @@
 //! Pictures of text and SVG: a row of cells, a row of bars.
 
+use crate::show::markup;
 use std::fmt::Write;
 
 /// Eighths of a cell, from nothing to all of it.
@@ -21,14 +22,17 @@ pub struct Svg {
 }
 
 impl Svg {
-    /// A picture of `width` by `height` units.
-    pub fn new(width: usize, height: usize) -> Svg {
+    /// A picture of `width` by `height` units, and what it is to who cannot see it. Text has
+    /// the colour of its surroundings; a page that is dark takes the paper (`.paper`) away.
+    pub fn new(width: usize, height: usize, name: &str) -> Svg {
         let mut text = String::new();
+        let name = markup::text(name.as_bytes());
         let _ = writeln!(
             text,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
-             font-family=\"sans-serif\" font-size=\"10\">\n\
-             <rect width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>"
+             role=\"img\" aria-label=\"{name}\" \
+             font-family=\"sans-serif\" font-size=\"10\" fill=\"currentColor\">\n\
+             <rect class=\"paper\" width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>"
         );
         Svg { text }
     }
@@ -39,7 +43,7 @@ impl Svg {
             self.text,
             "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" fill=\"{fill}\">\
              <title>{}</title></rect>",
-            escaped(tip)
+            markup::text(tip.as_bytes())
         );
     }
 
@@ -48,7 +52,16 @@ impl Svg {
         let _ = writeln!(
             self.text,
             "<text x=\"{x}\" y=\"{y}\">{}</text>",
-            escaped(text)
+            markup::text(text.as_bytes())
+        );
+    }
+
+    /// A line of text on a light colour.
+    pub fn dark_label(&mut self, x: usize, y: usize, text: &str) {
+        let _ = writeln!(
+            self.text,
+            "<text x=\"{x}\" y=\"{y}\" fill=\"#201400\" pointer-events=\"none\">{}</text>",
+            markup::text(text.as_bytes())
         );
     }
 
@@ -57,16 +70,6 @@ impl Svg {
         self.text.push_str("</svg>\n");
         self.text
     }
-}
-
-/// Text that XML takes for nothing else.
-fn escaped(text: &str) -> String {
-    let mut plain = Vec::new();
-    crate::show::escape::push(text.as_bytes(), &mut plain);
-    String::from_utf8_lossy(&plain)
-        .replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
 }
 
 #[cfg(test)]
@@ -83,10 +86,10 @@ mod tests {
 
     #[test]
     fn names_cannot_break_out_of_a_picture() {
-        let mut svg = Svg::new(1, 1);
+        let mut svg = Svg::new(1, 1, "\"><script>");
         svg.label(0, 0, "</text><script>\x1b");
         let text = svg.finish();
-        assert!(!text.contains("<script>"));
+        assert!(!text.contains("<script>") && !text.contains("\"\">"));
         assert!(text.contains("&lt;script&gt;\\x1b"));
     }
 }

@@ -13,7 +13,26 @@ pub struct Folded {
     line: Vec<u8>,
 }
 
+/// Records of stacks for which there was no room.
+pub const OTHERS: &[u8] = b"[other stacks]";
+
 impl Folded {
+    /// Counts a record among the `most` stacks that came first, or else among the others.
+    pub fn add_bounded(&mut self, record: &Resolved<'_>, stack: &[StackEntry], most: usize) {
+        let kept = self.stacks.len();
+        self.add(record, stack);
+        if self.stacks.len() > kept && kept >= most {
+            self.stacks.remove(&self.line);
+            *self.stacks.entry(OTHERS.into()).or_default() += 1;
+        }
+    }
+
+    /// The stacks, with their counts.
+    pub fn iter(&self) -> impl Iterator<Item = (&[u8], u64)> {
+        let stacks = self.stacks.iter();
+        stacks.map(|(stack, count)| (&stack[..], *count))
+    }
+
     /// Counts a record. One without a backtrace is its site alone.
     pub fn add(&mut self, record: &Resolved<'_>, stack: &[StackEntry]) {
         let line = &mut self.line;

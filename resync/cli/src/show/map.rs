@@ -8,6 +8,7 @@ use crate::show::escape;
 use crate::show::losses;
 use anstyle::{AnsiColor, Style};
 use logdef_resync::{Account, GapKind, Input, Item, Items};
+use std::cmp::Reverse;
 use std::fmt;
 use std::io::Write;
 
@@ -153,16 +154,34 @@ pub fn text(log: &Log, color: bool, out: &mut Vec<u8>) -> Result<(), Failure> {
 
 /// Draws each file as one picture.
 pub fn svg(log: &Log) -> Result<String, Failure> {
+    worst_svg(log, usize::MAX, <[u8]>::to_vec)
+}
+
+/// Draws `most` of the files, those with the most damaged and torn bytes; `shown` is what is
+/// shown of a name.
+pub fn worst_svg(
+    log: &Log,
+    most: usize,
+    shown: impl Fn(&[u8]) -> Vec<u8>,
+) -> Result<String, Failure> {
+    let files = log.inputs.iter().zip(log.recovery.accounts());
+    let mut files: Vec<_> = files.collect();
+    if files.len() > most {
+        files.sort_by_key(|(_, account)| Reverse((account.damage.bytes, account.torn.bytes)));
+        files.truncate(most);
+    }
     let mut maps = Vec::new();
-    for (input, account) in log.inputs.iter().zip(log.recovery.accounts()) {
+    for (input, account) in files {
         maps.push((account, Map::of(input, account)?));
     }
     let rows = |map: &Map| map.cells.len().div_ceil(ROW);
     let height: usize = maps.iter().map(|(_, map)| rows(map) * CELL + 30).sum();
-    let mut svg = Svg::new(ROW * CELL + 20, height + 30);
+    let name = "what stands in each slice of each file";
+    let mut svg = Svg::new(ROW * CELL + 20, height + 30, name);
     let mut y = 10;
     for (account, map) in &maps {
-        svg.label(10, y + 10, &head(account, map));
+        let head = shown(head(account, map).as_bytes());
+        svg.label(10, y + 10, &String::from_utf8_lossy(&head));
         y += 16;
         for (number, cell) in map.cells.iter().enumerate() {
             let from = number as u64 * map.slice;

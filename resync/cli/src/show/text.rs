@@ -394,6 +394,23 @@ impl Writer {
     }
 }
 
+/// A backtrace as lines without colour, up to main.
+pub fn backtrace(stack: &[StackEntry]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut writer = Writer::new(Look {
+        color: false,
+        time: TimeForm::Utc,
+        zone: TimeZone::UTC,
+        backtrace: Backtrace::Short,
+        provenance: false,
+        with_context: false,
+        with_target: false,
+        links: Link::None,
+    });
+    writer.stack(stack, &mut out);
+    out
+}
+
 /// `file:line`, as far as they are known.
 fn place(record: &Resolved<'_>, out: &mut Vec<u8>) {
     match (record.file.bytes, record.data.file) {

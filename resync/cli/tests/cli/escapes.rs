@@ -39,7 +39,7 @@ const STRINGS: [(&str, &[u8]); 15] = [
 ];
 
 /// Verbs whose output people see, or whose lines programs read.
-const FORMS: [&str; 17] = [
+const FORMS: [&str; 18] = [
     "view -o short {}",
     "view -o short --color always --hyperlinks --with-context --with-target --provenance {}",
     "view -o short --backtrace full --fold {}",
@@ -51,6 +51,7 @@ const FORMS: [&str; 17] = [
     "check -o json {}",
     "stats {}",
     "stats -o json {}",
+    "report -o - {}",
     "dump {}",
     "check --map {}",
     "symbolize {}",

@@ -7,10 +7,11 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-const VERBS: [&str; 16] = [
+const VERBS: [&str; 17] = [
     "view",
     "check",
     "stats",
+    "report",
     "recover",
     "merge",
     "dump",

@@ -22,8 +22,11 @@ mod marks;
 mod named;
 mod otlp;
 mod pager;
+mod report;
 mod rewrite;
 mod serve;
+#[path = "../../../../samples/src/skip.rs"]
+mod skip;
 mod spans;
 mod stats;
 mod view;

@@ -1,8 +1,5 @@
 //! The examples of the pages of `logdef-serve`, run as they are printed.
 
-#[path = "../../../../samples/src/skip.rs"]
-mod skip;
-
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -281,7 +278,7 @@ fn a_service_of_another_user_gets_nothing() {
     let theirs = place.path().join("theirs");
     create_dir(&theirs).unwrap();
     if chown(&theirs, Some(THEM), Some(THEM)).is_err() {
-        skip::skip("only root can be another user");
+        crate::skip::skip("only root can be another user");
         return;
     }
     let program = place.path().join("logdef");

@@ -1,0 +1,303 @@
+//! `report`: one page that can be mailed.
+
+use crate::fixture::*;
+use logdef_wire::record::{Data, Kind, Note, NoteKind};
+use logdef_wire::{Avma, Level, Record, Run};
+use std::path::Path;
+use std::process::Command;
+
+fn page(words: &str, path: &Path) -> String {
+    let done = logdef(&format!("report -o - {words} {{}}"), path);
+    assert_eq!(done.status, 0, "{words}: {}", done.err);
+    done.out
+}
+
+/// The part below a heading.
+fn part<'p>(page: &'p str, id: &str) -> &'p str {
+    let from = page.find(&format!("<h2 id=\"{id}\">")).expect(id);
+    let to = page[from..].find("</section>").unwrap();
+    &page[from..from + to]
+}
+
+/// What the text nodes of a part say, tags left out.
+fn words(part: &str) -> String {
+    let mut out = String::new();
+    for piece in part.split('<') {
+        out.push(' ');
+        out.push_str(piece.split_once('>').map_or(piece, |(_, text)| text));
+    }
+    out.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A run that a signal killed after a panic.
+fn killed() -> Log {
+    let mut log = example();
+    log.note(RUN, EPOCH + 10 * SECOND, b"no more beans");
+    log.record(&Record::Note(Note {
+        run: Some(RUN),
+        kind: Some(NoteKind::FATAL_SIGNAL),
+        time: Some(EPOCH + 11 * SECOND),
+        signal: Some(11),
+        address: Some(Avma(0x10)),
+        ..Note::default()
+    }));
+    log
+}
+
+#[test]
+fn it_says_how_it_ended_what_was_logged_and_what_is_missing() {
+    let files = Files::new();
+    let path = files.put("app.log", &killed().bytes);
+    let page = page("", &path);
+    assert!(words(&page).contains("10 records of 1 run, 2027-01-15 08:00:00.000000 to"));
+    let endings = words(part(&page, "endings"));
+    assert!(endings.contains("/nowhere/bin/example, pid 77, run 000000000000abcd"));
+    assert!(endings.contains("It was killed by SIGSEGV at 0x10, 2027-01-15 08:00:11.000000 UTC."));
+    assert!(endings.contains("Panic: no more beans"));
+    let threads = words(part(&page, "threads"));
+    let failed = "2027-01-15 08:00:08.000000 ERROR worker/1 db/wal.c:30 cannot open /tmp/x: No such file or directory";
+    assert!(threads.contains(failed), "{threads}");
+    assert!(words(part(&page, "last")).contains(failed));
+    // The last four of each thread, and all ten in the list.
+    assert_eq!(part(&page, "threads").matches("<tr data-band").count(), 8);
+    assert_eq!(part(&page, "last").matches("<tr data-band").count(), 10);
+    assert!(words(part(&page, "rates")).contains("ERROR 1 INFO 5 DEBUG 4"));
+    assert!(words(part(&page, "sites")).contains("5 INFO src/net.c:10 accepted %s:%d"));
+    assert!(page.contains("<p class=\"verdict\"><strong>clean"));
+
+    let mut log = killed();
+    let at = log.frames[11].start + 20;
+    log.bytes[at] ^= 1;
+    let page = self::page("", &files.put("bad.log", &log.bytes));
+    assert!(page.contains("<p class=\"verdict bad\"><strong>not clean: "));
+    assert!(part(&page, "damage").contains("fill=\"#c9302c\""));
+    assert!(words(part(&page, "damage")).contains("1 missing"));
+}
+
+#[test]
+fn a_run_that_ended_by_itself_and_one_without_a_word_differ() {
+    let mut log = example();
+    log.record(&Record::Note(Note {
+        run: Some(RUN),
+        kind: Some(NoteKind::END),
+        time: Some(EPOCH + 11 * SECOND),
+        calls: Some(10),
+        ..Note::default()
+    }));
+    log.bytes
+        .extend(example_of(Run(0xbeef), 78, EPOCH + 20 * SECOND).bytes);
+    let files = Files::new();
+    let page = page("", &files.put("app.log", &log.bytes));
+    let endings = words(part(&page, "endings"));
+    let (late, early) = endings.split_once("run 000000000000abcd").unwrap();
+    assert!(late.contains("pid 78, run 000000000000beef") && late.contains("It noted no end"));
+    assert!(early.contains("It ended by itself after 10 calls, 2027-01-15 08:00:11.000000 UTC."));
+}
+
+#[test]
+fn filters_choose_and_fewer_records_can_be_listed() {
+    let files = Files::new();
+    let path = files.put("app.log", &killed().bytes);
+    let page = page("-l info --records 3 --title Beans", &path);
+    assert!(page.contains("<title>Report: Beans</title>"));
+    assert!(words(&page).contains("6 records of 1 run"));
+    assert_eq!(part(&page, "last").matches("<tr data-band").count(), 3);
+    assert!(!page.contains("DEBUG"));
+}
+
+#[test]
+fn redacted_pages_hold_no_argument_and_no_match() {
+    let files = Files::new();
+    let path = files.put("app.log", &killed().bytes);
+    let page = page("--redact", &path);
+    for secret in ["alpha", "beta", "/tmp/x", "beans"] {
+        assert!(!page.contains(secret), "{secret}");
+    }
+    assert!(words(part(&page, "last")).contains("INFO main/0 src/net.c:10 accepted %s:%d"));
+    assert!(words(part(&page, "endings")).contains("Panic: [redacted]"));
+
+    let page = self::page("--redact=alpha|work[a-z]+|nowhere|beans", &path);
+    for secret in ["alpha", "worker", "nowhere", "beans"] {
+        assert!(!page.contains(secret), "{secret}");
+    }
+    assert!(words(part(&page, "last")).contains("accepted [redacted]:0"));
+    assert!(words(part(&page, "last")).contains("accepted beta:9"));
+    assert!(words(part(&page, "endings")).contains("/[redacted]/bin/example"));
+}
+
+/// Two hundred records, then as many that fail.
+fn changed() -> Log {
+    let mut log = example();
+    for step in 10..410 {
+        let time = EPOCH + step * SECOND;
+        if step < 210 {
+            accepted(&mut log, RUN, 0, time, "alpha", step);
+        } else {
+            log.data(RUN, 1, time, &FAILED, |args| {
+                args.raw(b"/tmp/x").unwrap();
+                args.int(2).unwrap();
+                2
+            });
+        }
+    }
+    log
+}
+
+#[test]
+fn call_sites_that_changed_are_named() {
+    let files = Files::new();
+    let old = files.put("old.log", &example().bytes);
+    let path = files.put("app.log", &changed().bytes);
+    let now = "ERROR db/wal.c:30 cannot open %s: %m";
+    let page = page(&format!("--against {}", old.display()), &path);
+    assert!(words(part(&page, "changes")).contains("10 records"));
+    // Both logs are of one run. In another they are two.
+    let at = "--changed-at 2027-01-15T08:03:30Z";
+    let page = self::page(at, &path);
+    let changes = words(part(&page, "changes"));
+    assert!(changes.contains(&format!("1 200 {now}")), "{changes}");
+    assert!(
+        changes.contains("gone 205 0 INFO src/net.c:10"),
+        "{changes}"
+    );
+    let mut log = example_of(Run(1), 7, EPOCH - 1_000 * SECOND);
+    log.bytes.extend(changed().bytes);
+    let path = files.put("two.log", &log.bytes);
+    let page = self::page("--against-run 1 --run 0", &path);
+    assert!(words(part(&page, "changes")).contains("Compared with run 1: 10 records"));
+}
+
+/// As much of everything as a page may have to hold.
+fn enormous() -> Log {
+    let mut log = Log::of(RUN, 7, EPOCH);
+    let long = "<b>&\"'".repeat(600);
+    for number in 0..60 {
+        log.site(RUN, number, &long, long.as_bytes());
+    }
+    for thread in 0..200 {
+        log.thread(RUN, thread, &long);
+    }
+    for count in 0..4_000_u64 {
+        let levels = [Level::ERROR, Level::WARN, Level::INFO, Level::DEBUG];
+        let site = Site {
+            number: count % 60,
+            line: count % 60,
+            level: levels[(count / 7 % 4) as usize],
+        };
+        log.data(RUN, count * 7 % 200, EPOCH + count * SECOND, &site, |_| 0);
+    }
+    for count in 0..2_000 {
+        let kind = if count % 2 == 0 {
+            Kind::BEGIN
+        } else {
+            Kind::END
+        };
+        let text = format!("{count} {long}");
+        let mut data = Data {
+            format_text: Some(text.as_bytes()),
+            kind: Some(kind),
+            ..Data::default()
+        };
+        data.front.run = Some(RUN);
+        data.front.time = Some(EPOCH + count * SECOND);
+        log.record(&Record::Data(data));
+    }
+    for at in (0..log.bytes.len()).step_by(3_001) {
+        log.bytes[at] ^= 0x10;
+    }
+    log
+}
+
+#[test]
+fn a_page_stays_below_two_megabytes_and_asks_for_nothing() {
+    let files = Files::new();
+    let mut words = String::from("--records 100000");
+    let path = files.put("0.log", &enormous().bytes);
+    for copy in 1..6 {
+        let path = files.put(&format!("{copy}.log"), &enormous().bytes);
+        words += &format!(" {}", path.display());
+    }
+    let page = page(&words, &path);
+    assert!(page.len() < 2_000_000, "{}", page.len());
+    assert!(!page.contains("<b>"));
+    // The script and the style are the page's own; of links there are those within it.
+    assert_eq!(page.matches("<script").count(), 1);
+    assert_eq!(page.matches("<style").count(), 1);
+    for attribute in [
+        "src=", "href=\"h", "href=\"/", "url(", "@import", "style=", "onclick",
+    ] {
+        assert!(!page.contains(attribute), "{attribute}");
+    }
+    assert!(page.contains("default-src 'none'; style-src 'sha256-"));
+}
+
+#[test]
+fn no_log_and_an_empty_one() {
+    let files = Files::new();
+    let path = files.put("app.log", b"");
+    let page = page("", &path);
+    assert!(words(&page).contains("No records."));
+    let path = files.put("readme", &[b'x'; 1000]);
+    assert_eq!(logdef("report -o - {}", &path).status, 4);
+    // An older report is not written over.
+    let path = files.put("app.log", &example().bytes);
+    let there = files.put("there.html", b"mine");
+    let done = logdef(&format!("report -o {} {{}}", there.display()), &path);
+    assert_eq!(done.status, 2, "{}", done.err);
+    assert_eq!(std::fs::read(&there).unwrap(), b"mine");
+}
+
+/// What a browser makes of a page.
+fn browsed(page: &Path) -> Option<(String, String)> {
+    let browser = ["chromium", "chromium-browser", "google-chrome"];
+    let profile = tempfile::tempdir().unwrap();
+    for name in browser {
+        let done = Command::new(name)
+            .args([
+                "--headless=new",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--dump-dom",
+            ])
+            .args(["--enable-logging=stderr", "--virtual-time-budget=2000"])
+            .arg(format!("--user-data-dir={}", profile.path().display()))
+            .arg(format!("file://{}", page.display()))
+            .output();
+        let Ok(done) = done else { continue };
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        return Some((text(&done.stdout), text(&done.stderr)));
+    }
+    None
+}
+
+#[test]
+fn a_browser_runs_the_filter_and_nothing_else() {
+    let files = Files::new();
+    let mut log = killed();
+    let hostile = b"</td><script>document.title = 'driven'</script><img src=x onerror=alert(1)>";
+    log.note(RUN, EPOCH + 12 * SECOND, hostile);
+    let path = files.put("app.log", &log.bytes);
+    let html = page("", &path);
+    let report = files.put("report.html", html.as_bytes());
+    let Some((shown, said)) = browsed(&report) else {
+        return crate::skip::skip("a browser (chromium)");
+    };
+    let complaints = said.lines().filter(|line| line.contains("CONSOLE"));
+    assert_eq!(
+        complaints.collect::<Vec<_>>(),
+        [""; 0],
+        "script errors, or refused by the policy"
+    );
+    assert!(shown.contains("10 of 10 records"), "the script did not run");
+    assert!(shown.contains("<title>Report: "));
+    // A person types, and takes a level: without the policy, which forbids the typist.
+    let (before, behind) = html.split_once("<meta http-equiv").unwrap();
+    let behind = behind.split_once('>').unwrap().1;
+    let typed = "<script>text.value = 'OPEN /tmp'; level.value = 'warn'; \
+        text.dispatchEvent(new Event('input'));</script></body>";
+    let html = format!("{before}{}", behind.replace("</body>", typed));
+    let (shown, _) = browsed(&files.put("typed.html", html.as_bytes())).unwrap();
+    assert!(shown.contains("1 of 10 records"));
+    let table = shown.split("<table id=\"records\">").nth(1).unwrap();
+    assert_eq!(table.matches("hidden=\"\"").count(), 9);
+}

@@ -11,6 +11,9 @@ use std::collections::BTreeMap;
 const PANICS: usize = 8;
 /// Runs that are followed one by one.
 const RUNS: usize = 1 << 12;
+/// Bytes of a panic's text and of a backtrace that are kept.
+const TEXT: usize = 1_000;
+const BACKTRACE: usize = 4_000;
 
 /// What the notes of a run say of its end.
 #[derive(Default)]
@@ -60,7 +63,8 @@ impl Endings {
         match words {
             Some(words) => ending.words = Some(words),
             None if ending.panics.len() < PANICS => {
-                let panic = redact.spoken(note.text.unwrap_or_default());
+                let mut panic = redact.spoken(note.text.unwrap_or_default());
+                panic.truncate(TEXT);
                 ending.panics.push(panic);
             }
             None => {}
@@ -68,6 +72,7 @@ impl Endings {
         if let Some(addresses) = note.backtrace {
             let stack = resolver.stack(addresses, note.run, note.time, place, true);
             ending.stack = redact.text(&text::backtrace(&stack));
+            ending.stack.truncate(BACKTRACE);
         }
     }
 }

@@ -10,8 +10,8 @@ use crate::show::folded::Folded;
 use logdef_resync::{Place, Recovery, Resolver};
 use std::ops::RangeInclusive;
 
-/// Stacks that are counted one by one.
-const STACKS: usize = 1 << 14;
+/// Bytes of the stacks that are counted one by one.
+const STACKS: usize = 16 << 20;
 
 pub struct Facts {
     pub counts: Counts,

@@ -16,7 +16,7 @@ const FOLLOWED: usize = 1 << 12;
 /// Cells of a lane, and spans that are drawn in all: the longest.
 const CELLS: usize = 150;
 const SPANS: usize = 300;
-/// Bytes of the name of a span.
+/// Bytes of the name of a span or a thread.
 const NAME: usize = 80;
 /// In units: a cell, a lane, and the column of names.
 const CELL: usize = 5;
@@ -88,10 +88,12 @@ impl Lanes {
         if is_new {
             let thread = resolved.as_ref().and_then(|resolved| resolved.thread);
             let name = thread.and_then(|thread| thread.name.as_deref());
+            let mut name = redact.text(name.unwrap_or_default());
+            name.truncate(NAME);
             let lane = Lane {
                 records: 0,
                 errors: 0,
-                name: redact.text(name.unwrap_or_default()),
+                name,
                 cells: vec![None; CELLS],
             };
             self.lanes.insert(key, lane);

@@ -10,20 +10,30 @@ use std::io::{self, Write};
 #[derive(Default)]
 pub struct Folded {
     stacks: BTreeMap<Vec<u8>, u64>,
+    /// What the stacks take that were added with a bound.
+    bytes: usize,
     line: Vec<u8>,
 }
+
+/// Bytes that a stack takes beside its line.
+const OVERHEAD: usize = 64;
 
 /// Records of stacks for which there was no room.
 pub const OTHERS: &[u8] = b"[other stacks]";
 
 impl Folded {
-    /// Counts a record among the `most` stacks that came first, or else among the others.
-    pub fn add_bounded(&mut self, record: &Resolved<'_>, stack: &[StackEntry], most: usize) {
+    /// Counts a record among the stacks that came first and fit into `bytes`, or else among the
+    /// others.
+    pub fn add_bounded(&mut self, record: &Resolved<'_>, stack: &[StackEntry], bytes: usize) {
         let kept = self.stacks.len();
         self.add(record, stack);
-        if self.stacks.len() > kept && kept >= most {
-            self.stacks.remove(&self.line);
-            *self.stacks.entry(OTHERS.into()).or_default() += 1;
+        if self.stacks.len() > kept {
+            self.bytes += self.line.len() + OVERHEAD;
+            if self.bytes > bytes {
+                self.bytes -= self.line.len() + OVERHEAD;
+                self.stacks.remove(&self.line);
+                *self.stacks.entry(OTHERS.into()).or_default() += 1;
+            }
         }
     }
 

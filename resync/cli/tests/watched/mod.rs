@@ -25,6 +25,7 @@ pub const VERBS: &[&str] = &[
     "view --follow",
     "stats",
     "stats --json",
+    "report -o -",
     "recover -o -",
     "merge -o -",
     "dump",

@@ -9,7 +9,7 @@
 #     PREFIX/lib/pkgconfig/logdef.pc
 #     PREFIX/lib/cmake/logdef/
 #
-# Needs cargo. DESTDIR, LIBDIR (default lib) and cargo's own variables are obeyed.
+# Needs cargo. DESTDIR, LIBDIR (default lib), STRIP and cargo's own variables are obeyed.
 set -eu
 
 fail() {
@@ -66,6 +66,10 @@ for header in logdef logdef_format; do
     put 644 include/$header.h "$to/include/$header.h"
 done
 put 644 "$built/liblogdef.a" "$to/$libdir/liblogdef.a"
+# Half of it is debug information of Rust's standard library.
+if [ $profile = capi ] && command -v "${STRIP:-strip}" >/dev/null; then
+    "${STRIP:-strip}" --strip-debug "$to/$libdir/liblogdef.a"
+fi
 put 755 "$built/liblogdef.so" "$to/$libdir/liblogdef.so.$version"
 ln -sf "liblogdef.so.$version" "$to/$libdir/liblogdef.so.$soversion"
 ln -sf "liblogdef.so.$soversion" "$to/$libdir/liblogdef.so"

@@ -26,7 +26,7 @@ pub(crate) struct Process {
     pub code: Code,
     pub sink: Sink,
     pub mirror: Mirror,
-    pub early: Early,
+    pub early: &'static Early,
     /// Its destructor runs when a thread that logged ends. -1 before.
     exit_key: AtomicI32,
 }
@@ -35,6 +35,8 @@ pub(crate) struct Process {
 const SEQUENCE_MARGIN: u64 = 1 << 16;
 
 static PROCESS: Process = Process::new();
+/// Beside the process, whose file would hold its zeros otherwise.
+static EARLY: Early = Early::new();
 
 /// The process.
 #[inline(always)]
@@ -50,7 +52,7 @@ impl Process {
             code: Code::new(),
             sink: Sink::new(),
             mirror: Mirror::new(),
-            early: Early::new(),
+            early: &EARLY,
             exit_key: AtomicI32::new(-1),
         }
     }

@@ -51,7 +51,11 @@ struct Known {
     site: CallSite,
 }
 
-static SITES: Places<Known, 4096> = Places::new();
+/// Parts of the table of call sites, each of which is made for the first site in it: as one static it
+/// would be a quarter of the library's file.
+const PARTS: usize = 8;
+
+static SITES: [OnceLock<Box<Places<Known, 512>>>; PARTS] = [const { OnceLock::new() }; PARTS];
 
 /// Writes a record of `length` bytes of text and `n` fields.
 ///
@@ -170,7 +174,9 @@ fn site(level: Level, file: &str, line: u32, function: &str) -> CallSite {
             && known.file == file
             && known.function == function
     };
-    let found = SITES.find(hash(level, file, line, function), make, is_it);
+    let hash = hash(level, file, line, function);
+    let part = SITES[hash / 512 % PARTS].get_or_init(|| Box::new(Places::new()));
+    let found = part.find(hash, make, is_it);
     found.map_or_else(|| rest(level), |known| known.site)
 }
 

@@ -5,6 +5,7 @@ use super::errno::{Errno, checked};
 use super::lift;
 use core::ffi::{CStr, c_int};
 use core::ptr;
+use core::sync::atomic::AtomicU8;
 
 /// Opens a file, close-on-exec, under a number that is high: never 0, 1 or 2.
 pub(crate) fn open(path: &CStr, flags: c_int, mode: libc::mode_t) -> Result<c_int, Errno> {
@@ -148,7 +149,8 @@ pub(crate) fn reserve_blocks(fd: c_int, offset: u64, len: u64) -> Result<(), Err
 /// Writes zeros to a range of a file; in pieces, between which others may have the lock that
 /// the kernel keeps on the file.
 pub(crate) fn write_zeros(fd: c_int, offset: u64, len: u64) -> Result<(), Errno> {
-    static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+    // Memory that could be written to needs no room in the program's file.
+    static ZEROS: [AtomicU8; 64 << 10] = [const { AtomicU8::new(0) }; 64 << 10];
     const MOST: usize = 4;
     let (mut at, end) = (offset, offset + len);
     while at < end {

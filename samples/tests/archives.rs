@@ -1,0 +1,247 @@
+//! What `logger/capi/dist.sh` makes, used as `docs/build.md` says, from an empty folder: its code
+//! and commands are taken from the page.
+
+use logdef_samples::skip::skip;
+use logdef_samples::workshop::{Workshop, run};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+const PROJECT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+const PROGRAM: &str = "#include <logdef.h>\n\
+     int main(void) { logdef_open(\"app.log\"); LOGDEF(INFO, \"hello %d\", 42); }\n";
+
+/// The folder with the archive and the packages.
+fn made() -> &'static Path {
+    static MADE: OnceLock<PathBuf> = OnceLock::new();
+    MADE.get_or_init(|| {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("dist");
+        let _ = fs::remove_dir_all(&folder);
+        let workshop = Workshop::open();
+        let mut dist = Command::new(Path::new(PROJECT).join("logger/capi/dist.sh"));
+        dist.env("COMMAND", workshop.built.join("logdef"));
+        dist.env("CARGO", env!("CARGO"));
+        run(dist.arg("--debug").arg(&folder));
+        folder
+    })
+}
+
+/// The triplet of this machine, as in Debian's multiarch paths.
+fn triplet() -> String {
+    format!("{}-linux-gnu", std::env::consts::ARCH)
+}
+
+fn archive() -> PathBuf {
+    made().join(format!("logdef-{VERSION}-{}.tar.gz", triplet()))
+}
+
+/// Unpacks the archive as `logdef` in a folder.
+fn unpack(folder: &Path) {
+    let tree = folder.join("logdef");
+    fs::create_dir_all(&tree).unwrap();
+    let mut tar = Command::new("tar");
+    tar.args(["--strip-components=1", "-xzf"]).arg(archive());
+    run(tar.arg("-C").arg(&tree));
+}
+
+/// The blocks of the page in a language.
+fn blocks(language: &str) -> Vec<String> {
+    let page = fs::read_to_string(Path::new(PROJECT).join("docs/build.md")).unwrap();
+    let start = format!("```{language}\n");
+    let blocks = page.split(&start).skip(1);
+    let blocks = blocks.map(|rest| rest.split_once("```").expect("the end of the block").0);
+    blocks.map(str::to_owned).collect()
+}
+
+fn works(program: &str) -> bool {
+    let output = Command::new(program).arg("--version").output();
+    let works = output.is_ok_and(|output| output.status.success());
+    if !works {
+        skip(format_args!("{program} is not installed"));
+    }
+    works
+}
+
+fn text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap()
+}
+
+/// Runs a program that was built, in an empty folder, and expects its one record.
+#[track_caller]
+fn logs_hello(program: &Path) {
+    let folder = tempfile::tempdir().unwrap();
+    run(Command::new(program).current_dir(&folder));
+    let mut view = Workshop::open().command("logdef");
+    let shown = run(view.arg(folder.path().join("app.log")));
+    let shown = text(shown.stdout);
+    assert!(shown.trim_end().ends_with(": hello 42"), "{shown}");
+    assert_eq!(shown.lines().count(), 1, "{shown}");
+}
+
+/// Builds a project with CMake and runs its program.
+fn cmake_project(folder: &Path, lists: &str, definitions: &[String]) {
+    fs::create_dir_all(folder).unwrap();
+    fs::write(folder.join("app.c"), PROGRAM).unwrap();
+    fs::write(folder.join("CMakeLists.txt"), lists).unwrap();
+    let mut configure = Command::new("cmake");
+    configure.args(["-B", "build"]).args(definitions);
+    run(configure.current_dir(folder));
+    let mut build = Command::new("cmake");
+    build.args(["--build", "build"]).env("CARGO", env!("CARGO"));
+    run(build.current_dir(folder));
+    logs_hello(&folder.join("build/app"));
+}
+
+#[test]
+fn six_lines_lead_from_an_empty_folder_to_a_record() {
+    if !works("cmake") {
+        return;
+    }
+    let commands = blocks("sh").remove(0);
+    assert_eq!(commands.trim().lines().count(), 6, "{commands}");
+    let folder = tempfile::tempdir().unwrap();
+    unpack(folder.path());
+    let mut shell = Command::new("sh");
+    let shown = run(shell.args(["-e", "-c", &commands]).current_dir(&folder));
+    let shown = text(shown.stdout);
+    let last = shown.trim_end().lines().last().unwrap();
+    assert!(last.ends_with("app.c:2: hello 42"), "{shown}");
+}
+
+#[test]
+fn projects_of_cmake_contain_the_archive() {
+    if !works("cmake") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let fetched = blocks("cmake").remove(0);
+    let url = format!("-DARCHIVE=file://{}", archive().display());
+    cmake_project(&folder.path().join("fetched"), &fetched, &[url]);
+
+    let added = folder.path().join("added");
+    unpack(&added);
+    let lists = "cmake_minimum_required(VERSION 3.13)\nproject(app C)\nadd_subdirectory(logdef)\n\
+                 add_executable(app app.c)\ntarget_link_libraries(app logdef::logdef_static -static)\n";
+    cmake_project(&added, lists, &[]);
+}
+
+#[test]
+fn projects_of_cmake_contain_the_sources() {
+    if !works("cmake") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let lists = blocks("cmake").remove(1);
+    let cargo = format!("-DLOGDEF_CARGO={}", env!("CARGO"));
+    let sources = format!("-DLOGDEF_SOURCES={PROJECT}");
+    let definitions = [sources, "-DLOGDEF_DEBUG=ON".to_owned(), cargo];
+    cmake_project(&folder.path().join("app"), &lists, &definitions);
+}
+
+#[test]
+fn projects_of_meson_contain_the_archive() {
+    if !works("meson") || !works("ninja") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let project = blocks("meson").remove(0);
+    let linked_statically = project.replace("'logdef', f", "'logdef-static', f");
+    assert_ne!(project, linked_statically);
+    for (name, project) in [("shared", project), ("static", linked_statically)] {
+        let folder = folder.path().join(name);
+        unpack(&folder.join("subprojects"));
+        fs::write(folder.join("app.c"), PROGRAM).unwrap();
+        fs::write(folder.join("meson.build"), project).unwrap();
+        let mut setup = Command::new("meson");
+        run(setup.args(["setup", "build"]).current_dir(&folder));
+        let mut ninja = Command::new("ninja");
+        run(ninja.args(["-C", "build"]).current_dir(&folder));
+        logs_hello(&folder.join("build/app"));
+    }
+}
+
+#[test]
+fn pkg_config_follows_an_archive_that_was_moved() {
+    if !works("pkg-config") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    unpack(folder.path());
+    let tree = folder.path().join("moved");
+    fs::rename(folder.path().join("logdef"), &tree).unwrap();
+    let mut ask = Command::new("pkg-config");
+    ask.env("PKG_CONFIG_PATH", tree.join("lib/pkgconfig"));
+    let flags = text(run(ask.args(["--cflags", "--libs", "logdef"])).stdout);
+    let source = folder.path().join("app.c");
+    fs::write(&source, PROGRAM).unwrap();
+    let program = folder.path().join("app");
+    let mut compile = Command::new("cc");
+    compile.arg(&source).args(flags.split_whitespace());
+    compile.arg(format!("-Wl,-rpath,{}/lib", tree.display()));
+    run(compile.arg("-o").arg(&program));
+    logs_hello(&program);
+}
+
+/// What `nm` says that a library defines for others.
+fn exported(library: &Path) -> Vec<String> {
+    let mut nm = Command::new("nm");
+    let said = run(nm.args(["-D", "--defined-only"]).arg(library)).stdout;
+    let said = text(said);
+    let names = said.lines().filter_map(|line| line.split(' ').nth(2));
+    names.map(str::to_owned).collect()
+}
+
+#[test]
+fn debian_packages_have_what_their_users_need_and_the_symbols_of_the_library() {
+    if !works("dpkg-deb") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let field = |package: &Path, name: &str| {
+        let mut ask = Command::new("dpkg-deb");
+        text(run(ask.arg("--field").arg(package).arg(name)).stdout)
+    };
+    for name in ["liblogdef0", "liblogdef-dev", "logdef"] {
+        let found = fs::read_dir(made()).unwrap().map(|file| file.unwrap());
+        let mut found = found.filter(|file| {
+            let file = file.file_name().into_string().unwrap();
+            file.starts_with(&format!("{name}_{VERSION}_")) && file.ends_with(".deb")
+        });
+        let package = found.next().expect(name).path();
+        let control = folder.path().join(name);
+        for (part, into) in [("--extract", folder.path()), ("--control", &control)] {
+            let mut unpack = Command::new("dpkg-deb");
+            run(unpack.arg(part).arg(&package).arg(into));
+        }
+        let depends = field(&package, "Depends");
+        let version = format!("liblogdef0 (= {VERSION})");
+        let (_, depends_on) = depends.split_once("libc6").unwrap();
+        assert_eq!(depends.contains(&version), name == "liblogdef-dev");
+        assert_eq!(depends_on.starts_with(" (>= 2."), name != "liblogdef-dev");
+        if name != "liblogdef0" {
+            continue;
+        }
+        let symbols = fs::read_to_string(control.join("symbols")).unwrap();
+        let (first, symbols) = symbols.split_once('\n').unwrap();
+        assert_eq!(first, "liblogdef.so.0 liblogdef0 #MINVER#");
+        let listed = symbols.lines().map(|line| line.trim().split('@').next());
+        let listed: Vec<_> = listed.map(|name| name.unwrap().to_owned()).collect();
+        let library = folder.path().join("usr/lib").join(triplet());
+        assert_eq!(listed, exported(&library.join("liblogdef.so.0")));
+    }
+    let tree = folder.path().join("usr");
+    for file in [
+        "include/logdef.h",
+        "include/logdef_format.h",
+        "bin/logdef",
+        "share/man/man1/logdef.1.gz",
+        "share/bash-completion/completions/logdef",
+        "share/zsh/vendor-completions/_logdef",
+        "share/fish/vendor_completions.d/logdef.fish",
+        "share/doc/liblogdef0/copyright",
+    ] {
+        assert!(tree.join(file).is_file(), "{file}");
+    }
+}

@@ -3,7 +3,7 @@
 #
 #     logger/capi/install.sh [--debug] PREFIX
 #
-#     PREFIX/include/logdef.h, logdef_format.h
+#     PREFIX/include/logdef.h, logdef_format.h, logdef_stream.h
 #     PREFIX/lib/liblogdef.so -> liblogdef.so.0 -> liblogdef.so.VERSION
 #     PREFIX/lib/liblogdef.a
 #     PREFIX/lib/pkgconfig/logdef.pc
@@ -62,7 +62,7 @@ fill() {
 }
 
 mkdir -p "$to/include" "$to/$libdir/pkgconfig" "$to/$libdir/cmake/logdef"
-for header in logdef logdef_format; do
+for header in logdef logdef_format logdef_stream; do
     put 644 include/$header.h "$to/include/$header.h"
 done
 put 644 "$built/liblogdef.a" "$to/$libdir/liblogdef.a"

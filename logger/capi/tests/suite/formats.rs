@@ -28,7 +28,8 @@ fn logged(log: &Path) -> Vec<String> {
             _ => &[],
         };
         let args = args.iter().map(shown).collect::<Vec<_>>();
-        logged.push(format!("{} <- {}", formats[&int(4)], args.join(" ")));
+        let format = formats.get(&int(4)).map_or("(printf)", String::as_str);
+        logged.push(format!("{format} <- {}", args.join(" ")));
     }
     logged
 }
@@ -74,6 +75,55 @@ fn typed_values_reach_the_log_behind_a_template() {
     }
 }
 
+const TYPES_EXPECTED: &[&str] = &[
+    r#"f {} {:>6} {} <- "red" "green" "9""#,
+    r#"f {} {} {} {} <- 1 "none" "secret" "1000""#,
+    r#"f {} {} {} <- "least" "away" 40"#,
+    r#"f:x,y,why to x={0} y={1:h} why={2} <- 1 2.5 "because""#,
+    r#"f:x,y,why x={0} y={1:h} why={2} to {3:>{4}} <- 1 2.5 "because" "right" 6"#,
+    r#"f:,x,y,why {4:04} to x={1} y={2:h} why={3} by {0} <- 5 1 2.5 "because" 6"#,
+    r#"f:to.x,to.y,to.why,by {by} to x={0} y={1:h} why={2} <- 1 2.5 "because" 7"#,
+    r#"f:to.x,to.y,to.why moved <- 1 2.5 "because""#,
+    r#"f:x,y,why moved <- 1 2.5 "because""#,
+    r#"f:name,peer,color,at,is_open,dump name={0} peer={1} color={2} at={3:p} is_open={4} dump={5} <- "s" "example.org:443" "blue" 0 Bool(true) Array([Int(13), Raw([115])])"#,
+    r#"f {:>12} {} <- "a:1" "a.long.exampl...""#,
+    r#"f {} {} <- "***" 1.25"#,
+    r#"f:,key {} {:>12} <- "Streamed(1)" "Streamed(2)""#,
+    r#"f:x,y,why once x={0} y={1:h} why={2} <- 1 2.5 "because""#,
+    "f every {} <- 0",
+    "f every {} <- 2",
+    "f first {} <- 0",
+    r#"f:x,y,why at most x={0} y={1:h} why={2} <- 1 2.5 "because""#,
+    "f bt {} <- 1",
+    "f begin {} <- 1",
+    "f end {} <- 2",
+    "f span {} <- 1",
+    "(printf) <- ",
+    "f async {} <- 1",
+    "f end {} <- 1",
+    r#"(printf) <- "blue" "18446744073709551615" "Streamed(3)""#,
+    r#"(printf) <- "-12""#,
+];
+
+#[test]
+fn types_of_the_program_reach_the_log_as_they_say() {
+    let directory = tempfile::tempdir().unwrap();
+    let program = directory.path().join("types");
+    for toolchain in toolchains() {
+        for flags in [
+            &["-std=c++20", "-O0"][..],
+            &["-std=c++20", "-O2", "-fno-exceptions", "-fno-rtti"],
+        ] {
+            build(toolchain.cxx, flags, &[source("types.cc")], &program);
+            assert_eq!(
+                logged(&log_of(&program)),
+                TYPES_EXPECTED,
+                "{toolchain} {flags:?}"
+            );
+        }
+    }
+}
+
 #[test]
 fn the_header_of_formats_compiles_clean() {
     let modes: &[&[&str]] = &[&["-O0"], &["-O2", "-fPIC"], &["-O2", "-flto", "-fPIC"]];
@@ -87,8 +137,12 @@ fn the_header_of_formats_compiles_clean() {
                 "-include".into(),
                 package().join("include/logdef_format.h").into(),
             ]);
-            arguments.push(source("formats.cc").into());
-            compile_clean(toolchain.cxx, arguments);
+            arguments.push("-Wsign-conversion".into());
+            for program in ["formats.cc", "types.cc"] {
+                let mut arguments = arguments.clone();
+                arguments.push(source(program).into());
+                compile_clean(toolchain.cxx, arguments);
+            }
         }
     }
 }
@@ -184,8 +238,21 @@ const WRONG: &[(&str, &str)] = &[
         "convert it (static_cast, .c_str())",
     ),
     (
-        r#"LOGDEF_F(INFO, "{}", 1.5L);"#,
-        "convert it (static_cast, .c_str())",
+        r#"LOGDEF_F(INFO, "{:d}", fields());"#,
+        "this type of placeholder does not print this argument",
+    ),
+    (r#"LOGDEF_F(INFO, "{}", equal());"#, "no two are equal"),
+    (
+        r#"LOGDEF_F(INFO, "{}", nested());"#,
+        "specialize logdef::argument",
+    ),
+    (
+        r#"LOGDEF_F_EVERY_N(2, INFO, "{}", structure);"#,
+        "specialize logdef::argument",
+    ),
+    (
+        r#"LOGDEF_F_SPAN(INFO, "{}");"#,
+        "takes more arguments than are passed",
     ),
     (
         r#"LOGDEF_F(INFO, "{a b}", logdef::arg<"a b">(1));"#,
@@ -205,10 +272,19 @@ const WRONG: &[(&str, &str)] = &[
     ),
 ];
 
+/// In one line: types with fields that are right, that have one name, that have fields themselves.
+const TYPES: &str = r#"struct fields {}; struct equal {}; struct nested {};
+namespace logdef {
+template <> struct argument<::fields> { static auto fields(const ::fields &) { return logdef::fields(field<"a">(1)); } };
+template <> struct argument<::equal> { static auto fields(const ::equal &) { return logdef::fields(field<"a">(1), field<"a">(2)); } };
+template <> struct argument<::nested> { static auto fields(const ::nested &) { return logdef::fields(field<"a">(::fields())); } };
+}"#;
+
 /// What a compiler says of a statement, and whether it takes it.
 fn compiled(toolchain: &Toolchain, file: &Path, statement: &str, standard: &str) -> (bool, String) {
+    let types = TYPES.replace('\n', " ");
     let program = format!(
-        "#include <logdef_format.h>\nstruct structure {{ int a; }};\n\
+        "#include <logdef_format.h>\nstruct structure {{ int a; }}; {types}\n\
          void wrong(int number, const char *text, structure structure) {{\n\
          (void)number; (void)text; (void)structure;\n{statement}\n}}\n"
     );

@@ -235,6 +235,7 @@ fn debian_packages_have_what_their_users_need_and_the_symbols_of_the_library() {
     for file in [
         "include/logdef.h",
         "include/logdef_format.h",
+        "include/logdef_stream.h",
         "bin/logdef",
         "share/man/man1/logdef.1.gz",
         "share/bash-completion/completions/logdef",

@@ -89,6 +89,7 @@ fn everything_is_where_users_look_for_it() {
     let lib = prefix().join("lib");
     assert!(prefix().join("include/logdef.h").is_file());
     assert!(prefix().join("include/logdef_format.h").is_file());
+    assert!(prefix().join("include/logdef_stream.h").is_file());
     assert!(lib.join("liblogdef.a").is_file());
     let links = ["liblogdef.so", "liblogdef.so.0"].map(|name| {
         let target = std::fs::read_link(lib.join(name)).unwrap();

@@ -81,18 +81,16 @@ cat "$work/pc" >"$tree/lib/pkgconfig/logdef.pc"
 "$strip" --strip-unneeded "$tree/lib/liblogdef.so.$version"
 "$strip" --strip-debug "$tree/lib/liblogdef.a"
 
-# tools PREFIX: the command and what a shell and man know of it.
-tools() {
-    mkdir -p "$1/bin" "$1/share/man/man1" "$1/share/bash-completion/completions" \
-        "$1/share/zsh/vendor-completions" "$1/share/fish/vendor_completions.d"
-    cp "$command" "$1/bin/logdef"
-    chmod 755 "$1/bin/logdef"
-    "$strip" --strip-unneeded "$1/bin/logdef"
-    "$printer" man | gzip -9n >"$1/share/man/man1/logdef.1.gz"
-    "$printer" completions bash >"$1/share/bash-completion/completions/logdef"
-    "$printer" completions zsh >"$1/share/zsh/vendor-completions/_logdef"
-    "$printer" completions fish >"$1/share/fish/vendor_completions.d/logdef.fish"
-}
+# The command and what a shell and man know of it.
+mkdir -p "$tree/bin" "$tree/share/man/man1" "$tree/share/bash-completion/completions" \
+    "$tree/share/zsh/vendor-completions" "$tree/share/fish/vendor_completions.d"
+cp "$command" "$tree/bin/logdef"
+chmod 755 "$tree/bin/logdef"
+"$strip" --strip-unneeded "$tree/bin/logdef"
+"$printer" man | gzip -9n >"$tree/share/man/man1/logdef.1.gz"
+"$printer" completions bash >"$tree/share/bash-completion/completions/logdef"
+"$printer" completions zsh >"$tree/share/zsh/vendor-completions/_logdef"
+"$printer" completions fish >"$tree/share/fish/vendor_completions.d/logdef.fish"
 
 # papers FOLDER: whose it is.
 papers() {
@@ -100,7 +98,6 @@ papers() {
     cp ../../LICENSE-APACHE ../../LICENSE-MIT ../../CHANGELOG.md "$1"
 }
 
-tools "$tree"
 papers "$tree/share/doc/logdef"
 cp packaging/CMakeLists.txt "$tree"
 sed "s|@VERSION@|$version|g" packaging/meson.build.in >"$tree/meson.build"
@@ -138,9 +135,10 @@ lib=usr/lib/$triplet
 dev=$work/liblogdef-dev
 mkdir -p "$dev" "$work/liblogdef0/$lib" "$work/liblogdef0/DEBIAN"
 DESTDIR=$dev STRIP="$strip" LIBDIR=lib/$triplet sh install.sh $debug /usr >/dev/null
-"$strip" --strip-unneeded "$dev/$lib/liblogdef.so.$version"
-"$strip" --strip-debug "$dev/$lib/liblogdef.a"
-mv "$dev/$lib/liblogdef.so.0" "$dev/$lib/liblogdef.so.$version" "$work/liblogdef0/$lib"
+cp "$tree/lib/liblogdef.a" "$dev/$lib"
+rm "$dev/$lib/liblogdef.so.$version"
+mv "$dev/$lib/liblogdef.so.0" "$work/liblogdef0/$lib"
+cp "$tree/lib/liblogdef.so.$version" "$work/liblogdef0/$lib"
 echo "liblogdef 0 liblogdef0 (>= $version)" >"$work/liblogdef0/DEBIAN/shlibs"
 cp packaging/liblogdef0.symbols "$work/liblogdef0/DEBIAN/symbols"
 echo 'activate-noawait ldconfig' >"$work/liblogdef0/DEBIAN/triggers"
@@ -151,7 +149,8 @@ package liblogdef-dev "liblogdef0 (= $version), libc6-dev" "crash-resilient bina
     "The headers, the static library, and files for pkg-config and CMake." "Section: libdevel
 Multi-Arch: same"
 mkdir -p "$work/logdef/usr"
-tools "$work/logdef/usr"
+cp -r "$tree/bin" "$tree/share" "$work/logdef/usr"
+rm -r "$work/logdef/usr/share/doc"
 glibc=$(glibc_of "$work/logdef/usr/bin/logdef")
 package logdef "libc6 (>= $glibc), libgcc-s1" "crash-resilient binary log, the command" \
     "Shows, checks, repairs and converts the logs." "Section: utils

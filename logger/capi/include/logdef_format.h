@@ -446,8 +446,10 @@ concept wide_integer = std::same_as<T, __int128> || std::same_as<T, unsigned __i
 template <class T>
 concept small_integer = std::integral<T> && !wide_integer<T> && !std::same_as<T, bool> &&
                         !std::same_as<T, char> && !std::same_as<T, wchar_t> &&
-                        !std::same_as<T, char8_t> && !std::same_as<T, char16_t> &&
-                        !std::same_as<T, char32_t>;
+#ifdef __cpp_char8_t /* not with -fno-char8_t */
+                        !std::same_as<T, char8_t> &&
+#endif
+                        !std::same_as<T, char16_t> && !std::same_as<T, char32_t>;
 
 template <small_integer T>
 struct passing<T> {

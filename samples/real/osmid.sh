@@ -83,7 +83,7 @@ assert 0 <= len(logged) - len(lines) <= 1, (len(logged), len(lines))
 different = [pair for pair in zip(lines, logged) if pair[0] != pair[1]]
 assert not different, different[:3]
 # The values have their types.
-kinds = {"I: {}": int, "S: {}": str, "F: {}": float}
+kinds = {"I: {}": int, "S: {}": str, "F: {:h}": float}
 seen = {}
 for r in records:
     kind = kinds.get(r.get("format"))

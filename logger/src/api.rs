@@ -9,6 +9,8 @@
 pub(crate) mod call_site;
 pub(crate) mod choose;
 pub(crate) mod control;
+#[allow(unsafe_code)]
+pub(crate) mod gathered;
 pub(crate) mod here;
 #[allow(unsafe_code)]
 pub(crate) mod in_context;

@@ -2,12 +2,12 @@
 //! interface.
 
 use crate::call::argument::{Lowered, LoweredSome, Passed};
-use crate::call::body::Bytes;
-use crate::call::body::pairs::{MAX_PAIRS, Pairs};
+use crate::call::emit::emit_with;
 use crate::call::fields::{Fields, gather};
 use crate::process::process;
 use core::sync::atomic::Ordering;
 
+pub use crate::api::gathered::{Gathered, Kept};
 pub use crate::api::in_context::current_scope;
 pub use crate::api::origins::{Origin, Origins};
 pub use crate::api::places::Places;
@@ -172,21 +172,9 @@ fn log_up_to<const N: usize>(
 ) {
     let mut lowered = LoweredSome::<N>::of(args.iter().take(site.args()));
     lowered.set(site.args(), span);
-    if pairs.is_empty() {
-        // SAFETY: there is a word for each argument of the site, and one after them; all lives
-        // until `emit` returns.
-        return unsafe { crate::call::emit::emit(site, lowered.kinds(), lowered.words()) };
-    }
-    let keys: [Bytes; MAX_PAIRS] = core::array::from_fn(|index| {
-        let key = pairs.get(index).map(|(key, _)| key.as_bytes());
-        Bytes::new(key)
-    });
-    let values = LoweredSome::<MAX_PAIRS>::of(pairs.iter().map(|(_, value)| value));
-    // SAFETY: as above, and there is a key and a word for each pair, of the first `MAX_PAIRS`.
-    unsafe {
-        let pairs = Pairs::new(keys.as_ptr(), values.kinds(), values.words(), pairs.len());
-        crate::call::emit::emit_pairs(site, lowered.kinds(), lowered.words(), &pairs);
-    }
+    // SAFETY: there is a word for each argument of the site, and one after them; all lives
+    // until `emit_with` returns.
+    unsafe { emit_with(site, lowered.kinds(), lowered.words(), pairs) }
 }
 
 /// A span that ends by a call of `end` with its number, if it began.

@@ -8,8 +8,10 @@ use logdef::CallSite;
 static SITES: Origins = Origins::new(|site| site);
 
 /// The site of a record.
+#[inline]
 pub(crate) fn site(record: &Record<'_>) -> CallSite {
     SITES.site(&Origin {
+        is_static: record.file_static().is_some() && record.module_path_static().is_some(),
         level: level_of(record.level()),
         file: record.file().unwrap_or(""),
         line: record.line().unwrap_or(0),

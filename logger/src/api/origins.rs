@@ -9,6 +9,9 @@ use std::sync::OnceLock;
 /// Where a record comes from.
 #[derive(Clone, Copy, Debug)]
 pub struct Origin<'o> {
+    /// Whether file and module are literals of the program, which are known again by where they
+    /// stand.
+    pub is_static: bool,
     /// The level in the log.
     pub level: Level,
     /// The source file, or nothing.
@@ -25,11 +28,32 @@ pub struct Origin<'o> {
 #[derive(Debug)]
 struct Known {
     level: Level,
-    file: String,
     line: u32,
+    literals: Option<Literals>,
+    file: String,
     module: String,
     target: String,
     site: CallSite,
+}
+
+/// Where the literals of an origin stand.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Literals {
+    file: usize,
+    module: usize,
+    /// The target is the literal of the module.
+    is_target: bool,
+}
+
+impl Literals {
+    #[inline]
+    fn of(origin: &Origin<'_>) -> Option<Literals> {
+        origin.is_static.then(|| Literals {
+            file: origin.file.as_ptr().addr(),
+            module: origin.module.as_ptr().addr(),
+            is_target: std::ptr::eq(origin.module, origin.target),
+        })
+    }
 }
 
 /// Call sites with one argument, which is their text, each made when it is asked for first.
@@ -54,6 +78,7 @@ impl Origins {
     }
 
     /// The site of an origin. Found without a lock.
+    #[inline]
     pub fn site(&self, origin: &Origin<'_>) -> CallSite {
         let make = || Known::of(origin, self.prepare);
         let found = self
@@ -62,6 +87,7 @@ impl Origins {
         found.map_or_else(|| self.rest(origin.level), |known| known.site)
     }
 
+    #[cold]
     fn rest(&self, level: Level) -> CallSite {
         let place = &self.rest[usize::from(level.0 >> 4)];
         let make = || (self.prepare)(NewCallSite::new(level, "{}", 1)).register();
@@ -70,18 +96,14 @@ impl Origins {
 }
 
 impl Origin<'_> {
+    #[inline]
     fn hash(&self) -> usize {
-        let ends = self.target.bytes().chain(self.target.bytes().last());
-        let ends = ends.step_by(self.target.len().max(1)).map(usize::from);
-        let parts = [
-            self.line as usize,
-            usize::from(self.level.0),
-            self.target.len(),
-            self.file.len(),
-        ];
-        let mix =
-            |hash: usize, part: usize| (hash ^ part).wrapping_mul(0x9e37_79b9).rotate_left(15);
-        parts.into_iter().chain(ends).fold(0, mix)
+        let [first, .., last] = self.target.as_bytes() else {
+            return self.line as usize;
+        };
+        let target = self.target.len() ^ usize::from(*first) << 8 ^ usize::from(*last) << 16;
+        let place = (self.line as usize) << 24 ^ usize::from(self.level.0) ^ self.file.len() << 44;
+        (place ^ target).wrapping_mul(0x9e37_79b9_7f4a_7c15_u64 as usize) >> (usize::BITS - 24)
     }
 }
 
@@ -91,19 +113,31 @@ impl Known {
         let site = site.module(origin.module).target(origin.target);
         Known {
             level: origin.level,
-            file: origin.file.to_owned(),
             line: origin.line,
+            literals: Literals::of(origin),
+            file: origin.file.to_owned(),
             module: origin.module.to_owned(),
             target: origin.target.to_owned(),
             site: prepare(site).register(),
         }
     }
 
+    #[inline]
     fn is_of(&self, origin: &Origin<'_>) -> bool {
-        self.line == origin.line
-            && self.level == origin.level
-            && self.target == origin.target
-            && self.file == origin.file
-            && self.module == origin.module
+        if self.line != origin.line || self.level != origin.level {
+            return false;
+        }
+        let literals = Literals::of(origin);
+        if literals != self.literals {
+            return false;
+        }
+        match literals {
+            Some(literals) => literals.is_target || self.target == origin.target,
+            None => {
+                self.target == origin.target
+                    && self.file == origin.file
+                    && self.module == origin.module
+            }
+        }
     }
 }

@@ -26,6 +26,13 @@ impl<T, const N: usize> Places<T, N> {
         make: impl Fn() -> T,
         is_it: impl Fn(&T) -> bool,
     ) -> Option<&T> {
+        // Nearly always it is there, and in its first place.
+        let first = self.0[hash % N].get().filter(|value| is_it(value));
+        first.or_else(|| self.search(hash, make, is_it))
+    }
+
+    #[inline(never)]
+    fn search(&self, hash: usize, make: impl Fn() -> T, is_it: impl Fn(&T) -> bool) -> Option<&T> {
         let mut tried =
             (0..TRIES).map(|step| self.0[hash.wrapping_add(step) % N].get_or_init(&make));
         tried.find(|value| is_it(value))

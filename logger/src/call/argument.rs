@@ -52,8 +52,9 @@ pub struct Passed<'a> {
 }
 
 impl<'a> Passed<'a> {
+    /// A word of some kind, as the logger reads it.
     #[inline(always)]
-    fn word(kind: ArgKind, word: u64) -> Self {
+    pub(crate) fn word(kind: ArgKind, word: u64) -> Self {
         Passed {
             kind,
             word,
@@ -100,8 +101,9 @@ impl<'a> Passed<'a> {
         Passed::bytes(None)
     }
 
+    /// A text, or no value.
     #[inline(always)]
-    fn bytes(bytes: Option<&'a [u8]>) -> Self {
+    pub(crate) fn bytes(bytes: Option<&'a [u8]>) -> Self {
         Passed {
             kind: ArgKind::BYTES,
             word: 0,

@@ -5,6 +5,7 @@
 
 mod out;
 pub(crate) mod pairs;
+mod tail;
 mod wide;
 
 use crate::call::printed::Printing;
@@ -19,7 +20,7 @@ use logdef_wire::printf::{ArgPlan, Class, Precision};
 use logdef_wire::record::field;
 use logdef_wire::site::ArgKind;
 use out::{HEAD, Out, SCALAR};
-use pairs::Pairs;
+pub(crate) use tail::Tail;
 
 /// The fields run, thread, sequence, time and args, which every record has behind its
 /// constant ones.
@@ -118,15 +119,10 @@ pub(crate) struct Backtrace<'c> {
 #[derive(Clone, Copy)]
 pub(crate) struct OptionalFields<'c> {
     pub dropped: u64,
-    pub kind: u8,
-    /// The key that the word after the arguments is logged as.
-    pub key: Option<(&'static str, u64)>,
-    /// Those that the call has of its own.
-    pub pairs: Pairs<'c>,
     pub backtrace: Backtrace<'c>,
     pub format_text: Option<&'c [u8]>,
     pub file_text: Option<&'c [u8]>,
-    pub context: InContext<'c>,
+    pub tail: Tail<'c>,
 }
 
 /// How a record says in which context its call was made.
@@ -147,28 +143,26 @@ const TIMES: usize = 24;
 const FRONT: usize = PREFIX_ROOM + Fields::ROOM + TIMES;
 
 /// Encodes a record's body into `buffer` and returns its length, and how it
-/// begins. With a context, the record names it and has no field but these.
+/// begins. With a tail, this is all of the record: then the site is one of quick records,
+/// and the tail has at most one field more than all of its records.
 #[inline(always)]
 pub(crate) fn encode(
     buffer: &mut [u8],
     head: &Head<'_>,
     arguments: &Arguments<'_>,
-    context: Option<u64>,
+    tail: Option<&Tail<'_>>,
 ) -> Result<(usize, Front), OutOfRoom> {
     let Template {
         prefix,
         meta,
         crc,
-        crc_in_context,
+        crc_with_more,
         ..
     } = head.template;
     let mut out = Out::new(buffer);
     // Each argument is a scalar at least; a string asks for itself and leaves
     // room for the scalars behind it.
     let mut scalars = SCALAR * arguments.plan.len();
-    if context.is_some() {
-        scalars += 1 + SCALAR;
-    }
     out.need(FRONT + scalars)?;
     let (times, times_len) = times(head.sequence, head.time, arguments.plan.len());
     // SAFETY: all of this was asked for: `FRONT` is the sum of it.
@@ -184,14 +178,16 @@ pub(crate) fn encode(
         argument(&mut out, plan, arguments, scalars)?;
     }
     let mut crc = *crc;
-    if let Some(context) = context {
-        // SAFETY: asked for with the scalars; the head of the map is there.
-        unsafe {
-            *out.start.add(1) += 1;
-            out.bytes([field::CONTEXT]);
-            out.uint(context);
+    if let Some(tail) = tail {
+        let fields = tail.fields();
+        // SAFETY: the head of the map is there.
+        unsafe { *out.start.add(1) += fields };
+        let mut rest = out.rest();
+        tail.write(&mut rest, arguments.bound)?;
+        out.at = rest.at;
+        if fields > meta.tail_fields {
+            crc = *crc_with_more;
         }
-        crc = *crc_in_context;
     }
     let front = Front {
         first: (meta.prefix_len as usize, crc),
@@ -285,34 +281,17 @@ fn optional_fields(
             out.raw(text, bound, 0)?;
         }
     }
-    out.need(2 * (1 + SCALAR))?;
-    // SAFETY: `need` found the room just above.
-    unsafe {
-        if optional.dropped > 0 {
-            fields += 1;
-            out.bytes([field::DROPPED]);
-            out.uint(optional.dropped);
-        }
-        if optional.kind > 0 {
-            fields += 1;
-            out.bytes([field::KIND, optional.kind]);
-        }
-    }
-    let is_spelled = matches!(optional.context, InContext::Spelled(_));
-    if optional.key.is_some() || optional.pairs.len() > 0 || is_spelled {
-        fields += 1;
-        pairs::write(out, optional, bound)?;
-    }
-    if let InContext::Named(id) = optional.context {
+    if optional.dropped > 0 {
         fields += 1;
         out.need(1 + SCALAR)?;
         // SAFETY: `need` found the room just above.
         unsafe {
-            out.bytes([field::CONTEXT]);
-            out.uint(id);
+            out.bytes([field::DROPPED]);
+            out.uint(optional.dropped);
         }
     }
-    Ok(fields)
+    optional.tail.write(out, bound)?;
+    Ok(fields + optional.tail.fields())
 }
 
 /// Writes one argument. `then` bytes are left for those behind it.
@@ -598,16 +577,18 @@ mod tests {
     fn full() -> OptionalFields<'static> {
         OptionalFields {
             dropped: 412,
-            kind: 3,
-            key: Some(("skipped", 7)),
-            pairs: Pairs::NONE,
             backtrace: Backtrace {
                 addresses: &[0x1000, 0x2000],
                 is_cut: true,
             },
             format_text: Some(b"%d"),
             file_text: Some(b"a.c"),
-            context: InContext::Named(17),
+            tail: Tail {
+                kind: 3,
+                key: Some(("skipped", 7)),
+                pairs: pairs::Pairs::NONE,
+                context: InContext::Named(17),
+            },
         }
     }
 

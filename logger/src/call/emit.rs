@@ -11,23 +11,23 @@
 
 mod counted;
 mod pairs;
+mod quick;
 mod stack;
 mod text;
 
 use crate::call::body::pairs::Pairs;
-use crate::call::body::{self, Arguments, Backtrace, Head, InContext, OptionalFields, Words};
+use crate::call::body::{self, Arguments, Backtrace, Head, InContext, OptionalFields, Tail, Words};
 use crate::call::callers::callers;
 use crate::call::kept;
 use crate::call::resolve::resolve;
 use crate::call::site::{Site, Strings, Template};
 use crate::calls::Mark;
-use crate::context::{self, Context};
 use crate::copies::leader::leader;
 use crate::crc;
 use crate::image::code::Epoch;
 use crate::logdefs::{self, Subject};
 use crate::note;
-use crate::process::{Process, attached, current, process};
+use crate::process::{Process, current, process};
 use crate::settings::{MAX_BACKTRACE, USUAL_BACKTRACE};
 use crate::sink::Put;
 use crate::sys::Errno;
@@ -41,9 +41,10 @@ use logdef_wire::site::flags;
 use logdef_wire::{Level, Run, Sequence, record};
 
 use counted::{Counted, Record};
+use quick::{log_quickly, with_tail};
 use stack::{STACK_FRAME, writable};
 
-pub use pairs::emit_pairs;
+pub use pairs::{emit_pairs, emit_with};
 pub use text::emit_text;
 
 /// Functions of the C interface between the caller and `emit`, at most, and one caller more
@@ -66,118 +67,8 @@ pub unsafe extern "C" fn emit(site: &Site, kinds: *const u8, words: *const u64) 
     // SAFETY: `words` holds one word for each argument of the site (contract of `emit`).
     // Made twice, so that it stays in registers.
     let arguments = || unsafe { Words::new(kinds, words, site.args()) };
-    if !log_quickly::<false>(process, site, arguments) {
-        in_context(process, site, arguments());
-    }
-}
-
-/// A call that is quick but for a context, or is not quick at all.
-#[cold]
-#[inline(never)]
-fn in_context(process: &'static Process, site: &Site, words: Words) {
-    if !log_quickly::<true>(process, site, || words) {
-        // Any failure is already counted in `dropped`.
-        let _ = in_full(process, site, words, &Pairs::NONE, None);
-    }
-}
-
-/// Logs a call that is quick, and returns whether it is.
-#[inline(always)]
-fn log_quickly<const IN_CONTEXT: bool>(
-    process: &'static Process,
-    site: &Site,
-    arguments: impl Fn() -> Words,
-) -> bool {
-    let Some(call) = Quick::<IN_CONTEXT>::of(process, site, arguments()) else {
-        return false;
-    };
-    let mark = Mark::new();
-    let counted = Counted::begin(call.thread, &mark);
-    let mut written = call.write(counted.sequence);
-    if written.is_err() {
-        let counted = Some((&counted, call.chunk));
-        written = in_full(process, site, arguments(), &Pairs::NONE, counted);
-    }
-    counted.end(written);
-    true
-}
-
-/// A call that finds everything as the call before it left it, which is nearly
-/// every one: its site is resolved, its thread attached, and its chunk defines
-/// both, and the context if it is made in one. It makes no system call and touches errno
-/// not at all.
-struct Quick<'c, const IN_CONTEXT: bool> {
-    process: &'static Process,
-    thread: &'static Thread,
-    chunk: u32,
-    /// The number of the context.
-    context: u64,
-    template: &'c Template,
-    arguments: Arguments<'c>,
-}
-
-impl<'c, const IN_CONTEXT: bool> Quick<'c, IN_CONTEXT> {
-    #[inline(always)]
-    fn of(process: &'static Process, site: &'c Site, words: Words) -> Option<Self> {
-        let template = site.state().template()?;
-        let thread = attached(process)?;
-        let chunk = process.sink.mapped_chunk(thread)?;
-        let current = context::current();
-        if IN_CONTEXT != current.is_some() {
-            return None;
-        }
-        let is_quick = template.meta.plain
-            && site.level() < process.shared.settings.slow_path_level()
-            && thread.has_site(template.id, chunk)
-            && thread.has_thread(chunk)
-            && thread.dropped.load(Ordering::Relaxed) == 0
-            && process.shared.run.missed.load(Ordering::Relaxed) == 0
-            && current
-                .is_none_or(|context| thread.has_address(logdefs::context_mark(context), chunk));
-        if !is_quick {
-            return None;
-        }
-        Some(Quick {
-            process,
-            thread,
-            chunk,
-            context: current.map_or(0, Context::id),
-            template,
-            arguments: Arguments {
-                // SAFETY: a published template's plan is static or in the site's
-                // state, and as long as it says.
-                plan: unsafe {
-                    core::slice::from_raw_parts(template.plan, template.meta.wire_args as usize)
-                },
-                words,
-                errno: if template.meta.takes_errno {
-                    Errno::last().0
-                } else {
-                    0
-                },
-                bound: process.shared.settings.max_string(),
-            },
-        })
-    }
-
-    #[inline(always)]
-    fn write(&self, sequence: Sequence) -> Result<(), Dropped> {
-        let mut buffer = [core::mem::MaybeUninit::uninit(); STACK_FRAME];
-        let buffer = writable(&mut buffer);
-        let head = head(self.process, self.thread, self.template, sequence);
-        let context = IN_CONTEXT.then_some(self.context);
-        let (len, front) =
-            body::encode(buffer, &head, &self.arguments, context).map_err(|_| Dropped)?;
-        let body = &buffer[..len];
-        let check = crc::check_after(&front, body);
-        if check.holds_c1 && !record::masked::is_clean(body) {
-            return Err(Dropped);
-        }
-        let sink = &self.process.sink;
-        match sink.put_mapped(self.thread, check.crc, body, self.chunk) {
-            Put::Done(_) => Ok(()),
-            _ => Err(Dropped),
-        }
+    if !log_quickly::<false>(process, site, arguments, &Pairs::NONE) {
+        with_tail(process, site, arguments(), &Pairs::NONE);
     }
 }
 
@@ -249,11 +140,18 @@ fn in_full(
     logged
 }
 
+/// The kind of a site's records.
+#[inline(always)]
+fn kind_of(flags: u8) -> u8 {
+    (flags & flags::KIND) >> flags::KIND_SHIFT
+}
+
 /// The key that a site's records have, from the word after its arguments.
 ///
 /// # Safety
 ///
 /// As for [`emit`].
+#[inline(always)]
 unsafe fn key_of(site: &Site, words: Words) -> Option<(&'static str, u64)> {
     let (limited, span) = (
         site.flags() & flags::LIMITED != 0,
@@ -456,7 +354,7 @@ impl Parts<'_> {
     }
 
     fn kind(&self) -> u8 {
-        (self.flags & flags::KIND) >> flags::KIND_SHIFT
+        kind_of(self.flags)
     }
 
     /// Builds the record where there is more room than on the stack.
@@ -497,15 +395,17 @@ impl Parts<'_> {
         let arguments = self.arguments(bound);
         let optional = OptionalFields {
             dropped: record.dropped,
-            key: self.key,
-            pairs: self.pairs,
-            kind: self.kind(),
             backtrace: record.backtrace,
             format_text: meta.format_text.then(|| self.strings.format().to_bytes()),
             file_text: meta.file_text.then(|| self.strings.file().to_bytes()),
-            context: match record.context {
-                Some(context) => InContext::Named(context.id()),
-                None => InContext::None,
+            tail: Tail {
+                kind: self.kind(),
+                key: self.key,
+                pairs: self.pairs,
+                context: match record.context {
+                    Some(context) => InContext::Named(context.id()),
+                    None => InContext::None,
+                },
             },
         };
         let room = buffer.get_mut(HEADER_LEN..).ok_or(OutOfRoom)?;

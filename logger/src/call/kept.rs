@@ -3,7 +3,7 @@
 //! the run, and the image that called may be unloaded; so its strings are kept too.
 
 use crate::call::body::pairs::Pairs;
-use crate::call::body::{self, Arguments, Backtrace, Head, InContext, OptionalFields};
+use crate::call::body::{self, Arguments, Backtrace, Head, InContext, OptionalFields, Tail};
 use crate::call::gate;
 use crate::call::site::{Strings, Template};
 use crate::clock;
@@ -94,14 +94,16 @@ impl Call<'_> {
         let meta = self.template.meta;
         let optional = OptionalFields {
             dropped: 0,
-            key: self.key,
-            pairs: self.pairs,
-            kind: self.kind,
             backtrace: self.backtrace,
             format_text: meta.format_text.then(|| self.strings.format().to_bytes()),
             file_text: meta.file_text.then(|| self.strings.file().to_bytes()),
-            // The context may be gone when the log opens.
-            context: context::current().map_or(InContext::None, InContext::Spelled),
+            tail: Tail {
+                kind: self.kind,
+                key: self.key,
+                pairs: self.pairs,
+                // The context may be gone when the log opens.
+                context: context::current().map_or(InContext::None, InContext::Spelled),
+            },
         };
         let (len, _) = body::encode(buffer, &head, &arguments, None)?;
         body::append_optional_fields(buffer, len, &optional, bound)

@@ -4,7 +4,6 @@
 
 use crate::call::body;
 use crate::call::site::{MAX_WIRE_ARGS, Meta, PREFIX_ROOM, Site, Template, run_time};
-use crate::crc;
 use crate::image::{Image, Images};
 use core::ffi::CStr;
 use core::ptr;
@@ -44,8 +43,11 @@ pub(crate) fn resolve(images: &Images, site: &Site) -> Resolved {
         meta.wire_args = site.plan_into(&mut resolved.plan) as u8;
     }
     let texts = meta.format_text || meta.file_text;
-    let rarer = flags::BACKTRACE | flags::KIND | flags::LIMITED | flags::SPAN;
-    meta.plain = !texts && site.flags() & rarer == 0;
+    let has = |flag: u8| site.flags() & flag != 0;
+    meta.tail_fields = u8::from(has(flags::KIND)) + u8::from(has(flags::SPAN));
+    meta.quick = !texts && !has(flags::BACKTRACE | flags::LIMITED);
+    meta.plain = meta.quick && meta.tail_fields == 0;
+    resolved.template.set_checksums();
     // Numbers are given out freely: a thread that loses the race to publish
     // leaves a gap.
     let id = images.number_site();
@@ -120,6 +122,8 @@ fn resolve_places(
             .unwrap_or(Meta::NO_FILE),
         format_text: places.format.is_none(),
         file_text: places.file.is_none(),
+        tail_fields: 0,
+        quick: false,
         plain: false,
         takes_errno: plan[..wire_args]
             .iter()
@@ -132,10 +136,9 @@ fn resolve_places(
         id: 0,
         plan: ptr::null(),
         crc: 0,
-        crc_in_context: 0,
+        crc_with_more: 0,
     };
-    template.crc = crc::state_after(crc::START, template.prefix());
-    template.crc_in_context = crc::state_after(crc::START, template.prefix_in_context().prefix());
+    template.set_checksums();
     Resolved { template, plan }
 }
 

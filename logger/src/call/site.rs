@@ -11,6 +11,7 @@
 
 pub(crate) mod run_time;
 
+use crate::crc;
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char};
 use core::mem::{MaybeUninit, offset_of};
@@ -324,7 +325,7 @@ pub(crate) struct Template {
     pub meta: Meta,
     /// The state of the checksum after the prefix of a record that names a context, and
     /// has one field more.
-    pub crc_in_context: u32,
+    pub crc_with_more: u32,
     /// Null while the plan is nowhere but on its maker's stack.
     pub plan: *const ArgPlan,
     /// The site's number; 0 while it has none.
@@ -334,16 +335,14 @@ pub(crate) struct Template {
 }
 
 impl Template {
-    /// The same of a record that names a context, and has one field more.
-    pub fn prefix_in_context(&self) -> Template {
-        let mut template = *self;
-        template.prefix[1] += 1;
-        template
-    }
-
-    /// The prefix, as far as it is in use.
-    pub fn prefix(&self) -> &[u8] {
-        &self.prefix[..self.meta.prefix_len as usize]
+    /// Sets the states of the checksum, once all else is known.
+    pub fn set_checksums(&mut self) {
+        let state = |more: u8| {
+            let mut prefix = self.prefix;
+            prefix[1] += self.meta.tail_fields + more;
+            crc::state_after(crc::START, &prefix[..self.meta.prefix_len as usize])
+        };
+        (self.crc, self.crc_with_more) = (state(0), state(1));
     }
 }
 
@@ -364,7 +363,11 @@ pub(crate) struct Meta {
     pub format_text: bool,
     /// The file name goes into the record itself.
     pub file_text: bool,
-    /// No rarer field is the site's own.
+    /// Fields after the arguments that all of its records have: their kind, and the span's number.
+    pub tail_fields: u8,
+    /// No rarer field is the site's own than those and pairs.
+    pub quick: bool,
+    /// The same, and those are not its own either.
     pub plain: bool,
     /// An errno is among the arguments.
     pub takes_errno: bool,
@@ -465,7 +468,7 @@ mod tests {
             id: 0,
             plan: ptr::null(),
             crc: 9,
-            crc_in_context: 8,
+            crc_with_more: 8,
         };
         assert!(state.publish(&template, &plan, FIRST_ID));
         assert!(!state.publish(&template, &plan, FIRST_ID + 1));

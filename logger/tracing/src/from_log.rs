@@ -1,6 +1,7 @@
 //! Records of the `log` crate that `tracing-log` makes events of. All of them have the same five call
 //! sites, and say in fields where they come from.
 
+use crate::sites::level;
 use logdef::__private::{Origin, Origins};
 use logdef::{CallSite, Level};
 use std::fmt::Debug;
@@ -16,30 +17,44 @@ pub(crate) fn is_of(metadata: &Metadata<'_>) -> bool {
     metadata.target() == "log" && metadata.name() == "log event"
 }
 
-/// The site of an event that is made of a record, without a span and in one.
-pub(crate) fn site(event: &Event<'_>, level: Level, is_in_span: bool) -> CallSite {
-    let mut said = Said::default();
-    event.record(&mut said);
-    let text = |range: &Range<usize>| &said.text[range.clone()];
-    let origin = Origin {
-        level,
-        file: text(&said.file),
-        line: said.line,
-        module: text(&said.module),
-        target: text(&said.target),
-    };
-    let sites = if is_in_span { &IN_SPANS } else { &SITES };
-    sites.site(&origin)
-}
-
-/// Where the record comes from, as its fields say it.
-#[derive(Default)]
-struct Said {
+/// Where the record comes from, as the fields of its event say it.
+pub(crate) struct Said {
+    level: Level,
     text: String,
     target: Range<usize>,
     module: Range<usize>,
     file: Range<usize>,
     line: u32,
+}
+
+impl Said {
+    pub fn of(event: &Event<'_>) -> Said {
+        let mut said = Said {
+            level: level(*event.metadata().level()),
+            text: String::new(),
+            target: 0..0,
+            module: 0..0,
+            file: 0..0,
+            line: 0,
+        };
+        event.record(&mut said);
+        said
+    }
+
+    /// The site, without a span and in one.
+    pub fn site(&self, is_in_span: bool) -> CallSite {
+        let text = |range: &Range<usize>| &self.text[range.clone()];
+        let origin = Origin {
+            is_static: false,
+            level: self.level,
+            file: text(&self.file),
+            line: self.line,
+            module: text(&self.module),
+            target: text(&self.target),
+        };
+        let sites = if is_in_span { &IN_SPANS } else { &SITES };
+        sites.site(&origin)
+    }
 }
 
 impl Visit for Said {

@@ -45,8 +45,10 @@ mod in_span;
 mod sites;
 
 use fields::Fields;
-use in_span::InSpan;
-use logdef::{Passed, value};
+use from_log::Said;
+use in_span::{InSpan, Made};
+use logdef::__private::Gathered;
+use logdef::value;
 use sites::Site;
 use std::time::Instant;
 use tracing_core::metadata::LevelFilter;
@@ -84,7 +86,9 @@ impl Layer {
 
     /// Whether events have the fields of their spans (they do, unless this says `false`): `logdef
     /// view --with-context` shows them, `-w` finds events by them, and JSON has them. They stand
-    /// once in each chunk of the log; a span costs more, and an event some bytes.
+    /// once in each chunk of the log, and are made ready by the first event in a span; an event has
+    /// some bytes more. A field that is recorded late is in the events of its span from then on, and
+    /// in those of spans inside it that had no event before.
     ///
     /// An event that is logged in a [`Context`](logdef::Context) which is younger than its span
     /// has the pairs of that one instead.
@@ -111,16 +115,32 @@ struct Span {
     fields: InSpan,
 }
 
-/// What is kept with a span for those in it.
-fn in_span<'a, R: LookupSpan<'a>>(span: &SpanRef<'a, R>) -> Option<(u64, InSpan)> {
-    let extensions = span.extensions();
-    let span = extensions.get::<Span>()?;
-    Some((span.number, span.fields.clone()))
+/// A span that is in the log, for those in it.
+struct Logged {
+    number: u64,
+    made: Made,
 }
 
-fn number<'a, R: LookupSpan<'a>>(span: &SpanRef<'a, R>) -> Option<u64> {
-    let extensions = span.extensions();
-    extensions.get::<Span>().map(|span| span.number)
+/// The innermost span in the log of a span and those around it: what is off is passed over.
+fn logged<'a, R: LookupSpan<'a>>(span: SpanRef<'a, R>) -> Option<Logged> {
+    span.scope().find_map(|span| {
+        let extensions = span.extensions();
+        let own = extensions.get::<Span>()?;
+        let around = || logged(span.parent()?)?.made.into_context();
+        Some(Logged {
+            number: own.number,
+            made: own.fields.made(sites::of(span.metadata()), around),
+        })
+    })
+}
+
+/// Number and scope of the same.
+fn number<'a, R: LookupSpan<'a>>(span: SpanRef<'a, R>) -> Option<(u64, usize)> {
+    span.scope().find_map(|span| {
+        let extensions = span.extensions();
+        let own = extensions.get::<Span>()?;
+        Some((own.number, own.fields.scope()))
+    })
 }
 
 impl<S> tracing_subscriber::Layer<S> for Layer
@@ -155,94 +175,87 @@ where
 
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
         let site = sites::of(event.metadata());
-        let is_from_log = from_log::is_of(event.metadata());
-        if !is_from_log && !site.is_on() {
+        let from = from_log::is_of(event.metadata()).then(|| Said::of(event));
+        let is_on = match &from {
+            Some(said) => said.site(false).is_on(),
+            None => site.is_on(),
+        };
+        if !is_on {
             return;
         }
-        let span = context.event_span(event);
-        // Copied: a value that is printed may do anything with the span.
-        let span = span.and_then(|span| in_span(&span));
-        let from = is_from_log.then(|| {
-            let level = sites::level(*event.metadata().level());
-            from_log::site(event, level, span.is_some())
+        Gathered::with(site.fields(), |values| {
+            // Before a value is printed, which may do anything with the span.
+            let span = context.event_span(event).and_then(logged);
+            event.record(&mut Fields(values));
+            let site = match &from {
+                // The message is the first field.
+                Some(said) => said.site(span.is_some()),
+                None => site.event(span.is_some()),
+            };
+            match span {
+                Some(Logged { number, made }) => made.scope(|| values.log(site, number, &[])),
+                None => values.log(site, 0, &[]),
+            }
         });
-        if from.is_some_and(|from| !from.is_on()) {
-            return;
-        }
-        Fields::with(
-            site,
-            |visit| event.record(visit),
-            |args, _| {
-                let (span, fields) = span.unzip();
-                let log = || match from {
-                    // The message is the first field.
-                    Some(from) => sites::log(from, span, &args[..args.len().min(1)]),
-                    None => site.event(span, args),
-                };
-                match fields {
-                    Some(fields) => fields.scope(log),
-                    None => log(),
-                }
-            },
-        );
     }
 
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
         let site = sites::of(attributes.metadata());
-        let Some(span) = context.span(id).filter(|_| site.is_on()) else {
+        if !site.is_on() {
             return;
-        };
-        let own = logdef::new_span();
-        let parent = span.parent().and_then(|parent| in_span(&parent));
-        let (parent, around) = parent.unzip();
-        let around = around.unwrap_or_else(InSpan::outermost);
-        let parent = parent.as_ref().map(|parent| ("parent", value(parent)));
-        let fields = Fields::with(
-            site,
-            |visit| attributes.record(visit),
-            |args, visited| {
-                site.begin(own, args, parent.as_slice());
-                if self.leaves_fields_out {
-                    around
-                } else {
-                    around.with(site, args, visited)
-                }
-            },
-        );
-        span.extensions_mut().insert(Span {
-            number: own,
-            busy_ns: 0,
-            entered: None,
-            fields,
+        }
+        Gathered::with(site.fields(), |values| {
+            attributes.record(&mut Fields(values));
+            let Some(span) = context.span(id) else { return };
+            let own = logdef::new_span();
+            let parent = span.parent().and_then(number);
+            let (parent, scope) = parent.unzip();
+            let mut fields = InSpan::new(scope);
+            if !self.leaves_fields_out {
+                let around = || logged(span.parent()?)?.made.into_context();
+                fields.take(site, values, around);
+            }
+            span.extensions_mut().insert(Span {
+                number: own,
+                busy_ns: 0,
+                entered: None,
+                fields,
+            });
+            match &parent {
+                Some(parent) => values.log(site.main(), own, &[("parent", value(parent))]),
+                None => values.log(site.main(), own, &[]),
+            }
         });
     }
 
-    fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {
-        let Some((site, own)) = logged(id, &context) else {
+    fn on_record(&self, id: &Id, record: &Record<'_>, context: Context<'_, S>) {
+        let Some((site, own)) = begun(id, &context) else {
             return;
         };
-        Fields::with(
-            site,
-            |visit| values.record(visit),
-            |args, visited| {
-                site.recorded(own, args);
-                let span = context.span(id).filter(|_| !self.leaves_fields_out);
+        Gathered::with(site.fields(), |values| {
+            record.record(&mut Fields(values));
+            if let Some(span) = context.span(id).filter(|_| !self.leaves_fields_out) {
+                // The fields that it began with come first.
+                logged(span);
+                let span = context.span(id);
                 if let Some(span) = span
                     && let Some(span) = span.extensions_mut().get_mut::<Span>()
                 {
-                    span.fields = span.fields.with(site, args, visited);
+                    span.fields.add(site, values);
                 }
-            },
-        );
+            }
+            values.log(site.recorded(), own, &[]);
+        });
     }
 
     fn on_follows_from(&self, id: &Id, follows: &Id, context: Context<'_, S>) {
         let (Some((site, own)), Some((_, before))) =
-            (logged(id, &context), logged(follows, &context))
+            (begun(id, &context), begun(follows, &context))
         else {
             return;
         };
-        site.follows(own, before);
+        let pairs = [("follows", value(&before))];
+        site.follows().log_span(own, &[], &pairs);
     }
 
     fn on_enter(&self, id: &Id, context: Context<'_, S>) {
@@ -269,27 +282,33 @@ where
     }
 
     fn on_close(&self, id: Id, context: Context<'_, S>) {
-        let Some((site, own)) = logged(&id, &context) else {
+        let Some(span) = context.span(&id) else {
             return;
         };
-        let busy = || {
-            let span = context.span(&id)?;
+        let own = {
             let extensions = span.extensions();
-            extensions.get::<Span>().map(|span| span.busy_ns)
+            let own = extensions.get::<Span>();
+            own.map(|span| (span.number, span.busy_ns))
         };
-        let busy = self.measures_busy.then(busy).flatten();
-        let busy: Option<Passed<'_>> = busy.as_ref().map(value);
-        site.end(own, busy.as_slice());
+        let Some((number, busy)) = own else { return };
+        let site = sites::of(span.metadata());
+        if self.measures_busy {
+            site.busy_end().log_span(number, &[value(&busy)], &[]);
+        } else {
+            site.end().log_span(number, &[], &[]);
+        }
     }
 }
 
 /// The site and the number of a span whose begin was logged.
-fn logged<S>(id: &Id, context: &Context<'_, S>) -> Option<(&'static Site, u64)>
+fn begun<S>(id: &Id, context: &Context<'_, S>) -> Option<(&'static Site, u64)>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
 {
     let span = context.span(id)?;
-    Some((sites::of(span.metadata()), number(&span)?))
+    let extensions = span.extensions();
+    let number = extensions.get::<Span>()?.number;
+    Some((sites::of(span.metadata()), number))
 }
 
 /// The examples of the README.

@@ -2,7 +2,7 @@
 //! those that a very large program has beyond the usual places.
 
 use logdef::__private::Places;
-use logdef::{CallSite, NewCallSite, Passed, value};
+use logdef::{CallSite, NewCallSite};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -88,59 +88,51 @@ impl Site {
         self.metadata.fields().iter().map(|field| field.name())
     }
 
-    pub fn event(&self, span: Option<u64>, args: &[Passed<'_>]) {
+    /// Where a span begins.
+    pub fn main(&self) -> CallSite {
+        self.main
+    }
+
+    /// That of an event, in a span or in none.
+    pub fn event(&self, is_in_span: bool) -> CallSite {
         let make = || {
-            fielded(self.metadata, &template(self.metadata))
-                .in_span()
-                .register()
+            let template = template(self.metadata);
+            fielded(self.metadata, &template).in_span().register()
         };
-        let site = match span {
-            Some(_) => *self.in_span.get_or_init(make),
-            None => self.main,
-        };
-        log(site, span, args);
+        if is_in_span {
+            *self.in_span.get_or_init(make)
+        } else {
+            self.main
+        }
     }
 
-    pub fn begin(&self, span: u64, args: &[Passed<'_>], parent: &[(&str, Passed<'_>)]) {
-        self.main.log_span(span, args, parent);
+    pub fn end(&self) -> CallSite {
+        let make = || plain(self.metadata, "", 0).end().register();
+        *self.end.get_or_init(make)
     }
 
-    pub fn end(&self, span: u64, busy: &[Passed<'_>]) {
-        let place = match busy {
-            [] => &self.end,
-            _ => &self.busy_end,
-        };
-        let names: &[&str] = if busy.is_empty() { &[] } else { &["busy_ns"] };
+    pub fn busy_end(&self) -> CallSite {
         let make = || {
-            let site = plain(self.metadata, "", names.len());
-            site.names(names).end().register()
+            let site = plain(self.metadata, "", 1).names(&["busy_ns"]);
+            site.end().register()
         };
-        place.get_or_init(make).log_span(span, busy, &[]);
+        *self.busy_end.get_or_init(make)
     }
 
-    pub fn recorded(&self, span: u64, args: &[Passed<'_>]) {
+    pub fn recorded(&self) -> CallSite {
         let make = || {
             let template = escaped(self.metadata.name()) + ": recorded";
             fielded(self.metadata, &template).in_span().register()
         };
-        self.recorded.get_or_init(make).log_span(span, args, &[]);
+        *self.recorded.get_or_init(make)
     }
 
-    pub fn follows(&self, span: u64, before: u64) {
+    pub fn follows(&self) -> CallSite {
         let make = || {
             let template = escaped(self.metadata.name()) + ": follows";
             plain(self.metadata, &template, 0).in_span().register()
         };
-        let pairs = [("follows", value(&before))];
-        self.follows.get_or_init(make).log_span(span, &[], &pairs);
-    }
-}
-
-/// Logs an event, of a site that is for those in a span if there is one.
-pub(crate) fn log(site: CallSite, span: Option<u64>, args: &[Passed<'_>]) {
-    match span {
-        Some(span) => site.log_span(span, args, &[]),
-        None => site.log(args),
+        *self.follows.get_or_init(make)
     }
 }
 

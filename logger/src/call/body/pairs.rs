@@ -1,9 +1,7 @@
 //! Key-value pairs of a call: as they cross from one copy of the logger to another, and as they
 //! stand in the record.
 
-use super::{
-    Arguments, Bytes, CUT_MARK, HEAD, InContext, OptionalFields, Out, SCALAR, Words, argument,
-};
+use super::{Arguments, Bytes, CUT_MARK, HEAD, InContext, Out, SCALAR, Tail, Words, argument};
 use crate::context::Context;
 use core::marker::PhantomData;
 use logdef_wire::msgpack::OutOfRoom;
@@ -80,26 +78,27 @@ const MAX_KEY: usize = 255;
 
 /// Writes the key-value pairs: the call's own first, then those of a context that is spelled
 /// out, and of its ancestors.
-pub(super) fn write(
-    out: &mut Out<'_>,
-    optional: &OptionalFields<'_>,
-    bound: usize,
-) -> Result<(), OutOfRoom> {
-    let pairs = &optional.pairs;
-    let spelled = match optional.context {
+pub(super) fn write(out: &mut Out<'_>, tail: &Tail<'_>, bound: usize) -> Result<(), OutOfRoom> {
+    let pairs = &tail.pairs;
+    if let (Some((key, value)), 0, InContext::None | InContext::Named(_)) =
+        (tail.key, pairs.len(), tail.context)
+    {
+        return one(out, key, value);
+    }
+    let spelled = match tail.context {
         InContext::Spelled(context) => Some(context),
         _ => None,
     };
     let line = || spelled.into_iter().flat_map(Context::line);
     let inherited: usize = line().map(|context| context.keys().count as usize).sum();
-    let count = usize::from(optional.key.is_some()) + pairs.len() + inherited;
+    let count = usize::from(tail.key.is_some()) + pairs.len() + inherited;
     out.need(1 + HEAD)?;
     // SAFETY: `need` found the room just above.
     unsafe {
         out.bytes([field::KEYS]);
         out.head(0x80, 0xf, 0xde, count);
     }
-    if let Some((key, value)) = optional.key {
+    if let Some((key, value)) = tail.key {
         out.raw(key.as_bytes(), MAX_KEY, SCALAR)?;
         // SAFETY: `raw` has left the room.
         unsafe { out.uint(value) };
@@ -120,6 +119,20 @@ pub(super) fn write(
         out.need(objects.len())?;
         // SAFETY: `need` found the room just above.
         unsafe { out.slice(objects) };
+    }
+    Ok(())
+}
+
+/// Writes a number with its key, and nothing else.
+#[inline(always)]
+fn one(out: &mut Out<'_>, key: &str, value: u64) -> Result<(), OutOfRoom> {
+    out.need(2 + 1 + key.len() + SCALAR)?;
+    debug_assert!(key.len() < 0x20);
+    // SAFETY: `need` found the room just above.
+    unsafe {
+        out.bytes([field::KEYS, 0x81, 0xa0 | key.len() as u8]);
+        out.slice(key.as_bytes());
+        out.uint(value);
     }
     Ok(())
 }

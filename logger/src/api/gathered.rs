@@ -1,0 +1,363 @@
+//! The values of a call that a facade is lent one after another, each for less time than the call
+//! takes: numbers as they are, texts as copies. A room for unsafe: their words are made here. Knows
+//! no facade, and neither records nor sinks.
+
+use crate::api::call_site::CallSite;
+use crate::api::in_context::Context;
+use crate::call::argument::Passed;
+use crate::call::body::Bytes;
+use crate::call::emit::emit_with;
+use core::fmt;
+use core::mem::MaybeUninit;
+use logdef_wire::site::ArgKind;
+
+/// Values beyond these are left out.
+const MOST: usize = 64;
+/// Bytes of text that stand beside the values; more are allocated.
+const NEAR: usize = 256;
+/// A text that is longer is cut by the log anyway.
+const MOST_TEXT: usize = 1 << 16;
+
+/// Values with their types. One that was not set is no value.
+pub struct Gathered {
+    len: usize,
+    /// A bit for each value that was set.
+    set: u64,
+    /// A bit for each whose word says where it stands in the text, as a [`Place`]: for texts, and
+    /// for integers of 128 bits.
+    texts: u64,
+    wides: u64,
+    kinds: [u8; MOST + 1],
+    words: [u64; MOST + 1],
+    near: [u8; NEAR],
+    near_len: usize,
+    /// All of the text, once it is too long to be near.
+    far: Vec<u8>,
+}
+
+impl fmt::Debug for Gathered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gathered").finish_non_exhaustive()
+    }
+}
+
+/// Where a value stands in the text.
+#[derive(Clone, Copy)]
+struct Place {
+    start: u32,
+    len: u32,
+}
+
+impl Place {
+    fn to_word(self) -> u64 {
+        u64::from(self.len) << 32 | u64::from(self.start)
+    }
+
+    /// What a word made of it says of a text.
+    fn of(word: u64, text: &[u8]) -> &[u8] {
+        let (start, len) = (word as u32 as usize, (word >> 32) as usize);
+        text.get(start..start + len).unwrap_or_default()
+    }
+}
+
+/// The places of bits.
+fn bits(mut bits: u64) -> impl Iterator<Item = usize> {
+    core::iter::from_fn(move || {
+        let lowest = (bits != 0).then(|| bits.trailing_zeros() as usize);
+        bits &= bits.wrapping_sub(1);
+        lowest
+    })
+}
+
+impl Gathered {
+    /// Calls `work` with `len` values, of which none is set.
+    #[inline(always)]
+    pub fn with<R>(len: usize, work: impl FnOnce(&mut Gathered) -> R) -> R {
+        work(&mut Gathered {
+            len: len.min(MOST),
+            set: 0,
+            texts: 0,
+            wides: 0,
+            kinds: [ArgKind::CSTR.0; MOST + 1],
+            words: [0; MOST + 1],
+            near: [0; NEAR],
+            near_len: 0,
+            far: Vec::new(),
+        })
+    }
+
+    #[inline]
+    fn set(&mut self, index: usize, kind: ArgKind, word: u64) {
+        if index < self.len {
+            (self.kinds[index], self.words[index]) = (kind.0, word);
+            let bit = 1 << index;
+            self.set |= bit;
+            self.texts &= !bit;
+            self.wides &= !bit;
+        }
+    }
+
+    /// Sets a value to an integer.
+    #[inline]
+    pub fn set_signed(&mut self, index: usize, value: i64) {
+        self.set(index, ArgKind::INT, value as u64);
+    }
+
+    /// Sets a value to an integer that is not negative.
+    #[inline]
+    pub fn set_unsigned(&mut self, index: usize, value: u64) {
+        self.set(index, ArgKind::UINT, value);
+    }
+
+    /// Sets a value to a floating point number.
+    #[inline]
+    pub fn set_float(&mut self, index: usize, value: f64) {
+        self.set(index, ArgKind::DOUBLE, value.to_bits());
+    }
+
+    /// Sets a value to a truth.
+    #[inline]
+    pub fn set_bool(&mut self, index: usize, value: bool) {
+        self.set(index, ArgKind::BOOL, u64::from(value));
+    }
+
+    /// Sets a value to an integer of 128 bits.
+    pub fn set_wide_signed(&mut self, index: usize, value: i128) {
+        self.set_wide(index, ArgKind::INT128, value.to_ne_bytes());
+    }
+
+    /// Sets a value to an integer of 128 bits that is not negative.
+    pub fn set_wide_unsigned(&mut self, index: usize, value: u128) {
+        self.set_wide(index, ArgKind::UINT128, value.to_ne_bytes());
+    }
+
+    fn set_wide(&mut self, index: usize, kind: ArgKind, bytes: [u8; 16]) {
+        let start = self.text().len();
+        self.push(&bytes);
+        self.set(index, kind, self.place(start));
+        self.wides |= self.set & 1 << (index % MOST);
+    }
+
+    /// Sets a value to a text.
+    #[inline]
+    pub fn set_text(&mut self, index: usize, text: &str) {
+        let start = self.text().len();
+        self.push(&text.as_bytes()[..text.len().min(MOST_TEXT)]);
+        self.set_text_from(index, start);
+    }
+
+    /// Sets a value to what `print` prints: as far as it did, if it fails or is too long.
+    #[inline]
+    pub fn print(&mut self, index: usize, print: impl FnOnce(&mut dyn fmt::Write) -> fmt::Result) {
+        let start = self.text().len();
+        let _ = print(&mut Printer {
+            most: start + MOST_TEXT,
+            gathered: self,
+        });
+        self.set_text_from(index, start);
+    }
+
+    #[inline]
+    fn set_text_from(&mut self, index: usize, start: usize) {
+        self.set(index, ArgKind::BYTES, self.place(start));
+        self.texts |= self.set & 1 << (index % MOST);
+    }
+
+    /// What has been added to the text from `start` on.
+    #[inline]
+    fn place(&self, start: usize) -> u64 {
+        let len = self.text().len() - start;
+        Place {
+            start: start as u32,
+            len: len as u32,
+        }
+        .to_word()
+    }
+
+    #[inline]
+    fn text(&self) -> &[u8] {
+        if self.far.is_empty() {
+            &self.near[..self.near_len]
+        } else {
+            &self.far
+        }
+    }
+
+    #[inline]
+    fn push(&mut self, bytes: &[u8]) {
+        let end = self.near_len + bytes.len();
+        if self.far.is_empty() {
+            if let Some(room) = self.near.get_mut(self.near_len..end) {
+                room.copy_from_slice(bytes);
+                self.near_len = end;
+                return;
+            }
+            self.far.extend_from_slice(&self.near[..self.near_len]);
+        }
+        self.far.extend_from_slice(bytes);
+    }
+
+    /// Logs the values by a site: those that it takes, and with the number of a span if it has such.
+    /// They are used up.
+    #[inline]
+    pub fn log(&mut self, site: CallSite, span: u64, pairs: &[(&str, Passed<'_>)]) {
+        let site = site.site();
+        let mut texts = [const { MaybeUninit::<Bytes>::uninit() }; MOST];
+        let text = if self.far.is_empty() {
+            &self.near[..self.near_len]
+        } else {
+            &self.far
+        };
+        for index in bits(self.texts) {
+            let place = Place::of(self.words[index], text);
+            let bytes = texts[index].write(Bytes::new(Some(place)));
+            self.words[index] = core::ptr::from_ref(bytes) as u64;
+        }
+        for index in bits(self.wides) {
+            let place = Place::of(self.words[index], text);
+            self.words[index] = place.as_ptr() as u64;
+        }
+        let after = site.args().min(MOST);
+        let value = core::mem::replace(&mut self.words[after], span);
+        // SAFETY: there is a word for each argument of the site and one after them, each as its
+        // kind says: those of texts and wide integers were made just above, and what they point to
+        // stays there until `emit_with` returns.
+        unsafe { emit_with(site, self.kinds.as_ptr(), self.words.as_ptr(), pairs) };
+        self.words[after] = value;
+        for index in bits(self.texts | self.wides) {
+            (self.kinds[index], self.words[index]) = (ArgKind::CSTR.0, 0);
+        }
+        (self.set, self.texts, self.wides) = (0, 0, 0);
+    }
+
+    /// The values that were set, if they are few and short.
+    pub fn kept(&self) -> Option<Kept> {
+        let text = self.text();
+        if self.len > FEW || text.len() > SHORT {
+            return None;
+        }
+        let mut kept = Kept {
+            set: self.set,
+            texts: self.texts,
+            wides: self.wides,
+            kinds: [0; FEW],
+            words: [0; FEW],
+            text: [0; SHORT],
+        };
+        kept.kinds.copy_from_slice(&self.kinds[..FEW]);
+        kept.words.copy_from_slice(&self.words[..FEW]);
+        kept.text[..text.len()].copy_from_slice(text);
+        Some(kept)
+    }
+
+    /// A context with the values that were set, each by its name, that adds to another one: which
+    /// it is itself if there is no value.
+    pub fn context(
+        &self,
+        above: Option<&Context>,
+        names: impl Iterator<Item = &'static str>,
+    ) -> Option<Context> {
+        let values = Values {
+            set: self.set,
+            texts: self.texts,
+            wides: self.wides,
+            kinds: &self.kinds,
+            words: &self.words,
+            text: self.text(),
+        };
+        values.context(above, names)
+    }
+}
+
+/// What [`Gathered::print`] prints to.
+struct Printer<'g> {
+    gathered: &'g mut Gathered,
+    most: usize,
+}
+
+impl fmt::Write for Printer<'_> {
+    #[inline]
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if self.gathered.text().len() >= self.most {
+            return Err(fmt::Error);
+        }
+        self.gathered.push(text.as_bytes());
+        Ok(())
+    }
+}
+
+/// Values and bytes of text of most spans.
+const FEW: usize = 4;
+const SHORT: usize = 64;
+
+/// Few values for later.
+#[derive(Clone, Copy, Debug)]
+pub struct Kept {
+    set: u64,
+    texts: u64,
+    wides: u64,
+    kinds: [u8; FEW],
+    words: [u64; FEW],
+    text: [u8; SHORT],
+}
+
+impl Kept {
+    /// As [`Gathered::context`].
+    pub fn context(
+        &self,
+        above: Option<&Context>,
+        names: impl Iterator<Item = &'static str>,
+    ) -> Option<Context> {
+        let values = Values {
+            set: self.set,
+            texts: self.texts,
+            wides: self.wides,
+            kinds: &self.kinds,
+            words: &self.words,
+            text: &self.text,
+        };
+        values.context(above, names)
+    }
+}
+
+/// Values wherever they are.
+struct Values<'v> {
+    set: u64,
+    texts: u64,
+    wides: u64,
+    kinds: &'v [u8],
+    words: &'v [u64],
+    text: &'v [u8],
+}
+
+impl<'v> Values<'v> {
+    fn context(
+        &self,
+        above: Option<&Context>,
+        names: impl Iterator<Item = &'static str>,
+    ) -> Option<Context> {
+        let mut pairs = Vec::with_capacity(self.set.count_ones() as usize);
+        let mut names = names.enumerate();
+        for index in bits(self.set) {
+            let named = names.by_ref().find(|(at, _)| *at == index);
+            pairs.extend(named.map(|(_, name)| (name, self.value(index))));
+        }
+        match above {
+            _ if pairs.is_empty() => above.cloned(),
+            Some(above) => Some(above.child(&pairs)),
+            None => Some(Context::new(&pairs)),
+        }
+    }
+
+    fn value(&self, index: usize) -> Passed<'v> {
+        let place = Place::of(self.words[index], self.text);
+        if self.texts >> index & 1 != 0 {
+            return Passed::bytes(Some(place));
+        }
+        let kind = ArgKind(self.kinds[index]);
+        match self.wides >> index & 1 {
+            0 => Passed::word(kind, self.words[index]),
+            _ => Passed::word(kind, place.as_ptr() as u64),
+        }
+    }
+}

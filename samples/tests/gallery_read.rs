@@ -1,15 +1,18 @@
 //! What Rust programs pass to log calls, as a reader has it: the text, and each value with its type
-//! and its name.
+//! and its name; and as JSON has it.
 
-use logdef::{Loggable, Passed, debug, display, logdef, value};
+use logdef::{Level, Loggable, Passed, debug, display, logdef, logdef_at, value};
 use logdef_resync::Log;
 use logdef_resync::records::Value;
+use logdef_samples::workshop::{Workshop, run};
+use serde_json::Value as Json;
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::error::Error;
-use std::ffi::{CString, OsStr};
+use std::ffi::{CString, OsStr, OsString};
 use std::net::{IpAddr, SocketAddr};
 use std::num::{NonZeroI64, NonZeroU32};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -38,6 +41,13 @@ impl Loggable for OrderId {
 #[derive(Debug)]
 struct Point {
     _x: u8,
+}
+
+#[derive(Debug)]
+#[expect(dead_code, reason = "`Debug` alone reads it")]
+enum State {
+    Idle,
+    Busy(usize),
 }
 
 trait Named {
@@ -106,6 +116,58 @@ fn text(all: &mut Vec<Expected>) {
     }
 }
 
+/// What a program wraps, passes on, or finds out when it runs.
+fn forms(all: &mut Vec<Expected>) -> Result<(), Box<dyn Error>> {
+    const STATIC: &str = "static";
+    const FORMAT: &str = "png";
+    macro_rules! own {
+        ($($call:tt)*) => { logdef!(Info, $($call)*) };
+    }
+    fn generic<T: AsRef<str>, N: Into<u64> + Copy>(text: T, n: N) {
+        logdef!(Info, "{} {}", text.as_ref(), n.into());
+    }
+    let counts = [1u8, 2, 3];
+    let (cell, width) = (RefCell::new(String::from("cell")), 5usize);
+    let state = if std::env::args().count() == 0 {
+        State::Idle
+    } else {
+        State::Busy(counts.len())
+    };
+    let (path, os) = (PathBuf::from("/p"), OsString::from("os"));
+    let (boxed, shared) = (Box::<str>::from("box"), Arc::<str>::from("arc"));
+    let level = if counts.len() > 2 {
+        Level::WARN
+    } else {
+        Level::INFO
+    };
+    let deep = Rc::new(Box::new(Cow::Borrowed("deep")));
+    own!("own {}", 1);
+    all.push(("own 1", vec!["int 1".to_owned()]));
+    generic(String::from("generic"), 7u32);
+    all.push((
+        "generic 7",
+        vec!["text generic".to_owned(), "int 7".to_owned()],
+    ));
+    logdef_at!(level, "level {}", level);
+    all.push(("level WARN", vec!["text WARN".to_owned()]));
+    each! { all:
+        "static png" ["text png", "STATIC=text static"] => ("{STATIC} {}", FORMAT);
+        "Busy(3)" ["text Busy(3)"] => ("{:?}", state);
+        "Idle" ["text Idle"] => ("%s", debug(&State::Idle));
+        "cell 4" ["text cell", "int 4"] => ("{} {}", cell.borrow(), cell.borrow().len());
+        "|    7|7    |" ["int 7", "int 7", "width=int 5"] => ("|{:width$}|{:<5}|", 7, 7);
+        "/p os" ["text /p", "text os"] => ("%s %s", path, os);
+        "box arc deep" ["boxed=text box", "shared=text arc", "deep=text deep"] => ("{boxed} {shared} {deep}");
+        "1 2 3" ["text 1 2 3"] => ("{}", counts.map(|count| count.to_string()).join(" "));
+        "[1, 2, 3]" ["counts=text [1, 2, 3]"] => ("{counts:?}", counts = counts);
+        "first 1" ["int 1"] => ("first {}", counts.first().ok_or("empty")?);
+        "up" ["rows=int 3", "part=float 0.5", "is_new=bool true", "name=text ada"] => ("up", rows = 3, part = 0.5, is_new = true, name = "ada");
+    }
+    logdef!(target: "db", Info, "query {}", 9);
+    all.push(("query 9", vec!["int 9".to_owned()]));
+    Ok(())
+}
+
 fn types_of_the_library(all: &mut Vec<Expected>) -> Result<(), Box<dyn Error>> {
     let (ip, socket): (IpAddr, SocketAddr) = ([127, 0, 0, 1].into(), ([10, 0, 0, 1], 80).into());
     let broken = std::io::Error::other("broken");
@@ -144,6 +206,50 @@ fn shown(name: &Option<String>, value: &Value) -> String {
     }
 }
 
+/// Whether JSON has a value as it is expected, but for its name.
+fn agrees(expected: &str, json: &Json) -> bool {
+    let (kind, value) = expected.split_once(' ').unwrap_or((expected, ""));
+    match kind {
+        "none" => json.is_null(),
+        "bool" => json.as_bool() == Some(value == "true"),
+        "float" => json.is_f64() && json.as_f64() == value.parse().ok(),
+        "text" => json.as_str() == Some(value),
+        // Text of another encoding, with a mark for each byte that is no character.
+        "bytes" => {
+            let digits = value.as_bytes().chunks(2);
+            let bytes = digits.map(|pair| u8::from_str_radix(str::from_utf8(pair).unwrap(), 16));
+            let bytes: Vec<u8> = bytes.map(Result::unwrap).collect();
+            json.as_str() == Some(&String::from_utf8_lossy(&bytes))
+        }
+        // What 64 bits do not hold is no integer to this reader of JSON.
+        _ if value.len() > 20 => json.as_f64() == value.parse().ok(),
+        _ => json.as_number().map(ToString::to_string).as_deref() == Some(value),
+    }
+}
+
+/// Compares a line of JSON with what is expected of its record.
+fn compare(line: &str, (text, values): &Expected) {
+    let json: Json = serde_json::from_str(line).unwrap();
+    assert_eq!(json["message"], *text, "{line}");
+    let args = json["args"].as_array().map_or(&[][..], Vec::as_slice);
+    assert_eq!(args.len(), values.len(), "{line}");
+    let mut names = 0;
+    for (expected, arg) in values.iter().zip(args) {
+        let kind = expected.split(' ').next().unwrap();
+        let (name, value) = match kind.split_once('=') {
+            Some((name, _)) => (Some(name), &expected[name.len() + 1..]),
+            None => (None, &expected[..]),
+        };
+        assert!(agrees(value, arg), "{expected}: {line}");
+        if let Some(name) = name {
+            names += 1;
+            assert!(agrees(value, &json["fields"][name]), "{expected}: {line}");
+        }
+    }
+    let fields = json["fields"].as_object().map_or(0, |fields| fields.len());
+    assert_eq!(fields, names, "{line}");
+}
+
 #[test]
 fn each_value_is_read_with_its_text_its_type_and_its_name() {
     let folder = tempfile::tempdir().unwrap();
@@ -153,6 +259,7 @@ fn each_value_is_read_with_its_text_its_type_and_its_name() {
     numbers(&mut all);
     text(&mut all);
     types_of_the_library(&mut all).unwrap();
+    forms(&mut all).unwrap();
     logdef::close();
     let log = Log::open(&path).unwrap();
     let records: Vec<_> = log.records().map(Result::unwrap).collect();
@@ -162,6 +269,15 @@ fn each_value_is_read_with_its_text_its_type_and_its_name() {
         let values: Vec<String> = values.map(|(name, value)| shown(name, value)).collect();
         (record.message(), values)
     });
-    let differ = read.zip(all).filter(|(read, expected)| read != expected);
+    let differ = read.zip(&all).filter(|(read, expected)| read != *expected);
     assert_eq!(differ.collect::<Vec<_>>(), []);
+    let mut view = Workshop::open().command("logdef");
+    let json = run(view.args(["view", "-o", "json"]).arg(&path)).stdout;
+    let json = String::from_utf8(json).unwrap();
+    let lines = json.lines().filter(|line| line.contains("\"message\""));
+    let lines: Vec<&str> = lines.collect();
+    assert_eq!(lines.len(), all.len());
+    for (line, expected) in lines.into_iter().zip(&all) {
+        compare(line, expected);
+    }
 }

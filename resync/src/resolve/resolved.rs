@@ -5,7 +5,7 @@ use crate::recover::standing::Standing;
 use crate::recover::tables::{ContextKeys, Image, Origin, Place, Provenance, RunInfo, Thread};
 use crate::render::CompiledFormat;
 use logdef_wire::record::Data;
-use logdef_wire::{Description, Value};
+use logdef_wire::{Description, Typed, Value};
 use std::io::Write;
 
 /// Arguments of most records; more are put on the heap.
@@ -172,7 +172,12 @@ pub fn push_value(value: Value<'_>, out: &mut Vec<u8>) {
         Value::Int(value) => write!(out, "{value}"),
         Value::Float(value) => write!(out, "{value:?}"),
         Value::Raw(bytes) => write!(out, "\"{}\"", bytes.escape_ascii()),
-        Value::Array(array) => write!(out, "[{} values]", array.len()),
+        Value::Array(array) => match Typed::of(array) {
+            Some(Typed::Int128(value)) => write!(out, "{value}"),
+            Some(Typed::Uint128(value)) => write!(out, "{value}"),
+            Some(Typed::Printed(text)) => write!(out, "\"{}\"", text.escape_ascii()),
+            _ => write!(out, "[{} values]", array.len()),
+        },
         Value::Map(map) => write!(out, "{{{} pairs}}", map.len()),
         Value::Ext(kind, bytes) => write!(out, "ext {kind} \"{}\"", bytes.escape_ascii()),
     };

@@ -5,7 +5,7 @@
 //! UTF-8 has U+FFFD in place of invalid bytes.
 
 use crate::show::escape;
-use logdef_wire::{Array, Typed, Value};
+use logdef_wire::{Typed, Value};
 use std::io::{self, Write};
 
 /// Arrays in arrays that are shown. One that is deeper stands as a string: no logger of
@@ -113,6 +113,9 @@ pub fn push_value(value: Value<'_>, out: &mut Vec<u8>) {
 
 /// Appends a value that is nested `depth` deep.
 fn push_value_in(value: Value<'_>, depth: usize, out: &mut Vec<u8>) {
+    if let Some(typed) = value.as_array().and_then(Typed::of) {
+        return push_typed(typed, out);
+    }
     let _ = match value {
         Value::Nil => write!(out, "null"),
         Value::Bool(value) => write!(out, "{value}"),
@@ -136,14 +139,6 @@ fn push_value_in(value: Value<'_>, depth: usize, out: &mut Vec<u8>) {
             push_string(bytes, out);
             Ok(())
         }
-        Value::Array(array) if bytes_of(array).is_some() => {
-            out.push(b'"');
-            for byte in bytes_of(array).unwrap_or_default() {
-                let _ = write!(out, "{byte:02x}");
-            }
-            out.push(b'"');
-            Ok(())
-        }
         Value::Array(array) if depth == DEPTH => write!(out, "\"[{} values]\"", array.len()),
         Value::Array(array) => {
             let push = |value, out: &mut Vec<u8>| push_value_in(value, depth + 1, out);
@@ -154,11 +149,21 @@ fn push_value_in(value: Value<'_>, depth: usize, out: &mut Vec<u8>) {
     };
 }
 
-/// The bytes of a value that is neither text nor a list.
-fn bytes_of(array: Array<'_>) -> Option<&[u8]> {
-    match Typed::of(array) {
-        Some(Typed::Bytes(bytes)) => Some(bytes),
-        _ => None,
+/// Appends a value that stands in a list with its type.
+fn push_typed(typed: Typed<'_>, out: &mut Vec<u8>) {
+    match typed {
+        Typed::Int128(value) => push_number(value, out),
+        Typed::Uint128(value) => push_number(value, out),
+        Typed::Printed(text) => push_string(text, out),
+        Typed::Bytes(bytes) => {
+            out.push(b'"');
+            for byte in bytes {
+                let _ = write!(out, "{byte:02x}");
+            }
+            out.push(b'"');
+        }
+        // Of a later version.
+        _ => out.extend_from_slice(b"null"),
     }
 }
 
@@ -253,6 +258,20 @@ mod tests {
     fn bytes_that_are_no_text_are_whole() {
         let bytes = [0x92, 13, 0xa4, 0, 0xff, b'h', b'i'];
         assert_eq!(value(decoded(&bytes)), "\"00ff6869\"");
+    }
+
+    #[test]
+    fn values_with_types_of_their_own_are_numbers_and_text() {
+        for (typed, expected) in [
+            (Typed::Uint128(u128::MAX), u128::MAX.to_string()),
+            (Typed::Int128(i128::MIN), i128::MIN.to_string()),
+            (Typed::Printed(b" 7\"s"), "\" 7\\\"s\"".to_owned()),
+        ] {
+            let mut buffer = [0; 64];
+            let mut encoder = logdef_wire::msgpack::Encoder::new(&mut buffer);
+            typed.encode(&mut encoder).unwrap();
+            assert_eq!(value(decoded(encoder.written())), expected);
+        }
     }
 
     #[test]

@@ -14,3 +14,8 @@ pub mod smash;
 pub mod story;
 pub mod witness;
 pub mod workshop;
+
+/// The examples of the documents, which are compiled with the crate's own; that of a test is run.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/rust.md")]
+struct ForRust;

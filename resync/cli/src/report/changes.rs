@@ -98,7 +98,7 @@ mod tests {
             ("new", Level::ERROR, 30),
             ("a", Level::INFO, 2_000),
             ("b", Level::INFO, 4_000),
-            ("same", Level::DEBUG, 190),
+            ("same", Level::DEBUG, 350),
         ]);
         let changes = between(&before, &now);
         let places: Vec<_> = changes.iter().map(|change| &*change.place).collect();

@@ -17,14 +17,20 @@ const HEADER: u64 = 0xc1ce_0102_0304_c1da;
 fn log_at_once(first: u64, each: u64) {
     let ready = Barrier::new(THREADS as usize);
     std::thread::scope(|scope| {
-        for thread in 0..THREADS {
+        let threads = (0..THREADS).map(|thread| {
             let ready = &ready;
             let from = first + thread * each;
             scope.spawn(move || {
                 ready.wait();
                 log(from..from + each);
-            });
-        }
+            })
+        });
+        let threads: Vec<_> = threads.collect();
+        // The scope waits until they have logged; a thread that still ends holds a lock of the
+        // standard library, which a child that is forked then would wait for in vain.
+        threads
+            .into_iter()
+            .for_each(|thread| thread.join().unwrap());
     });
     let state = logdef::state();
     assert_eq!((state.dropped, state.unreported), (0, 0), "from {first} on");
@@ -66,6 +72,15 @@ fn first_calls(sink: Sink) {
     assert_whole(directory.path(), children * THREADS, "first calls");
 }
 
+/// Ends the thread of the parent, also where a child failed.
+struct Over<'o>(&'o AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Children and grandchildren with threads, forked while the threads of their parents log.
 fn generations(sink: Sink) {
     let directory = tempfile::tempdir().unwrap();
@@ -73,8 +88,12 @@ fn generations(sink: Sink) {
     let (each, children) = (100, 12);
     let of_child = 2 * THREADS * each;
     let is_over = AtomicBool::new(false);
+    // A thread that begins holds that lock, too.
+    let has_begun = Barrier::new(2);
     let last = std::thread::scope(|scope| {
+        let _over = Over(&is_over);
         let parents = scope.spawn(|| {
+            has_begun.wait();
             let mut next = children * of_child;
             while !is_over.load(Ordering::Relaxed) {
                 log(next..next + 10);
@@ -82,6 +101,7 @@ fn generations(sink: Sink) {
             }
             next
         });
+        has_begun.wait();
         for child in 0..children {
             common::in_child(|| {
                 let first = child * of_child;

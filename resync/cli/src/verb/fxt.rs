@@ -1,7 +1,7 @@
 //! `fxt`: traces in the Fuchsia trace format, of any writer.
 
 use crate::args::Answer;
-use crate::failure::{DAMAGED, Failure};
+use crate::failure::Failure;
 use crate::log;
 use clap::Subcommand;
 use logdef_fuchsia::fxt::{self, Format};
@@ -45,61 +45,67 @@ impl Fxt {
         } else {
             Format::Text
         };
-        let mut status = ExitCode::SUCCESS;
-        for (path, trace) in traces(source)? {
-            // The library's errors do not say whether input or output failed.
-            let mut out = Guarded {
-                out: BufWriter::new(io::stdout().lock()),
-                error: None,
-            };
-            let done = match &self.verb {
-                FxtVerb::Dump(_) => fxt::dump(trace, &mut out, format).map(|_| true),
-                FxtVerb::Stat(_) => fxt::stat(trace, &mut out, format).map(|_| true),
-                FxtVerb::Check(_) => {
-                    fxt::check(trace, &mut out, format).map(|checked| checked.is_clean())
+        let dash = [PathBuf::from("-")];
+        let paths = match &source.files[..] {
+            [] => &dash[..],
+            paths => paths,
+        };
+        let mut problems = Vec::new();
+        let (mut is_clean, mut has_read_some) = (true, false);
+        for path in paths {
+            match self.verb.run(path, format)? {
+                Ok(is_whole) => {
+                    has_read_some = true;
+                    is_clean &= is_whole;
                 }
-            };
-            if let Some(error) = out.error.take() {
-                return Err(error.into());
-            }
-            let is_clean =
-                done.map_err(|error| Failure::Unreadable(format!("{}: {error}", path.display())))?;
-            out.flush()?;
-            if !is_clean {
-                status = ExitCode::from(DAMAGED);
+                Err(error) => problems.push(format!("cannot read {}: {error}", path.display())),
             }
         }
-        Ok(status)
+        if !has_read_some {
+            return Err(Failure::Unreadable(problems.join("; ")));
+        }
+        for problem in &problems {
+            log::say(problem);
+        }
+        Ok(log::status(true, is_clean, !problems.is_empty()))
     }
 }
 
-type Trace<'p> = (&'p Path, Box<dyn Read>);
+impl FxtVerb {
+    /// Shows one trace: whether there is nothing wrong with it, or why it cannot be read.
+    fn run(&self, path: &Path, format: Format) -> Result<io::Result<bool>, Failure> {
+        // Traces may be more than a process may have open.
+        let trace = match open(path) {
+            Ok(trace) => trace,
+            Err(error) => return Ok(Err(error)),
+        };
+        // The library's errors do not say whether input or output failed.
+        let mut out = Guarded {
+            out: BufWriter::new(io::stdout().lock()),
+            error: None,
+        };
+        let done = match self {
+            FxtVerb::Dump(_) => fxt::dump(trace, &mut out, format).map(|_| true),
+            FxtVerb::Stat(_) => fxt::stat(trace, &mut out, format).map(|_| true),
+            FxtVerb::Check(_) => {
+                fxt::check(trace, &mut out, format).map(|checked| checked.is_clean())
+            }
+        };
+        match out.error.take() {
+            Some(error) => return Err(error.into()),
+            None => out.flush()?,
+        }
+        Ok(done)
+    }
+}
 
-fn traces(source: &FxtSource) -> Result<Vec<Trace<'_>>, Failure> {
-    let dash = Path::new("-");
-    let paths: Vec<&Path> = match &source.files[..] {
-        [] => vec![dash],
-        files => files.iter().map(|path| &**path).collect(),
-    };
-    let mut traces: Vec<Trace<'_>> = Vec::new();
-    let mut problems = Vec::new();
-    for path in paths {
-        if path == dash {
-            traces.push((path, Box::new(io::stdin().lock())));
-            continue;
-        }
-        match File::open(path) {
-            Ok(file) => traces.push((path, Box::new(file))),
-            Err(error) => problems.push(format!("cannot read {}: {error}", path.display())),
-        }
-    }
-    if traces.is_empty() {
-        return Err(Failure::Unreadable(problems.join("; ")));
-    }
-    for problem in problems {
-        log::say(&problem);
-    }
-    Ok(traces)
+/// A file, or standard input.
+fn open(path: &Path) -> io::Result<Box<dyn Read>> {
+    Ok(if path == Path::new("-") {
+        Box::new(io::stdin().lock())
+    } else {
+        Box::new(File::open(path)?)
+    })
 }
 
 /// An output that remembers that it failed.

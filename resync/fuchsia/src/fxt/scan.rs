@@ -348,6 +348,7 @@ impl Scanner {
         let bytes = window.bytes;
         let mut at = 0;
         loop {
+            at += zeros_from(bytes, at);
             // There is no record where the search began, but the magic number of
             // another trace may begin inside its header.
             let place = match self.records_near(window, start, at) {
@@ -423,6 +424,14 @@ enum Place {
     Here(usize),
     NotHere,
     End,
+}
+
+/// How many of the words from `at` on are zeros with zeros after them: no record begins in them, as
+/// none has no size, and no magic number.
+fn zeros_from(bytes: &[u8], at: usize) -> usize {
+    let words = bytes[at..].chunks_exact(WORD);
+    let zeros = words.take_while(|word| **word == [0; WORD]).count();
+    zeros.saturating_sub(1) * WORD
 }
 
 /// Where the magic number stands in `bytes`, except at their start.

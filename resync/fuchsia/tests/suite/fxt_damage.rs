@@ -353,3 +353,19 @@ fn an_input_that_is_no_trace_gives_gaps_only() {
     let zeros = [0; 4096];
     assert_eq!(gaps(&zeros), [(0, 4096, GapReason::ZeroSize)]);
 }
+
+/// Zeros are passed over many words at a time; what ends them is found wherever it stands.
+#[test]
+fn records_and_magic_numbers_are_found_behind_zeros_of_any_length() {
+    let records = words(&[0x0000_0001_0000_0029, 5, 0x0000_0001_0000_0029, 6]);
+    let magic = words(&[0x0016_5478_4604_0010]);
+    for zeros in 8..200 {
+        let front = [&magic[..], &vec![0; zeros]].concat();
+        let trace = [&front[..], &magic[..], &records[..]].concat();
+        assert_eq!(gaps(&trace), [(8, zeros as u64, GapReason::ZeroSize)]);
+        if zeros % 8 == 0 {
+            let trace = [&front[..], &records[..]].concat();
+            assert_eq!(gaps(&trace), [(8, zeros as u64, GapReason::ZeroSize)]);
+        }
+    }
+}

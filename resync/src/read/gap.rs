@@ -68,7 +68,8 @@ pub enum Damage {
     /// A frame header stands here that claims more bytes than there are, or than
     /// a record may have.
     Length,
-    /// No frame header stands where one must.
+    /// No frame header stands where one must: at the start of these bytes. Further on in them may be
+    /// one of a damaged frame.
     NoHeader,
     /// Zeros, and the thread whose records should stand here went on counting.
     LostBlock,
@@ -97,7 +98,7 @@ impl fmt::Display for GapKind {
             GapKind::Torn(Torn::Cut) => "torn: the file was cut inside a frame",
             GapKind::Damage(Damage::Checksum) => "damage: checksum mismatch",
             GapKind::Damage(Damage::Length) => "damage: frame length runs past the end",
-            GapKind::Damage(Damage::NoHeader) => "damage: no frame header",
+            GapKind::Damage(Damage::NoHeader) => "damage: no frame header at its start",
             GapKind::Damage(Damage::LostBlock) => "damage: zeros where records stood",
             GapKind::Damage(Damage::Unreadable) => "damage: the medium does not give these bytes",
         })

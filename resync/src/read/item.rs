@@ -82,7 +82,7 @@ impl FrameItem<'_> {
 /// assert_eq!(seen[0], (0, "frame".to_owned()));
 /// assert_eq!(seen[1], (10, "padding".to_owned()));
 /// assert_eq!(seen[2], (16, "frame".to_owned()));
-/// assert_eq!(seen[3], (26, "damage: no frame header".to_owned()));
+/// assert_eq!(seen[3], (26, "damage: no frame header at its start".to_owned()));
 /// # Ok::<(), logdef_resync::Error>(())
 /// ```
 #[derive(Debug)]

@@ -109,6 +109,25 @@ fn records_that_are_in_no_file_are_missing_and_not_clean() {
     );
 }
 
+/// What stands first in a range names it, and does not speak for all of it.
+#[test]
+fn garbage_before_damaged_frames_is_said_to_stand_where_it_does() {
+    let mut log = example();
+    let frames = [log.frames[10].clone(), log.frames[11].clone()];
+    for frame in &frames {
+        log.bytes[frame.start + 20] ^= 1;
+    }
+    let at = frames[0].start;
+    log.bytes.splice(at..at, *b"garbage");
+    let done = on(&log, "check {}");
+    let range = format!("{:#x}..{:#x}", at, frames[1].end + 7);
+    let line = format!(
+        "bytes {range} ({}): damage: no frame header at its start, ",
+        frames[1].end + 7 - at
+    );
+    assert!(done.out.contains(&line), "{line}: {}", done.out);
+}
+
 /// A hundred zeros, then the example with one frame damaged and its end cut.
 fn spoilt() -> Log {
     let mut log = Log {

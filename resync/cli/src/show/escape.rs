@@ -1,8 +1,6 @@
 //! Text from a log, made harmless: a log can hold what anybody sent to the
 //! program that wrote it, and must not drive the terminal that shows it.
 
-use std::io::Write;
-
 /// Appends bytes with everything escaped that is not plain text: control
 /// characters, line and paragraph separators, characters that change the
 /// direction of text, and bytes that are not UTF-8.
@@ -12,13 +10,39 @@ pub fn push(bytes: &[u8], out: &mut Vec<u8>) {
         return out.extend_from_slice(bytes);
     }
     for chunk in bytes.utf8_chunks() {
-        for c in chunk.valid().chars() {
-            push_char(c, out);
-        }
+        push_text(chunk.valid(), out, is_harmless, push_odd);
         for byte in chunk.invalid() {
-            // Writing to a vector does not fail.
-            let _ = write!(out, "\\x{byte:02x}");
+            push_hex(b"\\x", u32::from(*byte), 2, out);
         }
+    }
+}
+
+/// Appends a text: what `stays` is copied, a run at a time, and `odd` appends what stands for each
+/// other character.
+#[inline]
+pub fn push_text(
+    text: &str,
+    out: &mut Vec<u8>,
+    stays: impl Fn(char) -> bool,
+    odd: impl Fn(char, &mut Vec<u8>),
+) {
+    let mut begins = 0;
+    for (at, c) in text.char_indices() {
+        if !stays(c) {
+            out.extend_from_slice(&text.as_bytes()[begins..at]);
+            odd(c, out);
+            begins = at + c.len_utf8();
+        }
+    }
+    out.extend_from_slice(&text.as_bytes()[begins..]);
+}
+
+/// Appends a mark and the last hexadecimal digits of a number.
+pub fn push_hex(mark: &[u8], number: u32, digits: u32, out: &mut Vec<u8>) {
+    out.extend_from_slice(mark);
+    for digit in (0..digits).rev() {
+        let value = (number >> (4 * digit)) & 0xf;
+        out.push(b"0123456789abcdef"[value as usize]);
     }
 }
 
@@ -71,15 +95,27 @@ pub fn is_plain(bytes: &[u8]) -> bool {
     !bytes.iter().fold(false, |odd, byte| odd | is_odd(byte))
 }
 
-fn push_char(c: char, out: &mut Vec<u8>) {
-    let _ = match c {
-        '\n' => write!(out, "\\n"),
-        '\t' => write!(out, "\\t"),
-        '\r' => write!(out, "\\r"),
-        c if c.is_control() => write!(out, "\\x{:02x}", c as u32),
-        c if is_unruly(c) => write!(out, "\\u{{{:x}}}", c as u32),
-        c => write!(out, "{c}"),
-    };
+/// Whether a character does nothing to a terminal but to appear.
+pub fn is_harmless(c: char) -> bool {
+    !c.is_control() && !is_unruly(c)
+}
+
+fn push_odd(c: char, out: &mut Vec<u8>) {
+    match c {
+        '\n' => out.extend_from_slice(b"\\n"),
+        '\t' => out.extend_from_slice(b"\\t"),
+        '\r' => out.extend_from_slice(b"\\r"),
+        c if c.is_control() => push_hex(b"\\x", c.into(), 2, out),
+        c => {
+            push_hex(b"\\u{", c.into(), hex_digits(c), out);
+            out.push(b'}');
+        }
+    }
+}
+
+/// How many hexadecimal digits a character's number has.
+fn hex_digits(c: char) -> u32 {
+    (u32::from(c).ilog2()) / 4 + 1
 }
 
 /// Separators that end lines, and marks that turn text around.
@@ -119,6 +155,32 @@ mod tests {
         );
         assert_eq!(escaped(b"line\nfake"), "line\\nfake");
         assert_eq!(escaped(b"\xff\xfeok"), "\\xff\\xfeok");
+    }
+
+    /// A log of one long string once took nine nanoseconds a byte of the output.
+    #[test]
+    fn every_character_is_escaped_as_one_by_one() {
+        use std::io::Write;
+
+        for c in ('\0'..='\u{ffff}').chain(['\u{10348}', '\u{e0001}']) {
+            let mut one = Vec::new();
+            match c {
+                '\n' => one.extend(b"\\n"),
+                '\t' => one.extend(b"\\t"),
+                '\r' => one.extend(b"\\r"),
+                c if c.is_control() => write!(one, "\\x{:02x}", c as u32).unwrap(),
+                c if is_unruly(c) => write!(one, "\\u{{{:x}}}", c as u32).unwrap(),
+                c => write!(one, "{c}").unwrap(),
+            }
+            let one = String::from_utf8(one).unwrap();
+            let text = format!("a{c}{c}bä{c}");
+            assert_eq!(
+                escaped(text.as_bytes()),
+                format!("a{one}{one}bä{one}"),
+                "{:x}",
+                c as u32
+            );
+        }
     }
 
     #[test]

@@ -40,15 +40,17 @@ fn threads(threads: &[(Run, ThreadNumber)]) -> String {
     list
 }
 
+/// A stream that ends before its end.
+pub fn broken_off(name: &str, bytes: u64, why: &str) -> String {
+    format!("{name}: breaks off after {bytes} bytes ({why}): unknown how many records are missing")
+}
+
 /// What an input lost beyond its gaps, a line each.
 pub fn of(account: &Account) -> Vec<String> {
     let name = &account.name;
     let mut lines = Vec::new();
     if let Some(why) = &account.broken_off {
-        lines.push(format!(
-            "{name}: breaks off after {} bytes ({why}): unknown how many records are missing",
-            account.bytes
-        ));
+        lines.push(broken_off(name, account.bytes, why));
     }
     for hole in &account.holes {
         let last = hole.from + hole.lost - 1;

@@ -2,7 +2,7 @@
 //! drives a terminal stands in strings only, where an escape means the same.
 
 use super::object;
-use std::io::Write;
+use crate::show::escape;
 
 /// JSON that comes in pieces, which may end in the middle of a character.
 #[derive(Default)]
@@ -19,11 +19,11 @@ impl Foreign {
         bytes.extend_from_slice(piece);
         let mut chunks = bytes.utf8_chunks().peekable();
         while let Some(chunk) = chunks.next() {
-            chunk.valid().chars().for_each(|c| push_char(c, out));
+            escape::push_text(chunk.valid(), out, stays, object::push_control);
             if chunks.peek().is_none() && is_begun(chunk.invalid()) {
                 self.begun = chunk.invalid().to_vec();
             } else if !chunk.invalid().is_empty() {
-                push_char('\u{fffd}', out);
+                out.extend_from_slice("\u{fffd}".as_bytes());
             }
         }
     }
@@ -34,12 +34,9 @@ fn is_begun(bytes: &[u8]) -> bool {
     str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none())
 }
 
-fn push_char(c: char, out: &mut Vec<u8>) {
-    // Writing to a vector does not fail.
-    let _ = match c {
-        '\n' | '\r' | '\t' => write!(out, "{c}"),
-        c => object::push_char(c, out),
-    };
+/// Whether a character is left as it is: JSON has white space between its tokens.
+fn stays(c: char) -> bool {
+    matches!(c, '\n' | '\r' | '\t') || escape::is_harmless(c)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 
 use crate::show::escape;
 use logdef_wire::{Typed, Value};
-use std::io::{self, Write};
+use std::io::Write;
 
 /// Arrays in arrays that are shown. One that is deeper stands as a string: no logger of
 /// ours nests any, and each level costs another look at all below it.
@@ -205,30 +205,25 @@ fn is_plain(bytes: &[u8]) -> bool {
 }
 
 fn push_escaped(bytes: &[u8], out: &mut Vec<u8>) {
+    let stays = |c| !matches!(c, '"' | '\\') && escape::is_harmless(c);
     for chunk in bytes.utf8_chunks() {
-        for c in chunk.valid().chars() {
-            let _ = match c {
-                '"' => write!(out, "\\\""),
-                '\\' => write!(out, "\\\\"),
-                '\n' => write!(out, "\\n"),
-                '\t' => write!(out, "\\t"),
-                c => push_char(c, out),
-            };
-        }
+        escape::push_text(chunk.valid(), out, stays, |c, out| match c {
+            '"' => out.extend_from_slice(b"\\\""),
+            '\\' => out.extend_from_slice(b"\\\\"),
+            '\n' => out.extend_from_slice(b"\\n"),
+            '\t' => out.extend_from_slice(b"\\t"),
+            c => push_control(c, out),
+        });
         if !chunk.invalid().is_empty() {
             out.extend_from_slice("\u{fffd}".as_bytes());
         }
     }
 }
 
-/// Appends a character that needs no escape in JSON, or is a control. C1, DEL and marks of
-/// direction are legal there, and still drive terminals.
-pub(super) fn push_char(c: char, out: &mut Vec<u8>) -> io::Result<()> {
-    if c.is_control() || escape::is_unruly(c) {
-        write!(out, "\\u{:04x}", c as u32)
-    } else {
-        write!(out, "{c}")
-    }
+/// Appends what stands in JSON for a control or for a mark of direction. C1, DEL and those marks are
+/// legal there, and still drive terminals.
+pub(super) fn push_control(c: char, out: &mut Vec<u8>) {
+    escape::push_hex(b"\\u", c.into(), 4, out);
 }
 
 #[cfg(test)]

@@ -95,6 +95,17 @@ pub enum News {
         /// How many are.
         count: u64,
     },
+    /// Records of a thread are not here: the writer gave them up to make room.
+    Pruned {
+        /// The run.
+        run: Run,
+        /// The thread's number in it.
+        number: ThreadNumber,
+        /// The first count that was given up.
+        from: u64,
+        /// How many were.
+        count: u64,
+    },
     /// A file became shorter than what was read of it, or begins with other bytes.
     Truncated {
         /// The number of the file.
@@ -244,7 +255,7 @@ impl Follow {
             (Tag::DATA, Ok(Record::Data(data))) => {
                 self.order.arrive(&Peek::from(&data), len, record);
             }
-            (_, Ok(Record::Note(note))) => self.order.give(note.time.unwrap_or(0), record),
+            (_, Ok(Record::Note(note))) => self.order.note(&note, record),
             _ => news.push(record),
         }
     }

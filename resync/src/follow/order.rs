@@ -5,9 +5,11 @@
 //! again, however many files hold it. Knows no files.
 
 use super::News;
+use crate::recover::memory::Memory;
+use crate::recover::notes::Notes;
 use crate::recover::sequences::Intervals;
 use crate::recover::standing::Standing;
-use logdef_wire::record::Peek;
+use logdef_wire::record::{Note, Peek};
 use logdef_wire::{Run, ThreadNumber};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -33,6 +35,8 @@ const OF_ONE: usize = 2 * size_of::<(u64, Held)>() + 32;
 const INTERVALS: usize = 1 << 17;
 /// Records in doubt of which is remembered what they were.
 const DOUBTED: usize = 1 << 16;
+/// Memory for what notes say of records that are not here.
+const NOTED: usize = 4 << 20;
 
 type Key = (Run, ThreadNumber);
 
@@ -45,7 +49,7 @@ pub(super) struct Given {
 }
 
 /// Puts followed records in the order of their threads' counts.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Order {
     threads: HashMap<Key, Thread>,
     /// Threads that have records held.
@@ -60,6 +64,25 @@ pub(super) struct Order {
     given: Vec<Given>,
     /// Records that were given and may be quotations, with a hash of their bytes.
     doubted: HashMap<(Key, u64), u64>,
+    /// What the writer gave up is not missing.
+    notes: Notes,
+}
+
+impl Default for Order {
+    fn default() -> Order {
+        Order {
+            threads: HashMap::new(),
+            waiting: BTreeSet::new(),
+            held: 0,
+            intervals: 0,
+            looks: 0,
+            begun: None,
+            batches: 0,
+            given: Vec::new(),
+            doubted: HashMap::new(),
+            notes: Notes::new(&Memory::new(NOTED)),
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -157,6 +180,12 @@ impl Order {
         }
     }
 
+    /// A note comes, which may say what the writer gave up.
+    pub(super) fn note(&mut self, note: &Note<'_>, news: News) {
+        self.notes.add(note);
+        self.give(note.time.unwrap_or(0), news);
+    }
+
     /// A record without a place in a thread comes.
     pub(super) fn give(&mut self, time: u64, news: News) {
         self.given.push(Given { time, news });
@@ -193,11 +222,24 @@ impl Order {
             while let Some((count, record)) = thread.held.first_key_value() {
                 let from = thread.next;
                 if !thread.begins_late() {
-                    missing.push(News::Missing {
-                        run: key.0,
-                        number: key.1,
-                        from,
-                        count: count.saturating_sub(record.dropped) - from,
+                    let to = count.saturating_sub(record.dropped);
+                    let time = Some(record.time).filter(|time| *time > 0);
+                    let (run, number) = key;
+                    let count = to - from;
+                    missing.push(if self.notes.is_pruned(key, to, time) {
+                        News::Pruned {
+                            run,
+                            number,
+                            from,
+                            count,
+                        }
+                    } else {
+                        News::Missing {
+                            run,
+                            number,
+                            from,
+                            count,
+                        }
                     });
                 }
                 thread.next = *count;

@@ -114,3 +114,82 @@ fn following_begins_with_the_last_records_of_all_files() {
     let failed = "cannot open /tmp/x: No such file or directory";
     assert_eq!(lines, [failed, "accepted beta:9", "accepted beta:9"]);
 }
+
+/// The status of a follower that has what it wanted is that of what it met on the way.
+#[test]
+fn a_strict_follower_ends_with_the_state_of_what_it_read() {
+    use logdef_wire::msgpack::Map;
+    use logdef_wire::record::{Data, Glance, Note, NoteKind};
+    use logdef_wire::{Record, Run, Sequence, ThreadNumber};
+
+    let data = |run: Run, count: u64, dropped: Option<u64>| {
+        Record::Data(Data {
+            front: Glance {
+                run: Some(run),
+                sequence: Some(Sequence::new(ThreadNumber(0), count)),
+                time: Some(EPOCH + count),
+                ..Glance::default()
+            },
+            dropped,
+            format_text: Some(if count == 9 { b"the last" } else { b"another!" }),
+            ..Data::default()
+        })
+    };
+    let log = |records: &[Record<'_>]| {
+        let mut log = Log::of(RUN, 1, EPOCH);
+        log.record(&data(RUN, 0, None));
+        for record in records {
+            log.record(record);
+        }
+        log.record(&data(RUN, 9, None));
+        log
+    };
+    let counts: Vec<_> = (1..9).map(|count| data(RUN, count, None)).collect();
+    let mut damaged = log(&counts);
+    let at = damaged.frames[5].start + 12;
+    damaged.bytes[at] ^= 1;
+    let mut torn = log(&counts);
+    torn.record(&data(RUN, 10, None));
+    torn.bytes.truncate(torn.bytes.len() - 3);
+    let note = |kind, dropped, threads| Note {
+        run: Some(RUN),
+        kind: Some(kind),
+        time: Some(EPOCH + 8),
+        dropped,
+        threads,
+        ..Note::default()
+    };
+    let pruned = Map::from_objects(1, &[0, 9]).unwrap();
+    let drops = [
+        &counts[..],
+        &[Record::Note(note(NoteKind::DROPS, Some(2), None))],
+    ]
+    .concat();
+    let before = [&counts[..4], &[data(RUN, 7, Some(2)), data(RUN, 8, None)]].concat();
+    let states = [
+        ("clean", log(&counts), 0),
+        ("missing", log(&counts[..7]), 3),
+        (
+            "pruned",
+            log(&[Record::Note(note(NoteKind::PRUNED, None, Some(pruned)))]),
+            0,
+        ),
+        ("dropped before a record", log(&before), 3),
+        ("dropped, by a note", log(&drops), 3),
+        ("damaged", damaged, 3),
+        ("torn", torn, 0),
+    ];
+    let files = Files::new();
+    for (state, log, status) in states {
+        let path = files.put("app.log", &log.bytes);
+        let words = "view --follow --head 1 --grep last -o raw {}";
+        let done = logdef(&words.replace("{}", "--strict {}"), &path);
+        assert_eq!(done.status, status, "{state}: {}", done.err);
+        assert!(done.out.ends_with("the last\n"), "{state}: {}", done.out);
+        assert_eq!(logdef(words, &path).status, 0, "{state}");
+        let check = logdef("check {}", &path);
+        assert_eq!(check.status, status, "check, {state}: {}", check.out);
+        let said = done.err.contains("pruned");
+        assert_eq!(said, state == "pruned", "{state}: {}", done.err);
+    }
+}

@@ -8,7 +8,7 @@ use crate::paths;
 use crate::show::{losses, words};
 use crate::verb::view::View;
 use logdef_resync::{Follow, News, Place, Resolver, Standings, Tables, unmasked};
-use logdef_wire::{Record, Tag, frame};
+use logdef_wire::{Record, frame};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -25,6 +25,8 @@ const BEFORE: usize = 10;
 struct Arrived {
     place: Place,
     body: Vec<u8>,
+    /// Whether it counts records that the program dropped.
+    is_after_drops: bool,
 }
 
 pub fn run(args: &View) -> Result<ExitCode, Failure> {
@@ -63,10 +65,15 @@ pub fn run(args: &View) -> Result<ExitCode, Failure> {
                         offset,
                     };
                     standings.add(place, standing);
-                    arrived.extend(record(place, &bytes, &mut tables));
+                    let came = record(place, &bytes, &mut tables);
+                    is_clean &= came.as_ref().is_none_or(|came| !came.is_after_drops);
+                    arrived.extend(came);
                 }
                 other => {
-                    is_clean &= matches!(other, News::Truncated { .. } | News::Unreadable { .. });
+                    is_clean &= matches!(
+                        other,
+                        News::Truncated { .. } | News::Unreadable { .. } | News::Pruned { .. }
+                    );
                     // Lines about records come after those before them.
                     viewer.flush()?;
                     log::note(&line(&follow, &other));
@@ -157,6 +164,17 @@ fn line(follow: &Follow, news: &News) -> String {
             losses::count(*count, "record"),
             words::MISSING.word,
         ),
+        News::Pruned {
+            run,
+            number,
+            from,
+            count,
+        } => format!(
+            "thread {run:016x}/{}: {} {} from record {from} on: the program gave them up to make room",
+            number.0,
+            losses::count(*count, "record"),
+            words::PRUNED.word,
+        ),
         News::Withheld { file, records } => format!(
             "{}: {} left out: found inside damage, and of a run that no undamaged frame names",
             name(*file),
@@ -193,9 +211,14 @@ fn record(place: Place, bytes: &[u8], tables: &mut Tables) -> Option<Arrived> {
     let body = unmasked(frame::decode(bytes).ok()?.body, &mut scratch)?;
     let record = Record::decode(body).ok()?;
     tables.add(&record, place);
-    let is_shown = matches!(record.tag(), Tag::DATA | Tag::NOTE);
-    is_shown.then(|| Arrived {
+    let dropped = match &record {
+        Record::Data(data) => data.dropped,
+        Record::Note(note) => note.dropped,
+        _ => return None,
+    };
+    Some(Arrived {
         place,
         body: body.to_vec(),
+        is_after_drops: dropped.is_some_and(|dropped| dropped > 0),
     })
 }

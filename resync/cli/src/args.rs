@@ -52,6 +52,17 @@ pub struct Args {
     /// or else less
     #[arg(long, global = true)]
     pub no_pager: bool,
+    /// Keep this much of standard input, of a pipe, and of what a compressed file holds: 500M, 64G.
+    /// A stream may have no end
+    #[arg(
+        long,
+        global = true,
+        default_value = "16G",
+        value_name = "SIZE",
+        value_parser = size,
+        env = "LOGDEF_SPOOL"
+    )]
+    pub spool: u64,
     #[command(subcommand)]
     pub verb: Verb,
 }
@@ -376,6 +387,18 @@ fn level(text: &str) -> Result<Level, String> {
     })
 }
 
+/// Bytes, or as many of them as K, M, G and T stand for, in powers of 1,024.
+fn size(text: &str) -> Result<u64, String> {
+    let units = [('K', 10), ('M', 20), ('G', 30), ('T', 40)];
+    let unit = units
+        .iter()
+        .find(|(name, _)| text.ends_with([*name, name.to_ascii_lowercase()]));
+    let (digits, shift) = unit.map_or((text, 0), |(_, shift)| (&text[..text.len() - 1], *shift));
+    let number = digits.parse::<u64>().ok();
+    let bytes = number.and_then(|number| number.checked_mul(1 << shift));
+    bytes.ok_or_else(|| "try a number of bytes, or 500M, 64G".into())
+}
+
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum Color {
     /// On terminals, unless NO_COLOR is set
@@ -435,9 +458,9 @@ fn verb_position(words: &[OsString]) -> Option<usize> {
             return None;
         }
         match &*word {
-            "--color" => at += 2,
+            "--color" | "--spool" => at += 2,
             "--no-pager" => at += 1,
-            word if word.starts_with("--color=") => at += 1,
+            word if word.starts_with("--color=") || word.starts_with("--spool=") => at += 1,
             _ => break,
         }
     }
@@ -460,9 +483,29 @@ mod tests {
         assert_eq!(verb_at(&["logdef", "--color", "never", "-"]), Some(3));
         assert_eq!(verb_at(&["logdef", "--no-pager", "app.log"]), Some(2));
         assert_eq!(verb_at(&["logdef", "--no-pager", "check"]), None);
+        assert_eq!(verb_at(&["logdef", "--spool", "9G", "-"]), Some(3));
+        assert_eq!(verb_at(&["logdef", "--spool=9G", "-"]), Some(2));
         assert_eq!(verb_at(&["logdef"]), Some(1));
         assert_eq!(verb_at(&["logdef", "check", "app.log"]), None);
         assert_eq!(verb_at(&["logdef", "--help"]), None);
+    }
+
+    #[test]
+    fn sizes_may_have_units() {
+        let sizes = [
+            ("0", 0),
+            ("77", 77),
+            ("3k", 3072),
+            ("500M", 500 << 20),
+            ("16G", 16 << 30),
+            ("1t", 1 << 40),
+        ];
+        for (text, bytes) in sizes {
+            assert_eq!(size(text), Ok(bytes), "{text}");
+        }
+        for text in ["", "G", "-1", "1.5G", "16GB", "99999999T", "1 G"] {
+            assert!(size(text).is_err(), "{text}");
+        }
     }
 
     #[test]

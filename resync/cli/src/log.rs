@@ -8,9 +8,10 @@ use crate::show::escape;
 use crate::show::losses;
 use logdef_resync::{Input, LocatedImages, Recovery};
 use logdef_symbolizer::Locator;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::OnceLock;
 
 /// The logs that a verb works on.
 pub struct Log {
@@ -112,10 +113,7 @@ pub fn inputs(source: &Source) -> Result<Inputs, Failure> {
     let mut inputs = Vec::new();
     let mut problems = Vec::new();
     for path in paths::of(&source.files) {
-        let input = path.and_then(|path| match Input::open(&path) {
-            Ok(input) => Ok(input),
-            Err(error) => Err(unreadable(&error).to_string()),
-        });
+        let input = path.and_then(|path| open(&path).map_err(|failure| failure.to_string()));
         match input {
             Ok(input) => inputs.push(input),
             Err(problem) => problems.push(problem),
@@ -135,8 +133,42 @@ pub fn inputs(source: &Source) -> Result<Inputs, Failure> {
     })
 }
 
+/// How much of a stream is kept.
+static OF_STREAMS: OnceLock<u64> = OnceLock::new();
+
+/// Sets how much is kept of each stream from here on.
+pub fn keep_of_streams(most: u64) {
+    let _ = OF_STREAMS.set(most);
+}
+
+fn most_of_streams() -> u64 {
+    OF_STREAMS.get().copied().unwrap_or(u64::MAX)
+}
+
+/// Opens an input.
+pub fn open(path: &Path) -> Result<Input, Failure> {
+    let input = Input::open_up_to(path, most_of_streams());
+    input.map(checked).map_err(|error| unreadable(&error))
+}
+
+/// An input that is a stream.
+pub fn stream(name: &str, reader: impl Read) -> io::Result<Input> {
+    Input::from_reader_up_to(name, reader, most_of_streams()).map(checked)
+}
+
+/// Says what to do about a stream that was not kept whole.
+fn checked(input: Input) -> Input {
+    if input.broken_off().is_some() && input.len() == most_of_streams() {
+        say(&format!(
+            "{}: read up to here, as it may have no end: --spool SIZE reads more",
+            input.name()
+        ));
+    }
+    input
+}
+
 /// Why an input could not be opened.
-pub fn unreadable(error: &logdef_resync::Error) -> Failure {
+fn unreadable(error: &logdef_resync::Error) -> Failure {
     let cause = match error.cause().kind() {
         io::ErrorKind::NotFound => "there is no such file".into(),
         io::ErrorKind::PermissionDenied => "no permission to read it".into(),

@@ -32,6 +32,7 @@ fn main() -> ExitCode {
     fault::install();
     let args = Args::parse_with_default_verb();
     args.color.write_global();
+    log::keep_of_streams(args.spool);
     raise_limit_of_open_files();
     let pager = if args.no_pager {
         None

@@ -67,7 +67,7 @@ pub fn import_json(json: &Input, out: impl Write) -> Result<Imported, Error> {
             break;
         }
     }
-    imported.write_to(&mut log);
+    imported.write_to(&mut log, json);
     imported.written = log.finish()?.1;
     Ok(imported)
 }
@@ -116,7 +116,7 @@ pub fn import_records(records: &Input, out: impl Write) -> Result<Imported, Erro
         };
         at += passed;
     }
-    imported.write_to(&mut log);
+    imported.write_to(&mut log, records);
     imported.written = log.finish()?.1;
     Ok(imported)
 }

@@ -71,10 +71,11 @@ pub struct Imported {
 
 impl Imported {
     /// Has a log say what of its source could not be read. One without any record is no log.
-    pub(super) fn write_to(&self, log: &mut LogWriter<impl Write>) {
+    pub(super) fn write_to(&self, log: &mut LogWriter<impl Write>, source: &Input) {
         if log.records() > 0 {
             log.lose(&Losses {
                 damaged: self.gap_bytes,
+                broken_off: u64::from(source.broken_off().is_some()),
                 ..Losses::default()
             });
         }
@@ -122,7 +123,7 @@ pub fn import(trace: &Input, out: impl Write) -> Result<Imported, Error> {
         next.write(&mut importer.log)?;
     }
     imported.untimed = importer.untimed;
-    imported.write_to(&mut importer.log);
+    imported.write_to(&mut importer.log, trace);
     imported.written = importer.log.finish()?.1;
     Ok(imported)
 }

@@ -101,6 +101,8 @@ pub struct Written {
     pub records: u64,
     /// Bytes.
     pub bytes: u64,
+    /// What the log lacks, since its source does: it is [clean](Losses::is_clean) if that is.
+    pub lost: Losses,
 }
 
 /// A format that prints `text` as it stands.
@@ -164,6 +166,9 @@ pub struct LogWriter<W> {
     records: u64,
     /// What the source says that it lacks.
     lost: Losses,
+    /// Records that entries say were dropped before them, and entries that are suspect.
+    dropped: u64,
+    suspect: u64,
 }
 
 #[derive(Debug)]
@@ -196,6 +201,8 @@ impl<W: Write> LogWriter<W> {
             buffer: vec![0; 1 << 10],
             records: 0,
             lost: Losses::default(),
+            dropped: 0,
+            suspect: 0,
         }
     }
 
@@ -278,6 +285,8 @@ impl<W: Write> LogWriter<W> {
         self.args = args;
         self.keys = keys;
         self.records += 1;
+        self.dropped = self.dropped.saturating_add(entry.dropped);
+        self.suspect += u64::from(entry.standing == Standing::Suspect);
         Ok(())
     }
 
@@ -343,9 +352,19 @@ impl<W: Write> LogWriter<W> {
     pub fn finish(mut self) -> Result<(W, Written), Error> {
         self.note_losses()?;
         let records = self.records;
+        let lost = Losses {
+            dropped: self.lost.dropped.saturating_add(self.dropped),
+            rejected: self.lost.rejected.saturating_add(self.suspect),
+            ..self.lost
+        };
         let (out, written) = self.out.finish()?;
         let bytes = written.bytes;
-        Ok((out, Written { records, bytes }))
+        let written = Written {
+            records,
+            bytes,
+            lost,
+        };
+        Ok((out, written))
     }
 
     /// The run of an entry's process, after its preamble.

@@ -5,16 +5,14 @@
 
 use crate::read::compression::{self, Compression};
 use crate::read::reopened::Reopened;
+use crate::read::spool::{self, Spooled};
 use std::fmt;
 use std::fs::File;
-use std::io::{self, BufReader, Read, Seek, Write};
+use std::io::{self, BufReader, Read};
 use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// Streams are kept in memory up to this many bytes, beyond that in a temporary
-/// file without a name.
-const IN_MEMORY: usize = 8 << 20;
 /// What is given up of an input where one read fails: the smallest piece that the
 /// page cache asks a device for.
 const SECTOR: u64 = 4096;
@@ -109,13 +107,20 @@ impl std::error::Error for Error {
 
 impl Input {
     /// The file at `path`, or standard input for `-`. Files compressed by gzip,
-    /// zstd, xz or bzip2 are recognized by their first bytes and decompressed.
+    /// zstd, xz or bzip2 are recognized by their first bytes and decompressed. Of a stream, and of what
+    /// was compressed, 16 GiB are kept at most, and half of what the folder for temporary files has
+    /// free: it [breaks off](Self::broken_off) there.
     pub fn open(path: &Path) -> Result<Input, Error> {
+        Input::open_up_to(path, spool::MOST)
+    }
+
+    /// The same, where `most` bytes are kept of a stream.
+    pub fn open_up_to(path: &Path, most: u64) -> Result<Input, Error> {
         let name = path.display().to_string();
         let opened = if path == Path::new("-") {
-            Input::from_reader("standard input", io::stdin().lock())
+            Input::from_reader_up_to("standard input", io::stdin().lock(), most)
         } else {
-            Input::open_file(&name, path)
+            Input::open_file(&name, path, most)
         };
         opened.map_err(|cause| Error { name, cause })
     }
@@ -142,27 +147,37 @@ impl Input {
         }
     }
 
-    /// A stream, read to its end and decompressed if its first bytes ask for it.
+    /// A stream, read to its end and decompressed if its first bytes ask for it. As much is kept
+    /// of it as [`Input::open`] keeps.
     pub fn from_reader(name: impl Into<String>, reader: impl Read) -> io::Result<Input> {
+        Input::from_reader_up_to(name, reader, spool::MOST)
+    }
+
+    /// The same, where `most` bytes are kept.
+    pub fn from_reader_up_to(
+        name: impl Into<String>,
+        reader: impl Read,
+        most: u64,
+    ) -> io::Result<Input> {
         let reader = BufReader::with_capacity(64 << 10, reader);
-        let (store, broken_off) = spool(compression::unpacked(reader)?)?;
-        let len = match &store {
-            Store::Memory(bytes) => bytes.len() as u64,
-            Store::File(file) => file.metadata()?.len(),
-            Store::Reopened(_) | Store::Source(_) => {
-                unreachable!("a stream is kept in memory or a file")
+        let spool = spool::spool(compression::unpacked(reader)?, most)?;
+        let (store, len) = match spool.kept {
+            Spooled::Memory(bytes) => {
+                let len = bytes.len() as u64;
+                (Store::Memory(bytes), len)
             }
+            Spooled::File(file, len) => (Store::File(file), len),
         };
         Ok(Input {
             name: name.into(),
             path: None,
             store,
             len,
-            broken_off: broken_off.map(|error| error.to_string()),
+            broken_off: spool.broken_off.map(|error| error.to_string()),
         })
     }
 
-    fn open_file(name: &str, path: &Path) -> io::Result<Input> {
+    fn open_file(name: &str, path: &Path, most: u64) -> io::Result<Input> {
         let file = File::open(path)?;
         let metadata = file.metadata()?;
         if metadata.is_dir() {
@@ -186,7 +201,7 @@ impl Input {
                 broken_off: None,
             }
         } else {
-            Input::from_reader(name, file)?
+            Input::from_reader_up_to(name, file, most)?
         };
         input.path = Some(path.to_owned());
         Ok(input)
@@ -357,61 +372,9 @@ fn is_of_the_medium(error: &io::Error) -> bool {
     error.raw_os_error() == Some(EIO)
 }
 
-/// Keeps a whole stream. A compressed stream that breaks off, as a damaged or
-/// cut file does, gives the bytes up to there, and why.
-fn spool(mut stream: impl Read) -> io::Result<(Store, Option<io::Error>)> {
-    let mut broken_off = None;
-    let mut memory = Vec::new();
-    let mut file: Option<File> = None;
-    let mut buffer = vec![0; 64 << 10];
-    loop {
-        let got = match stream.read(&mut buffer) {
-            Ok(0) => break,
-            Ok(got) => got,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) if memory.is_empty() && file.is_none() => return Err(error),
-            Err(error) => {
-                broken_off = Some(error);
-                break;
-            }
-        };
-        match &mut file {
-            Some(file) => file.write_all(&buffer[..got])?,
-            None if memory.len() + got > IN_MEMORY => {
-                let mut spilled = tempfile::tempfile()?;
-                spilled.write_all(&memory)?;
-                spilled.write_all(&buffer[..got])?;
-                memory = Vec::new();
-                file = Some(spilled);
-            }
-            None => memory.extend_from_slice(&buffer[..got]),
-        }
-    }
-    let store = match file {
-        Some(mut file) => {
-            file.rewind()?;
-            Store::File(file)
-        }
-        None => Store::Memory(memory),
-    };
-    Ok((store, broken_off))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn long_streams_leave_memory() {
-        let bytes: Vec<u8> = (0..IN_MEMORY + 12345).map(|n| n as u8).collect();
-        let input = Input::from_reader("x", &bytes[..]).unwrap();
-        assert!(input.in_memory().is_none());
-        assert_eq!(input.len(), bytes.len() as u64);
-        let mut tail = [0; 8];
-        let at = bytes.len() - 5;
-        assert_eq!(input.read_at(&mut tail, at as u64).unwrap(), 5);
-        assert_eq!(tail[..5], bytes[at..]);
-    }
 
     #[test]
     fn a_directory_is_refused_by_name() {

@@ -10,5 +10,6 @@ pub(crate) mod item;
 pub(crate) mod reopened;
 pub(crate) mod scan;
 pub mod split;
+pub(crate) mod spool;
 pub(crate) mod unmask;
 pub(crate) mod window;

@@ -20,7 +20,7 @@ pub struct Import {
     /// Form of the file
     #[arg(long, value_enum, value_name = "FORM")]
     pub from: ImportFrom,
-    /// Exit with status 3 if anything could not be read
+    /// Exit with status 3 if anything is missing, dropped or damaged, here or where the file comes from
     #[arg(long)]
     pub strict: bool,
     /// File to write; `-` is standard output
@@ -41,7 +41,7 @@ pub enum ImportFrom {
 
 impl Import {
     pub fn run(&self) -> Result<ExitCode, Failure> {
-        let input = Input::open(&self.file).map_err(|error| log::unreadable(&error))?;
+        let input = log::open(&self.file)?;
         let whole = destination::write(&self.output, |out| {
             let imported = match self.from {
                 ImportFrom::Fxt => fxt::import(&input, out),
@@ -54,7 +54,7 @@ impl Import {
     }
 }
 
-/// Whether all could be read.
+/// Whether nothing is missing: all could be read, and the source says that it lacks nothing.
 fn report(args: &Import, input: &Input, imported: Imported) -> Result<bool, Failure> {
     let (what, hint) = match args.from {
         ImportFrom::Fxt => ("trace", ": `logdef fxt check` says more"),
@@ -86,7 +86,14 @@ fn report(args: &Import, input: &Input, imported: Imported) -> Result<bool, Fail
             imported.gap_bytes
         ));
     }
-    Ok(imported.gaps == 0)
+    if let Some(why) = input.broken_off() {
+        log::note(&losses::broken_off(name, input.len(), why));
+    }
+    let lost = &imported.written.lost;
+    if !lost.is_clean() {
+        log::note(&lost.to_string());
+    }
+    Ok(lost.is_clean() && imported.gaps == 0)
 }
 
 fn failed(args: &Import, error: Error) -> Failure {

@@ -86,6 +86,9 @@ impl ImageAt {
 
 /// The longest line that is looked at as one.
 const LONGEST: u64 = 1 << 20;
+/// The longest list of mappings that is read: the kernel gives a process 65,530 of them by default,
+/// each with a path.
+const LONGEST_LIST: u64 = 64 << 20;
 /// Bytes that are looked at to distinguish a log from text.
 const HEAD: usize = 64 << 10;
 
@@ -108,7 +111,11 @@ impl Symbolize {
             let mut input = BufReader::with_capacity(HEAD, input);
             if is_log(input.fill_buf().map_err(failed)?) {
                 let name = path.display().to_string();
-                let input = Input::from_reader(&name, input).map_err(failed)?;
+                let input = if path.is_file() {
+                    log::open(path)?
+                } else {
+                    log::stream(&name, input).map_err(failed)?
+                };
                 is_clean &= of_log(input, self, &mut output)?;
             } else {
                 of_text(&mut input, path, self, &mut output)?;
@@ -128,8 +135,11 @@ fn is_log(head: &[u8]) -> bool {
             [0xc1, 0xce, _, _, _, _, 0xc1, 0xa0..=0xbf | 0xda | 0xdb]
         )
     };
-    head.starts_with(&[0x1f, 0x8b])
-        || head.starts_with(&[0x28, 0xb5, 0x2f, 0xfd])
+    let is_packed = |magic: &[u8]| head.starts_with(magic);
+    is_packed(b"\x1f\x8b")
+        || is_packed(b"\x28\xb5\x2f\xfd")
+        || is_packed(b"\xfd7zXZ\0")
+        || is_packed(b"BZh") && head.get(4..10) == Some(b"1AY&SY")
         || head.windows(8).any(is_header)
 }
 
@@ -271,7 +281,7 @@ impl Finder {
             .pid
             .map(|pid| PathBuf::from(format!("/proc/{pid}/maps")));
         for path in args.maps.iter().chain(&of_process) {
-            let bytes = std::fs::read(path).map_err(|error| unreadable(path, &error))?;
+            let bytes = list(path).map_err(|error| unreadable(path, &error))?;
             for mapped in MappedCode::list(&String::from_utf8_lossy(&bytes)) {
                 // Most libraries of a process hold none of the addresses; they
                 // are read, but their debug information is not.
@@ -307,6 +317,20 @@ impl Finder {
     }
 }
 
+/// A list of what a process has mapped; an error if it is longer than such lists are.
+fn list(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?
+        .take(LONGEST_LIST + 1)
+        .read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > LONGEST_LIST {
+        return Err(io::Error::other(
+            "it is too long for a copy of /proc/PID/maps",
+        ));
+    }
+    Ok(bytes)
+}
+
 fn unreadable(path: &Path, error: &io::Error) -> Failure {
     Failure::Unreadable(format!("cannot read {}: {error}", path.display()))
 }
@@ -319,6 +343,9 @@ mod tests {
     fn a_log_is_distinguished_from_text() {
         assert!(is_log(b"garbage\xc1\xce\x01\x02\x03\x04\xc1\xda\x00\x01"));
         assert!(is_log(b"\x1f\x8b\x08"));
+        assert!(is_log(b"\xfd7zXZ\0\0\x04"));
+        assert!(is_log(b"BZh91AY&SY"));
+        assert!(!is_log(b"BZh91 is a name"));
         assert!(!is_log(b"pc 0x1234 {{{bt:0:0x12}}} \xc1\xce"));
         assert!(!is_log(b""));
     }

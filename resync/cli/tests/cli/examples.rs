@@ -41,9 +41,7 @@ fn folder() -> Files {
     for name in ["app.log", "bad.log", "logs/app.log"] {
         files.put(name, &log.bytes);
     }
-    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    std::io::Write::write_all(&mut packed, &log.bytes).unwrap();
-    files.put("old.log.gz", &packed.finish().unwrap());
+    files.put("old.log.gz", &gzip(&log.bytes));
     files.put("build/readme", b"");
     files.put("crash.txt", b"died at 0x55d0c0a00010\n");
     files.put("maps.txt", b"");

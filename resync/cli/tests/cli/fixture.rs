@@ -215,6 +215,13 @@ impl Files {
     }
 }
 
+/// Bytes compressed by gzip.
+pub fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
 /// What the command did.
 #[derive(Debug)]
 pub struct Done {

@@ -247,6 +247,82 @@ fn a_cut_trace_gives_what_is_left_and_says_so() {
     assert!(check.out.contains("bytes damaged"), "{}", check.out);
 }
 
+/// What a trace says that its log lacked, the log made of it lacks too.
+#[test]
+fn a_strict_import_of_what_was_exported_of_a_lossy_log_has_its_status() {
+    use logdef_wire::Record;
+    use logdef_wire::record::{Note, NoteKind};
+
+    let files = Files::new();
+    let clean = example();
+    let without = |index: usize| {
+        let mut bytes = clean.bytes.clone();
+        bytes.drain(clean.frames[index].clone());
+        bytes
+    };
+    let mut damaged = clean.bytes.clone();
+    damaged[clean.frames[11].start + 20] ^= 1;
+    let mut dropped = clean.clone();
+    dropped.record(&Record::Note(Note {
+        run: Some(RUN),
+        kind: Some(NoteKind::DROPS),
+        dropped: Some(9),
+        ..Note::default()
+    }));
+    let states = [
+        ("clean", clean.bytes.clone(), 0),
+        ("missing", without(11), 3),
+        ("damaged", damaged, 3),
+        ("dropped", dropped.bytes, 3),
+    ];
+    for (state, bytes, status) in states {
+        let log = files.put("app.log", &bytes);
+        for form in ["fxt", "fuchsia", "diagnostics-json"] {
+            let (out, back) = (files.path().join("out"), files.path().join("back.log"));
+            let export = format!("export --to {form} -o {} {{}}", out.display());
+            assert_eq!(logdef(&export, &log).status, 0);
+            let words = format!("import --from {form} -o {} {{}}", back.display());
+            let done = logdef(&words, &out);
+            assert_eq!(done.status, 0, "{state}, {form}: {}", done.err);
+            assert_eq!(logdef("check {}", &back).status, status, "{state}, {form}");
+            std::fs::remove_file(&back).unwrap();
+            let done = logdef(&format!("{words} --strict"), &out);
+            assert_eq!(done.status, status, "{state}, {form}: {}", done.err);
+            std::fs::remove_file(&back).unwrap();
+            std::fs::remove_file(&out).unwrap();
+        }
+    }
+}
+
+/// A compressed trace that was cut may end between two records.
+#[test]
+fn a_compressed_trace_that_breaks_off_makes_no_clean_log() {
+    let files = Files::new();
+    let log = files.put("app.log", &example().bytes);
+    for form in ["fxt", "fuchsia", "diagnostics-json"] {
+        let (out, back) = (files.path().join("out"), files.path().join("back.log"));
+        let export = format!("export --to {form} -o {} {{}}", out.display());
+        assert_eq!(logdef(&export, &log).status, 0);
+        let mut packed = gzip(&std::fs::read(&out).unwrap());
+        // All that was packed is there, but for its checksum.
+        packed.truncate(packed.len() - 8);
+        let cut = files.put("cut.gz", &packed);
+        let words = format!("import --strict --from {form} -o {} {{}}", back.display());
+        let done = logdef(&words, &cut);
+        assert_eq!(done.status, 3, "{form}: {}", done.err);
+        assert!(
+            done.err.contains("breaks off after"),
+            "{form}: {}",
+            done.err
+        );
+        assert!(done.err.contains("10 records"), "{form}: {}", done.err);
+        let check = logdef("check {}", &back);
+        assert_eq!(check.status, 3, "{form}: {}", check.out);
+        std::fs::remove_file(&back).unwrap();
+        std::fs::remove_file(&out).unwrap();
+    }
+}
+
 #[test]
 fn fuchsias_records_and_data_come_back_as_they_went() {
     let files = Files::new();

@@ -224,9 +224,68 @@ fn more_logs_than_a_process_may_have_open_are_read() {
         "check .",
         "stats .",
         "export --to otlp-json . -o -",
+        "dump .",
+        "merge . -o - | cksum",
+        "recover . -o - | cksum",
+        "symbolize *.log",
+        "fxt stat *.log",
+        "-o json --follow --head 300 .",
     ] {
         let few = under("64", words);
+        let usual = under("1024", words);
+        assert!(
+            few == usual,
+            "{words}: {} {}, {} {}",
+            few.0,
+            few.2,
+            usual.0,
+            usual.2
+        );
         assert_eq!(few.0, 0, "{words}: {}", few.2);
-        assert!(few == under("1024", words), "{words}: {}", few.2);
     }
+}
+
+/// A stream may have no end, and a small file may stand for a large one.
+#[test]
+fn streams_without_an_end_are_read_up_to_a_limit_and_that_is_said() {
+    let log = example();
+    let files = Files::new();
+    let mut bomb = log.bytes.clone();
+    bomb.resize(200 << 20, 0);
+    let bomb = files.put("bomb.gz", &gzip(&bomb));
+    for (words, path) in [
+        ("view --spool 1M", &bomb),
+        ("view --spool 100M -o raw", &bomb),
+        ("export --spool 3M --to folded -o -", &bomb),
+    ] {
+        let done = logdef(&format!("{words} --strict {{}}"), path);
+        assert_eq!(done.status, 3, "{words}: {}", done.err);
+        assert!(done.err.contains("--spool SIZE reads more"), "{}", done.err);
+        assert!(done.err.contains("breaks off after "), "{}", done.err);
+    }
+    assert_eq!(logdef("view --spool 1M -o raw {}", &bomb).lines().len(), 10);
+    assert_eq!(logdef("check {}", &bomb).status, 0);
+    let zeros = std::path::Path::new("/dev/zero");
+    for words in ["view", "check", "stats", "dump", "import --from fxt -o -"] {
+        let done = logdef(&format!("{words} --spool 20M {{}}"), zeros);
+        assert!(
+            done.err.contains("--spool SIZE reads more"),
+            "{words}: {}",
+            done.err
+        );
+    }
+    // So does standard input, whose name is no path.
+    let mut command = command();
+    command
+        .args(["view", "-o", "raw", "-"])
+        .env("LOGDEF_SPOOL", "1M");
+    let mut endless = log.bytes.clone();
+    endless.resize(2 << 20, 0);
+    let done = run(&mut command, &endless);
+    assert_eq!((done.status, done.lines().len()), (0, 10), "{}", done.err);
+    assert!(
+        done.err.contains("breaks off after 1048576 bytes"),
+        "{}",
+        done.err
+    );
 }

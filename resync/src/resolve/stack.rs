@@ -41,13 +41,15 @@ pub(super) fn leave_loggers_out(stack: &mut Vec<StackEntry>) {
 fn end_of_loggers(stack: &[StackEntry]) -> Option<(usize, usize)> {
     let mut end = (0, 0);
     for (entry, at) in stack.iter().zip(0..) {
-        let mut functions = entry.functions.iter().zip(1..);
-        let other = functions.find(|(function, number)| {
-            let owner = Owner::of(function);
-            if owner == Owner::Logger {
+        let owners: Vec<Owner> = entry.functions.iter().map(Owner::of).collect();
+        let mut functions = owners.iter().zip(1..);
+        let other = functions.find(|(owner, number)| {
+            if **owner == Owner::Logger {
                 end = (at, *number);
             }
-            owner == Owner::Program
+            // What one of the logger's functions has in it without a path is the logger's.
+            let has_logger = owners[*number..].contains(&Owner::Logger);
+            **owner == Owner::Program || **owner == Owner::Unknown && !has_logger
         });
         let is_known = end == (at, entry.functions.len()) && !entry.functions.is_empty();
         if is_known {
@@ -66,6 +68,9 @@ enum Owner {
     Logger,
     /// Rust's libraries, which stand between.
     Runtime,
+    /// An inlined function whose linker's name is not in the debug information: with line tables
+    /// only, none is.
+    Unknown,
     Program,
 }
 
@@ -80,6 +85,7 @@ impl Owner {
         match function.linkage_name.as_deref().and_then(crate_of) {
             Some(name) if LOGGERS.contains(&name) => Owner::Logger,
             Some("std" | "core" | "alloc") => Owner::Runtime,
+            None if function.inlined => Owner::Unknown,
             _ => Owner::Program,
         }
     }
@@ -168,6 +174,32 @@ mod tests {
         assert_eq!(left(&[&[header], &[]]), [[""; 0]]);
         assert_eq!(left(&[&[header], &[macros]]).len(), 2);
         assert!(left(&[]).is_empty());
+    }
+
+    /// With line tables only, an inlined function has no path.
+    #[test]
+    fn what_a_function_of_the_logger_has_in_it_heads_no_stack() {
+        let inlined = |name: &str| Function {
+            inlined: true,
+            ..entry(&[(name, "x.rs")]).functions[0].clone()
+        };
+        let log = entry(&[("_ZN6logdef7private3logE", "src/private.rs")]);
+        let with = |functions: &[Function]| StackEntry {
+            functions: functions.into(),
+            ..StackEntry::default()
+        };
+        let work = entry(&[("work", "work.c")]);
+        let mut stack = vec![
+            with(&[inlined("emit_with"), log.functions[0].clone()]),
+            work.clone(),
+        ];
+        leave_loggers_out(&mut stack);
+        assert_eq!(stack.len(), 1);
+        assert_eq!(stack[0].functions, work.functions);
+        // One of the program that calls the logger stays.
+        let mut stack = vec![with(&[inlined("helper"), work.functions[0].clone()]), log];
+        leave_loggers_out(&mut stack);
+        assert_eq!(stack[0].functions.len(), 2);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use logdef_resync::{Place, Recovery, Resolver};
 use std::ops::RangeInclusive;
 
 /// Bytes of the stacks that are counted one by one.
-const STACKS: usize = 16 << 20;
+const STACKS: usize = 8 << 20;
 
 pub struct Facts {
     pub counts: Counts,

@@ -11,7 +11,8 @@ const WIDTH: usize = 960;
 const ROW: usize = 16;
 /// Rows at most; what is above them is left out.
 const DEPTH: usize = 48;
-/// Boxes at most.
+/// Functions of all stacks that have a place of their own, and boxes that are drawn.
+const NODES: usize = 1 << 16;
 const BOXES: usize = 1_500;
 /// Units that a character takes; a box has as much of its name as fits.
 const CHARACTER: usize = 6;
@@ -25,12 +26,18 @@ struct Node {
 
 /// The picture; `None` without stacks.
 pub fn svg(stacks: &Folded, redact: &Redact) -> Option<String> {
-    let mut root = Node::default();
+    let (mut root, mut nodes) = (Node::default(), 0);
     for (stack, records) in stacks.iter() {
         root.records += records;
         let mut node = &mut root;
         for part in stack.split(|byte| *byte == b';').take(DEPTH) {
             let name = String::from_utf8_lossy(&redact.text(part)).into_owned();
+            if !node.callees.contains_key(&name) {
+                if nodes >= NODES {
+                    break;
+                }
+                nodes += 1;
+            }
             node = node.callees.entry(name).or_default();
             node.records += records;
         }

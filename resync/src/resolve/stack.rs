@@ -41,15 +41,16 @@ pub(super) fn leave_loggers_out(stack: &mut Vec<StackEntry>) {
 fn end_of_loggers(stack: &[StackEntry]) -> Option<(usize, usize)> {
     let mut end = (0, 0);
     for (entry, at) in stack.iter().zip(0..) {
-        let owners: Vec<Owner> = entry.functions.iter().map(Owner::of).collect();
-        let mut functions = owners.iter().zip(1..);
-        let other = functions.find(|(owner, number)| {
-            if **owner == Owner::Logger {
+        let mut functions = entry.functions.iter().zip(1..);
+        let other = functions.find(|(function, number)| {
+            let owner = Owner::of(function);
+            if owner == Owner::Logger {
                 end = (at, *number);
             }
             // What one of the logger's functions has in it without a path is the logger's.
-            let has_logger = owners[*number..].contains(&Owner::Logger);
-            **owner == Owner::Program || **owner == Owner::Unknown && !has_logger
+            let is_loggers = |function: &Function| Owner::of(function) == Owner::Logger;
+            let has_logger = || entry.functions[*number..].iter().any(is_loggers);
+            owner == Owner::Program || owner == Owner::Unknown && !has_logger()
         });
         let is_known = end == (at, entry.functions.len()) && !entry.functions.is_empty();
         if is_known {

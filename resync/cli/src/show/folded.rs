@@ -19,7 +19,7 @@ pub struct Folded {
 const OVERHEAD: usize = 64;
 
 /// Records of stacks for which there was no room.
-pub const OTHERS: &[u8] = b"[other stacks]";
+const OTHERS: &[u8] = b"[other stacks]";
 
 impl Folded {
     /// Counts a record among the stacks that came first and fit into `bytes`, or else among the

@@ -109,14 +109,22 @@ impl Report {
         let mut filters = self.filters.clone();
         if let Some(run) = &self.against_run {
             filters.run = vec![run.clone()];
-            let before = self.count(log, &filters, |_| true)?;
+            let before = self.count(log, &filters)?;
             return Ok(Some(compared(format!("run {run}"), &before, now)));
         }
         if let Some(time) = &self.changed_at {
             let time = time.moment(&filters.zone());
             let is_before = |data: &Data<'_>| data.time.map(Moment) < Some(time);
-            let before = self.count(log, &filters, is_before)?;
-            let now = self.count(log, &filters, |data| !is_before(data))?;
+            let (mut before, mut now) = (Counts::default(), Counts::default());
+            chosen::for_each(log, &filters, &self.images, |data, place, resolver| {
+                let counts = if is_before(data) {
+                    &mut before
+                } else {
+                    &mut now
+                };
+                counts.add(data, place, resolver);
+                Ok(())
+            })?;
             return Ok(Some(compared("the records before".into(), &before, &now)));
         }
         if self.against.is_empty() {
@@ -127,23 +135,16 @@ impl Report {
         let mut source = self.source.clone();
         source.files.clone_from(&self.against);
         let other = Log::open(&source)?;
-        let before = self.count(&other, &filters, |_| true)?;
+        let before = self.count(&other, &filters)?;
         let names = self.against.iter().map(|file| file.display().to_string());
         let names = names.collect::<Vec<_>>().join(", ");
         Ok(Some(compared(names, &before, now)))
     }
 
-    fn count(
-        &self,
-        log: &Log,
-        filters: &Filters,
-        is_wanted: impl Fn(&Data<'_>) -> bool,
-    ) -> Result<Counts, Failure> {
+    fn count(&self, log: &Log, filters: &Filters) -> Result<Counts, Failure> {
         let mut counts = Counts::default();
         chosen::for_each(log, filters, &self.images, |data, place, resolver| {
-            if is_wanted(data) {
-                counts.add(data, place, resolver);
-            }
+            counts.add(data, place, resolver);
             Ok(())
         })?;
         Ok(counts)

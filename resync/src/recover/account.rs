@@ -134,6 +134,8 @@ pub struct Account {
     /// Gaps from here on wait for the record behind them.
     open_gaps: usize,
     unexplained: Vec<Hole>,
+    /// Counts between a thread's records in an input before and those here.
+    crossings: Vec<Hole>,
     blocks: Vec<Block>,
     room: Room,
 }
@@ -259,6 +261,7 @@ impl Account {
             work: Work::default(),
             open_gaps: 0,
             unexplained: Vec::new(),
+            crossings: Vec::new(),
             blocks: Vec::new(),
             room,
         }
@@ -373,6 +376,25 @@ impl Account {
                 gap.shared = true;
             }
             gaps[last].shared = true;
+        }
+    }
+
+    /// A thread's first record here does not continue the one before, which stands in another
+    /// input.
+    pub(crate) fn add_crossing(&mut self, hole: Hole) {
+        if self.room.take_hole() {
+            self.crossings.push(hole);
+        }
+    }
+
+    pub(crate) fn take_crossings(&mut self) -> Vec<Hole> {
+        std::mem::take(&mut self.crossings)
+    }
+
+    /// Counts that are in no input, and that no gap explains.
+    pub(crate) fn add_unexplained(&mut self, hole: Hole) {
+        if self.room.take_hole() {
+            self.unexplained.push(hole);
         }
     }
 
@@ -549,6 +571,21 @@ impl KnownGaps for Account {
 }
 
 impl GapReport {
+    /// The threads of the records around it.
+    pub(crate) fn neighbours(&self) -> impl Iterator<Item = usize> {
+        let of_both = self.after.filter(|after| self.before != Some(*after));
+        self.before.into_iter().chain(of_both)
+    }
+
+    /// It is likely that some records of a hole were lost here, and not certain.
+    pub(crate) fn lose_some(&mut self, hole: Hole, lost: u64) {
+        self.lost += lost;
+        self.exact = false;
+        if self.losses.len() < LOSSES {
+            self.losses.push(hole);
+        }
+    }
+
     fn lose(&mut self, hole: Hole, room: &mut Room) {
         if self.losses.len() < LOSSES && room.take_hole() {
             self.losses.push(hole);

@@ -4,6 +4,7 @@
 
 mod asides;
 mod options;
+mod places;
 mod thread;
 
 use crate::read::gap::{Gap, GapKind};
@@ -541,25 +542,7 @@ impl Pass {
         let reports: Vec<_> = threads.iter_mut().map(ThreadState::report).collect();
         // Where a hole was jumped over twice, its records are lost only once.
         threads.iter_mut().for_each(ThreadState::account_for_all);
-        for (input, account) in accounts.iter_mut().enumerate() {
-            let ends = |thread: usize| {
-                let last = threads[thread].last;
-                last.map_or(0, |last| match last.input.cmp(&(input as u32)) {
-                    std::cmp::Ordering::Equal => last.gaps,
-                    // It went on in a later input.
-                    std::cmp::Ordering::Greater => usize::MAX,
-                    std::cmp::Ordering::Less => 0,
-                })
-            };
-            account.settle_exactness(ends);
-            let mut missing = |thread: usize, from: u64, to: u64| {
-                let accounted = &mut threads[thread].seen;
-                let missing = accounted.missing(from, to);
-                accounted.insert_range(from, to);
-                missing
-            };
-            account.settle_losses(&mut missing);
-        }
+        places::settle(&mut accounts, &mut threads, &reports);
         let repeated = threads
             .into_iter()
             .filter_map(|thread| Some((thread.key, thread.into_repeated()?)))

@@ -155,6 +155,17 @@ impl Intervals {
         missing + end.saturating_sub(at)
     }
 
+    /// The first count from `start` on that is not in.
+    pub(crate) fn first_missing(&mut self, start: u64) -> u64 {
+        self.settle();
+        let before = self.ends.range(..=start).next_back();
+        let mut first = before.map_or(start, |(_, end)| start.max(*end));
+        while let Some(end) = self.ends.get(&first) {
+            first = *end;
+        }
+        first
+    }
+
     /// Adds all counts of another set.
     pub(crate) fn union(&mut self, other: &mut Intervals) {
         if let Some((start, end)) = other.only() {
@@ -229,6 +240,8 @@ mod tests {
                     let missing = (start..end).filter(|n| !slow.contains(n)).count();
                     assert_eq!(fast.missing(start, end), missing as u64);
                 }
+                let first = (start..).find(|n| !slow.contains(n));
+                assert_eq!(Some(fast.first_missing(start)), first);
             }
             let bounds = slow.first().zip(slow.last()).map(|(a, b)| (*a, b + 1));
             assert_eq!(fast.bounds(), bounds);

@@ -5,7 +5,8 @@
 
 use crate::synth::{self, Log, Random};
 use logdef_resync::{
-    Event, GapKind, Input, Item, Items, Merge, MergeOptions, NoImages, Recovery, Torn, rewrite,
+    Account, Event, GapKind, Input, Item, Items, Merge, MergeOptions, NoImages, Recovery, Torn,
+    rewrite,
 };
 use logdef_wire::{Record, Run, Sequence, ThreadNumber};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -46,7 +47,7 @@ const NOWHERE: u32 = u32::MAX;
 /// Bytes, each with the place in the originals that it comes from.
 #[derive(Clone, Debug, Default)]
 pub struct Mutant {
-    bytes: Vec<u8>,
+    pub bytes: Vec<u8>,
     origins: Vec<u32>,
 }
 
@@ -424,5 +425,6 @@ fn check_losses(recovery: &Recovery, merged: &Merged) {
         lost += thread.lost;
     }
     assert_eq!(recovery.lost(), lost);
-    assert!(recovery.accounts()[0].lost() <= lost);
+    let by_place: u64 = recovery.accounts().iter().map(Account::lost).sum();
+    assert_eq!(by_place, lost, "by place, and by thread");
 }

@@ -22,6 +22,7 @@ mod mutations;
 mod notes;
 mod order;
 mod perfetto;
+mod places;
 mod printf_equals_glibc;
 mod printf_is_total;
 mod printf_through_the_logger;

@@ -149,6 +149,12 @@ impl ThreadState {
     ) {
         let gaps = account.gaps_so_far();
         let mut highest = 0;
+        if let Some(before) = self.last.filter(|before| before.input != input) {
+            let (from, to) = (before.count + 1, first - stretch.dropped.min(first));
+            if is_new && from < to {
+                account.add_crossing(Hole { thread, from, to });
+            }
+        }
         if let Some(before) = self.last
             && before.input == input
         {

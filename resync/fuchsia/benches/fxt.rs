@@ -94,7 +94,7 @@ fn read(c: &mut Criterion) {
             });
         });
         group.bench_function("stat", |b| {
-            b.iter(|| count(black_box(&trace[..])).unwrap());
+            b.iter(|| count(Reader::new(black_box(&trace[..]))).unwrap());
         });
         group.bench_function("resolved", |b| {
             b.iter(|| {

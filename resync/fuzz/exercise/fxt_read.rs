@@ -61,16 +61,16 @@ pub fn exercise(bytes: &[u8]) {
     }
     assert!(reader.next().expect("slices can be read").is_none());
     if is_refused {
-        assert!(count(bytes).is_err());
+        assert!(count(Reader::new(bytes)).is_err());
         return;
     }
     // Every byte is accounted for.
     assert_eq!(at, bytes.len() as u64);
-    let counted = count(bytes).expect("slices can be read");
+    let counted = count(Reader::new(bytes)).expect("slices can be read");
     assert_eq!(counted.bytes, at);
     for format in [Format::Text, Format::Json] {
-        let dumped = dump(bytes, std::io::sink(), format).expect("slices can be read");
+        let dumped = dump(Reader::new(bytes), std::io::sink(), format).expect("slices can be read");
         assert_eq!(dumped, counted);
-        check(bytes, std::io::sink(), format).expect("slices can be read");
+        check(Reader::new(bytes), std::io::sink(), format).expect("slices can be read");
     }
 }

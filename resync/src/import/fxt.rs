@@ -30,7 +30,7 @@ use super::log_writer::{LogWriter, Origin, Written, literal};
 use super::order::Order;
 use crate::export::fxt::{MADE_UP, UNNAMED};
 use crate::export::text::CUT;
-use crate::read::input::{Error, Input};
+use crate::read::input::{Error, Input, Reading};
 use crate::recover::losses::Losses;
 use logdef_fuchsia::fxt::{
     Argument, Blob, Event, EventKind, Item, KernelObject, Koid, Log, MAX_ARGUMENTS, MAX_LOG_LEN,
@@ -169,7 +169,7 @@ fn each(
     trace: &Input,
     mut with: impl FnMut(Item<'_>, &mut Tracker) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let mut reader = Reader::new(trace.reader());
+    let mut reader = Reader::new(trace.reading()).over_holes(Reading::skip_hole);
     let mut tracker = Tracker::new();
     loop {
         match reader.next() {

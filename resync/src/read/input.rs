@@ -290,6 +290,10 @@ impl Input {
 
     /// Reads it from its first byte on.
     pub fn reader(&self) -> impl Read {
+        self.reading()
+    }
+
+    pub(crate) fn reading(&self) -> Reading<'_> {
         Reading { input: self, at: 0 }
     }
 
@@ -339,9 +343,19 @@ fn data_from(file: &File, offset: u64) -> Option<u64> {
 }
 
 /// An input as a stream of bytes.
-struct Reading<'i> {
+pub(crate) struct Reading<'i> {
     input: &'i Input,
     at: u64,
+}
+
+impl Reading<'_> {
+    /// Passes over the hole of a file that is next, in whole words: at most `most` bytes.
+    pub(crate) fn skip_hole(&mut self, most: u64) -> io::Result<u64> {
+        let hole = self.input.behind_hole(self.at) - self.at;
+        let skipped = hole.min(most) & !7;
+        self.at += skipped;
+        Ok(skipped)
+    }
 }
 
 impl Read for Reading<'_> {

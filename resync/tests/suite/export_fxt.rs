@@ -2,8 +2,8 @@
 
 use crate::synth;
 use logdef_fuchsia::fxt::{
-    Argument, BlobKind, EventKind, Item, MAX_LOG_LEN, ObjectKind, Record as FxtRecord, Records,
-    Resolved, Tracker, Value as Typed,
+    Argument, BlobKind, EventKind, Item, MAX_LOG_LEN, ObjectKind, Reader, Record as FxtRecord,
+    Records, Resolved, Tracker, Value as Typed,
 };
 use logdef_resync::export::fxt::{Exporter, Forms, Options};
 use logdef_resync::{BacktraceEntry, Place, StackEntry, Tables};
@@ -53,8 +53,12 @@ fn read(trace: &[u8], mut with: impl FnMut(&FxtRecord<Resolved<'_>>)) {
         with(&tracker.resolve(&located.record));
     }
     let mut report = Vec::new();
-    let checked =
-        logdef_fuchsia::fxt::check(trace, &mut report, logdef_fuchsia::fxt::Format::Text).unwrap();
+    let checked = logdef_fuchsia::fxt::check(
+        Reader::new(trace),
+        &mut report,
+        logdef_fuchsia::fxt::Format::Text,
+    )
+    .unwrap();
     assert!(checked.is_clean(), "{}", String::from_utf8_lossy(&report));
 }
 

@@ -356,7 +356,7 @@ fn comes_back(entries: &[logdef_resync::import::Entry<'_>]) {
     let log = log.finish().unwrap().0;
     let trace = exported(log.clone(), Default::default());
     let checked = logdef_fuchsia::fxt::check(
-        &trace[..],
+        logdef_fuchsia::fxt::Reader::new(&trace[..]),
         std::io::sink(),
         logdef_fuchsia::fxt::Format::Text,
     );

@@ -4,9 +4,11 @@ use crate::args::Answer;
 use crate::failure::Failure;
 use crate::log;
 use clap::Subcommand;
-use logdef_fuchsia::fxt::{self, Format};
+use logdef_fuchsia::fxt::{self, Format, Reader};
+use rustix::fs::SeekFrom;
+use rustix::io::Errno;
 use std::fs::File;
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, BufWriter, Read, Seek, StdinLock, Write};
 use std::path::Path;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -100,12 +102,49 @@ impl FxtVerb {
 }
 
 /// A file, or standard input.
-fn open(path: &Path) -> io::Result<Box<dyn Read>> {
-    Ok(if path == Path::new("-") {
-        Box::new(io::stdin().lock())
+enum Trace {
+    Stream(StdinLock<'static>),
+    File(File),
+}
+
+fn open(path: &Path) -> io::Result<Reader<Trace>> {
+    let trace = if path == Path::new("-") {
+        Trace::Stream(io::stdin().lock())
     } else {
-        Box::new(File::open(path)?)
-    })
+        Trace::File(File::open(path)?)
+    };
+    Ok(Reader::new(trace).over_holes(Trace::skip_hole))
+}
+
+impl Read for Trace {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Trace::Stream(stream) => stream.read(buffer),
+            Trace::File(file) => file.read(buffer),
+        }
+    }
+}
+
+impl Trace {
+    /// Passes over a hole of a file, in whole words.
+    fn skip_hole(&mut self, most: u64) -> io::Result<u64> {
+        let Trace::File(file) = self else {
+            return Ok(0);
+        };
+        // What has no position has no holes.
+        let Ok(here) = file.stream_position() else {
+            return Ok(0);
+        };
+        let data = match rustix::fs::seek(&*file, SeekFrom::Data(here)) {
+            Ok(data) => data,
+            // The rest is a hole.
+            Err(Errno::NXIO) => file.metadata()?.len(),
+            Err(_) => here,
+        };
+        let skipped = data.saturating_sub(here).min(most) & !7;
+        file.seek(io::SeekFrom::Start(here + skipped))?;
+        Ok(skipped)
+    }
 }
 
 /// An output that remembers that it failed.

@@ -131,7 +131,12 @@ pub struct Reader<R> {
     end: usize,
     is_last: bool,
     scanner: Scanner,
+    skip: SkipZeros<R>,
 }
+
+/// Passes over zeros that an input has next, without reading them: given the most bytes, returns
+/// how many they were.
+type SkipZeros<R> = fn(&mut R, u64) -> io::Result<u64>;
 
 impl<R: io::Read> Reader<R> {
     /// The largest record that is held in memory by default, in bytes.
@@ -153,7 +158,17 @@ impl<R: io::Read> Reader<R> {
             end: 0,
             is_last: false,
             scanner: Scanner::new(limit.max(0xfff * 8)),
+            skip: |_, _| Ok(0),
         }
+    }
+
+    /// Passes over long stretches of zeros as `skip` does where no record can be in them: over the
+    /// holes of a file. It is given the input and the most bytes that may be passed over, a multiple
+    /// of eight, and returns how many zeros it did pass over, a multiple of eight again.
+    #[must_use]
+    pub fn over_holes(mut self, skip: fn(&mut R, u64) -> io::Result<u64>) -> Reader<R> {
+        self.skip = skip;
+        self
     }
 
     /// The next record or gap; None at the end. After an error of the input the call
@@ -235,6 +250,11 @@ impl<R: io::Read> Reader<R> {
         self.buffer.copy_within(self.start..self.end, 0);
         self.end -= self.start;
         self.start = 0;
+        let most = self.scanner.ignores_zeros_behind(&self.buffer[..self.end]) & !7;
+        if most > 0 && !self.is_last {
+            let skipped = (self.skip)(&mut self.input, most)?;
+            self.scanner.pass(skipped);
+        }
         while self.end < need && !self.is_last {
             if self.buffer.len() - self.end < CHUNK / 2 {
                 // Doubles what has arrived, whatever a header may have claimed.

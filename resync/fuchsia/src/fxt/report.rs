@@ -102,12 +102,12 @@ fn record_name(record: &Record<Raw<'_>>) -> (usize, &'static str) {
 /// # Errors
 ///
 /// Those of `input`, and a big-endian trace.
-pub fn count(input: impl io::Read) -> io::Result<Stat> {
+pub fn count(mut input: Reader<impl io::Read>) -> io::Result<Stat> {
     let mut stat = Stat::default();
     // By number, as a map would cost more than reading does.
     let mut kinds = [("", 0_u64); 31];
     let mut tracker = Tracker::without_names();
-    Reader::new(input).for_each(|item| match item {
+    input.for_each(|item| match item {
         Item::Gap(gap) => stat.gap(&gap),
         Item::Record(found) => {
             stat.bytes += found.bytes.len() as u64;
@@ -130,7 +130,11 @@ pub fn count(input: impl io::Read) -> io::Result<Stat> {
 /// # Errors
 ///
 /// Those of `input` and `out`, and a big-endian trace.
-pub fn stat(input: impl io::Read, mut out: impl io::Write, format: Format) -> io::Result<Stat> {
+pub fn stat(
+    input: Reader<impl io::Read>,
+    mut out: impl io::Write,
+    format: Format,
+) -> io::Result<Stat> {
     let stat = count(input)?;
     match format {
         Format::Json => write_json(&mut out, &stat)?,
@@ -181,10 +185,14 @@ impl Serialize for Tally {
 /// # Errors
 ///
 /// Those of `input` and `out`, and a big-endian trace.
-pub fn dump(input: impl io::Read, mut out: impl io::Write, format: Format) -> io::Result<Stat> {
+pub fn dump(
+    mut input: Reader<impl io::Read>,
+    mut out: impl io::Write,
+    format: Format,
+) -> io::Result<Stat> {
     let mut stat = Stat::default();
     let mut tracker = Tracker::new();
-    Reader::new(input).for_each(|item| match item {
+    input.for_each(|item| match item {
         Item::Gap(gap) => {
             stat.gap(&gap)?;
             write_gap(&mut out, format, &gap)
@@ -236,12 +244,16 @@ impl Checked {
 /// # Errors
 ///
 /// Those of `input` and `out`, and a big-endian trace.
-pub fn check(input: impl io::Read, mut out: impl io::Write, format: Format) -> io::Result<Checked> {
+pub fn check(
+    mut input: Reader<impl io::Read>,
+    mut out: impl io::Write,
+    format: Format,
+) -> io::Result<Checked> {
     let mut checked = Checked::default();
     let stat = &mut checked.stat;
     let mut tracker = Tracker::without_names();
     let mut strict = Strict::default();
-    Reader::new(input).for_each(|item| match item {
+    input.for_each(|item| match item {
         Item::Gap(gap) => {
             stat.gap(&gap)?;
             finding(&mut out, format, gap.offset, "gap", &gap)

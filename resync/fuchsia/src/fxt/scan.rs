@@ -79,6 +79,21 @@ impl Scanner {
         self.offset
     }
 
+    /// How many zeros that follow on `window` may be passed over without a look at them.
+    pub(crate) fn ignores_zeros_behind(&self, window: &[u8]) -> u64 {
+        match self.state {
+            // No record begins in zeros.
+            State::Seeking { .. } if window.iter().all(|byte| *byte == 0) => u64::MAX,
+            State::Skipping { end, .. } if window.is_empty() => end - self.offset,
+            _ => 0,
+        }
+    }
+
+    /// Whole words of zeros were passed over.
+    pub(crate) fn pass(&mut self, zeros: u64) {
+        self.offset += zeros;
+    }
+
     /// Looks at the start of `window`. The caller drops from it what was consumed.
     #[cold]
     #[inline(never)]

@@ -6,6 +6,8 @@ use logdef_fuchsia::fxt::{
     BIG_ENDIAN_MAGIC_BYTES, GapReason, Item, Located, MAGIC_BYTES, Problem, Reader, Record,
     Records, Tracker, WarningKind,
 };
+use std::cell::Cell;
+use std::rc::Rc;
 
 /// The items of `bytes`, having checked that they cover it without overlap.
 fn items(bytes: &[u8]) -> Vec<Item<'_>> {
@@ -252,7 +254,7 @@ fn a_big_endian_trace_is_refused_by_name() {
         panic!("{found:?}");
     };
     assert_eq!(gap.reason, GapReason::BigEndian);
-    let error = logdef_fuchsia::fxt::count(&bytes[..]).unwrap_err();
+    let error = logdef_fuchsia::fxt::count(Reader::new(&bytes[..])).unwrap_err();
     assert_eq!(
         error.to_string(),
         "the trace is big-endian; only little-endian traces can be read"
@@ -368,4 +370,91 @@ fn records_and_magic_numbers_are_found_behind_zeros_of_any_length() {
             assert_eq!(gaps(&trace), [(8, zeros as u64, GapReason::ZeroSize)]);
         }
     }
+}
+
+/// An input that has holes, and counts what was read of it.
+struct Sparse {
+    bytes: Vec<u8>,
+    at: usize,
+    read: Rc<Cell<u64>>,
+}
+
+/// As pages are.
+const PAGE: usize = 512;
+
+impl std::io::Read for Sparse {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let got = (&self.bytes[self.at..]).read(buffer)?;
+        self.at += got;
+        self.read.set(self.read.get() + got as u64);
+        Ok(got)
+    }
+}
+
+impl Sparse {
+    fn skip_hole(&mut self, most: u64) -> std::io::Result<u64> {
+        let is_hole = |at: &usize| {
+            let end = self.bytes.len().min(at + PAGE);
+            self.bytes[*at..end].iter().all(|byte| *byte == 0)
+        };
+        let pages = (self.at.next_multiple_of(PAGE)..self.bytes.len()).step_by(PAGE);
+        let here = self.bytes.len().min(self.at.next_multiple_of(PAGE));
+        let zeros = self.bytes[self.at..here].iter().all(|byte| *byte == 0);
+        let end = pages
+            .take_while(is_hole)
+            .last()
+            .map_or(here, |at| at + PAGE);
+        let hole = if zeros {
+            end.min(self.bytes.len()) - self.at
+        } else {
+            0
+        };
+        let skipped = (hole as u64).min(most) & !7;
+        self.at += skipped as usize;
+        Ok(skipped)
+    }
+}
+
+#[test]
+fn holes_are_passed_over_as_the_zeros_that_they_are() {
+    let (whole, _) = trace();
+    let mut skipped_most = 0;
+    for seed in 0..300_usize {
+        let mut bytes = Vec::new();
+        for part in 0..1 + seed % 4 {
+            let cut = whole.len() * (1 + (seed * 7 + part * 3) % 9) / 9;
+            bytes.extend(&whole[..cut - seed % 3]);
+            bytes.resize(bytes.len() + (seed * 37 + part) % 5 * 300_001, 0);
+            if seed % 5 == 1 {
+                // A record whose size reaches far beyond what may be held.
+                bytes.resize(bytes.len().next_multiple_of(8), 0);
+                bytes.extend((15 | 40_000_u64 << 4).to_le_bytes());
+            }
+        }
+        let found = |reader: &mut Reader<Sparse>| {
+            let mut found = String::new();
+            while let Some(item) = reader.next().unwrap() {
+                match item {
+                    Item::Gap(gap) => found += &format!("{gap}\n"),
+                    Item::Record(record) => {
+                        found += &format!("{} {:?}\n", record.offset, record.record)
+                    }
+                }
+            }
+            found
+        };
+        let read = Rc::new(Cell::new(0));
+        let sparse = || Sparse {
+            bytes: bytes.clone(),
+            at: 0,
+            read: read.clone(),
+        };
+        let mut plain = Reader::with_limit(sparse(), 100_000);
+        let plain = found(&mut plain);
+        let read_all = read.take();
+        let mut skipping = Reader::with_limit(sparse(), 100_000).over_holes(Sparse::skip_hole);
+        assert!(found(&mut skipping) == plain, "{seed}");
+        skipped_most = skipped_most.max(read_all - read.take());
+    }
+    assert!(skipped_most > 1_000_000, "{skipped_most}");
 }

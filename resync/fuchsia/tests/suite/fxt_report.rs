@@ -1,7 +1,7 @@
 //! What is said about whole traces: dump, stat and check, as text and as JSON lines.
 
 use crate::common::trace;
-use logdef_fuchsia::fxt::{Checked, Format, check, count, dump, stat};
+use logdef_fuchsia::fxt::{Checked, Format, Reader, check, count, dump, stat};
 
 fn text(report: impl FnOnce(&mut Vec<u8>)) -> String {
     let mut out = Vec::new();
@@ -11,13 +11,13 @@ fn text(report: impl FnOnce(&mut Vec<u8>)) -> String {
 
 fn dumped(bytes: &[u8], format: Format) -> String {
     text(|out| {
-        dump(bytes, out, format).unwrap();
+        dump(Reader::new(bytes), out, format).unwrap();
     })
 }
 
 fn checked(bytes: &[u8]) -> (Vec<String>, Checked) {
     let mut checked = None;
-    let lines = text(|out| checked = check(bytes, out, Format::Text).ok());
+    let lines = text(|out| checked = check(Reader::new(bytes), out, Format::Text).ok());
     let lines = lines.lines().map(str::to_owned).collect();
     (lines, checked.unwrap())
 }
@@ -113,7 +113,7 @@ fn text_from_a_trace_cannot_reach_the_terminal_unescaped() {
 #[test]
 fn counts_add_up() {
     let (bytes, starts) = trace();
-    let stat_of = count(&bytes[..]).unwrap();
+    let stat_of = count(Reader::new(&bytes[..])).unwrap();
     assert_eq!(stat_of.bytes, bytes.len() as u64);
     assert_eq!(stat_of.records, starts.len() as u64 - 1);
     assert_eq!(stat_of.kinds.total(), stat_of.records);
@@ -123,15 +123,15 @@ fn counts_add_up() {
     assert_eq!(stat_of.gaps.total(), 0);
     // A dump counts the same.
     assert_eq!(
-        dump(&bytes[..], std::io::sink(), Format::Text).unwrap(),
+        dump(Reader::new(&bytes[..]), std::io::sink(), Format::Text).unwrap(),
         stat_of
     );
     let text = text(|out| {
-        stat(&bytes[..], out, Format::Text).unwrap();
+        stat(Reader::new(&bytes[..]), out, Format::Text).unwrap();
     });
     assert!(text.contains("        2048  bytes\n"), "{text}");
     assert!(text.contains("           3    log\n"), "{text}");
-    let torn = count(&bytes[..bytes.len() - 1]).unwrap();
+    let torn = count(Reader::new(&bytes[..bytes.len() - 1])).unwrap();
     assert_eq!(torn.bytes, bytes.len() as u64 - 1);
     assert_eq!(torn.gaps.count("truncated tail"), 1);
     assert_eq!(torn.gap_bytes, 23);

@@ -110,6 +110,7 @@ pub use read::input::{Error, Input, Source};
 pub use read::item::{FrameItem, Item, Items};
 pub use read::scan::Work;
 pub use read::split;
+pub use read::temporary::Temporary;
 pub use read::unmask::{decode, unmasked};
 pub use records::{Log, Records};
 pub use recover::account::{Account, GapReport, HoleReport, Malformed, Tally, ThreadReport, Times};

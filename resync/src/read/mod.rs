@@ -11,5 +11,6 @@ pub(crate) mod reopened;
 pub(crate) mod scan;
 pub mod split;
 pub(crate) mod spool;
+pub(crate) mod temporary;
 pub(crate) mod unmask;
 pub(crate) mod window;

@@ -3,8 +3,9 @@
 //! stand for a large one, so not more than some bytes are kept, nor more than half of what the disk has
 //! free; zeros take none of it. Knows nothing of what the bytes mean.
 
+use crate::read::temporary::Temporary;
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Read};
 
 /// Streams are kept in memory up to this many bytes.
 const IN_MEMORY: usize = 8 << 20;
@@ -35,7 +36,7 @@ pub(crate) fn spool(mut stream: impl Read, most: u64) -> io::Result<Spool> {
     let mut file: Option<Temporary> = None;
     let mut buffer = vec![0; STEP];
     let broken_off = loop {
-        let len = file.as_ref().map_or(memory.len() as u64, |file| file.len);
+        let len = file.as_ref().map_or(memory.len() as u64, Temporary::len);
         let got = match stream.read(&mut buffer) {
             Ok(0) => break None,
             Ok(got) => got,
@@ -66,7 +67,10 @@ pub(crate) fn spool(mut stream: impl Read, most: u64) -> io::Result<Spool> {
         }
     };
     let kept = match file {
-        Some(file) => file.end()?,
+        Some(file) => {
+            let (file, len) = file.end()?;
+            Spooled::File(file, len)
+        }
         None => Spooled::Memory(memory),
     };
     Ok(Spool { kept, broken_off })
@@ -76,55 +80,6 @@ fn spill(mut file: Temporary, memory: &[u8], more: &[u8]) -> io::Result<Temporar
     file.append(memory)?;
     file.append(more)?;
     Ok(file)
-}
-
-/// A file without a name that is written from its beginning on. Where it would be zeros it has
-/// holes.
-#[derive(Debug)]
-struct Temporary {
-    file: File,
-    len: u64,
-    /// Bytes that it may yet take on the disk.
-    room: u64,
-}
-
-impl Temporary {
-    fn new() -> io::Result<Temporary> {
-        let file = tempfile::tempfile()?;
-        let disk = rustix::fs::fstatvfs(&file)?;
-        let free = disk.f_bavail.saturating_mul(disk.f_frsize);
-        Ok(Temporary {
-            file,
-            len: 0,
-            room: free / 2,
-        })
-    }
-
-    /// Appends bytes, all or none.
-    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let len = bytes.len() as u64;
-        if bytes.iter().all(|byte| *byte == 0) {
-            self.len += len;
-            return Ok(());
-        }
-        if len > self.room {
-            let folder = std::env::temp_dir();
-            return Err(io::Error::other(format!(
-                "half of what {} has free is used: TMPDIR names another folder",
-                folder.display()
-            )));
-        }
-        self.file.seek(SeekFrom::Start(self.len))?;
-        self.file.write_all(bytes)?;
-        self.room -= len;
-        self.len += len;
-        Ok(())
-    }
-
-    fn end(self) -> io::Result<Spooled> {
-        self.file.set_len(self.len)?;
-        Ok(Spooled::File(self.file, self.len))
-    }
 }
 
 #[cfg(test)]

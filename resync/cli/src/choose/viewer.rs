@@ -1,8 +1,10 @@
 //! The way of a record from a frame to the output: chosen on its numbers,
 //! looked up, chosen on its text, shown with its neighbours.
 
+use crate::choose::backlog::Backlog;
 use crate::choose::cursor::Cursor;
 use crate::choose::filter::Filter;
+use crate::choose::tail::Tail;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::show::printer::Printer;
@@ -10,7 +12,7 @@ use crate::verb::view::View;
 use logdef_resync::{Glance, Place, Resolver, StackEntry, Tables};
 use logdef_wire::record::NoteKind;
 use logdef_wire::{Record, Tag};
-use std::collections::VecDeque;
+use std::io;
 use std::ops::ControlFlow;
 
 /// Shows the records that were chosen.
@@ -25,17 +27,16 @@ pub struct Viewer {
     /// Matches that are yet wanted.
     head: Option<u64>,
     /// Records that matched nothing and may be neighbours of the next.
-    waiting: VecDeque<Kept>,
+    waiting: Backlog,
     /// Neighbours that are yet wanted of the last.
     owed: usize,
     has_shown: bool,
     has_matched: bool,
     has_skipped: bool,
     /// The last records so far, where only they are wanted.
-    tail: Option<(usize, VecDeque<Kept>)>,
-    /// Whether records do not come by time while only the last are wanted.
-    sorts_tail: bool,
-    spare: Vec<Vec<u8>>,
+    tail: Option<Tail>,
+    /// The body of a record that was kept.
+    kept: Vec<u8>,
     message: Vec<u8>,
     unknown: Unknown,
     /// The highest time that was shown while the log was not read yet, and how many records
@@ -55,12 +56,6 @@ enum Unknown {
     Met,
 }
 
-/// A record that may be shown later.
-struct Kept {
-    place: Place,
-    body: Vec<u8>,
-}
-
 impl Viewer {
     pub fn new(args: &View, filter: Filter) -> Result<Viewer, Failure> {
         let mut output = Output::new();
@@ -78,14 +73,13 @@ impl Viewer {
             before: args.before.unwrap_or(context),
             after: args.after.unwrap_or(context),
             head: args.head,
-            waiting: VecDeque::new(),
+            waiting: Backlog::default(),
             owed: 0,
             has_shown: false,
             has_matched: false,
             has_skipped: false,
-            tail: args.tail.map(|tail| (tail, VecDeque::new())),
-            sorts_tail: false,
-            spare: Vec::new(),
+            tail: args.tail.map(Tail::as_they_come),
+            kept: Vec::new(),
             message: Vec::new(),
             unknown: Unknown::Shown,
             latest: 0,
@@ -96,25 +90,27 @@ impl Viewer {
     /// Shows the last `tail` records only, until [`Viewer::end_tail`]. Records kept so far
     /// are forgotten.
     pub fn begin_tail(&mut self, tail: usize) {
-        self.tail = Some((tail, VecDeque::new()));
+        self.begin(Tail::as_they_come(tail));
+    }
+
+    /// Keeps the last records by time, of files that are read one after another.
+    pub fn begin_tail_by_time(&mut self, tail: usize) {
+        self.begin(Tail::by_time(tail));
+    }
+
+    fn begin(&mut self, tail: Tail) {
+        self.tail = Some(tail);
         self.shows_all = false;
         self.waiting.clear();
         self.owed = 0;
     }
 
-    /// Keeps the last records by time, of files that are read one after another.
-    pub fn begin_tail_by_time(&mut self, tail: usize) {
-        self.begin_tail(tail);
-        self.sorts_tail = true;
-    }
-
     /// Whether all that is wanted of the end is there, and of a time or later.
-    pub fn has_tail_since(&self, time: u64) -> bool {
-        let Some((most, kept)) = &self.tail else {
-            return true;
+    pub fn has_tail_since(&mut self, time: u64) -> Result<bool, Failure> {
+        let Some(tail) = &mut self.tail else {
+            return Ok(true);
         };
-        let first = kept.front().and_then(|first| Glance::of(&first.body)?.time);
-        kept.len() == *most && first.is_none_or(|first| first >= time)
+        tail.is_full_since(time, &mut self.kept).map_err(not_kept)
     }
 
     /// Records that are not wholly known are left from here on: the first of them
@@ -243,11 +239,14 @@ impl Viewer {
 
     /// Shows the tail, if only that was wanted.
     pub fn end_tail(&mut self, resolver: &mut Resolver<'_>) -> Result<(), Failure> {
-        if let Some((_, kept)) = self.tail.take() {
-            for kept in kept {
-                self.print(kept.place, &kept.body, resolver)?;
-            }
+        let Some(mut tail) = self.tail.take() else {
+            return Ok(());
+        };
+        let mut body = std::mem::take(&mut self.kept);
+        while let Some(place) = tail.pop(&mut body).map_err(not_kept)? {
+            self.print(place, &body, resolver)?;
         }
+        self.kept = body;
         Ok(())
     }
 
@@ -292,9 +291,8 @@ impl Viewer {
         let is_match = self.head != Some(0) && self.matches(&glance, place, body, resolver);
         if is_match {
             self.has_matched = true;
-            while let Some(kept) = self.waiting.pop_front() {
-                self.show(kept.place, &kept.body, resolver)?;
-                self.spare.push(kept.body);
+            if self.waiting.len() > 0 {
+                self.show_waiting(resolver)?;
             }
             self.show(place, body, resolver)?;
             self.owed = self.after;
@@ -304,12 +302,10 @@ impl Viewer {
             self.show(place, body, resolver)?;
         } else if self.before > 0 {
             if self.waiting.len() == self.before {
-                self.spare
-                    .extend(self.waiting.pop_front().map(|kept| kept.body));
+                self.waiting.pop(&mut self.kept).map_err(not_kept)?;
                 self.has_skipped = true;
             }
-            let kept = self.keep(place, body);
-            self.waiting.push_back(kept);
+            self.waiting.push(place, body).map_err(not_kept)?;
         } else {
             self.has_skipped = true;
         }
@@ -348,11 +344,13 @@ impl Viewer {
             && resolver.resolve(&data, place).is_complete()
     }
 
-    fn keep(&mut self, place: Place, body: &[u8]) -> Kept {
-        let mut kept = self.spare.pop().unwrap_or_default();
-        kept.clear();
-        kept.extend_from_slice(body);
-        Kept { place, body: kept }
+    /// Shows the records before a match.
+    fn show_waiting(&mut self, resolver: &mut Resolver<'_>) -> Result<(), Failure> {
+        let mut body = Vec::new();
+        while let Some(place) = self.waiting.pop(&mut body).map_err(not_kept)? {
+            self.show(place, &body, resolver)?;
+        }
+        Ok(())
     }
 
     fn show(
@@ -361,7 +359,7 @@ impl Viewer {
         body: &[u8],
         resolver: &mut Resolver<'_>,
     ) -> Result<(), Failure> {
-        if self.tail.is_none() {
+        let Some(tail) = &mut self.tail else {
             let has_context = self.before + self.after > 0 && self.printer.is_for_people();
             if has_context && self.has_shown && self.has_skipped {
                 self.printer.left_out(&mut self.output.buffer);
@@ -369,20 +367,8 @@ impl Viewer {
             self.has_shown = true;
             self.has_skipped = false;
             return self.print(place, body, resolver);
-        }
-        let kept = self.keep(place, body);
-        if let Some((most, tail)) = &mut self.tail {
-            let at = if self.sorts_tail {
-                place_by_time(tail, &kept)
-            } else {
-                tail.len()
-            };
-            tail.insert(at, kept);
-            if tail.len() > *most {
-                self.spare.extend(tail.pop_front().map(|kept| kept.body));
-            }
-        }
-        Ok(())
+        };
+        tail.push(place, body, &mut self.kept).map_err(not_kept)
     }
 
     #[inline]
@@ -431,19 +417,10 @@ impl Viewer {
     }
 }
 
-/// Where a record goes among those kept: by time, but after those of its thread.
-fn place_by_time(tail: &VecDeque<Kept>, kept: &Kept) -> usize {
-    let of = |kept: &Kept| {
-        let glance = Glance::of(&kept.body).unwrap_or_default();
-        let thread = glance.sequence.map(|sequence| sequence.number());
-        (glance.time, (glance.run, thread))
-    };
-    let (time, thread) = of(kept);
-    let is_before = |other: &Kept| {
-        let (other_time, other_thread) = of(other);
-        other_time <= time || other_thread == thread
-    };
-    tail.iter().rposition(is_before).map_or(0, |at| at + 1)
+/// Why records could not be kept that are to be shown later.
+fn not_kept(error: io::Error) -> Failure {
+    let name = "a temporary file for records that are shown later";
+    Failure::Output(name.into(), error)
 }
 
 /// Whether the log names the module of each address.

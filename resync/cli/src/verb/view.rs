@@ -88,7 +88,8 @@ pub struct View {
     /// Stop after N matching records
     #[arg(short = 'n', long, value_name = "N", help_heading = "Context")]
     pub head: Option<u64>,
-    /// Show only the last N matching records. With --follow, start with them (10 by default).
+    /// Show only the last N matching records. With --follow, start with them (10 by default,
+    /// 1048576 at most).
     /// A log of more than 256 MiB is read from its end where possible, and damage before
     /// that is not reported; --strict reads all of it
     #[arg(
@@ -164,7 +165,7 @@ impl View {
                 }
                 Ok::<_, Failure>(())
             })?;
-            if reach.is_enough(&mut viewer) {
+            if reach.is_enough(&mut viewer)? {
                 gaps.iter().for_each(|line| log::note(line));
                 break;
             }

@@ -17,6 +17,7 @@ mod forms;
 mod hostile;
 mod import;
 mod inputs;
+mod kept;
 mod manual;
 mod marks;
 mod named;
@@ -30,3 +31,5 @@ mod skip;
 mod spans;
 mod stats;
 mod view;
+#[path = "../watched/mod.rs"]
+mod watched;

@@ -79,7 +79,7 @@ pub fn run(args: &View, inputs: &Inputs, images: &mut LocatedImages) -> Result<O
         });
         let merge = Merge::from_survey(input, &survey, options);
         let ended = BackgroundMerge::run(merge, log::cores(), |ahead| early.show(ahead, images))?;
-        if ended == Ended::Astray || reach.is_enough(&mut early.viewer) {
+        if ended == Ended::Astray || reach.is_enough(&mut early.viewer)? {
             break ended;
         }
     };

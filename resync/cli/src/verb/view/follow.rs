@@ -20,6 +20,8 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(10), Duration::from_
 const WAITS: (u32, Duration) = (10, Duration::from_secs(2));
 /// Records that are shown of those that were there before.
 const BEFORE: usize = 10;
+/// The most of these: they are put into the order of time, for which each takes memory.
+const MOST_BEFORE: usize = 1 << 20;
 
 /// A record and where it stands.
 struct Arrived {
@@ -30,6 +32,7 @@ struct Arrived {
 }
 
 pub fn run(args: &View) -> Result<ExitCode, Failure> {
+    let before = records_before(args)?;
     let mut follow = begin(&args.source.files)?;
     if args.source.suspects {
         follow = follow.with_suspects();
@@ -38,7 +41,7 @@ pub fn run(args: &View) -> Result<ExitCode, Failure> {
     let mut images = log::images(&args.images);
     let mut viewer = Viewer::new(args, Filter::new(&args.filters, &tables)?)?;
     if args.head.is_none() && args.cursor_file.is_none() {
-        viewer.begin_tail_by_time(args.tail.unwrap_or(BEFORE));
+        viewer.begin_tail_by_time(before);
     }
     let mut is_clean = true;
     let mut standings = Standings::default();
@@ -109,6 +112,17 @@ pub fn run(args: &View) -> Result<ExitCode, Failure> {
             std::thread::sleep(pause);
         }
     }
+}
+
+/// How many of the records are shown that were there before.
+fn records_before(args: &View) -> Result<usize, Failure> {
+    let before = args.tail.unwrap_or(BEFORE);
+    if before > MOST_BEFORE {
+        return Err(Failure::Usage(format!(
+            "--follow starts with {MOST_BEFORE} records at most: give --tail fewer, or leave out --follow"
+        )));
+    }
+    Ok(before)
 }
 
 /// Follows what the words name: a folder, a pattern, or a file and what belongs to it.

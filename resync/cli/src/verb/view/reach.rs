@@ -3,6 +3,7 @@
 //! end are those that come last in a merge of all.
 
 use crate::choose::viewer::Viewer;
+use crate::failure::Failure;
 use crate::verb::view::View;
 
 /// Bytes of lanes to begin with, and what a record likely takes.
@@ -37,14 +38,14 @@ impl Reach {
     }
 
     /// Whether that was enough. If not, the viewer starts again.
-    pub fn is_enough(&mut self, viewer: &mut Viewer) -> bool {
+    pub fn is_enough(&mut self, viewer: &mut Viewer) -> Result<bool, Failure> {
         match &mut self.tail {
-            Some((tail, bytes)) if self.since > 0 && !viewer.has_tail_since(self.since) => {
+            Some((tail, bytes)) if self.since > 0 && !viewer.has_tail_since(self.since)? => {
                 viewer.begin_tail(*tail);
                 *bytes = bytes.saturating_mul(MORE);
-                false
+                Ok(false)
             }
-            _ => true,
+            _ => Ok(true),
         }
     }
 }

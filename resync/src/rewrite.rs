@@ -5,12 +5,15 @@
 pub(crate) mod marker;
 
 use crate::merge::repeats::{Repeats, Sighting};
-use crate::merge::{Event, Merge, MergeOptions};
+use crate::merge::{Event, Merge, MergeOptions, MergedFrame};
+use crate::read::framing;
 use crate::read::input::{Error, Input};
 use crate::read::item::{Item, Items};
 use crate::read::unmask;
+use crate::recover::account::Account;
 use crate::recover::losses::Carried;
 use crate::recover::recovery::Recovery;
+use crate::recover::standing::Standing;
 use crate::recover::tables::{Place, StringLookup};
 use crate::resolve::images::Images;
 use logdef_wire::record::{Glance, Note, NoteKind, Preamble, StringLogdef};
@@ -108,11 +111,7 @@ pub fn recover(
 /// A copy of a copy has it already.
 fn carry_losses<W: Write>(recovery: &Recovery, output: &mut Output<W>) -> Result<(), Error> {
     let accounts = recovery.accounts();
-    let mut carried = Carried::of(accounts, output.written.rebuilt);
-    if recovery.gives_suspects() {
-        // They are copied, and marked.
-        carried.rejected = 0;
-    }
+    let carried = carried(recovery, accounts, output.written.rebuilt);
     if !carried.is_news() {
         return Ok(());
     }
@@ -127,6 +126,31 @@ fn carry_losses<W: Write>(recovery: &Recovery, output: &mut Output<W>) -> Result
     output.record(|encoder| note.encode(encoder))
 }
 
+/// What the inputs lost, in the words of a note, if it is more than their records show: what a
+/// copy of them has to say. What others say already of the same files, in such words, is left out.
+/// See [`Input::with_losses`].
+pub fn made_from(recovery: &Recovery, said: &[String]) -> Option<String> {
+    let mut carried = carried(recovery, recovery.accounts(), 0);
+    let said = said.iter().filter_map(|text| Carried::parse(text.as_bytes()));
+    said.for_each(|said| carried.leave_out(&said));
+    carried.is_news().then(|| carried.to_string())
+}
+
+/// The same of one of the inputs.
+pub fn made_from_file(recovery: &Recovery, account: &Account) -> Option<String> {
+    let carried = carried(recovery, std::slice::from_ref(account), 0);
+    carried.is_news().then(|| carried.to_string())
+}
+
+fn carried(recovery: &Recovery, accounts: &[Account], rebuilt: u64) -> Carried {
+    let mut carried = Carried::of(accounts, rebuilt);
+    if recovery.gives_suspects() {
+        // They are copied, and marked.
+        carried.rejected = 0;
+    }
+    carried
+}
+
 /// Joins inputs into one, ordered by time without breaking any thread's order.
 /// Records that several inputs hold are written once, and so are logdefs. If anything
 /// else than padding was left out, a note at the end says so.
@@ -136,6 +160,21 @@ pub fn merge(
     out: &mut impl Write,
 ) -> Result<Rewritten, Error> {
     let mut output = Output::new(out);
+    let left_out = each_merged(inputs, recovery, |frame, mark| {
+        output.copy(frame.bytes, frame.body, mark)
+    })?;
+    output.written.left_out = left_out;
+    carry_losses(recovery, &mut output)?;
+    Ok(output.finish()?.1)
+}
+
+/// Gives each frame of the inputs joined into one, in its order, and how far it can be trusted
+/// where a copy does not show that by itself. Returns how many frames are left out.
+pub fn each_merged(
+    inputs: &[Input],
+    recovery: &Recovery,
+    mut visit: impl FnMut(&MergedFrame<'_>, Standing) -> Result<(), Error>,
+) -> Result<u64, Error> {
     let options = MergeOptions {
         all_frames: true,
         gaps: false,
@@ -143,23 +182,53 @@ pub fn merge(
     };
     let mut merge = Merge::new(inputs, recovery, options);
     let mut logdefs = Logdefs::default();
+    let mut left_out = 0;
     while let Some(event) = merge.next()? {
         let Event::Frame(frame) = event else {
             continue;
         };
         if frame.tag() == Tag::DATA || logdefs.is_news(frame.body) {
-            output.copy(
-                frame.bytes,
-                frame.body,
-                recovery.mark_of(frame.place, frame.body),
-            )?;
+            visit(&frame, recovery.mark_of(frame.place, frame.body))?;
         } else {
-            output.written.left_out += 1;
+            left_out += 1;
         }
     }
-    output.written.left_out += merge.duplicates();
-    carry_losses(recovery, &mut output)?;
-    Ok(output.finish()?.1)
+    Ok(left_out + merge.duplicates())
+}
+
+/// Writes frames around records, masked where they must be, and the notes that say how far they
+/// can be trusted.
+#[derive(Debug)]
+pub struct Frames<W> {
+    output: Output<W>,
+    buffer: Vec<u8>,
+}
+
+impl<W: Write> Frames<W> {
+    /// Writes to `out`.
+    pub fn new(out: W) -> Self {
+        Frames {
+            output: Output::new(out),
+            buffer: Vec::new(),
+        }
+    }
+
+    /// Writes the frame of a record's body. A note that marks other frames is left out.
+    #[inline]
+    pub fn write(&mut self, body: &[u8], mark: Standing) -> Result<(), Error> {
+        let len = framing::encode(&mut self.buffer, |encoder| encoder.bytes(body))?;
+        self.output.copy(&self.buffer[..len], body, mark)
+    }
+
+    /// Writes what is kept back, and gives back what it wrote to.
+    pub fn finish(self) -> Result<W, Error> {
+        Ok(self.output.finish()?.0)
+    }
+
+    /// What it writes to.
+    pub fn get_mut(&mut self) -> &mut W {
+        self.output.get_mut()
+    }
 }
 
 /// Finds the strings that no logdef gives in the images.

@@ -8,6 +8,8 @@ use crate::examples;
 use crate::failure::Failure;
 use crate::show::hyperlink::Link;
 use crate::show::words;
+#[cfg(feature = "archive")]
+use crate::verb::archive::ArchiveLogs;
 use crate::verb::check::Check;
 use crate::verb::dump::Dump;
 use crate::verb::export::Export;
@@ -81,6 +83,9 @@ pub enum Verb {
     Recover(Rewrite),
     /// Join logs into one, in the order of time
     Merge(Rewrite),
+    /// Keep logs as Parquet, which databases query, and which reads as the log again
+    #[cfg(feature = "archive")]
+    Archive(ArchiveLogs),
     /// Show frames and their fields, undecoded
     Dump(Dump),
     /// Write records in a form that other tools read; after them, what the log lacks
@@ -133,6 +138,8 @@ impl Verb {
             Verb::Report(report) => report.run(),
             Verb::Recover(rewrite) => rewrite.recover(),
             Verb::Merge(rewrite) => rewrite.merge(),
+            #[cfg(feature = "archive")]
+            Verb::Archive(archive) => archive.run(),
             Verb::Dump(dump) => dump.run(),
             Verb::Export(export) => export.run(),
             Verb::Import(import) => import.run(),

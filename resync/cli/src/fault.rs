@@ -10,6 +10,9 @@ pub fn install() {
     let usual = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
         static FIRST: Once = Once::new();
+        if crate::archived::catches_panics() {
+            return;
+        }
         if std::env::var_os("RUST_BACKTRACE").is_some() {
             usual(info);
         }

@@ -147,7 +147,13 @@ fn most_of_streams() -> u64 {
 
 /// Opens an input.
 pub fn open(path: &Path) -> Result<Input, Failure> {
-    let input = Input::open_up_to(path, most_of_streams());
+    let most = most_of_streams();
+    let input = match crate::archived::open(path, most) {
+        Some(part) => {
+            part.map_err(|cause| logdef_resync::Error::new(path.display().to_string(), cause))
+        }
+        None => Input::open_up_to(path, most),
+    };
     input.map(checked).map_err(|error| unreadable(&error))
 }
 

@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+mod archived;
 mod args;
 mod choose;
 mod count;

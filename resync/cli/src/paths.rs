@@ -1,5 +1,6 @@
 //! What the command line names: files, directories of logs, patterns.
 
+use crate::archived;
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs::{DirEntry, Metadata};
@@ -34,6 +35,10 @@ pub fn is_pattern(word: &Path) -> bool {
 
 fn files(word: &Path) -> Vec<Result<PathBuf, String>> {
     if word.is_dir() {
+        let parts = archived::parts(word);
+        if !parts.is_empty() {
+            return parts.into_iter().map(Ok).collect();
+        }
         return directory(word);
     }
     let Some(pattern) = word.to_str().filter(|_| is_pattern(word)) else {

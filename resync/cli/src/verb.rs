@@ -1,5 +1,7 @@
 //! The verbs, one file for each.
 
+#[cfg(feature = "archive")]
+pub(crate) mod archive;
 pub(crate) mod check;
 pub(crate) mod dump;
 pub(crate) mod export;

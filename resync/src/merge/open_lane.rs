@@ -315,8 +315,10 @@ impl<'i> OpenLane<'i> {
                 }
             }
         }
+        // Behind the last record of a lane that is sorted, and not before it as what belongs to it.
+        let behind = u64::from(self.has_ended && !is_ordered);
         for frame in &mut self.frames[lead..] {
-            frame.key = self.key;
+            frame.key = self.key.saturating_add(behind);
         }
         self.refill = self.frames.len();
         if !is_ordered {

@@ -32,6 +32,8 @@ pub struct Input {
     len: u64,
     /// Why a stream ended before its end.
     broken_off: Option<String>,
+    /// What the logs lost that it was made from, in the words of a note.
+    made_from: Option<String>,
 }
 
 #[derive(Debug)]
@@ -133,6 +135,7 @@ impl Input {
             len: bytes.len() as u64,
             store: Store::Memory(bytes),
             broken_off: None,
+            made_from: None,
         }
     }
 
@@ -144,6 +147,7 @@ impl Input {
             len,
             store: Store::Source(Box::new(source)),
             broken_off: None,
+            made_from: None,
         }
     }
 
@@ -174,6 +178,7 @@ impl Input {
             store,
             len,
             broken_off: spool.broken_off.map(|error| error.to_string()),
+            made_from: None,
         })
     }
 
@@ -199,12 +204,26 @@ impl Input {
                     None => Store::File(file),
                 },
                 broken_off: None,
+            made_from: None,
             }
         } else {
             Input::from_reader_up_to(name, file, most)?
         };
         input.path = Some(path.to_owned());
         Ok(input)
+    }
+
+    /// The same, made from logs that lost something: see
+    /// [`rewrite::made_from`](crate::rewrite::made_from). A [`Recovery`](crate::Recovery) counts it as
+    /// it counts what a note says.
+    pub fn with_losses(mut self, losses: Option<String>) -> Input {
+        self.made_from = losses;
+        self
+    }
+
+    /// What the logs lost that it was made from.
+    pub(crate) fn losses(&self) -> Option<&str> {
+        self.made_from.as_deref()
     }
 
     /// What to call it in messages.

@@ -217,6 +217,17 @@ impl Carried {
 
     /// Adds what another file says. Hostile numbers stop at the largest.
     pub(crate) fn add(&mut self, other: &Carried) {
+        self.with(other, |sum, number| {
+            sum.saturating_add(number).min(u64::MAX >> 8)
+        });
+    }
+
+    /// Leaves out what another says already.
+    pub(crate) fn leave_out(&mut self, said: &Carried) {
+        self.with(said, u64::saturating_sub);
+    }
+
+    fn with(&mut self, other: &Carried, of: impl Fn(u64, u64) -> u64) {
         let pairs = [
             (&mut self.damaged, other.damaged),
             (&mut self.torn, other.torn),
@@ -225,8 +236,8 @@ impl Carried {
             (&mut self.broken_off, other.broken_off),
             (&mut self.rebuilt, other.rebuilt),
         ];
-        for (sum, number) in pairs {
-            *sum = sum.saturating_add(number).min(u64::MAX >> 8);
+        for (own, number) in pairs {
+            *own = of(*own, number);
         }
     }
 }

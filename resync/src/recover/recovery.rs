@@ -291,6 +291,7 @@ impl Pass {
             let mut account = Account::new(input.name(), room);
             account.broken_off = input.broken_off().map(str::to_owned);
             pass.accounts.push(account);
+            pass.carry_text(input.losses().map(str::as_bytes));
             let mut visit = |step: Step<'_>| match step {
                 Step::Stretch(stretch) => {
                     pass.stretch(&stretch);
@@ -421,7 +422,10 @@ impl Pass {
     /// calls whose records are not here.
     fn carry(&mut self, note: &Note<'_>) {
         self.notes.add(note);
-        let text = note.text.filter(|_| note.kind == Some(NoteKind::RECOVERY));
+        self.carry_text(note.text.filter(|_| note.kind == Some(NoteKind::RECOVERY)));
+    }
+
+    fn carry_text(&mut self, text: Option<&[u8]>) {
         if let Some(carried) = text.and_then(Carried::parse) {
             self.carried.get_or_insert_default().add(&carried);
         }

@@ -2,13 +2,47 @@
 //! says nothing, by a guess from a printf format. Knows no tables.
 
 use super::resolved::Resolved;
-use logdef_wire::printf::{Directives, Order};
+use logdef_wire::printf::{Directive, Directives, Order};
 use logdef_wire::{Description, Value};
 
 impl<'a> Resolved<'a> {
     /// The name that the program gave to an argument, by its place on the wire.
     pub fn argument_name(&self, index: usize) -> Option<&'a [u8]> {
         self.description.name(index)
+    }
+
+    /// The name that is guessed for an argument, by its place on the wire, from `key=%d` or `key: %d`
+    /// in the format: a word behind which nothing else stands.
+    pub fn argument_guess(&self, index: usize) -> Option<&'a [u8]> {
+        let (format, directive) = self.directive(index)?;
+        let before = format.get(..directive.start)?;
+        let before = before
+            .strip_suffix(b"=")
+            .or_else(|| before.strip_suffix(b": "))?;
+        let begin = before.iter().rposition(|byte| !is_of_name(*byte));
+        let name = &before[begin.map_or(0, |at| at + 1)..];
+        (!name.is_empty()).then_some(name)
+    }
+
+    /// Whether the format prints an argument, by its place on the wire, as a number without sign.
+    pub fn prints_unsigned(&self, index: usize) -> bool {
+        let directive = self.directive(index);
+        directive.is_some_and(|(_, directive)| b"uxXobBp".contains(&directive.conversion.0))
+    }
+
+    /// The directive of a printf format that prints an argument.
+    fn directive(&self, index: usize) -> Option<(&'a [u8], Directive)> {
+        let format = self.format.bytes?;
+        if self.description.grammar().is_template() {
+            return None;
+        }
+        let mut order = Order::of(format);
+        let prints = |directive: &Directive| {
+            let value = order.place(directive).value;
+            value.is_some_and(|value| usize::from(value) == index)
+        };
+        let directive = Directives::new(format).find(prints)?;
+        Some((format, directive))
     }
 
     /// The arguments that have names.

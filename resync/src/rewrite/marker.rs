@@ -113,6 +113,10 @@ impl<W: Write> Output<W> {
         self.out.write_all(bytes).map_err(Error::output)
     }
 
+    pub(super) fn get_mut(&mut self) -> &mut W {
+        &mut self.out
+    }
+
     pub(crate) fn finish(mut self) -> Result<(W, Rewritten), Error> {
         self.end_range()?;
         self.out.flush().map_err(Error::output)?;

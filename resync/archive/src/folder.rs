@@ -1,0 +1,252 @@
+//! An archive as a folder of parts: which logs are in it already, and adding others so that a part
+//! is there whole or not at all. Knows what parts are called, and not what stands in them.
+
+use crate::guard::{self, wrong};
+use crate::part::{self, RECORDS, Written};
+use crate::read::read_all;
+use crate::schema::Unit;
+use crate::side::{FILES, THREADS_COLUMNS};
+use crate::stored::{self, Kept};
+use foldhash::fast::RandomState;
+use logdef_resync::{Error, Images, Input, Recovery, Resolver};
+use rustix::fs::{FlockOperation, flock};
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// A part that is being written.
+const NEW: &str = "new.tmp";
+
+/// The parts of an archive, in the order in which they were made; none if the folder is no archive.
+pub fn parts(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut parts: Vec<_> = entries
+        .map(|entry| entry.path())
+        .filter(|path| number(path).is_some() && is_part(path))
+        .collect();
+    parts.sort_by_key(|path| number(path));
+    parts
+}
+
+/// Whether a folder is a part of an archive.
+pub fn is_part(folder: &Path) -> bool {
+    folder.join(RECORDS).is_file()
+}
+
+/// The number in a part's name.
+fn number(path: &Path) -> Option<u64> {
+    let digits = path.file_name()?.to_str()?.strip_prefix("part-")?;
+    digits.parse().ok()
+}
+
+/// What a file was when it was archived; if all of it is the same, so is the file.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Identity {
+    pub(crate) device: u64,
+    pub(crate) inode: u64,
+    pub(crate) bytes: u64,
+    /// Nanoseconds since the epoch.
+    pub(crate) modified: i64,
+}
+
+impl Identity {
+    /// That of the file at a path; `None` of what is no file, and may be something else next time.
+    pub fn of(path: &Path) -> Option<Identity> {
+        let about = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+        let seconds = about.mtime().checked_mul(1_000_000_000)?;
+        Some(Identity {
+            device: about.dev(),
+            inode: about.ino(),
+            bytes: about.len(),
+            modified: seconds.checked_add(about.mtime_nsec())?,
+        })
+    }
+
+    fn file(&self) -> (u64, u64) {
+        (self.device, self.inode)
+    }
+}
+
+/// Counts of records that an archive holds, by run and thread: the first and the last of each stretch.
+pub(crate) type Known = HashMap<(u64, u64), Vec<(u64, u64)>, RandomState>;
+
+/// An archive that logs are added to. No other process adds to it meanwhile.
+#[derive(Debug)]
+pub struct Archive {
+    folder: PathBuf,
+    unit: Unit,
+    last: u64,
+    known: Known,
+    /// Files that are in it, as they were last, with what they had lost.
+    files: HashMap<(u64, u64), Kept, RandomState>,
+    /// Held as long as this is.
+    _lock: File,
+}
+
+impl Archive {
+    /// Opens the archive in a folder, which is made if it is not there.
+    ///
+    /// # Errors
+    ///
+    /// If the folder holds other things, or another unit of time, or if another process is adding
+    /// to it.
+    pub fn open(folder: &Path, unit: Option<Unit>) -> io::Result<Archive> {
+        match fs::create_dir(folder) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
+        let lock = File::open(folder)?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|error| {
+            if error == rustix::io::Errno::WOULDBLOCK {
+                io::Error::new(io::ErrorKind::ResourceBusy, "another process is adding to it")
+            } else {
+                error.into()
+            }
+        })?;
+        let left = folder.join(NEW);
+        if left.exists() {
+            fs::remove_dir_all(&left)?;
+        }
+        let parts = parts(folder);
+        if parts.is_empty() && fs::read_dir(folder)?.next().is_some() {
+            let why = "it is there already, and is no archive";
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
+        }
+        let mut archive = Archive {
+            folder: folder.to_owned(),
+            unit: unit.unwrap_or_default(),
+            last: parts.last().and_then(|part| number(part)).unwrap_or(0),
+            known: Known::default(),
+            files: HashMap::default(),
+            _lock: lock,
+        };
+        for (index, part) in parts.iter().enumerate() {
+            let own = guard::caught(|| archive.take_in(part))?;
+            if index == 0 && unit.is_none() {
+                archive.unit = own;
+            }
+            if own != archive.unit {
+                let why = "its times are kept in another unit: see --time";
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+            }
+        }
+        Ok(archive)
+    }
+
+    /// Notes what a part holds, and returns the unit of its times.
+    fn take_in(&mut self, part: &Path) -> io::Result<Unit> {
+        let (_, metadata) = guard::open(&part.join(RECORDS))?;
+        let unit = guard::unit_of_records(&metadata)?;
+        let threads = read_all(part, "threads.parquet", THREADS_COLUMNS)?;
+        stored::each_stretch(&threads, |thread, first, last| {
+            self.known.entry(thread).or_default().push((first, last));
+        })?;
+        self.known.values_mut().for_each(join);
+        for kept in stored::kept_files(&read_all(part, "files.parquet", FILES)?)? {
+            self.files.insert(kept.identity.file(), kept);
+        }
+        Ok(unit)
+    }
+
+    /// Whether a file is in it as it is now.
+    pub fn has(&self, file: &Identity) -> bool {
+        let kept = self.files.get(&file.file());
+        kept.is_some_and(|kept| kept.identity == *file)
+    }
+
+    /// Adds what some logs hold that is not in it yet, as one part: it is there as soon as this
+    /// returns, and nothing is before. `files` says what each input is a file of.
+    pub fn add(
+        &mut self,
+        inputs: &[Input],
+        files: &[Option<Identity>],
+        recovery: &Recovery,
+        images: impl Images,
+    ) -> Result<Written, Error> {
+        let own = |cause| Error::new("output", cause);
+        let new = self.folder.join(NEW);
+        fs::create_dir(&new).map_err(own)?;
+        let before = files.iter().flatten();
+        let before = before.filter_map(|file| self.files.get(&file.file())?.losses.clone());
+        let job = part::Job {
+            inputs,
+            files,
+            recovery,
+            unit: self.unit,
+            known: &self.known,
+            losses_before: before.collect(),
+        };
+        let mut resolver = Resolver::new(recovery.tables(), images);
+        let written = part::write(&new, &job, &mut resolver).and_then(|written| {
+            let part = self.folder.join(format!("part-{:06}", self.last + 1));
+            File::open(&new).and_then(|it| it.sync_all()).map_err(own)?;
+            fs::rename(&new, &part).map_err(own)?;
+            File::open(&self.folder)
+                .and_then(|it| it.sync_all())
+                .map_err(own)?;
+            self.last += 1;
+            guard::caught(|| self.take_in(&part)).map_err(own)?;
+            Ok(written)
+        });
+        if written.is_err() {
+            let _ = fs::remove_dir_all(&new);
+        }
+        written
+    }
+
+    /// Removes the folder if there is nothing in it.
+    pub fn remove_if_empty(self) {
+        let _ = fs::remove_dir(&self.folder);
+    }
+}
+
+/// Whether a record is known.
+pub(crate) fn holds(known: &Known, run: u64, thread: u64, count: u64) -> bool {
+    let Some(stretches) = known.get(&(run, thread)) else {
+        return false;
+    };
+    let behind = stretches.partition_point(|(first, _)| *first <= count);
+    behind > 0 && stretches[behind - 1].1 >= count
+}
+
+/// Sorts stretches and joins those that touch.
+fn join(stretches: &mut Vec<(u64, u64)>) {
+    stretches.sort_unstable();
+    let mut joined: Vec<(u64, u64)> = Vec::with_capacity(stretches.len());
+    for (first, last) in stretches.drain(..) {
+        match joined.last_mut() {
+            Some((_, end)) if first <= end.saturating_add(1) => *end = last.max(*end),
+            _ => joined.push((first, last)),
+        }
+    }
+    *stretches = joined;
+}
+
+/// Reads a stretch as the table of threads has it.
+pub(crate) fn stretch(text: &str) -> io::Result<(u64, u64)> {
+    let numbers = text.split_once('-');
+    let numbers = numbers.and_then(|(first, last)| first.parse().ok().zip(last.parse().ok()));
+    numbers.ok_or_else(|| wrong("a stretch of records that is none"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stretches_that_touch_are_one() {
+        let mut stretches = vec![(7, 9), (0, 3), (4, 5), (20, 30), (22, 25)];
+        join(&mut stretches);
+        assert_eq!(stretches, [(0, 5), (7, 9), (20, 30)]);
+        let known: Known = [((1, 2), stretches)].into_iter().collect();
+        let held: Vec<u64> = (0..35).filter(|count| holds(&known, 1, 2, *count)).collect();
+        let expected: Vec<u64> = (0..6).chain(7..10).chain(20..31).collect();
+        assert_eq!(held, expected);
+        assert!(!holds(&known, 1, 3, 0));
+        assert_eq!(stretch("7-9").unwrap(), (7, 9));
+        assert!(stretch("7").is_err());
+    }
+}

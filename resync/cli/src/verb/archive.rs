@@ -1,0 +1,211 @@
+//! `archive`: logs as Parquet, to be kept and to be queried.
+
+use crate::args::{Images, Source};
+use crate::failure::Failure;
+use crate::log::{self, Inputs, Log};
+use crate::paths;
+use clap::ValueEnum;
+use logdef_archive::{Archive, Identity, Unit, Written};
+use logdef_resync::Error;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Bytes of files that are read together and become one part.
+const TOGETHER: u64 = 256 << 20;
+
+/// `archive`: what to read, and where to keep it.
+#[derive(Debug, clap::Args)]
+pub struct ArchiveLogs {
+    #[command(flatten)]
+    pub source: Source,
+    #[command(flatten)]
+    pub images: Images,
+    /// Folder of the archive. If it is there, what it has not is added: files that did not change
+    /// are not read again, and no record is in it twice
+    #[arg(short, long, value_name = "FOLDER")]
+    pub output: PathBuf,
+    /// How finely to keep times; by default as the archive has them, or in nanoseconds
+    #[arg(long, value_enum, value_name = "UNIT")]
+    pub time: Option<TimeUnit>,
+}
+
+/// Units of time.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum TimeUnit {
+    /// Nanoseconds, as the log has them
+    Ns,
+    /// Microseconds, which take less room: what is finer is cut off
+    Us,
+}
+
+impl ArchiveLogs {
+    pub fn run(&self) -> Result<ExitCode, Failure> {
+        let unit = self.time.map(|unit| match unit {
+            TimeUnit::Ns => Unit::Nanoseconds,
+            TimeUnit::Us => Unit::Microseconds,
+        });
+        if self.output == Path::new("-") {
+            let why = "an archive is a folder of files: name one with -o";
+            return Err(Failure::Usage(why.into()));
+        }
+        let mut archive =
+            Archive::open(&self.output, unit).map_err(|error| self.cannot_open(&error))?;
+        let mut seen = Seen::default();
+        let result = self.add_all(&mut archive, &mut seen);
+        if seen.parts == 0 {
+            archive.remove_if_empty();
+        }
+        result?;
+        seen.say(&self.output);
+        Ok(log::status(
+            self.source.strict,
+            seen.is_clean,
+            seen.lacks_some,
+        ))
+    }
+
+    fn cannot_open(&self, error: &io::Error) -> Failure {
+        let path = self.output.display();
+        match error.kind() {
+            io::ErrorKind::InvalidInput | io::ErrorKind::AlreadyExists => {
+                Failure::Usage(format!("{path}: {error}"))
+            }
+            io::ErrorKind::InvalidData | io::ErrorKind::Unsupported => {
+                Failure::Unreadable(format!("cannot read {path}: {error}"))
+            }
+            _ => Failure::Output(path.to_string(), io::Error::other(error.to_string())),
+        }
+    }
+
+    /// Adds the files that the archive has not, some of them at a time.
+    fn add_all(&self, archive: &mut Archive, seen: &mut Seen) -> Result<(), Failure> {
+        let mut together = Vec::new();
+        let mut bytes = 0;
+        for path in paths::of(&self.source.files) {
+            let path = match path {
+                Ok(path) => path,
+                Err(problem) => {
+                    seen.problems.push(problem);
+                    continue;
+                }
+            };
+            let identity = Identity::of(&path);
+            if identity.as_ref().is_some_and(|file| archive.has(file)) {
+                seen.unchanged += 1;
+                continue;
+            }
+            let size = path.metadata().map_or(0, |about| about.len());
+            if !together.is_empty() && bytes + size > TOGETHER {
+                self.add(archive, std::mem::take(&mut together), seen)?;
+                bytes = 0;
+            }
+            bytes += size;
+            together.push((path, identity));
+        }
+        if !together.is_empty() {
+            self.add(archive, together, seen)?;
+        }
+        seen.lacks_some = !seen.problems.is_empty();
+        let problems = std::mem::take(&mut seen.problems);
+        if seen.parts + seen.unchanged == 0 {
+            return Err(Failure::Unreadable(problems.join("; ")));
+        }
+        problems.iter().for_each(|problem| log::say(problem));
+        Ok(())
+    }
+
+    /// Adds some files as one part.
+    fn add(
+        &self,
+        archive: &mut Archive,
+        files: Vec<(PathBuf, Option<Identity>)>,
+        seen: &mut Seen,
+    ) -> Result<(), Failure> {
+        let (mut opened, mut identities) = (Vec::new(), Vec::new());
+        for (path, identity) in files {
+            match log::open(&path) {
+                Ok(input) => {
+                    opened.push(input);
+                    identities.push(identity);
+                }
+                Err(failure) => seen.problems.push(failure.to_string()),
+            }
+        }
+        if opened.is_empty() {
+            return Ok(());
+        }
+        let log = Log::of(Inputs {
+            opened,
+            lacks_some: false,
+            suspects: self.source.suspects,
+        })?;
+        log.must_hold_records()?;
+        let images = log::images(&self.images);
+        let written = archive
+            .add(&log.inputs, &identities, &log.recovery, images)
+            .map_err(|error| self.failed(&error))?;
+        log.report();
+        seen.add(&written, log.recovery.is_clean(), log.inputs.len());
+        Ok(())
+    }
+
+    fn failed(&self, error: &Error) -> Failure {
+        if error.name() != "output" {
+            return Failure::Unreadable(error.to_string());
+        }
+        let cause = match error.cause().raw_os_error() {
+            Some(number) => io::Error::from_raw_os_error(number),
+            None => io::Error::other(error.cause().to_string()),
+        };
+        Failure::output(&self.output, cause)
+    }
+}
+
+/// What was done.
+struct Seen {
+    parts: usize,
+    files: usize,
+    unchanged: usize,
+    written: (u64, u64, u64),
+    is_clean: bool,
+    lacks_some: bool,
+    problems: Vec<String>,
+}
+
+impl Default for Seen {
+    fn default() -> Self {
+        Seen {
+            parts: 0,
+            files: 0,
+            unchanged: 0,
+            written: (0, 0, 0),
+            is_clean: true,
+            lacks_some: false,
+            problems: Vec::new(),
+        }
+    }
+}
+
+impl Seen {
+    fn add(&mut self, written: &Written, is_clean: bool, files: usize) {
+        self.parts += 1;
+        self.files += files;
+        self.is_clean &= is_clean;
+        self.written.0 += written.records;
+        self.written.1 += written.whole;
+        self.written.2 += written.known;
+    }
+
+    fn say(&self, path: &Path) {
+        let (records, whole, known) = self.written;
+        log::note(&format!(
+            "{}: {records} records of {} files added in {} parts; {whole} of them kept whole, {known} \
+             that were there left out, {} files unchanged",
+            path.display(),
+            self.files,
+            self.parts,
+            self.unchanged
+        ));
+    }
+}

@@ -131,7 +131,9 @@ fn carry_losses<W: Write>(recovery: &Recovery, output: &mut Output<W>) -> Result
 /// See [`Input::with_losses`].
 pub fn made_from(recovery: &Recovery, said: &[String]) -> Option<String> {
     let mut carried = carried(recovery, recovery.accounts(), 0);
-    let said = said.iter().filter_map(|text| Carried::parse(text.as_bytes()));
+    let said = said
+        .iter()
+        .filter_map(|text| Carried::parse(text.as_bytes()));
     said.for_each(|said| carried.leave_out(&said));
     carried.is_news().then(|| carried.to_string())
 }

@@ -101,7 +101,10 @@ impl Archive {
         let lock = File::open(folder)?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|error| {
             if error == rustix::io::Errno::WOULDBLOCK {
-                io::Error::new(io::ErrorKind::ResourceBusy, "another process is adding to it")
+                io::Error::new(
+                    io::ErrorKind::ResourceBusy,
+                    "another process is adding to it",
+                )
             } else {
                 error.into()
             }
@@ -242,7 +245,9 @@ mod tests {
         join(&mut stretches);
         assert_eq!(stretches, [(0, 5), (7, 9), (20, 30)]);
         let known: Known = [((1, 2), stretches)].into_iter().collect();
-        let held: Vec<u64> = (0..35).filter(|count| holds(&known, 1, 2, *count)).collect();
+        let held: Vec<u64> = (0..35)
+            .filter(|count| holds(&known, 1, 2, *count))
+            .collect();
         let expected: Vec<u64> = (0..6).chain(7..10).chain(20..31).collect();
         assert_eq!(held, expected);
         assert!(!holds(&known, 1, 3, 0));

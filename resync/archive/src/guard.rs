@@ -121,7 +121,8 @@ pub(crate) fn note(metadata: &ArrowReaderMetadata, key: &str) -> Option<String> 
 /// The unit of the times in a table of records.
 pub(crate) fn unit_of_records(metadata: &ArrowReaderMetadata) -> io::Result<Unit> {
     if let Some(version) = note(metadata, VERSION_KEY).filter(|version| version != VERSION) {
-        let why = format!("this is version {version} of archives, and this program reads {VERSION}");
+        let why =
+            format!("this is version {version} of archives, and this program reads {VERSION}");
         return Err(io::Error::new(io::ErrorKind::Unsupported, why));
     }
     let units = [Unit::Nanoseconds, Unit::Microseconds];
@@ -159,7 +160,9 @@ pub(crate) fn has_columns(
     columns: &[(&str, Of)],
     name: &str,
 ) -> io::Result<()> {
-    let fields = columns.iter().map(|(name, of)| schema::column(name, of.data_type()));
+    let fields = columns
+        .iter()
+        .map(|(name, of)| schema::column(name, of.data_type()));
     let expected = viewed(&Arc::new(Schema::new(fields.collect::<Vec<_>>())));
     if is_like(metadata.schema(), &expected) {
         return Ok(());
@@ -182,7 +185,11 @@ pub(crate) fn check_row_group(
     }
     let size = file.metadata()?.len();
     let mut unpacked = 0;
-    for column in row_group.columns().iter().filter(|column| is_wanted(column)) {
+    for column in row_group
+        .columns()
+        .iter()
+        .filter(|column| is_wanted(column))
+    {
         let is_list = column.column_descr().max_rep_level() > 0;
         let most = if is_list { VALUES } else { rows as u64 };
         unpacked += pages(file, size, column, most)?;

@@ -18,6 +18,6 @@ mod table;
 
 pub use folder::{Archive, Identity, is_part, parts};
 pub use guard::catches_panics;
-pub use read::open;
 pub use part::Written;
+pub use read::open;
 pub use schema::Unit;

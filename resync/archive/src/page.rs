@@ -161,7 +161,9 @@ impl Compact<'_> {
     }
 
     fn advance(&mut self, len: u64) -> io::Result<()> {
-        let end = usize::try_from(len).ok().and_then(|len| self.at.checked_add(len));
+        let end = usize::try_from(len)
+            .ok()
+            .and_then(|len| self.at.checked_add(len));
         match end.filter(|end| *end <= self.bytes.len()) {
             Some(end) => {
                 self.at = end;
@@ -203,7 +205,10 @@ mod tests {
         let mut nested = vec![0x15, 0x00];
         nested.resize(100_000, 0x1c);
         assert!(Page::of(&nested).is_err());
-        assert!(Page::of(&[0x15, 0x00, 0x15, 0x01, 0x00]).is_err(), "negative");
+        assert!(
+            Page::of(&[0x15, 0x00, 0x15, 0x01, 0x00]).is_err(),
+            "negative"
+        );
         assert!(Page::of(&[0x15, 0x08, 0x00]).is_err(), "kind");
     }
 }

@@ -30,6 +30,8 @@ pub(crate) const RECORDS: &str = "records.parquet";
 pub(crate) const VERSION_KEY: &str = "logdef.archive";
 pub(crate) const VERSION: &str = "1";
 pub(crate) const LOSSES_KEY: &str = "logdef.made_from";
+/// This one stands where more may be missing than the records show.
+pub(crate) const HIDDEN_KEY: &str = "logdef.at_least";
 /// Strings and numbers of a column are spelled once, up to this many bytes.
 const DICTIONARY: usize = 4 << 20;
 /// Values that most records have on the stack.
@@ -70,7 +72,15 @@ pub(crate) fn write(
 ) -> Result<Written, Error> {
     let recovery = job.recovery;
     let losses = rewrite::made_from(recovery, &job.losses_before);
-    let mut part = Part::create(folder, job.unit, losses).map_err(failed)?;
+    let notes = [
+        Some((VERSION_KEY, VERSION.to_owned())),
+        losses.map(|losses| (LOSSES_KEY, losses)),
+        recovery
+            .losses()
+            .at_least
+            .then(|| (HIDDEN_KEY, "true".to_owned())),
+    ];
+    let mut part = Part::create(folder, job.unit, &notes).map_err(failed)?;
     rewrite::each_merged(job.inputs, recovery, |frame, mark| {
         part.add(frame, mark, resolver, job.known).map_err(failed)
     })?;
@@ -107,13 +117,17 @@ struct Part {
 }
 
 impl Part {
-    fn create(folder: &Path, unit: Unit, losses: Option<String>) -> Result<Part, ParquetError> {
+    fn create(
+        folder: &Path,
+        unit: Unit,
+        notes: &[Option<(&str, String)>],
+    ) -> Result<Part, ParquetError> {
         let schema = schema::records(unit);
         let descriptor = ArrowSchemaConverter::new().convert(&schema)?;
         let file = BufWriter::with_capacity(1 << 20, File::create_new(folder.join(RECORDS))?);
-        let mut notes = vec![KeyValue::new(VERSION_KEY.into(), VERSION.to_owned())];
-        notes.extend(losses.map(|losses| KeyValue::new(LOSSES_KEY.into(), losses)));
-        let properties = Arc::new(properties(notes)?);
+        let notes = notes.iter().flatten();
+        let notes = notes.map(|(key, text)| KeyValue::new((*key).into(), text.clone()));
+        let properties = Arc::new(properties(notes.collect())?);
         let writer = SerializedFileWriter::new(file, descriptor.root_schema_ptr(), properties)?;
         Ok(Part {
             columns: ArrowRowGroupWriterFactory::new(&writer, Arc::clone(&schema)),
@@ -162,7 +176,10 @@ impl Part {
             self.record(&data, frame, &few[..len], mark, resolver);
         } else {
             let keys = keys.into_iter().flat_map(|map| map.iter());
-            let values = args.into_iter().flatten().chain(keys.map(|(_, value)| value));
+            let values = args
+                .into_iter()
+                .flatten()
+                .chain(keys.map(|(_, value)| value));
             self.record(&data, frame, &values.collect::<Vec<_>>(), mark, resolver);
         }
         self.written.records += 1;

@@ -4,7 +4,7 @@
 //! A file may come from anybody. What it claims is checked by `guard` before it is believed.
 
 use crate::guard::{self, wrong};
-use crate::part::{LOSSES_KEY, RECORDS};
+use crate::part::{HIDDEN_KEY, LOSSES_KEY, RECORDS};
 use crate::rebuild::{Rebuilt, RowGroup};
 use crate::side::{FRAMES, SITES, THREADS_COLUMNS};
 use crate::stored::{Stored, stored_sites, stored_threads};
@@ -35,12 +35,16 @@ pub fn open(part: &Path, most: u64) -> io::Result<Input> {
     let mut reader = guard::caught(|| Reader::open(part))?;
     let losses = reader.losses.take();
     let input = Input::from_reader_up_to(name, reader, most)?;
-    Ok(input.with_losses(losses))
+    Ok(match losses {
+        Some((losses, shows_all)) => input.with_losses(losses, shows_all),
+        None => input,
+    })
 }
 
 /// The frames of a part, as a stream of bytes.
 struct Reader {
-    losses: Option<String>,
+    /// What the logs lost, and whether sequences show all that is missing.
+    losses: Option<(String, bool)>,
     records: File,
     metadata: ArrowReaderMetadata,
     /// Row groups that were begun, and records in those that are done.
@@ -65,7 +69,8 @@ impl Reader {
             sites: stored_sites(&read_all(part, "sites.parquet", SITES)?)?,
             threads: stored_threads(&read_all(part, "threads.parquet", THREADS_COLUMNS)?)?,
         };
-        let losses = guard::note(&metadata, LOSSES_KEY);
+        let shows_all = guard::note(&metadata, HIDDEN_KEY).is_none();
+        let losses = guard::note(&metadata, LOSSES_KEY).map(|losses| (losses, shows_all));
         Ok(Reader {
             losses,
             records,
@@ -101,7 +106,8 @@ impl Reader {
             let Some(rows) = &mut self.rows else {
                 continue;
             };
-            self.others.write_before(self.done + rows.given() as u64, &mut out)?;
+            self.others
+                .write_before(self.done + rows.given() as u64, &mut out)?;
             match rows.next(&self.stored, &mut body)? {
                 Rebuilt::Record(mark, len) => out.write(&body[..len], mark).map_err(of_frames)?,
                 Rebuilt::End => {

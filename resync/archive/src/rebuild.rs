@@ -201,9 +201,8 @@ impl RowGroup {
         let number = value(self.threads.as_ref(), row);
         let count = value(self.counts.as_ref(), row);
         let sequence = number.zip(count);
-        let sequence = sequence.map(|(number, count)| {
-            Sequence::new(ThreadNumber(u64::from(number)), count as u64).0
-        });
+        let sequence = sequence
+            .map(|(number, count)| Sequence::new(ThreadNumber(u64::from(number)), count as u64).0);
         let pthread = run.zip(number);
         let pthread = pthread.and_then(|thread| stored.threads.get(&thread).copied().flatten());
         let context = value(self.rare.context.as_ref(), row);

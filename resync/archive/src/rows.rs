@@ -9,14 +9,16 @@ use crate::schema::{self, Slot, Unit};
 use crate::site::Site;
 use arrow_array::builder::{ListBuilder, UInt64Builder};
 use arrow_array::types::{
-    Float64Type, Int32Type, Int64Type, TimestampMicrosecondType, TimestampNanosecondType, UInt8Type,
-    UInt32Type, UInt64Type,
+    Float64Type, Int32Type, Int64Type, TimestampMicrosecondType, TimestampNanosecondType,
+    UInt8Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{
     Array, ArrayRef, ArrowPrimitiveType, BinaryArray, BooleanArray, PrimitiveArray, StringArray,
     new_null_array,
 };
-use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, NullBufferBuilder, OffsetBuffer, ScalarBuffer};
+use arrow_buffer::{
+    BooleanBuffer, Buffer, NullBuffer, NullBufferBuilder, OffsetBuffer, ScalarBuffer,
+};
 use arrow_schema::DataType;
 use foldhash::fast::RandomState;
 use logdef_resync::Standing;

@@ -125,7 +125,8 @@ pub(crate) fn records(unit: Unit) -> SchemaRef {
         column("thread", DataType::UInt32),
         column("seq", DataType::Int64),
     ];
-    columns.extend(slots().map(|(slot, number)| column(&slot_name(slot, number), slot.data_type())));
+    columns
+        .extend(slots().map(|(slot, number)| column(&slot_name(slot, number), slot.data_type())));
     columns.extend([
         column("backtrace", list_of(DataType::UInt64)),
         column("context", DataType::UInt64),

@@ -4,7 +4,9 @@
 use crate::folder::Identity;
 use crate::site::{Site, Type};
 use crate::table::{Cell, Of, Table};
-use logdef_resync::{Account, Damage, GapKind, GapReport, MergedFrame, Recovery, Resolved, Standing, Torn, rewrite};
+use logdef_resync::{
+    Account, Damage, GapKind, GapReport, MergedFrame, Recovery, Resolved, Standing, Torn, rewrite,
+};
 use logdef_wire::record::{Module, Preamble, ThreadLogdef};
 use logdef_wire::{Record, Run, Sequence};
 use parquet::errors::Result;
@@ -64,7 +66,11 @@ pub(crate) fn write_sites(folder: &Path, sites: &[Site], names: &[SiteNames]) ->
                 .collect(),
             None => vec![None; values.types.len()],
         };
-        let types: Vec<_> = values.types.iter().map(|it: &Type| Some(it.name().to_owned())).collect();
+        let types: Vec<_> = values
+            .types
+            .iter()
+            .map(|it: &Type| Some(it.name().to_owned()))
+            .collect();
         let texts = call.texts.as_deref();
         let text = |index: usize| texts.and_then(|texts| texts[index].as_deref());
         let keys = values.keys.as_ref().map(|keys| keys.len() as u64);

@@ -181,7 +181,11 @@ impl Site {
         {
             return false;
         }
-        let is_of_types = own.types.iter().zip(values).all(|(it, value)| it.holds(*value));
+        let is_of_types = own
+            .types
+            .iter()
+            .zip(values)
+            .all(|(it, value)| it.holds(*value));
         is_of_types && own.keys.as_ref().is_none_or(|keys| has_keys(data, keys))
     }
 }
@@ -288,10 +292,7 @@ fn id(call: &Call, values: &Values, attempt: u64) -> u64 {
         values.keys.as_ref().map(|keys| keys.len() as u64),
     ];
     numbers.into_iter().for_each(&mut number);
-    values
-        .types
-        .iter()
-        .for_each(|it| number(Some(*it as u64)));
+    values.types.iter().for_each(|it| number(Some(*it as u64)));
     let texts = call.texts.iter().flat_map(|texts| texts.iter());
     let keys = values.keys.iter().flatten().map(Some);
     for text in texts.map(Option::as_ref).chain(keys) {

@@ -54,13 +54,17 @@ pub(crate) fn encoded(
 
 /// A column of numbers, row by row.
 fn number(batch: &RecordBatch, name: &str, row: usize) -> io::Result<Option<u64>> {
-    let column = batch.column_by_name(name).ok_or_else(|| wrong("a column is missing"))?;
+    let column = batch
+        .column_by_name(name)
+        .ok_or_else(|| wrong("a column is missing"))?;
     let column = column.as_primitive::<UInt64Type>();
     Ok(column.is_valid(row).then(|| column.value(row)))
 }
 
 fn texts(batch: &RecordBatch, name: &str, row: usize) -> io::Result<Vec<Option<String>>> {
-    let column = batch.column_by_name(name).ok_or_else(|| wrong("a column is missing"))?;
+    let column = batch
+        .column_by_name(name)
+        .ok_or_else(|| wrong("a column is missing"))?;
     let list = column.as_list::<i32>();
     if list.is_null(row) {
         return Ok(Vec::new());
@@ -71,7 +75,9 @@ fn texts(batch: &RecordBatch, name: &str, row: usize) -> io::Result<Vec<Option<S
 }
 
 fn bytes(batch: &RecordBatch, name: &str, row: usize) -> io::Result<Option<Vec<u8>>> {
-    let column = batch.column_by_name(name).ok_or_else(|| wrong("a column is missing"))?;
+    let column = batch
+        .column_by_name(name)
+        .ok_or_else(|| wrong("a column is missing"))?;
     let column = column.as_binary_view();
     Ok(column.is_valid(row).then(|| column.value(row).to_vec()))
 }
@@ -112,7 +118,10 @@ fn site(batch: &RecordBatch, row: usize) -> io::Result<StoredSite> {
         }
     }
     let mut spelled = (Vec::new(), 0);
-    for (tag, name) in [(field::FORMAT_TEXT, "format_text"), (field::FILE_TEXT, "file_text")] {
+    for (tag, name) in [
+        (field::FORMAT_TEXT, "format_text"),
+        (field::FILE_TEXT, "file_text"),
+    ] {
         if let Some(text) = bytes(batch, name, row)? {
             spelled.0.extend(encoded(text.len() + 16, |encoder| {
                 encoder.uint(tag.into())?;
@@ -187,7 +196,9 @@ pub(crate) fn kept_files(batches: &[RecordBatch]) -> io::Result<Vec<Kept>> {
             let modified = batch.column_by_name("modified");
             let modified = modified.ok_or_else(|| wrong("a column is missing"))?;
             let losses = batch.column_by_name("made_from");
-            let losses = losses.ok_or_else(|| wrong("a column is missing"))?.as_string_view();
+            let losses = losses
+                .ok_or_else(|| wrong("a column is missing"))?
+                .as_string_view();
             files.push(Kept {
                 identity: Identity {
                     device,

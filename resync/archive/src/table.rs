@@ -149,7 +149,9 @@ fn properties() -> Result<WriterProperties> {
 impl Table {
     /// Begins a table in a new file.
     pub(crate) fn create(folder: &Path, name: &str, columns: &[(&str, Of)]) -> Result<Table> {
-        let fields = columns.iter().map(|(name, of)| column(name, of.data_type()));
+        let fields = columns
+            .iter()
+            .map(|(name, of)| column(name, of.data_type()));
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         let file = BufWriter::new(File::create_new(folder.join(name)).map_err(ParquetError::from)?);
         Ok(Table {

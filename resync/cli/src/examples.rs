@@ -7,7 +7,7 @@ use std::fmt::Write;
 /// A command line and what it is for.
 type Example = (&'static str, &'static str);
 
-const VERBS: [(&str, &[Example]); 17] = [
+const VERBS: [(&str, &[Example]); 18] = [
     ("view", &VIEW),
     (
         "check",
@@ -73,6 +73,24 @@ const VERBS: [(&str, &[Example]); 17] = [
             "logdef merge -o all.log logs/ app.log",
             "one log of many, in the order of time",
         )],
+    ),
+    (
+        "archive",
+        &[
+            (
+                "logdef archive -o kept logs/",
+                "as Parquet in the folder kept; the next time, what is new in logs",
+            ),
+            (
+                "logdef archive -o coarse --time us app.log",
+                "times in microseconds, which take less room",
+            ),
+            ("logdef view kept", "the log again"),
+            (
+                "duckdb -c \"select level, count(*) from 'kept/*/records.parquet' group by level\"",
+                "a question to all of it",
+            ),
+        ],
     ),
     (
         "dump",

@@ -317,6 +317,7 @@ impl<W: Write> LogWriter<W> {
             rejected: lost.rejected,
             broken_off: lost.broken_off,
             rebuilt: 0,
+            may_hide_records: false,
         };
         if carried.is_news() {
             let text = carried.to_string();

@@ -32,8 +32,9 @@ pub struct Input {
     len: u64,
     /// Why a stream ended before its end.
     broken_off: Option<String>,
-    /// What the logs lost that it was made from, in the words of a note.
-    made_from: Option<String>,
+    /// What the logs lost that it was made from, in the words of a note; and whether sequences
+    /// show all records that are missing.
+    made_from: Option<(String, bool)>,
 }
 
 #[derive(Debug)]
@@ -204,7 +205,7 @@ impl Input {
                     None => Store::File(file),
                 },
                 broken_off: None,
-            made_from: None,
+                made_from: None,
             }
         } else {
             Input::from_reader_up_to(name, file, most)?
@@ -215,15 +216,17 @@ impl Input {
 
     /// The same, made from logs that lost something: see
     /// [`rewrite::made_from`](crate::rewrite::made_from). A [`Recovery`](crate::Recovery) counts it as
-    /// it counts what a note says.
-    pub fn with_losses(mut self, losses: Option<String>) -> Input {
-        self.made_from = losses;
+    /// it counts what a note says; but where `shows_all`, no more is missing than the sequences of
+    /// the records show.
+    pub fn with_losses(mut self, losses: String, shows_all: bool) -> Input {
+        self.made_from = Some((losses, shows_all));
         self
     }
 
     /// What the logs lost that it was made from.
-    pub(crate) fn losses(&self) -> Option<&str> {
-        self.made_from.as_deref()
+    pub(crate) fn losses(&self) -> Option<(&str, bool)> {
+        let (losses, shows_all) = self.made_from.as_ref()?;
+        Some((losses, *shows_all))
     }
 
     /// What to call it in messages.

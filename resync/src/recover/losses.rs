@@ -50,7 +50,7 @@ impl Losses {
         Losses {
             // What a rewritten file lacks, its threads' counts show again.
             missing,
-            at_least: carried.damaged + carried.rejected + carried.broken_off > 0
+            at_least: carried.may_hide_records
                 || accounts.iter().any(may_hide_records)
                 || pruned > 0 && damaged + rejected + broken_off > 0,
             dropped,
@@ -162,6 +162,8 @@ pub(crate) struct Carried {
     pub(crate) rejected: u64,
     pub(crate) broken_off: u64,
     pub(crate) rebuilt: u64,
+    /// Whether more may be missing than sequences show.
+    pub(crate) may_hide_records: bool,
 }
 
 /// What the numbers stand for, in the order in which they are written.
@@ -187,6 +189,7 @@ impl Carried {
             rejected: sum(|account| account.suspect),
             broken_off: sum(|account| u64::from(account.broken_off.is_some())),
             rebuilt,
+            may_hide_records: accounts.iter().any(may_hide_records),
         }
     }
 
@@ -212,6 +215,7 @@ impl Carried {
             rejected,
             broken_off,
             rebuilt,
+            may_hide_records: damaged | rejected | broken_off > 0,
         })
     }
 
@@ -220,6 +224,7 @@ impl Carried {
         self.with(other, |sum, number| {
             sum.saturating_add(number).min(u64::MAX >> 8)
         });
+        self.may_hide_records |= other.may_hide_records;
     }
 
     /// Leaves out what another says already.
@@ -318,6 +323,7 @@ mod tests {
             rejected: 2,
             broken_off: 1,
             rebuilt: 4,
+            may_hide_records: true,
         };
         let text = carried.to_string();
         assert_eq!(

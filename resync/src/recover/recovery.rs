@@ -291,7 +291,9 @@ impl Pass {
             let mut account = Account::new(input.name(), room);
             account.broken_off = input.broken_off().map(str::to_owned);
             pass.accounts.push(account);
-            pass.carry_text(input.losses().map(str::as_bytes));
+            if let Some((losses, shows_all)) = input.losses() {
+                pass.carry_text(losses.as_bytes(), shows_all);
+            }
             let mut visit = |step: Step<'_>| match step {
                 Step::Stretch(stretch) => {
                     pass.stretch(&stretch);
@@ -422,11 +424,14 @@ impl Pass {
     /// calls whose records are not here.
     fn carry(&mut self, note: &Note<'_>) {
         self.notes.add(note);
-        self.carry_text(note.text.filter(|_| note.kind == Some(NoteKind::RECOVERY)));
+        if let Some(text) = note.text.filter(|_| note.kind == Some(NoteKind::RECOVERY)) {
+            self.carry_text(text, false);
+        }
     }
 
-    fn carry_text(&mut self, text: Option<&[u8]>) {
-        if let Some(carried) = text.and_then(Carried::parse) {
+    fn carry_text(&mut self, text: &[u8], shows_all: bool) {
+        if let Some(mut carried) = Carried::parse(text) {
+            carried.may_hide_records &= !shows_all;
             self.carried.get_or_insert_default().add(&carried);
         }
     }

@@ -20,8 +20,12 @@ impl<'a> Resolved<'a> {
             .strip_suffix(b"=")
             .or_else(|| before.strip_suffix(b": "))?;
         let begin = before.iter().rposition(|byte| !is_of_name(*byte));
-        let name = &before[begin.map_or(0, |at| at + 1)..];
-        (!name.is_empty()).then_some(name)
+        let begin = begin.map_or(0, |at| at + 1);
+        // What stands behind the `%` of another directive is no name.
+        let mut others = Directives::new(format).take_while(|it| it.start < directive.start);
+        let is_of_other = others.any(|other| (other.start..other.end).contains(&begin));
+        let name = &before[begin..];
+        (!name.is_empty() && !is_of_other).then_some(name)
     }
 
     /// Whether the format prints an argument, by its place on the wire, as a number without sign.

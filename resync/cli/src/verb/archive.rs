@@ -4,6 +4,7 @@ use crate::args::{Images, Source};
 use crate::failure::Failure;
 use crate::log::{self, Inputs, Log};
 use crate::paths;
+use crate::show::losses::count;
 use clap::ValueEnum;
 use logdef_archive::{Archive, Identity, Unit, Written};
 use logdef_resync::Error;
@@ -108,7 +109,7 @@ impl ArchiveLogs {
         }
         seen.lacks_some = !seen.problems.is_empty();
         let problems = std::mem::take(&mut seen.problems);
-        if seen.parts + seen.unchanged == 0 {
+        if seen.files + seen.unchanged == 0 && !problems.is_empty() {
             return Err(Failure::Unreadable(problems.join("; ")));
         }
         problems.iter().for_each(|problem| log::say(problem));
@@ -141,12 +142,17 @@ impl ArchiveLogs {
             suspects: self.source.suspects,
         })?;
         log.must_hold_records()?;
+        seen.files += log.inputs.len();
+        let mut frames = log.recovery.accounts().iter().map(|it| it.frames.count);
+        if frames.all(|count| count == 0) {
+            return Ok(());
+        }
         let images = log::images(&self.images);
         let written = archive
             .add(&log.inputs, &identities, &log.recovery, images)
             .map_err(|error| self.failed(&error))?;
         log.report();
-        seen.add(&written, log.recovery.is_clean(), log.inputs.len());
+        seen.add(&written, log.recovery.is_clean());
         Ok(())
     }
 
@@ -188,9 +194,8 @@ impl Default for Seen {
 }
 
 impl Seen {
-    fn add(&mut self, written: &Written, is_clean: bool, files: usize) {
+    fn add(&mut self, written: &Written, is_clean: bool) {
         self.parts += 1;
-        self.files += files;
         self.is_clean &= is_clean;
         self.written.0 += written.records;
         self.written.1 += written.whole;
@@ -200,12 +205,12 @@ impl Seen {
     fn say(&self, path: &Path) {
         let (records, whole, known) = self.written;
         log::note(&format!(
-            "{}: {records} records of {} files added in {} parts; {whole} of them kept whole, {known} \
-             that were there left out, {} files unchanged",
+            "{}: {}, {} of {} added; {whole} kept whole, {known} that were there left out, {} unchanged",
             path.display(),
-            self.files,
-            self.parts,
-            self.unchanged
+            count(self.parts as u64, "part"),
+            count(records, "record"),
+            count(self.files as u64, "file"),
+            count(self.unchanged as u64, "file"),
         ));
     }
 }

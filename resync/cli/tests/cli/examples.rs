@@ -7,13 +7,14 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-const VERBS: [&str; 17] = [
+const VERBS: [&str; 18] = [
     "view",
     "check",
     "stats",
     "report",
     "recover",
     "merge",
+    "archive",
     "dump",
     "export",
     "import",

@@ -1,0 +1,112 @@
+//! Files that are cut, changed or made by others: an error or what is left, and never a panic that
+//! leaves the library, nor more memory than a file's size allows for.
+
+use crate::made::{Numbers, archive, push};
+use std::fs;
+use std::path::Path;
+
+fn log() -> Vec<u8> {
+    let mut log = Vec::new();
+    for count in 0..60u64 {
+        push(&mut log, |out| {
+            out.uint(127)?;
+            out.map(6)?;
+            out.uint(4)?;
+            out.uint(count % 3)?;
+            out.uint(5)?;
+            out.uint64(7)?;
+            out.uint(7)?;
+            out.uint64(count)?;
+            out.uint(8)?;
+            out.uint64(1_700_000_000_000_000_000 + count)?;
+            out.uint(9)?;
+            out.array(2)?;
+            out.uint(count)?;
+            out.raw(b"some text")?;
+            out.uint(10)?;
+            out.array(1)?;
+            out.uint(0x5500 + count)
+        });
+    }
+    log
+}
+
+/// Reads a part, and returns how many bytes it gave, or why none.
+fn read(part: &Path) -> Result<u64, String> {
+    let input = logdef_archive::open(part, 1 << 26).map_err(|error| error.to_string())?;
+    let why = input.broken_off().map(str::to_owned);
+    assert!(
+        input.len() < 1 << 20,
+        "{} bytes of a small file",
+        input.len()
+    );
+    why.map_or(Ok(input.len()), Err)
+}
+
+const TABLES: [&str; 4] = [
+    "records.parquet",
+    "frames.parquet",
+    "sites.parquet",
+    "threads.parquet",
+];
+
+#[test]
+fn no_change_to_a_file_breaks_the_reader() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kept");
+    archive(&path, &[&log()], None);
+    let part = logdef_archive::parts(&path).remove(0);
+    let whole = read(&part).unwrap();
+    let mut numbers = Numbers(1);
+    let (mut refused, mut all) = (0, 0);
+    for name in TABLES {
+        let file = part.join(name);
+        let good = fs::read(&file).unwrap();
+        for _ in 0..150 {
+            let mut bad = good.clone();
+            match numbers.next(4) {
+                0 => bad.truncate(numbers.next(good.len() as u64) as usize),
+                _ => {
+                    for _ in 0..=numbers.next(3) {
+                        let at = numbers.next(good.len() as u64) as usize;
+                        bad[at] = [0, 0xff, 0x7f, bad[at] ^ 1][numbers.next(4) as usize];
+                    }
+                }
+            }
+            fs::write(&file, bad).unwrap();
+            all += 1;
+            refused += u64::from(read(&part).is_err());
+        }
+        fs::write(&file, good).unwrap();
+    }
+    assert!(refused > all / 4, "{refused} of {all}");
+    assert_eq!(read(&part), Ok(whole));
+}
+
+#[test]
+fn what_is_no_table_of_ours_is_refused_in_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kept");
+    archive(&path, &[&log()], None);
+    let part = logdef_archive::parts(&path).remove(0);
+    let records = part.join("records.parquet");
+    let good = fs::read(&records).unwrap();
+    let refused = |bytes: &[u8], why: &str| {
+        fs::write(&records, bytes).unwrap();
+        let error = read(&part).unwrap_err();
+        assert!(error.contains(why) && error.lines().count() == 1, "{error}");
+    };
+    refused(b"", "too short");
+    refused(b"no Parquet at all", "not that of a Parquet file");
+    refused(&good[..good.len() - 1], "not that of a Parquet file");
+    let mut long = good.clone();
+    let end = long.len() - 8;
+    long[end..end + 4].copy_from_slice(&u32::MAX.to_le_bytes());
+    refused(&long, "not that of a Parquet file");
+    // Another table in its place.
+    let sites = fs::read(part.join("sites.parquet")).unwrap();
+    refused(&sites, "has other columns");
+    fs::write(&records, &good).unwrap();
+    fs::remove_file(part.join("threads.parquet")).unwrap();
+    assert!(read(&part).unwrap_err().contains("threads.parquet"));
+}

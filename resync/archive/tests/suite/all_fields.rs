@@ -53,7 +53,7 @@ fn record(seed: u64, out: &mut Encoder<'_>) -> Result<(), OutOfRoom> {
             0..=4 => out.uint((u64::from(field) + 1) * 16 + site)?,
             5 => out.uint64(7)?,
             6 => out.uint(0x7f00 + thread + numbers.next(100) / 99)?,
-            7 => out.uint64(thread << 40 | (seed >> 3) + numbers.next(2))?,
+            7 => out.uint64((thread << 40) | ((seed >> 3) + numbers.next(2)))?,
             8 => out.uint64(1_700_000_000_000_000_000 + (seed << 8) - numbers.next(2000))?,
             9 => {
                 let len = [0, 1, 2, 2, 3, 3, 1, 1, 2, 20][numbers.next(10) as usize];

@@ -57,9 +57,11 @@ fn folder() -> Files {
         &format!("#!/bin/sh\nexec '{}' \"$@\"\n", program.display()),
     );
     // A machine may lack them, and less waits for a person.
-    for name in ["jq", "less", "man"] {
+    for name in ["jq", "less", "man", "duckdb"] {
         tool(name, "#!/bin/sh\nexec cat\n");
     }
+    let archived = shell(&files, "logdef archive -o kept app.log").output();
+    assert!(archived.unwrap().status.success());
     let exported = shell(&files, "logdef export --to fxt -o trace.fxt app.log").output();
     assert!(exported.unwrap().status.success());
     files

@@ -7,7 +7,9 @@ extern crate alloc;
 extern crate std;
 
 pub mod braces;
+pub mod control;
 mod description;
+mod directive;
 pub mod frame;
 mod ids;
 mod level;
@@ -20,6 +22,7 @@ pub mod site;
 mod typed;
 
 pub use description::{Description, Grammar};
+pub use directive::{Directive, directives};
 pub use ids::{Avma, Magic, Run, Sequence, Svma, ThreadNumber};
 pub use level::Level;
 pub use msgpack::{Array, Map, Value};

@@ -33,6 +33,8 @@ impl NoteKind {
     pub const SETTING_IGNORED: NoteKind = NoteKind(11);
     /// Frames that a tool copied from beside damage follow.
     pub const MARKED: NoteKind = NoteKind(12);
+    /// Something that was asked for from outside was done.
+    pub const CONTROL: NoteKind = NoteKind(13);
 
     /// The kind in words.
     pub const fn name(self) -> Option<&'static str> {
@@ -49,6 +51,7 @@ impl NoteKind {
             NoteKind::SINK => "sink",
             NoteKind::SETTING_IGNORED => "setting ignored",
             NoteKind::MARKED => "marked",
+            NoteKind::CONTROL => "control",
             _ => return None,
         })
     }

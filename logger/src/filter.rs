@@ -2,7 +2,7 @@
 //! and as an answer. Knows nothing of sites and of where the filter is kept.
 
 use core::fmt;
-use logdef_wire::Level;
+use logdef_wire::{Directive as Written, Level, directives};
 
 /// Levels by place, as `LOGDEF` in the environment and
 /// [`set_filter`](crate::set_filter) write them:
@@ -24,8 +24,7 @@ struct Directive {
     level: Level,
 }
 
-/// A level that no record has.
-const OFF: Level = Level(u8::MAX);
+const OFF: Level = Written::OFF;
 
 /// The directive of a filter that could not be parsed.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -56,48 +55,44 @@ impl Filter {
     /// If a directive is neither a level nor a place, `=` and a level.
     pub fn parse(text: &str) -> Result<Filter, FilterError> {
         let mut filter = Filter::default();
-        for directive in text.split(',').map(str::trim).filter(|d| !d.is_empty()) {
-            let error = || FilterError {
+        for written in directives(text) {
+            let written = written.map_err(|directive| FilterError {
                 directive: directive.to_string(),
-            };
-            let level = |text: &str| match text.trim() {
-                off if off.eq_ignore_ascii_case("off") => Some(OFF),
-                on if on.eq_ignore_ascii_case("on") => Some(Level(0)),
-                name => Level::parse(name),
-            };
-            let Some((place, text)) = directive.split_once('=') else {
-                filter.default = Some(level(directive).ok_or_else(error)?);
-                continue;
-            };
-            let level = level(text).ok_or_else(error)?;
-            let place = place.trim();
-            let (place, line) = match place.rsplit_once(':') {
-                Some((file, line)) if !file.ends_with(':') => {
-                    (file, Some(line.parse().map_err(|_| error())?))
-                }
-                _ => (place, None),
-            };
-            if place.is_empty() {
-                return Err(error());
+            })?;
+            match written.place {
+                None => filter.default = Some(written.level),
+                Some(place) => filter.directives.push(Directive {
+                    place: place.to_string(),
+                    line: written.line,
+                    level: written.level,
+                }),
             }
-            filter.directives.push(Directive {
-                place: place.to_string(),
-                line,
-                level,
-            });
         }
         Ok(filter)
     }
 
     /// The level from which a site is on; `None` if the filter does not say.
     pub(crate) fn level(&self, file: &[u8], line: u32, module: Option<&[u8]>) -> Option<Level> {
-        let fitting = self
-            .directives
+        self.level_of_place(file, line, module).or(self.default)
+    }
+
+    /// The same by the directives that name a place.
+    pub(crate) fn level_of_place(
+        &self,
+        file: &[u8],
+        line: u32,
+        module: Option<&[u8]>,
+    ) -> Option<Level> {
+        let written = self.directives.iter().map(Directive::written);
+        best(written, file, line, module)
+    }
+
+    /// The lowest level of a directive that names a place.
+    pub(crate) fn lowest_of_places(&self) -> Option<Level> {
+        self.directives
             .iter()
-            .filter(|directive| directive.fits(file, line, module));
-        // The longest place; of equals the last, which `max_by_key` takes.
-        let best = fitting.max_by_key(|d| (d.line.is_some(), d.place.len()));
-        best.map(|d| d.level).or(self.default)
+            .map(|directive| directive.level)
+            .min()
     }
 
     /// The lowest level from which any site is on, if those that the filter does not
@@ -108,12 +103,55 @@ impl Filter {
     }
 }
 
+/// The level that the best directive names. The longest place; of equals the last.
+fn best<'t>(
+    written: impl Iterator<Item = Written<'t>>,
+    file: &[u8],
+    line: u32,
+    module: Option<&[u8]>,
+) -> Option<Level> {
+    let fitting = written.filter(|written| fits(written, file, line, module));
+    let best = fitting.max_by_key(|w| (w.line.is_some(), w.place.map_or(0, str::len)));
+    best.map(|written| written.level)
+}
+
+/// A filter as text, for code that must not allocate. What no directive can be made of
+/// is passed over: [`FilterText::parse`] has found nothing of that kind.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FilterText<'t>(&'t str);
+
+impl<'t> FilterText<'t> {
+    /// Checks a text; the error is the directive that is wrong.
+    pub fn parse(text: &'t str) -> Result<FilterText<'t>, &'t str> {
+        match directives(text).find_map(Result::err) {
+            Some(wrong) => Err(wrong),
+            None => Ok(FilterText(text)),
+        }
+    }
+
+    /// See [`Filter::level`].
+    pub fn level(self, file: &[u8], line: u32, module: Option<&[u8]>) -> Option<Level> {
+        best(directives(self.0).flatten(), file, line, module)
+    }
+
+    /// See [`Filter::lowest_level`].
+    pub fn lowest_level(self, unmentioned: Level) -> Level {
+        let all = || directives(self.0).flatten();
+        let default = all().filter(|written| written.place.is_none()).last();
+        let default = default.map_or(unmentioned, |written| written.level);
+        let places = all().filter(|written| written.place.is_some());
+        places
+            .map(|written| written.level)
+            .fold(default, Level::min)
+    }
+}
+
 /// As directives, which [`Filter::parse`] reads.
 impl fmt::Display for Filter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut comma = "";
         if let Some(level) = self.default {
-            f.write_str(&spelled(level))?;
+            spell(level, f)?;
             comma = ",";
         }
         for directive in &self.directives {
@@ -121,31 +159,43 @@ impl fmt::Display for Filter {
             if let Some(line) = directive.line {
                 write!(f, ":{line}")?;
             }
-            write!(f, "={}", spelled(directive.level))?;
+            f.write_str("=")?;
+            spell(directive.level, f)?;
             comma = ",";
         }
         Ok(())
     }
 }
 
-/// A level as `parse` reads it.
-fn spelled(level: Level) -> String {
+/// Writes a level as `parse` reads it.
+pub(crate) fn spell(level: Level, to: &mut impl fmt::Write) -> fmt::Result {
     match level.name() {
-        _ if level == OFF => "off".to_string(),
-        Some(name) => name.to_ascii_lowercase(),
-        None => level.0.to_string(),
+        _ if level == OFF => to.write_str("off"),
+        Some(name) => name
+            .chars()
+            .try_for_each(|letter| to.write_char(letter.to_ascii_lowercase())),
+        None => write!(to, "{}", level.0),
     }
 }
 
 impl Directive {
-    fn fits(&self, file: &[u8], line: u32, module: Option<&[u8]>) -> bool {
-        let place = self.place.as_bytes();
-        match self.line {
-            Some(at) => at == line && ends_with_path(file, place),
-            None => {
-                ends_with_path(file, place) || module.is_some_and(|module| is_below(module, place))
-            }
+    fn written(&self) -> Written<'_> {
+        Written {
+            place: Some(&self.place),
+            line: self.line,
+            level: self.level,
         }
+    }
+}
+
+/// Whether a directive is for a site.
+fn fits(directive: &Written<'_>, file: &[u8], line: u32, module: Option<&[u8]>) -> bool {
+    let Some(place) = directive.place.map(str::as_bytes) else {
+        return true;
+    };
+    match directive.line {
+        Some(at) => at == line && ends_with_path(file, place),
+        None => ends_with_path(file, place) || module.is_some_and(|module| is_below(module, place)),
     }
 }
 
@@ -182,6 +232,55 @@ mod tests {
         assert_eq!(level(filter, "src/db/wal.c", 120, ""), Some(Level::TRACE));
         assert_eq!(level(filter, "src/xdb/wal.c", 120, ""), Some(Level::INFO));
         assert_eq!(level(filter, "src/db/wal.c", 121, ""), Some(Level::INFO));
+    }
+
+    #[test]
+    fn a_filter_as_text_answers_as_one_that_was_parsed() {
+        let places = [
+            ("a.rs", 1, "main"),
+            ("src/db/wal.c", 120, "net::tcp"),
+            ("src/db/wal.c", 121, "net"),
+            ("", 0, ""),
+        ];
+        let texts = [
+            "",
+            "info",
+            "off,net=on",
+            "net=debug,net=warn",
+            "info,warn",
+            "wal.c=off,wal.c:120=1",
+            "net::tcp=error, db/wal.c:121=trace,",
+            "debug,net=fatal",
+        ];
+        for text in texts {
+            let (parsed, written) = (
+                Filter::parse(text).unwrap(),
+                FilterText::parse(text).unwrap(),
+            );
+            for (file, line, module) in places {
+                let (file, module) = (file.as_bytes(), Some(module.as_bytes()));
+                assert_eq!(
+                    written.level(file, line, module),
+                    parsed.level(file, line, module),
+                    "{text}"
+                );
+            }
+            for level in [Level::TRACE, Level::FATAL] {
+                assert_eq!(
+                    written.lowest_level(level),
+                    parsed.lowest_level(level),
+                    "{text}"
+                );
+            }
+        }
+        for (bad, wrong) in [
+            ("info,net=loud", "net=loud"),
+            ("=info", "=info"),
+            ("a:b=1", "a:b=1"),
+        ] {
+            assert_eq!(FilterText::parse(bad).err(), Some(wrong));
+            assert!(Filter::parse(bad).is_err());
+        }
     }
 
     #[test]

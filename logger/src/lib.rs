@@ -177,6 +177,7 @@ mod changes;
 mod clock;
 #[allow(unsafe_code)]
 mod context;
+mod control;
 mod copies;
 #[allow(unsafe_code)]
 mod crc;
@@ -184,6 +185,7 @@ mod early;
 mod environment;
 mod filter;
 mod fixed_text;
+mod gate;
 #[allow(unsafe_code)]
 mod guard;
 #[allow(unsafe_code)]

@@ -2,6 +2,8 @@
 //! thread that panics or a process that a signal ends. None of it is on the
 //! path of a log call.
 
+pub(crate) mod asked;
+
 use crate::fixed_text::FixedText;
 use crate::handler;
 use crate::logdefs;
@@ -179,6 +181,17 @@ pub(crate) fn report(process: &'static Process) {
     if due.clock_set() {
         let monotonic = Some(crate::clock::monotonic());
         note(NoteKind::CLOCK_SET, b"", Some(now), monotonic);
+    }
+    if due.news() {
+        asked::report(process);
+    }
+    if due.listeners() {
+        // They take locks.
+        if handler::is_running() {
+            process.shared.listeners_are_due();
+        } else {
+            process.shared.settings.listeners.call_all();
+        }
     }
     if due.drops() {
         written &= note_drops(process, |frame| put_frame(process, frame));

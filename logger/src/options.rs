@@ -41,6 +41,7 @@ pub struct Options {
     pub(crate) signal_notes: bool,
     pub(crate) guard: bool,
     pub(crate) helper: bool,
+    pub(crate) control: Option<bool>,
 }
 
 impl Options {
@@ -214,6 +215,19 @@ impl Options {
         self.helper = true;
         self
     }
+
+    /// Lets `logdef ctl` see and change the log while the program runs: its level and filter,
+    /// for a time or for good, another file, a sync, a note. Without this, the environment
+    /// variable `LOGDEF_CTL` decides, 1 or 0; default off. Programs that have more rights than
+    /// the user who started them have no control.
+    ///
+    /// A log in a file then has a page of 4 KiB beside it, `.NAME.ctl`, that only the user of
+    /// the process may read and write, and the process has two descriptors more. A call costs
+    /// no more. Where the page cannot be made, the log works without it, and a note says why.
+    pub fn control(mut self, allowed: bool) -> Self {
+        self.control = Some(allowed);
+        self
+    }
 }
 
 /// [`Options`] as numbers, without the filter, for another copy of the logger
@@ -241,7 +255,9 @@ pub struct Numbers {
     file_group: u32,
     use_umask: u32,
     helper: u32,
-    later: [u32; 7],
+    /// 1 for yes, 2 for no.
+    control: u32,
+    later: [u32; 6],
 }
 
 impl Options {
@@ -274,7 +290,12 @@ impl Options {
             file_group: self.rotation.access.group.map_or(0, |group| group + 1),
             use_umask: self.rotation.access.masked.into(),
             helper: self.helper.into(),
-            later: [0; 7],
+            control: match self.control {
+                None => 0,
+                Some(true) => 1,
+                Some(false) => 2,
+            },
+            later: [0; 6],
         }
     }
 
@@ -320,6 +341,7 @@ impl Options {
             signal_notes: numbers.signal_notes != 0,
             guard: numbers.guard != 0,
             helper: numbers.helper != 0,
+            control: (numbers.control != 0).then_some(numbers.control == 1),
         })
     }
 }
@@ -348,7 +370,8 @@ mod tests {
             .mirror(Level(1))
             .note_fatal_signals()
             .guard_against_truncation()
-            .helper();
+            .helper()
+            .control(false);
         for options in [all, Options::default()] {
             let (numbers, filter) = (
                 options.numbers(),

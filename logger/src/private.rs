@@ -4,7 +4,6 @@
 use crate::call::argument::{Lowered, LoweredSome, Passed};
 use crate::call::emit::emit_with;
 use crate::call::fields::{Fields, gather};
-use crate::process::process;
 use core::sync::atomic::Ordering;
 
 pub use crate::api::gathered::{Gathered, Kept};
@@ -92,7 +91,7 @@ pub const fn is_compiled(level: logdef_wire::Level) -> bool {
 /// Whether a site is on.
 #[inline(always)]
 pub fn is_on(site: &Site, state: &SiteState) -> bool {
-    let gate = process().shared.settings.gate.load(Ordering::Relaxed);
+    let gate = crate::gate::current();
     let own = state.gate.load(Ordering::Relaxed);
     own != gate && (own == gate | 1 || crate::call::gate::decide(site))
 }

@@ -7,6 +7,7 @@
 
 use crate::captured::Capture;
 use crate::clock::Time;
+use crate::control::Control;
 use crate::early::Early;
 use crate::image::Images;
 use crate::image::code::Code;
@@ -26,6 +27,7 @@ pub(crate) struct Process {
     pub code: Code,
     pub sink: Sink,
     pub mirror: Mirror,
+    pub control: Control,
     pub early: &'static Early,
     /// Its destructor runs when a thread that logged ends. -1 before.
     exit_key: AtomicI32,
@@ -52,6 +54,7 @@ impl Process {
             code: Code::new(),
             sink: Sink::new(),
             mirror: Mirror::new(),
+            control: Control::new(),
             early: &EARLY,
             exit_key: AtomicI32::new(-1),
         }
@@ -132,6 +135,7 @@ impl Process {
     /// Ends the log: later calls are counted. `false` if none was open.
     pub fn close(&self) -> bool {
         let closed = self.shared.run.close();
+        self.control.end();
         self.sink.stop_helper();
         self.shared.settings.move_gate();
         closed
@@ -246,6 +250,7 @@ impl Time for Passing<'_> {
     #[inline]
     fn passes(&self) {
         self.process.shared.time_passes();
+        self.process.control.time_passes(&self.process.shared);
         self.process.sink.heed_evictions(self.thread);
     }
 }
@@ -292,10 +297,16 @@ unsafe extern "C" fn about_to_fork() {
 }
 
 unsafe extern "C" fn forked() {
-    let Process { shared, sink, .. } = process();
+    let Process {
+        shared,
+        sink,
+        control,
+        ..
+    } = process();
     let mine = Thread::mine();
     shared.run.abandon_others_change();
     sink.leave_to_parent(shared, mine);
+    control.leave_to_parent();
     if shared.run.is_left_by_parent() {
         shared.run.note_fork();
         shared.threads.iter().for_each(Thread::wipe);

@@ -39,6 +39,8 @@ impl Due {
     const STAY: Due = Due(16);
     const DROPS: Due = Due(32);
     const FILE_IS_OLD: Due = Due(64);
+    const NEWS: Due = Due(128);
+    const LISTENERS: Due = Due(256);
 
     /// There was no space, and there is again.
     pub fn space_returned(self) -> bool {
@@ -68,6 +70,16 @@ impl Due {
     /// Another file is to follow, unless one does already; done at the same time.
     pub fn file_is_old(self) -> bool {
         self.0 & Due::FILE_IS_OLD.0 != 0
+    }
+
+    /// Something was asked for from outside.
+    pub fn news(self) -> bool {
+        self.0 & Due::NEWS.0 != 0
+    }
+
+    /// Level or filter was changed from outside, which those who remember them do not know.
+    pub fn listeners(self) -> bool {
+        self.0 & Due::LISTENERS.0 != 0
     }
 
     /// The wall clock was set.
@@ -111,6 +123,16 @@ impl SelfReports {
     /// The file that is written to is to be followed by another.
     pub fn file_is_old(&self) {
         self.give_back(Due::FILE_IS_OLD);
+    }
+
+    /// Something was asked for from outside.
+    pub fn ask_for_news(&self) {
+        self.give_back(Due::NEWS);
+    }
+
+    /// Those who remember level or filter have to ask again.
+    pub fn listeners_are_due(&self) {
+        self.give_back(Due::LISTENERS);
     }
 
     /// Why records are dropped now.

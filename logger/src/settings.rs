@@ -3,6 +3,7 @@
 
 use crate::changes::Listeners;
 use crate::filter::Filter;
+use crate::gate;
 use crate::published::Published;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, Ordering};
 use logdef_wire::Level;
@@ -13,17 +14,11 @@ pub(crate) const MAX_BACKTRACE: usize = 256;
 /// A depth for which calls keep room on the stack that a signal handler has.
 pub(crate) const USUAL_BACKTRACE: usize = 64;
 
-/// The gate before anything was set. Zero is what a site's state starts with,
-/// and must be stale.
-const FIRST_GATE: u32 = 2;
-
 /// A level above that of every record.
 const NEVER: u8 = u8::MAX;
 
 /// The settings of the process.
 pub(crate) struct Settings {
-    /// See [`crate::call::gate`].
-    pub gate: AtomicU32,
     level: AtomicU8,
     backtrace_level: AtomicU8,
     /// From which the mirror or an observer wants records.
@@ -39,7 +34,6 @@ pub(crate) struct Settings {
 impl Settings {
     pub const fn new() -> Settings {
         Settings {
-            gate: AtomicU32::new(FIRST_GATE),
             level: AtomicU8::new(Level::TRACE.0),
             backtrace_level: AtomicU8::new(Level::ERROR.0),
             shown_level: AtomicU8::new(NEVER),
@@ -77,17 +71,14 @@ impl Settings {
 
     /// Makes every site decide again whether it is on.
     pub fn move_gate(&self) {
-        let moved = self.gate.fetch_add(2, Ordering::AcqRel).wrapping_add(2);
-        if moved == 0 {
-            self.gate.fetch_add(FIRST_GATE, Ordering::AcqRel);
-        }
+        gate::advance();
         self.listeners.call_all();
     }
 
     /// Leaves all to another copy of the logger: a gate that no site has, so that
     /// each call asks.
     pub fn follow(&self) {
-        self.gate.store(u32::MAX, Ordering::Release);
+        gate::always_ask();
     }
 
     /// Records of this level and above carry a backtrace.

@@ -75,6 +75,19 @@ impl Shared {
         self.update_slow_path_level();
     }
 
+    /// Something was asked for from outside: the next call writes it down.
+    pub fn ask_for_news(&self) {
+        self.reports.ask_for_news();
+        self.update_slow_path_level();
+    }
+
+    /// Level or filter is another: the next call that may take locks says so to those who
+    /// remember them.
+    pub fn listeners_are_due(&self) {
+        self.reports.listeners_are_due();
+        self.update_slow_path_level();
+    }
+
     /// Records stay in a full file, since its successor cannot be made. The log will report it.
     pub fn stay_in_file(&self, errno: Errno) {
         if self.reports.stay_in_file(errno) {

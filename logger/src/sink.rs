@@ -253,9 +253,9 @@ impl Sink {
     }
 
     /// See [`Mapped::start_helper`]. An appended log needs none.
-    pub fn start_helper(&'static self) {
+    pub fn start_helper(&'static self, each_round: fn() -> i32) {
         if let Chosen::Mapped(mapped) = self.chosen() {
-            mapped.start_helper();
+            mapped.start_helper(each_round);
         }
     }
 

@@ -8,6 +8,7 @@
 //! be cancelled in the middle of a log call that promised not to unwind.
 
 mod directory;
+mod doorbell;
 mod errno;
 mod file;
 mod identity;
@@ -20,6 +21,7 @@ mod thread;
 mod wait;
 
 pub(crate) use directory::*;
+pub(crate) use doorbell::*;
 pub(crate) use errno::Errno;
 use errno::checked;
 pub(crate) use file::*;

@@ -10,7 +10,7 @@ use std::path::Path;
 
 /// The files that may ask for the global `process()`. All others are handed what they
 /// need of it.
-const MAY_ASK_FOR_THE_PROCESS: [&str; 11] = [
+const MAY_ASK_FOR_THE_PROCESS: [&str; 10] = [
     "api::here",
     "call::emit",
     "call::emit::counted",
@@ -20,7 +20,6 @@ const MAY_ASK_FOR_THE_PROCESS: [&str; 11] = [
     "copies::serve",
     "guard",
     "note",
-    "private",
     "process",
 ];
 

@@ -285,7 +285,12 @@ typedef struct logdef_options {
                             thread that opens the log, and ends when that is closed; a
                             forked child has none. logdef_status.helper says why, if it
                             cannot be started; off */
-    int reserved;        /* 0 */
+    int control;         /* 1: `logdef ctl` may see and change the log while the program runs:
+                            level and filter, for a time or for good, another file, a
+                            sync, a note; 2: it may not. A log in a file has a page of 4 KiB
+                            beside it then, .NAME.ctl, for the user of the process only.
+                            Not in programs with more rights than the user who started
+                            them; the environment variable LOGDEF_CTL (1 or 0), else off */
 } logdef_options;
 
 #define LOGDEF_OPTIONS \

@@ -36,8 +36,7 @@ struct OptionsOfC {
     file_group: c_int,
     use_umask: c_int,
     helper: c_int,
-    /// For a later option.
-    reserved: c_int,
+    control: c_int,
 }
 
 /// No padding, whose bytes could be uninitialized.
@@ -65,7 +64,7 @@ impl OptionsOfC {
         file_group: 0,
         use_umask: 0,
         helper: 0,
-        reserved: 0,
+        control: 0,
     };
 }
 
@@ -353,7 +352,9 @@ unsafe fn options_of(from: &OptionsOfC) -> io::Result<Options> {
     if in_range(from.helper, 1)?.is_some() {
         options = options.helper();
     }
-    in_range(from.reserved, 0)?;
+    if let Some(control) = in_range(from.control, 2)? {
+        options = options.control(control == 1);
+    }
     Ok(options)
 }
 
@@ -496,7 +497,7 @@ mod tests {
                 ..default
             },
             OptionsOfC {
-                reserved: 1,
+                control: 3,
                 ..default
             },
         ] {

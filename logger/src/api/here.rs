@@ -24,6 +24,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{IntoRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
 /// Opens the log of the process.
 pub(crate) fn open(request: &OpenRequest<'_>) -> io::Result<()> {
@@ -41,6 +42,7 @@ pub(crate) fn open(request: &OpenRequest<'_>) -> io::Result<()> {
     }
     let mut ignored = Vec::new();
     let why = opening.why();
+    let controlled = opening.file().filter(|_| is_control_wanted(&options));
     let opened = opening.set(process, options.rotation).and_then(|()| {
         apply(process, &options, &mut ignored);
         logdef_unwind::modules::refresh();
@@ -54,8 +56,14 @@ pub(crate) fn open(request: &OpenRequest<'_>) -> io::Result<()> {
     });
     opened.inspect_err(|_| process.shared.run.abandon_open())?;
     process.sink.set_why(why);
+    if let Some(Err(errno)) = controlled.map(|path| begin_control(process, &path, &options)) {
+        note::sink(
+            process,
+            &format!("no control page: {}", note::in_words(errno)),
+        );
+    }
     if options.helper {
-        process.sink.start_helper();
+        process.sink.start_helper(helper_round);
     }
     process.shared.set_ages_at(process.sink.ages_at());
     kept::write_all(process);
@@ -110,12 +118,46 @@ impl Opening {
         }
     }
 
+    /// The path of a log in a file.
+    fn file(&self) -> Option<PathBuf> {
+        match self {
+            Opening::At {
+                target: Place::File(path),
+                ..
+            } => Some(path.to_path_buf()),
+            _ => None,
+        }
+    }
+
     fn set(self, process: &Process, rotation: Rotation) -> Result<(), Errno> {
         match self {
             Opening::Descriptor(fd) => process.sink.set_descriptor(fd.into_raw_fd()),
             Opening::At { target, advice } => process.sink.set(target, advice.map, rotation),
         }
     }
+}
+
+/// What the helper does beside its own work. Returns after how many milliseconds again.
+fn helper_round() -> i32 {
+    let process = process();
+    if process.control.helper_looks(&process.shared) && process.shared.run.is_ready() {
+        note::asked::report(process);
+    }
+    process.control.helper_pause_ms()
+}
+
+fn is_control_wanted(options: &Options) -> bool {
+    let of_environment = || environment::text("LOGDEF_CTL").is_some_and(|text| text == "1");
+    let wanted = options.control.unwrap_or_else(of_environment);
+    wanted && !sys::has_borrowed_rights()
+}
+
+/// Makes the control page of a log that was opened at `path`.
+fn begin_control(process: &Process, path: &Path, options: &Options) -> Result<(), Errno> {
+    let path = std::path::absolute(path)
+        .map_err(|error| Errno(error.raw_os_error().unwrap_or(libc::EINVAL)))?;
+    let path = path.as_os_str().as_bytes();
+    process.control.begin(&process.shared, path, options.helper)
 }
 
 /// Obeys the environment before the log is open: calls that are made until then are

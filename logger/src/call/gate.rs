@@ -7,7 +7,10 @@
 //! costs a comparison, and no list of sites has to survive `dlclose`.
 
 use crate::call::site::Site;
+use crate::control::change::Change;
 use crate::copies::leader::leader;
+use crate::gate;
+use crate::note;
 use crate::process::process;
 use core::sync::atomic::Ordering;
 use logdef_wire::Level;
@@ -19,28 +22,43 @@ pub fn decide(site: &Site) -> bool {
     if let Some(leader) = leader() {
         return leader.is_on(site);
     }
-    let settings = &process().shared.settings;
+    let process = process();
+    if process.control.heed(&process.shared) && process.shared.run.is_ready() {
+        note::asked::report(process);
+    }
     // Read before the settings: if they change meanwhile, this gate is stale.
-    let gate = settings.gate.load(Ordering::Acquire);
+    let gate = gate::word().load(Ordering::Acquire);
     let state = site.state();
-    state.connect(&settings.gate);
-    let on = is_on(
-        site.level(),
-        site.file().to_bytes(),
-        site.line(),
-        site.place().map(|place| place.to_bytes()),
-    );
-    state.gate.store(gate | on as u32, Ordering::Relaxed);
+    state.connect(gate::word());
+    let (level, line) = (site.level(), site.line());
+    let file = site.file().to_bytes();
+    let module = site.place().map(|place| place.to_bytes());
+    let change = process.control.change();
+    let on = level >= level_at(change, file, line, module);
+    // While a call is off for a time, it asks each time: it has no other way to notice that
+    // the time is over, if nothing is logged meanwhile.
+    let is_off_for_a_time = !on && change.is_some_and(|change| change.ends.is_some());
+    let may_remember = !is_off_for_a_time || level < level_at(None, file, line, module);
+    if may_remember && process.control.has_looked_at(gate) {
+        state.gate.store(gate | on as u32, Ordering::Relaxed);
+    }
     on
 }
 
 /// Whether calls of this level at this place are on.
 pub(crate) fn is_on(level: Level, file: &[u8], line: u32, module: Option<&[u8]>) -> bool {
+    level >= level_at(process().control.change(), file, line, module)
+}
+
+/// The level from which calls at this place are on.
+fn level_at(change: Option<&Change>, file: &[u8], line: u32, module: Option<&[u8]>) -> Level {
     let settings = &process().shared.settings;
-    let said = settings
-        .filter()
-        .and_then(|filter| filter.level(file, line, module));
-    level >= said.unwrap_or_else(|| settings.level())
+    let program = settings.filter();
+    let said = match change {
+        Some(change) => change.said(program, file, line, module),
+        None => program.and_then(|filter| filter.level(file, line, module)),
+    };
+    said.unwrap_or_else(|| settings.level())
 }
 
 /// [`is_possible`] of a call that is about to be made: one that is lost since no log is
@@ -69,8 +87,10 @@ pub fn is_possible(level: Level) -> bool {
 fn is_possible_when_open(level: Level) -> bool {
     let settings = &process().shared.settings;
     let level_set = settings.level();
-    let lowest = settings
-        .filter()
-        .map_or(level_set, |filter| filter.lowest_level(level_set));
+    let program = settings.filter();
+    let lowest = match process().control.change() {
+        Some(change) => change.lowest_level(program, level_set),
+        None => program.map_or(level_set, |filter| filter.lowest_level(level_set)),
+    };
     level >= lowest
 }

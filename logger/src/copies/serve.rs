@@ -50,7 +50,7 @@ macro_rules! serve {
         #[allow(unused_unsafe, reason = "of functions without arguments")]
         static TABLE: LeaderTable = LeaderTable {
             size: size_of::<LeaderTable>(),
-            gate: &process().shared.settings.gate,
+            gate: crate::gate::word(),
             $($name: {
                 unsafe extern "C" fn serve(
                     $($argument: <$type as Crossing>::As),*

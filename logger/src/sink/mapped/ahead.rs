@@ -168,12 +168,13 @@ impl Ahead {
 }
 
 impl Mapped {
-    /// Starts a helper. Not for handlers.
-    pub fn start_helper(&'static self) {
+    /// Starts a helper, which also calls `each_round`, again after at most as
+    /// many milliseconds as that returns. Not for handlers.
+    pub fn start_helper(&'static self, each_round: fn() -> i32) {
         let ahead = &self.ahead;
         let number = ahead.started.fetch_add(1, Ordering::Relaxed) + 1;
         ahead.wanted.store(number, Ordering::Release);
-        let started = sys::start_thread("logdef", move || self.help(number));
+        let started = sys::start_thread("logdef", move || self.help(number, each_round));
         let failed = started.err().map_or(0, |errno| errno.0);
         ahead.failed.store(failed, Ordering::Relaxed);
         if failed != 0 {
@@ -193,7 +194,7 @@ impl Mapped {
     }
 
     /// What the helper does for as long as it is wanted.
-    fn help(&self, number: u32) {
+    fn help(&self, number: u32, each_round: fn() -> i32) {
         let ahead = &self.ahead;
         let mut evictions = 0;
         let is_wanted = || ahead.wanted.load(Ordering::Acquire) == number;
@@ -206,8 +207,9 @@ impl Mapped {
                 }
                 log.make_ready(is_wanted);
             }
+            let pause_ms = each_round().min(PAUSE_MS);
             if is_wanted() {
-                sys::wait_while(&ahead.bell, bell, PAUSE_MS);
+                sys::wait_while(&ahead.bell, bell, pause_ms);
             }
         }
         // Another may run already.

@@ -11,6 +11,7 @@ use crate::show::words;
 #[cfg(feature = "archive")]
 use crate::verb::archive::ArchiveLogs;
 use crate::verb::check::Check;
+use crate::verb::ctl::Ctl;
 use crate::verb::dump::Dump;
 use crate::verb::export::Export;
 use crate::verb::fxt::Fxt;
@@ -98,6 +99,8 @@ pub enum Verb {
     Sites(Sites),
     /// Add names to the addresses in a log, in text or in Fuchsia's symbolizer markup
     Symbolize(Symbolize),
+    /// See and change the log of a living process: its level and filter, a sync, another file
+    Ctl(Ctl),
     /// Receive records of other programs over a socket, store them, answer queries
     Serve(Serve),
     /// Show the records of a log service
@@ -146,6 +149,7 @@ impl Verb {
             Verb::Fxt(fxt) => fxt.run(),
             Verb::Sites(sites) => sites.run(),
             Verb::Symbolize(symbolize) => symbolize.run(),
+            Verb::Ctl(ctl) => ctl.run(),
             Verb::Serve(serve) => serve.run(),
             Verb::Stream(stream) => stream.run(),
             Verb::Send(send) => send.run(),

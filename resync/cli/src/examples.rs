@@ -7,7 +7,7 @@ use std::fmt::Write;
 /// A command line and what it is for.
 type Example = (&'static str, &'static str);
 
-const VERBS: [(&str, &[Example]); 18] = [
+const VERBS: [(&str, &[Example]); 19] = [
     ("view", &VIEW),
     (
         "check",
@@ -155,6 +155,29 @@ const VERBS: [(&str, &[Example]); 18] = [
                 "logdef symbolize crash.txt --maps maps.txt",
                 "with a copy of /proc/PID/maps",
             ),
+        ],
+    ),
+    (
+        "ctl",
+        &[
+            (
+                "logdef ctl logs/",
+                "the processes that log there, what they log, and how others ended",
+            ),
+            (
+                "logdef ctl level app.log debug --for 5m",
+                "more for five minutes, then as before",
+            ),
+            (
+                "logdef ctl filter app.log 'info,net=debug,db/wal.c:120=trace'",
+                "for a module and a line, in place of the program's filter",
+            ),
+            ("logdef ctl reset app.log", "as the program set it"),
+            (
+                "logdef ctl note app.log 'deploy begins'",
+                "a note between the records",
+            ),
+            ("logdef ctl list --live -o json logs/", "for a program"),
         ],
     ),
     (

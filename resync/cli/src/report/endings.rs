@@ -77,7 +77,8 @@ impl Endings {
     }
 }
 
-fn signal(note: &Note<'_>) -> String {
+/// How a signal ended a run.
+pub fn signal(note: &Note<'_>) -> String {
     let number = note.signal.unwrap_or(0);
     let name = i32::try_from(number)
         .ok()

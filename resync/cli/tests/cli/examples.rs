@@ -1,5 +1,6 @@
 //! The command lines at the end of each verb's `--help` work as they stand there.
 
+use crate::ctl;
 use crate::fixture::*;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
@@ -7,7 +8,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-const VERBS: [&str; 18] = [
+const VERBS: [&str; 19] = [
     "view",
     "check",
     "stats",
@@ -21,6 +22,7 @@ const VERBS: [&str; 18] = [
     "fxt",
     "sites",
     "symbolize",
+    "ctl",
     "serve",
     "stream",
     "send",
@@ -44,6 +46,8 @@ fn folder() -> Files {
     }
     files.put("old.log.gz", &gzip(&log.bytes));
     files.put("build/readme", b"");
+    // The page of a process that lives: this one.
+    ctl::put_page(&files, ".app.log.ctl", &ctl::page());
     files.put("crash.txt", b"died at 0x55d0c0a00010\n");
     files.put("maps.txt", b"");
     let program = Path::new(env!("CARGO_BIN_EXE_logdef"));

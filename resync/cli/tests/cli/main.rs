@@ -6,6 +6,7 @@ mod archive;
 mod campaign;
 mod check;
 mod contexts;
+mod ctl;
 mod cursor;
 mod early;
 mod escapes;

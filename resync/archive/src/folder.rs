@@ -4,6 +4,7 @@
 use crate::guard::{self, wrong};
 use crate::part::{self, RECORDS, Written};
 use crate::read::read_all;
+use crate::rows;
 use crate::schema::Unit;
 use crate::side::{FILES, THREADS_COLUMNS};
 use crate::stored::{self, Kept};
@@ -78,6 +79,7 @@ pub(crate) type Known = HashMap<(u64, u64), Vec<(u64, u64)>, RandomState>;
 pub struct Archive {
     folder: PathBuf,
     unit: Unit,
+    row_group: usize,
     last: u64,
     known: Known,
     /// Files that are in it, as they were last, with what they had lost.
@@ -121,6 +123,7 @@ impl Archive {
         let mut archive = Archive {
             folder: folder.to_owned(),
             unit: unit.unwrap_or_default(),
+            row_group: rows::RECORDS,
             last: parts.last().and_then(|part| number(part)).unwrap_or(0),
             known: Known::default(),
             files: HashMap::default(),
@@ -154,6 +157,13 @@ impl Archive {
         Ok(unit)
     }
 
+    /// Makes row groups of that many records, or of 1,048,576, which are the most and the default:
+    /// smaller ones take more room, and a question about a short time reads less.
+    pub fn with_row_groups_of(mut self, records: usize) -> Archive {
+        self.row_group = records.clamp(1, rows::RECORDS);
+        self
+    }
+
     /// Whether a file is in it as it is now.
     pub fn has(&self, file: &Identity) -> bool {
         let kept = self.files.get(&file.file());
@@ -179,6 +189,7 @@ impl Archive {
             files,
             recovery,
             unit: self.unit,
+            row_group: self.row_group,
             known: &self.known,
             losses_before: before.collect(),
         };

@@ -1,5 +1,23 @@
 //! Logs as Parquet, for those who keep them for years or ask one question of many: a folder of
 //! tables that other tools query as they are, and that turns back into the log.
+//!
+//! ```
+//! use logdef_archive::Archive;
+//! use logdef_resync::{Input, NoImages, Recovery};
+//!
+//! let folder = std::env::temp_dir().join(format!("kept-{}", std::process::id()));
+//! let inputs = [Input::from_bytes("app.log", Vec::new())];
+//! let recovery = Recovery::of(&inputs)?;
+//! let mut archive = Archive::open(&folder, None)?;
+//! archive.add(&inputs, &[None], &recovery, NoImages)?;
+//!
+//! // A part is an input again.
+//! let parts = logdef_archive::parts(&folder);
+//! let again = logdef_archive::open(&parts[0], 1 << 30)?;
+//! assert_eq!(again.len(), 0);
+//! # std::fs::remove_dir_all(folder)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 #![forbid(unsafe_code)]
 
 mod folder;

@@ -2,7 +2,7 @@
 //! each table, and neither other parts nor what the folder is called in the end.
 
 use crate::folder::{self, Identity, Known};
-use crate::rows::{Rows, Whole};
+use crate::rows::{self, Rows, Whole};
 use crate::schema::{self, Slot, Unit, slots};
 use crate::side::{self, Frames, SiteNames, Threads};
 use crate::site::{Call, Sites};
@@ -34,6 +34,9 @@ pub(crate) const LOSSES_KEY: &str = "logdef.made_from";
 pub(crate) const HIDDEN_KEY: &str = "logdef.at_least";
 /// Strings and numbers of a column are spelled once, up to this many bytes.
 const DICTIONARY: usize = 4 << 20;
+/// Columns of texts that have a filter of the texts in each row group: a request's number is
+/// among the first values of a call.
+const SOUGHT: usize = 4;
 /// Values that most records have on the stack.
 const FEW: usize = 16;
 
@@ -58,6 +61,8 @@ pub(crate) struct Job<'j> {
     pub(crate) files: &'j [Option<Identity>],
     pub(crate) recovery: &'j Recovery,
     pub(crate) unit: Unit,
+    /// Records of a row group.
+    pub(crate) row_group: usize,
     /// Records that are left out, since another part has them.
     pub(crate) known: &'j Known,
     /// What other parts say of losses of the same files.
@@ -80,7 +85,7 @@ pub(crate) fn write(
             .at_least
             .then(|| (HIDDEN_KEY, "true".to_owned())),
     ];
-    let mut part = Part::create(folder, job.unit, &notes).map_err(failed)?;
+    let mut part = Part::create(folder, job.unit, job.row_group, &notes).map_err(failed)?;
     rewrite::each_merged(job.inputs, recovery, |frame, mark| {
         part.add(frame, mark, resolver, job.known).map_err(failed)
     })?;
@@ -120,6 +125,7 @@ impl Part {
     fn create(
         folder: &Path,
         unit: Unit,
+        row_group: usize,
         notes: &[Option<(&str, String)>],
     ) -> Result<Part, ParquetError> {
         let schema = schema::records(unit);
@@ -134,7 +140,7 @@ impl Part {
             schema,
             writer,
             row_groups: 0,
-            rows: Rows::new(unit),
+            rows: Rows::new(unit, row_group),
             sites: Sites::default(),
             names: Vec::new(),
             threads: Threads::default(),
@@ -336,6 +342,12 @@ fn properties(notes: Vec<KeyValue>) -> Result<WriterProperties, ParquetError> {
         properties = properties
             .set_column_dictionary_enabled(path.clone(), false)
             .set_column_encoding(path, Encoding::BYTE_STREAM_SPLIT);
+    }
+    for (slot, number) in slots().filter(|(slot, number)| *slot == Slot::Text && *number < SOUGHT) {
+        let path = ColumnPath::from(schema::slot_name(slot, number));
+        properties = properties
+            .set_column_bloom_filter_fpp(path.clone(), 0.01)
+            .set_column_bloom_filter_max_ndv(path, rows::RECORDS as u64);
     }
     Ok(properties.build())
 }

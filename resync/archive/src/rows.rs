@@ -27,8 +27,8 @@ use logdef_wire::record::Data;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-/// Records of a row group.
-const RECORDS: usize = 1 << 20;
+/// Most records of a row group.
+pub(crate) const RECORDS: usize = 1 << 20;
 /// Bytes that they take, as they are kept and as columns, before a row group ends.
 const BYTES: usize = 96 << 20;
 
@@ -50,6 +50,7 @@ pub(crate) struct Whole {
 /// Records that are not written yet.
 pub(crate) struct Rows {
     unit: Unit,
+    most: usize,
     groups: Vec<Group>,
     by_key: HashMap<(u32, u32, u64), u32, RandomState>,
     whole: Vec<(u32, Whole)>,
@@ -63,9 +64,11 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    pub(crate) fn new(unit: Unit) -> Rows {
+    /// Up to `most` records.
+    pub(crate) fn new(unit: Unit, most: usize) -> Rows {
         Rows {
             unit,
+            most,
             groups: Vec::new(),
             by_key: HashMap::default(),
             whole: Vec::new(),
@@ -82,7 +85,7 @@ impl Rows {
     }
 
     pub(crate) fn is_full(&self) -> bool {
-        self.len >= RECORDS || self.bytes >= BYTES || self.len * self.width >= 2 * BYTES
+        self.len >= self.most || self.bytes >= BYTES || self.len * self.width >= 2 * BYTES
     }
 
     /// Adds a record of a site, which has a column for each of its values.
@@ -148,7 +151,7 @@ impl Rows {
         sites: &[Site],
         mut column: impl FnMut(usize, ArrayRef) -> Result<(), E>,
     ) -> Result<(), E> {
-        let full = std::mem::replace(self, Rows::new(self.unit));
+        let full = std::mem::replace(self, Rows::new(self.unit, self.most));
         let mut groups = full.groups;
         groups.sort_by_key(|group| (sites[group.site].id, group.run, group.thread));
         let sorted = Sorted {

@@ -37,7 +37,8 @@ pub fn archive(folder: &Path, logs: &[&[u8]], unit: Option<Unit>) -> Written {
         .map(|(index, log)| Input::from_bytes(format!("log {index}"), log.to_vec()))
         .collect();
     let recovery = Recovery::of(&inputs).unwrap();
-    let mut archive = Archive::open(folder, unit).unwrap();
+    let archive = Archive::open(folder, unit).unwrap();
+    let mut archive = archive.with_row_groups_of(1000);
     let files = vec![None; inputs.len()];
     archive.add(&inputs, &files, &recovery, NoImages).unwrap()
 }

@@ -149,6 +149,13 @@ fn what_cannot_be_an_archive_is_said_in_a_line() {
     assert!(!kept.exists());
     // A part that is damaged.
     archived(&files, &[&log]);
+    let follows = logdef("view --follow {}", &kept);
+    assert_eq!(
+        (follows.status, follows.err.lines().count()),
+        (2, 1),
+        "{}",
+        follows.err
+    );
     let records = kept.join("part-000001/records.parquet");
     let good = fs::read(&records).unwrap();
     fs::write(&records, &good[..good.len() / 2]).unwrap();

@@ -96,6 +96,7 @@ impl Archive {
     /// If the folder holds other things, or another unit of time, or if another process is adding
     /// to it.
     pub fn open(folder: &Path, unit: Option<Unit>) -> io::Result<Archive> {
+        guard::can_run()?;
         match fs::create_dir(folder) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
             _ => {}

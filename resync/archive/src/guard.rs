@@ -37,6 +37,15 @@ thread_local! {
     static CATCHES: Cell<bool> = const { Cell::new(false) };
 }
 
+/// Fails where the library for Parquet is of no use.
+pub(crate) fn can_run() -> io::Result<()> {
+    if cfg!(target_endian = "big") {
+        let why = "archives are written and read on little-endian machines only";
+        return Err(io::Error::new(io::ErrorKind::Unsupported, why));
+    }
+    Ok(())
+}
+
 /// Whether a panic of this thread is caught, and becomes an error of the file that is read.
 pub fn catches_panics() -> bool {
     CATCHES.get()

@@ -31,6 +31,7 @@ const FRAME_ROWS: usize = 1024;
 /// What is wrong with its files, if they are none of ours. One that breaks off gives what comes
 /// before.
 pub fn open(part: &Path, most: u64) -> io::Result<Input> {
+    guard::can_run()?;
     let name = part.display().to_string();
     let mut reader = guard::caught(|| Reader::open(part))?;
     let losses = reader.losses.take();

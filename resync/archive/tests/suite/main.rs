@@ -1,4 +1,5 @@
 //! Logs become archives and logs again, and files of others are refused.
+#![cfg(target_endian = "little")]
 
 mod all_fields;
 mod hostile;

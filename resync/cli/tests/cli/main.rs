@@ -2,6 +2,7 @@
 //! `logdef-wire`, the real binary, its streams and its exit status.
 
 mod agreement;
+#[cfg(target_endian = "little")]
 mod archive;
 mod campaign;
 mod check;

@@ -71,6 +71,10 @@ impl Image {
         }
     }
 
+    pub(crate) fn elf(&self) -> &Elf {
+        &self.elf
+    }
+
     /// The file that was read.
     pub fn path(&self) -> &Path {
         &self.path

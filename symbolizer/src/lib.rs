@@ -37,6 +37,7 @@
 
 #![forbid(unsafe_code)]
 
+mod core_dump;
 mod error;
 mod find;
 mod fingerprint;
@@ -45,8 +46,12 @@ mod jit;
 mod limits;
 mod names;
 mod open;
+mod stack;
 mod text;
 
+pub use core_dump::images::CoreImages;
+pub use core_dump::notes::{Death, MappedFile, Process, Thread};
+pub use core_dump::{CoreDump, NotACore, ReadAt};
 pub use error::{Error, Refusal};
 #[cfg(feature = "debuginfod")]
 pub use find::debuginfod::Debuginfod;
@@ -63,6 +68,7 @@ pub use logdef_wire::Svma;
 pub use names::address::AddressKind;
 pub use names::demangle::demangle;
 pub use names::{Source, StackFrame, Symbolized};
+pub use stack::{Architecture, Memory, PlacedImage, Registers, StackAddress, walk};
 pub use text::maps::MappedCode;
 pub use text::markup::MarkupFilter;
 pub use text::{FindImage, Loaded, TextFilter};

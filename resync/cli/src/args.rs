@@ -11,6 +11,7 @@ use crate::show::words;
 #[cfg(feature = "archive")]
 use crate::verb::archive::ArchiveLogs;
 use crate::verb::check::Check;
+use crate::verb::core::Core;
 use crate::verb::ctl::Ctl;
 use crate::verb::dump::Dump;
 use crate::verb::export::Export;
@@ -80,6 +81,8 @@ pub enum Verb {
     Stats(Box<Stats>),
     /// Write one page about a log that can be mailed: how it ended, what changed, the last records
     Report(Box<Report>),
+    /// Show how a process died, by its core dump, and the last records of its log
+    Core(Box<Core>),
     /// Write the surviving records to a clean file, and rebuild lost logdefs
     Recover(Rewrite),
     /// Join logs into one, in the order of time
@@ -123,6 +126,7 @@ impl Verb {
         match self {
             Verb::View(view) => !view.follow,
             Verb::Check(_)
+            | Verb::Core(_)
             | Verb::Stats(_)
             | Verb::Dump(_)
             | Verb::Fxt(_)
@@ -139,6 +143,7 @@ impl Verb {
             Verb::Check(check) => check.run(),
             Verb::Stats(stats) => stats.run(),
             Verb::Report(report) => report.run(),
+            Verb::Core(core) => core.run(),
             Verb::Recover(rewrite) => rewrite.recover(),
             Verb::Merge(rewrite) => rewrite.merge(),
             #[cfg(feature = "archive")]
@@ -208,7 +213,7 @@ enum AnswerForm {
 }
 
 /// Where to look for programs and libraries.
-#[derive(Debug, ClapArgs)]
+#[derive(Clone, Debug, ClapArgs)]
 pub struct Images {
     /// Look for programs and libraries in this directory and below it too, and in it and its tmp/
     /// for lists of code that was compiled while a program ran (perf-PID.map, jit-PID.dump)
@@ -230,7 +235,7 @@ pub struct Images {
 }
 
 /// Links of a terminal to source lines.
-#[derive(Debug, ClapArgs)]
+#[derive(Clone, Debug, ClapArgs)]
 #[command(next_help_heading = "Appearance")]
 pub struct Links {
     /// Make source lines links (in text for people): `file` for the terminal to open, which is

@@ -7,7 +7,7 @@ use std::fmt::Write;
 /// A command line and what it is for.
 type Example = (&'static str, &'static str);
 
-const VERBS: [(&str, &[Example]); 19] = [
+const VERBS: [(&str, &[Example]); 20] = [
     ("view", &VIEW),
     (
         "check",
@@ -51,6 +51,23 @@ const VERBS: [(&str, &[Example]); 19] = [
             (
                 "logdef report -o report.html --redact app.log",
                 "without arguments; --redact='[a-z.]+@[a-z.]+' replaces what matches",
+            ),
+        ],
+    ),
+    (
+        "core",
+        &[
+            (
+                "logdef core core.77",
+                "why the process died, where, and the last it logged",
+            ),
+            (
+                "logdef core --stacks all --tail 100 -l warn core.77 app.log",
+                "all threads; warnings, from a log that was moved",
+            ),
+            (
+                "logdef core - < core.77",
+                "from another command: coredumpctl dump | logdef core -",
             ),
         ],
     ),

@@ -3,6 +3,7 @@
 #[cfg(feature = "archive")]
 pub(crate) mod archive;
 pub(crate) mod check;
+pub(crate) mod core;
 pub(crate) mod ctl;
 pub(crate) mod dump;
 pub(crate) mod export;

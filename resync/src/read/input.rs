@@ -56,6 +56,12 @@ pub trait Source: fmt::Debug + Send + Sync {
     /// [gap](crate::Damage::Unreadable) and reading continues after them. Any other
     /// error ends the reading.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
+
+    /// Where bytes begin at or behind an offset that is in a hole, which reads as zeros: a long one
+    /// is not read then. The offset itself where that is not known.
+    fn behind_hole(&self, offset: u64) -> u64 {
+        offset
+    }
 }
 
 impl Source for File {
@@ -329,11 +335,12 @@ impl Input {
 
     /// Where data begins at or behind an offset: behind the hole of a file that the offset
     /// is in, or at the end of the file. The offset itself where that is not known.
-    pub(crate) fn behind_hole(&self, offset: u64) -> u64 {
+    pub fn behind_hole(&self, offset: u64) -> u64 {
         let found = match &self.store {
             Store::File(file) => data_from(file, offset),
             Store::Reopened(file) => file.open().ok().and_then(|file| data_from(&file, offset)),
-            Store::Memory(_) | Store::Source(_) => None,
+            Store::Source(source) => Some(source.behind_hole(offset)),
+            Store::Memory(_) => None,
         };
         found.unwrap_or(offset).max(offset)
     }

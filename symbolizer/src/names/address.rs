@@ -19,8 +19,8 @@ impl AddressKind {
         Svma(self.probe_at(address.0))
     }
 
-    /// The same for an address that is not one of an image.
-    pub(crate) fn probe_at(self, address: u64) -> u64 {
+    /// The same in a process.
+    pub fn probe_at(self, address: u64) -> u64 {
         match self {
             AddressKind::Exact => address,
             AddressKind::ReturnAddress => address.saturating_sub(1),

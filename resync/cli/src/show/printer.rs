@@ -5,7 +5,6 @@ use crate::show::json;
 use crate::show::tabular;
 use crate::show::text;
 use crate::show::text::Backtrace;
-use crate::show::text::Look;
 use crate::verb::view::View;
 use clap::ValueEnum;
 use logdef_resync::{Resolved, StackEntry};
@@ -67,16 +66,7 @@ impl Printer {
                 Form::Json => true,
                 Form::Logfmt | Form::Csv | Form::Raw => false,
             },
-            text: text::Writer::new(Look {
-                color,
-                time: args.time,
-                zone: args.filters.zone(),
-                backtrace: args.backtrace,
-                provenance: args.provenance,
-                with_context: args.with_context,
-                with_target: args.with_target,
-                links: args.links.wanted(color),
-            }),
+            text: text::Writer::new(args.look(color)),
             json: json::Writer::default(),
             tabular: tabular::Writer::default(),
             fold: args.fold.then(Fold::default),

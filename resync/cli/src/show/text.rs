@@ -325,7 +325,8 @@ impl Writer {
         }
     }
 
-    fn stack(&mut self, stack: &[StackEntry], out: &mut Vec<u8>) {
+    /// A line for each function of a stack, in the form that was asked for.
+    pub fn stack(&mut self, stack: &[StackEntry], out: &mut Vec<u8>) {
         if stack.is_empty() || self.look.backtrace == Backtrace::None {
             return;
         }

@@ -12,11 +12,11 @@ use crate::args::{Filters, Images, Links, Source};
 use crate::choose::filter::Filter;
 use crate::choose::viewer::Viewer;
 use crate::failure::{Failure, NO_MATCH};
-use crate::log::{self, Log};
+use crate::log::{self, Inputs, Log};
 use crate::show::clock::TimeForm;
 use crate::show::losses;
 use crate::show::printer::Form;
-use crate::show::text::Backtrace;
+use crate::show::text::{Backtrace, Look};
 use logdef_resync::{BackgroundMerge, Batch, Event, Merge, Resolver};
 use reach::Reach;
 use std::ops::ControlFlow;
@@ -24,7 +24,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// `view`: which records to show, and how.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 pub struct View {
     #[command(flatten)]
     pub source: Source,
@@ -132,7 +132,11 @@ impl View {
             }
             return follow::run(self);
         }
-        let inputs = log::inputs(&self.source)?;
+        self.run_on(log::inputs(&self.source)?)
+    }
+
+    /// Shows records of inputs that were opened.
+    pub fn run_on(&self, inputs: Inputs) -> Result<ExitCode, Failure> {
         let mut images = log::images(&self.images);
         let begun = match early::run(self, &inputs, &mut images)? {
             early::Outcome::Done { has_matched } => return Ok(self.status(has_matched)),
@@ -193,6 +197,20 @@ impl View {
         match log.status(&self.source) {
             ExitCode::SUCCESS => Ok(self.status(viewer.has_matched())),
             status => Ok(status),
+        }
+    }
+
+    /// How records for people look.
+    pub fn look(&self, color: bool) -> Look {
+        Look {
+            color,
+            time: self.time,
+            zone: self.filters.zone(),
+            backtrace: self.backtrace,
+            provenance: self.provenance,
+            with_context: self.with_context,
+            with_target: self.with_target,
+            links: self.links.wanted(color),
         }
     }
 

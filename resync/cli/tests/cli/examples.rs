@@ -8,11 +8,12 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-const VERBS: [&str; 19] = [
+const VERBS: [&str; 20] = [
     "view",
     "check",
     "stats",
     "report",
+    "core",
     "recover",
     "merge",
     "archive",
@@ -45,6 +46,8 @@ fn folder() -> Files {
         files.put(name, &log.bytes);
     }
     files.put("old.log.gz", &gzip(&log.bytes));
+    let core = crate::cores::core_of("/nowhere/app.log", &log.bytes);
+    files.put("core.77", &core);
     files.put("build/readme", b"");
     // The page of a process that lives: this one.
     ctl::put_page(&files, ".app.log.ctl", &ctl::page());

@@ -7,6 +7,7 @@ mod archive;
 mod campaign;
 mod check;
 mod contexts;
+mod cores;
 mod ctl;
 mod cursor;
 mod early;

@@ -8,4 +8,4 @@ mod record;
 pub use check::{check, push_losses};
 pub use foreign::Foreign;
 pub use object::{Object, list, push_number, push_string};
-pub use record::Writer;
+pub use record::{Writer, stack_entry};

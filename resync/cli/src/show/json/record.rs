@@ -220,7 +220,8 @@ fn push_level(level: Level, out: &mut Vec<u8>) {
     }
 }
 
-fn stack_entry(entry: &StackEntry, out: &mut Vec<u8>) {
+/// An address of a stack.
+pub fn stack_entry(entry: &StackEntry, out: &mut Vec<u8>) {
     let logged = entry.logged.as_ref();
     let mut object = Object::begin(out);
     push_number(entry.address.0, object.key("address"));

@@ -91,11 +91,22 @@ fn follow(programs: &[[u64; 5]], every: u32) {
         assert!(counts.is_sorted(), "{thread:?} is out of order");
     }
     assert!(threads == folder, "{} of {}", sum(&threads), sum(&folder));
+    each_number_has_a_file(&log);
     let calls = |&[_, records, fast, slow, children]: &[u64; 5]| {
         records * fast + records.div_ceil(100) * slow + 20 * children
     };
     let calls: u64 = programs.iter().map(calls).sum();
     assert_eq!(sum(&threads) as u64, calls);
+}
+
+/// Rotation leaves no number out: it would look like a file that was lost.
+fn each_number_has_a_file(log: &Path) {
+    let files = family(log).into_iter();
+    let number = |file: std::path::PathBuf| file.extension()?.to_str()?.parse().ok();
+    let mut numbers: Vec<usize> = files.filter_map(number).collect();
+    numbers.sort_unstable();
+    assert!(numbers.iter().copied().eq(1..=numbers.len()), "{numbers:?}");
+    assert!(numbers.len() > 2, "{numbers:?}");
 }
 
 fn sum(threads: &Threads) -> usize {

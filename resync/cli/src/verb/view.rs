@@ -90,7 +90,7 @@ pub struct View {
     #[arg(short = 'n', long, value_name = "N", help_heading = "Context")]
     pub head: Option<u64>,
     /// Show only the last N matching records. With --follow, start with them (10 by default,
-    /// 1048576 at most).
+    /// 262144 at most).
     /// A log of more than 256 MiB is read from its end where possible, and damage before
     /// that is not reported; --strict reads all of it
     #[arg(

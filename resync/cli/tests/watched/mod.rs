@@ -23,7 +23,7 @@ pub const VERBS: &[&str] = &[
     "view -w level>=warn",
     "view --fold",
     "view --follow",
-    "view --follow --tail 1000000",
+    "view --follow --tail 200000",
     "stats",
     "stats --json",
     "report -o -",

@@ -21,7 +21,7 @@ const WAITS: (u32, Duration) = (10, Duration::from_secs(2));
 /// Records that are shown of those that were there before.
 const BEFORE: usize = 10;
 /// The most of these: they are put into the order of time, for which each takes memory.
-const MOST_BEFORE: usize = 1 << 20;
+const MOST_BEFORE: usize = 1 << 18;
 
 /// A record and where it stands.
 struct Arrived {

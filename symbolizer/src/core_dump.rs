@@ -261,7 +261,7 @@ fn notes<R: ReadAt>(
             );
         }
     }
-    notes.mapped_files.sort_by_key(|mapped| mapped.start);
+    notes.finish();
     Ok(notes)
 }
 

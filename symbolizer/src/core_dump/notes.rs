@@ -61,6 +61,8 @@ pub(super) struct Notes {
     pub process: Process,
     pub threads: Vec<Thread>,
     pub mapped_files: Vec<MappedFile>,
+    /// The signal that the first thread has: all that is known of the death where no note says more.
+    pub signal: Option<u32>,
     /// Where the kernel's own image was mapped that a process has some system calls from.
     pub vdso: Option<Avma>,
 }
@@ -88,6 +90,9 @@ impl Notes {
         match kind {
             kind if kind == elf::NT_PRSTATUS.0 => {
                 let room = self.threads.len() < THREADS;
+                if self.threads.is_empty() {
+                    self.signal = u32_at(bytes, 0).filter(is_deadly);
+                }
                 self.threads
                     .extend(thread(bytes, architecture).filter(|_| room));
             }
@@ -102,6 +107,18 @@ impl Notes {
             }
             _ => {}
         }
+    }
+
+    /// Takes what other notes imply.
+    pub fn finish(&mut self) {
+        let death = self.signal.map(|signal| Death {
+            signal,
+            code: 0,
+            address: None,
+            sender: None,
+        });
+        self.process.death = self.process.death.or(death);
+        self.mapped_files.sort_by_key(|mapped| mapped.start);
     }
 
     fn process_is(&mut self, bytes: &[u8]) {
@@ -120,7 +137,7 @@ fn thread(bytes: &[u8], architecture: Architecture) -> Option<Thread> {
 }
 
 fn death(bytes: &[u8]) -> Option<Death> {
-    let signal = u32_at(bytes, 0).filter(|signal| *signal != 0 && !HARMLESS.contains(signal))?;
+    let signal = u32_at(bytes, 0).filter(is_deadly)?;
     let code = u32_at(bytes, 8)? as i32;
     // Codes above zero are the kernel's, who says where; others come from processes.
     let is_of_kernel = code > 0;
@@ -131,6 +148,10 @@ fn death(bytes: &[u8]) -> Option<Death> {
         address: u64_at(bytes, 16).filter(|_| has_address),
         sender: u32_at(bytes, 16).filter(|&pid| !is_of_kernel && pid != 0),
     })
+}
+
+fn is_deadly(signal: &u32) -> bool {
+    *signal != 0 && !HARMLESS.contains(signal)
 }
 
 fn vdso(bytes: &[u8]) -> Option<Avma> {

@@ -63,6 +63,7 @@ fn note(kind: u32, bytes: &[u8]) -> Vec<u8> {
 
 fn prstatus(tid: u32) -> Vec<u8> {
     let mut bytes = vec![0; 336];
+    bytes[..4].copy_from_slice(&6_u32.to_le_bytes()); // si_signo
     bytes[32..36].copy_from_slice(&tid.to_le_bytes());
     bytes[112 + 16 * 8..][..8].copy_from_slice(&0x1234_u64.to_le_bytes()); // rip
     bytes
@@ -127,6 +128,12 @@ fn the_log_is_read_out_of_a_core_from_standard_input() {
         ran.out
     );
     assert_eq!(ran.status, 0);
+    // Emulators write no siginfo: the first thread's signal is then all there is.
+    let mut bytes = core_of("/nowhere/app.log", &log.bytes);
+    let siginfo = 64 + 2 * 56 + (20 + 336) + (20 + 136);
+    bytes[siginfo + 8] = 0;
+    let ran = core(&bytes, &["-"]);
+    assert!(ran.out.contains(" was killed by SIGABRT\n"), "{}", ran.out);
     // Records that another process logged are not its own.
     let other = example_of(RUN, 78, EPOCH);
     let ran = core(

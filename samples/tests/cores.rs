@@ -292,7 +292,7 @@ fn a_process_that_runs_shows_its_log() {
     fs::remove_file(folder.path().join("app.log")).unwrap();
     let shown = show();
     assert!(
-        shown.contains("(deleted), read through the process\n"),
+        shown.contains("(deleted): read through the process\n"),
         "{shown}"
     );
     assert!(shown.ends_with("request 99 of wait\n"), "{shown}");

@@ -22,7 +22,7 @@ pub struct Registers {
 }
 
 /// Where DWARF's registers 0 to 15 of x86_64 stand in the kernel's `user_regs_struct`.
-const X86_64: [usize; 16] = [10, 5, 11, 12, 13, 14, 4, 19, 9, 8, 7, 6, 3, 2, 1, 0];
+const X86_64: [usize; 16] = [10, 12, 11, 5, 13, 14, 4, 19, 9, 8, 7, 6, 3, 2, 1, 0];
 /// Where the instruction pointer stands there.
 const X86_64_RIP: usize = 16;
 /// The bits of a pointer of aarch64 that are not a signature, where addresses have 48 bits.

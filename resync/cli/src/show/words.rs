@@ -61,7 +61,7 @@ pub const STATUSES: [(u8, &str); 5] = [
     ),
     (
         1,
-        "the output could not be written, or no record matches (view with --exit-status)",
+        "the output could not be written, no record matches (view with --exit-status), or a process has not taken what was asked for (ctl with --wait)",
     ),
     (2, "wrong usage"),
     (

@@ -11,7 +11,9 @@ use std::sync::OnceLock;
 pub fn prefix() -> &'static Path {
     static PREFIX: OnceLock<PathBuf> = OnceLock::new();
     PREFIX.get_or_init(|| {
-        let prefix = Path::new(env!("CARGO_TARGET_TMPDIR")).join("prefix");
+        // Each program of tests has its own: they may run at the same time, and each begins by removing it.
+        let name = concat!("prefix-of-", env!("CARGO_CRATE_NAME"));
+        let prefix = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         let _ = std::fs::remove_dir_all(&prefix);
         let output = Command::new("sh")
             .arg(package().join("install.sh"))

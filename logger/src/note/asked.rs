@@ -37,7 +37,7 @@ pub(crate) fn report(process: &'static Process) {
         ),
         (
             News::REFUSED,
-            "a filter that was asked for is none: nothing changed",
+            "a filter that was asked for cannot be obeyed: nothing changed",
         ),
     ] {
         if news.has(kind) {

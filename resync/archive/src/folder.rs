@@ -244,7 +244,7 @@ fn join(stretches: &mut Vec<(u64, u64)>) {
 pub(crate) fn stretch(text: &str) -> io::Result<(u64, u64)> {
     let numbers = text.split_once('-');
     let numbers = numbers.and_then(|(first, last)| first.parse().ok().zip(last.parse().ok()));
-    numbers.ok_or_else(|| wrong("a stretch of records that is none"))
+    numbers.ok_or_else(|| wrong("a range of records that cannot be read"))
 }
 
 #[cfg(test)]

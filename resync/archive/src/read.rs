@@ -225,5 +225,5 @@ pub(crate) fn standing(word: Option<&str>) -> io::Result<Standing> {
     };
     let known = [Standing::Recovered, Standing::Suspect];
     let standing = known.into_iter().find(|it| it.word() == Some(word));
-    standing.ok_or_else(|| wrong("a mark that is none"))
+    standing.ok_or_else(|| wrong("a mark of a record that is not known"))
 }

@@ -132,7 +132,7 @@ fn site(batch: &RecordBatch, row: usize) -> io::Result<StoredSite> {
     }
     let types = texts(batch, "types", row)?.into_iter();
     let types: Option<Vec<_>> = types.map(|name| Type::of_name(&name?)).collect();
-    let types = types.ok_or_else(|| wrong("a type that is none"))?;
+    let types = types.ok_or_else(|| wrong("a type of argument that is not known"))?;
     let names = texts(batch, "names", row)?;
     let args = number("args")?.map(|args| args as usize);
     let keys = number("keys")?.map(|keys| keys as usize);

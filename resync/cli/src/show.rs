@@ -10,6 +10,7 @@ pub(crate) mod losses;
 pub(crate) mod map;
 pub(crate) mod markup;
 pub(crate) mod printer;
+pub(crate) mod signal;
 pub(crate) mod tabular;
 pub(crate) mod text;
 pub(crate) mod words;

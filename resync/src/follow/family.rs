@@ -1,5 +1,6 @@
 //! Which files are a log's: by their names beside it, and by their first bytes.
 
+use logdef_wire::frame;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -50,10 +51,7 @@ pub fn begins_as_log(path: &Path) -> bool {
         return false;
     }
     let mut head = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(8).read_to_end(&mut head));
-    read.is_ok()
-        && matches!(
-            head[..],
-            [0xc1, 0xce, _, _, _, _, 0xc1, 0xa0..=0xbf | 0xda | 0xdb]
-        )
+    let read = File::open(path)
+        .and_then(|file| file.take(frame::PATTERN_LEN as u64).read_to_end(&mut head));
+    read.is_ok() && frame::starts_with_pattern(&head)
 }

@@ -1,7 +1,7 @@
 //! How each run ended, as far as its log says: by a signal, with panics, cleanly, or without a word.
 
 use crate::report::redact::Redact;
-use crate::show::{losses, text};
+use crate::show::{losses, signal, text};
 use logdef_resync::{Place, Resolver};
 use logdef_wire::Run;
 use logdef_wire::record::{Note, NoteKind};
@@ -79,11 +79,7 @@ impl Endings {
 
 /// How a signal ended a run.
 pub fn signal(note: &Note<'_>) -> String {
-    let number = note.signal.unwrap_or(0);
-    let name = i32::try_from(number)
-        .ok()
-        .and_then(signal_hook::low_level::signal_name);
-    let name = name.map_or(format!("signal {number}"), String::from);
+    let name = signal::shown(note.signal.unwrap_or(0));
     match note.address {
         Some(address) => format!("was killed by {name} at {:#x}", address.0),
         None => format!("was killed by {name}"),

@@ -15,7 +15,7 @@ use logdef_symbolizer::{
     AddressKind, Image, Loaded, Locator, MappedCode, MarkupFilter, TextFilter,
 };
 use logdef_wire::Avma;
-use logdef_wire::Record;
+use logdef_wire::{Record, frame};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -129,18 +129,14 @@ impl Symbolize {
 /// Whether bytes are a log's: a frame's header is among them, which no text has,
 /// or they are compressed.
 fn is_log(head: &[u8]) -> bool {
-    let is_header = |bytes: &[u8]| {
-        matches!(
-            bytes,
-            [0xc1, 0xce, _, _, _, _, 0xc1, 0xa0..=0xbf | 0xda | 0xdb]
-        )
-    };
     let is_packed = |magic: &[u8]| head.starts_with(magic);
     is_packed(b"\x1f\x8b")
         || is_packed(b"\x28\xb5\x2f\xfd")
         || is_packed(b"\xfd7zXZ\0")
         || is_packed(b"BZh") && head.get(4..10) == Some(b"1AY&SY")
-        || head.windows(8).any(is_header)
+        || head
+            .windows(frame::PATTERN_LEN)
+            .any(frame::starts_with_pattern)
 }
 
 /// Shows the records and notes that have backtraces, in full. Whether the log is clean.

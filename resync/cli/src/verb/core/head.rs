@@ -6,6 +6,7 @@ use crate::output::Output;
 use crate::show::escape;
 use crate::show::json::{Object, list, stack_entry};
 use crate::show::printer::Form;
+use crate::show::signal;
 use crate::show::text::{self, Look};
 use crate::verb::core::logs::{Bytes, OpenLog};
 use crate::verb::core::process::Process;
@@ -42,7 +43,10 @@ impl Head {
                 object.text("command", Some(&process.command));
                 if let Some(death) = &process.death {
                     object.number("signal", Some(death.signal.into()));
-                    object.text("signal_name", signal_name(death.signal).map(str::as_bytes));
+                    object.text(
+                        "signal_name",
+                        signal::name(death.signal.into()).map(str::as_bytes),
+                    );
                     object.number("address", death.address);
                     object.number("sender", death.sender.map(u64::from));
                 }
@@ -142,9 +146,7 @@ fn push_log(log: &OpenLog, out: &mut Vec<u8>) {
 
 /// `was killed by SIGSEGV: nothing is mapped at 0x10`.
 fn of_death(death: &Death) -> String {
-    let name = signal_name(death.signal);
-    let name = name.map_or(format!("signal {}", death.signal), String::from);
-    let mut words = format!("was killed by {name}");
+    let mut words = format!("was killed by {}", signal::shown(death.signal.into()));
     match (death.address, death.sender) {
         (Some(address), _) => words += &format!(" at {address:#x}{}", reason(death)),
         (None, Some(pid)) => words += &format!(", sent by process {pid}"),
@@ -164,8 +166,4 @@ fn reason(death: &Death) -> &'static str {
         (SIGBUS, 4 | 5) => ": the memory is broken",
         _ => "",
     }
-}
-
-fn signal_name(signal: u32) -> Option<&'static str> {
-    signal_hook::low_level::signal_name(i32::try_from(signal).ok()?)
 }

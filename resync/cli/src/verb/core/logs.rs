@@ -5,6 +5,7 @@
 use crate::show::losses;
 use logdef_resync::{Input, Source};
 use logdef_symbolizer::{CoreDump, MappedFile, ReadAt};
+use logdef_wire::frame;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fmt;
@@ -254,13 +255,8 @@ impl Parts {
         self.parts.iter().any(|(range, offset)| {
             let len = HEAD.min((range.end - range.start) as usize);
             let got = self.core.0.read_at(&mut head[..len], *offset).unwrap_or(0);
-            let is_header = |bytes: &[u8]| {
-                matches!(
-                    bytes,
-                    [0xc1, 0xce, _, _, _, _, 0xc1, 0xa0..=0xbf | 0xda | 0xdb]
-                )
-            };
-            !head.starts_with(b"\x7fELF") && head[..got].windows(8).any(is_header)
+            let mut places = head[..got].windows(frame::PATTERN_LEN);
+            !head.starts_with(b"\x7fELF") && places.any(frame::starts_with_pattern)
         })
     }
 }

@@ -313,8 +313,8 @@ impl Names {
         }
     }
 
-    /// The number has no file, and is to be the next one's, so that the files of a log
-    /// are numbered without gaps.
+    /// The number has no file, and is to be the next one's. It stays without one if a
+    /// higher one was given out meanwhile.
     fn give_back(&self, number: u32) {
         let (before, order) = (number - 1, Ordering::Relaxed);
         let _ = self.number.compare_exchange(number, before, order, order);

@@ -2,7 +2,7 @@
 //! and as an answer. Knows nothing of sites and of where the filter is kept.
 
 use core::fmt;
-use logdef_wire::{Directive as Written, Level, directives};
+use logdef_wire::{Directive as Written, Level, directives, level_at};
 
 /// Levels by place, as `LOGDEF` in the environment and
 /// [`set_filter`](crate::set_filter) write them:
@@ -84,7 +84,7 @@ impl Filter {
         module: Option<&[u8]>,
     ) -> Option<Level> {
         let written = self.directives.iter().map(Directive::written);
-        best(written, file, line, module)
+        level_at(written, file, line, module)
     }
 
     /// The lowest level of a directive that names a place.
@@ -103,18 +103,6 @@ impl Filter {
     }
 }
 
-/// The level that the best directive names. The longest place; of equals the last.
-fn best<'t>(
-    written: impl Iterator<Item = Written<'t>>,
-    file: &[u8],
-    line: u32,
-    module: Option<&[u8]>,
-) -> Option<Level> {
-    let fitting = written.filter(|written| fits(written, file, line, module));
-    let best = fitting.max_by_key(|w| (w.line.is_some(), w.place.map_or(0, str::len)));
-    best.map(|written| written.level)
-}
-
 /// A filter as text, for code that must not allocate. What no directive can be made of
 /// is passed over: [`FilterText::parse`] has found nothing of that kind.
 #[derive(Clone, Copy, Debug)]
@@ -131,7 +119,7 @@ impl<'t> FilterText<'t> {
 
     /// See [`Filter::level`].
     pub fn level(self, file: &[u8], line: u32, module: Option<&[u8]>) -> Option<Level> {
-        best(directives(self.0).flatten(), file, line, module)
+        level_at(directives(self.0).flatten(), file, line, module)
     }
 
     /// See [`Filter::lowest_level`].
@@ -186,30 +174,6 @@ impl Directive {
             level: self.level,
         }
     }
-}
-
-/// Whether a directive is for a site.
-fn fits(directive: &Written<'_>, file: &[u8], line: u32, module: Option<&[u8]>) -> bool {
-    let Some(place) = directive.place.map(str::as_bytes) else {
-        return true;
-    };
-    match directive.line {
-        Some(at) => at == line && ends_with_path(file, place),
-        None => ends_with_path(file, place) || module.is_some_and(|module| is_below(module, place)),
-    }
-}
-
-/// Whether `place` is the last parts of the path `file`.
-fn ends_with_path(file: &[u8], place: &[u8]) -> bool {
-    file.strip_suffix(place)
-        .is_some_and(|rest| rest.is_empty() || rest.ends_with(b"/"))
-}
-
-/// Whether `module` is `place` or below it.
-fn is_below(module: &[u8], place: &[u8]) -> bool {
-    module
-        .strip_prefix(place)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with(b"::") || rest.starts_with(b"."))
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 //! Directives: a filter's text, by which a program, its environment and `logdef ctl` say
-//! from which level calls at a place are on. Knows no call sites.
+//! from which level calls at a place are on. Knows places, and no call sites.
 
 use crate::Level;
 
@@ -27,7 +27,46 @@ pub fn directives(text: &str) -> impl Iterator<Item = Result<Directive<'_>, &str
     directives.map(|directive| Directive::parse(directive).ok_or(directive))
 }
 
+/// The level from which calls at a place are on: that of the directive whose place is the longest of those
+/// that fit; of equals the last. `None` if none of them fits.
+pub fn level_at<'t>(
+    directives: impl Iterator<Item = Directive<'t>>,
+    file: &[u8],
+    line: u32,
+    module: Option<&[u8]>,
+) -> Option<Level> {
+    let fitting = directives.filter(|directive| directive.fits(file, line, module));
+    let best = fitting.max_by_key(|it| (it.line.is_some(), it.place.map_or(0, str::len)));
+    best.map(|directive| directive.level)
+}
+
+/// Whether `place` is the last parts of the path `file`.
+fn ends_with_path(file: &[u8], place: &[u8]) -> bool {
+    file.strip_suffix(place)
+        .is_some_and(|rest| rest.is_empty() || rest.ends_with(b"/"))
+}
+
+/// Whether `module` is `place` or below it.
+fn is_below(module: &[u8], place: &[u8]) -> bool {
+    module
+        .strip_prefix(place)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with(b"::") || rest.starts_with(b"."))
+}
+
 impl<'t> Directive<'t> {
+    /// Whether it is for a place.
+    fn fits(&self, file: &[u8], line: u32, module: Option<&[u8]>) -> bool {
+        let Some(place) = self.place.map(str::as_bytes) else {
+            return true;
+        };
+        match self.line {
+            Some(at) => at == line && ends_with_path(file, place),
+            None => {
+                ends_with_path(file, place) || module.is_some_and(|module| is_below(module, place))
+            }
+        }
+    }
+
     fn parse(directive: &'t str) -> Option<Directive<'t>> {
         let level = |text: &str| match text.trim() {
             off if off.eq_ignore_ascii_case("off") => Some(Directive::OFF),

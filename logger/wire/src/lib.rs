@@ -22,7 +22,7 @@ pub mod site;
 mod typed;
 
 pub use description::{Description, Grammar};
-pub use directive::{Directive, directives};
+pub use directive::{Directive, directives, level_at};
 pub use ids::{Avma, Magic, Run, Sequence, Svma, ThreadNumber};
 pub use level::Level;
 pub use msgpack::{Array, Map, Value};

@@ -268,7 +268,7 @@ impl Links {
 
 /// Which records. Run, process, thread and time choose the log that is looked
 /// at; the others search in it.
-#[derive(Clone, Debug, ClapArgs)]
+#[derive(Clone, Debug, Default, ClapArgs)]
 #[command(next_help_heading = "Filters")]
 pub struct Filters {
     /// At this level or above: trace, debug, info, warn, error, fatal or a number; or at one of

@@ -189,6 +189,10 @@ const VERBS: [(&str, &[Example]); 20] = [
                 "logdef ctl filter app.log 'info,net=debug,db/wal.c:120=trace'",
                 "for a module and a line, in place of the program's filter",
             ),
+            (
+                "logdef ctl sites app.log",
+                "the log calls of the process, and whether each is on",
+            ),
             ("logdef ctl reset app.log", "as the program set it"),
             (
                 "logdef ctl note app.log 'deploy begins'",

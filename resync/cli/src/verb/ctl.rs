@@ -6,6 +6,7 @@ mod ended;
 mod life;
 mod list;
 mod page;
+mod sites;
 
 use crate::failure::Failure;
 use jiff::SignedDuration;
@@ -33,6 +34,8 @@ pub struct Ctl {
 enum Action {
     /// List the processes of a log and what they do; the same as `logdef ctl PATH`
     List(list::List),
+    /// List the log calls in a process: whether each is on now, and how many records of it are in the log
+    Sites(sites::Sites),
     /// Log from this level on, where no directive of the program's filter names the place
     Level {
         #[command(flatten)]
@@ -161,6 +164,7 @@ impl Ctl {
         match &self.action {
             None => self.list.run(),
             Some(Action::List(list)) => list.run(),
+            Some(Action::Sites(sites)) => sites.run(),
             Some(Action::Level {
                 whom,
                 level,

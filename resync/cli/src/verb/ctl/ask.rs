@@ -113,7 +113,7 @@ pub fn all(whom: &Whom, wish: &Wish<'_>) -> Result<ExitCode, Failure> {
 }
 
 /// The pages of living processes that are meant.
-fn living(whom: &Whom) -> Result<Vec<(Page, Life)>, Failure> {
+pub fn living(whom: &Whom) -> Result<Vec<(Page, Life)>, Failure> {
     let paths = page::paths(&whom.path).map_err(Failure::Unreadable)?;
     let mut problems = Vec::new();
     let mut dead = None;

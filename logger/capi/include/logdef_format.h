@@ -80,6 +80,10 @@ extern "C++" {
 #define LOGDEF_F_AT_MOST_EVERY(ms_, level_, ...)                                              \
     LOGDEF_F_LIMITED_(logdef_at_most_every, ms_,                                              \
                       LOGDEF_PICK_(LOGDEF_LEVEL_OF_##level_, level_, 0), __VA_ARGS__)
+/* Values of counters: a named argument goes by its name, {used} or a key-value. */
+#define LOGDEF_F_COUNTER(level_, ...)                                                         \
+    LOGDEF_F_(LOGDEF_PICK_(LOGDEF_LEVEL_OF_##level_, level_, 0), LOGDEF_SITE_COUNTER,         \
+              __VA_ARGS__)
 
 #define LOGDEF_F_BEGIN(level_, ...)                                                           \
     LOGDEF_F_(LOGDEF_PICK_(LOGDEF_LEVEL_OF_##level_, level_, 0), LOGDEF_SITE_BEGIN,           \

@@ -462,6 +462,7 @@ macro_rules! logdef_async_end {
 /// # let (depth, read, written) = (3, 4096, 512);
 /// logdef_counter!(Debug, "queue depth %d", depth);
 /// logdef_counter!(Debug, "disk: read %d, written %d", read, written);
+/// logdef_counter!(Debug, "disk: {read} and {written}", read = read, written = written);
 /// ```
 #[macro_export]
 macro_rules! logdef_counter {

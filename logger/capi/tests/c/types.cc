@@ -116,6 +116,7 @@ int main(int argc, char **argv)
         LOGDEF_F_FIRST_N(1, INFO, "first {}", i);
     LOGDEF_F_AT_MOST_EVERY(1000000, INFO, "at most {}", p);
     LOGDEF_F_BT(INFO, "bt {}", 1);
+    LOGDEF_F_COUNTER(INFO, "pool: used {}, free {}", 1, 2);
     LOGDEF_F_BEGIN(INFO, "begin {}", 1);
     LOGDEF_F_END(INFO, "end {}", 2);
     {

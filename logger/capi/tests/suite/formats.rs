@@ -95,6 +95,7 @@ const TYPES_EXPECTED: &[&str] = &[
     "f first {} <- 0",
     r#"f:x,y,why at most x={0} y={1:h} why={2} <- 1 2.5 "because""#,
     "f bt {} <- 1",
+    "f pool: used {}, free {} <- 1 2",
     "f begin {} <- 1",
     "f end {} <- 2",
     "f span {} <- 1",

@@ -7,7 +7,7 @@ use std::env;
 use std::ffi::OsStr;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output};
 use std::sync::OnceLock;
 
 /// Where things were built, and with what.
@@ -156,6 +156,17 @@ impl Workshop {
             &["-L", folder, "-lcompress", &rpath],
         );
         server
+    }
+}
+
+/// A program that is ended with the test, however that ends.
+pub struct Running(pub Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 

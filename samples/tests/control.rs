@@ -1,21 +1,11 @@
 //! A daemon in C is changed while it runs, from another process: for one file and a short
 //! time, seen by a follower, and it is back afterwards. Its log calls are listed.
 
-use logdef_samples::workshop::{Workshop, run};
+use logdef_samples::workshop::{Running, Workshop, run};
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-
-/// Ended with the test, however that ends.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
 
 /// A server in C with four workers, which may be controlled and whose calls are all off.
 struct Daemon {

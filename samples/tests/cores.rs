@@ -2,8 +2,9 @@
 //! shows, and has the last records from the disk, or from the core where the log is gone.
 
 use logdef_samples::skip::skip;
-use logdef_samples::workshop::Workshop;
+use logdef_samples::workshop::{Running, Workshop};
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
@@ -261,19 +262,15 @@ fn stacks_are_those_of_a_debugger() {
 #[test]
 fn a_process_that_runs_shows_its_log() {
     let folder = tempfile::tempdir().unwrap();
-    let mut child = Command::new(program())
+    let child = Command::new(program())
         .current_dir(&folder)
         .args(["app.log", "wait"])
         .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut stdout = std::io::BufReader::new(child.stdout.take().unwrap());
-    let mut line = String::new();
-    while line != "99\n" {
-        line.clear();
-        std::io::BufRead::read_line(&mut stdout, &mut line).unwrap();
-    }
-    let pid = child.id().to_string();
+        .spawn();
+    let mut child = Running(child.unwrap());
+    let mut lines = BufReader::new(child.0.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap() == "99"));
+    let pid = child.0.id().to_string();
     let show = || {
         text(
             Workshop::open()
@@ -296,8 +293,6 @@ fn a_process_that_runs_shows_its_log() {
         "{shown}"
     );
     assert!(shown.ends_with("request 99 of wait\n"), "{shown}");
-    child.kill().unwrap();
-    child.wait().unwrap();
 }
 
 /// Cut anywhere, and with any byte of its headers and notes another, a core is read or refused: in one line.

@@ -1,12 +1,14 @@
 //! A log on file systems that keep no promises, and copied by tools that know nothing of it:
-//! btrfs, FUSE, and files with holes under `cp`, `tar`, `rsync` and `du`.
+//! btrfs, FUSE, a ring of memory, and files with holes under `cp`, `tar`, `rsync` and `du`.
 
 use logdef_resync::{Input, Recovery, family};
 use logdef_samples::disk::{Disk, quiet};
 use logdef_samples::frames;
 use logdef_samples::skip::skip;
-use logdef_samples::workshop::Workshop;
+use logdef_samples::workshop::{self, Running, Workshop};
+use std::collections::HashSet;
 use std::fs;
+use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -123,6 +125,50 @@ fn a_log_on_fuse_is_appended_and_says_so() {
 /// Bytes that a file takes of the disk.
 fn blocks(file: &Path) -> u64 {
     fs::metadata(file).unwrap().blocks() * 512
+}
+
+/// `/dev/pmsg0` keeps the last bytes that were written to it, in memory that a restart of the machine
+/// leaves as it is. Here a pipe leads to the ring.
+#[test]
+fn a_ring_of_memory_holds_the_last_records_with_their_names() {
+    const RING: usize = 32 << 10;
+    let folder = tempfile::tempdir().unwrap();
+    let workshop = Workshop::open();
+    let server = workshop.compile_server(folder.path());
+    let device = folder.path().join("pmsg0");
+    workshop::run(Command::new("mkfifo").arg(&device));
+    let server = Command::new(server).arg(&device).arg("0").spawn();
+    let server = Running(server.unwrap());
+    let mut written = Vec::new();
+    let pipe = fs::File::open(&device).unwrap();
+    // The definitions are at its start, and the ring does not hold them.
+    pipe.take(512 << 10).read_to_end(&mut written).unwrap();
+    drop(server);
+
+    let (all, ring) = (folder.path().join("all"), folder.path().join("ring"));
+    fs::write(&all, &written).unwrap();
+    fs::write(&ring, &written[written.len() - RING..]).unwrap();
+    let view = |log: &Path| {
+        let mut view = workshop.command("logdef");
+        view.args(["view", "--backtrace", "none"]);
+        let output = workshop::run(view.arg("--image-dir").arg(folder.path()).arg(log));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let frames = frames::scan(&fs::read(&ring).unwrap());
+    let whole = frames.iter().filter(|frame| frame.is_data()).count();
+    // Names of threads are among what the ring has no more.
+    let nameless = |line: &str| {
+        let (when, rest) = line.split_once(" [").unwrap();
+        let (_, what) = rest.split_once("] ").unwrap();
+        format!("{when} {}", what.replace("[recovered] ", ""))
+    };
+    let all: HashSet<_> = view(&all).lines().map(nameless).collect();
+    let held: Vec<_> = view(&ring).lines().map(nameless).collect();
+    assert!(whole > 100, "{whole}");
+    assert_eq!(held.len(), whole);
+    for line in held {
+        assert!(all.contains(&line), "{line}");
+    }
 }
 
 #[test]

@@ -18,15 +18,21 @@ const NEAR: usize = 256;
 /// A text that is longer is cut by the log anyway.
 const MOST_TEXT: usize = 1 << 16;
 
-/// Values with their types. One that was not set is no value.
-pub struct Gathered {
-    len: usize,
+/// What each value is, a bit for each.
+#[derive(Clone, Copy, Debug, Default)]
+struct Marks {
     /// A bit for each value that was set.
     set: u64,
     /// A bit for each whose word says where it stands in the text, as a [`Place`]: for texts, and
     /// for integers of 128 bits.
     texts: u64,
     wides: u64,
+}
+
+/// Values with their types. One that was not set is no value.
+pub struct Gathered {
+    len: usize,
+    marks: Marks,
     kinds: [u8; MOST + 1],
     words: [u64; MOST + 1],
     near: [u8; NEAR],
@@ -75,9 +81,7 @@ impl Gathered {
     pub fn with<R>(len: usize, work: impl FnOnce(&mut Gathered) -> R) -> R {
         work(&mut Gathered {
             len: len.min(MOST),
-            set: 0,
-            texts: 0,
-            wides: 0,
+            marks: Marks::default(),
             kinds: [ArgKind::CSTR.0; MOST + 1],
             words: [0; MOST + 1],
             near: [0; NEAR],
@@ -91,9 +95,9 @@ impl Gathered {
         if index < self.len {
             (self.kinds[index], self.words[index]) = (kind.0, word);
             let bit = 1 << index;
-            self.set |= bit;
-            self.texts &= !bit;
-            self.wides &= !bit;
+            self.marks.set |= bit;
+            self.marks.texts &= !bit;
+            self.marks.wides &= !bit;
         }
     }
 
@@ -135,7 +139,7 @@ impl Gathered {
         let start = self.text().len();
         self.push(&bytes);
         self.set(index, kind, self.place(start));
-        self.wides |= self.set & 1 << (index % MOST);
+        self.marks.wides |= self.marks.set & 1 << (index % MOST);
     }
 
     /// Sets a value to a text.
@@ -160,7 +164,7 @@ impl Gathered {
     #[inline]
     fn set_text_from(&mut self, index: usize, start: usize) {
         self.set(index, ArgKind::BYTES, self.place(start));
-        self.texts |= self.set & 1 << (index % MOST);
+        self.marks.texts |= self.marks.set & 1 << (index % MOST);
     }
 
     /// What has been added to the text from `start` on.
@@ -208,12 +212,12 @@ impl Gathered {
         } else {
             &self.far
         };
-        for index in bits(self.texts) {
+        for index in bits(self.marks.texts) {
             let place = Place::of(self.words[index], text);
             let bytes = texts[index].write(Bytes::new(Some(place)));
             self.words[index] = core::ptr::from_ref(bytes) as u64;
         }
-        for index in bits(self.wides) {
+        for index in bits(self.marks.wides) {
             let place = Place::of(self.words[index], text);
             self.words[index] = place.as_ptr() as u64;
         }
@@ -224,10 +228,10 @@ impl Gathered {
         // stays there until `emit_with` returns.
         unsafe { emit_with(site, self.kinds.as_ptr(), self.words.as_ptr(), pairs) };
         self.words[after] = value;
-        for index in bits(self.texts | self.wides) {
+        for index in bits(self.marks.texts | self.marks.wides) {
             (self.kinds[index], self.words[index]) = (ArgKind::CSTR.0, 0);
         }
-        (self.set, self.texts, self.wides) = (0, 0, 0);
+        self.marks = Marks::default();
     }
 
     /// The values that were set, if they are few and short.
@@ -237,9 +241,7 @@ impl Gathered {
             return None;
         }
         let mut kept = Kept {
-            set: self.set,
-            texts: self.texts,
-            wides: self.wides,
+            marks: self.marks,
             kinds: [0; FEW],
             words: [0; FEW],
             text: [0; SHORT],
@@ -258,9 +260,7 @@ impl Gathered {
         names: impl Iterator<Item = &'static str>,
     ) -> Option<Context> {
         let values = Values {
-            set: self.set,
-            texts: self.texts,
-            wides: self.wides,
+            marks: self.marks,
             kinds: &self.kinds,
             words: &self.words,
             text: self.text(),
@@ -293,9 +293,7 @@ const SHORT: usize = 64;
 /// Few values for later.
 #[derive(Clone, Copy, Debug)]
 pub struct Kept {
-    set: u64,
-    texts: u64,
-    wides: u64,
+    marks: Marks,
     kinds: [u8; FEW],
     words: [u64; FEW],
     text: [u8; SHORT],
@@ -309,9 +307,7 @@ impl Kept {
         names: impl Iterator<Item = &'static str>,
     ) -> Option<Context> {
         let values = Values {
-            set: self.set,
-            texts: self.texts,
-            wides: self.wides,
+            marks: self.marks,
             kinds: &self.kinds,
             words: &self.words,
             text: &self.text,
@@ -322,9 +318,7 @@ impl Kept {
 
 /// Values wherever they are.
 struct Values<'v> {
-    set: u64,
-    texts: u64,
-    wides: u64,
+    marks: Marks,
     kinds: &'v [u8],
     words: &'v [u64],
     text: &'v [u8],
@@ -336,9 +330,9 @@ impl<'v> Values<'v> {
         above: Option<&Context>,
         names: impl Iterator<Item = &'static str>,
     ) -> Option<Context> {
-        let mut pairs = Vec::with_capacity(self.set.count_ones() as usize);
+        let mut pairs = Vec::with_capacity(self.marks.set.count_ones() as usize);
         let mut names = names.enumerate();
-        for index in bits(self.set) {
+        for index in bits(self.marks.set) {
             let named = names.by_ref().find(|(at, _)| *at == index);
             pairs.extend(named.map(|(_, name)| (name, self.value(index))));
         }
@@ -351,11 +345,11 @@ impl<'v> Values<'v> {
 
     fn value(&self, index: usize) -> Passed<'v> {
         let place = Place::of(self.words[index], self.text);
-        if self.texts >> index & 1 != 0 {
+        if self.marks.texts >> index & 1 != 0 {
             return Passed::bytes(Some(place));
         }
         let kind = ArgKind(self.kinds[index]);
-        match self.wides >> index & 1 {
+        match self.marks.wides >> index & 1 {
             0 => Passed::word(kind, self.words[index]),
             _ => Passed::word(kind, place.as_ptr() as u64),
         }

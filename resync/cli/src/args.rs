@@ -18,6 +18,7 @@ use crate::verb::export::Export;
 use crate::verb::fxt::Fxt;
 use crate::verb::import::Import;
 use crate::verb::manual;
+use crate::verb::push::Push;
 use crate::verb::recover::Rewrite;
 use crate::verb::report::Report;
 use crate::verb::send::Send;
@@ -94,6 +95,8 @@ pub enum Verb {
     Dump(Dump),
     /// Write records in a form that other tools read; after them, what the log lacks
     Export(Box<Export>),
+    /// Send records to a log store, over HTTP: OpenTelemetry's protocol, or Loki's
+    Push(Box<Push>),
     /// Make a log from the records of other programs
     Import(Import),
     /// Inspect traces in the Fuchsia trace format
@@ -150,6 +153,7 @@ impl Verb {
             Verb::Archive(archive) => archive.run(),
             Verb::Dump(dump) => dump.run(),
             Verb::Export(export) => export.run(),
+            Verb::Push(push) => push.run(),
             Verb::Import(import) => import.run(),
             Verb::Fxt(fxt) => fxt.run(),
             Verb::Sites(sites) => sites.run(),
@@ -323,6 +327,13 @@ pub struct Filters {
 }
 
 impl Filters {
+    /// Whether records are searched for, among those of a run, process, thread or time.
+    pub fn is_search(&self) -> bool {
+        let is_narrow = self.level.is_some() || self.grep.is_some();
+        let has_places = !(self.site.is_empty() && self.module.is_empty());
+        is_narrow || has_places || !(self.conditions.is_empty() && self.not.is_empty())
+    }
+
     /// All conditions on arguments.
     pub fn conditions(&self) -> Vec<Expression> {
         let unwanted = self.not.iter().cloned().map(Expression::negated);
@@ -404,7 +415,7 @@ fn level(text: &str) -> Result<Level, String> {
 }
 
 /// Bytes, or as many of them as K, M, G and T stand for, in powers of 1,024.
-fn size(text: &str) -> Result<u64, String> {
+pub fn size(text: &str) -> Result<u64, String> {
     let units = [('K', 10), ('M', 20), ('G', 30), ('T', 40)];
     let unit = units
         .iter()

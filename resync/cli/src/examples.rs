@@ -7,7 +7,7 @@ use std::fmt::Write;
 /// A command line and what it is for.
 type Example = (&'static str, &'static str);
 
-const VERBS: [(&str, &[Example]); 20] = [
+const VERBS: [(&str, &[Example]); 21] = [
     ("view", &VIEW),
     (
         "check",
@@ -127,6 +127,27 @@ const VERBS: [(&str, &[Example]); 20] = [
             (
                 "logdef export --to journald -o app.export app.log",
                 "for systemd-journal-remote",
+            ),
+        ],
+    ),
+    (
+        "push",
+        &[
+            (
+                "logdef push --otlp http://localhost:4318 --cursor-file app.cursor app.log",
+                "to an OpenTelemetry collector; the next time, what is new",
+            ),
+            (
+                "logdef push --loki http://localhost:3100 --follow --cursor-file app.cursor app.log",
+                "to Loki as it is written, after a restart from where it stood",
+            ),
+            (
+                "logdef push --loki http://localhost:3100 --gzip -l warn --label cluster=test logs/",
+                "warnings of all logs in a folder, with a label on each stream",
+            ),
+            (
+                "logdef push --otlp http://localhost:4318 --header-env Authorization=TOKEN app.log",
+                "with a token that no list of processes shows",
             ),
         ],
     ),

@@ -10,6 +10,7 @@ pub(crate) mod export;
 pub(crate) mod fxt;
 pub(crate) mod import;
 pub(crate) mod manual;
+pub(crate) mod push;
 pub(crate) mod recover;
 pub(crate) mod report;
 pub(crate) mod send;

@@ -17,11 +17,12 @@
 //! 64-bit integers are strings, as protobuf's JSON has them; an unsigned number
 //! that no signed one can be becomes a text.
 
+use super::attributes::{self, Attribute};
 use super::diagnostics::{is_timed, recorded};
-use crate::export::text::harmless_json;
+use super::json::Json;
 use logdef_fuchsia::diagnostics::{LogsData, Property};
 use logdef_fuchsia::structured::Severity;
-use std::io::{self, Write as _};
+use std::io;
 
 /// Records of one line, at most.
 const LINE: usize = 64;
@@ -121,44 +122,21 @@ fn record(data: &LogsData, json: &mut Json) {
 }
 
 fn attributes(data: &LogsData, to: &mut Attributes<'_>) {
-    let metadata = &data.metadata;
-    if is_timed(data) && metadata.timestamp < 0 {
-        let json = to.begin("logdef.timestamp");
-        json.any(&Property::SignedInt(metadata.timestamp));
-        json.raw("}");
-    }
-    if let Some(tid) = metadata.tid {
-        to.integer("thread.id", tid);
-    }
-    if let Some(file) = &metadata.file {
-        to.text("code.file.path", file);
-    }
-    if let Some(line) = metadata.line {
-        to.integer("code.line.number", line);
-    }
-    if let (Some(raw), Some(_)) = (metadata.raw_severity, recorded(data)) {
-        to.integer("logdef.raw_severity", raw.into());
-    }
-    for error in &metadata.errors {
-        if let Some(count) = error.count() {
-            to.integer("logdef.dropped_logs", count);
-        }
-    }
-    if !metadata.tags.is_empty() {
-        let json = to.begin("logdef.tags");
-        json.array(&metadata.tags, |tag, json| json.any_text(tag));
-        json.raw("}");
-    }
-    let payload = data.payload.as_ref();
-    for (name, property) in payload.map_or(&[][..], |payload| &payload.keys) {
+    attributes::each(data, |name, value| {
         let json = to.begin(name);
-        json.any(property);
+        match value {
+            Attribute::Int(value) => json.any(&Property::SignedInt(value)),
+            Attribute::Uint(value) => json.any_integer(value),
+            Attribute::Text(value) => json.any_text(value),
+            Attribute::Texts(values) => json.array(values, |value, json| json.any_text(value)),
+            Attribute::Property(value) => json.any(value),
+        }
         json.raw("}");
-    }
+    });
 }
 
 /// The number that OpenTelemetry gives a severity.
-fn number(severity: Severity) -> u8 {
+pub(super) fn number(severity: Severity) -> u8 {
     match severity {
         Severity::TRACE => 1,
         Severity::DEBUG => 5,
@@ -207,29 +185,8 @@ impl<'j> Attributes<'j> {
     }
 }
 
-/// JSON as it is written: a tree of values for each record took ten times as long.
-#[derive(Debug, Default)]
-struct Json(Vec<u8>);
-
+/// OpenTelemetry's values.
 impl Json {
-    fn raw(&mut self, json: &str) {
-        self.0.extend_from_slice(json.as_bytes());
-    }
-
-    fn display(&mut self, value: impl std::fmt::Display) {
-        // Writing to memory cannot fail.
-        let _ = write!(self.0, "{value}");
-    }
-
-    fn quoted(&mut self, text: &str) {
-        // Nor can text fail to be JSON.
-        let _ = if text.bytes().all(|byte| byte < 0x7f) {
-            serde_json::to_writer(&mut self.0, text)
-        } else {
-            serde_json::to_string(text).map(|json| self.raw(&harmless_json(json)))
-        };
-    }
-
     /// An `AnyValue` that is a text.
     fn any_text(&mut self, text: &str) {
         self.raw(r#"{"stringValue":"#);

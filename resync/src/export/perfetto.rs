@@ -1,12 +1,12 @@
 //! Perfetto's own trace packets, for a blob record of a trace: a mark on the thread's
 //! track, and a row in the table of logs with priority, place, message and call
 //! stack, which Perfetto shows from version 55 on (version 52 counts it as unknown and drops
-//! it). Protobuf, written by hand as far as this needs it; the numbers of messages
-//! and fields are those of Perfetto's `protos/perfetto/trace`.
+//! it). The numbers of messages and fields are those of Perfetto's `protos/perfetto/trace`.
 //!
 //! One packet sequence. File and line are interned once; a message, which the log
 //! table takes in interned form only, for its own packet.
 
+use super::protobuf::Message;
 use super::text::lossy;
 use crate::recover::tables::Thread as ThreadName;
 use crate::resolve::resolved::Resolved;
@@ -328,84 +328,9 @@ fn uuid(thread: Thread) -> u64 {
     u64::from(process) << 32 | u64::from(thread)
 }
 
-/// A protobuf message under construction.
-struct Message<'b>(&'b mut Vec<u8>);
-
-impl Message<'_> {
-    const VARINT: u32 = 0;
-    const FIXED64: u32 = 1;
-    const LEN: u32 = 2;
-
-    fn uint(&mut self, field: u32, value: u64) {
-        self.varint(u64::from(field << 3 | Self::VARINT));
-        self.varint(value);
-    }
-
-    /// An `int32` or `int64`: ten bytes if negative.
-    fn int(&mut self, field: u32, value: i64) {
-        self.uint(field, value as u64);
-    }
-
-    fn double(&mut self, field: u32, value: f64) {
-        self.varint(u64::from(field << 3 | Self::FIXED64));
-        self.0.extend_from_slice(&value.to_le_bytes());
-    }
-
-    fn bytes(&mut self, field: u32, bytes: &[u8]) {
-        self.varint(u64::from(field << 3 | Self::LEN));
-        self.varint(bytes.len() as u64);
-        self.0.extend_from_slice(bytes);
-    }
-
-    fn message(&mut self, field: u32, with: impl FnOnce(&mut Message<'_>)) {
-        self.varint(u64::from(field << 3 | Self::LEN));
-        // The length comes last, in four bytes: longer than needed is legal.
-        let start = self.0.len() + 4;
-        self.0.extend_from_slice(&[0; 4]);
-        with(&mut Message(self.0));
-        let len = self.0.len() - start;
-        debug_assert!(len < 1 << 28, "records are 16 MiB at most");
-        for (index, byte) in self.0[start - 4..start].iter_mut().enumerate() {
-            let more = if index < 3 { 0x80 } else { 0 };
-            *byte = (len >> (7 * index)) as u8 & 0x7f | more;
-        }
-    }
-
-    fn varint(&mut self, mut value: u64) {
-        while value >= 0x80 {
-            self.0.push(value as u8 | 0x80);
-            value >>= 7;
-        }
-        self.0.push(value as u8);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// The examples of the protobuf documentation's page on encoding.
-    #[test]
-    fn messages_are_these_bytes() {
-        let mut bytes = Vec::new();
-        let mut message = Message(&mut bytes);
-        message.uint(1, 150);
-        message.bytes(2, b"testing");
-        message.int(3, -2);
-        message.double(4, 1.0);
-        message.message(5, |inner| inner.uint(1, 150));
-        let expected = [
-            &[0x08, 0x96, 0x01][..],
-            &[0x12, 0x07, b't', b'e', b's', b't', b'i', b'n', b'g'],
-            &[
-                0x18, 0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01,
-            ],
-            &[0x21, 0, 0, 0, 0, 0, 0, 0xf0, 0x3f],
-            // The length 3 in four bytes.
-            &[0x2a, 0x83, 0x80, 0x80, 0x00, 0x08, 0x96, 0x01],
-        ];
-        assert_eq!(bytes, expected.concat());
-    }
 
     #[test]
     fn levels_between_are_those_below_them() {

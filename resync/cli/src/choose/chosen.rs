@@ -4,7 +4,7 @@ use crate::args::{Filters, Images};
 use crate::choose::filter::Filter;
 use crate::failure::Failure;
 use crate::log::{self, Log};
-use logdef_resync::{BackgroundMerge, Event, Glance, Merge, Place, Resolver};
+use logdef_resync::{BackgroundMerge, Event, Glance, Merge, Place, Resolver, Tables};
 use logdef_wire::record::{Data, Note};
 use logdef_wire::{Record, Tag};
 
@@ -87,17 +87,14 @@ fn find(
                 }
                 if !filter.is_everything() {
                     let glance = Glance::of(frame.body).unwrap_or_default();
-                    if !filter.is_in_scope(&glance, place, tables) || !filter.may_match(&glance) {
+                    if !is_in_scope(&filter, &glance, place, tables) {
                         continue;
                     }
                 }
                 let Some(Record::Data(data)) = frame.record() else {
                     continue;
                 };
-                if filter.is_search()
-                    && !(filter.may_hold(&data)
-                        && filter.matches(&resolver.resolve(&data, place), &mut message))
-                {
+                if !is_match(&filter, &data, place, resolver, &mut message) {
                     continue;
                 }
                 let (data, body) = (&data, frame.body);
@@ -106,4 +103,21 @@ fn find(
         }
         Ok::<_, Failure>(())
     })
+}
+
+/// Whether the numbers of a record may be those of one that is chosen.
+pub fn is_in_scope(filter: &Filter, glance: &Glance, place: Place, tables: &Tables) -> bool {
+    filter.is_everything() || filter.is_in_scope(glance, place, tables) && filter.may_match(glance)
+}
+
+/// Whether the texts of a record are those of one that is chosen.
+pub fn is_match(
+    filter: &Filter,
+    data: &Data<'_>,
+    place: Place,
+    resolver: &mut Resolver<'_>,
+    message: &mut Vec<u8>,
+) -> bool {
+    !filter.is_search()
+        || filter.may_hold(data) && filter.matches(&resolver.resolve(data, place), message)
 }

@@ -7,7 +7,7 @@ use crate::log;
 use logdef_resync::Glance;
 use logdef_wire::{Run, ThreadNumber};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -17,6 +17,8 @@ use tempfile::NamedTempFile;
 const VERSION: u32 = 1;
 /// Threads that are noted. What others called is shown again by the next view.
 const THREADS: usize = 1 << 18;
+/// Digests of other things that are noted: the last of them.
+const OTHERS: usize = 1 << 14;
 /// Bytes of the longest file of which any is read: more than those threads take.
 const LONGEST: u64 = 64 << 20;
 
@@ -30,6 +32,9 @@ pub struct Cursor {
     before: Threads,
     /// By this one too.
     shown: Threads,
+    /// Notes and losses that were sent, in their order, and the same to look them up.
+    others: VecDeque<u64>,
+    known: HashSet<u64>,
     has_moved: bool,
     /// Whether there are more threads than are noted: not said yet, or said.
     leaves_out: bool,
@@ -43,6 +48,9 @@ struct Written {
     version: u32,
     /// By the 16 hexadecimal digits of a run and the numbers of its threads.
     runs: BTreeMap<String, BTreeMap<u64, u64>>,
+    /// Digests of what is no call, as 16 hexadecimal digits.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    others: Vec<String>,
 }
 
 impl Cursor {
@@ -50,10 +58,10 @@ impl Cursor {
     pub fn open(path: &Path) -> Result<Cursor, Failure> {
         let before = match read(path) {
             Ok(bytes) => parse(&bytes),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Threads::new()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Default::default()),
             Err(error) => Err(error.to_string()),
         };
-        let before = before.map_err(|why| {
+        let (before, others) = before.map_err(|why| {
             let path = path.display();
             Failure::Usage(format!(
                 "{path}: {why}: name another --cursor-file, or remove this one to begin again"
@@ -63,6 +71,8 @@ impl Cursor {
             path: path.to_owned(),
             shown: before.clone(),
             before,
+            known: others.iter().copied().collect(),
+            others: others.into(),
             has_moved: false,
             leaves_out: false,
             has_said: false,
@@ -88,6 +98,32 @@ impl Cursor {
             *shown = (*shown).max(count + 1);
             self.has_moved = true;
         }
+    }
+
+    /// How many calls of a thread earlier views showed.
+    pub fn calls_before(&self, call: &Glance) -> u64 {
+        place(call).map_or(0, |(thread, _)| {
+            self.before.get(&thread).copied().unwrap_or(0)
+        })
+    }
+
+    /// Whether something that is no call was noted, here or by an earlier command.
+    pub fn has_other(&self, digest: u64) -> bool {
+        self.known.contains(&digest)
+    }
+
+    /// Notes something that is no call.
+    pub fn pass_other(&mut self, digest: u64) {
+        if !self.known.insert(digest) {
+            return;
+        }
+        self.others.push_back(digest);
+        if self.others.len() > OTHERS
+            && let Some(oldest) = self.others.pop_front()
+        {
+            self.known.remove(&oldest);
+        }
+        self.has_moved = true;
     }
 
     /// Writes the file, if there is something new. A new one takes the place of the old one,
@@ -119,7 +155,17 @@ impl Cursor {
             _ => Path::new("."),
         };
         let mut file = NamedTempFile::new_in(directory)?;
-        serde_json::to_writer(&mut file, &Written { version, runs })?;
+        let others = self
+            .others
+            .iter()
+            .map(|digest| format!("{digest:016x}"))
+            .collect();
+        let written = Written {
+            version,
+            runs,
+            others,
+        };
+        serde_json::to_writer(&mut file, &written)?;
         file.write_all(b"\n")?;
         file.as_file().sync_all()?;
         file.persist(&self.path)?;
@@ -140,7 +186,7 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn parse(bytes: &[u8]) -> Result<Threads, String> {
+fn parse(bytes: &[u8]) -> Result<(Threads, Vec<u64>), String> {
     let written: Written = serde_json::from_slice(bytes)
         .map_err(|error| format!("not written by --cursor-file ({error})"))?;
     if written.version != VERSION {
@@ -152,7 +198,11 @@ fn parse(bytes: &[u8]) -> Result<Threads, String> {
         let threads = threads.into_iter();
         before.extend(threads.map(|(thread, shown)| ((Run(run), ThreadNumber(thread)), shown)));
     }
-    Ok(before)
+    let others = written.others.iter();
+    let others = others.map(|digest| {
+        u64::from_str_radix(digest, 16).map_err(|_| format!("{digest:?} is no digest"))
+    });
+    Ok((before, others.collect::<Result<_, _>>()?))
 }
 
 /// The thread of a record, and the number of its call.

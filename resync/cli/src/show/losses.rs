@@ -45,8 +45,21 @@ pub fn broken_off(name: &str, bytes: u64, why: &str) -> String {
     format!("{name}: breaks off after {bytes} bytes ({why}): unknown how many records are missing")
 }
 
-/// What an input lost beyond its gaps, a line each.
+/// What is to be said of an input beyond its gaps, a line each.
 pub fn of(account: &Account) -> Vec<String> {
+    let mut lines = lacks(account);
+    if account.repeated > 0 {
+        lines.push(format!(
+            "{}: {} here more than once, shown once",
+            account.name,
+            count(account.repeated, "record")
+        ));
+    }
+    lines
+}
+
+/// What an input lost beyond its gaps, a line each.
+pub fn lacks(account: &Account) -> Vec<String> {
     let name = &account.name;
     let mut lines = Vec::new();
     if let Some(why) = &account.broken_off {
@@ -73,12 +86,6 @@ pub fn of(account: &Account) -> Vec<String> {
         lines.push(format!(
             "{name}: {} left out: found inside damage, and of a run that no undamaged frame names",
             count(account.suspect, "suspect frame")
-        ));
-    }
-    if account.repeated > 0 {
-        lines.push(format!(
-            "{name}: {} here more than once, shown once",
-            count(account.repeated, "record")
         ));
     }
     lines

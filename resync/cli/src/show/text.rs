@@ -4,7 +4,7 @@ use crate::show::clock::TimeForm;
 use crate::show::clock::{self, Clock};
 use crate::show::hyperlink::Link;
 use crate::show::json::push_number;
-use crate::show::{escape, losses};
+use crate::show::{escape, words};
 use anstyle::{AnsiColor, Style};
 use clap::ValueEnum;
 use jiff::tz::TimeZone;
@@ -174,30 +174,7 @@ impl Writer {
     pub fn note(&mut self, note: &Note<'_>, stack: &[StackEntry], out: &mut Vec<u8>) {
         self.clock.push(note.time, None, out);
         out.extend_from_slice(b" -- ");
-        let kind = note.kind.and_then(|kind| kind.name()).unwrap_or("note");
-        out.extend_from_slice(kind.as_bytes());
-        if let Some(signal) = note.signal {
-            let _ = write!(out, " {signal}");
-        }
-        if let Some(address) = note.address {
-            let _ = write!(out, " at {address:#x}", address = address.0);
-        }
-        let counts = [
-            (note.size, "byte"),
-            (note.calls, "call"),
-            (note.dropped, "dropped call"),
-        ];
-        let counts = counts
-            .iter()
-            .filter_map(|(number, what)| Some(((*number)?, what)));
-        for (index, (number, what)) in counts.enumerate() {
-            let before = if index == 0 { ": " } else { ", " };
-            let _ = write!(out, "{before}{}", losses::count(number, what));
-        }
-        if let Some(text) = note.text {
-            out.extend_from_slice(b": ");
-            escape::push(text, out);
-        }
+        escape::push(&words::note(note), out);
         out.push(b'\n');
         self.stack(stack, out);
     }

@@ -1,7 +1,10 @@
 //! The words for what is not in a log, each with its key in JSON and what it means for
 //! the exit status: one table for all verbs, for `--help` and for JSON.md.
 
+use crate::show::losses;
+use logdef_wire::record::Note;
 use std::fmt::Write;
+use std::io::Write as _;
 
 /// A word for one way in which a record is not there.
 pub struct Word {
@@ -90,6 +93,36 @@ pub fn help() -> String {
     }
     help.truncate(help.trim_end().len());
     help
+}
+
+/// A note in words; its text is the log's, and not escaped.
+pub fn note(note: &Note<'_>) -> Vec<u8> {
+    let kind = note.kind.and_then(|kind| kind.name()).unwrap_or("note");
+    let mut out = kind.as_bytes().to_vec();
+    // Writing to memory does not fail.
+    if let Some(signal) = note.signal {
+        let _ = write!(out, " {signal}");
+    }
+    if let Some(address) = note.address {
+        let _ = write!(out, " at {address:#x}", address = address.0);
+    }
+    let counts = [
+        (note.size, "byte"),
+        (note.calls, "call"),
+        (note.dropped, "dropped call"),
+    ];
+    let counts = counts
+        .iter()
+        .filter_map(|(number, what)| Some(((*number)?, what)));
+    for (index, (number, what)) in counts.enumerate() {
+        let before = if index == 0 { ": " } else { ", " };
+        let _ = write!(out, "{before}{}", losses::count(number, what));
+    }
+    if let Some(text) = note.text {
+        out.extend_from_slice(b": ");
+        out.extend_from_slice(text);
+    }
+    out
 }
 
 #[cfg(test)]

@@ -7,7 +7,6 @@ mod early;
 mod follow;
 mod reach;
 
-use crate::archived;
 use crate::args::{Filters, Images, Links, Source};
 use crate::choose::filter::Filter;
 use crate::choose::viewer::Viewer;
@@ -123,13 +122,6 @@ pub struct View {
 impl View {
     pub fn run(&self) -> Result<ExitCode, Failure> {
         if self.follow {
-            let mut files = self.source.files.iter();
-            if let Some(path) = files.find(|path| !archived::parts(path).is_empty()) {
-                let path = path.display();
-                let why =
-                    format!("{path} is an archive and cannot be followed: leave out --follow");
-                return Err(Failure::Usage(why));
-            }
             return follow::run(self);
         }
         self.run_on(log::inputs(&self.source)?)

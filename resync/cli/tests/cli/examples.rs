@@ -2,13 +2,14 @@
 
 use crate::ctl;
 use crate::fixture::*;
+use crate::stores::Store;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-const VERBS: [&str; 20] = [
+const VERBS: [&str; 21] = [
     "view",
     "check",
     "stats",
@@ -19,6 +20,7 @@ const VERBS: [&str; 20] = [
     "archive",
     "dump",
     "export",
+    "push",
     "import",
     "fxt",
     "sites",
@@ -111,7 +113,7 @@ fn the_examples_of_each_help_work() {
 
 fn needs_service_or_stays(line: &str) -> bool {
     let verb = line.split(' ').nth(1);
-    line.contains(" --follow ") || matches!(verb, Some("serve" | "stream" | "send"))
+    line.contains(" --follow ") || matches!(verb, Some("push" | "serve" | "stream" | "send"))
 }
 
 #[test]
@@ -145,6 +147,30 @@ fn the_examples_that_stay_show_something() {
     }
     assert_eq!(shown, 3);
     services.iter_mut().for_each(end);
+}
+
+#[test]
+fn the_examples_that_push_reach_a_store() {
+    let lines = examples("push");
+    assert_eq!(lines.len(), 4);
+    for line in lines {
+        let (files, store) = (folder(), Store::new());
+        let address = store.address().to_string();
+        let line = line
+            .replace("localhost:4318", &address)
+            .replace("localhost:3100", &address);
+        let mut command = shell(&files, &format!("exec {line}"));
+        for name in ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"] {
+            command.env_remove(name);
+        }
+        let mut child = command.env("TOKEN", "Bearer x").spawn().unwrap();
+        store.wait(|store| store.came() > 0);
+        if line.contains(" --follow ") {
+            end(&mut child);
+        } else {
+            assert!(child.wait().unwrap().success(), "{line}");
+        }
+    }
 }
 
 /// Sends a record, once the service listens.

@@ -27,6 +27,7 @@ mod marks;
 mod named;
 mod otlp;
 mod pager;
+mod push;
 mod report;
 mod rewrite;
 mod serve;
@@ -34,6 +35,7 @@ mod serve;
 mod skip;
 mod spans;
 mod stats;
+mod stores;
 mod view;
 #[path = "../watched/mod.rs"]
 mod watched;

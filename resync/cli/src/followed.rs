@@ -1,0 +1,172 @@
+//! Logs that are followed while they are written: which files, how often they are looked at, and what comes
+//! of them besides records, in words. Does not know what becomes of records.
+
+use crate::archived;
+use crate::failure::Failure;
+use crate::log;
+use crate::paths;
+use crate::show::{losses, words};
+use logdef_resync::{Follow, News, Place, Tables, unmasked};
+use logdef_wire::{Record, frame};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How often the files are looked at: while records come, and while none do.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(100));
+/// How many times as long as a look takes is waited where nothing came: a log of many open chunks
+/// must not keep a core busy. At most the second.
+const WAITS: (u32, Duration) = (10, Duration::from_secs(2));
+
+/// A record and where it stands.
+pub struct Arrived {
+    pub place: Place,
+    pub body: Vec<u8>,
+    /// Whether it counts records that the program dropped.
+    pub is_after_drops: bool,
+}
+
+/// How long to wait after a look that began then, and that brought something or nothing.
+pub fn pause(is_empty: bool, begun: Instant) -> Duration {
+    if is_empty {
+        let wait = begun.elapsed() * WAITS.0;
+        wait.clamp(PAUSES.1, WAITS.1)
+    } else {
+        PAUSES.0
+    }
+}
+
+/// Follows what the words name: a folder, a pattern, or a file and what belongs to it.
+pub fn begin(words: &[PathBuf]) -> Result<Follow, Failure> {
+    if words.is_empty() || words.iter().any(|word| word == Path::new("-")) {
+        return Err(Failure::Usage(
+            "--follow needs files: standard input is read to its end".into(),
+        ));
+    }
+    for word in words {
+        if !archived::parts(word).is_empty() {
+            let path = word.display();
+            let why = format!("{path} is an archive and cannot be followed: leave out --follow");
+            return Err(Failure::Usage(why));
+        }
+        if !word.exists() && !paths::is_pattern(word) {
+            log::say(&format!("{}: waiting for it to appear", word.display()));
+        }
+    }
+    let words = words.to_vec();
+    Ok(Follow::of(move || {
+        let files = words.iter().map(|word| {
+            if word.is_dir() || paths::is_pattern(word) {
+                paths::of(std::slice::from_ref(word))
+                    .into_iter()
+                    .flatten()
+                    .collect()
+            } else {
+                logdef_resync::family(word)
+            }
+        });
+        files.collect::<Vec<Vec<_>>>().concat()
+    }))
+}
+
+/// What makes a file the same when its name is another: device and inode, or else the name.
+pub fn identity(path: &Path) -> Vec<u8> {
+    std::fs::metadata(path).map_or_else(
+        |_| path.as_os_str().as_bytes().to_vec(),
+        |about| [about.dev(), about.ino()].map(u64::to_be_bytes).concat(),
+    )
+}
+
+/// Whether something besides records means that the log is not clean.
+pub fn is_loss(news: &News) -> bool {
+    !matches!(
+        news,
+        News::Truncated { .. } | News::Unreadable { .. } | News::Pruned { .. }
+    )
+}
+
+/// Something besides records, in words.
+pub fn line(follow: &Follow, news: &News) -> String {
+    let name = |file: u32| {
+        let path = follow.path(file);
+        path.map_or_else(String::new, |path| path.display().to_string())
+    };
+    match news {
+        News::Damage { file, gap } => format!(
+            "{}: bytes {:#x}..{:#x} ({}): {}",
+            name(*file),
+            gap.offset,
+            gap.end(),
+            gap.len,
+            gap.kind
+        ),
+        News::Missing {
+            run,
+            number,
+            from,
+            count,
+        } => format!(
+            "thread {run:016x}/{}: {} {} from record {from} on: they are in no file, or not any more",
+            number.0,
+            losses::count(*count, "record"),
+            words::MISSING.word,
+        ),
+        News::Pruned {
+            run,
+            number,
+            from,
+            count,
+        } => format!(
+            "thread {run:016x}/{}: {} {} from record {from} on: the program gave them up to make room",
+            number.0,
+            losses::count(*count, "record"),
+            words::PRUNED.word,
+        ),
+        News::Withheld { file, records } => format!(
+            "{}: {} left out: found inside damage, and of a run that no undamaged frame names",
+            name(*file),
+            losses::count(*records, "suspect record"),
+        ),
+        News::Doubted {
+            file,
+            standing,
+            from,
+            to,
+            records,
+        } => format!(
+            "{}: {} in bytes {from:#x}..{to:#x} stood above without the word: {}",
+            name(*file),
+            losses::count(*records, "record"),
+            standing.word().unwrap_or_default(),
+        ),
+        News::Truncated { file } => {
+            format!("{}: truncated, reading it from its start", name(*file))
+        }
+        News::Unreadable { path, why } => {
+            format!(
+                "{}: cannot be read now ({why}), trying again",
+                path.display()
+            )
+        }
+        _ => String::new(),
+    }
+}
+
+/// Takes a frame in: logdefs go to the tables, records are to be shown.
+pub fn record(place: Place, bytes: &[u8], tables: &mut Tables) -> Option<Arrived> {
+    let mut scratch = Vec::new();
+    let body = unmasked(frame::decode(bytes).ok()?.body, &mut scratch)?;
+    let record = Record::decode(body).ok()?;
+    tables.add(&record, place);
+    let dropped = match &record {
+        Record::Data(data) => data.dropped,
+        Record::Note(note) => note.dropped,
+        _ => return None,
+    };
+    Some(Arrived {
+        place,
+        body: body.to_vec(),
+        is_after_drops: dropped.is_some_and(|dropped| dropped > 0),
+    })
+}

@@ -335,6 +335,10 @@ const VIEW: [Example; 19] = [
 /// Adds them to the long help of each verb.
 pub fn add_to(mut command: Command) -> Command {
     for (verb, examples) in VERBS {
+        // A command that was built without archives has no such verb.
+        if command.find_subcommand(verb).is_none() {
+            continue;
+        }
         command = command.mut_subcommand(verb, |verb| {
             let before = verb.get_after_help().map(|help| format!("{help}\n\n"));
             let help = before.unwrap_or_default() + &text(examples);

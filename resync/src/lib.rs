@@ -103,6 +103,7 @@ mod follow;
 pub use follow::{Follow, News, begins_as_log, family};
 pub use merge::background::{BackgroundMerge, Batch};
 pub use merge::progress::MergedSoFar;
+pub use merge::sieve::Sieve;
 pub use merge::{Event, Merge, MergeOptions, MergedFrame};
 pub use read::compression::SUFFIXES as COMPRESSED;
 pub use read::gap::{Damage, Gap, GapKind, Torn};
@@ -122,6 +123,7 @@ pub use recover::tables::{
     BacktraceEntry, Conflict, ContextEntry, ContextKeys, Image, ModuleEntry, Origin, Place,
     Provenance, RunInfo, StringId, StringLookup, Tables, Thread,
 };
+pub use resolve::call_site::CallSite;
 pub use resolve::images::{Function, Images, LocatedImages, NoImages};
 pub use resolve::resolved::{Resolved, Text, key_of, push_value};
 pub use resolve::resolver::Resolver;

@@ -25,14 +25,18 @@ const THREADS: u64 = 4;
 const RUN: Run = Run(0x1234_5678_1234_5678);
 
 /// What is run.
-const WORK: [(&str, &[&str]); 16] = [
+const WORK: [(&str, &[&str]); 20] = [
     ("check", &["check"]),
     ("view", &["view"]),
     ("view -o json", &["view", "-o", "json"]),
     ("view -o logfmt", &["view", "-o", "logfmt"]),
     ("view -o csv", &["view", "-o", "csv"]),
     ("view --level error", &["view", "--level", "error"]),
+    ("view --site", &["view", "--site", "wal.c"]),
+    ("view --site FILE:LINE", &["view", "--site", "net.c:7"]),
+    ("view --where", &["view", "--where", "0>5000"]),
     ("view --grep", &["view", "--grep", "example.net"]),
+    ("view --grep, no format", &["view", "--grep", "refused"]),
     ("view --head 1", &["view", "--head", "1"]),
     ("export fxt", &["export", "--to", "fxt", "-o", "-"]),
     (

@@ -6,6 +6,8 @@ pub(crate) mod condition;
 pub(crate) mod cursor;
 pub(crate) mod expression;
 pub(crate) mod filter;
+pub(crate) mod needle;
+pub(crate) mod sieve;
 pub(crate) mod tail;
 pub(crate) mod viewer;
 pub(crate) mod when;

@@ -12,12 +12,16 @@ mod open_lane;
 pub(crate) mod progress;
 pub(crate) mod repeats;
 mod shared;
+pub(crate) mod sieve;
 mod survey_contract;
+mod wanted;
 
 use crate::merge::open_lane::OpenLane;
 use crate::merge::progress::MergedSoFar;
 use crate::merge::repeats::{Repeats, Sighting};
 use crate::merge::shared::Shared;
+use crate::merge::sieve::Sieve;
+use crate::merge::wanted::Wanted;
 use crate::read::input::{Error, Input};
 use crate::recover::account::{Account, GapReport};
 use crate::recover::floors::Stairs;
@@ -27,6 +31,7 @@ use crate::recover::recovery::Recovery;
 use crate::recover::standing::Standing;
 use crate::recover::survey::Survey;
 use crate::recover::tables::Place;
+use logdef_wire::record::Glance;
 use logdef_wire::{Record, Run, Sequence, Tag};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -134,7 +139,7 @@ impl Default for MergeOptions {
 pub struct Merge<'i> {
     inputs: &'i [Input],
     plan: Plan<'i>,
-    options: MergeOptions,
+    wanted: Wanted<'i>,
     /// Lanes that were not opened yet, the earliest last.
     waiting: Vec<Waiting>,
     open: Vec<Option<OpenLane<'i>>>,
@@ -267,6 +272,15 @@ impl<'i> Merge<'i> {
         Ok(self)
     }
 
+    /// Leaves out data records that a sieve does not let pass, before they are put in order. They
+    /// are not counted as [`duplicates`](Merge::duplicates), and others are no
+    /// [`conflict`](MergedFrame::conflict) with them.
+    #[must_use]
+    pub fn through(mut self, sieve: impl Sieve + 'i) -> Self {
+        self.wanted.sieve = Some(Box::new(sieve));
+        self
+    }
+
     fn of_plan(
         inputs: &'i [Input],
         plan: Plan<'i>,
@@ -276,7 +290,10 @@ impl<'i> Merge<'i> {
         Merge {
             inputs,
             plan,
-            options,
+            wanted: Wanted {
+                options,
+                sieve: None,
+            },
             waiting,
             open: Vec::new(),
             free: Vec::new(),
@@ -321,6 +338,11 @@ impl<'i> Merge<'i> {
             self.given = Some(head.slot);
             let lane = self.open[head.slot].as_ref();
             let lane = lane.expect("a head is of an open lane");
+            if let (Some(sieve), Some(body)) = (&mut self.wanted.sieve, lane.unsifted_head())
+                && !sieve.passes(body, &Glance::of(body).unwrap_or_default())
+            {
+                continue;
+            }
             let sighting = match (head.identity, self.plan) {
                 (Some(identity), Plan::Recovery(recovery)) => {
                     self.repeats.see(recovery, identity, lane.head_bytes())
@@ -331,7 +353,7 @@ impl<'i> Merge<'i> {
             if before.is_some_and(|given| given.contains(lane.head_place())) {
                 continue;
             }
-            if sighting != Sighting::Same || self.options.repeats {
+            if sighting != Sighting::Same || self.wanted.options.repeats {
                 break (head.slot, sighting);
             }
             self.repeats.left_out += 1;
@@ -347,7 +369,7 @@ impl<'i> Merge<'i> {
             return Ok(());
         };
         let lane = self.open[slot].as_mut().expect("it gave a head");
-        let next = lane.advance(self.options)?;
+        let next = lane.advance(&mut self.wanted)?;
         let Some(mut top) = self.heads.peek_mut() else {
             return Ok(());
         };
@@ -414,7 +436,7 @@ impl<'i> Merge<'i> {
                 self.heads.len(),
                 &self.memory,
             );
-            let Some((key, identity)) = open.advance(self.options)? else {
+            let Some((key, identity)) = open.advance(&mut self.wanted)? else {
                 self.end(&open);
                 continue;
             };
@@ -475,7 +497,7 @@ impl<'i> Merge<'i> {
             self.shared.give_up(to.0);
             return Ok(false);
         }
-        let next = lane.read_to(to, room, self.options)?;
+        let next = lane.read_to(to, room, &mut self.wanted)?;
         let lane = lane.index.into();
         let mut heads = std::mem::take(&mut self.heads).into_vec();
         for Reverse(head) in &mut heads {

@@ -1,7 +1,8 @@
 //! A lane that is being merged: its frames, read some way ahead, in the order they are
 //! given.
 
-use crate::merge::survey_contract::{Checked, SurveyContract};
+use crate::merge::survey_contract::SurveyContract;
+use crate::merge::wanted::{Checked, Timed, Wanted};
 use crate::merge::{Event, Identity, MergeOptions, MergedFrame, Plan, Waiting};
 use crate::read::gap::{Gap, GapKind};
 use crate::read::input::{Error, Input};
@@ -29,6 +30,8 @@ const LEAST_AHEAD: usize = 2 << 10;
 const MANY_LANES: usize = 64;
 /// Frames that a lane of several threads reads ahead to put them in order.
 const AHEAD: usize = 4096;
+/// Records that a sieve keeps back, after which a lane gives those that passed.
+const SIFTED: usize = 1 << 12;
 
 /// A lane that is being merged.
 #[derive(Debug)]
@@ -90,7 +93,9 @@ enum Step {
     Nothing,
     /// A frame or gap that goes with the next data record.
     Lead,
-    Data(Glance),
+    Data(Timed),
+    /// A data record that the sieve keeps back.
+    Sifted(Timed),
     End,
 }
 
@@ -218,11 +223,11 @@ impl<'i> OpenLane<'i> {
     #[inline]
     pub(crate) fn advance(
         &mut self,
-        options: MergeOptions,
+        wanted: &mut Wanted<'_>,
     ) -> Result<Option<(u64, Identity)>, Error> {
         self.next += usize::from(!self.frames.is_empty());
         if !self.has_ended && self.next >= self.refill {
-            self.fill(options, None)?;
+            self.fill(wanted, None)?;
         }
         Ok(self.head())
     }
@@ -265,16 +270,16 @@ impl<'i> OpenLane<'i> {
         &mut self,
         (thread, count): (ThreadKey, u64),
         most: usize,
-        options: MergeOptions,
+        wanted: &mut Wanted<'_>,
     ) -> Result<Option<(u64, Identity)>, Error> {
-        self.fill(options, Some((thread, count, most)))?;
+        self.fill(wanted, Some((thread, count, most)))?;
         Ok(self.head())
     }
 
     /// Reads ahead: as far as always, or further.
     fn fill(
         &mut self,
-        options: MergeOptions,
+        wanted: &mut Wanted<'_>,
         further: Option<(ThreadKey, u64, usize)>,
     ) -> Result<(), Error> {
         self.forget_given();
@@ -295,18 +300,37 @@ impl<'i> OpenLane<'i> {
             Some(_) => self.frames.len() + count.max(self.frames.len()) / 2,
             None => count,
         };
-        let goes_on = |lane: &Self| match further {
+        let mut sifted = 0;
+        let goes_on = |lane: &Self, lead: usize, sifted: usize| match further {
             Some((thread, to, most)) => {
                 let is_enough = lane.frames.len() >= count && lane.has_read_to(thread) >= to;
                 lane.bytes_held() < most && !is_enough
             }
-            None => lane.frames.len() < count && lane.bytes_held() < most,
+            None => {
+                // Frames that go with the next data record wait for it, if they are not too many.
+                let most = if lead < lane.frames.len() {
+                    2 * most
+                } else {
+                    most
+                };
+                let is_enough = lead == lane.frames.len() && lane.frames.len() >= count
+                    || lane.bytes_held() >= most;
+                !is_enough && (sifted < SIFTED || lane.frames.is_empty())
+            }
         };
-        while goes_on(self) {
-            match self.step(options)? {
+        while goes_on(self, lead, sifted) {
+            match self.step(wanted)? {
                 Step::Nothing | Step::Lead => {}
-                Step::Data(glance) => {
-                    self.give_time(lead, &glance);
+                Step::Sifted(record) => {
+                    self.give_time(lead, record);
+                    lead = self.frames.len();
+                    sifted += 1;
+                }
+                Step::Data(record) => {
+                    self.give_time(lead, record);
+                    if let Some(last) = self.frames.last_mut() {
+                        last.identity = record.identity;
+                    }
                     lead = self.frames.len();
                 }
                 Step::End => {
@@ -334,7 +358,8 @@ impl<'i> OpenLane<'i> {
 
     /// Reads one item.
     #[inline]
-    fn step(&mut self, options: MergeOptions) -> Result<Step, Error> {
+    fn step(&mut self, wanted: &mut Wanted<'_>) -> Result<Step, Error> {
+        let options = wanted.options;
         // Nearly all items are such frames.
         let item = match self.items.next_short() {
             Some(frame) => Some(Item::Frame(frame)),
@@ -360,12 +385,18 @@ impl<'i> OpenLane<'i> {
                 }
                 match unmask::unmasked(frame.body, &mut self.scratch) {
                     Some(body) => {
-                        let checked = self.rule.check_frame(self.input, &frame, body, options);
-                        let buffered = match checked {
-                            Checked::Take(_) => keep(&mut self.bytes, &frame, body),
-                            _ => Buffered::gap(frame.offset),
-                        };
-                        (checked, buffered)
+                        // Of a lane that is sorted, how far it is read decides on the order.
+                        let is_sifted = matches!(self.threads, Threads::One(..));
+                        let checked = self
+                            .rule
+                            .check_frame(self.input, &frame, body, wanted, is_sifted);
+                        if let Checked::Take(None) = checked {
+                            wanted.learn(body, self.input, frame.offset);
+                        }
+                        let buffered = checked
+                            .is_taken()
+                            .then(|| keep(&mut self.bytes, &frame, body));
+                        (checked, buffered.unwrap_or(Buffered::gap(frame.offset)))
                     }
                     None => (self.rule.check_masked(), Buffered::gap(frame.offset)),
                 }
@@ -373,6 +404,7 @@ impl<'i> OpenLane<'i> {
         };
         Ok(match checked {
             Checked::Skip => Step::Nothing,
+            Checked::Sift(record) => Step::Sifted(record),
             Checked::Broken => {
                 if let Rule::Survey(contract) = &mut self.rule {
                     contract.is_broken = true;
@@ -389,18 +421,14 @@ impl<'i> OpenLane<'i> {
     /// A data record came: it and the frames since the one before are merged by its
     /// time.
     #[inline]
-    fn give_time(&mut self, lead: usize, glance: &Glance) {
-        let time = glance.time.unwrap_or(0);
-        let identity = glance.run.zip(glance.sequence);
-        self.key = match identity {
+    fn give_time(&mut self, lead: usize, record: Timed) {
+        self.key = match record.identity {
             Some((run, sequence)) => {
                 let thread = (run, sequence.number());
-                self.threads.lift(thread, sequence.count(), time)
+                self.threads.lift(thread, sequence.count(), record.time)
             }
-            None => time,
+            None => record.time,
         };
-        let last = self.frames.len() - 1;
-        self.frames[last].identity = identity;
         for frame in &mut self.frames[lead..] {
             frame.key = self.key;
         }
@@ -442,6 +470,14 @@ impl<'i> OpenLane<'i> {
     pub(crate) fn head_bytes(&self) -> &[u8] {
         let (start, end) = self.frames[self.next].frame;
         &self.bytes[start as usize..end as usize]
+    }
+
+    /// The next frame, if it is a data record of a lane that is sorted before it is sifted.
+    pub(crate) fn unsifted_head(&self) -> Option<&[u8]> {
+        let (start, end) = self.frames[self.next].body;
+        let body = self.bytes.get(start as usize..end as usize)?;
+        let is_data = body.first() == Some(&Tag::DATA.0);
+        (is_data && matches!(self.threads, Threads::Many(_))).then_some(body)
     }
 
     pub(crate) fn head_place(&self) -> Place {
@@ -507,20 +543,27 @@ impl Rule<'_> {
         input: u32,
         frame: &FrameItem<'_>,
         body: &[u8],
-        options: MergeOptions,
+        wanted: &mut Wanted<'_>,
+        is_sifted: bool,
     ) -> Checked {
         let recovery = match self {
-            Rule::Survey(contract) => return contract.check_frame(body, frame.offset),
+            Rule::Survey(contract) => return contract.check_frame(body, frame.offset, wanted),
             Rule::Recovery(recovery) => recovery,
         };
-        let Some(data) = look(body, options) else {
+        let data = Glance::of(body);
+        // Malformed records are given only where all frames are.
+        if data.is_none() && !wanted.options.all_frames {
             return Checked::Skip;
-        };
+        }
         let offset = frame.offset;
         if recovery.leaves_out(recovery.standing(Place { input, offset }, body)) {
             return Checked::Skip;
         }
-        Checked::Take(data)
+        match &data {
+            Some(glance) if is_sifted => wanted.checked(body, glance),
+            Some(glance) => Checked::Take(Some(Timed::of(glance))),
+            None => Checked::Take(None),
+        }
     }
 
     /// A masked record that cannot be unmasked.
@@ -549,15 +592,4 @@ fn keep(bytes: &mut Vec<u8>, frame: &FrameItem<'_>, body: &[u8]) -> Buffered {
         body,
         ..Buffered::gap(frame.offset)
     }
-}
-
-/// Whether a record is given, and what is to be known of it if it is data.
-/// Malformed records are given only where all frames are.
-fn look(body: &[u8], options: MergeOptions) -> Option<Option<Glance>> {
-    if body.first() == Some(&Tag::DATA.0)
-        && let Some(glance) = Glance::of(body)
-    {
-        return Some(Some(glance));
-    }
-    options.all_frames.then_some(None)
 }

@@ -1,22 +1,13 @@
 //! What a survey took for granted of a chunk, checked frame by frame when the chunk is
 //! merged: that it holds the next records of one thread of the run, and nothing else.
 
+use crate::merge::wanted::{Checked, Wanted};
 use crate::read::gap::{Gap, GapKind};
 use crate::recover::lane::{Lane, ThreadKey};
 use crate::recover::run_of::run_of;
 use crate::recover::survey::Survey;
-use logdef_wire::record::{Glance, NoteKind, Peek};
+use logdef_wire::record::{NoteKind, Peek};
 use logdef_wire::{Record, Run};
-
-/// What becomes of an item of a lane.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Checked {
-    /// It is given; what must be known of it if it is a data record.
-    Take(Option<Glance>),
-    Skip,
-    /// It is not what the survey took for granted.
-    Broken,
-}
 
 /// What a survey assumed of a chunk.
 #[derive(Clone, Copy, Debug)]
@@ -54,17 +45,29 @@ impl SurveyContract {
 
     /// Checks a record by its unmasked body.
     #[inline]
-    pub(crate) fn check_frame(&mut self, body: &[u8], offset: u64) -> Checked {
-        let peek = peek(body);
-        let holds = match &peek {
-            Some(peek) => self.is_next(peek),
-            None => self.allows(body, offset),
-        };
-        if holds {
-            Checked::Take(peek.map(|peek| peek.glance))
-        } else {
-            Checked::Broken
+    pub(crate) fn check_frame(
+        &mut self,
+        body: &[u8],
+        offset: u64,
+        wanted: &mut Wanted<'_>,
+    ) -> Checked {
+        // Nearly all are as this takes them.
+        if let Some(peek) = Peek::of_all_fields(body) {
+            return self.check_data(&peek, body, wanted);
         }
+        match peek(body) {
+            Some(peek) => self.check_data(&peek, body, wanted),
+            None if self.allows(body, offset) => Checked::Take(None),
+            None => Checked::Broken,
+        }
+    }
+
+    #[inline(always)]
+    fn check_data(&mut self, peek: &Peek<'_>, body: &[u8], wanted: &mut Wanted<'_>) -> Checked {
+        if !self.is_next(peek) {
+            return Checked::Broken;
+        }
+        wanted.checked(body, &peek.glance)
     }
 
     /// The lane's frames end at an offset.

@@ -26,6 +26,13 @@ enum Part {
     Value(Place),
 }
 
+/// A part of a template of Rust's whose values all print as they are.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Plain<'t> {
+    Text(&'t [u8]),
+    Value(usize),
+}
+
 /// A placeholder whose values are known by their places on the wire.
 #[derive(Clone, Debug)]
 struct Place {
@@ -41,6 +48,15 @@ enum Amount {
     Fixed(u32),
     /// Of a value; nowhere if no value has the name.
     Value(Option<usize>),
+}
+
+impl Place {
+    /// Whether it prints a value that is there and nothing around it.
+    fn is_plain(&self) -> bool {
+        let is_default = matches!(self.placeholder.style, Style::Display | Style::Debug);
+        let counts = (self.width, self.precision);
+        is_default && self.value.is_some() && matches!(counts, (Amount::None, Amount::None))
+    }
 }
 
 /// How many placeholders of one template are rendered.
@@ -84,6 +100,22 @@ impl Braces {
                 place.value == Some(arg) || is_it(place.width) || is_it(place.precision)
             }
         })
+    }
+
+    /// The parts, if they are few and no value is padded, cut or printed in another base.
+    pub fn plain_parts(&self) -> Option<impl Iterator<Item = Plain<'_>>> {
+        const VALUES: usize = 16;
+        let is_plain = |part: &Part| match part {
+            Part::Text(..) => true,
+            Part::Value(place) => place.is_plain(),
+        };
+        if self.is_std || self.parts.len() > VALUES || !self.parts.iter().all(is_plain) {
+            return None;
+        }
+        Some(self.parts.iter().filter_map(|part| match part {
+            Part::Text(from, to) => Some(Plain::Text(&self.template[*from..*to])),
+            Part::Value(place) => place.value.map(Plain::Value),
+        }))
     }
 
     /// Appends the text of a record with these values.

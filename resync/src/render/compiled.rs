@@ -36,15 +36,15 @@ use super::{MAX_COUNT, MAX_TEXT, MAX_USES};
 #[derive(Clone, Debug)]
 pub struct CompiledFormat {
     /// All the text between directives, end to end.
-    literals: Vec<u8>,
-    pieces: Vec<Piece>,
+    pub(super) literals: Vec<u8>,
+    pub(super) pieces: Vec<Piece>,
     /// The short way for each piece.
     steps: Vec<Step>,
     /// Where in `literals` the text after the last piece begins.
-    tail: usize,
+    pub(super) tail: usize,
     args: usize,
     /// The whole format, if it is a template; then it has no pieces.
-    template: Option<Braces>,
+    pub(super) template: Option<Braces>,
 }
 
 impl CompiledFormat {
@@ -172,19 +172,19 @@ const CUT: &[u8] = b"%!(cut)";
 
 /// A directive and the text before it.
 #[derive(Clone, Debug)]
-struct Piece {
+pub(super) struct Piece {
     /// Its text in `literals`.
-    text: Range<usize>,
+    pub(super) text: Range<usize>,
     /// Which argument on the wire holds the value.
-    arg: usize,
+    pub(super) arg: usize,
     conversion: Conversion,
     /// None for an unknown conversion.
-    class: Option<Class>,
+    pub(super) class: Option<Class>,
     length: Length,
     grammar: Grammar,
     flags: Flags,
-    width: Count,
-    precision: Count,
+    pub(super) width: Count,
+    pub(super) precision: Count,
 }
 
 impl Piece {

@@ -51,12 +51,14 @@ mod integer;
 mod long_double;
 mod misplaced;
 mod padding;
+mod parts;
 mod shortcut;
 mod std_format;
 mod text;
 
 pub use compiled::CompiledFormat;
 pub use errno::{errno_name, errno_text};
+pub use parts::{Part, Prints};
 
 /// The largest width, and the largest precision of a number, that is printed.
 pub const MAX_COUNT: usize = 4096;

@@ -1,6 +1,7 @@
 //! From numbers to meaning: the texts and functions behind a record's addresses, and
 //! the spans of time that records open and close.
 
+pub(crate) mod call_site;
 pub(crate) mod images;
 mod names;
 pub(crate) mod resolved;

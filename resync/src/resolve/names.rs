@@ -70,12 +70,21 @@ impl<'a> Resolved<'a> {
     /// The argument of a name: one that the program gave, else one that is guessed from
     /// `key=%d` or `key: %d` in the format.
     pub fn argument_called(&self, name: &[u8]) -> Option<Value<'a>> {
-        let index = match self.description.index_of(name) {
-            Some(index) => index,
-            None => guessed(self.format.bytes?, self.description, name)?,
-        };
+        // Names that the program gave may be known of a format that is not.
+        let format = self.format.bytes.unwrap_or_default();
+        let index = place_called(format, self.description, name)?;
         self.data.args?.iter().nth(index)
     }
+}
+
+/// The place on the wire of the argument that has a name, given or guessed.
+pub(super) fn place_called(
+    format: &[u8],
+    description: Description<'_>,
+    name: &[u8],
+) -> Option<usize> {
+    let given = description.index_of(name);
+    given.or_else(|| guessed(format, description, name))
 }
 
 /// The place on the wire of the value that a printf format prints right behind `name=` or

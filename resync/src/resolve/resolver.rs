@@ -5,8 +5,8 @@
 use crate::recover::recovery::Recovery;
 use crate::recover::standing::{Standing, Standings};
 use crate::recover::tables::{
-    BacktraceEntry, ContextKeys, Image, Origin, Place, Provenance, RunInfo, StringId, StringLookup,
-    Tables, Thread, latest,
+    BacktraceEntry, ContextKeys, Image, Origin, Place, Provenance, RunInfo, StringId, Tables,
+    Thread, latest,
 };
 use crate::render::CompiledFormat;
 use crate::resolve::images::{Images, NoImages};
@@ -451,15 +451,9 @@ impl<'t> Resolver<'t> {
             return Some(self.given_text(given));
         }
         let address = address?;
-        if address.text_number().is_some()
-            && let Some((id, _)) = self.tables.numbered(data.run?, address)
-        {
-            return Some(self.logged(id));
-        }
-        let magic = data.magic?;
-        match self.tables.string(magic, address, data.run) {
-            StringLookup::Found(id) => Some(self.logged(id)),
-            StringLookup::Missing | StringLookup::Conflict => self.rebuilt(magic, address),
+        match self.tables.string_of(&data.front, address) {
+            Some(id) => Some(self.logged(id)),
+            None => self.rebuilt(data.magic?, address),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::args::{Filters, Images};
 use crate::choose::filter::Filter;
+use crate::choose::sieve::Sieve;
 use crate::failure::Failure;
 use crate::log::{self, Log};
 use logdef_resync::{BackgroundMerge, Event, Glance, Merge, Place, Resolver, Tables};
@@ -62,7 +63,10 @@ fn find(
     options.gaps = false;
     // Notes are frames without a place in a thread.
     options.all_frames = wants_notes;
-    let merge = Merge::new(&log.inputs, &log.recovery, options);
+    let mut merge = Merge::new(&log.inputs, &log.recovery, options);
+    if filter.is_search() {
+        merge = merge.through(Sieve::new(&filter, tables));
+    }
     let mut message = Vec::new();
     BackgroundMerge::run(merge, log::cores(), |ahead| {
         while let Some(batch) = ahead.next()? {

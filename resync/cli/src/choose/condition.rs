@@ -1,6 +1,6 @@
 //! Comparisons of the typed arguments of records: `0>5`, `2=foo`, `user!=root`.
 
-use logdef_resync::{Resolved, key_of};
+use logdef_resync::{CallSite, Resolved, key_of};
 use logdef_wire::Value;
 use logdef_wire::record::Data;
 use std::cmp::Ordering;
@@ -20,6 +20,9 @@ enum Argument {
     Place(usize),
     /// A structured key, or the name of an argument.
     Key(Vec<u8>),
+    /// The same in records of one call site: the place of the argument, and what the call site itself
+    /// says.
+    KeyAt(Vec<u8>, Option<usize>, Option<Vec<u8>>),
 }
 
 /// How an argument is compared with a constant.
@@ -80,13 +83,43 @@ impl Condition {
         operators.find(|(sign, _)| text.starts_with(sign))
     }
 
+    /// The same for records of one call site.
+    pub fn at(&self, site: &CallSite<'_>) -> Condition {
+        let argument = match &self.argument {
+            Argument::Key(wanted) => {
+                let of_site = match &wanted[..] {
+                    TEMPLATE => Some(site.format()),
+                    MODULE => site.module(),
+                    TARGET => site.target().or_else(|| site.module()),
+                    _ => None,
+                };
+                let place = site.argument_called(wanted);
+                Argument::KeyAt(wanted.clone(), place, of_site.map(<[u8]>::to_vec))
+            }
+            other => other.clone(),
+        };
+        Condition {
+            argument,
+            ..self.clone()
+        }
+    }
+
     /// Whether a record has the argument and it compares so, as far as that can be said before
     /// its strings are looked up: these name its arguments.
     pub fn decided(&self, data: &Data<'_>) -> Option<bool> {
         match &self.argument {
             Argument::Place(place) => {
-                let found = data.args.and_then(|args| args.iter().nth(*place));
+                let found = argument(data, *place);
                 Some(found.is_some_and(|value| self.compares(value)))
+            }
+            Argument::KeyAt(wanted, place, of_site) => {
+                let found = key_of(data, wanted).or_else(|| argument(data, (*place)?));
+                match (found, of_site) {
+                    (Some(value), _) => Some(self.compares(value)),
+                    (None, _) if data.context.is_some() => None,
+                    (None, Some(text)) => Some(self.compares(Value::Raw(text))),
+                    (None, None) => Some(false),
+                }
             }
             Argument::Key(wanted) if is_of_site(wanted) => None,
             Argument::Key(wanted) => match key_of(data, wanted) {
@@ -116,7 +149,7 @@ impl Condition {
     pub fn compares_one_of(&self, values: &[Value<'_>]) -> bool {
         match self.argument {
             Argument::Place(place) => values.get(place).is_some_and(|value| self.compares(*value)),
-            Argument::Key(_) => false,
+            Argument::Key(_) | Argument::KeyAt(..) => false,
         }
     }
 
@@ -155,6 +188,11 @@ impl Condition {
             (value, constant) => value.as_f64().partial_cmp(&constant.as_f64()),
         }
     }
+}
+
+/// The argument at a place.
+fn argument<'a>(data: &Data<'a>, place: usize) -> Option<Value<'a>> {
+    data.args?.iter().nth(place)
 }
 
 fn is_of_site(wanted: &[u8]) -> bool {

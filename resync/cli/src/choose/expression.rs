@@ -13,7 +13,7 @@
 //! around it, and may hold spaces otherwise.
 
 use crate::choose::condition::Condition;
-use logdef_resync::Resolved;
+use logdef_resync::{CallSite, Resolved};
 use logdef_wire::record::Data;
 
 /// How deep parentheses and `not` may nest.
@@ -48,6 +48,17 @@ impl Expression {
     /// The opposite.
     pub fn negated(self) -> Expression {
         Expression::Not(Box::new(self))
+    }
+
+    /// The same for records of one call site.
+    pub fn at(&self, site: &CallSite<'_>) -> Expression {
+        let all = |parts: &[Expression]| parts.iter().map(|part| part.at(site)).collect();
+        match self {
+            Expression::Compare(condition) => Expression::Compare(condition.at(site)),
+            Expression::Not(inner) => Expression::Not(Box::new(inner.at(site))),
+            Expression::All(parts) => Expression::All(all(parts)),
+            Expression::Any(parts) => Expression::Any(all(parts)),
+        }
     }
 
     /// Whether a record may be one of those meant, as far as can be said before its strings are

@@ -17,6 +17,7 @@ use regex::bytes::Regex;
 use std::collections::HashSet;
 
 /// Chooses records.
+#[derive(Clone, Debug)]
 pub struct Filter {
     since: Option<Moment>,
     until: Option<Moment>,
@@ -122,8 +123,28 @@ impl Filter {
         {
             return false;
         }
-        let is_line = |site: &Site| site.line.is_none() || site.line == glance.line;
-        self.sites.is_empty() || self.sites.iter().any(is_line)
+        self.sites.is_empty() || self.sites.iter().any(|site| site.is_line(glance.line))
+    }
+
+    /// The text that is searched for.
+    pub fn grep(&self) -> Option<&Regex> {
+        self.grep.as_ref()
+    }
+
+    /// What is asked of the arguments.
+    pub fn conditions(&self) -> &[Expression] {
+        &self.conditions
+    }
+
+    /// Whether more is asked of a record than its numbers say.
+    pub fn asks_sites(&self) -> bool {
+        self.grep.is_some() || !(self.sites.is_empty() && self.conditions.is_empty())
+    }
+
+    /// Whether a record of this line of a file may be one that is searched for.
+    pub fn may_be_of(&self, line: Option<u64>, file: &[u8]) -> bool {
+        let is_one = |site: &Site| site.is_line(line) && is_tail(file, &site.file);
+        self.sites.is_empty() || self.sites.iter().any(is_one)
     }
 
     /// Whether the arguments may be those searched for.
@@ -204,9 +225,12 @@ impl Site {
         Ok(Site { file, line })
     }
 
+    fn is_line(&self, line: Option<u64>) -> bool {
+        self.line.is_none() || self.line == line
+    }
+
     fn is_of(&self, record: &Resolved<'_>) -> bool {
-        let is_line = self.line.is_none() || self.line == record.data.line;
-        is_line
+        self.is_line(record.data.line)
             && record
                 .file
                 .bytes

@@ -87,6 +87,16 @@ impl Viewer {
         })
     }
 
+    /// Whether a record matters that the filter does not choose: as the neighbour of one that it
+    /// does, or as one that the next view need not look at.
+    pub fn wants_all(&self) -> bool {
+        !self.filter.is_search() || self.before + self.after > 0 || self.cursor.is_some()
+    }
+
+    pub fn filter(&self) -> &Filter {
+        &self.filter
+    }
+
     /// Shows the last `tail` records only, until [`Viewer::end_tail`]. Records kept so far
     /// are forgotten.
     pub fn begin_tail(&mut self, tail: usize) {

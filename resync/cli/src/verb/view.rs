@@ -9,6 +9,7 @@ mod reach;
 
 use crate::args::{Filters, Images, Links, Source};
 use crate::choose::filter::Filter;
+use crate::choose::sieve::Sieve;
 use crate::choose::viewer::Viewer;
 use crate::failure::{Failure, NO_MATCH};
 use crate::log::{self, Inputs, Log};
@@ -157,6 +158,9 @@ impl View {
             let mut merge = Merge::new(&log.inputs, &log.recovery, options);
             if let Some(given) = given.clone() {
                 merge = merge.after(given)?;
+            }
+            if !viewer.wants_all() {
+                merge = merge.through(Sieve::new(viewer.filter(), tables));
             }
             let mut gaps = Vec::new();
             BackgroundMerge::run(merge, log::cores(), |ahead| {

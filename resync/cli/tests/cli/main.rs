@@ -31,6 +31,7 @@ mod push;
 mod report;
 mod rewrite;
 mod serve;
+mod sieve;
 #[path = "../../../../samples/src/skip.rs"]
 mod skip;
 mod spans;

@@ -1,7 +1,7 @@
 //! The strings of images, by the magic and the link-time address.
 
 use crate::recover::tables::{Place, Tables, map_entry};
-use logdef_wire::record::StringLogdef;
+use logdef_wire::record::{Glance, StringLogdef};
 use logdef_wire::{Description, Magic, Run, Svma};
 use std::sync::Arc;
 
@@ -91,6 +91,19 @@ impl Tables {
                     _ => StringLookup::Conflict,
                 }
             }
+        }
+    }
+
+    /// The string that a record refers to by an address or a number, if the log says it.
+    pub fn string_of(&self, front: &Glance, address: Svma) -> Option<StringId> {
+        if address.text_number().is_some()
+            && let Some((id, _)) = self.numbered(front.run?, address)
+        {
+            return Some(id);
+        }
+        match self.string(front.magic?, address, front.run) {
+            StringLookup::Found(id) => Some(id),
+            StringLookup::Missing | StringLookup::Conflict => None,
         }
     }
 

@@ -6,6 +6,7 @@
 //! recovery to find.
 
 use crate::choose::filter::Filter;
+use crate::choose::sieve::Sieve;
 use crate::choose::viewer::Viewer;
 use crate::failure::Failure;
 use crate::log::{self, Inputs};
@@ -77,7 +78,10 @@ pub fn run(args: &View, inputs: &Inputs, images: &mut LocatedImages) -> Result<O
         options.since = reach.since(wanted.since, |bytes| {
             survey.since_of_last(bytes, wanted.until)
         });
-        let merge = Merge::from_survey(input, &survey, options);
+        let mut merge = Merge::from_survey(input, &survey, options);
+        if !early.viewer.wants_all() {
+            merge = merge.through(Sieve::learning(early.viewer.filter()));
+        }
         let ended = BackgroundMerge::run(merge, log::cores(), |ahead| early.show(ahead, images))?;
         if ended == Ended::Astray || reach.is_enough(&mut early.viewer)? {
             break ended;

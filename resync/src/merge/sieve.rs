@@ -1,0 +1,18 @@
+//! What a merge leaves out before it orders anything: records that its reader would read and drop.
+//! Knows nothing of why they are not wanted.
+
+use crate::recover::tables::Place;
+use logdef_wire::Record;
+use logdef_wire::record::Glance;
+use std::fmt;
+
+/// Decides on records as they stand in their frames, before they are merged.
+pub trait Sieve: fmt::Debug + Send {
+    /// Takes in a record that is no data, which stands before records that refer to it. Of a merge
+    /// that leaves out all but data, none comes.
+    fn learn(&mut self, record: &Record<'_>, place: Place);
+
+    /// Whether a data record is given, by its body alone: wherever else the same bytes stand, the
+    /// answer has to be the same.
+    fn passes(&mut self, body: &[u8], glance: &Glance) -> bool;
+}

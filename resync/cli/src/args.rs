@@ -10,6 +10,8 @@ use crate::show::hyperlink::Link;
 use crate::show::words;
 #[cfg(feature = "archive")]
 use crate::verb::archive::ArchiveLogs;
+#[cfg(feature = "browse")]
+use crate::verb::browse::Browse;
 use crate::verb::check::Check;
 use crate::verb::core::Core;
 use crate::verb::ctl::Ctl;
@@ -76,6 +78,9 @@ pub struct Args {
 pub enum Verb {
     /// Show records in the order of time
     View(Box<View>),
+    /// Walk through records in a terminal: scroll, search, filter, follow
+    #[cfg(feature = "browse")]
+    Browse(Box<Browse>),
     /// Account for every byte, and report what is missing, dropped, damaged or torn
     Check(Check),
     /// Count records by level, call site, run and thread, and over time
@@ -143,6 +148,8 @@ impl Verb {
     pub fn run(&self) -> Result<ExitCode, Failure> {
         match self {
             Verb::View(view) => view.run(),
+            #[cfg(feature = "browse")]
+            Verb::Browse(browse) => browse.run(),
             Verb::Check(check) => check.run(),
             Verb::Stats(stats) => stats.run(),
             Verb::Report(report) => report.run(),
@@ -352,6 +359,43 @@ impl Filters {
         }
     }
 
+    /// Whether they leave nothing out.
+    #[cfg(feature = "browse")]
+    pub fn is_everything(&self) -> bool {
+        let lists = [&self.module, &self.thread, &self.run];
+        lists.iter().all(|list| list.is_empty())
+            && (self.level.is_none() && self.grep.is_none())
+            && (self.since.is_none() && self.until.is_none())
+            && (self.site.is_empty() && self.pid.is_empty())
+            && (self.conditions.is_empty() && self.not.is_empty())
+    }
+
+    /// No filters.
+    #[cfg(feature = "browse")]
+    pub fn none() -> Filters {
+        Filters {
+            level: None,
+            since: None,
+            until: None,
+            zone: None,
+            grep: None,
+            site: Vec::new(),
+            module: Vec::new(),
+            thread: Vec::new(),
+            pid: Vec::new(),
+            run: Vec::new(),
+            conditions: Vec::new(),
+            not: Vec::new(),
+        }
+    }
+
+    /// The same in a time zone, unless one was given.
+    #[cfg(feature = "browse")]
+    pub fn or_in_zone(mut self, zone: TimeZone) -> Filters {
+        self.zone.get_or_insert(zone);
+        self
+    }
+
     /// The time zone in which times are given and shown.
     pub fn zone(&self) -> TimeZone {
         self.zone.clone().unwrap_or_else(TimeZone::system)
@@ -397,6 +441,22 @@ impl Levels {
             lowest: bound(lowest)?,
             highest: bound(highest)?,
         })
+    }
+
+    /// Those from one on.
+    #[cfg(feature = "browse")]
+    pub fn from(lowest: Level) -> Levels {
+        Levels {
+            lowest: Some(lowest),
+            highest: None,
+        }
+    }
+
+    /// Whether one of the levels between two, both included, is one of them.
+    #[cfg(feature = "browse")]
+    pub fn overlap(&self, lowest: Level, highest: Level) -> bool {
+        self.lowest.is_none_or(|level| level <= highest)
+            && self.highest.is_none_or(|level| level >= lowest)
     }
 
     /// Whether the level of a record is one of them; a record may have none.

@@ -7,8 +7,25 @@ use std::fmt::Write;
 /// A command line and what it is for.
 type Example = (&'static str, &'static str);
 
-const VERBS: [(&str, &[Example]); 21] = [
+const VERBS: [(&str, &[Example]); 22] = [
     ("view", &VIEW),
+    (
+        "browse",
+        &[
+            (
+                "logdef browse app.log",
+                "from its beginning; h shows the keys, q leaves",
+            ),
+            (
+                "logdef browse --follow logs/",
+                "from the end, with new records as they are written",
+            ),
+            (
+                "logdef browse -l warn -w 'ms>500' app.log",
+                "only these; the key & filters on, as you type",
+            ),
+        ],
+    ),
     (
         "check",
         &[
@@ -335,7 +352,7 @@ const VIEW: [Example; 19] = [
 /// Adds them to the long help of each verb.
 pub fn add_to(mut command: Command) -> Command {
     for (verb, examples) in VERBS {
-        // A command that was built without archives has no such verb.
+        // A command that was built without archives or browsing has no such verb.
         if command.find_subcommand(verb).is_none() {
             continue;
         }

@@ -54,8 +54,12 @@ pub fn begin(words: &[PathBuf]) -> Result<Follow, Failure> {
             log::say(&format!("{}: waiting for it to appear", word.display()));
         }
     }
-    let words = words.to_vec();
-    Ok(Follow::of(move || {
+    Ok(of(words.to_vec()))
+}
+
+/// Follows what the words name, whatever that is.
+pub fn of(words: Vec<PathBuf>) -> Follow {
+    Follow::of(move || {
         let files = words.iter().map(|word| {
             if word.is_dir() || paths::is_pattern(word) {
                 paths::of(std::slice::from_ref(word))
@@ -67,7 +71,7 @@ pub fn begin(words: &[PathBuf]) -> Result<Follow, Failure> {
             }
         });
         files.collect::<Vec<Vec<_>>>().concat()
-    }))
+    })
 }
 
 /// What makes a file the same when its name is another: device and inode, or else the name.

@@ -2,6 +2,8 @@
 
 #[cfg(feature = "archive")]
 pub(crate) mod archive;
+#[cfg(feature = "browse")]
+pub(crate) mod browse;
 pub(crate) mod check;
 pub(crate) mod core;
 pub(crate) mod ctl;

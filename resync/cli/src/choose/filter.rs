@@ -11,6 +11,8 @@ use crate::choose::when::Moment;
 use crate::failure::Failure;
 use crate::show::losses;
 use logdef_resync::{Glance, Place, Resolved, Tables};
+#[cfg(feature = "browse")]
+use logdef_wire::Level;
 use logdef_wire::record::Data;
 use logdef_wire::{Run, ThreadNumber};
 use regex::bytes::Regex;
@@ -145,6 +147,19 @@ impl Filter {
     pub fn may_be_of(&self, line: Option<u64>, file: &[u8]) -> bool {
         let is_one = |site: &Site| site.is_line(line) && is_tail(file, &site.file);
         self.sites.is_empty() || self.sites.iter().any(is_one)
+    }
+
+    /// Whether a record between two levels may be one that is searched for.
+    #[cfg(feature = "browse")]
+    pub fn may_be_of_level(&self, lowest: Level, highest: Level) -> bool {
+        self.level
+            .is_none_or(|levels| levels.overlap(lowest, highest))
+    }
+
+    /// Whether a record without a level may be.
+    #[cfg(feature = "browse")]
+    pub fn may_be_without_level(&self) -> bool {
+        self.level.is_none_or(|levels| levels.contain(None))
     }
 
     /// Whether the arguments may be those searched for.

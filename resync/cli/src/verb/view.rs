@@ -3,7 +3,7 @@
 //! A log whose chunks say where the next one is shows its first record at once: see
 //! [`early`]. Any other is read to its end first.
 
-mod early;
+pub(crate) mod early;
 mod follow;
 mod reach;
 

@@ -9,8 +9,9 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-const VERBS: [&str; 21] = [
+const VERBS: [&str; 22] = [
     "view",
+    "browse",
     "check",
     "stats",
     "report",
@@ -113,7 +114,8 @@ fn the_examples_of_each_help_work() {
 
 fn needs_service_or_stays(line: &str) -> bool {
     let verb = line.split(' ').nth(1);
-    line.contains(" --follow ") || matches!(verb, Some("push" | "serve" | "stream" | "send"))
+    line.contains(" --follow ")
+        || matches!(verb, Some("browse" | "push" | "serve" | "stream" | "send"))
 }
 
 #[test]

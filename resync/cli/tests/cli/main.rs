@@ -4,6 +4,8 @@
 mod agreement;
 #[cfg(target_endian = "little")]
 mod archive;
+#[cfg(feature = "browse")]
+mod browse;
 mod campaign;
 mod check;
 mod contexts;

@@ -197,7 +197,7 @@ fn is_after(batch: &Batch<'_>, until: u64) -> bool {
 }
 
 /// Takes in the logdefs of a batch.
-fn learn(tables: &mut Tables, batch: &Batch<'_>) {
+pub(crate) fn learn(tables: &mut Tables, batch: &Batch<'_>) {
     for (record, place) in logdefs(batch) {
         if !tables.knows(&record, place) {
             tables.add(&record, place);
@@ -206,7 +206,7 @@ fn learn(tables: &mut Tables, batch: &Batch<'_>) {
 }
 
 /// Whether all logdefs of a batch are known.
-fn knows(tables: &Tables, batch: &Batch<'_>) -> bool {
+pub(crate) fn knows(tables: &Tables, batch: &Batch<'_>) -> bool {
     logdefs(batch).all(|(record, place)| tables.knows(&record, place))
 }
 

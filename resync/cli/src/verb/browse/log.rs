@@ -1,0 +1,286 @@
+//! What the threads of the browser share: the inputs, the rows that were found so far, what is known to
+//! read them by, and how far that is. Knows neither how rows are found nor how they look.
+
+use super::row::Row;
+use super::rows::Rows;
+use crate::show::losses;
+use logdef_resync::{Input, LocatedImages, Place, Recovery, Resolver, Standings, Tables};
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+/// The files that rows stand in: those that were opened at first, and those that are followed.
+#[derive(Clone)]
+pub struct Inputs {
+    pub first: Arc<Vec<Input>>,
+    followed: Arc<RwLock<Vec<Option<Arc<Input>>>>>,
+}
+
+/// An input of either kind.
+pub enum Opened<'i> {
+    First(&'i Input),
+    Followed(Arc<Input>),
+}
+
+impl std::ops::Deref for Opened<'_> {
+    type Target = Input;
+
+    fn deref(&self) -> &Input {
+        match self {
+            Opened::First(input) => input,
+            Opened::Followed(input) => input,
+        }
+    }
+}
+
+impl Inputs {
+    pub fn new(first: Vec<Input>) -> Inputs {
+        Inputs {
+            first: Arc::new(first),
+            followed: Arc::default(),
+        }
+    }
+
+    pub fn get(&self, number: u32) -> Option<Opened<'_>> {
+        let number = number as usize;
+        if let Some(input) = self.first.get(number) {
+            return Some(Opened::First(input));
+        }
+        let followed = read(&self.followed);
+        let input = followed.get(number - self.first.len())?.clone();
+        input.map(Opened::Followed)
+    }
+
+    /// The number of a file that is followed.
+    pub fn number_of_followed(&self, file: u32) -> u32 {
+        self.first.len() as u32 + file
+    }
+
+    /// Opens a file that is followed, once.
+    pub fn open_followed(&self, file: u32, open: impl FnOnce() -> Option<Input>) {
+        let mut followed = write(&self.followed);
+        if followed.len() <= file as usize {
+            followed.resize(file as usize + 1, None);
+        }
+        let slot = &mut followed[file as usize];
+        if slot.is_none() {
+            *slot = open().map(Arc::new);
+        }
+    }
+}
+
+/// What rows are read by.
+pub enum Known {
+    /// Tables that are filled while the log is read.
+    Growing(Box<Tables>),
+    /// All of what was read.
+    Whole(Arc<Recovery>),
+}
+
+impl Known {
+    pub fn tables(&self) -> &Tables {
+        match self {
+            Known::Growing(tables) => tables,
+            Known::Whole(recovery) => recovery.tables(),
+        }
+    }
+
+    fn resolver<'k>(&'k self, images: &'k mut LocatedImages) -> Resolver<'k> {
+        let resolver = Resolver::new(self.tables(), images);
+        match self {
+            Known::Growing(_) => resolver,
+            Known::Whole(recovery) => resolver.judged_by(recovery),
+        }
+    }
+}
+
+/// The rows, and what they are read by.
+pub struct Found {
+    pub rows: Rows,
+    pub known: Known,
+    /// What was learned from files that are followed.
+    pub followed: Option<(Box<Tables>, Standings)>,
+    /// Goes up when all rows are replaced.
+    pub generation: u64,
+}
+
+/// How far the log is read.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub enum Stage {
+    /// Bytes so far, and of how many.
+    #[default]
+    Begun,
+    /// All bytes are read a first time; rows are the beginning only.
+    Checking(u64),
+    /// Rows are found in their order.
+    Reading,
+    Done,
+    /// New records come, and how many files there are.
+    Following,
+}
+
+/// What the threads share.
+pub struct Log {
+    pub inputs: Inputs,
+    pub bytes: u64,
+    found: RwLock<Found>,
+    stage: RwLock<Stage>,
+    /// What went wrong, or is to be said: the last of it is shown.
+    said: RwLock<Option<String>>,
+    /// What the log lost, a line each.
+    losses: RwLock<Vec<String>>,
+    /// Goes up with each change.
+    version: AtomicU64,
+    follow: AtomicBool,
+    cannot_follow: RwLock<Option<String>>,
+}
+
+fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
+    lock.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
+    lock.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Log {
+    pub fn new(inputs: Vec<Input>) -> Log {
+        let bytes = inputs.iter().map(Input::len).sum();
+        let memory = logdef_resync::Options::default().memory;
+        Log {
+            inputs: Inputs::new(inputs),
+            bytes,
+            found: RwLock::new(Found {
+                rows: Rows::default(),
+                known: Known::Growing(Box::new(Tables::new(memory))),
+                followed: None,
+                generation: 0,
+            }),
+            stage: RwLock::default(),
+            said: RwLock::default(),
+            losses: RwLock::default(),
+            version: AtomicU64::new(0),
+            follow: AtomicBool::new(false),
+            cannot_follow: RwLock::default(),
+        }
+    }
+
+    pub fn found(&self) -> RwLockReadGuard<'_, Found> {
+        read(&self.found)
+    }
+
+    pub fn change(&self) -> RwLockWriteGuard<'_, Found> {
+        self.version.fetch_add(1, Ordering::Relaxed);
+        write(&self.found)
+    }
+
+    /// Puts other rows in place of all, and what they are read by.
+    pub fn replace(&self, rows: Rows, known: Known) {
+        let mut found = self.change();
+        let generation = found.generation + 1;
+        *found = Found {
+            rows,
+            known,
+            followed: None,
+            generation,
+        };
+    }
+
+    pub fn push(&self, rows: &[Row]) -> io::Result<()> {
+        let mut found = self.change();
+        rows.iter().try_for_each(|row| found.rows.push(row.0))
+    }
+
+    pub fn version(&self) -> u64 {
+        self.version.load(Ordering::Relaxed)
+    }
+
+    pub fn stage(&self) -> Stage {
+        read(&self.stage).clone()
+    }
+
+    pub fn reach(&self, stage: Stage) {
+        *write(&self.stage) = stage;
+        self.version.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub fn say(&self, line: String) {
+        *write(&self.said) = Some(line);
+        self.version.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// What is to be said, once.
+    pub fn take_said(&self) -> Option<String> {
+        write(&self.said).take()
+    }
+
+    pub fn lose(&self, lines: Vec<String>) {
+        *write(&self.losses) = lines;
+    }
+
+    pub fn losses(&self) -> Vec<String> {
+        read(&self.losses).clone()
+    }
+
+    /// New records are wanted too, from now on.
+    pub fn follow(&self) {
+        self.follow.store(true, Ordering::Relaxed);
+        if let Some(why) = &*read(&self.cannot_follow) {
+            self.say(why.clone());
+        }
+    }
+
+    /// New records cannot be had, and why.
+    pub fn cannot_follow(&self, why: String) {
+        *write(&self.cannot_follow) = Some(why);
+    }
+
+    pub fn is_followed(&self) -> bool {
+        self.follow.load(Ordering::Relaxed)
+    }
+}
+
+/// Images for rows of the first inputs, and for those of files that are followed.
+pub type Images = [LocatedImages; 2];
+
+/// Resolves rows of either kind.
+pub struct Resolvers<'k> {
+    found: &'k Found,
+    first: Resolver<'k>,
+    followed: Option<Resolver<'k>>,
+    inputs: u32,
+}
+
+impl<'k> Resolvers<'k> {
+    pub fn of(found: &'k Found, inputs: &Inputs, images: &'k mut Images) -> Resolvers<'k> {
+        let [first, others] = images;
+        let followed = found.followed.as_ref();
+        Resolvers {
+            found,
+            first: found.known.resolver(first),
+            followed: followed
+                .map(|(tables, standings)| Resolver::new(tables, others).marked_by(standings)),
+            inputs: inputs.first.len() as u32,
+        }
+    }
+
+    /// The resolver for a place, and its tables.
+    pub fn at(&mut self, place: Place) -> (&mut Resolver<'k>, &'k Tables) {
+        match (&mut self.followed, &self.found.followed) {
+            (Some(resolver), Some((tables, _))) if place.input >= self.inputs => (resolver, tables),
+            _ => (&mut self.first, self.found.known.tables()),
+        }
+    }
+
+    /// A gap in a line.
+    pub fn gap(&self, place: Place) -> String {
+        let Known::Whole(recovery) = &self.found.known else {
+            return String::from("?");
+        };
+        let account = recovery.accounts().get(place.input as usize);
+        let gap = account.and_then(|account| Some((account, account.gap_at(place.offset)?)));
+        gap.map_or(String::from("?"), |(account, gap)| {
+            losses::gap(&account.name, gap)
+        })
+    }
+}

@@ -1,0 +1,153 @@
+//! The terminal: taken over and given back whatever happens, keys in, screens out. Knows nothing of logs.
+
+use super::app::App;
+use super::keys;
+use super::screen;
+use crate::archived;
+use crate::failure::Failure;
+use crossterm::event::{self, Event, KeyEventKind};
+use crossterm::{cursor, execute, terminal};
+use data_encoding::BASE64;
+use ratatui_core::terminal::Terminal;
+use ratatui_crossterm::CrosstermBackend;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::io::{self, IsTerminal, Write};
+use std::panic;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long is waited for a key before others are looked at.
+const PAUSE: Duration = Duration::from_millis(50);
+/// How long a signal is given to end it in the usual way.
+const GRACE: Duration = Duration::from_millis(500);
+/// How often a screen is drawn at most while no key is pressed.
+const BETWEEN: Duration = Duration::from_millis(100);
+/// Bytes that are copied: a terminal takes no more in one sequence.
+const COPIED: usize = 74_994;
+
+/// The terminal, as it is while a program draws on it.
+struct Taken;
+
+impl Taken {
+    fn take() -> io::Result<Taken> {
+        terminal::enable_raw_mode()?;
+        let taken = Taken;
+        execute!(io::stdout(), terminal::EnterAlternateScreen, cursor::Hide)?;
+        Ok(taken)
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        give_back();
+    }
+}
+
+fn give_back() {
+    let _ = execute!(io::stdout(), terminal::LeaveAlternateScreen, cursor::Show);
+    let _ = terminal::disable_raw_mode();
+}
+
+/// Whether there is a terminal to work in; why not, if not.
+pub fn check(reads_input: bool) -> Result<(), Failure> {
+    let why = if !io::stdout().is_terminal() {
+        "browse needs a terminal, and standard output is none: `logdef view` prints records"
+    } else if reads_input && io::stdin().is_terminal() {
+        "browse needs a log: name a file or a folder"
+    } else if !reads_input && !io::stdin().is_terminal() {
+        "browse needs keys, and standard input is no terminal: `logdef view` prints records"
+    } else {
+        return Ok(());
+    };
+    Err(Failure::Usage(why.into()))
+}
+
+/// Lets the person walk until they leave, or a signal ends it.
+pub fn run(app: &mut App, has_color: bool) -> Result<(), Failure> {
+    let ends = Arc::new(AtomicBool::new(false));
+    for signal in [SIGTERM, SIGINT, SIGHUP] {
+        let _ = signal_hook::flag::register(signal, ends.clone());
+    }
+    end_in_any_case(ends.clone());
+    let fault = Arc::new(AtomicBool::new(false));
+    give_back_after_a_fault(fault.clone());
+    let taken = Taken::take()?;
+    let mut terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
+    let has_ended = || ends.load(Ordering::Relaxed) || fault.load(Ordering::Relaxed);
+    let mut drawn = None;
+    while !app.quits && !has_ended() {
+        app.tick();
+        if std::mem::take(&mut app.redraws) {
+            terminal.clear()?;
+            drawn = None;
+        }
+        let version = (app.log.version(), app.list.version(), app.is_busy());
+        let is_due = drawn.is_none_or(|(shown, at): (_, Instant)| {
+            (shown != version || app.is_busy()) && at.elapsed() >= BETWEEN
+        });
+        if is_due {
+            terminal.draw(|frame| screen::draw(app, frame.buffer_mut(), has_color))?;
+            drawn = Some((version, Instant::now()));
+        }
+        copy(app)?;
+        let mut pause = if app.is_busy() { Duration::ZERO } else { PAUSE };
+        while !app.quits && event::poll(pause)? {
+            pause = Duration::ZERO;
+            drawn = None;
+            if let Event::Key(key) = event::read()?
+                && key.kind != KeyEventKind::Release
+                && let Some(name) = keys::name(&key)
+            {
+                app.key(&name);
+                app.tick();
+            }
+        }
+    }
+    drop(taken);
+    if fault.load(Ordering::Relaxed) {
+        // The thread that had it has said so.
+        return Err(Failure::OutputClosed);
+    }
+    Ok(())
+}
+
+/// Ends the process some time after a signal: a terminal that is closed gives no key, and the library
+/// waits for one for ever.
+fn end_in_any_case(ends: Arc<AtomicBool>) {
+    thread::spawn(move || {
+        while !ends.load(Ordering::Relaxed) {
+            thread::sleep(PAUSE);
+        }
+        thread::sleep(GRACE);
+        give_back();
+        std::process::exit(0);
+    });
+}
+
+/// Gives the terminal back before a fault of any thread is said.
+fn give_back_after_a_fault(fault: Arc<AtomicBool>) {
+    let usual = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        if !archived::catches_panics() {
+            fault.store(true, Ordering::Relaxed);
+            give_back();
+        }
+        usual(info);
+    }));
+}
+
+/// Gives the terminal what was copied, as a number of letters that cannot end the sequence.
+fn copy(app: &mut App) -> io::Result<()> {
+    if let Some(copied) = app.copied.take() {
+        if copied.len() > COPIED {
+            app.message = "too long to be copied: w writes a file".into();
+            return Ok(());
+        }
+        let mut out = io::stdout().lock();
+        write!(out, "\x1b]52;c;{}\x07", BASE64.encode(&copied))?;
+        out.flush()?;
+    }
+    Ok(())
+}

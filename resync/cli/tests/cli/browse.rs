@@ -1,0 +1,526 @@
+//! `browse` in a real terminal: tmux plays it, presses the keys and reads the screen.
+
+use crate::fixture::*;
+use crate::skip::skip;
+use logdef_wire::record::{Data, Glance};
+use logdef_wire::{Level, Record, Sequence, ThreadNumber};
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// A terminal with a command in it. It ends with the test.
+struct Terminal {
+    socket: String,
+    files: Files,
+}
+
+impl Terminal {
+    /// None where there is no tmux.
+    fn new(files: Files, size: (u16, u16), line: &str) -> Option<Terminal> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let socket = format!("logdef-{}-{number}", std::process::id());
+        let terminal = Terminal { socket, files };
+        let (width, height) = (size.0.to_string(), size.1.to_string());
+        let line = line.replace("logdef", env!("CARGO_BIN_EXE_logdef"));
+        // What it says when it ends stays on the screen.
+        let line = format!("{line}; echo status $?; exec cat");
+        let words = ["new-session", "-d", "-x", &width, "-y", &height, &line];
+        let Some(started) = terminal.tmux(&words) else {
+            skip("no tmux to play a terminal");
+            return None;
+        };
+        assert!(started.is_empty(), "{started}");
+        Some(terminal)
+    }
+
+    /// What tmux answers; none if there is none.
+    fn tmux(&self, words: &[&str]) -> Option<String> {
+        let mut tmux = Command::new("tmux");
+        tmux.args(["-L", &self.socket, "-f", "/dev/null"])
+            .args(words)
+            .current_dir(self.files.path())
+            .env("TMUX_TMPDIR", self.files.path())
+            .env("TZ", "UTC")
+            .env("LC_ALL", "C.UTF-8")
+            .env("TERM", "xterm-256color")
+            .env_remove("TMUX")
+            .env_remove("NO_COLOR")
+            .stdin(Stdio::null());
+        let done = tmux.output().ok()?;
+        Some(
+            String::from_utf8_lossy(&done.stdout).into_owned()
+                + &String::from_utf8_lossy(&done.stderr),
+        )
+    }
+
+    fn screen(&self) -> String {
+        self.tmux(&["capture-pane", "-p"]).unwrap()
+    }
+
+    /// The screen, with colours.
+    fn drawn(&self) -> String {
+        self.tmux(&["capture-pane", "-p", "-e"]).unwrap()
+    }
+
+    #[track_caller]
+    fn wait(&self, what: &str, is_so: impl Fn(&str) -> bool) -> String {
+        let deadline = Instant::now() + Duration::from_secs(90);
+        loop {
+            let screen = self.screen();
+            if is_so(&screen) {
+                return screen;
+            }
+            assert!(Instant::now() < deadline, "no {what}:\n{screen}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    #[track_caller]
+    fn wait_for(&self, text: &str) -> String {
+        self.wait(text, |screen| screen.contains(text))
+    }
+
+    fn press(&self, key: &str) {
+        let key = match key {
+            "Esc" => "Escape".into(),
+            "PgDn" => "NPage".into(),
+            "PgUp" => "PPage".into(),
+            key if key.len() == 2 && key.starts_with('^') => {
+                format!("C-{}", key[1..].to_lowercase())
+            }
+            key => key.into(),
+        };
+        self.tmux(&["send-keys", "--", &key]);
+    }
+
+    fn type_in(&self, text: &str) {
+        self.tmux(&["send-keys", "-l", "--", text]);
+    }
+
+    fn resize(&self, width: u16, height: u16) {
+        let (width, height) = (width.to_string(), height.to_string());
+        self.tmux(&["resize-window", "-x", &width, "-y", &height]);
+    }
+
+    /// Whether the row that the person is on has a text.
+    #[track_caller]
+    fn wait_on(&self, text: &str) -> String {
+        let is_on = |screen: &str| {
+            let mut lines = screen.lines();
+            lines.any(|line| line.get(1..2) == Some(">") && line.contains(text))
+        };
+        self.wait(&format!("row with {text}"), is_on)
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        self.tmux(&["kill-server"]);
+    }
+}
+
+/// A hundred times the records of the example, each second one.
+fn long() -> Log {
+    let mut log = example();
+    for step in 10..1000 {
+        let time = EPOCH + step * SECOND;
+        accepted(&mut log, RUN, step % 2, time, "gamma", step);
+    }
+    log
+}
+
+fn files(name: &str, bytes: &[u8]) -> Files {
+    let files = Files::new();
+    files.put(name, bytes);
+    files
+}
+
+/// The keys of the table in the documentation, which is that of the help page.
+fn documented_keys() -> Vec<String> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/browse.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let rows = text.lines().filter(|line| line.starts_with("| `"));
+    let cells = rows.filter_map(|row| row.split(" | ").next());
+    let names = cells.flat_map(|cell| cell.split('`').skip(1).step_by(2));
+    names.map(str::to_owned).collect()
+}
+
+#[test]
+fn every_key_of_the_help_page_works_and_a_changed_size_changes_nothing() {
+    let Some(terminal) = Terminal::new(
+        files("app.log", &long().bytes),
+        (80, 24),
+        "logdef browse app.log",
+    ) else {
+        return;
+    };
+    let first = terminal.wait_for("1/1000 ");
+    assert!(first.contains(" >08:00:00.000000 INFO  [main/0] src/net.c:10: accepted alpha:0\n"));
+    let keys = documented_keys();
+    assert!(keys.len() > 40, "{keys:?}");
+    for key in keys
+        .iter()
+        .filter(|key| !matches!(&***key, "q" | "Q" | "^C"))
+    {
+        terminal.press(key);
+        // What a key has opened is answered or closed.
+        match &**key {
+            "/" | "?" => terminal.type_in("gamma:5."),
+            "&" => terminal.type_in("gamma"),
+            "t" => terminal.type_in("2027-01-15 08:05:00"),
+            "m" | "'" => terminal.type_in("a"),
+            "w" => terminal.type_in("out.txt"),
+            "F" => drop(terminal.wait_for("following")),
+            _ => {}
+        }
+        if matches!(&**key, "/" | "?" | "&" | "t" | "w") {
+            terminal.press("Enter");
+        }
+        if matches!(&**key, "s" | "L" | "h") {
+            terminal.wait_for("Esc closes");
+            terminal.press("q");
+        }
+        terminal.wait("line at the bottom", |screen| {
+            screen.lines().count() == 24
+                && !screen.contains("Esc closes")
+                && !screen.contains("status ")
+        });
+    }
+    terminal.press("Esc");
+    terminal.wait("all rows", |screen| !screen.contains("match"));
+    terminal.type_in("500G");
+    let before = terminal.wait_on("gamma:499");
+    terminal.resize(200, 60);
+    let wide = terminal.wait("60 lines", |screen| screen.lines().count() == 60);
+    assert!(!wide.contains("status"), "{wide}");
+    terminal.wait_on("2027-01-15 08:08:19.000000 INFO  [worker/1]");
+    terminal.resize(80, 24);
+    terminal.wait("the screen as before", |screen| screen == before);
+    terminal.press("q");
+    terminal.wait_for("status 0");
+}
+
+#[test]
+fn rows_are_found_shown_and_written_as_view_shows_them() {
+    let line = "logdef browse app.log";
+    let Some(terminal) = Terminal::new(files("app.log", &long().bytes), (100, 20), line) else {
+        return;
+    };
+    terminal.wait_for("1/1000 ");
+    let steps = [
+        ("/", "gamma:77$", "gamma:77"),
+        ("/", "beta", "not found"),
+        ("?", "cannot", "cannot open /tmp/x"),
+        ("t", "2027-01-15T08:10:00Z", "gamma:600"),
+    ];
+    for (key, text, found) in steps {
+        terminal.press(key);
+        terminal.type_in(text);
+        terminal.press("Enter");
+        if found == "not found" {
+            terminal.wait_for(found);
+        } else {
+            terminal.wait_on(found);
+        }
+    }
+    terminal.type_in("maggE");
+    terminal.wait_for("not found");
+    terminal.press("e");
+    terminal.wait_on("cannot open");
+    terminal.type_in("'a");
+    terminal.wait_on("gamma:600");
+    terminal.type_in("50%");
+    terminal.wait_on("gamma:500");
+    // As it is typed.
+    terminal.press("&");
+    terminal.type_in("-l error");
+    terminal.wait_for("1 match");
+    terminal.wait_on("cannot open");
+    terminal.type_in(" -g '");
+    terminal.wait_for("is not closed");
+    terminal.press("Esc");
+    terminal.wait_for("/1000 ");
+    terminal.press("&");
+    terminal.type_in("-w 1>990");
+    terminal.press("Enter");
+    terminal.wait_for("9 matches ");
+    terminal.press("w");
+    terminal.type_in("chosen.txt");
+    terminal.press("Enter");
+    terminal.wait_for("9 rows are in chosen.txt");
+    terminal.press("w");
+    terminal.type_in("chosen.txt");
+    terminal.press("Enter");
+    terminal.wait_for("cannot write chosen.txt: File exists");
+    terminal.press("Esc");
+    terminal.press("w");
+    terminal.type_in("all.json");
+    terminal.press("Enter");
+    terminal.wait_for("1000 rows are in all.json");
+    let written = |name: &str| std::fs::read_to_string(terminal.files.path().join(name)).unwrap();
+    let log = terminal.files.path().join("app.log");
+    assert_eq!(written("chosen.txt"), logdef("view -w 1>990 {}", &log).out);
+    assert_eq!(written("all.json"), logdef("view -o json {}", &log).out);
+}
+
+#[test]
+fn pages_panes_and_folds_show_what_is_known() {
+    let line = "logdef browse app.log";
+    let Some(terminal) = Terminal::new(files("app.log", &long().bytes), (90, 24), line) else {
+        return;
+    };
+    terminal.wait_for("1/1000 ");
+    terminal.press("Enter");
+    terminal.wait_for("format    accepted %s:%d");
+    terminal.wait_for("run       000000000000abcd, pid 77");
+    terminal.press("Enter");
+    terminal.press("s");
+    terminal.wait_for("995  99.5%        1.0/s INFO  src/net.c:10 accepted %s:%d");
+    terminal.press("j");
+    terminal.press("Enter");
+    terminal.wait_for("4 matches");
+    terminal.wait_for("&--site 'src/net.c:20'");
+    terminal.press("Esc");
+    terminal.wait("all", |screen| !screen.contains("match"));
+    terminal.press("r");
+    terminal.wait_for("(+990 more)");
+    terminal.press("Esc");
+    terminal.type_in("g+++");
+    terminal.wait_for("WARN and up");
+    terminal.wait_for("1 match");
+    terminal.press("-");
+    terminal.press("-");
+    terminal.press("-");
+    terminal.press("L");
+    terminal.wait_for("nothing is missing");
+    terminal.press("Esc");
+    terminal.press("h");
+    terminal.wait_for("next row");
+    terminal.press("q");
+    terminal.wait("rows", |screen| screen.contains("alpha:0"));
+    assert!(terminal.drawn().contains("\x1b[31m") || terminal.drawn().contains("\x1b[1m"));
+    terminal.press("q");
+    terminal.wait_for("status 0");
+}
+
+#[test]
+fn damage_is_a_row_and_what_is_lost_is_said() {
+    let log = long();
+    let mut bytes = log.bytes.clone();
+    let middle = log.frames[500].start;
+    bytes[middle..middle + 40].fill(0xaa);
+    let Some(terminal) = Terminal::new(
+        files("app.log", &bytes),
+        (100, 20),
+        "NO_COLOR=1 sh -c 'echo $$ > pid; exec logdef browse app.log'",
+    ) else {
+        return;
+    };
+    terminal.wait_for("lossy: L");
+    terminal.press("]");
+    terminal.wait_on("app.log: bytes");
+    terminal.press("L");
+    terminal.wait_for("1 record missing");
+    // Not one colour.
+    let drawn = terminal.drawn();
+    let is_colour = |number: &&str| number.starts_with('3') && !number.starts_with("39m");
+    assert!(
+        !drawn.split("\x1b[").any(|code| is_colour(&code)),
+        "{drawn}"
+    );
+    // A signal ends it, and the terminal is as it was.
+    let pid = std::fs::read_to_string(terminal.files.path().join("pid")).unwrap();
+    let killed = Command::new("kill").args(["-TERM", pid.trim()]).status();
+    assert!(killed.unwrap().success());
+    terminal.wait_for("status 0");
+    assert!(!terminal.screen().contains("lossy"));
+}
+
+#[test]
+fn no_text_of_a_log_drives_the_terminal() {
+    let mut log = example();
+    let evil = "\x1b]0;owned\x07\x1b[2J\x1bc\u{202e}txt\u{9b}31m\r\n漢字e\u{301}\u{200b}";
+    for step in 0..30 {
+        accepted(&mut log, RUN, 0, EPOCH + (20 + step) * SECOND, evil, step);
+    }
+    log.site(RUN, 3, evil, evil.as_bytes()).thread(RUN, 2, evil);
+    log.data(
+        RUN,
+        2,
+        EPOCH + 100 * SECOND,
+        &Site {
+            number: 3,
+            line: 7,
+            level: Level::WARN,
+        },
+        |_| 0,
+    );
+    let name = "e\x1b]0;owned\x07vil.log";
+    let files = files(name, &log.bytes);
+    let line = "logdef browse .";
+    let Some(terminal) = Terminal::new(files, (80, 24), line) else {
+        return;
+    };
+    terminal.wait_for("1/41 ");
+    let title = || {
+        terminal
+            .tmux(&["display-message", "-p", "#{pane_title}"])
+            .unwrap()
+    };
+    let before = title();
+    for key in ["G", "Enter", "k", "s", "j", "Esc", "L", "Esc", "/"] {
+        terminal.press(key);
+    }
+    terminal.type_in("owned");
+    terminal.press("Enter");
+    for key in ["y", "Y", "N", "n", "Right", "Right", "Left"] {
+        terminal.press(key);
+    }
+    terminal.type_in("g");
+    terminal.wait_on("accepted alpha:0");
+    terminal.press("G");
+    let screen = terminal.wait_for("\\x1b]0;owned\\x07\\x1b[2J\\x1bc\\u{202e}txt");
+    assert_eq!(screen.lines().count(), 24, "{screen}");
+    assert_eq!(title(), before);
+}
+
+/// A record behind the example, as another process would write it.
+fn later(count: u64) -> Vec<u8> {
+    let mut log = Log::default();
+    log.record(&Record::Data(Data {
+        front: Glance {
+            run: Some(RUN),
+            time: Some(EPOCH + (100 + count) * SECOND),
+            sequence: Some(Sequence::new(ThreadNumber(0), 4 + count)),
+            level: Some(Level::INFO),
+            ..Glance::default()
+        },
+        format_text: Some(format!("later {count}").as_bytes()),
+        ..Data::default()
+    }));
+    log.bytes
+}
+
+#[test]
+fn a_log_that_grows_is_followed() {
+    let line = "logdef browse --follow -g 'later|accepted' app.log";
+    let Some(terminal) = Terminal::new(files("app.log", &example().bytes), (80, 24), line) else {
+        return;
+    };
+    terminal.wait_for("following");
+    terminal.wait_on("accepted beta:9");
+    let path = terminal.files.path().join("app.log");
+    let mut file = OpenOptions::new().append(true).open(&path).unwrap();
+    for count in 1..=3000 {
+        file.write_all(&later(count)).unwrap();
+    }
+    terminal.wait_on("later 3000");
+    terminal.wait_for("3005 matches");
+    terminal.type_in("k");
+    terminal.wait_on("later 2999");
+    // Who has gone up stays there.
+    file.write_all(&later(3001)).unwrap();
+    terminal.wait_for("3006 matches");
+    terminal.wait_on("later 2999");
+    // A file that is gone keeps what can be read of it.
+    std::fs::remove_file(&path).unwrap();
+    terminal.type_in("gG");
+    terminal.wait_on("later 3001");
+}
+
+/// One that read from a terminal without an end once took a core for ever.
+#[test]
+fn a_terminal_that_is_closed_ends_it() {
+    let line = "sh -c 'echo $$ > pid; exec logdef browse app.log'";
+    let files = files("app.log", &long().bytes);
+    let pid_file = files.path().join("pid");
+    let Some(terminal) = Terminal::new(files, (80, 24), line) else {
+        return;
+    };
+    terminal.wait_for("1/1000 ");
+    let pid = std::fs::read_to_string(pid_file).unwrap();
+    let name = || std::fs::read_to_string(format!("/proc/{}/comm", pid.trim()));
+    assert_eq!(name().unwrap(), "logdef\n");
+    terminal.tmux(&["kill-server"]);
+    let deadline = Instant::now() + Duration::from_secs(90);
+    while name().is_ok_and(|name| name == "logdef\n") {
+        if Instant::now() > deadline {
+            let _ = Command::new("kill").args(["-KILL", pid.trim()]).status();
+            panic!("it stays");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn refused(words: &[&str], input: Stdio, dir: &Path) -> (Option<i32>, String) {
+    let done = command()
+        .args(words)
+        .current_dir(dir)
+        .stdin(input)
+        .output()
+        .unwrap();
+    (done.status.code(), String::from_utf8(done.stderr).unwrap())
+}
+
+#[test]
+fn without_a_terminal_one_line_says_so() {
+    let files = files("app.log", &example().bytes);
+    let (status, said) = refused(&["browse", "app.log"], Stdio::null(), files.path());
+    assert_eq!(status, Some(2));
+    assert_eq!(said.lines().count(), 1);
+    assert!(said.contains("standard output is none"), "{said}");
+    let Some(terminal) = Terminal::new(
+        files,
+        (100, 10),
+        "logdef browse app.log < /dev/null; logdef browse nowhere.log",
+    ) else {
+        return;
+    };
+    terminal.wait_for("standard input is no terminal");
+    terminal.wait_for("there is no such file");
+    terminal.wait_for("status 4");
+    let line = "cat app.log | logdef browse -";
+    let files = self::files("app.log", &example().bytes);
+    let Some(terminal) = Terminal::new(files, (100, 14), line) else {
+        return;
+    };
+    terminal.wait_for("1/10 ");
+    terminal.press("F");
+    terminal.wait_for("standard input cannot be followed");
+    terminal.press("q");
+    terminal.wait_for("status 0");
+}
+
+#[test]
+fn any_size_and_an_empty_log_are_shown() {
+    let files = files("app.log", &long().bytes);
+    files.put("empty.log", b"");
+    files.put("noise.log", &[0x55; 9000]);
+    let line = "logdef browse empty.log; logdef browse noise.log; logdef browse app.log";
+    let Some(terminal) = Terminal::new(files, (60, 12), line) else {
+        return;
+    };
+    terminal.wait_for("0 rows");
+    for key in [
+        "j", "G", "g", "Enter", "Enter", "s", "Esc", "y", "n", "]", "e", "5", "%", "r", "r", "q",
+    ] {
+        terminal.press(key);
+    }
+    terminal.wait_on("noise.log: bytes 0x0..0x2328");
+    terminal.press("q");
+    terminal.wait_for("1/1000");
+    for (width, height) in [(1, 1), (2, 2), (5, 3), (200, 1), (1, 50), (100, 12)] {
+        terminal.resize(width, height);
+        for key in ["j", "Enter", "J", "h", "s", "k"] {
+            terminal.press(key);
+        }
+    }
+    terminal.press("Esc");
+    terminal.press("Esc");
+    terminal.press("G");
+    terminal.wait_on("gamma:999");
+}

@@ -19,8 +19,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Bytes of the beginning that are read of all files together, and at least of each of the first ones.
-const BEGINNING: u64 = 4 << 20;
-const OF_EACH: u64 = 64 << 10;
+const BEGINNING: u64 = 1 << 20;
+const OF_EACH: u64 = 32 << 10;
 /// Rows that replace those of the beginning at once.
 const FIRST: u64 = 1 << 17;
 

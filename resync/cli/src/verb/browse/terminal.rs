@@ -2,10 +2,11 @@
 
 use super::app::App;
 use super::keys;
+use super::log::Stage;
 use super::screen;
 use crate::archived;
 use crate::failure::Failure;
-use crossterm::event::{self, Event, KeyEventKind};
+use crossterm::event::{self, Event, KeyEventKind, KeyModifiers};
 use crossterm::{cursor, execute, terminal};
 use data_encoding::BASE64;
 use ratatui_core::terminal::Terminal;
@@ -20,6 +21,8 @@ use std::time::{Duration, Instant};
 
 /// How long is waited for a key before others are looked at.
 const PAUSE: Duration = Duration::from_millis(50);
+/// The same until there are rows.
+const AT_FIRST: Duration = Duration::from_millis(2);
 /// How long a signal is given to end it in the usual way.
 const GRACE: Duration = Duration::from_millis(500);
 /// How often a screen is drawn at most while no key is pressed.
@@ -84,15 +87,23 @@ pub fn run(app: &mut App, has_color: bool) -> Result<(), Failure> {
             drawn = None;
         }
         let version = (app.log.version(), app.list.version(), app.is_busy());
+        // The first rows are shown when they come.
+        let waits = app.current.is_none() && app.log.stage() != Stage::Done;
         let is_due = drawn.is_none_or(|(shown, at): (_, Instant)| {
-            (shown != version || app.is_busy()) && at.elapsed() >= BETWEEN
+            (shown != version || app.is_busy()) && (waits || at.elapsed() >= BETWEEN)
         });
         if is_due {
             terminal.draw(|frame| screen::draw(app, frame.buffer_mut(), has_color))?;
             drawn = Some((version, Instant::now()));
         }
         copy(app)?;
-        let mut pause = if app.is_busy() { Duration::ZERO } else { PAUSE };
+        let mut pause = if app.is_busy() {
+            Duration::ZERO
+        } else if waits {
+            AT_FIRST
+        } else {
+            PAUSE
+        };
         while !app.quits && event::poll(pause)? {
             pause = Duration::ZERO;
             drawn = None;
@@ -100,6 +111,11 @@ pub fn run(app: &mut App, has_color: bool) -> Result<(), Failure> {
                 && key.kind != KeyEventKind::Release
                 && let Some(name) = keys::name(&key)
             {
+                // A key right behind Esc comes as one with Alt.
+                if key.modifiers.contains(KeyModifiers::ALT) {
+                    app.key("Esc");
+                    app.tick();
+                }
                 app.key(&name);
                 app.tick();
             }

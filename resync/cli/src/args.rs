@@ -4,6 +4,7 @@
 use crate::choose::expression::Expression;
 use crate::choose::filter::Site;
 use crate::choose::when::{self, Moment, Written};
+use crate::clock_offset::ClockOffset;
 use crate::examples;
 use crate::failure::Failure;
 use crate::show::hyperlink::Link;
@@ -189,6 +190,10 @@ pub struct Source {
     /// as text
     #[arg(long)]
     pub suspects: bool,
+    /// Add this to all times of a file, by its path or the last parts of that, for a machine whose
+    /// clock was wrong: b.log=+3s, b.log=-250ms, 'host/b.log=1h 30m'. The file is copied for that
+    #[arg(long, value_name = "FILE=OFFSET", value_parser = ClockOffset::parse)]
+    pub clock_offset: Vec<ClockOffset>,
 }
 
 /// How a verb answers, where it has one answer for people and one for programs.

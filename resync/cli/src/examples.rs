@@ -103,10 +103,16 @@ const VERBS: [(&str, &[Example]); 22] = [
     ),
     (
         "merge",
-        &[(
-            "logdef merge -o all.log logs/ app.log",
-            "one log of many, in the order of time",
-        )],
+        &[
+            (
+                "logdef merge -o all.log logs/ app.log",
+                "one log of many, in the order of time",
+            ),
+            (
+                "logdef merge --clock-offset bad.log=+3s -o all.log bad.log app.log",
+                "where the clock of one machine was three seconds behind",
+            ),
+        ],
     ),
     (
         "archive",

@@ -1,6 +1,7 @@
 //! Opening what the command line names: inputs, their recovery, their images.
 
 use crate::args::{Images, Source};
+use crate::clock_offset::{self, ClockOffset};
 use crate::failure::{DAMAGED, Failure, UNREADABLE};
 use crate::paths;
 use crate::progress::Progress;
@@ -112,8 +113,13 @@ pub fn cores() -> usize {
 pub fn inputs(source: &Source) -> Result<Inputs, Failure> {
     let mut inputs = Vec::new();
     let mut problems = Vec::new();
+    let mut found = Vec::new();
     for path in paths::of(&source.files) {
-        let input = path.and_then(|path| open(&path).map_err(|failure| failure.to_string()));
+        let input = path.and_then(|path| {
+            let input = open(&path).map_err(|failure| failure.to_string())?;
+            found.push(path);
+            Ok(input)
+        });
         match input {
             Ok(input) => inputs.push(input),
             Err(problem) => problems.push(problem),
@@ -122,6 +128,11 @@ pub fn inputs(source: &Source) -> Result<Inputs, Failure> {
     if inputs.is_empty() {
         return Err(Failure::Unreadable(problems.join("; ")));
     }
+    let offsets = &source.clock_offset;
+    clock_offset::must_be_of(offsets, &found).map_err(Failure::Usage)?;
+    let moved = inputs.into_iter().zip(&found);
+    let moved = moved.map(|(input, path)| in_right_time(input, path, offsets));
+    let inputs = moved.collect::<Result<_, _>>()?;
     let lacks_some = !problems.is_empty();
     for problem in problems {
         say(&problem);
@@ -131,6 +142,19 @@ pub fn inputs(source: &Source) -> Result<Inputs, Failure> {
         lacks_some,
         suspects: source.suspects,
     })
+}
+
+/// An input with its times moved, if that was asked for.
+fn in_right_time(input: Input, path: &Path, offsets: &[ClockOffset]) -> Result<Input, Failure> {
+    let moved = clock_offset::moved(input, path, offsets);
+    let (input, left) = moved.map_err(|error| unreadable(&error))?;
+    if left > 0 {
+        let (name, left) = (input.name(), losses::count(left, "record"));
+        say(&format!(
+            "{name}: {left} not moved: another writer put their times in fewer than eight bytes"
+        ));
+    }
+    Ok(input)
 }
 
 /// How much of a stream is kept.

@@ -8,6 +8,7 @@
 mod archived;
 mod args;
 mod choose;
+mod clock_offset;
 mod count;
 mod destination;
 mod examples;

@@ -6,6 +6,7 @@
 use crate::read::compression::{self, Compression};
 use crate::read::reopened::Reopened;
 use crate::read::spool::{self, Spooled};
+use crate::read::temporary::Temporary;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -227,6 +228,16 @@ impl Input {
     pub fn with_losses(mut self, losses: String, shows_all: bool) -> Input {
         self.made_from = Some((losses, shows_all));
         self
+    }
+
+    /// The same, with other bytes.
+    pub(crate) fn with_content(self, content: Temporary) -> io::Result<Input> {
+        let (file, len) = content.end()?;
+        Ok(Input {
+            store: Store::File(file),
+            len,
+            ..self
+        })
     }
 
     /// What the logs lost that it was made from.

@@ -67,6 +67,11 @@ impl Temporary {
         Ok(())
     }
 
+    /// Appends zeros.
+    pub(crate) fn skip(&mut self, len: u64) {
+        self.len += len;
+    }
+
     /// Fills a buffer with the bytes from an offset on. All of them must have been appended.
     pub fn read_at(&self, mut buffer: &mut [u8], mut offset: u64) -> io::Result<()> {
         if offset.saturating_add(buffer.len() as u64) > self.len {

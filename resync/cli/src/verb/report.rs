@@ -134,6 +134,7 @@ impl Report {
         filters = filters.without_scope();
         let mut source = self.source.clone();
         source.files.clone_from(&self.against);
+        source.clock_offset.clear();
         let other = Log::open(&source)?;
         let before = self.count(&other, &filters)?;
         let names = self.against.iter().map(|file| file.display().to_string());

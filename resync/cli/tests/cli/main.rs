@@ -8,6 +8,7 @@ mod archive;
 mod browse;
 mod campaign;
 mod check;
+mod clock;
 mod contexts;
 mod cores;
 mod ctl;

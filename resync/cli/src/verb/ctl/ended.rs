@@ -40,6 +40,7 @@ pub fn runs_of(words: &[PathBuf]) -> Result<BTreeMap<Run, Ended>, Failure> {
         files,
         strict: false,
         suspects: false,
+        clock_offset: Vec::new(),
     })?;
     for (run, info) in log.recovery.tables().runs() {
         let ended = Ended {

@@ -158,6 +158,7 @@ fn count(
         files: files.into_iter().filter(|file| file.is_file()).collect(),
         strict: false,
         suspects: false,
+        clock_offset: Vec::new(),
     })?;
     // A log without a record has no run yet.
     let known = run.filter(|run| log.recovery.tables().run(*run).is_some());

@@ -39,6 +39,7 @@ grep -q 'command strlen of client' view.txt || fail "view does not show the comm
 
 # Two: the browser, at the end of the log, with the stack of the last record.
 terminal=on-call-$$
+trap 'tmux -L $terminal kill-server 2>/dev/null || true' EXIT
 tmux -L $terminal -f /dev/null new-session -d -x 110 -y 34 "exec '$logdef' browse '$at/log'"
 shows() { tmux -L $terminal capture-pane -p | grep -q -- "$1"; }
 until_true 60 shows 'command '
@@ -48,7 +49,6 @@ tmux -L $terminal send-keys Enter
 until_true 60 shows 'strlenCommand'
 tmux -L $terminal capture-pane -p >browse.txt
 tmux -L $terminal send-keys q
-tmux -L $terminal kill-server 2>/dev/null || true
 
 # Three: the report.
 "$logdef" report log -o report.html 2>/dev/null

@@ -247,10 +247,12 @@ impl Control {
         self.news.load(Ordering::Relaxed) != 0
     }
 
-    /// Whether the page was looked at since the gate became this one. If it was not, since
-    /// another thread is at it, a call must not remember what it decided.
+    /// Whether the page was looked at since the gate became this one, and all that came of it is
+    /// written down. If it was not, since another thread is at it or no record can be written yet, a
+    /// call must not remember what it decided.
     pub fn has_looked_at(&self, gate: u32) -> bool {
-        !self.page.exists() || self.looked_at.load(Ordering::Acquire) == gate
+        let has_looked = || self.looked_at.load(Ordering::Acquire) == gate;
+        !self.page.exists() || has_looked() && self.news.load(Ordering::Relaxed) == 0
     }
 
     /// Time passes while records are made.
@@ -464,30 +466,38 @@ impl Control {
     }
 
     /// Takes what is asked for beside level and filter, if something is: one of the family
-    /// does. The requests that are new to it, and what it says of them afterwards.
-    pub fn take_asked(&self, mut work: impl FnMut(&Request<'_>, &mut Taken)) {
+    /// does. The requests that are new to it, and what it says of them afterwards; `false` if
+    /// something of it is left. What is left, the next call finds again: another thread may be
+    /// at the page, which has looked already at what is asked for, or another process.
+    pub fn take_asked(&self, mut work: impl FnMut(&Request<'_>, &mut Taken) -> bool) {
         // A handler that left this by a jump would leave it busy.
         let _blocked = sys::SignalsBlocked::new();
-        if !self.enter() {
-            return;
+        let is_all = self.enter() && {
+            let taken =
+                Scratch::new().and_then(|mut scratch| self.take_with(&mut scratch, &mut work));
+            self.leave();
+            taken == Some(true)
+        };
+        if !is_all {
+            gate::advance();
         }
-        if let Some(mut scratch) = Scratch::new() {
-            self.take_with(&mut scratch, &mut work);
-        }
-        self.leave();
     }
 
-    fn take_with(&self, scratch: &mut Scratch, work: &mut impl FnMut(&Request<'_>, &mut Taken)) {
+    fn take_with(
+        &self,
+        scratch: &mut Scratch,
+        work: &mut impl FnMut(&Request<'_>, &mut Taken) -> bool,
+    ) -> Option<bool> {
         let (read, write) = scratch.halves();
         self.page.alone(|| {
             let page = self.page.read(read)?;
             let request = Request::decode(page)?;
             let mut taken = Taken::decode(page).unwrap_or_default();
-            work(&request, &mut taken);
+            let is_all = work(&request, &mut taken);
             taken.pid = sys::process_id();
             self.page.write(&taken, write);
-            Some(())
-        });
+            Some(is_all)
+        })?
     }
 }
 

@@ -318,6 +318,27 @@ fn a_note_another_file_and_a_sync_are_had_once() {
     assert_eq!((notes, syncs), (1, 1));
 }
 
+/// Threads meet a request at the same moment, and nothing is logged by which time would pass: a
+/// thread that was to take it found another one looking at the page, and neither took it.
+#[test]
+fn what_is_asked_for_is_taken_whichever_threads_meet_it() {
+    let mut program = Program::start("off");
+    program.does("threads");
+    for number in 1..=500 {
+        program.asks(&Request {
+            note: number,
+            text: b"deploy begins",
+            ..Request::default()
+        });
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while program.taken().note < number {
+            assert!(Instant::now() < deadline, "note {number} is not taken");
+            std::thread::yield_now();
+        }
+    }
+    assert_eq!(program.notes().len(), 500);
+}
+
 #[test]
 fn a_helper_takes_what_is_asked_while_the_program_is_idle() {
     let mut program = Program::start("helped");

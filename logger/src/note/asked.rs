@@ -70,8 +70,8 @@ fn asked_by(text: &mut Text, pid: u32, user: u32) -> fmt::Result {
     write!(text, ", asked for by process {pid} of user {user}")
 }
 
-/// Does what is new in a request.
-fn obey(process: &'static Process, request: &Request<'_>, taken: &mut Taken) {
+/// Does what is new in a request. `false` if something of it is left.
+fn obey(process: &'static Process, request: &Request<'_>, taken: &mut Taken) -> bool {
     let mut text = Text::new();
     if request.note > taken.note {
         taken.note = request.note;
@@ -98,6 +98,7 @@ fn obey(process: &'static Process, request: &Request<'_>, taken: &mut Taken) {
         taken.sync = request.sync;
         taken.sync_errno = synced.err().map_or(0, |errno| errno.0 as u32);
     }
+    request.sync <= taken.sync
 }
 
 fn note(process: &'static Process, text: &[u8]) {

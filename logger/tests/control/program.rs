@@ -57,6 +57,14 @@ pub fn victim(path: &Path) {
             "rotating" => drop(logdef::options().rotate(1 << 20).open(path).unwrap()),
             "close" => logdef::close(),
             "log" => log(number),
+            "threads" => (0..6).for_each(|_| {
+                // They call until the program ends.
+                std::thread::spawn(move || {
+                    loop {
+                        log(number);
+                    }
+                });
+            }),
             "child" => common::in_child(|| log(number)),
             "close all" => close_all(),
             "daemon" => {

@@ -107,10 +107,10 @@ pub struct Found {
 /// How far the log is read.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub enum Stage {
-    /// Bytes so far, and of how many.
+    /// No row is there.
     #[default]
     Begun,
-    /// All bytes are read a first time; rows are the beginning only.
+    /// All bytes are read a first time, this many so far; rows are the beginning only.
     Checking(u64),
     /// Rows are found in their order.
     Reading,

@@ -123,8 +123,8 @@ pub fn run(app: &mut App, has_color: bool) -> Result<(), Failure> {
     }
     drop(taken);
     if fault.load(Ordering::Relaxed) {
-        // The thread that had it has said so.
-        return Err(Failure::OutputClosed);
+        // The thread that had it has said so. The status is that of a panic.
+        std::process::exit(101);
     }
     Ok(())
 }

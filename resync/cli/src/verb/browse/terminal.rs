@@ -81,6 +81,7 @@ pub fn run(app: &mut App, has_color: bool) -> Result<(), Failure> {
     let has_ended = || ends.load(Ordering::Relaxed) || fault.load(Ordering::Relaxed);
     let mut drawn = None;
     while !app.quits && !has_ended() {
+        let had_no_row = app.current.is_none();
         app.tick();
         if std::mem::take(&mut app.redraws) {
             terminal.clear()?;
@@ -88,9 +89,8 @@ pub fn run(app: &mut App, has_color: bool) -> Result<(), Failure> {
         }
         let version = (app.log.version(), app.list.version(), app.is_busy());
         // The first rows are shown when they come.
-        let waits = app.current.is_none() && app.log.stage() != Stage::Done;
         let is_due = drawn.is_none_or(|(shown, at): (_, Instant)| {
-            (shown != version || app.is_busy()) && (waits || at.elapsed() >= BETWEEN)
+            (shown != version || app.is_busy()) && (had_no_row || at.elapsed() >= BETWEEN)
         });
         if is_due {
             terminal.draw(|frame| screen::draw(app, frame.buffer_mut(), has_color))?;
@@ -99,7 +99,7 @@ pub fn run(app: &mut App, has_color: bool) -> Result<(), Failure> {
         copy(app)?;
         let mut pause = if app.is_busy() {
             Duration::ZERO
-        } else if waits {
+        } else if app.current.is_none() && app.log.stage() != Stage::Done {
             AT_FIRST
         } else {
             PAUSE

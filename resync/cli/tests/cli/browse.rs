@@ -37,7 +37,7 @@ impl Terminal {
         Some(terminal)
     }
 
-    /// What tmux answers; none if there is none.
+    /// What tmux prints; `None` if it cannot be started.
     fn tmux(&self, words: &[&str]) -> Option<String> {
         let mut tmux = Command::new("tmux");
         tmux.args(["-L", &self.socket, "-f", "/dev/null"])

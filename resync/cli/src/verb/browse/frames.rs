@@ -47,7 +47,7 @@ impl Frames {
         unmasked(body, &mut self.scratch)
     }
 
-    /// Reads a frame; `false` if there is none.
+    /// Reads the frame at a place; `false` if no whole frame stands there.
     fn load(&mut self, place: Place) -> bool {
         let mut frame = std::mem::take(&mut self.frame);
         frame.clear();

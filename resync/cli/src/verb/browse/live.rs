@@ -6,9 +6,9 @@ use super::log::{Log, Stage};
 use super::row::Row;
 use crate::failure::Failure;
 use crate::followed;
-use logdef_resync::{Follow, Glance, Input, News, Options, Place, Standings, Tables, unmasked};
+use logdef_resync::{Follow, Glance, Input, News, Options, Place, Standings, Tables};
 use logdef_wire::record::NoteKind;
-use logdef_wire::{Record, Tag, frame};
+use logdef_wire::{Record, Tag};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -80,18 +80,15 @@ fn take(
         };
         let input = log.inputs.number_of_followed(file);
         let place = Place { input, offset };
-        let mut scratch = Vec::new();
-        let frame = frame::decode(&bytes).ok();
-        let Some(body) = frame.and_then(|frame| unmasked(frame.body, &mut scratch)) else {
+        let Some(arrived) = followed::record(place, &bytes, tables) else {
             continue;
         };
-        let Ok(record) = Record::decode(body) else {
-            continue;
-        };
-        tables.add(&record, place);
-        let row = match &record {
-            Record::Data(data) if is_new(body, seen, is_first) => Row::record(place, data.level),
-            Record::Note(note) if !is_first && note.kind != Some(NoteKind::MARKED) => {
+        let body = &arrived.body[..];
+        let row = match Record::decode(body) {
+            Ok(Record::Data(data)) if is_new(body, seen, is_first) => {
+                Row::record(place, data.level)
+            }
+            Ok(Record::Note(note)) if !is_first && note.kind != Some(NoteKind::MARKED) => {
                 Row::note(place)
             }
             _ => continue,

@@ -1,5 +1,5 @@
-//! What the threads of the browser share: the inputs, the rows that were found so far, what is known to
-//! read them by, and how far that is. Knows neither how rows are found nor how they look.
+//! What the threads of the browser share: the inputs, the rows that were found so far, the tables that
+//! records are resolved by, and how much of the log was read. Knows neither how rows are found nor how they look.
 
 use super::row::Row;
 use super::rows::Rows;

@@ -134,7 +134,7 @@ impl Scan {
         }
     }
 
-    /// Looks at some more rows; `false` if there are none.
+    /// Looks at some more rows; `false` if all were looked at.
     fn step(&self, frames: &mut Frames, images: &mut Images) -> Result<bool, Failure> {
         let (rows, is_forward, from) = {
             let found = self.log.found();

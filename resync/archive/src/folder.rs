@@ -1,8 +1,9 @@
 //! An archive as a folder of parts: which logs are in it already, and adding others so that a part
 //! is there whole or not at all. Knows what parts are called, and not what stands in them.
 
+use crate::columns::Written;
 use crate::guard::{self, wrong};
-use crate::part::{self, RECORDS, Written};
+use crate::part::{self, RECORDS};
 use crate::read::read_all;
 use crate::rows;
 use crate::schema::Unit;

@@ -20,9 +20,12 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod batches;
+mod columns;
 mod folder;
 mod group;
 mod guard;
+mod packed;
 mod page;
 mod part;
 mod read;
@@ -33,9 +36,12 @@ mod side;
 mod site;
 mod stored;
 mod table;
+mod tables;
 
+pub use batches::Batches;
+pub use columns::Written;
 pub use folder::{Archive, Identity, is_part, parts};
 pub use guard::catches_panics;
-pub use part::Written;
 pub use read::open;
 pub use schema::Unit;
+pub use tables::Table;

@@ -1,16 +1,14 @@
-//! Writing one part of an archive: a folder of tables made from some logs. Knows what stands in
-//! each table, and neither other parts nor what the folder is called in the end.
+//! Writing one part of an archive: a folder of tables made from some logs. Knows how records are
+//! packed, and neither other parts nor what the folder is called in the end.
 
-use crate::folder::{self, Identity, Known};
-use crate::rows::{self, Rows, Whole};
+use crate::columns::{Columns, Written};
+use crate::folder::{Identity, Known};
+use crate::packed::Packed;
+use crate::rows::{self, Rows};
 use crate::schema::{self, Slot, Unit, slots};
-use crate::side::{self, Frames, SiteNames, Threads};
-use crate::site::{Call, Sites};
+use crate::side;
 use arrow_schema::SchemaRef;
 use logdef_resync::{Error, Input, MergedFrame, Recovery, Resolver, Standing, rewrite};
-use logdef_wire::msgpack::Decoder;
-use logdef_wire::record::Data;
-use logdef_wire::{Record, Tag, Value};
 use parquet::arrow::ArrowSchemaConverter;
 use parquet::arrow::arrow_writer::{ArrowRowGroupWriterFactory, compute_leaves};
 use parquet::basic::{Compression, Encoding, ZstdLevel};
@@ -37,22 +35,6 @@ const DICTIONARY: usize = 4 << 20;
 /// Columns of texts that have a filter of the texts in each row group: a request's number is
 /// among the first values of a call.
 const SOUGHT: usize = 4;
-/// Values that most records have on the stack.
-const FEW: usize = 16;
-
-/// What was written.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-#[non_exhaustive]
-pub struct Written {
-    /// Records.
-    pub records: u64,
-    /// Those among them that columns cannot hold, and that are kept as they are.
-    pub whole: u64,
-    /// Frames that are no records.
-    pub frames: u64,
-    /// Records that were left out, since the archive has them.
-    pub known: u64,
-}
 
 /// What a part is made from.
 pub(crate) struct Job<'j> {
@@ -89,10 +71,7 @@ pub(crate) fn write(
     rewrite::each_merged(job.inputs, recovery, |frame, mark| {
         part.add(frame, mark, resolver, job.known).map_err(failed)
     })?;
-    let written = part.finish(folder).map_err(failed)?;
-    side::write_losses(folder, recovery).map_err(failed)?;
-    side::write_files(folder, recovery, job.files).map_err(failed)?;
-    Ok(written)
+    part.finish(job).map_err(failed)
 }
 
 /// A failure to write, with what the system said of it.
@@ -111,14 +90,10 @@ pub(crate) fn failed(error: ParquetError) -> Error {
 struct Part {
     schema: SchemaRef,
     writer: SerializedFileWriter<BufWriter<File>>,
-    columns: ArrowRowGroupWriterFactory,
+    row_group: ArrowRowGroupWriterFactory,
     row_groups: usize,
-    rows: Rows,
-    sites: Sites,
-    names: Vec<SiteNames>,
-    threads: Threads,
-    frames: Frames,
-    written: Written,
+    columns: Columns,
+    packed: Packed,
 }
 
 impl Part {
@@ -136,16 +111,12 @@ impl Part {
         let properties = Arc::new(properties(notes.collect())?);
         let writer = SerializedFileWriter::new(file, descriptor.root_schema_ptr(), properties)?;
         Ok(Part {
-            columns: ArrowRowGroupWriterFactory::new(&writer, Arc::clone(&schema)),
+            row_group: ArrowRowGroupWriterFactory::new(&writer, Arc::clone(&schema)),
             schema,
             writer,
             row_groups: 0,
-            rows: Rows::new(unit, row_group),
-            sites: Sites::default(),
-            names: Vec::new(),
-            threads: Threads::default(),
-            frames: Frames::create(folder)?,
-            written: Written::default(),
+            columns: Columns::new(Rows::new(unit, row_group)),
+            packed: Packed::create(folder)?,
         })
     }
 
@@ -156,109 +127,20 @@ impl Part {
         resolver: &mut Resolver<'_>,
         known: &Known,
     ) -> Result<(), ParquetError> {
-        let data = match frame.tag() {
-            Tag::DATA => match frame.record() {
-                Some(Record::Data(data)) => Some(data),
-                _ => None,
-            },
-            _ => None,
-        };
-        let Some(data) = data else {
-            self.written.frames += 1;
-            let before = self.written.records;
-            return self.frames.add(before, frame, mark, &mut self.threads);
-        };
-        if let (Some(run), Some(it)) = (data.run, data.sequence)
-            && folder::holds(known, run.0, it.number().0, it.count())
-        {
-            self.written.known += 1;
-            return Ok(());
-        }
-        let (args, keys) = (data.args, data.keys);
-        let len = args.map_or(0, |it| it.len()) as usize + keys.map_or(0, |it| it.len()) as usize;
-        if len <= FEW && keys.is_none() {
-            let mut few = [Value::Nil; FEW];
-            let len = args.map_or(0, |args| args.read_into(&mut few[..len]));
-            self.record(&data, frame, &few[..len], mark, resolver);
-        } else {
-            let keys = keys.into_iter().flat_map(|map| map.iter());
-            let values = args
-                .into_iter()
-                .flatten()
-                .chain(keys.map(|(_, value)| value));
-            self.record(&data, frame, &values.collect::<Vec<_>>(), mark, resolver);
-        }
-        self.written.records += 1;
-        if self.rows.is_full() {
+        let out = &mut self.packed;
+        self.columns.add(frame, mark, resolver, known, out)?;
+        if self.columns.is_full() {
             self.write_row_group()?;
         }
         Ok(())
     }
 
-    fn record(
-        &mut self,
-        data: &Data<'_>,
-        frame: &MergedFrame<'_>,
-        values: &[Value<'_>],
-        mark: Standing,
-        resolver: &mut Resolver<'_>,
-    ) {
-        let site = self.site(data, frame, values, resolver);
-        let is_of_thread = match (data.run, data.sequence) {
-            (Some(run), Some(sequence)) => {
-                let time = data.time.unwrap_or(0);
-                self.threads.add(run, sequence, time, data.thread)
-            }
-            _ => false,
-        };
-        if let Some(index) = site
-            && is_of_thread
-            && !frame.conflict
-            && self.sites.all[index].slots.is_some()
-            && has_columns_only(data, frame.body)
-        {
-            let site = &self.sites.all[index];
-            self.rows.push(index, site, data, values, mark);
-            return;
-        }
-        self.written.whole += 1;
-        self.rows.push_whole(Whole {
-            time: data.time,
-            site: site.map(|index| self.sites.all[index].id),
-            level: data.level.map(|level| level.0),
-            run: data.run.map(|run| run.0),
-            sequence: data.sequence,
-            mark,
-            body: frame.body.to_vec(),
-        });
-    }
-
-    /// The site of a record.
-    fn site(
-        &mut self,
-        data: &Data<'_>,
-        frame: &MergedFrame<'_>,
-        values: &[Value<'_>],
-        resolver: &mut Resolver<'_>,
-    ) -> Option<usize> {
-        let call = Call::of(data);
-        if let Some(site) = self.sites.find(&call, data, values) {
-            return Some(site);
-        }
-        let resolved = resolver.resolve(data, frame.place);
-        let is_unsigned = |index| resolved.prints_unsigned(index);
-        let site = self.sites.add(call, data, values, is_unsigned)?;
-        self.names
-            .push(SiteNames::of(&resolved, &self.sites.all[site]));
-        Some(site)
-    }
-
     fn write_row_group(&mut self) -> Result<(), ParquetError> {
-        let columns = self.columns.create_column_writers(self.row_groups)?;
+        let columns = self.row_group.create_column_writers(self.row_groups)?;
         let mut columns = columns.into_iter();
         let mut row_group = self.writer.next_row_group()?;
         let schema = &self.schema;
-        self.rows.take(&self.sites.all, |index, array| {
+        self.columns.take(|index, array| {
             for leaf in compute_leaves(schema.field(index), &array)? {
                 let mut column = columns
                     .next()
@@ -266,59 +148,25 @@ impl Part {
                 column.write(&leaf)?;
                 column.close()?.append_to_row_group(&mut row_group)?;
             }
-            Ok::<_, ParquetError>(())
+            Ok(())
         })?;
         row_group.close()?;
         self.row_groups += 1;
         Ok(())
     }
 
-    fn finish(mut self, folder: &Path) -> Result<Written, ParquetError> {
-        if self.rows.len() > 0 {
+    fn finish(mut self, job: &Job<'_>) -> Result<Written, ParquetError> {
+        if self.columns.len() > 0 {
             self.write_row_group()?;
         }
         self.writer.finish()?;
         self.writer.inner().get_ref().sync_all()?;
-        self.frames.finish()?;
-        self.threads.write(folder)?;
-        side::write_sites(folder, &self.sites.all, &self.names)?;
-        Ok(self.written)
+        self.columns.give_rest(&mut self.packed)?;
+        side::write_losses(job.recovery, &mut self.packed)?;
+        side::write_files(job.recovery, job.files, &mut self.packed)?;
+        self.packed.finish()?;
+        Ok(self.columns.written)
     }
-}
-
-/// Whether the fields of a record are such that columns hold all of them: it is whole, has no
-/// field that is not known, and none twice.
-#[inline]
-fn has_columns_only(data: &Data<'_>, body: &[u8]) -> bool {
-    let is_time = data.time.is_some_and(|time| i64::try_from(time).is_ok());
-    let fields = [
-        data.magic.is_some(),
-        data.file.is_some(),
-        data.line.is_some(),
-        data.level.is_some(),
-        data.format.is_some(),
-        data.run.is_some(),
-        data.thread.is_some(),
-        data.sequence.is_some(),
-        data.time.is_some(),
-        data.args.is_some(),
-        data.backtrace.is_some(),
-        data.format_text.is_some(),
-        data.file_text.is_some(),
-        data.dropped.is_some(),
-        data.kind.is_some(),
-        data.keys.is_some(),
-        data.context.is_some(),
-    ];
-    let known = fields.iter().filter(|is_there| **is_there).count();
-    let stand = body.get(1..).map(Decoder::new);
-    let stand = stand.and_then(|mut decoder| decoder.map_head().ok());
-    let is_plain = |address: Value<'_>| matches!(address, Value::Uint(_) | Value::Nil);
-    is_time
-        && stand == Some(known as u32)
-        && data
-            .backtrace
-            .is_none_or(|backtrace| backtrace.iter().all(is_plain))
 }
 
 /// How the records are packed.

@@ -1,5 +1,6 @@
-//! A row group in the making: records are sorted by site, run and thread, which makes columns
-//! pack well, and written in that order. Knows Parquet's columns, and no files of an archive.
+//! Columns of records in the making. In a row group records are sorted by site, run and thread,
+//! which makes columns pack well; a batch for who reads a stream stays in the order of the log.
+//! Knows the columns, and no files of an archive.
 //!
 //! Inside a row group the order of the log is that of time, run, thread and count. Records that
 //! stand elsewhere in it, as they do behind a clock that was set back, say at which place.
@@ -14,16 +15,18 @@ use arrow_array::types::{
 };
 use arrow_array::{
     Array, ArrayRef, ArrowPrimitiveType, BinaryArray, BooleanArray, PrimitiveArray, StringArray,
-    new_null_array,
+    UInt32Array, new_null_array,
 };
 use arrow_buffer::{
     BooleanBuffer, Buffer, NullBuffer, NullBufferBuilder, OffsetBuffer, ScalarBuffer,
 };
 use arrow_schema::DataType;
+use arrow_select::take::take;
 use foldhash::fast::RandomState;
 use logdef_resync::Standing;
 use logdef_wire::Value;
 use logdef_wire::record::Data;
+use parquet::errors::Result;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -51,6 +54,8 @@ pub(crate) struct Whole {
 pub(crate) struct Rows {
     unit: Unit,
     most: usize,
+    most_bytes: usize,
+    in_order: bool,
     groups: Vec<Group>,
     by_key: HashMap<(u32, u32, u64), u32, RandomState>,
     whole: Vec<(u32, Whole)>,
@@ -64,11 +69,13 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    /// Up to `most` records.
+    /// Up to `most` records, of a row group.
     pub(crate) fn new(unit: Unit, most: usize) -> Rows {
         Rows {
             unit,
             most,
+            most_bytes: BYTES,
+            in_order: false,
             groups: Vec::new(),
             by_key: HashMap::default(),
             whole: Vec::new(),
@@ -80,12 +87,23 @@ impl Rows {
         }
     }
 
+    /// Up to `most` records in about so few bytes, which stay in the order of the log.
+    pub(crate) fn in_order(most: usize, bytes: usize) -> Rows {
+        Rows {
+            most_bytes: bytes,
+            in_order: true,
+            ..Rows::new(Unit::Nanoseconds, most)
+        }
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
     pub(crate) fn is_full(&self) -> bool {
-        self.len >= self.most || self.bytes >= BYTES || self.len * self.width >= 2 * BYTES
+        self.len >= self.most
+            || self.bytes >= self.most_bytes
+            || self.len * self.width >= 2 * self.most_bytes
     }
 
     /// Adds a record of a site, which has a column for each of its values.
@@ -128,7 +146,7 @@ impl Rows {
             group.marks.push((row, mark));
         }
         let order = (time, run, sequence.0);
-        if order < self.highest {
+        if self.in_order || order < self.highest {
             group.places.push((row, self.len as u32));
             *bytes += 8;
         } else {
@@ -146,31 +164,43 @@ impl Rows {
 
     /// Makes the columns of what there is, in their order, and gives each away before the next
     /// is made; then nothing is left.
-    pub(crate) fn take<E>(
+    pub(crate) fn take(
         &mut self,
         sites: &[Site],
-        mut column: impl FnMut(usize, ArrayRef) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let full = std::mem::replace(self, Rows::new(self.unit, self.most));
+        mut column: impl FnMut(usize, ArrayRef) -> Result<()>,
+    ) -> Result<()> {
+        let empty = Rows {
+            most_bytes: self.most_bytes,
+            in_order: self.in_order,
+            ..Rows::new(self.unit, self.most)
+        };
+        let full = std::mem::replace(self, empty);
         let mut groups = full.groups;
         groups.sort_by_key(|group| (sites[group.site].id, group.run, group.thread));
-        let sorted = Sorted {
+        let mut sorted = Sorted {
             unit: full.unit,
             sites,
             groups,
             whole: full.whole,
             len: full.len,
+            has_places: true,
+        };
+        let order = full.in_order.then(|| sorted.take_places());
+        let in_log_order = |array| match &order {
+            Some(order) => take(&array, order, None),
+            None => Ok(array),
         };
         let schema = schema::records(full.unit);
         for (index, field) in schema.fields().iter().enumerate() {
             let array = match Slot::parse(field.name()) {
                 Some(slot) if !full.used.contains(&slot) => {
-                    new_null_array(field.data_type(), full.len)
+                    column(index, new_null_array(field.data_type(), full.len))?;
+                    continue;
                 }
                 Some(slot) => sorted.values(slot),
                 None => sorted.column(field.name(), field.data_type()),
             };
-            column(index, array)?;
+            column(index, in_log_order(array)?)?;
         }
         Ok(())
     }
@@ -183,6 +213,7 @@ struct Sorted<'s> {
     groups: Vec<Group>,
     whole: Vec<(u32, Whole)>,
     len: usize,
+    has_places: bool,
 }
 
 impl Sorted<'_> {
@@ -216,7 +247,7 @@ impl Sorted<'_> {
             }
             "context" => self.few::<UInt64Type>(|it| &it.contexts),
             "dropped" => self.few::<UInt64Type>(|it| &it.drops),
-            "place" => {
+            "place" if self.has_places => {
                 let mut places = vec![None; self.len];
                 for (base, group) in self.based() {
                     for (row, place) in &group.places {
@@ -250,6 +281,24 @@ impl Sorted<'_> {
             "backtrace" => self.backtraces(data_type),
             _ => new_null_array(data_type, self.len),
         }
+    }
+
+    /// At each place of the log, which record in this order stands there. Who takes the places
+    /// needs no column of them.
+    fn take_places(&mut self) -> UInt32Array {
+        let mut order = vec![0; self.len];
+        let mut base = 0;
+        for group in &mut self.groups {
+            for (row, place) in group.places.drain(..) {
+                order[place as usize] = base + row;
+            }
+            base += group.len() as u32;
+        }
+        for (row, (place, _)) in (base..).zip(&self.whole) {
+            order[*place as usize] = row;
+        }
+        self.has_places = false;
+        order.into()
     }
 
     /// The groups, and how many records stand before each.

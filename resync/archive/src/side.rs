@@ -3,7 +3,8 @@
 
 use crate::folder::Identity;
 use crate::site::{Site, Type};
-use crate::table::{Cell, Of, Table};
+use crate::table::{Cell, Of, SideTable, Sink};
+use crate::tables::Table;
 use logdef_resync::{
     Account, Damage, GapKind, GapReport, MergedFrame, Recovery, Resolved, Standing, Torn, rewrite,
 };
@@ -11,7 +12,6 @@ use logdef_wire::record::{Module, Preamble, ThreadLogdef};
 use logdef_wire::{Record, Run, Sequence};
 use parquet::errors::Result;
 use std::collections::BTreeMap;
-use std::path::Path;
 
 /// Threads of one part; records of more are kept whole.
 const THREADS: usize = 1 << 20;
@@ -53,28 +53,32 @@ impl SiteNames {
     }
 }
 
-/// Writes the table of sites.
-pub(crate) fn write_sites(folder: &Path, sites: &[Site], names: &[SiteNames]) -> Result<()> {
-    let mut table = Table::create(folder, "sites.parquet", SITES)?;
-    for (site, names) in sites.iter().zip(names) {
-        let call = &site.call;
-        let values = &site.values;
-        let slots: Vec<_> = match &site.slots {
-            Some(slots) => slots
-                .iter()
-                .map(|slot| slot.map(|(slot, number)| crate::schema::slot_name(slot, number)))
-                .collect(),
-            None => vec![None; values.types.len()],
-        };
-        let types: Vec<_> = values
-            .types
+/// Adds a site to the table of sites.
+pub(crate) fn push_site(
+    table: &mut SideTable,
+    site: &Site,
+    names: &SiteNames,
+    out: &mut dyn Sink,
+) -> Result<()> {
+    let call = &site.call;
+    let values = &site.values;
+    let slots: Vec<_> = match &site.slots {
+        Some(slots) => slots
             .iter()
-            .map(|it: &Type| Some(it.name().to_owned()))
-            .collect();
-        let texts = call.texts.as_deref();
-        let text = |index: usize| texts.and_then(|texts| texts[index].as_deref());
-        let keys = values.keys.as_ref().map(|keys| keys.len() as u64);
-        table.push(&[
+            .map(|slot| slot.map(|(slot, number)| crate::schema::slot_name(slot, number)))
+            .collect(),
+        None => vec![None; values.types.len()],
+    };
+    let types: Vec<_> = values
+        .types
+        .iter()
+        .map(|it: &Type| Some(it.name().to_owned()))
+        .collect();
+    let texts = call.texts.as_deref();
+    let text = |index: usize| texts.and_then(|texts| texts[index].as_deref());
+    let keys = values.keys.as_ref().map(|keys| keys.len() as u64);
+    table.push(
+        &[
             Cell::Uint(Some(site.id)),
             Cell::Text(names.format.as_deref()),
             Cell::Text(names.file.as_deref()),
@@ -97,9 +101,9 @@ pub(crate) fn write_sites(folder: &Path, sites: &[Site], names: &[SiteNames]) ->
             Cell::Uint(call.run),
             Cell::Bytes(text(0)),
             Cell::Bytes(text(1)),
-        ])?;
-    }
-    table.finish()
+        ],
+        out,
+    )
 }
 
 /// Columns of the table of sites.
@@ -199,24 +203,27 @@ impl Threads {
         }
     }
 
-    pub(crate) fn write(&self, folder: &Path) -> Result<()> {
-        let mut table = Table::create(folder, "threads.parquet", THREADS_COLUMNS)?;
+    pub(crate) fn write(&self, out: &mut dyn Sink) -> Result<()> {
+        let mut table = SideTable::new(Table::Threads);
         for ((run, number), thread) in &self.all {
             let stretch = |(first, last): &(u64, u64)| Some(format!("{first}-{last}"));
             let stretches: Vec<_> = thread.stretches.iter().map(stretch).collect();
-            table.push(&[
-                Cell::Uint(Some(*run)),
-                Cell::Uint(Some(*number)),
-                Cell::Uint(thread.pthread.flatten()),
-                Cell::Uint(thread.tid),
-                Cell::Text(thread.name.as_deref()),
-                Cell::Uint(Some(thread.records)),
-                Cell::Time(thread.times.map(|(first, _)| first)),
-                Cell::Time(thread.times.map(|(_, last)| last)),
-                Cell::Texts(&stretches),
-            ])?;
+            table.push(
+                &[
+                    Cell::Uint(Some(*run)),
+                    Cell::Uint(Some(*number)),
+                    Cell::Uint(thread.pthread.flatten()),
+                    Cell::Uint(thread.tid),
+                    Cell::Text(thread.name.as_deref()),
+                    Cell::Uint(Some(thread.records)),
+                    Cell::Time(thread.times.map(|(first, _)| first)),
+                    Cell::Time(thread.times.map(|(_, last)| last)),
+                    Cell::Texts(&stretches),
+                ],
+                out,
+            )?;
         }
-        table.finish()
+        table.give(out)
     }
 }
 
@@ -236,9 +243,9 @@ pub(crate) const THREADS_COLUMNS: &[(&str, Of)] = &[
 /// The frames that are no data records, and what the tables of images, modules and threads
 /// show of them.
 pub(crate) struct Frames {
-    frames: Table,
-    images: Table,
-    modules: Table,
+    frames: SideTable,
+    images: SideTable,
+    modules: SideTable,
 }
 
 /// Columns of the table of other frames.
@@ -249,7 +256,8 @@ pub(crate) const FRAMES: &[(&str, Of)] = &[
     ("body", Of::Bytes),
 ];
 
-const IMAGES: &[(&str, Of)] = &[
+/// Columns of the table of images.
+pub(crate) const IMAGES: &[(&str, Of)] = &[
     ("run", Of::Uint),
     ("magic", Of::Uint),
     ("path", Of::Text),
@@ -268,7 +276,8 @@ const IMAGES: &[(&str, Of)] = &[
     ("parent", Of::Uint),
 ];
 
-const MODULES: &[(&str, Of)] = &[
+/// Columns of the table of modules.
+pub(crate) const MODULES: &[(&str, Of)] = &[
     ("run", Of::Uint),
     ("start", Of::Uint),
     ("size", Of::Uint),
@@ -281,12 +290,12 @@ const MODULES: &[(&str, Of)] = &[
 ];
 
 impl Frames {
-    pub(crate) fn create(folder: &Path) -> Result<Frames> {
-        Ok(Frames {
-            frames: Table::create(folder, "frames.parquet", FRAMES)?,
-            images: Table::create(folder, "images.parquet", IMAGES)?,
-            modules: Table::create(folder, "modules.parquet", MODULES)?,
-        })
+    pub(crate) fn new() -> Frames {
+        Frames {
+            frames: SideTable::new(Table::Frames),
+            images: SideTable::new(Table::Images),
+            modules: SideTable::new(Table::Modules),
+        }
     }
 
     /// Adds a frame that stands before the record of a number.
@@ -296,16 +305,20 @@ impl Frames {
         frame: &MergedFrame<'_>,
         mark: Standing,
         threads: &mut Threads,
+        out: &mut dyn Sink,
     ) -> Result<()> {
-        self.frames.push(&[
-            Cell::Int(Some(before as i64)),
-            Cell::Uint(Some(u64::from(frame.tag().0))),
-            Cell::Text(mark.word().map(str::as_bytes)),
-            Cell::Bytes(Some(frame.body)),
-        ])?;
+        self.frames.push(
+            &[
+                Cell::Int(Some(before as i64)),
+                Cell::Uint(Some(u64::from(frame.tag().0))),
+                Cell::Text(mark.word().map(str::as_bytes)),
+                Cell::Bytes(Some(frame.body)),
+            ],
+            out,
+        )?;
         match frame.record() {
-            Some(Record::Preamble(preamble)) => self.image(&preamble),
-            Some(Record::Module(module)) => self.module(&module),
+            Some(Record::Preamble(preamble)) => self.image(&preamble, out),
+            Some(Record::Module(module)) => self.module(&module, out),
             Some(Record::ThreadLogdef(logdef)) => {
                 threads.name(&logdef);
                 Ok(())
@@ -314,49 +327,56 @@ impl Frames {
         }
     }
 
-    fn image(&mut self, it: &Preamble<'_>) -> Result<()> {
-        self.images.push(&[
-            Cell::Uint(it.run.map(|run| run.0)),
-            Cell::Uint(it.magic.map(|magic| magic.0)),
-            Cell::Text(it.path),
-            Cell::Uint(it.size),
-            Cell::Bytes(it.digest),
-            Cell::Bytes(it.build_id),
-            Cell::Uint(it.load_bias),
-            Cell::Uint(it.pid),
-            Cell::Text(it.host),
-            Cell::Text(it.boot_id),
-            Cell::Text(it.machine),
-            Cell::Text(it.file_system),
-            Cell::Time(it.realtime),
-            Cell::Uint(it.monotonic),
-            Cell::Uint(it.family.map(|run| run.0)),
-            Cell::Uint(it.parent.map(|run| run.0)),
-        ])
+    fn image(&mut self, it: &Preamble<'_>, out: &mut dyn Sink) -> Result<()> {
+        self.images.push(
+            &[
+                Cell::Uint(it.run.map(|run| run.0)),
+                Cell::Uint(it.magic.map(|magic| magic.0)),
+                Cell::Text(it.path),
+                Cell::Uint(it.size),
+                Cell::Bytes(it.digest),
+                Cell::Bytes(it.build_id),
+                Cell::Uint(it.load_bias),
+                Cell::Uint(it.pid),
+                Cell::Text(it.host),
+                Cell::Text(it.boot_id),
+                Cell::Text(it.machine),
+                Cell::Text(it.file_system),
+                Cell::Time(it.realtime),
+                Cell::Uint(it.monotonic),
+                Cell::Uint(it.family.map(|run| run.0)),
+                Cell::Uint(it.parent.map(|run| run.0)),
+            ],
+            out,
+        )
     }
 
-    fn module(&mut self, it: &Module<'_>) -> Result<()> {
-        self.modules.push(&[
-            Cell::Uint(it.run.map(|run| run.0)),
-            Cell::Uint(it.start.map(|start| start.0)),
-            Cell::Uint(it.size),
-            Cell::Uint(it.load_bias),
-            Cell::Text(it.path),
-            Cell::Bytes(it.build_id),
-            Cell::Uint(it.magic.map(|magic| magic.0)),
-            Cell::Time(it.time),
-            Cell::Bool(it.unloaded),
-        ])
+    fn module(&mut self, it: &Module<'_>, out: &mut dyn Sink) -> Result<()> {
+        self.modules.push(
+            &[
+                Cell::Uint(it.run.map(|run| run.0)),
+                Cell::Uint(it.start.map(|start| start.0)),
+                Cell::Uint(it.size),
+                Cell::Uint(it.load_bias),
+                Cell::Text(it.path),
+                Cell::Bytes(it.build_id),
+                Cell::Uint(it.magic.map(|magic| magic.0)),
+                Cell::Time(it.time),
+                Cell::Bool(it.unloaded),
+            ],
+            out,
+        )
     }
 
-    pub(crate) fn finish(self) -> Result<()> {
-        self.frames.finish()?;
-        self.images.finish()?;
-        self.modules.finish()
+    pub(crate) fn give(&mut self, out: &mut dyn Sink) -> Result<()> {
+        self.frames.give(out)?;
+        self.images.give(out)?;
+        self.modules.give(out)
     }
 }
 
-const LOSSES: &[(&str, Of)] = &[
+/// Columns of the table of losses.
+pub(crate) const LOSSES: &[(&str, Of)] = &[
     ("file", Of::Text),
     ("what", Of::Text),
     ("why", Of::Text),
@@ -386,29 +406,32 @@ struct Loss<'l> {
     times: (Option<u64>, Option<u64>),
 }
 
-fn push_loss(table: &mut Table, loss: &Loss<'_>) -> Result<()> {
-    table.push(&[
-        Cell::Text(loss.file.map(str::as_bytes)),
-        Cell::Text(Some(loss.what.as_bytes())),
-        Cell::Text(loss.why.map(str::as_bytes)),
-        Cell::Uint(loss.range.map(|(offset, _)| offset)),
-        Cell::Uint(loss.range.map(|(_, bytes)| bytes)),
-        Cell::Uint(loss.records),
-        Cell::Bool(Some(!loss.is_inexact)),
-        Cell::Uint(loss.thread.map(|(run, _)| run.0)),
-        Cell::Uint(loss.thread.map(|(_, number)| number)),
-        Cell::Uint(loss.first),
-        Cell::Time(loss.times.0),
-        Cell::Time(loss.times.1),
-    ])
+fn push_loss(table: &mut SideTable, loss: &Loss<'_>, out: &mut dyn Sink) -> Result<()> {
+    table.push(
+        &[
+            Cell::Text(loss.file.map(str::as_bytes)),
+            Cell::Text(Some(loss.what.as_bytes())),
+            Cell::Text(loss.why.map(str::as_bytes)),
+            Cell::Uint(loss.range.map(|(offset, _)| offset)),
+            Cell::Uint(loss.range.map(|(_, bytes)| bytes)),
+            Cell::Uint(loss.records),
+            Cell::Bool(Some(!loss.is_inexact)),
+            Cell::Uint(loss.thread.map(|(run, _)| run.0)),
+            Cell::Uint(loss.thread.map(|(_, number)| number)),
+            Cell::Uint(loss.first),
+            Cell::Time(loss.times.0),
+            Cell::Time(loss.times.1),
+        ],
+        out,
+    )
 }
 
 /// Writes what is not in the logs: each range of bytes that was damaged or torn, each stretch of
 /// records that is missing where no byte is, and what each thread lacks in all.
-pub(crate) fn write_losses(folder: &Path, recovery: &Recovery) -> Result<()> {
-    let mut table = Table::create(folder, "losses.parquet", LOSSES)?;
+pub(crate) fn write_losses(recovery: &Recovery, out: &mut dyn Sink) -> Result<()> {
+    let mut table = SideTable::new(Table::Losses);
     for account in recovery.accounts() {
-        write_account(&mut table, account)?;
+        write_account(&mut table, account, out)?;
     }
     for thread in recovery.threads() {
         for (what, records) in [
@@ -424,7 +447,7 @@ pub(crate) fn write_losses(folder: &Path, recovery: &Recovery) -> Result<()> {
                     times: (Some(thread.first_time), Some(thread.last_time)),
                     ..Loss::default()
                 };
-                push_loss(&mut table, &loss)?;
+                push_loss(&mut table, &loss, out)?;
             }
         }
     }
@@ -437,11 +460,11 @@ pub(crate) fn write_losses(folder: &Path, recovery: &Recovery) -> Result<()> {
         is_inexact: recovery.losses().at_least,
         ..Loss::default()
     };
-    push_loss(&mut table, &loss)?;
-    table.finish()
+    push_loss(&mut table, &loss, out)?;
+    table.give(out)
 }
 
-fn write_account(table: &mut Table, account: &Account) -> Result<()> {
+fn write_account(table: &mut SideTable, account: &Account, out: &mut dyn Sink) -> Result<()> {
     let of_file = || Loss {
         file: Some(&account.name),
         ..Loss::default()
@@ -458,7 +481,7 @@ fn write_account(table: &mut Table, account: &Account) -> Result<()> {
                 times: gap.times,
                 ..of_file()
             };
-            push_loss(table, &loss)?;
+            push_loss(table, &loss, out)?;
         }
     }
     for hole in &account.holes {
@@ -469,7 +492,7 @@ fn write_account(table: &mut Table, account: &Account) -> Result<()> {
             first: Some(hole.from),
             ..of_file()
         };
-        push_loss(table, &loss)?;
+        push_loss(table, &loss, out)?;
     }
     let counted = [
         ("gaps not listed", account.gaps_unlisted),
@@ -482,7 +505,7 @@ fn write_account(table: &mut Table, account: &Account) -> Result<()> {
             records: Some(records),
             ..of_file()
         };
-        push_loss(table, &loss)?;
+        push_loss(table, &loss, out)?;
     }
     if let Some(why) = &account.broken_off {
         let loss = Loss {
@@ -492,7 +515,7 @@ fn write_account(table: &mut Table, account: &Account) -> Result<()> {
             is_inexact: true,
             ..of_file()
         };
-        push_loss(table, &loss)?;
+        push_loss(table, &loss, out)?;
     }
     Ok(())
 }
@@ -526,28 +549,31 @@ pub(crate) const FILES: &[(&str, Of)] = &[
 
 /// Writes the table of the files that a part was made from.
 pub(crate) fn write_files(
-    folder: &Path,
     recovery: &Recovery,
     files: &[Option<Identity>],
+    out: &mut dyn Sink,
 ) -> Result<()> {
-    let mut table = Table::create(folder, "files.parquet", FILES)?;
-    for (account, file) in recovery.accounts().iter().zip(files) {
-        let file = file.as_ref();
+    let mut table = SideTable::new(Table::Files);
+    for (index, account) in recovery.accounts().iter().enumerate() {
+        let file = files.get(index).and_then(Option::as_ref);
         let losses = rewrite::made_from_file(recovery, account);
-        table.push(&[
-            Cell::Text(Some(account.name.as_bytes())),
-            Cell::Uint(Some(file.map_or(account.bytes, |file| file.bytes))),
-            Cell::Uint(file.map(|file| file.device)),
-            Cell::Uint(file.map(|file| file.inode)),
-            Cell::Int(file.map(|file| file.modified)),
-            Cell::Uint(Some(account.data())),
-            Cell::Time(account.times.0.map(|(first, _)| first)),
-            Cell::Time(account.times.0.map(|(_, last)| last)),
-            Cell::Uint(Some(account.damage.bytes)),
-            Cell::Uint(Some(account.torn.bytes)),
-            Cell::Uint(Some(account.lost())),
-            Cell::Text(losses.as_deref().map(str::as_bytes)),
-        ])?;
+        table.push(
+            &[
+                Cell::Text(Some(account.name.as_bytes())),
+                Cell::Uint(Some(file.map_or(account.bytes, |file| file.bytes))),
+                Cell::Uint(file.map(|file| file.device)),
+                Cell::Uint(file.map(|file| file.inode)),
+                Cell::Int(file.map(|file| file.modified)),
+                Cell::Uint(Some(account.data())),
+                Cell::Time(account.times.0.map(|(first, _)| first)),
+                Cell::Time(account.times.0.map(|(_, last)| last)),
+                Cell::Uint(Some(account.damage.bytes)),
+                Cell::Uint(Some(account.torn.bytes)),
+                Cell::Uint(Some(account.lost())),
+                Cell::Text(losses.as_deref().map(str::as_bytes)),
+            ],
+            out,
+        )?;
     }
-    table.finish()
+    table.give(out)
 }

@@ -1,27 +1,25 @@
-//! A side table of an archive: rows of cells, written as they come. Knows Parquet, and not what
-//! the tables are about.
+//! A side table of an archive: rows of cells, given away as they become many. Knows neither
+//! what the tables are about nor where they are written.
 
 use crate::schema::{Unit, column, list_of};
+use crate::tables::Table;
 use arrow_array::builder::{
     BinaryBuilder, BooleanBuilder, Int64Builder, ListBuilder, StringBuilder,
     TimestampNanosecondBuilder, UInt64Builder,
 };
 use arrow_array::{ArrayRef, RecordBatch};
-use arrow_schema::{DataType, Schema};
-use parquet::arrow::ArrowWriter;
-use parquet::basic::{Compression, ZstdLevel};
-use parquet::errors::{ParquetError, Result};
-use parquet::file::properties::WriterProperties;
-use std::fs::File;
-use std::io::BufWriter;
-use std::path::Path;
+use arrow_schema::DataType;
+use parquet::errors::Result;
 use std::sync::Arc;
 
-/// Rows that are kept before they are written, and bytes in them.
+/// Rows that are kept before they are given away, and bytes in them.
 const ROWS: usize = 1 << 14;
 const BYTES: usize = 8 << 20;
-/// Bytes of a row group before it is packed.
-const ROW_GROUP: usize = 16 << 20;
+
+/// Where the rows of tables go.
+pub(crate) trait Sink {
+    fn write(&mut self, table: Table, batch: RecordBatch) -> Result<()>;
+}
 
 /// What stands in a column.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -129,41 +127,26 @@ impl Builder {
     }
 }
 
-/// A table that is being written.
-pub(crate) struct Table {
-    schema: Arc<Schema>,
+/// Rows of a table that were not given away yet.
+pub(crate) struct SideTable {
+    table: Table,
     builders: Vec<Builder>,
-    writer: ArrowWriter<BufWriter<File>>,
     rows: usize,
     bytes: usize,
 }
 
-/// How side tables are packed.
-fn properties() -> Result<WriterProperties> {
-    Ok(WriterProperties::builder()
-        .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?))
-        .set_created_by("logdef".into())
-        .build())
-}
-
-impl Table {
-    /// Begins a table in a new file.
-    pub(crate) fn create(folder: &Path, name: &str, columns: &[(&str, Of)]) -> Result<Table> {
-        let fields = columns
-            .iter()
-            .map(|(name, of)| column(name, of.data_type()));
-        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-        let file = BufWriter::new(File::create_new(folder.join(name)).map_err(ParquetError::from)?);
-        Ok(Table {
-            writer: ArrowWriter::try_new(file, Arc::clone(&schema), Some(properties()?))?,
-            builders: columns.iter().map(|(_, of)| Builder::new(*of)).collect(),
-            schema,
+impl SideTable {
+    pub(crate) fn new(table: Table) -> SideTable {
+        let columns = table.columns().iter();
+        SideTable {
+            table,
+            builders: columns.map(|(_, of)| Builder::new(*of)).collect(),
             rows: 0,
             bytes: 0,
-        })
+        }
     }
 
-    pub(crate) fn push(&mut self, row: &[Cell<'_>]) -> Result<()> {
+    pub(crate) fn push(&mut self, row: &[Cell<'_>], out: &mut dyn Sink) -> Result<()> {
         debug_assert_eq!(row.len(), self.builders.len());
         let cells = self.builders.iter_mut().zip(row);
         self.bytes += cells
@@ -171,27 +154,19 @@ impl Table {
             .sum::<usize>();
         self.rows += 1;
         if self.rows >= ROWS || self.bytes >= BYTES {
-            self.write()?;
+            self.give(out)?;
         }
         Ok(())
     }
 
-    fn write(&mut self) -> Result<()> {
+    /// Gives away the rows that it has.
+    pub(crate) fn give(&mut self, out: &mut dyn Sink) -> Result<()> {
+        if self.rows == 0 {
+            return Ok(());
+        }
         let columns = self.builders.iter_mut().map(Builder::finish).collect();
-        let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns)?;
-        self.writer.write(&batch)?;
         (self.rows, self.bytes) = (0, 0);
-        if self.writer.in_progress_size() >= ROW_GROUP {
-            self.writer.flush()?;
-        }
-        Ok(())
-    }
-
-    /// Writes the rest, and sees to it that it survives the machine.
-    pub(crate) fn finish(mut self) -> Result<()> {
-        self.write()?;
-        self.writer.finish()?;
-        self.writer.inner().get_ref().sync_all()?;
-        Ok(())
+        let batch = RecordBatch::try_new(self.table.schema(), columns)?;
+        out.write(self.table, batch)
     }
 }

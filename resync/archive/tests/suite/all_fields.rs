@@ -85,7 +85,7 @@ fn record(seed: u64, out: &mut Encoder<'_>) -> Result<(), OutOfRoom> {
     Ok(())
 }
 
-fn log(records: u64) -> Vec<u8> {
+pub fn log(records: u64) -> Vec<u8> {
     let mut log = Vec::new();
     push(&mut log, |out| {
         out.uint(0)?;

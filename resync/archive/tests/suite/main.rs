@@ -2,6 +2,7 @@
 #![cfg(target_endian = "little")]
 
 mod all_fields;
+mod batches;
 mod hostile;
 mod made;
 mod parts;

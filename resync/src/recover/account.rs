@@ -3,6 +3,7 @@
 
 use crate::read::gap::{Damage, Gap, GapKind, KnownGaps};
 use crate::read::scan::Work;
+use crate::recover::losses::Carried;
 use crate::recover::memory::Memory;
 use crate::recover::sequences::Intervals;
 use logdef_wire::msgpack::DecodeError;
@@ -98,6 +99,8 @@ pub struct Account {
     pub bytes: u64,
     /// Why that is not all of it: see [`Input::broken_off`](crate::Input::broken_off).
     pub broken_off: Option<String>,
+    /// What the logs lost that it was made from, where no note in it says so.
+    pub(crate) made_from: Option<Carried>,
     /// Valid frames.
     pub frames: Tally,
     /// Zeros between frames.
@@ -243,6 +246,7 @@ impl Account {
             name: name.to_owned(),
             bytes: 0,
             broken_off: None,
+            made_from: None,
             frames: Tally::default(),
             padding: Tally::default(),
             torn: Tally::default(),

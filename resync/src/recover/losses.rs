@@ -182,7 +182,7 @@ impl Carried {
     /// themselves. Malformed frames are copied.
     pub(crate) fn of(accounts: &[Account], rebuilt: u64) -> Carried {
         let sum = |of: fn(&Account) -> u64| accounts.iter().map(of).sum::<u64>();
-        Carried {
+        let mut carried = Carried {
             damaged: sum(|account| account.damage.bytes),
             torn: sum(|account| account.torn.bytes),
             missing: sum(Account::lost),
@@ -190,7 +190,10 @@ impl Carried {
             broken_off: sum(|account| u64::from(account.broken_off.is_some())),
             rebuilt,
             may_hide_records: accounts.iter().any(may_hide_records),
-        }
+        };
+        let before = accounts.iter().filter_map(|account| account.made_from);
+        before.for_each(|before| carried.add(&before));
+        carried
     }
 
     /// Whether a note must say it. What is missing, the threads' counts say.

@@ -133,8 +133,8 @@ impl Recovery {
         self.suspects
     }
 
-    /// Whether frames are given that are suspect.
-    pub(crate) fn gives_suspects(&self) -> bool {
+    /// Whether frames are given that are suspect: see [`Options::trust_suspects`].
+    pub fn trusts_suspects(&self) -> bool {
         self.trusts_suspects
     }
 
@@ -292,7 +292,8 @@ impl Pass {
             account.broken_off = input.broken_off().map(str::to_owned);
             pass.accounts.push(account);
             if let Some((losses, shows_all)) = input.losses() {
-                pass.carry_text(losses.as_bytes(), shows_all);
+                let carried = pass.carry_text(losses.as_bytes(), shows_all);
+                pass.account().made_from = carried;
             }
             let mut visit = |step: Step<'_>| match step {
                 Step::Stretch(stretch) => {
@@ -429,11 +430,11 @@ impl Pass {
         }
     }
 
-    fn carry_text(&mut self, text: &[u8], shows_all: bool) {
-        if let Some(mut carried) = Carried::parse(text) {
-            carried.may_hide_records &= !shows_all;
-            self.carried.get_or_insert_default().add(&carried);
-        }
+    fn carry_text(&mut self, text: &[u8], shows_all: bool) -> Option<Carried> {
+        let mut carried = Carried::parse(text)?;
+        carried.may_hide_records &= !shows_all;
+        self.carried.get_or_insert_default().add(&carried);
+        Some(carried)
     }
 
     /// Takes data records in, unless they are suspect.

@@ -3,6 +3,8 @@
 //! logdefs, notes of what the copy has not, and marks of what could not be trusted whole.
 
 pub(crate) mod marker;
+mod redacted;
+mod redaction;
 
 use crate::merge::repeats::{Repeats, Sighting};
 use crate::merge::{Event, Merge, MergeOptions, MergedFrame};
@@ -22,6 +24,9 @@ use marker::Output;
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
+
+pub use redacted::{RedactedImages, redacted};
+pub use redaction::Redaction;
 
 /// Keys of logdefs that are remembered as written; more are written again.
 const REMEMBERED: usize = 1 << 20;
@@ -146,7 +151,7 @@ pub fn made_from_file(recovery: &Recovery, account: &Account) -> Option<String> 
 
 fn carried(recovery: &Recovery, accounts: &[Account], rebuilt: u64) -> Carried {
     let mut carried = Carried::of(accounts, rebuilt);
-    if recovery.gives_suspects() {
+    if recovery.trusts_suspects() {
         // They are copied, and marked.
         carried.rejected = 0;
     }

@@ -109,6 +109,10 @@ const VERBS: [(&str, &[Example]); 22] = [
                 "one log of many, in the order of time",
             ),
             (
+                "logdef merge --redact -o mail.log app.log",
+                "the same log without values; --redact='[a-z.]+@[a-z.]+' takes out what matches",
+            ),
+            (
                 "logdef merge --clock-offset bad.log=+3s -o all.log bad.log app.log",
                 "where the clock of one machine was three seconds behind",
             ),
@@ -124,6 +128,10 @@ const VERBS: [(&str, &[Example]); 22] = [
             (
                 "logdef archive -o coarse --time us app.log",
                 "times in microseconds, which take less room",
+            ),
+            (
+                "logdef archive -o kept --redact='[0-9]{16}' app.log",
+                "without what matches, in values, messages, names and paths",
             ),
             ("logdef view kept", "the log again"),
             (
@@ -146,6 +154,10 @@ const VERBS: [(&str, &[Example]); 22] = [
             (
                 "logdef export --to otlp-json -o - -l warn app.log",
                 "warnings for a collector",
+            ),
+            (
+                "logdef export --to diagnostics-json --redact -o app.json app.log",
+                "without values",
             ),
             (
                 "logdef export --to journald -o app.export app.log",

@@ -5,8 +5,10 @@ use crate::clock_offset::{self, ClockOffset};
 use crate::failure::{DAMAGED, Failure, UNREADABLE};
 use crate::paths;
 use crate::progress::Progress;
+use crate::redact::Redact;
 use crate::show::escape;
 use crate::show::losses;
+use logdef_resync::rewrite::{self, RedactedImages, Redaction};
 use logdef_resync::{Input, LocatedImages, Recovery};
 use logdef_symbolizer::Locator;
 use std::io::{self, Read, Write};
@@ -18,6 +20,8 @@ use std::sync::OnceLock;
 pub struct Log {
     pub inputs: Vec<Input>,
     pub recovery: Recovery,
+    /// What was taken out of them.
+    redaction: Option<Redaction>,
     /// Whether some input that was named could not be opened.
     lacks_some: bool,
 }
@@ -53,8 +57,35 @@ impl Log {
         Ok(Log {
             inputs,
             recovery,
+            redaction: None,
             lacks_some,
         })
+    }
+
+    /// What is left of it where it goes to other people.
+    pub fn redacted(self, redact: &Redact, images: &Images) -> Result<Log, Failure> {
+        let Some(redaction) = redact.of_records() else {
+            return Ok(self);
+        };
+        let mut options = logdef_resync::Options::default();
+        options.trust_suspects = self.recovery.trusts_suspects();
+        let images = self::images(images);
+        let inputs = rewrite::redacted(self.inputs, &self.recovery, &redaction, images)?;
+        Ok(Log {
+            recovery: Recovery::with(&inputs, &options, |_| ())?,
+            inputs,
+            redaction: Some(redaction),
+            lacks_some: self.lacks_some,
+        })
+    }
+
+    /// Looks for images where the user says.
+    pub fn images(&self, images: &Images) -> Box<dyn logdef_resync::Images + '_> {
+        let images = self::images(images);
+        match &self.redaction {
+            Some(redaction) => Box::new(RedactedImages::new(images, redaction)),
+            None => Box::new(images),
+        }
     }
 
     /// Fails if there is not one frame in all of it, but bytes.

@@ -22,6 +22,7 @@ mod pager;
 mod paths;
 mod progress;
 mod push;
+mod redact;
 mod report;
 mod show;
 mod verb;

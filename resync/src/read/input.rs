@@ -230,6 +230,11 @@ impl Input {
         self
     }
 
+    /// The same, under another name.
+    pub(crate) fn named(self, name: String) -> Input {
+        Input { name, ..self }
+    }
+
     /// The same, with other bytes.
     pub(crate) fn with_content(self, content: Temporary) -> io::Result<Input> {
         let (file, len) = content.end()?;

@@ -197,6 +197,12 @@ impl Piece {
                 let _ = write!(out, "%!{}(missing)", char::from(self.conversion.0));
             }
             (Some(class), Some(arg)) => {
+                // Width and precision were applied when it became text.
+                if let Value::Array(array) = *arg
+                    && let Some(Typed::Printed(text)) = Typed::of(array)
+                {
+                    return out.extend_from_slice(text);
+                }
                 if !self.push_value(out, &layout, class, arg) {
                     let _ = write!(out, "%!{}(", char::from(self.conversion.0));
                     push_any(out, arg);

@@ -43,7 +43,7 @@ impl<W: Write> Output<W> {
     /// frames are not copied: what follows them may be elsewhere now.
     pub(super) fn copy(&mut self, bytes: &[u8], body: &[u8], mark: Standing) -> Result<(), Error> {
         let tag = Tag(body.first().copied().unwrap_or(0));
-        if tag == Tag::NOTE && is_mark(body) {
+        if is_mark(body) {
             return Ok(());
         }
         self.write(bytes, tag, mark)
@@ -124,7 +124,11 @@ impl<W: Write> Output<W> {
     }
 }
 
-fn is_mark(body: &[u8]) -> bool {
+/// Whether a note says how far frames of its own file can be trusted.
+pub(super) fn is_mark(body: &[u8]) -> bool {
+    if body.first() != Some(&Tag::NOTE.0) {
+        return false;
+    }
     let record = Record::decode(body);
     matches!(record, Ok(Record::Note(Note { kind: Some(kind), .. })) if kind == NoteKind::MARKED)
 }

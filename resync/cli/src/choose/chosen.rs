@@ -28,7 +28,8 @@ pub fn for_each(
     mut with: impl FnMut(&Data<'_>, Place, &mut Resolver<'_>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let tables = log.recovery.tables();
-    let mut resolver = Resolver::new(tables, log::images(images)).judged_by(&log.recovery);
+    let mut images = log.images(images);
+    let mut resolver = Resolver::new(tables, &mut *images).judged_by(&log.recovery);
     let records_only = |found: Found<'_>, place, resolver: &mut Resolver<'_>| match found {
         Found::Record { data, .. } => with(data, place, resolver),
         Found::Note(_) => Ok(()),

@@ -1,10 +1,8 @@
 //! What of a log is left out where it goes to other people.
 
+use crate::redact::MARK;
 use logdef_resync::Resolved;
 use regex::bytes::{NoExpand, Regex};
-
-/// What stands in place of a match.
-const MARK: &[u8] = b"[redacted]";
 
 #[derive(Clone, Debug, Default)]
 pub enum Redact {

@@ -4,6 +4,7 @@ use crate::args::{Images, Source};
 use crate::failure::Failure;
 use crate::log::{self, Inputs, Log};
 use crate::paths;
+use crate::redact::Redact;
 use crate::show::losses::count;
 use clap::ValueEnum;
 use logdef_archive::{Archive, Identity, Unit, Written};
@@ -22,6 +23,8 @@ pub struct ArchiveLogs {
     pub source: Source,
     #[command(flatten)]
     pub images: Images,
+    #[command(flatten)]
+    pub redact: Redact,
     /// Folder of the archive. If it is there, what it has not is added: files that did not change
     /// are not read again, and no record is in it twice
     #[arg(short, long, value_name = "FOLDER")]
@@ -142,14 +145,15 @@ impl ArchiveLogs {
             suspects: self.source.suspects,
         })?;
         log.must_hold_records()?;
+        let log = log.redacted(&self.redact, &self.images)?;
         seen.files += log.inputs.len();
         let mut frames = log.recovery.accounts().iter().map(|it| it.frames.count);
         if frames.all(|count| count == 0) {
             return Ok(());
         }
-        let images = log::images(&self.images);
+        let mut images = log.images(&self.images);
         let written = archive
-            .add(&log.inputs, &identities, &log.recovery, images)
+            .add(&log.inputs, &identities, &log.recovery, &mut *images)
             .map_err(|error| self.failed(&error))?;
         log.report();
         seen.add(&written, log.recovery.is_clean());

@@ -6,6 +6,7 @@ use crate::destination;
 use crate::failure::Failure;
 use crate::journal::Journal;
 use crate::log::{self, Log};
+use crate::redact::Redact;
 use crate::show::folded::Folded;
 use crate::show::losses;
 use clap::ValueEnum;
@@ -28,6 +29,8 @@ pub struct Export {
     pub images: Images,
     #[command(flatten)]
     pub filters: Filters,
+    #[command(flatten)]
+    pub redact: Redact,
     /// Form to write
     #[arg(long, value_enum, value_name = "FORM")]
     pub to: Target,
@@ -124,7 +127,7 @@ const MANY: u64 = 2_000_000;
 
 impl Export {
     pub fn run(&self) -> Result<ExitCode, Failure> {
-        let log = Log::open(&self.source)?;
+        let log = Log::open(&self.source)?.redacted(&self.redact, &self.images)?;
         log.must_hold_records()?;
         let records = match &self.output {
             Some(output) => to_file(self, &log, output)?,

@@ -4,6 +4,7 @@ use crate::args::{Images, Source};
 use crate::destination;
 use crate::failure::Failure;
 use crate::log::{self, Log};
+use crate::redact::Redact;
 use logdef_resync::rewrite::{self, Rewritten};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -15,18 +16,25 @@ pub struct Rewrite {
     pub source: Source,
     #[command(flatten)]
     pub images: Images,
+    #[command(flatten)]
+    pub redact: Redact,
     /// File to write; `-` is standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
 }
 
 impl Rewrite {
-    pub fn recover(&self) -> Result<ExitCode, Failure> {
+    fn open(&self) -> Result<Log, Failure> {
         let log = Log::open(&self.source)?;
         log.must_hold_records()?;
-        let mut images = log::images(&self.images);
+        log.redacted(&self.redact, &self.images)
+    }
+
+    pub fn recover(&self) -> Result<ExitCode, Failure> {
+        let log = self.open()?;
+        let mut images = log.images(&self.images);
         let rewritten = destination::write(&self.output, |mut out| {
-            let rewritten = rewrite::recover(&log.inputs, &log.recovery, &mut images, &mut out);
+            let rewritten = rewrite::recover(&log.inputs, &log.recovery, &mut *images, &mut out);
             rewritten.map_err(|error| Failure::rewriting(&self.output, error))
         })?;
         log.report();
@@ -35,8 +43,7 @@ impl Rewrite {
     }
 
     pub fn merge(&self) -> Result<ExitCode, Failure> {
-        let log = Log::open(&self.source)?;
-        log.must_hold_records()?;
+        let log = self.open()?;
         let rewritten = destination::write(&self.output, |mut out| {
             let rewritten = rewrite::merge(&log.inputs, &log.recovery, &mut out);
             rewritten.map_err(|error| Failure::rewriting(&self.output, error))

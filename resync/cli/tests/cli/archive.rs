@@ -6,7 +6,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 
 /// The damaged and the clean logs that come with the samples.
-fn corpus() -> Vec<PathBuf> {
+pub fn corpus() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../samples/corpus");
     let of_folder = |folder: PathBuf| fs::read_dir(folder).unwrap();
     let entries = of_folder(folder.clone()).chain(of_folder(folder.join("aarch64")));

@@ -31,6 +31,8 @@ mod named;
 mod otlp;
 mod pager;
 mod push;
+#[cfg(target_endian = "little")]
+mod redact;
 mod report;
 mod rewrite;
 mod serve;

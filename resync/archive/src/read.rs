@@ -16,6 +16,7 @@ use logdef_resync::{Input, Standing};
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReader};
 use std::fs::File;
 use std::io::{self, Read};
+use std::iter::Fuse;
 use std::path::Path;
 
 /// Bytes of frames that are made at a time.
@@ -170,7 +171,8 @@ pub(crate) fn read_all(
 
 /// The frames that are no records, in the order of the log.
 struct Others {
-    reader: ParquetRecordBatchReader,
+    /// At its end it would look through its columns again for each record that follows.
+    reader: Fuse<ParquetRecordBatchReader>,
     batch: Option<RecordBatch>,
     row: usize,
 }
@@ -184,7 +186,7 @@ impl Others {
             guard::check_row_group(&file, &metadata, index, |_| true)?;
         }
         Ok(Others {
-            reader: guard::batches(&file, &metadata, all.collect(), FRAME_ROWS)?,
+            reader: guard::batches(&file, &metadata, all.collect(), FRAME_ROWS)?.fuse(),
             batch: None,
             row: 0,
         })

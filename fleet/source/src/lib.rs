@@ -1,0 +1,1 @@
+//! Logs and archives as tables of the query engine.

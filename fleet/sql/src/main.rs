@@ -1,0 +1,3 @@
+//! `logdef-sql`.
+
+fn main() {}

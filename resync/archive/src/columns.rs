@@ -194,7 +194,7 @@ impl Columns {
 /// Whether the fields of a record are such that columns hold all of them: it is whole, has no
 /// field that is not known, and none twice.
 #[inline]
-fn has_columns_only(data: &Data<'_>, body: &[u8]) -> bool {
+pub(crate) fn has_columns_only(data: &Data<'_>, body: &[u8]) -> bool {
     let is_time = data.time.is_some_and(|time| i64::try_from(time).is_ok());
     let fields = [
         data.magic.is_some(),

@@ -86,7 +86,7 @@ impl Column {
 }
 
 /// Appends a value as msgpack.
-fn push_object(value: Value<'_>, out: &mut Vec<u8>) {
+pub(crate) fn push_object(value: Value<'_>, out: &mut Vec<u8>) {
     let len = match value {
         Value::Raw(bytes) | Value::Ext(_, bytes) => bytes.len(),
         Value::Array(array) => array.objects().len(),

@@ -21,6 +21,7 @@
 #![forbid(unsafe_code)]
 
 mod batches;
+mod calls;
 mod columns;
 mod folder;
 mod group;
@@ -39,6 +40,7 @@ mod table;
 mod tables;
 
 pub use batches::Batches;
+pub use calls::{Calls, has_columns_only, push_msgpack};
 pub use columns::Written;
 pub use folder::{Archive, Identity, is_part, parts};
 pub use guard::catches_panics;

@@ -212,7 +212,7 @@ pub(crate) fn slots(types: &[Type]) -> Option<Vec<Option<(Slot, usize)>>> {
 }
 
 /// All sites of a part.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Sites {
     pub(crate) all: Vec<Site>,
     by_call: HashMap<Call, Vec<u32>, RandomState>,
@@ -262,13 +262,17 @@ impl Sites {
         let id = (0u64..)
             .map(|attempt| id(&call, &values, attempt))
             .find(|id| self.ids.insert(*id))?;
+        self.insert(id, call, values);
+        Some(self.all.len() - 1)
+    }
+
+    /// Puts a site behind the others.
+    pub(crate) fn insert(&mut self, id: u64, call: Call, values: Values) -> &Site {
         let index = self.all.len();
-        self.by_call
-            .entry(call.clone())
-            .or_default()
-            .push(index as u32);
+        let of_call = self.by_call.entry(call.clone()).or_default();
+        of_call.push(index as u32);
         self.all.push(Site::new(id, call, values));
-        Some(index)
+        &self.all[index]
     }
 }
 

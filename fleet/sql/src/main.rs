@@ -1,3 +1,28 @@
-//! `logdef-sql`.
+//! `logdef-sql`: questions in SQL about logs and archives.
+#![forbid(unsafe_code)]
 
-fn main() {}
+mod args;
+mod ask;
+mod escape;
+mod failure;
+mod output;
+
+use args::Args;
+use clap::Parser;
+use failure::Failure;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    match run(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+fn run(args: &Args) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(ask::run(args))
+}

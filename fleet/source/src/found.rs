@@ -1,0 +1,105 @@
+//! What stands at the paths that were named: parts of archives, and logs. Reads names and first
+//! bytes only.
+
+use crate::error;
+use datafusion::error::Result;
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Files to read.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Found {
+    /// Folders with tables.
+    pub(crate) parts: Vec<PathBuf>,
+    pub(crate) logs: Vec<PathBuf>,
+}
+
+impl Found {
+    /// What some paths lead to; each file once, however often it is named.
+    pub(crate) fn at(paths: &[String]) -> Result<Found> {
+        let mut found = Found::default();
+        for path in paths {
+            found.add(&local(path)?)?;
+        }
+        let mut seen = HashSet::new();
+        let mut is_new = |path: &PathBuf| {
+            fs::metadata(path).is_ok_and(|about| seen.insert((about.dev(), about.ino())))
+        };
+        found.parts.retain(&mut is_new);
+        found.logs.retain(&mut is_new);
+        Ok(found)
+    }
+
+    fn add(&mut self, path: &Path) -> Result<()> {
+        let about = fs::metadata(path).map_err(|error| error::at(path, error))?;
+        if !about.is_dir() {
+            self.logs.push(path.to_owned());
+            return Ok(());
+        }
+        if logdef_archive::is_part(path) {
+            self.parts.push(path.to_owned());
+            return Ok(());
+        }
+        let parts = logdef_archive::parts(path);
+        if !parts.is_empty() {
+            self.parts.extend(parts);
+            return Ok(());
+        }
+        let entries = fs::read_dir(path).map_err(|error| error::at(path, error))?;
+        let mut logs: Vec<_> = entries
+            .flatten()
+            .map(|entry| entry.path())
+            .filter(|path| is_log(path))
+            .collect();
+        if logs.is_empty() {
+            return Err(error::at(path, "neither an archive nor a folder of logs"));
+        }
+        logs.sort();
+        self.logs.extend(logs);
+        Ok(())
+    }
+}
+
+/// The path of a file of this machine.
+fn local(path: &str) -> Result<PathBuf> {
+    match path.split_once("://") {
+        Some(("file", rest)) => Ok(PathBuf::from(rest)),
+        Some((scheme, _)) if scheme.bytes().all(|byte| byte.is_ascii_alphanumeric()) => {
+            let why = format!("{path}: {scheme}:// is not read; copy it or mount it");
+            Err(error::plain(why))
+        }
+        _ => Ok(PathBuf::from(path)),
+    }
+}
+
+/// Whether a file of a folder is a log: by its name, so that one whose first bytes are damaged is
+/// read too, or by its first bytes, so that those of forked children are.
+fn is_log(path: &Path) -> bool {
+    let is_file = path.metadata().is_ok_and(|about| about.is_file());
+    let is_named = path.file_name().is_some_and(is_name_of_log);
+    is_file && (is_named || logdef_resync::begins_as_log(path))
+}
+
+/// Whether a name ends in `.log` or `.logdef`, perhaps with the numbers of rotated files and forked
+/// children behind, and perhaps packed.
+fn is_name_of_log(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    let packed = logdef_resync::COMPRESSED.iter();
+    let mut base = packed
+        .filter_map(|end| name.strip_suffix(end))
+        .next()
+        .unwrap_or(&name);
+    let is_numbers = |end: &str| {
+        end.bytes()
+            .all(|byte| byte.is_ascii_digit() || byte == b'-')
+    };
+    while let Some((rest, end)) = base.rsplit_once('.')
+        && is_numbers(end)
+    {
+        base = rest;
+    }
+    base.ends_with(".log") || base.ends_with(".logdef")
+}

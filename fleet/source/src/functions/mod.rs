@@ -1,0 +1,37 @@
+//! Functions of SQL: the text of a record, levels by name, stacks with names.
+
+mod level;
+mod render;
+mod stack;
+
+pub(crate) use render::Render;
+
+use crate::tables::Tables;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::logical_expr::ScalarUDF;
+use std::sync::Arc;
+
+/// The functions, over some tables.
+pub(crate) fn all(tables: &Arc<Tables>) -> Vec<ScalarUDF> {
+    vec![
+        Render::of(tables).into(),
+        stack::Stack::of(tables).into(),
+        level::LevelName::new().into(),
+        level::LevelNumber::new().into(),
+    ]
+}
+
+/// The tables that a function is over, if it is one that has any.
+pub(crate) fn tables_of(function: &ScalarUDF) -> Option<&Arc<Tables>> {
+    let inner: &dyn std::any::Any = &**function.inner();
+    let render = inner.downcast_ref::<Render>().map(Render::tables);
+    render.or_else(|| inner.downcast_ref::<stack::Stack>().map(stack::Stack::tables))
+}
+
+/// The function of a name, over some tables.
+pub(crate) fn named(name: &str, tables: &Arc<Tables>) -> Result<Arc<ScalarUDF>> {
+    let mut all = all(tables).into_iter();
+    let found = all.find(|function| function.name() == name);
+    let missing = || DataFusionError::Plan(format!("there is no function {name}"));
+    found.map(Arc::new).ok_or_else(missing)
+}

@@ -1,0 +1,151 @@
+//! Logs as they lie, without an index: what stands in them is found out once, in a first phase, and
+//! then byte ranges of them are read side by side.
+
+mod columns;
+mod phase;
+mod reader;
+mod scan;
+mod sieve;
+mod split;
+mod table;
+
+pub use scan::LogScan;
+pub use split::Split;
+pub(crate) use table::LogTable;
+
+use crate::config::Config;
+use crate::error;
+use crate::overlap::Known;
+use datafusion::arrow::array::RecordBatch;
+use datafusion::error::Result;
+use logdef_archive::Table;
+use logdef_resync::Input;
+use logdef_wire::record::Data;
+use phase::Phase;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+/// Bytes that are read as one piece.
+const SPLIT: u64 = 8 << 20;
+
+/// Some logs.
+#[derive(Clone, Debug)]
+pub(crate) struct Logs {
+    paths: Vec<PathBuf>,
+    split: u64,
+    /// Records that archives have, which are left out.
+    known: Known,
+    phase: OnceLock<std::result::Result<Arc<Phase>, String>>,
+}
+
+impl Logs {
+    pub(crate) fn open(
+        paths: Vec<PathBuf>,
+        config: &Config,
+        known: Known,
+    ) -> Result<Option<Logs>> {
+        Ok((!paths.is_empty()).then(|| Logs {
+            paths,
+            split: config.split.unwrap_or(SPLIT).max(1),
+            known,
+            phase: OnceLock::new(),
+        }))
+    }
+
+    /// What the first phase found. It runs once.
+    pub(crate) fn phase(&self) -> Result<Arc<Phase>> {
+        let phase = self.phase.get_or_init(|| {
+            let phase = Phase::of(&self.paths, self.split);
+            phase.map(Arc::new).map_err(|error| error.to_string())
+        });
+        phase.clone().map_err(error::plain)
+    }
+
+    pub(crate) fn paths(&self) -> &[PathBuf] {
+        &self.paths
+    }
+
+    /// The logs, with how many bytes of each are read.
+    pub(crate) fn files(&self) -> Result<Vec<(PathBuf, u64)>> {
+        let phase = self.phase()?;
+        let lens = phase.lens.iter().copied();
+        Ok(self.paths.iter().cloned().zip(lens).collect())
+    }
+
+    /// The same logs, with the side tables that were found.
+    pub(crate) fn with_sides(self, sides: Vec<(String, Vec<u8>)>) -> Logs {
+        let found = self.phase.into_inner().and_then(std::result::Result::ok);
+        let phase = OnceLock::new();
+        if let Some(found) = found {
+            let mut found = (*found).clone();
+            found.sides = sides;
+            let _ = phase.set(Ok(Arc::new(found)));
+        }
+        Logs { phase, ..self }
+    }
+
+    /// Whether nothing is left out, since archives have it.
+    pub(crate) fn gives_all(&self) -> bool {
+        self.known.is_empty()
+    }
+
+    /// Whether an archive has a record.
+    #[inline]
+    fn is_known(&self, data: &Data<'_>) -> bool {
+        let (Some(run), Some(sequence)) = (data.run, data.sequence) else {
+            return false;
+        };
+        let known = &self.known;
+        !known.is_empty() && known.holds(run.0, sequence.number().0, sequence.count())
+    }
+
+    fn open_input(&self, index: u32) -> Result<Input> {
+        let path = self.paths.get(index as usize);
+        let path = path.ok_or_else(|| error::plain("a piece of a log that is not there"))?;
+        Input::open(path).map_err(error::plain)
+    }
+
+    pub(crate) fn side_tables(&self) -> Result<HashMap<Table, Vec<RecordBatch>>> {
+        self.phase()?.side_tables()
+    }
+}
+
+/// What is put down of logs.
+#[derive(Deserialize, Serialize)]
+struct Described {
+    paths: Vec<PathBuf>,
+    split: u64,
+    known: Known,
+    phase: Option<Phase>,
+}
+
+impl Serialize for Logs {
+    fn serialize<S: Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
+        let phase = self.phase.get().and_then(|phase| phase.as_ref().ok());
+        let described = Described {
+            paths: self.paths.clone(),
+            split: self.split,
+            known: self.known.clone(),
+            phase: phase.map(|phase| (**phase).clone()),
+        };
+        described.serialize(to)
+    }
+}
+
+impl<'d> Deserialize<'d> for Logs {
+    fn deserialize<D: Deserializer<'d>>(from: D) -> std::result::Result<Logs, D::Error> {
+        let it = Described::deserialize(from)?;
+        let phase = OnceLock::new();
+        if let Some(own) = it.phase {
+            let _ = phase.set(Ok(Arc::new(own)));
+        }
+        Ok(Logs {
+            paths: it.paths,
+            split: it.split,
+            known: it.known,
+            phase,
+        })
+    }
+}

@@ -1,0 +1,78 @@
+//! What to say with every answer: that the records are complete, or what is missing, in the words of
+//! `logdef check`.
+
+use crate::knowledge::{Knowledge, text};
+use datafusion::arrow::array::{Array, AsArray};
+use datafusion::arrow::datatypes::UInt64Type;
+use logdef_archive::Table;
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// Whether records are missing.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Verdict {
+    /// What `check` says of inputs that are not clean.
+    said: BTreeSet<String>,
+    /// Ranges of bytes that are damaged.
+    ranges: u64,
+    files: BTreeSet<String>,
+}
+
+impl Verdict {
+    pub(crate) fn of(knowledge: &Knowledge) -> Verdict {
+        let mut verdict = Verdict::default();
+        for batch in knowledge.tables.get(&Table::Losses).into_iter().flatten() {
+            let column = |name| batch.column_by_name(name);
+            let (Some(what), Some(why), Some(file)) = (column("what"), column("why"), column("file"))
+            else {
+                continue;
+            };
+            let bytes = column("bytes").and_then(|it| it.as_primitive_opt::<UInt64Type>());
+            for row in 0..batch.num_rows() {
+                match text(what, row) {
+                    Some("verdict") => {
+                        let said = text(why, row).unwrap_or_default();
+                        if let Some(losses) = said.strip_prefix("not clean: ") {
+                            verdict.said.insert(losses.to_owned());
+                        }
+                    }
+                    Some("torn") => {}
+                    _ => {
+                        if bytes.is_some_and(|it| it.is_valid(row)) {
+                            verdict.ranges += 1;
+                            let file = text(file, row).unwrap_or_default();
+                            verdict.files.insert(file.to_owned());
+                        }
+                    }
+                }
+            }
+        }
+        verdict
+    }
+
+    /// Whether no record is missing, as far as can be known.
+    pub fn is_complete(&self) -> bool {
+        self.said.is_empty()
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_complete() {
+            return f.write_str("complete");
+        }
+        let said: Vec<_> = self.said.iter().map(String::as_str).collect();
+        write!(f, "not complete: {}", said.join("; "))?;
+        if self.ranges > 0 {
+            let plural = |number: u64| if number == 1 { "" } else { "s" };
+            let (ranges, files) = (self.ranges, self.files.len() as u64);
+            write!(
+                f,
+                " ({ranges} range{} of bytes in {files} file{}: see the table losses)",
+                plural(ranges),
+                plural(files)
+            )?;
+        }
+        Ok(())
+    }
+}

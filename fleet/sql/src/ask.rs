@@ -1,0 +1,105 @@
+//! Asking: a session over the paths, one question after the other, and the verdict behind each answer.
+
+use crate::args::Args;
+use crate::failure::Failure;
+use crate::output::Output;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::prelude::{SessionConfig, SessionContext};
+use datafusion::sql::parser::DFParser;
+use futures::StreamExt;
+use logdef_source::{Config, Tables};
+use std::fs;
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Bytes of memory for sorting, grouping and joining; what is more goes to temporary files.
+const MEMORY: usize = 512 << 20;
+
+/// What questions are put to.
+pub struct Session {
+    pub context: SessionContext,
+    pub tables: Arc<Tables>,
+}
+
+/// Answers what the command line asks.
+pub async fn run(args: &Args) -> Result<(), Failure> {
+    let session = Session::of(args)?;
+    let question = question(args)?;
+    session.answer_all(&question, &mut Output::new(args.output)).await
+}
+
+fn question(args: &Args) -> Result<String, Failure> {
+    if let Some(query) = &args.query {
+        return Ok(query.clone());
+    }
+    let file = args.file.as_deref().unwrap_or(Path::new("-"));
+    let read = if file == Path::new("-") {
+        let mut text = String::new();
+        io::stdin().read_to_string(&mut text).map(|_| text)
+    } else {
+        fs::read_to_string(file)
+    };
+    read.map_err(|error| Failure::Question(format!("{}: {error}", file.display())))
+}
+
+impl Session {
+    fn of(args: &Args) -> Result<Session, Failure> {
+        let mut config = Config::of(args.paths.clone());
+        config.split = args.split;
+        config.image_dirs.clone_from(&args.image_dir);
+        config.debug_dirs.clone_from(&args.debug_dir);
+        config.no_logged_paths = args.no_logged_paths;
+        let failed = |error| Failure::of(&error);
+        let tables = Tables::open(config).map_err(failed)?;
+        let mut options = SessionConfig::new().with_information_schema(true);
+        if let Some(cores) = args.cores {
+            options = options.with_target_partitions(cores.max(1));
+        }
+        // Conditions are looked at while columns are unpacked, and texts asked for in filters first.
+        options.options_mut().execution.parquet.pushdown_filters = true;
+        for set in &args.set {
+            let (name, value) = set
+                .split_once('=')
+                .ok_or_else(|| Failure::Question(format!("--set {set}: it has no value")))?;
+            let options = options.options_mut();
+            options.set(name.trim(), value.trim()).map_err(failed)?;
+        }
+        let memory = RuntimeEnvBuilder::new().with_memory_limit(MEMORY, 1.0);
+        let runtime = memory.build_arc().map_err(failed)?;
+        let context = SessionContext::new_with_config_rt(options, runtime);
+        tables.register(&context).map_err(failed)?;
+        Ok(Session { context, tables })
+    }
+
+    /// Answers questions with semicolons between.
+    pub async fn answer_all(&self, text: &str, output: &mut Output) -> Result<(), Failure> {
+        let failed = |error| Failure::of(&error);
+        let parsed = DFParser::parse_sql(text).map_err(failed)?;
+        if parsed.is_empty() {
+            return Err(Failure::Question("there is no question".into()));
+        }
+        for statement in parsed {
+            let state = self.context.state();
+            let plan = state.statement_to_plan(statement).await.map_err(failed)?;
+            let frame = self.context.execute_logical_plan(plan).await.map_err(failed)?;
+            let mut stream = frame.execute_stream().await.map_err(failed)?;
+            output.begin(&stream.schema())?;
+            while let Some(batch) = stream.next().await {
+                output.batch(&batch.map_err(failed)?)?;
+            }
+            output.end()?;
+            self.verdict()?;
+        }
+        Ok(())
+    }
+
+    /// Says whether the records are complete.
+    fn verdict(&self) -> Result<(), Failure> {
+        let verdict = self.tables.verdict().map_err(|error| Failure::of(&error))?;
+        let line = crate::escape::line(&verdict.to_string());
+        // Where nobody reads it, it is not missed.
+        let _ = writeln!(io::stderr(), "{line}");
+        Ok(())
+    }
+}

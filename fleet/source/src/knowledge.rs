@@ -116,7 +116,10 @@ impl Knowledge {
         let site = &self.sites[site];
         match CallSite::of(&site.front, &self.logdefs) {
             Some(found) => found.compiled(),
-            None => site.format.as_ref().map(|it| CompiledFormat::new(it.as_bytes())),
+            None => site
+                .format
+                .as_ref()
+                .map(|it| CompiledFormat::new(it.as_bytes())),
         }
     }
 
@@ -156,14 +159,19 @@ impl Site {
             file: string("file"),
             line: number("line"),
             names,
-            types: words("types").into_iter().map(Option::unwrap_or_default).collect(),
+            types: words("types")
+                .into_iter()
+                .map(Option::unwrap_or_default)
+                .collect(),
             slots: words("slots"),
             args: number("args").unwrap_or(0) as usize,
             front: Glance {
                 magic: number("magic").map(Magic),
                 file: number("file_address").map(Svma),
                 line: number("line"),
-                level: number("level").and_then(|it| u8::try_from(it).ok()).map(Level),
+                level: number("level")
+                    .and_then(|it| u8::try_from(it).ok())
+                    .map(Level),
                 format: number("format_address").map(Svma),
                 run: number("run").map(Run),
                 ..Glance::default()
@@ -177,7 +185,8 @@ pub(crate) fn side(part: &Path, table: Table) -> Result<Vec<RecordBatch>> {
     use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
     let path = part.join(format!("{}.parquet", table.name()));
     let file = std::fs::File::open(&path).map_err(|why| error::at(&path, why))?;
-    let reader = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|why| error::at(&path, why))?;
+    let reader =
+        ParquetRecordBatchReaderBuilder::try_new(file).map_err(|why| error::at(&path, why))?;
     let reader = reader.build().map_err(|why| error::at(&path, why))?;
     let batches: std::result::Result<Vec<_>, _> = reader.collect();
     batches.map_err(|why| error::at(&path, why))
@@ -196,7 +205,8 @@ pub(crate) fn text(column: &ArrayRef, row: usize) -> Option<&str> {
 
 pub(crate) fn texts(column: &ArrayRef) -> Vec<Option<String>> {
     let rows = 0..column.len();
-    rows.map(|row| text(column, row).map(str::to_owned)).collect()
+    rows.map(|row| text(column, row).map(str::to_owned))
+        .collect()
 }
 
 /// The bytes in a row of a column.

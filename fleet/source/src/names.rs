@@ -54,11 +54,17 @@ impl Names {
         let found: Vec<_> = of_line
             .filter(|site| site.file.as_deref().is_some_and(|it| is_end_of(file, it)))
             .collect();
-        let files: BTreeSet<_> = found.iter().filter_map(|site| site.file.as_deref()).collect();
+        let files: BTreeSet<_> = found
+            .iter()
+            .filter_map(|site| site.file.as_deref())
+            .collect();
         // The whole path goes before what ends like it.
         let whole = files.contains(file);
         if files.len() > 1 && !whole {
-            let all: Vec<_> = files.iter().map(|file| format!("\"{file}:{line}\"")).collect();
+            let all: Vec<_> = files
+                .iter()
+                .map(|file| format!("\"{file}:{line}\""))
+                .collect();
             let why = format!("\"{name}\" may be {}", all.join(" or "));
             return Err(datafusion::error::DataFusionError::Plan(why));
         }

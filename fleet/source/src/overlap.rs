@@ -149,7 +149,9 @@ mod tests {
         let common = one.common(&other);
         for count in 0..60 {
             let both = one.holds(1, 2, count) && other.holds(1, 2, count);
-            let ranges = common.iter().filter(|it| (it.first..=it.last).contains(&count));
+            let ranges = common
+                .iter()
+                .filter(|it| (it.first..=it.last).contains(&count));
             assert_eq!(ranges.count(), usize::from(both), "{count}");
         }
         assert!(one.common(&Known::default()).is_empty());

@@ -8,7 +8,9 @@ use std::sync::{Arc, LazyLock};
 static RECORDS: LazyLock<SchemaRef> = LazyLock::new(|| {
     let kept = Table::Records.schema();
     let kept = kept.fields().iter().filter(|field| field.name() != "place");
-    Arc::new(Schema::new(kept.map(|field| viewed(field)).collect::<Vec<_>>()))
+    Arc::new(Schema::new(
+        kept.map(|field| viewed(field)).collect::<Vec<_>>(),
+    ))
 });
 
 /// The columns that are read from files.

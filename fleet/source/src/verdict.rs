@@ -23,7 +23,8 @@ impl Verdict {
         let mut verdict = Verdict::default();
         for batch in knowledge.tables.get(&Table::Losses).into_iter().flatten() {
             let column = |name| batch.column_by_name(name);
-            let (Some(what), Some(why), Some(file)) = (column("what"), column("why"), column("file"))
+            let (Some(what), Some(why), Some(file)) =
+                (column("what"), column("why"), column("file"))
             else {
                 continue;
             };

@@ -15,7 +15,13 @@ pub struct Args {
     #[arg(value_name = "PATH", required = true)]
     pub paths: Vec<String>,
     /// The question; several with semicolons between
-    #[arg(short = 'q', long, short_alias = 'c', value_name = "SQL", conflicts_with = "file")]
+    #[arg(
+        short = 'q',
+        long,
+        short_alias = 'c',
+        value_name = "SQL",
+        conflicts_with = "file"
+    )]
     pub query: Option<String>,
     /// Read the question from a file; `-` is standard input, which is read anyway where it is no terminal
     #[arg(short, long, value_name = "FILE")]

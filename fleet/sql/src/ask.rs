@@ -26,7 +26,9 @@ pub struct Session {
 pub async fn run(args: &Args) -> Result<(), Failure> {
     let session = Session::of(args)?;
     let question = question(args)?;
-    session.answer_all(&question, &mut Output::new(args.output)).await
+    session
+        .answer_all(&question, &mut Output::new(args.output))
+        .await
 }
 
 fn question(args: &Args) -> Result<String, Failure> {
@@ -82,7 +84,11 @@ impl Session {
         for statement in parsed {
             let state = self.context.state();
             let plan = state.statement_to_plan(statement).await.map_err(failed)?;
-            let frame = self.context.execute_logical_plan(plan).await.map_err(failed)?;
+            let frame = self
+                .context
+                .execute_logical_plan(plan)
+                .await
+                .map_err(failed)?;
             let mut stream = frame.execute_stream().await.map_err(failed)?;
             output.begin(&stream.schema())?;
             while let Some(batch) = stream.next().await {

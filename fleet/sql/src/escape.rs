@@ -25,7 +25,8 @@ pub fn line(line: &str) -> String {
 
 /// Whether a character moves nothing but the cursor, by its width.
 pub fn is_harmless(c: char) -> bool {
-    let is_direction = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let is_direction =
+        matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let is_break = matches!(c, '\u{2028}' | '\u{2029}');
     !c.is_control() && !is_direction && !is_break
 }

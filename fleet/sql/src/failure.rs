@@ -44,7 +44,9 @@ impl Failure {
         let text = root.to_string();
         let first = text.lines().next().unwrap_or_default();
         let plain = first.strip_prefix("External error: ").unwrap_or(first);
-        let plain = plain.strip_prefix("Error during planning: ").unwrap_or(plain);
+        let plain = plain
+            .strip_prefix("Error during planning: ")
+            .unwrap_or(plain);
         let plain = plain.strip_prefix("Execution error: ").unwrap_or(plain);
         match root {
             DataFusionError::External(_)

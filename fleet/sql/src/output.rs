@@ -71,13 +71,19 @@ impl Output {
             Format::Json => {
                 let mut bytes = Vec::new();
                 let mut writer = LineDelimitedWriter::new(&mut bytes);
-                writer.write(batch).and_then(|()| writer.finish()).map_err(of_arrow)?;
+                writer
+                    .write(batch)
+                    .and_then(|()| writer.finish())
+                    .map_err(of_arrow)?;
                 self.text(&bytes)
             }
             Format::Csv => {
                 let mut bytes = Vec::new();
                 let writer = WriterBuilder::new().with_header(batch.num_rows() == 0);
-                writer.build(&mut bytes).write(&flat(batch)?).map_err(of_arrow)?;
+                writer
+                    .build(&mut bytes)
+                    .write(&flat(batch)?)
+                    .map_err(of_arrow)?;
                 self.text(&bytes)
             }
             Format::Parquet => match &mut self.parquet {
@@ -118,7 +124,9 @@ impl Output {
             .collect();
         let columns = columns.map_err(of_arrow)?;
         for row in 0..batch.num_rows() {
-            let cells = columns.iter().map(|column| escape::text(&column.value(row).to_string()));
+            let cells = columns
+                .iter()
+                .map(|column| escape::text(&column.value(row).to_string()));
             self.rows.push(cells.collect());
             if self.rows.len() > ROWS || self.widths.is_some() {
                 self.widen()?;
@@ -134,7 +142,9 @@ impl Output {
         let widths = self.widths.get_or_insert_with(|| {
             let columns = rows.first().map_or(0, Vec::len);
             let width = |column: usize| rows.iter().map(|row| row[column].width()).max();
-            (0..columns).map(|column| width(column).unwrap_or(0)).collect()
+            (0..columns)
+                .map(|column| width(column).unwrap_or(0))
+                .collect()
         });
         let fields = self.schema.iter().flat_map(|schema| schema.fields().iter());
         let is_number: Vec<_> = fields.map(|field| field.data_type().is_numeric()).collect();

@@ -25,7 +25,11 @@ pub(crate) fn all(tables: &Arc<Tables>) -> Vec<ScalarUDF> {
 pub(crate) fn tables_of(function: &ScalarUDF) -> Option<&Arc<Tables>> {
     let inner: &dyn std::any::Any = &**function.inner();
     let render = inner.downcast_ref::<Render>().map(Render::tables);
-    render.or_else(|| inner.downcast_ref::<stack::Stack>().map(stack::Stack::tables))
+    render.or_else(|| {
+        inner
+            .downcast_ref::<stack::Stack>()
+            .map(stack::Stack::tables)
+    })
 }
 
 /// The function of a name, over some tables.

@@ -48,7 +48,11 @@ impl Hash for Render {
 impl Render {
     pub(crate) fn of(tables: &Arc<Tables>) -> Render {
         let records = schema::records();
-        let data_type = |name| records.field_with_name(name).map(|it| it.data_type().clone());
+        let data_type = |name| {
+            records
+                .field_with_name(name)
+                .map(|it| it.data_type().clone())
+        };
         let columns = ["site", "body"].into_iter().chain(schema::slots());
         let types: Vec<_> = columns.flat_map(data_type).collect();
         Render {
@@ -258,7 +262,12 @@ impl Texts<'_> {
         if printed > 0 && self.room.is_empty() {
             self.room = vec![0; 1 << 20];
         }
-        debug_assert!(ready.args.iter().all(|arg| !(arg.is_printed && arg.is_msgpack)));
+        debug_assert!(
+            ready
+                .args
+                .iter()
+                .all(|arg| !(arg.is_printed && arg.is_msgpack))
+        );
     }
 
     /// The text of a record that columns cannot hold.
@@ -294,8 +303,16 @@ fn bare(knowledge: &Knowledge, site: usize, values: &[Value<'_>], out: &mut Vec<
         Value::Raw(bytes) => encoder.raw(bytes),
         _ => encoder.nil(),
     });
-    let len = if written.is_ok() { encoder.position() } else { 0 };
-    let count = if written.is_ok() { values.len() as u32 } else { 0 };
+    let len = if written.is_ok() {
+        encoder.position()
+    } else {
+        0
+    };
+    let count = if written.is_ok() {
+        values.len() as u32
+    } else {
+        0
+    };
     let mut data = knowledge.data(site);
     data.args = Values::from_objects(count, &room[..len]).ok();
     let mut resolver = Resolver::without_images(&knowledge.logdefs);

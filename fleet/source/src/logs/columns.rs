@@ -129,7 +129,9 @@ impl Columns {
         let options = RecordBatchOptions::new().with_row_count(Some(self.len));
         (self.len, self.bytes) = (0, 0);
         let schema = Arc::clone(&self.schema);
-        Ok(RecordBatch::try_new_with_options(schema, columns, &options)?)
+        Ok(RecordBatch::try_new_with_options(
+            schema, columns, &options,
+        )?)
     }
 }
 

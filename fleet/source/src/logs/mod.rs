@@ -41,11 +41,7 @@ pub(crate) struct Logs {
 }
 
 impl Logs {
-    pub(crate) fn open(
-        paths: Vec<PathBuf>,
-        config: &Config,
-        known: Known,
-    ) -> Result<Option<Logs>> {
+    pub(crate) fn open(paths: Vec<PathBuf>, config: &Config, known: Known) -> Result<Option<Logs>> {
         Ok((!paths.is_empty()).then(|| Logs {
             paths,
             split: config.split.unwrap_or(SPLIT).max(1),

@@ -9,9 +9,7 @@ use datafusion::arrow::ipc::reader::StreamReader;
 use datafusion::arrow::ipc::writer::StreamWriter;
 use datafusion::error::Result;
 use logdef_archive::{Batches, Calls, Table};
-use logdef_resync::{
-    Input, Item, Items, NoImages, Place, Recovery, Standing, decode, rewrite,
-};
+use logdef_resync::{Input, Item, Items, NoImages, Place, Recovery, Standing, decode, rewrite};
 use logdef_wire::{Record, Tag};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -228,7 +226,10 @@ fn given(inputs: &[Input], recovery: &Recovery) -> Result<Vec<Given>> {
         places += 1;
         if places > PLACES {
             let why = "more records beside damage or copies than can be remembered: read fewer files at once";
-            return Err(logdef_resync::Error::new("the logs", std::io::Error::other(why)));
+            return Err(logdef_resync::Error::new(
+                "the logs",
+                std::io::Error::other(why),
+            ));
         }
         let Place { input, offset, .. } = frame.place;
         let mark = Mark::of(recovery.standing(frame.place, frame.body));

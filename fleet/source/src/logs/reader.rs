@@ -1,11 +1,11 @@
 //! Reading pieces of logs into batches: from bytes to frames, past what is not to be given, through the
 //! conditions of a query, into columns.
 
+use super::Logs;
 use super::columns::Columns;
 use super::phase::{Exceptions, Mark, Phase};
 use super::sieve::{Field, Sieve, Test};
 use super::split::Split;
-use super::Logs;
 use crate::error;
 use crate::schema::{LEVEL, RUN, SEQ, SITE, THREAD, TIME};
 use datafusion::arrow::array::RecordBatch;
@@ -32,6 +32,8 @@ pub(super) struct Reader<'l> {
     /// The log that was opened last.
     input: Option<(u32, Input)>,
     scratch: Vec<u8>,
+    /// Records of the piece so far, those among them that are not asked for.
+    met: u64,
 }
 
 /// A record on its way into columns.
@@ -65,6 +67,7 @@ impl<'l> Reader<'l> {
             behind,
             input: None,
             scratch: Vec::new(),
+            met: 0,
         })
     }
 
@@ -79,6 +82,7 @@ impl<'l> Reader<'l> {
             _ => self.logs.open_input(split.input)?,
         };
         let mut scratch = std::mem::take(&mut self.scratch);
+        self.met = 0;
         let phase = Arc::clone(&self.phase);
         let mut exceptions = Cursor::new(&phase, split);
         let mut items = Items::range(&input, split.from..split.to);
@@ -90,9 +94,14 @@ impl<'l> Reader<'l> {
             if self.columns.is_full() {
                 let batch = self.columns.take()?;
                 if !give(batch) {
-                    break;
+                    return Ok(());
                 }
             }
+        }
+        // Never an answer that lacks something unseen.
+        if self.met != split.records {
+            let why = "it changed while it was read";
+            return Err(error::plain(format!("{}: {why}", input.name())));
         }
         drop(items);
         self.scratch = scratch;
@@ -109,17 +118,16 @@ impl<'l> Reader<'l> {
     }
 
     #[inline]
-    fn frame(
-        &mut self,
-        frame: &FrameItem<'_>,
-        scratch: &mut Vec<u8>,
-        exceptions: &mut Cursor<'_>,
-    ) {
+    fn frame(&mut self, frame: &FrameItem<'_>, scratch: &mut Vec<u8>, exceptions: &mut Cursor<'_>) {
         let body = unmasked(frame.body, scratch).unwrap_or(frame.body);
         let Ok(Record::Data(data)) = Record::decode(body) else {
             return;
         };
-        if exceptions.leaves_out(frame.offset) || self.logs.is_known(&data) {
+        if exceptions.leaves_out(frame.offset) {
+            return;
+        }
+        self.met += 1;
+        if self.logs.is_known(&data) {
             return;
         }
         let field = |column| front_field(&data, column);

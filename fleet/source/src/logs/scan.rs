@@ -87,7 +87,9 @@ impl LogScan {
     ///
     /// If a log cannot be read.
     pub fn files(&self) -> Result<Vec<(PathBuf, u64)>> {
-        self.tables.logs().map_or(Ok(Vec::new()), |logs| logs.files())
+        self.tables
+            .logs()
+            .map_or(Ok(Vec::new()), |logs| logs.files())
     }
 
     /// The same, with other pieces.

@@ -144,7 +144,10 @@ fn add(filter: &Expr, tests: &mut Vec<Test>) {
             (Op::GreaterOrEqual, &between.low),
             (Op::LessOrEqual, &between.high),
         ];
-        tests.extend(ends.iter().filter_map(|(op, end)| compare(&between.expr, *op, end)));
+        tests.extend(
+            ends.iter()
+                .filter_map(|(op, end)| compare(&between.expr, *op, end)),
+        );
         return;
     }
     tests.extend(test(filter));
@@ -276,7 +279,10 @@ mod tests {
             assert_eq!(passes(either, own), value == -2 || value == 4);
             let listed = col("i0").in_list(vec![lit(1i64), lit(3i64)], false);
             assert_eq!(passes(listed, own), value == 1 || value == 3);
-            assert_eq!(passes(col("i0").between(lit(0i64), lit(1i64)), own), (0..=1).contains(&value));
+            assert_eq!(
+                passes(col("i0").between(lit(0i64), lit(1i64)), own),
+                (0..=1).contains(&value)
+            );
         }
         assert!(!passes(col("i0").lt(lit(2i64)), None));
         // What is not understood lets everything through.
@@ -286,7 +292,12 @@ mod tests {
 
     #[test]
     fn times_are_a_range() {
-        let time = |it| lit(ScalarValue::TimestampNanosecond(Some(it), Some("UTC".into())));
+        let time = |it| {
+            lit(ScalarValue::TimestampNanosecond(
+                Some(it),
+                Some("UTC".into()),
+            ))
+        };
         let filter = col("time").gt_eq(time(5)).and(col("time").lt(time(9)));
         assert_eq!(Sieve::of(&[filter]).times(), (5, 9));
         let either = col("time").eq(time(5)).or(col("i0").eq(lit(1i64)));

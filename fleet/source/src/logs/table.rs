@@ -72,6 +72,8 @@ impl TableProvider for LogTable {
         let all = || (0..schema::records().fields().len()).collect();
         let projection = projection.cloned().unwrap_or_else(all);
         let tables = Arc::clone(&self.tables);
-        Ok(Arc::new(LogScan::new(tables, projection, sieve, partitions)?))
+        Ok(Arc::new(LogScan::new(
+            tables, projection, sieve, partitions,
+        )?))
     }
 }

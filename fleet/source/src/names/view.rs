@@ -13,9 +13,7 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::catalog::TableProvider;
 use datafusion::datasource::{ViewTable, provider_as_source};
 use datafusion::error::Result;
-use datafusion::logical_expr::{
-    Expr, LogicalPlanBuilder, ScalarUDF, cast, col, ident, lit, when,
-};
+use datafusion::logical_expr::{Expr, LogicalPlanBuilder, ScalarUDF, cast, col, ident, lit, when};
 use datafusion::scalar::ScalarValue;
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
@@ -124,7 +122,10 @@ fn value(named: &Named, sites: &[&Site]) -> Result<Expr> {
 
 /// The text of the records: columns that no site has a value in are not read.
 fn message(tables: &Arc<Tables>, sites: &[&Site]) -> Result<Expr> {
-    let used: HashSet<_> = sites.iter().flat_map(|site| site.slots.iter().flatten()).collect();
+    let used: HashSet<_> = sites
+        .iter()
+        .flat_map(|site| site.slots.iter().flatten())
+        .collect();
     let records = schema::records();
     let mut args = vec![col("site"), col("body")];
     for slot in schema::slots() {

@@ -47,7 +47,7 @@ impl Codec {
     ///
     /// # Errors
     ///
-    /// If it is none, or names a file that may not be read.
+    /// If the bytes are no description, or name a file that may not be read.
     pub fn tables(&self, description: &[u8]) -> Result<Arc<Tables>> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, tables)) = known.iter().find(|(own, _)| **own == *description) {

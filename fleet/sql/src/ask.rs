@@ -104,7 +104,7 @@ impl Session {
     fn verdict(&self) -> Result<(), Failure> {
         let verdict = self.tables.verdict().map_err(|error| Failure::of(&error))?;
         let line = crate::escape::line(&verdict.to_string());
-        // Where nobody reads it, it is not missed.
+        // A closed standard error is no reason to fail.
         let _ = writeln!(io::stderr(), "{line}");
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Why there is no answer, in one line, and the exit status that goes with it.
+//! Why a question cannot be answered, in one line, and the exit status that goes with it.
 
 use crate::escape;
 use datafusion::error::DataFusionError;
@@ -10,7 +10,7 @@ const USAGE: u8 = 2;
 /// A file cannot be read.
 const UNREADABLE: u8 = 4;
 
-/// Why there is no answer.
+/// Why a question cannot be answered.
 #[derive(Debug)]
 pub enum Failure {
     /// The question makes no sense, or not with these tables.
@@ -33,7 +33,7 @@ impl Failure {
             Failure::Output(why) => (why, 1),
         };
         let why = escape::line(&why);
-        // Nobody may be there to read it.
+        // Standard error may be closed.
         let _ = writeln!(io::stderr(), "logdef-sql: {why}");
         ExitCode::from(status)
     }

@@ -267,7 +267,7 @@ fn written(folder: &Path, calls: &[(&str, &str, u64)]) -> PathBuf {
 }
 
 #[test]
-fn names_that_nobody_expects_are_names() {
+fn hostile_names_are_names() {
     let folder = tempfile::tempdir().unwrap();
     let calls = [
         ("'; drop table records; -- %d %s", "a\"b'.c", 1),

@@ -74,7 +74,7 @@ impl Mark {
 type Given = Vec<(u64, Option<Mark>, bool)>;
 
 impl Phase {
-    /// Reads logs through, and cuts them into pieces of about so many bytes.
+    /// Reads logs through, and cuts them into pieces of about `split` bytes.
     pub(crate) fn of(paths: &[PathBuf], split: u64) -> Result<Phase> {
         let mut inputs = Vec::new();
         for path in paths {

@@ -1,5 +1,5 @@
-//! The leaf of a plan that reads pieces of logs. Each of its partitions reads its own pieces, whoever
-//! runs it: nothing is shared between partitions, and no piece is in two.
+//! The leaf of a plan that reads pieces of logs. Each of its partitions reads its own pieces, in
+//! whatever process: nothing is shared between partitions, and no piece is in two.
 
 use super::reader::Reader;
 use super::sieve::Sieve;
@@ -106,7 +106,7 @@ impl LogScan {
         LogScan::of(tables, what)
     }
 
-    /// The same in at most so many scans, each with about as many bytes in as many partitions as this
+    /// The same in at most `scans` scans, each with about as many bytes in as many partitions as this
     /// one has: each piece is in one of them.
     ///
     /// # Errors

@@ -26,7 +26,7 @@ impl Split {
     }
 }
 
-/// Deals pieces out to at most so many, in their order, so that each has about as many bytes.
+/// Deals pieces out to at most `most` readers, in their order, so that each has about as many bytes.
 pub(super) fn deal(splits: &[Split], most: usize) -> Vec<Vec<Split>> {
     let total: u64 = splits.iter().map(Split::bytes).sum();
     let share = total.div_ceil(most.max(1) as u64).max(1);

@@ -27,6 +27,7 @@ use crate::verb::report::Report;
 use crate::verb::send::Send;
 use crate::verb::serve::Serve;
 use crate::verb::sites::Sites;
+use crate::verb::sql::Sql;
 use crate::verb::stats::Stats;
 use crate::verb::stream::Stream;
 use crate::verb::symbolize::Symbolize;
@@ -97,6 +98,8 @@ pub enum Verb {
     /// Keep logs as Parquet, which databases query, and which reads as the log again
     #[cfg(feature = "archive")]
     Archive(ArchiveLogs),
+    /// Ask logs and archives in SQL, by the program logdef-sql
+    Sql(Sql),
     /// Show frames and their fields, undecoded
     Dump(Dump),
     /// Write records in a form that other tools read; after them, what the log lacks
@@ -159,6 +162,7 @@ impl Verb {
             Verb::Merge(rewrite) => rewrite.merge(),
             #[cfg(feature = "archive")]
             Verb::Archive(archive) => archive.run(),
+            Verb::Sql(sql) => sql.run(),
             Verb::Dump(dump) => dump.run(),
             Verb::Export(export) => export.run(),
             Verb::Push(push) => push.run(),

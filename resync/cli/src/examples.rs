@@ -7,7 +7,7 @@ use std::fmt::Write;
 /// A command line and what it is for.
 type Example = (&'static str, &'static str);
 
-const VERBS: [(&str, &[Example]); 22] = [
+const VERBS: [(&str, &[Example]); 23] = [
     ("view", &VIEW),
     (
         "browse",
@@ -137,6 +137,19 @@ const VERBS: [(&str, &[Example]); 22] = [
             (
                 "duckdb -c \"select level, count(*) from 'kept/*/records.parquet' group by level\"",
                 "a question to all of it",
+            ),
+        ],
+    ),
+    (
+        "sql",
+        &[
+            (
+                "logdef sql kept -q 'select level, count(*) from records group by level'",
+                "a question to an archive",
+            ),
+            (
+                "logdef sql app.log -q \"select time, message from records where level >= level('error')\"",
+                "and to a log as it lies",
             ),
         ],
     ),

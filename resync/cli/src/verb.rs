@@ -18,6 +18,7 @@ pub(crate) mod report;
 pub(crate) mod send;
 pub(crate) mod serve;
 pub(crate) mod sites;
+pub(crate) mod sql;
 pub(crate) mod stats;
 pub(crate) mod stream;
 pub(crate) mod symbolize;

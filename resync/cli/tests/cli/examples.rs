@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-const VERBS: [&str; 22] = [
+const VERBS: [&str; 23] = [
     "view",
     "browse",
     "check",
@@ -19,6 +19,7 @@ const VERBS: [&str; 22] = [
     "recover",
     "merge",
     "archive",
+    "sql",
     "dump",
     "export",
     "push",
@@ -67,7 +68,7 @@ fn folder() -> Files {
         &format!("#!/bin/sh\nexec '{}' \"$@\"\n", program.display()),
     );
     // A machine may lack them, and less waits for a person.
-    for name in ["jq", "less", "man", "duckdb"] {
+    for name in ["jq", "less", "man", "duckdb", "logdef-sql"] {
         tool(name, "#!/bin/sh\nexec cat\n");
     }
     let archived = shell(&files, "logdef archive -o kept app.log").output();

@@ -454,6 +454,12 @@ fn main() -> io::Result<()> {
     let requests = words
         .next()
         .map_or(100_000, |number| number.parse().unwrap());
+    println!("{} records", write(Path::new(&folder), requests)?);
+    Ok(())
+}
+
+/// Writes the logs of a number of requests, and returns how many records they have.
+pub fn write(folder: &Path, requests: u64) -> io::Result<u64> {
     let mut numbers = Numbers(42);
     let names = [("edge", 1), ("api", 2), ("store", 3)];
     let mut services = names.map(|(name, number)| Service::new(name, number));
@@ -467,11 +473,10 @@ fn main() -> io::Result<()> {
         store(&mut services[2], &request, &mut numbers, &mut time);
         answer(&mut services, &request, &mut numbers, begin as u64, time);
     }
-    fs::create_dir_all(&folder)?;
+    fs::create_dir_all(folder)?;
     let mut records = 0;
     for service in services {
-        records += service.write(Path::new(&folder))?;
+        records += service.write(folder)?;
     }
-    println!("{records} records");
-    Ok(())
+    Ok(records)
 }

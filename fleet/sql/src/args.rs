@@ -2,6 +2,7 @@
 
 use clap::{Parser, ValueEnum};
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Ask logs and archives of logdef in SQL.
 ///
@@ -44,9 +45,29 @@ pub struct Args {
     /// Do not open files at the paths that logs name
     #[arg(long)]
     pub no_logged_paths: bool,
+    /// Let workers answer, at HOST:PORT each: see docs/fleet.md
+    #[arg(long, value_name = "ADDRESS", value_delimiter = ',')]
+    pub workers: Option<Vec<String>>,
+    /// Seconds after which a silent worker is given up
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
+    pub timeout: Duration,
+    /// Let scans of a worker take pieces from each other, for tests that it does no harm
+    #[arg(long, hide = true)]
+    pub work_stealing: bool,
     /// Set an option of the engine, as NAME=VALUE (datafusion.execution.batch_size=1024)
     #[arg(long, value_name = "OPTION")]
     pub set: Vec<String>,
+}
+
+/// Reads a time in seconds.
+pub fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text
+        .parse()
+        .map_err(|_| "no number of seconds".to_owned())?;
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(time) if !time.is_zero() => Ok(time),
+        _ => Err("it must be more than 0".to_owned()),
+    }
 }
 
 /// Forms of an answer.

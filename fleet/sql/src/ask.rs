@@ -7,6 +7,7 @@ use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion::sql::parser::DFParser;
 use futures::StreamExt;
+use logdef_cluster::{Cluster, Settings};
 use logdef_source::{Config, Tables};
 use std::fs;
 use std::io::{self, Read, Write};
@@ -24,7 +25,7 @@ pub struct Session {
 
 /// Answers what the command line asks.
 pub async fn run(args: &Args) -> Result<(), Failure> {
-    let session = Session::of(args)?;
+    let session = Session::of(args)?.spread(args).await?;
     let question = question(args)?;
     session
         .answer_all(&question, &mut Output::new(args.output))
@@ -72,6 +73,22 @@ impl Session {
         let context = SessionContext::new_with_config_rt(options, runtime);
         tables.register(&context).map_err(failed)?;
         Ok(Session { context, tables })
+    }
+
+    /// The same, answered by workers if any are named.
+    async fn spread(self, args: &Args) -> Result<Session, Failure> {
+        let Some(workers) = &args.workers else {
+            return Ok(self);
+        };
+        let failed = |error| Failure::of(&error);
+        let cluster = Cluster::meet(workers, args.timeout).await.map_err(failed)?;
+        let mut settings = Settings::default();
+        settings.split = args.split;
+        settings.stealing = args.work_stealing;
+        let context = cluster
+            .session(&self.context, &self.tables, settings)
+            .map_err(failed)?;
+        Ok(Session { context, ..self })
     }
 
     /// Answers questions with semicolons between.

@@ -49,9 +49,10 @@ impl Tables {
     /// If a path leads nowhere, or to a folder without logs.
     pub fn open(config: Config) -> Result<Arc<Tables>> {
         let found = Found::at(&config.paths)?;
-        let known = match found.logs.is_empty() {
-            true => Known::default(),
-            false => Known::of(&found.parts)?,
+        let known = if found.logs.is_empty() {
+            Known::default()
+        } else {
+            Known::of(&found.parts)?
         };
         let logs = Logs::open(found.logs, &config, known)?;
         Ok(Arc::new(Tables {

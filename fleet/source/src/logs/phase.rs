@@ -87,9 +87,10 @@ impl Phase {
             sides: sides(&inputs, &recovery)?,
             ..Phase::default()
         };
-        let given = match is_plain(&recovery) {
-            true => None,
-            false => Some(given(&inputs, &recovery)?),
+        let given = if is_plain(&recovery) {
+            None
+        } else {
+            Some(given(&inputs, &recovery)?)
         };
         for (index, input) in inputs.iter().enumerate() {
             let given = given.as_ref().map(|given| &given[index][..]);

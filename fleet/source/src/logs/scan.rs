@@ -215,9 +215,10 @@ impl ExecutionPlan for LogScan {
         let records: u64 = splits.iter().map(|split| split.records).sum();
         let is_all = self.what.sieve.tests.is_empty()
             && self.tables.logs().is_none_or(|logs| logs.gives_all());
-        statistics.num_rows = match is_all {
-            true => Precision::Exact(records as usize),
-            false => Precision::Inexact(records as usize),
+        statistics.num_rows = if is_all {
+            Precision::Exact(records as usize)
+        } else {
+            Precision::Inexact(records as usize)
         };
         Ok(Arc::new(statistics))
     }

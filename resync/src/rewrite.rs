@@ -13,7 +13,8 @@ use crate::read::input::{Error, Input};
 use crate::read::item::{Item, Items};
 use crate::read::unmask;
 use crate::recover::account::Account;
-use crate::recover::losses::Carried;
+use crate::recover::carried::Carried;
+use crate::recover::losses;
 use crate::recover::recovery::Recovery;
 use crate::recover::standing::Standing;
 use crate::recover::tables::{Place, StringLookup};
@@ -150,7 +151,7 @@ pub fn made_from_file(recovery: &Recovery, account: &Account) -> Option<String> 
 }
 
 fn carried(recovery: &Recovery, accounts: &[Account], rebuilt: u64) -> Carried {
-    let mut carried = Carried::of(accounts, rebuilt);
+    let mut carried = losses::carried(accounts, rebuilt);
     if recovery.trusts_suspects() {
         // They are copied, and marked.
         carried.rejected = 0;

@@ -11,7 +11,8 @@
 
 use crate::read::framing;
 use crate::read::input::Error;
-use crate::recover::losses::{Carried, Losses};
+use crate::recover::carried::Carried;
+use crate::recover::losses::Losses;
 use crate::recover::standing::Standing;
 use crate::rewrite::marker::Output;
 use logdef_wire::msgpack::{Encoder, OutOfRoom};

@@ -3,7 +3,7 @@
 
 use crate::read::gap::{Damage, Gap, GapKind, KnownGaps};
 use crate::read::scan::Work;
-use crate::recover::losses::Carried;
+use crate::recover::carried::Carried;
 use crate::recover::memory::Memory;
 use crate::recover::sequences::Intervals;
 use logdef_wire::msgpack::DecodeError;

@@ -20,11 +20,14 @@ const KEPT: usize = 4;
 /// Whether a file may be read.
 type May = dyn Fn(&Path) -> Result<()> + Send + Sync;
 
+/// A description, and the tables that were made from it.
+type Described = (Arc<[u8]>, Arc<Tables>);
+
 /// Encodes and decodes what is ours in a plan.
 #[derive(Default)]
 pub struct Codec {
     /// The tables that came last, with their descriptions.
-    known: Mutex<Vec<(Arc<[u8]>, Arc<Tables>)>>,
+    known: Mutex<Vec<Described>>,
     may: Option<Box<May>>,
 }
 

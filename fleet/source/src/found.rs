@@ -4,7 +4,6 @@
 use crate::error;
 use datafusion::error::Result;
 use std::collections::HashSet;
-use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -52,7 +51,7 @@ impl Found {
         let mut logs: Vec<_> = entries
             .flatten()
             .map(|entry| entry.path())
-            .filter(|path| is_log(path))
+            .filter(|path| logdef_resync::is_log(path))
             .collect();
         if logs.is_empty() {
             return Err(error::at(path, "neither an archive nor a folder of logs"));
@@ -73,33 +72,4 @@ fn local(path: &str) -> Result<PathBuf> {
         }
         _ => Ok(PathBuf::from(path)),
     }
-}
-
-/// Whether a file of a folder is a log: by its name, so that one whose first bytes are damaged is
-/// read too, or by its first bytes, so that those of forked children are.
-fn is_log(path: &Path) -> bool {
-    let is_file = path.metadata().is_ok_and(|about| about.is_file());
-    let is_named = path.file_name().is_some_and(is_name_of_log);
-    is_file && (is_named || logdef_resync::begins_as_log(path))
-}
-
-/// Whether a name ends in `.log` or `.logdef`, perhaps with the numbers of rotated files and forked
-/// children behind, and perhaps packed.
-fn is_name_of_log(name: &OsStr) -> bool {
-    let name = name.to_string_lossy();
-    let packed = logdef_resync::COMPRESSED.iter();
-    let mut base = packed
-        .filter_map(|end| name.strip_suffix(end))
-        .next()
-        .unwrap_or(&name);
-    let is_numbers = |end: &str| {
-        end.bytes()
-            .all(|byte| byte.is_ascii_digit() || byte == b'-')
-    };
-    while let Some((rest, end)) = base.rsplit_once('.')
-        && is_numbers(end)
-    {
-        base = rest;
-    }
-    base.ends_with(".log") || base.ends_with(".logdef")
 }

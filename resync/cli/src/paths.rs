@@ -2,8 +2,7 @@
 
 use crate::archived;
 use std::collections::HashSet;
-use std::ffi::OsStr;
-use std::fs::{DirEntry, Metadata};
+use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -70,7 +69,7 @@ fn directory(path: &Path) -> Vec<Result<PathBuf, String>> {
     let mut problems = Vec::new();
     for entry in entries {
         match entry {
-            Ok(entry) if is_log(&entry) => files.push(Ok(entry.path())),
+            Ok(entry) if logdef_resync::is_log(&entry.path()) => files.push(Ok(entry.path())),
             Ok(_) => {}
             Err(error) => problems.push(Err(cannot(error))),
         }
@@ -81,59 +80,4 @@ fn directory(path: &Path) -> Vec<Result<PathBuf, String>> {
     }
     files.append(&mut problems);
     files
-}
-
-/// Whether an entry is a log: by its name, so that one whose first bytes are damaged is
-/// read too, or by its first bytes, so that those of forked children are.
-fn is_log(entry: &DirEntry) -> bool {
-    let path = entry.path();
-    if !path.metadata().is_ok_and(|metadata| metadata.is_file()) {
-        return false;
-    }
-    has_name_of_log(&entry.file_name()) || logdef_resync::begins_as_log(&path)
-}
-
-fn has_name_of_log(name: &OsStr) -> bool {
-    let name = name.to_string_lossy();
-    let unpacked = logdef_resync::COMPRESSED.iter();
-    let name = unpacked
-        .filter_map(|end| name.strip_suffix(end))
-        .next()
-        .unwrap_or(&name);
-    // Rotated files have a number, those of forked children a process and a number.
-    let is_numbers = |end: &str| {
-        end.bytes()
-            .all(|byte| byte.is_ascii_digit() || byte == b'-')
-    };
-    let mut base = name;
-    while let Some((rest, end)) = base.rsplit_once('.')
-        && is_numbers(end)
-    {
-        base = rest;
-    }
-    base.ends_with(".log") || base.ends_with(".logdef")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn logs_are_recognized_by_their_names() {
-        for name in [
-            "a.log",
-            "a.logdef",
-            "a.log.1",
-            "a.log.gz",
-            "a.log.022332-648927393.022335-873586087",
-            "a.logdef.12.zst",
-            "a.log.3.xz",
-            "a.log.bz2",
-        ] {
-            assert!(has_name_of_log(OsStr::new(name)), "{name}");
-        }
-        for name in ["a.txt", "log", "a.log.old", "alog.1", "a.1"] {
-            assert!(!has_name_of_log(OsStr::new(name)), "{name}");
-        }
-    }
 }

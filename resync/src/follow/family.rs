@@ -1,6 +1,8 @@
 //! Which files are a log's: by their names beside it, and by their first bytes.
 
+use crate::read::compression::SUFFIXES as COMPRESSED;
 use logdef_wire::frame;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -44,6 +46,33 @@ fn is_compressed(path: &Path) -> bool {
     end.is_some_and(|end| end == "gz" || end == "zst")
 }
 
+/// Whether a file of a folder is a log: by its name, so that one whose first bytes are damaged is
+/// read too, or by its first bytes, so that those of forked children are. Pipes and devices are none.
+pub fn is_log(path: &Path) -> bool {
+    path.is_file() && (path.file_name().is_some_and(has_name_of_log) || begins_as_log(path))
+}
+
+fn has_name_of_log(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    let unpacked = COMPRESSED.iter();
+    let name = unpacked
+        .filter_map(|end| name.strip_suffix(end))
+        .next()
+        .unwrap_or(&name);
+    // Rotated files have a number, those of forked children a process and a number.
+    let is_numbers = |end: &str| {
+        end.bytes()
+            .all(|byte| byte.is_ascii_digit() || byte == b'-')
+    };
+    let mut base = name;
+    while let Some((rest, end)) = base.rsplit_once('.')
+        && is_numbers(end)
+    {
+        base = rest;
+    }
+    base.ends_with(".log") || base.ends_with(".logdef")
+}
+
 /// Whether a file begins with a frame. Only plain files are opened:
 /// others might wait for a writer, or give no end of bytes.
 pub fn begins_as_log(path: &Path) -> bool {
@@ -54,4 +83,28 @@ pub fn begins_as_log(path: &Path) -> bool {
     let read = File::open(path)
         .and_then(|file| file.take(frame::PATTERN_LEN as u64).read_to_end(&mut head));
     read.is_ok() && frame::starts_with_pattern(&head)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logs_are_recognized_by_their_names() {
+        for name in [
+            "a.log",
+            "a.logdef",
+            "a.log.1",
+            "a.log.gz",
+            "a.log.022332-648927393.022335-873586087",
+            "a.logdef.12.zst",
+            "a.log.3.xz",
+            "a.log.bz2",
+        ] {
+            assert!(has_name_of_log(OsStr::new(name)), "{name}");
+        }
+        for name in ["a.txt", "log", "a.log.old", "alog.1", "a.1"] {
+            assert!(!has_name_of_log(OsStr::new(name)), "{name}");
+        }
+    }
 }

@@ -10,7 +10,7 @@ mod file;
 mod judge;
 mod order;
 
-pub use family::{begins_as_log, family};
+pub use family::{begins_as_log, family, is_log};
 
 use crate::read::gap::Gap;
 use crate::read::input::{Error, Input};

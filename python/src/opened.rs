@@ -100,16 +100,11 @@ pub struct ImagePlaces {
 
 impl ImagePlaces {
     pub fn images(&self) -> LocatedImages {
-        let below = |root: &Path| root.join("usr/lib/debug");
-        let roots = [Path::new("/")]
-            .into_iter()
-            .chain(self.folders.iter().map(|folder| folder.as_path()));
-        let debug_dirs = roots.map(below).collect();
-        LocatedImages::new(Locator::new(Options {
+        let options = Options {
             use_logged_paths: self.use_logged,
             image_dirs: self.folders.clone(),
-            debug_dirs,
             ..Options::default()
-        }))
+        };
+        LocatedImages::new(Locator::new(options.with_installed_debug_files()))
     }
 }

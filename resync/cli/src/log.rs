@@ -12,7 +12,7 @@ use logdef_resync::rewrite::{self, RedactedImages, Redaction};
 use logdef_resync::{Input, LocatedImages, Recovery};
 use logdef_symbolizer::Locator;
 use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::OnceLock;
 
@@ -258,26 +258,15 @@ pub fn images(images: &Images) -> LocatedImages {
     LocatedImages::new(locator(images))
 }
 
-/// Where packages of debug files are installed, below the root of a system.
-const DEBUG_DIR: &str = "usr/lib/debug";
-
-/// The directories with debug files that the user gives, that of this system, and those of other
-/// systems whose roots are directories of images.
-fn debug_dirs(images: &Images) -> Vec<PathBuf> {
-    let mut dirs = images.debug_dir.clone();
-    dirs.push(Path::new("/").join(DEBUG_DIR));
-    dirs.extend(images.image_dir.iter().map(|dir| dir.join(DEBUG_DIR)));
-    dirs
-}
-
 /// Looks where the user says.
 pub fn locator(images: &Images) -> Locator {
     let options = logdef_symbolizer::Options {
         use_logged_paths: !images.no_logged_paths,
         image_dirs: images.image_dir.clone(),
-        debug_dirs: debug_dirs(images),
+        debug_dirs: images.debug_dir.clone(),
         ..logdef_symbolizer::Options::default()
     };
+    let options = options.with_installed_debug_files();
     #[cfg(feature = "debuginfod")]
     if images.debuginfod {
         match logdef_symbolizer::Debuginfod::from_env() {

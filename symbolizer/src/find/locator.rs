@@ -37,6 +37,22 @@ pub struct Options {
     pub limits: Limits,
 }
 
+/// Where packages of debug files are installed, below the root of a system.
+const DEBUG_DIR: &str = "usr/lib/debug";
+
+impl Options {
+    /// The same, with the debug files that are installed in this system, and in those whose roots are
+    /// directories of images.
+    #[must_use]
+    pub fn with_installed_debug_files(mut self) -> Options {
+        let roots = [Path::new("/")].into_iter();
+        let roots = roots.chain(self.image_dirs.iter().map(PathBuf::as_path));
+        self.debug_dirs
+            .extend(roots.map(|root| root.join(DEBUG_DIR)));
+        self
+    }
+}
+
 /// Finds images. Cheap to clone; clones share what they found out about the directories.
 #[derive(Clone, Debug)]
 pub struct Locator {

@@ -16,11 +16,7 @@ use logdef_wire::msgpack::Encoder;
 use logdef_wire::{Array as Addresses, Run};
 use std::fmt::Write;
 use std::hash::{Hash, Hasher};
-use std::path::Path;
 use std::sync::{Arc, OnceLock};
-
-/// Below a folder with programs, and in the root.
-const DEBUG_DIR: &str = "usr/lib/debug";
 
 /// The names of the stacks of some tables.
 #[derive(Debug)]
@@ -64,15 +60,13 @@ impl Stack {
     fn locator(&self) -> Locator {
         let config = self.tables.config();
         let make = || {
-            let mut debug_dirs = config.debug_dirs.clone();
-            debug_dirs.push(Path::new("/").join(DEBUG_DIR));
-            debug_dirs.extend(config.image_dirs.iter().map(|dir| dir.join(DEBUG_DIR)));
-            Locator::new(logdef_symbolizer::Options {
+            let options = logdef_symbolizer::Options {
                 use_logged_paths: !config.no_logged_paths,
                 image_dirs: config.image_dirs.clone(),
-                debug_dirs,
+                debug_dirs: config.debug_dirs.clone(),
                 ..logdef_symbolizer::Options::default()
-            })
+            };
+            Locator::new(options.with_installed_debug_files())
         };
         self.locator.get_or_init(make).clone()
     }

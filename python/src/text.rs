@@ -19,8 +19,8 @@ pub fn of(value: Value<'_>) -> Option<String> {
     push(value, 0, &mut out).then_some(out)
 }
 
-/// Appends a value that is nested `depth` deep. `false` if there is none. Writing to a string cannot
-/// fail.
+/// Appends the text of a value inside of `depth` lists; `false` if the value has no text. Writing to a
+/// string cannot fail.
 fn push(value: Value<'_>, depth: usize, out: &mut String) -> bool {
     if let Some(typed) = value.as_array().and_then(Typed::of) {
         return push_typed(typed, out);

@@ -77,7 +77,8 @@ pub trait Rows {
     fn take(&mut self) -> Result<RecordBatch, ArrowError>;
 }
 
-/// Gives batches of the records that are wanted until there is none left or no more is taken.
+/// Calls `give` with batches of the records that the filter takes, until the log ends or `give`
+/// returns `false`.
 pub fn walk(
     opened: &Opened,
     filter: &Filter,

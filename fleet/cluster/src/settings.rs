@@ -42,7 +42,7 @@ pub(crate) fn apply(headers: &HeaderMap, options: &mut ConfigOptions) -> Result<
             continue;
         };
         if !TRAVEL.contains(&key) {
-            return exec_err!("the setting {key} is none that a coordinator sends");
+            return exec_err!("no coordinator sends the setting {key}");
         }
         let value = value
             .to_str()

@@ -1,4 +1,5 @@
-//! All that can be asked about: what was found, what is known of it, and how the engine gets at it.
+//! The tables of a query: the files that were found, what their side tables say, and the tables,
+//! views and functions that the engine gets.
 
 use crate::config::Config;
 use crate::found::Found;

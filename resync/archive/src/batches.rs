@@ -69,8 +69,8 @@ impl<'l> Batches<'l> {
         self
     }
 
-    /// Gives each batch, with the [schema](Table::schema) of its table, until there is none left
-    /// or `visit` breaks.
+    /// Calls `visit` with each batch, which has the [schema](Table::schema) of its table, until the
+    /// logs end or `visit` breaks.
     ///
     /// Records come in the order of the log, unlike those of a row group in an archive, so that
     /// their column `place` is empty. A site comes before the first batch with a record of it, images and modules

@@ -330,11 +330,10 @@ pub struct Filters {
     /// 16 hexadecimal digits
     #[arg(long, allow_hyphen_values = true, value_name = "RUN")]
     pub run: Vec<String>,
-    /// With an argument (counted from 0, or by its name) or key that compares like this: '0>5',
-    /// '2=foo', '1~part', 'user!=root', 'ms in 5..10', 'code in (404, 410)'; joined by and, or, not
-    /// and parentheses: 'ms>500 and (path~"/api" or not user=root)'. Names are those that the program
-    /// gives, or in a printf format the words before 'ms=%d' and 'ms: %d'; template is the format, module
-    /// that of the call site, and target what it says that it is about, or else its module
+    /// With an argument, key-value or key of the context that compares like this: 0>5, user!=root,
+    /// 'ms in 5..10', 'ms>500 and (path~"/api" or not user=root)'. `logdef view --help` shows each form
+    /// by an example. Names are those that the program gives, or in a printf format the words before
+    /// 'ms=%d' and 'ms: %d'; template, module and target are those of the call site
     #[arg(short = 'w', long = "where", value_parser = Expression::parse, value_name = "CONDITION")]
     pub conditions: Vec<Expression>,
     /// Without those for which this condition holds

@@ -6,6 +6,7 @@ pub(crate) mod condition;
 pub(crate) mod cursor;
 pub(crate) mod expression;
 pub(crate) mod filter;
+pub(crate) mod forms;
 pub(crate) mod needle;
 pub(crate) mod sieve;
 pub(crate) mod tail;

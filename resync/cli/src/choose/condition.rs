@@ -1,5 +1,6 @@
 //! Comparisons of the typed arguments of records: `0>5`, `2=foo`, `user!=root`.
 
+use crate::choose::forms::Form;
 use logdef_resync::{CallSite, Resolved, key_of};
 use logdef_wire::Value;
 use logdef_wire::record::Data;
@@ -51,15 +52,15 @@ const MODULE: &[u8] = b"module";
 const TARGET: &[u8] = b"target";
 
 /// Longer ones first: `<=` is no `<`.
-const OPERATORS: [(&str, Operator); 8] = [
-    ("!=", Operator::NotEqual),
-    ("<=", Operator::AtMost),
-    (">=", Operator::AtLeast),
-    ("==", Operator::Equal),
-    ("=", Operator::Equal),
-    ("<", Operator::Less),
-    (">", Operator::Greater),
-    ("~", Operator::Contains),
+const OPERATORS: [(&str, Operator, Form); 8] = [
+    ("!=", Operator::NotEqual, Form::NotEqual),
+    ("<=", Operator::AtMost, Form::AtMost),
+    (">=", Operator::AtLeast, Form::AtLeast),
+    ("==", Operator::Equal, Form::EqualTwice),
+    ("=", Operator::Equal, Form::Equal),
+    ("<", Operator::Less, Form::Less),
+    (">", Operator::Greater, Form::Greater),
+    ("~", Operator::Contains, Form::Contains),
 ];
 
 impl Condition {
@@ -78,9 +79,35 @@ impl Condition {
     }
 
     /// The operator that a text begins with, and how it is written.
-    pub fn operator(text: &str) -> Option<(&'static str, Operator)> {
+    pub fn operator(text: &str) -> Option<(&'static str, Operator, Form)> {
         let mut operators = OPERATORS.into_iter();
-        operators.find(|(sign, _)| text.starts_with(sign))
+        operators.find(|(sign, ..)| text.starts_with(sign))
+    }
+
+    /// How the argument is named.
+    pub fn form_of_name(&self) -> Form {
+        match &self.argument {
+            Argument::Place(_) => Form::Place,
+            Argument::Key(name) | Argument::KeyAt(name, ..) => match &name[..] {
+                TEMPLATE => Form::Template,
+                MODULE => Form::Module,
+                TARGET => Form::Target,
+                _ => Form::Name,
+            },
+        }
+    }
+
+    /// How the constant is written, which stands without quotation marks.
+    pub fn form_of_constant(&self) -> Form {
+        match (&self.text[..], self.number) {
+            (b"", _) => Form::Empty,
+            (b"true" | b"false", _) => Form::Truth,
+            (b"nil" | b"null", _) => Form::Nil,
+            (text, Some(_)) if text.starts_with(b"0x") => Form::Hexadecimal,
+            (_, Some(Number::Integer(_))) => Form::Integer,
+            (_, Some(Number::Double(_))) => Form::Fraction,
+            (_, None) => Form::Text,
+        }
     }
 
     /// The same for records of one call site.
@@ -248,7 +275,7 @@ mod tests {
     fn holds(condition: &str, value: Value<'_>) -> bool {
         let at = condition.find(['!', '<', '>', '=', '~']).unwrap();
         let (argument, rest) = condition.split_at(at);
-        let (sign, operator) = Condition::operator(rest).unwrap();
+        let (sign, operator, _) = Condition::operator(rest).unwrap();
         let constant = rest[sign.len()..].trim();
         Condition::new(argument.trim(), operator, constant).compares(value)
     }

@@ -12,7 +12,8 @@
 //! A constant without quotation marks ends before " and ", " or ", or the parenthesis that closes
 //! around it, and may hold spaces otherwise.
 
-use crate::choose::condition::Condition;
+use crate::choose::condition::{Condition, Operator};
+use crate::choose::forms::Form;
 use logdef_resync::{CallSite, Resolved};
 use logdef_wire::record::Data;
 
@@ -31,15 +32,21 @@ pub enum Expression {
 impl Expression {
     /// Parses what the command line gives. Errors say what was expected, and at which character.
     pub fn parse(text: &str) -> Result<Expression, String> {
+        Ok(Expression::with_forms(text)?.0)
+    }
+
+    /// The same, and the forms that were met.
+    fn with_forms(text: &str) -> Result<(Expression, Vec<Form>), String> {
         let mut parser = Parser {
             text,
             at: 0,
             depth: 0,
+            met: Vec::new(),
         };
         let expression = parser.any()?;
         parser.skip_spaces();
         if parser.rest().is_empty() {
-            Ok(expression)
+            Ok((expression, parser.met))
         } else {
             Err(parser.expected("\"and\", \"or\" or the end"))
         }
@@ -107,6 +114,8 @@ struct Parser<'t> {
     at: usize,
     /// Parentheses and `not` around what is read.
     depth: usize,
+    /// The forms of what was read.
+    met: Vec<Form>,
 }
 
 impl<'t> Parser<'t> {
@@ -145,6 +154,7 @@ impl<'t> Parser<'t> {
     fn any(&mut self) -> Result<Expression, String> {
         let mut parts = vec![self.all()?];
         while self.word("or") {
+            self.met.push(Form::Or);
             parts.push(self.all()?);
         }
         Ok(one_or(parts, Expression::Any))
@@ -153,6 +163,7 @@ impl<'t> Parser<'t> {
     fn all(&mut self) -> Result<Expression, String> {
         let mut parts = vec![self.factor()?];
         while self.word("and") {
+            self.met.push(Form::And);
             parts.push(self.factor()?);
         }
         Ok(one_or(parts, Expression::All))
@@ -167,6 +178,8 @@ impl<'t> Parser<'t> {
         if self.depth > DEEPEST {
             return Err(format!("more than {DEEPEST} parentheses or \"not\" nest"));
         }
+        self.met
+            .push(if is_not { Form::Not } else { Form::Parentheses });
         let inner = if is_not {
             self.factor()?.negated()
         } else {
@@ -191,7 +204,7 @@ impl<'t> Parser<'t> {
             self.at += rest.len() - behind.len();
             return self.range_or_list(name.trim());
         }
-        let Some((sign, operator)) = Condition::operator(&rest[end..]) else {
+        let Some((sign, operator, form)) = Condition::operator(&rest[end..]) else {
             self.at += end;
             return Err(self.expected("a comparison such as 0>5, 2=foo, ms<=3.5 or path~part"));
         };
@@ -200,23 +213,21 @@ impl<'t> Parser<'t> {
             return Err(self.expected("the number or name of an argument"));
         }
         self.at += end + sign.len();
+        self.met.push(form);
         let constant = self.constant(false)?;
-        let condition = Condition::new(name, operator, &constant);
-        Ok(Expression::Compare(condition))
+        Ok(self.compared(name, operator, constant))
     }
 
     fn range_or_list(&mut self, name: &str) -> Result<Expression, String> {
         if name.is_empty() {
             return Err(self.expected("the number or name of an argument"));
         }
-        let compared = |sign: &str, constant: &str| {
-            let (_, operator) = Condition::operator(sign).expect("one of them");
-            Expression::Compare(Condition::new(name, operator, constant))
-        };
         if self.sign('(') {
+            self.met.push(Form::List);
             let mut parts = Vec::new();
             loop {
-                parts.push(compared("=", &self.constant(true)?));
+                let constant = self.constant(true)?;
+                parts.push(self.compared(name, Operator::Equal, constant));
                 if self.sign(')') {
                     return Ok(one_or(parts, Expression::Any));
                 }
@@ -225,29 +236,52 @@ impl<'t> Parser<'t> {
                 }
             }
         }
-        let range = self.constant(false)?;
+        let range = self.constant(false)?.text;
         let bounds = range.split_once("..");
         let (from, to) = bounds.filter(|bounds| *bounds != ("", "")).ok_or_else(|| {
             self.expected("a range such as 5..10, 5.. or ..10, or a list such as (1, 2)")
         })?;
-        let bound = |sign, bound: &str| (!bound.is_empty()).then(|| compared(sign, bound.trim()));
-        let parts = bound(">=", from).into_iter().chain(bound("<=", to));
-        Ok(one_or(parts.collect(), Expression::All))
+        self.met.push(match (from, to) {
+            (_, "") => Form::RangeFrom,
+            ("", _) => Form::RangeTo,
+            _ => Form::Range,
+        });
+        let mut parts = Vec::new();
+        for (operator, bound) in [(Operator::AtLeast, from), (Operator::AtMost, to)] {
+            if !bound.is_empty() {
+                let constant = Constant::bare(bound);
+                parts.push(self.compared(name, operator, constant));
+            }
+        }
+        Ok(one_or(parts, Expression::All))
+    }
+
+    fn compared(&mut self, name: &str, operator: Operator, constant: Constant) -> Expression {
+        let condition = Condition::new(name, operator, &constant.text);
+        let written = constant
+            .form
+            .unwrap_or_else(|| condition.form_of_constant());
+        self.met.extend([condition.form_of_name(), written]);
+        Expression::Compare(condition)
     }
 
     /// A constant in quotation marks, in which `\` takes the next character as it is, or without.
-    fn constant(&mut self, is_in_list: bool) -> Result<String, String> {
+    fn constant(&mut self, is_in_list: bool) -> Result<Constant, String> {
         if self.sign('"') {
-            let mut constant = String::new();
+            let (mut text, mut form) = (String::new(), Form::Quoted);
             let mut characters = self.rest().char_indices();
             while let Some((index, character)) = characters.next() {
                 match character {
                     '"' => {
                         self.at += index + 1;
-                        return Ok(constant);
+                        let form = Some(form);
+                        return Ok(Constant { text, form });
                     }
-                    '\\' => constant.extend(characters.next().map(|(_, it)| it)),
-                    _ => constant.push(character),
+                    '\\' => {
+                        form = Form::Escaped;
+                        text.extend(characters.next().map(|(_, it)| it));
+                    }
+                    _ => text.push(character),
                 }
             }
             self.at = self.text.len();
@@ -264,7 +298,24 @@ impl<'t> Parser<'t> {
         let indices = rest.char_indices().map(|(index, _)| index);
         let end = indices.into_iter().find(is_end).unwrap_or(rest.len());
         self.at += end;
-        Ok(rest[..end].trim().to_owned())
+        Ok(Constant::bare(&rest[..end]))
+    }
+}
+
+/// What an argument is compared with.
+struct Constant {
+    text: String,
+    /// How it is written, if that is not seen by the text.
+    form: Option<Form>,
+}
+
+impl Constant {
+    /// Without quotation marks.
+    fn bare(text: &str) -> Constant {
+        Constant {
+            text: text.trim().to_owned(),
+            form: None,
+        }
     }
 }
 
@@ -286,6 +337,7 @@ fn one_or(mut parts: Vec<Expression>, join: impl Fn(Vec<Expression>) -> Expressi
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::choose::forms::FORMS;
     use logdef_wire::Value;
 
     /// What holds for a record whose arguments are 0 to 3 as given.
@@ -334,6 +386,14 @@ mod tests {
         assert!(holds("0~and \"y\"", &[text]), "they stand within");
         assert!(holds("0=\"\"", &[Value::Raw(b"")]));
         assert!(holds("0=f(x)", &[Value::Raw(b"f(x)")]));
+    }
+
+    #[test]
+    fn each_form_has_an_example_in_the_help_that_is_of_that_form() {
+        for (form, example, _) in FORMS {
+            let (_, met) = Expression::with_forms(example).unwrap();
+            assert!(met.contains(form), "{form:?}: {example}: {met:?}");
+        }
     }
 
     #[test]

@@ -3,6 +3,8 @@
 use crate::ctl;
 use crate::fixture::*;
 use crate::stores::Store;
+use logdef_wire::record::StringLogdef;
+use logdef_wire::{Level, Record, Svma};
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -111,6 +113,101 @@ fn the_examples_of_each_help_work() {
             assert!(done.status.success(), "{line}: {}: {said}", done.status);
         }
     }
+}
+
+/// Calls that differ in all that conditions ask for.
+fn varied() -> Log {
+    let mut log = Log::of(RUN, 7, EPOCH);
+    let describe = |format: &'static [u8], description: &'static [u8], site: u64| StringLogdef {
+        magic: Some(MAGIC),
+        address: Some(Svma(0x2008 + 16 * site)),
+        string: Some(format),
+        description: Some(description),
+        run: Some(RUN),
+        ..StringLogdef::default()
+    };
+    log.string(RUN, 0x2000, b"a.c").string(RUN, 0x2010, b"b.c");
+    log.string(RUN, 0x2020, b"src/net.c");
+    let served = b"served path=%s ms=%.1f code=%d flags=%p user=%s cached=%d";
+    log.record(&Record::StringLogdef(describe(served, b"", 0)));
+    log.record(&Record::StringLogdef(describe(
+        b"looked up",
+        b"r:\tapp::net\tdns",
+        1,
+    )));
+    log.record(&Record::StringLogdef(describe(
+        b"accepted %s:%d",
+        b"r:\tnet\t",
+        2,
+    )));
+    log.thread(RUN, 0, "main");
+    let site = |number, level| Site {
+        number,
+        line: 1,
+        level,
+    };
+    for (number, (path, user)) in [
+        ("/api", Some("ann")),
+        ("/a and b", Some("root")),
+        ("", None),
+        ("a \"x\"", Some("bob")),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let number = number as u64;
+        log.data(RUN, 0, EPOCH + number, &site(0, Level::INFO), |args| {
+            args.raw(path.as_bytes()).unwrap();
+            args.float([600.0, 2.5, 7.0, 1.0][number as usize]).unwrap();
+            args.uint([404, 410, 200, 200][number as usize]).unwrap();
+            args.uint([0x1f, 1, 2, 3][number as usize]).unwrap();
+            match user {
+                Some(user) => args.raw(user.as_bytes()).unwrap(),
+                None => args.nil().unwrap(),
+            }
+            args.bool(number == 0).unwrap();
+            6
+        });
+    }
+    log.data(RUN, 0, EPOCH + 10, &site(1, Level::INFO), |_| 0);
+    accepted_at(&mut log, &site(2, Level::INFO));
+    log
+}
+
+fn accepted_at(log: &mut Log, site: &Site) {
+    log.data(RUN, 0, EPOCH + 11, site, |args| {
+        args.raw(b"example.org").unwrap();
+        args.uint(443).unwrap();
+        2
+    });
+}
+
+/// Each finds something, and not all: an example that finds nothing shows nothing.
+#[test]
+fn the_examples_of_all_forms_of_conditions_choose() {
+    let help = run(command().args(["view", "--help"]), b"").out;
+    let (_, forms) = help.split_once("Conditions (-w, --not):\n").unwrap();
+    let (forms, _) = forms.split_once("\n\n").unwrap();
+    let files = Files::new();
+    files.put("app.log", &varied().bytes);
+    let shown = |condition: &str| {
+        let line = format!("logdef view -o raw {condition} app.log");
+        let line = line.replace("logdef", env!("CARGO_BIN_EXE_logdef"));
+        let done = shell(&files, &line).output().unwrap();
+        assert!(done.status.success(), "{line}: {done:?}");
+        String::from_utf8(done.stdout).unwrap().lines().count()
+    };
+    let all = shown("");
+    for form in forms.lines() {
+        assert!(form.starts_with("  -w '"), "{form}: too long for a line");
+        let (condition, _) = form.trim().rsplit_once("' ").unwrap();
+        let chosen = shown(&format!("{condition}'"));
+        assert!(
+            (1..all).contains(&chosen),
+            "{condition}': {chosen} of {all}"
+        );
+    }
+    assert!(forms.lines().count() > 25, "{forms}");
 }
 
 fn needs_service_or_stays(line: &str) -> bool {

@@ -109,6 +109,7 @@ pub use read::compression::SUFFIXES as COMPRESSED;
 pub use read::gap::{Damage, Gap, GapKind, Torn};
 pub use read::input::{Error, Input, Source};
 pub use read::item::{FrameItem, Item, Items};
+pub use read::moved::move_in_time;
 pub use read::scan::Work;
 pub use read::split;
 pub use read::temporary::Temporary;

@@ -194,8 +194,9 @@ pub struct Source {
     /// as text
     #[arg(long)]
     pub suspects: bool,
-    /// Add this to all times of a file, by its path or the last parts of that, for a machine whose
-    /// clock was wrong: b.log=+3s, b.log=-250ms, 'host/b.log=1h 30m'. The file is copied for that
+    /// Add this to all times of a file, or of all files of a log, by its path or the last parts of that,
+    /// for a machine whose clock was wrong: b.log=+3s, b.log=-250ms, 'host/b.log=1h 30m'. The file is
+    /// copied for that, unless it is followed
     #[arg(long, value_name = "FILE=OFFSET", value_parser = ClockOffset::parse)]
     pub clock_offset: Vec<ClockOffset>,
 }

@@ -1,6 +1,7 @@
 //! `--clock-offset`: how far the clock of the machine was off that wrote a file.
 
-use logdef_resync::{Error, Input};
+use logdef_resync::{COMPRESSED, Error, Input};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// A file, and what is added to its times.
@@ -27,17 +28,44 @@ impl ClockOffset {
     }
 
     /// Whether it names a file, by its path or the last parts of that.
-    pub fn is_of(&self, path: &Path) -> bool {
+    fn names(&self, path: &Path) -> bool {
         path.ends_with(&self.file)
+    }
+
+    /// Whether it names a file, or the log whose file it is.
+    fn is_of(&self, path: &Path) -> bool {
+        self.names(path) || self.names(&log_of(path))
     }
 }
 
-/// Moves the times of an input by what the last of the offsets says that names its file. Gives the
-/// number of records too whose times could not be moved.
+/// The path of the log that a file belongs to: without what tells the files apart that it continues in, those
+/// of forked children, and packed ones.
+fn log_of(path: &Path) -> PathBuf {
+    let mut log = path.to_owned();
+    let is_number = |end: &str| end.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'-'));
+    let is_packed = |end: &str| COMPRESSED.iter().any(|known| known[1..] == *end);
+    while let Some(end) = log.extension().and_then(OsStr::to_str)
+        && (is_number(end) || is_packed(end))
+    {
+        log.set_extension("");
+    }
+    log
+}
+
+/// The nanoseconds that are added to the times of a file: as the last of the offsets says that names it, or
+/// else its log.
+pub fn of(path: &Path, offsets: &[ClockOffset]) -> i64 {
+    let by_name = offsets.iter().rfind(|offset| offset.names(path));
+    let offset = by_name.or_else(|| offsets.iter().rfind(|offset| offset.is_of(path)));
+    offset.map_or(0, |offset| offset.nanoseconds)
+}
+
+/// Moves the times of an input by what the offsets say of its file. Gives the number of records too whose
+/// times could not be moved.
 pub fn moved(input: Input, path: &Path, offsets: &[ClockOffset]) -> Result<(Input, u64), Error> {
-    match offsets.iter().rfind(|offset| offset.is_of(path)) {
-        Some(offset) => input.moved_in_time(offset.nanoseconds),
-        None => Ok((input, 0)),
+    match of(path, offsets) {
+        0 => Ok((input, 0)),
+        by => input.moved_in_time(by),
     }
 }
 
@@ -80,5 +108,26 @@ mod tests {
         }
         let offset = ClockOffset::parse("b/a.log=1s").unwrap();
         assert!(offset.is_of(Path::new("/x/b/a.log")) && !offset.is_of(Path::new("/x/cb/a.log")));
+    }
+
+    #[test]
+    fn an_offset_is_of_all_files_of_a_log_and_a_nearer_one_goes_before() {
+        let offsets = ["a.log.000002=2s", "b/a.log=1s", "a=9s"];
+        let offsets = offsets.map(|text| ClockOffset::parse(text).unwrap());
+        for (path, seconds) in [
+            ("b/a.log", 1),
+            ("b/a.log.000001", 1),
+            ("b/a.log.77-1.3.gz", 1),
+            ("b/a.log.000002", 2),
+            ("b/a.log.old", 0),
+            ("c/a.log", 0),
+            ("c/a.1", 9),
+        ] {
+            assert_eq!(
+                of(Path::new(path), &offsets),
+                seconds * 1_000_000_000,
+                "{path}"
+            );
+        }
     }
 }

@@ -2,6 +2,8 @@
 //! of them besides records, in words. Does not know what becomes of records.
 
 use crate::archived;
+use crate::args::Source;
+use crate::clock_offset;
 use crate::failure::Failure;
 use crate::log;
 use crate::paths;
@@ -37,8 +39,9 @@ pub fn pause(is_empty: bool, begun: Instant) -> Duration {
     }
 }
 
-/// Follows what the words name: a folder, a pattern, or a file and what belongs to it.
-pub fn begin(words: &[PathBuf]) -> Result<Follow, Failure> {
+/// Follows the files of a source: those of a folder, of a pattern, or a file and what belongs to it.
+pub fn begin(source: &Source) -> Result<Follow, Failure> {
+    let words = &source.files[..];
     if words.is_empty() || words.iter().any(|word| word == Path::new("-")) {
         return Err(Failure::Usage(
             "--follow needs files: standard input is read to its end".into(),
@@ -54,24 +57,46 @@ pub fn begin(words: &[PathBuf]) -> Result<Follow, Failure> {
             log::say(&format!("{}: waiting for it to appear", word.display()));
         }
     }
-    Ok(of(words.to_vec()))
+    let found = files(words);
+    if words.iter().any(|word| is_of_many(word)) {
+        // Others may appear.
+        if let Err(why) = clock_offset::must_be_of(&source.clock_offset, &found) {
+            log::say(&why);
+        }
+    } else {
+        clock_offset::must_be_of(&source.clock_offset, &found).map_err(Failure::Usage)?;
+    }
+    Ok(of(source))
 }
 
-/// Follows what the words name, whatever that is.
-pub fn of(words: Vec<PathBuf>) -> Follow {
-    Follow::of(move || {
-        let files = words.iter().map(|word| {
-            if word.is_dir() || paths::is_pattern(word) {
-                paths::of(std::slice::from_ref(word))
-                    .into_iter()
-                    .flatten()
-                    .collect()
-            } else {
-                logdef_resync::family(word)
-            }
-        });
-        files.collect::<Vec<Vec<_>>>().concat()
-    })
+/// Follows the files of a source, whatever they are.
+pub fn of(source: &Source) -> Follow {
+    let (words, offsets) = (source.files.clone(), source.clock_offset.clone());
+    let follow = Follow::of(move || files(&words));
+    let follow = follow.with_times_moved(move |path| clock_offset::of(path, &offsets));
+    if source.suspects {
+        follow.with_suspects()
+    } else {
+        follow
+    }
+}
+
+/// Whether a word stands for whatever files are there.
+fn is_of_many(word: &Path) -> bool {
+    word.is_dir() || paths::is_pattern(word)
+}
+
+/// What the words stand for now.
+fn files(words: &[PathBuf]) -> Vec<PathBuf> {
+    let files = words.iter().map(|word| {
+        if is_of_many(word) {
+            let found = paths::of(std::slice::from_ref(word));
+            found.into_iter().flatten().collect()
+        } else {
+            logdef_resync::family(word)
+        }
+    });
+    files.collect::<Vec<Vec<_>>>().concat()
 }
 
 /// What makes a file the same when its name is another: device and inode, or else the name.
@@ -86,7 +111,10 @@ pub fn identity(path: &Path) -> Vec<u8> {
 pub fn is_loss(news: &News) -> bool {
     !matches!(
         news,
-        News::Truncated { .. } | News::Unreadable { .. } | News::Pruned { .. }
+        News::Truncated { .. }
+            | News::Unreadable { .. }
+            | News::Unmoved { .. }
+            | News::Pruned { .. }
     )
 }
 
@@ -147,6 +175,10 @@ pub fn line(follow: &Follow, news: &News) -> String {
         News::Truncated { file } => {
             format!("{}: truncated, reading it from its start", name(*file))
         }
+        News::Unmoved { file } => format!(
+            "{}: some times are not moved: another writer put them in fewer than eight bytes",
+            name(*file)
+        ),
         News::Unreadable { path, why } => {
             format!(
                 "{}: cannot be read now ({why}), trying again",

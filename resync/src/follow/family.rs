@@ -42,8 +42,10 @@ pub fn family(path: &Path) -> Vec<PathBuf> {
 }
 
 fn is_compressed(path: &Path) -> bool {
-    let end = path.extension();
-    end.is_some_and(|end| end == "gz" || end == "zst")
+    let name = path
+        .file_name()
+        .map_or(&b""[..], |name| name.as_encoded_bytes());
+    COMPRESSED.iter().any(|end| name.ends_with(end.as_bytes()))
 }
 
 /// Whether a file of a folder is a log: by its name, so that one whose first bytes are damaged is

@@ -15,6 +15,7 @@ pub use family::{begins_as_log, family, is_log};
 use crate::read::gap::Gap;
 use crate::read::input::{Error, Input};
 use crate::read::item::{Item, Items};
+use crate::read::moved::move_in_time;
 use crate::read::unmask;
 use crate::recover::standing::Standing;
 use crate::recover::tables::Place;
@@ -111,6 +112,12 @@ pub enum News {
         /// The number of the file.
         file: u32,
     },
+    /// A file has records whose times stay as they are, though they should be moved: another writer put
+    /// them in fewer than eight bytes. It is reported once.
+    Unmoved {
+        /// The number of the file.
+        file: u32,
+    },
     /// A file cannot be read now, and why. It is reported once, and tried again.
     Unreadable {
         /// The file.
@@ -142,6 +149,11 @@ pub struct Follow {
     /// By number; none for a file that is no more.
     files: Vec<Option<Followed>>,
     paths: Vec<PathBuf>,
+    /// How far the times of a file are moved, by its path, and those of each file.
+    offset_of: Box<dyn Fn(&Path) -> i64 + Send>,
+    offsets: Vec<i64>,
+    /// Files with times that could not be moved.
+    unmoved: HashSet<u32>,
     numbers: HashMap<(u64, u64), u32>,
     /// Files that have yet to be read in this look, by number.
     queue: VecDeque<u32>,
@@ -175,6 +187,9 @@ impl Follow {
             find: Box::new(find),
             files: Vec::new(),
             paths: Vec::new(),
+            offset_of: Box::new(|_| 0),
+            offsets: Vec::new(),
+            unmoved: HashSet::new(),
             numbers: HashMap::new(),
             queue: VecDeque::new(),
             order: Order::default(),
@@ -188,6 +203,18 @@ impl Follow {
     pub fn with_suspects(mut self) -> Follow {
         self.judge.trusts_suspects = true;
         self
+    }
+
+    /// Moves the times of each file by nanoseconds, which depend on the path that it has at first: for
+    /// machines whose clocks were wrong.
+    pub fn with_times_moved(mut self, by: impl Fn(&Path) -> i64 + Send + 'static) -> Follow {
+        self.offset_of = Box::new(by);
+        self
+    }
+
+    /// How many nanoseconds the times of a file are moved by.
+    pub fn times_moved(&self, file: u32) -> i64 {
+        self.offsets.get(file as usize).copied().unwrap_or(0)
     }
 
     /// Where the file of a number was seen last.
@@ -243,8 +270,9 @@ impl Follow {
     }
 
     /// Puts a frame into its order.
-    fn give(&mut self, frame: Arrived, standing: Standing, news: &mut Vec<News>) {
+    fn give(&mut self, mut frame: Arrived, standing: Standing, news: &mut Vec<News>) {
         let len = frame.bytes.len();
+        self.move_in_time(&mut frame, news);
         let record = News::Frame {
             file: frame.place.input,
             offset: frame.place.offset,
@@ -257,6 +285,24 @@ impl Follow {
             }
             (_, Ok(Record::Note(note))) => self.order.note(&note, record),
             _ => news.push(record),
+        }
+    }
+
+    /// Moves the times of a frame, if its file is one of a wrong clock.
+    fn move_in_time(&mut self, frame: &mut Arrived, news: &mut Vec<News>) {
+        let file = frame.place.input;
+        let by = self.times_moved(file);
+        if by == 0 {
+            return;
+        }
+        if !move_in_time(&mut frame.bytes, by) && self.unmoved.insert(file) {
+            news.push(News::Unmoved { file });
+        }
+        if let Ok(moved) = frame::decode(&frame.bytes)
+            && let Some(body) = unmask::unmasked(moved.body, &mut self.scratch)
+        {
+            frame.body.clear();
+            frame.body.extend_from_slice(body);
         }
     }
 
@@ -307,22 +353,24 @@ impl Follow {
                 Some(number) => self.rename(*number, path),
                 None => match Input::open(&path) {
                     Ok(input) => {
-                        let begins = first_time(&input);
+                        let by = (self.offset_of)(&path);
+                        let begins = first_time(&input).saturating_add_signed(by);
                         let mut file = Followed::new(path, identity, input);
                         if open >= OPEN {
                             file.close();
                         }
                         open += usize::from(file.input.is_some());
-                        begun.push((begins, file));
+                        begun.push((begins, by, file));
                     }
                     Err(error) => self.trouble(&path, error.cause().to_string()),
                 },
             }
         }
         // A thread's records in one file are before those in a file that began later.
-        begun.sort_by(|(a, one), (b, other)| (a, &one.path).cmp(&(b, &other.path)));
-        for (_, mut file) in begun {
+        begun.sort_by(|(a, _, one), (b, _, other)| (a, &one.path).cmp(&(b, &other.path)));
+        for (_, by, mut file) in begun {
             file.number = self.files.len() as u32;
+            self.offsets.push(by);
             self.numbers.insert(file.identity, file.number);
             self.paths.push(file.path.clone());
             self.files.push(Some(file));

@@ -96,6 +96,16 @@ impl Copy {
     }
 }
 
+/// Moves the times of one whole frame by nanoseconds, as [`Input::moved_in_time`] does; `false` if one
+/// stays, since another writer put it in fewer bytes. What is no frame stays too.
+pub fn move_in_time(bytes: &mut [u8], by: i64) -> bool {
+    let Ok(frame) = frame::decode(bytes) else {
+        return true;
+    };
+    let (header, end) = (frame.len - frame.body.len(), frame.len);
+    by == 0 || move_frame(&mut bytes[..end], header, by)
+}
+
 /// Moves the times of a frame; `false` if one cannot be moved.
 fn move_frame(bytes: &mut [u8], header: usize, by: i64) -> bool {
     let body = &mut bytes[header..];

@@ -87,14 +87,13 @@ impl Browse {
 
     /// Begins to find rows.
     fn read(&self, log: &Arc<Log>, may_follow: bool) {
-        let (log, files) = (log.clone(), self.source.files.clone());
-        let suspects = self.source.suspects;
+        let (log, source) = (log.clone(), self.source.clone());
         std::thread::spawn(move || {
-            let seen = match index::run(&log, suspects) {
+            let seen = match index::run(&log, source.suspects) {
                 Ok(seen) => seen,
                 Err(failure) => return log.say(failure.to_string()),
             };
-            if may_follow && let Err(failure) = live::run(&log, files, seen, suspects) {
+            if may_follow && let Err(failure) = live::run(&log, &source, seen) {
                 log.say(failure.to_string());
             }
         });

@@ -123,11 +123,6 @@ pub struct View {
 impl View {
     pub fn run(&self) -> Result<ExitCode, Failure> {
         if self.follow {
-            if !self.source.clock_offset.is_empty() {
-                let why =
-                    "--clock-offset copies a file, and one that is followed grows: leave out one";
-                return Err(Failure::Usage(why.into()));
-            }
             return follow::run(self);
         }
         self.run_on(log::inputs(&self.source)?)

@@ -91,7 +91,32 @@ fn an_offset_names_a_file_that_is_read() {
     let (status, _, err) = ran(files.path(), "view --clock-offset b.log=3", &[]);
     assert_eq!(status, 2);
     assert!(err.contains("b.log=3") && err.contains("FILE=+3s"), "{err}");
-    let (status, _, err) = ran(files.path(), "view -f --clock-offset b.log=3s", &[]);
+    let words = "view -f --clock-offset c.log=3s";
+    let (status, _, err) = ran(files.path(), words, &[]);
     assert_eq!(status, 2);
-    assert!(err.contains("--clock-offset copies"), "{err}");
+    assert!(
+        err.contains("no file that is read is called c.log"),
+        "{err}"
+    );
+}
+
+/// As long as it is followed, also in the files that it goes to, and among others: those of a right clock.
+#[test]
+fn a_log_of_a_wrong_clock_is_followed_as_one_of_a_right_clock() {
+    let [right, wrong] = [EPOCH, EPOCH - OFF].map(|epoch| {
+        let files = Files::new();
+        put(&files, &written_at(epoch).bytes);
+        let bytes = example_of(Run(0x33), 33, epoch + 30 * SECOND).bytes;
+        files.put("b.log.000002", &bytes);
+        files
+    });
+    for form in ["full --time utc", "json"] {
+        let words = format!("view --follow -n 31 -o {form}");
+        let (status, expected, err) = ran(right.path(), &words, &[]);
+        assert_eq!(status, 0, "{err}");
+        let offset = ["--clock-offset", "b.log=+3s"];
+        let shown = ran(wrong.path(), &words, &offset);
+        assert_eq!(shown, (0, expected.clone(), String::new()), "{form}");
+        assert!(ran(wrong.path(), &words, &[]).1 != expected);
+    }
 }

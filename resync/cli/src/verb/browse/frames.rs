@@ -2,7 +2,7 @@
 //! nothing of what records mean.
 
 use super::log::Inputs;
-use logdef_resync::{Place, unmasked};
+use logdef_resync::{Place, move_in_time, unmasked};
 use logdef_wire::frame::{self, Header, LONG_HEADER_LEN};
 use std::collections::HashMap;
 
@@ -43,6 +43,7 @@ impl Frames {
             self.forget();
             self.load(place);
         }
+        move_in_time(&mut self.frame, self.inputs.times_moved(place.input));
         let body = frame::decode(&self.frame).ok()?.body;
         unmasked(body, &mut self.scratch)
     }

@@ -4,27 +4,24 @@
 use super::index::Seen;
 use super::log::{Log, Stage};
 use super::row::Row;
+use crate::args::Source;
 use crate::failure::Failure;
 use crate::followed;
 use logdef_resync::{Follow, Glance, Input, News, Options, Place, Standings, Tables};
 use logdef_wire::record::NoteKind;
 use logdef_wire::{Record, Tag};
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// How often is looked whether the person asks for it.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Follows the files that the words name, from when the person asks for it, for ever. What has a row is
+/// Follows the files of a source, from when the person asks for it, for ever. What has a row is
 /// passed over.
-pub fn run(log: &Log, words: Vec<PathBuf>, mut seen: Seen, suspects: bool) -> Result<(), Failure> {
+pub fn run(log: &Log, source: &Source, mut seen: Seen) -> Result<(), Failure> {
     while !log.is_followed() {
         std::thread::sleep(PAUSE);
     }
-    let mut follow = followed::of(words);
-    if suspects {
-        follow = follow.with_suspects();
-    }
+    let mut follow = followed::of(source);
     let memory = Options::default().memory;
     let tables = Box::new(Tables::new(memory));
     log.change().followed = Some((tables, Standings::default()));
@@ -94,8 +91,10 @@ fn take(
             _ => continue,
         };
         standings.add(place, standing);
-        log.inputs
-            .open_followed(file, || Input::open(follow.path(file)?).ok());
+        log.inputs.open_followed(file, || {
+            let input = Input::open(follow.path(file)?).ok()?;
+            Some((input, follow.times_moved(file)))
+        });
         rows.push(row);
     }
     rows

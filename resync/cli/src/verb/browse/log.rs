@@ -13,8 +13,11 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 #[derive(Clone)]
 pub struct Inputs {
     pub first: Arc<Vec<Input>>,
-    followed: Arc<RwLock<Vec<Option<Arc<Input>>>>>,
+    followed: Arc<RwLock<Vec<Option<Followed>>>>,
 }
+
+/// A file that is followed, and how many nanoseconds its times are moved by.
+type Followed = (Arc<Input>, i64);
 
 /// An input of either kind.
 pub enum Opened<'i> {
@@ -47,8 +50,15 @@ impl Inputs {
             return Some(Opened::First(input));
         }
         let followed = read(&self.followed);
-        let input = followed.get(number - self.first.len())?.clone();
-        input.map(Opened::Followed)
+        let (input, _) = followed.get(number - self.first.len())?.clone()?;
+        Some(Opened::Followed(input))
+    }
+
+    /// How many nanoseconds the times of what is read of an input have yet to be moved by.
+    pub fn times_moved(&self, number: u32) -> i64 {
+        let followed = (number as usize).checked_sub(self.first.len());
+        let by = followed.and_then(|number| Some(read(&self.followed).get(number)?.as_ref()?.1));
+        by.unwrap_or(0)
     }
 
     /// The number of a file that is followed.
@@ -57,14 +67,14 @@ impl Inputs {
     }
 
     /// Opens a file that is followed, once.
-    pub fn open_followed(&self, file: u32, open: impl FnOnce() -> Option<Input>) {
+    pub fn open_followed(&self, file: u32, open: impl FnOnce() -> Option<(Input, i64)>) {
         let mut followed = write(&self.followed);
         if followed.len() <= file as usize {
             followed.resize(file as usize + 1, None);
         }
         let slot = &mut followed[file as usize];
         if slot.is_none() {
-            *slot = open().map(Arc::new);
+            *slot = open().map(|(input, by)| (Arc::new(input), by));
         }
     }
 }

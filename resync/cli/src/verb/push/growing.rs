@@ -31,10 +31,7 @@ struct Following {
 }
 
 pub fn run(args: &Push, feed: &mut Feed<'_>) -> Result<ExitCode, Failure> {
-    let mut follow = followed::begin(&args.source.files)?;
-    if args.source.suspects {
-        follow = follow.with_suspects();
-    }
+    let follow = followed::begin(&args.source)?;
     let tables = Tables::new(logdef_resync::Options::default().memory);
     let mut following = Following {
         follow,

@@ -17,10 +17,7 @@ const MOST_BEFORE: usize = 1 << 18;
 
 pub fn run(args: &View) -> Result<ExitCode, Failure> {
     let before = records_before(args)?;
-    let mut follow = followed::begin(&args.source.files)?;
-    if args.source.suspects {
-        follow = follow.with_suspects();
-    }
+    let mut follow = followed::begin(&args.source)?;
     let mut tables = Tables::new(logdef_resync::Options::default().memory);
     let mut images = log::images(&args.images);
     let mut viewer = Viewer::new(args, Filter::new(&args.filters, &tables)?)?;

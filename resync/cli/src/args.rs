@@ -20,7 +20,7 @@ use crate::verb::dump::Dump;
 use crate::verb::export::Export;
 use crate::verb::fxt::Fxt;
 use crate::verb::import::Import;
-use crate::verb::manual;
+use crate::verb::manual::{self, Completions};
 use crate::verb::push::Push;
 use crate::verb::recover::Rewrite;
 use crate::verb::report::Report;
@@ -122,12 +122,9 @@ pub enum Verb {
     Stream(Stream),
     /// Send one record to a log service
     Send(Send),
-    /// Print completions for a shell
-    Completions {
-        /// Name of the shell
-        #[arg(value_enum)]
-        shell: clap_complete::Shell,
-    },
+    /// Print completions for a shell: of verbs and options, and of sites, threads and names in the
+    /// logs at hand
+    Completions(Completions),
     /// Print the manual page
     Man,
 }
@@ -174,7 +171,7 @@ impl Verb {
             Verb::Serve(serve) => serve.run(),
             Verb::Stream(stream) => stream.run(),
             Verb::Send(send) => send.run(),
-            Verb::Completions { shell } => manual::completions(*shell),
+            Verb::Completions(completions) => completions.run(),
             Verb::Man => manual::page(),
         }
     }

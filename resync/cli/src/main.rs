@@ -9,6 +9,7 @@ mod archived;
 mod args;
 mod choose;
 mod clock_offset;
+mod complete;
 mod count;
 mod destination;
 mod examples;

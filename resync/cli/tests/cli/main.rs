@@ -9,6 +9,7 @@ mod browse;
 mod campaign;
 mod check;
 mod clock;
+mod complete;
 mod contexts;
 mod cores;
 mod ctl;

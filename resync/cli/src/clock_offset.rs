@@ -38,7 +38,7 @@ impl ClockOffset {
     }
 }
 
-/// The path of the log that a file belongs to: without what tells the files apart that it continues in, those
+/// The path of the log that a file belongs to: without what distinguishes the files that it continues in, those
 /// of forked children, and packed ones.
 fn log_of(path: &Path) -> PathBuf {
     let mut log = path.to_owned();

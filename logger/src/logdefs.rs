@@ -416,6 +416,9 @@ impl Addresses<'_> {
     }
 
     fn mark(&self, thread: &Thread, chunk: u32) {
+        if self.addresses.is_empty() {
+            return;
+        }
         for address in self.addresses {
             thread.mark_address(address_mark(self.epoch, *address), chunk);
         }

@@ -9,6 +9,7 @@ use crate::call::body::Bytes;
 use crate::call::emit::emit_with;
 use core::fmt;
 use core::mem::MaybeUninit;
+use core::{ptr, slice};
 use logdef_wire::site::ArgKind;
 
 /// Values beyond these are left out.
@@ -33,9 +34,11 @@ struct Marks {
 pub struct Gathered {
     len: usize,
     marks: Marks,
-    kinds: [u8; MOST + 1],
-    words: [u64; MOST + 1],
-    near: [u8; NEAR],
+    /// Those of values that were set.
+    kinds: [MaybeUninit<u8>; MOST + 1],
+    words: [MaybeUninit<u64>; MOST + 1],
+    near: [MaybeUninit<u8>; NEAR],
+    /// Bytes of it that were written.
     near_len: usize,
     /// All of the text, once it is too long to be near.
     far: Vec<u8>,
@@ -79,25 +82,32 @@ impl Gathered {
     /// Calls `work` with `len` values, of which none is set.
     #[inline(always)]
     pub fn with<R>(len: usize, work: impl FnOnce(&mut Gathered) -> R) -> R {
+        // What it holds is not cleared: a call is over sooner than that.
         work(&mut Gathered {
             len: len.min(MOST),
             marks: Marks::default(),
-            kinds: [ArgKind::CSTR.0; MOST + 1],
-            words: [0; MOST + 1],
-            near: [0; NEAR],
+            kinds: [const { MaybeUninit::uninit() }; MOST + 1],
+            words: [const { MaybeUninit::uninit() }; MOST + 1],
+            near: [const { MaybeUninit::uninit() }; NEAR],
             near_len: 0,
             far: Vec::new(),
         })
     }
 
-    #[inline]
+    #[inline(always)]
     fn set(&mut self, index: usize, kind: ArgKind, word: u64) {
+        self.set_as(index, kind, word, false, false);
+    }
+
+    #[inline(always)]
+    fn set_as(&mut self, index: usize, kind: ArgKind, word: u64, is_text: bool, is_wide: bool) {
         if index < self.len {
-            (self.kinds[index], self.words[index]) = (kind.0, word);
-            let bit = 1 << index;
-            self.marks.set |= bit;
-            self.marks.texts &= !bit;
-            self.marks.wides &= !bit;
+            self.kinds[index].write(kind.0);
+            self.words[index].write(word);
+            let marks = &mut self.marks;
+            marks.set |= 1 << index;
+            marks.texts = marks.texts & !(1 << index) | u64::from(is_text) << index;
+            marks.wides = marks.wides & !(1 << index) | u64::from(is_wide) << index;
         }
     }
 
@@ -138,8 +148,7 @@ impl Gathered {
     fn set_wide(&mut self, index: usize, kind: ArgKind, bytes: [u8; 16]) {
         let start = self.text().len();
         self.push(&bytes);
-        self.set(index, kind, self.place(start));
-        self.marks.wides |= self.marks.set & 1 << (index % MOST);
+        self.set_as(index, kind, self.place(start), false, true);
     }
 
     /// Sets a value to a text.
@@ -163,8 +172,7 @@ impl Gathered {
 
     #[inline]
     fn set_text_from(&mut self, index: usize, start: usize) {
-        self.set(index, ArgKind::BYTES, self.place(start));
-        self.marks.texts |= self.marks.set & 1 << (index % MOST);
+        self.set_as(index, ArgKind::BYTES, self.place(start), true, false);
     }
 
     /// What has been added to the text from `start` on.
@@ -181,7 +189,8 @@ impl Gathered {
     #[inline]
     fn text(&self) -> &[u8] {
         if self.far.is_empty() {
-            &self.near[..self.near_len]
+            // SAFETY: `push` has written as many.
+            unsafe { slice::from_raw_parts(self.near.as_ptr().cast(), self.near_len) }
         } else {
             &self.far
         }
@@ -190,13 +199,23 @@ impl Gathered {
     #[inline]
     fn push(&mut self, bytes: &[u8]) {
         let end = self.near_len + bytes.len();
-        if self.far.is_empty() {
-            if let Some(room) = self.near.get_mut(self.near_len..end) {
-                room.copy_from_slice(bytes);
-                self.near_len = end;
-                return;
+        if self.far.is_empty() && end <= NEAR {
+            // SAFETY: there is room for them (`end`), and `bytes` is borrowed while this is
+            // borrowed for writing, so they do not overlap.
+            unsafe {
+                let room = self.near.as_mut_ptr().cast::<u8>().add(self.near_len);
+                room.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
             }
-            self.far.extend_from_slice(&self.near[..self.near_len]);
+            self.near_len = end;
+            return;
+        }
+        self.push_far(bytes);
+    }
+
+    #[cold]
+    fn push_far(&mut self, bytes: &[u8]) {
+        if self.far.is_empty() {
+            self.far = self.text().to_vec();
         }
         self.far.extend_from_slice(bytes);
     }
@@ -207,49 +226,50 @@ impl Gathered {
     pub fn log(&mut self, site: CallSite, span: u64, pairs: &[(&str, Passed<'_>)]) {
         let site = site.site();
         let mut texts = [const { MaybeUninit::<Bytes>::uninit() }; MOST];
-        let text = if self.far.is_empty() {
-            &self.near[..self.near_len]
-        } else {
-            &self.far
-        };
-        for index in bits(self.marks.texts) {
-            let place = Place::of(self.words[index], text);
-            let bytes = texts[index].write(Bytes::new(Some(place)));
-            self.words[index] = core::ptr::from_ref(bytes) as u64;
-        }
-        for index in bits(self.marks.wides) {
-            let place = Place::of(self.words[index], text);
-            self.words[index] = place.as_ptr() as u64;
-        }
+        let marks = core::mem::take(&mut self.marks);
         let after = site.args().min(MOST);
-        let value = core::mem::replace(&mut self.words[after], span);
-        // SAFETY: there is a word for each argument of the site and one after them, each as its
-        // kind says: those of texts and wide integers were made just above, and what they point to
-        // stays there until `emit_with` returns.
-        unsafe { emit_with(site, self.kinds.as_ptr(), self.words.as_ptr(), pairs) };
-        self.words[after] = value;
-        for index in bits(self.marks.texts | self.marks.wides) {
-            (self.kinds[index], self.words[index]) = (ArgKind::CSTR.0, 0);
+        let wanted = u64::MAX.checked_shr((MOST - after) as u32).unwrap_or(0);
+        for index in bits(wanted & !marks.set) {
+            self.kinds[index].write(ArgKind::CSTR.0);
+            self.words[index].write(0);
         }
-        self.marks = Marks::default();
+        for index in bits(marks.texts | marks.wides) {
+            // SAFETY: a value that has a mark was set.
+            let word = unsafe { self.words[index].assume_init() };
+            let place = Place::of(word, self.text());
+            let at = if marks.texts >> index & 1 != 0 {
+                ptr::from_ref(texts[index].write(Bytes::new(Some(place)))).cast()
+            } else {
+                place.as_ptr()
+            };
+            self.words[index].write(at as u64);
+        }
+        self.words[after].write(span);
+        // SAFETY: there is a word for each argument of the site and one after them, each as its
+        // kind says: those that were not set, of texts and of wide integers were made just above,
+        // and what they point to stays there until `emit_with` returns.
+        unsafe {
+            emit_with(
+                site,
+                self.kinds.as_ptr().cast(),
+                self.words.as_ptr().cast(),
+                pairs,
+            );
+        }
     }
 
     /// The values that were set, if they are few and short.
     pub fn kept(&self) -> Option<Kept> {
-        let text = self.text();
-        if self.len > FEW || text.len() > SHORT {
+        if self.len > FEW || self.near_len > SHORT || !self.far.is_empty() {
             return None;
         }
-        let mut kept = Kept {
+        Some(Kept {
             marks: self.marks,
-            kinds: [0; FEW],
-            words: [0; FEW],
-            text: [0; SHORT],
-        };
-        kept.kinds.copy_from_slice(&self.kinds[..FEW]);
-        kept.words.copy_from_slice(&self.words[..FEW]);
-        kept.text[..text.len()].copy_from_slice(text);
-        Some(kept)
+            kinds: *self.kinds.first_chunk()?,
+            words: *self.words.first_chunk()?,
+            text: *self.near.first_chunk()?,
+            len: self.near_len,
+        })
     }
 
     /// A context with the values that were set, each by its name, that adds to another one: which
@@ -294,9 +314,11 @@ const SHORT: usize = 64;
 #[derive(Clone, Copy, Debug)]
 pub struct Kept {
     marks: Marks,
-    kinds: [u8; FEW],
-    words: [u64; FEW],
-    text: [u8; SHORT],
+    kinds: [MaybeUninit<u8>; FEW],
+    words: [MaybeUninit<u64>; FEW],
+    text: [MaybeUninit<u8>; SHORT],
+    /// Bytes of it that were written.
+    len: usize,
 }
 
 impl Kept {
@@ -310,17 +332,18 @@ impl Kept {
             marks: self.marks,
             kinds: &self.kinds,
             words: &self.words,
-            text: &self.text,
+            // SAFETY: `Gathered::kept` took as many that were written.
+            text: unsafe { slice::from_raw_parts(self.text.as_ptr().cast(), self.len) },
         };
         values.context(above, names)
     }
 }
 
-/// Values wherever they are.
+/// Values wherever they are: those that were set have a kind and a word.
 struct Values<'v> {
     marks: Marks,
-    kinds: &'v [u8],
-    words: &'v [u64],
+    kinds: &'v [MaybeUninit<u8>],
+    words: &'v [MaybeUninit<u64>],
     text: &'v [u8],
 }
 
@@ -334,7 +357,9 @@ impl<'v> Values<'v> {
         let mut names = names.enumerate();
         for index in bits(self.marks.set) {
             let named = names.by_ref().find(|(at, _)| *at == index);
-            pairs.extend(named.map(|(_, name)| (name, self.value(index))));
+            // SAFETY: it was set.
+            let value = unsafe { self.value(index) };
+            pairs.extend(named.map(|(_, name)| (name, value)));
         }
         match above {
             _ if pairs.is_empty() => above.cloned(),
@@ -343,14 +368,23 @@ impl<'v> Values<'v> {
         }
     }
 
-    fn value(&self, index: usize) -> Passed<'v> {
-        let place = Place::of(self.words[index], self.text);
+    /// # Safety
+    ///
+    /// The value was set.
+    unsafe fn value(&self, index: usize) -> Passed<'v> {
+        // SAFETY: `set` has written kind and word of a value that was set.
+        let (kind, word) = unsafe {
+            (
+                ArgKind(self.kinds[index].assume_init()),
+                self.words[index].assume_init(),
+            )
+        };
+        let place = Place::of(word, self.text);
         if self.marks.texts >> index & 1 != 0 {
             return Passed::bytes(Some(place));
         }
-        let kind = ArgKind(self.kinds[index]);
         match self.marks.wides >> index & 1 {
-            0 => Passed::word(kind, self.words[index]),
+            0 => Passed::word(kind, word),
             _ => Passed::word(kind, place.as_ptr() as u64),
         }
     }

@@ -165,18 +165,16 @@ fn encoded_in<const ITEMS: usize, const BYTES: usize>(pairs: &[(&str, Passed<'_>
             2 * pairs.len(),
         )
     };
-    const { assert!(size_of::<KeysHead>() == 8) };
+    const { assert!(size_of::<KeysHead>() == 8 && BYTES.is_multiple_of(8)) };
     let mut head = [0; 8];
     head[..4].copy_from_slice(&count.to_ne_bytes());
     head[4..].copy_from_slice(&(len as u32).to_ne_bytes());
-    let words = bytes[..len].chunks(8).map(|chunk| {
-        let mut word = [0; 8];
-        word[..chunk.len()].copy_from_slice(chunk);
-        u64::from_ne_bytes(word)
-    });
-    core::iter::once(u64::from_ne_bytes(head))
-        .chain(words)
-        .collect()
+    let mut words = Vec::with_capacity(1 + len.div_ceil(8));
+    words.push(u64::from_ne_bytes(head));
+    // What is behind the last pair is not read.
+    let bytes = bytes[..len.next_multiple_of(8).min(BYTES)].chunks_exact(8);
+    words.extend(bytes.map(|chunk| u64::from_ne_bytes(chunk.try_into().unwrap_or_default())));
+    words.into_boxed_slice()
 }
 
 /// A future in a context; see [`Context::wrap`].

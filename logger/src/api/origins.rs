@@ -27,32 +27,39 @@ pub struct Origin<'o> {
 /// A call site, and what it is known by.
 #[derive(Debug)]
 struct Known {
-    level: Level,
-    line: u32,
-    literals: Option<Literals>,
+    place: Place,
+    /// The target is the literal of the module.
+    is_module_target: bool,
     file: String,
     module: String,
     target: String,
     site: CallSite,
 }
 
-/// Where the literals of an origin stand.
+/// What of an origin is compared first: all but the target, where file and module are literals.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-struct Literals {
+struct Place {
+    line_and_level: u64,
+    /// Where the literals stand; 0 for others.
     file: usize,
     module: usize,
-    /// The target is the literal of the module.
-    is_target: bool,
 }
 
-impl Literals {
-    #[inline]
-    fn of(origin: &Origin<'_>) -> Option<Literals> {
-        origin.is_static.then(|| Literals {
-            file: origin.file.as_ptr().addr(),
-            module: origin.module.as_ptr().addr(),
-            is_target: std::ptr::eq(origin.module, origin.target),
-        })
+impl Place {
+    #[inline(always)]
+    fn of(origin: &Origin<'_>) -> Place {
+        let at = |text: &str| {
+            if origin.is_static {
+                text.as_ptr().addr()
+            } else {
+                0
+            }
+        };
+        Place {
+            line_and_level: u64::from(origin.line) << 8 | u64::from(origin.level.0),
+            file: at(origin.file),
+            module: at(origin.module),
+        }
     }
 }
 
@@ -78,7 +85,7 @@ impl Origins {
     }
 
     /// The site of an origin. Found without a lock.
-    #[inline]
+    #[inline(always)]
     pub fn site(&self, origin: &Origin<'_>) -> CallSite {
         let make = || Known::of(origin, self.prepare);
         let found = self
@@ -96,14 +103,18 @@ impl Origins {
 }
 
 impl Origin<'_> {
-    #[inline]
+    #[inline(always)]
     fn hash(&self) -> usize {
-        let [first, .., last] = self.target.as_bytes() else {
-            return self.line as usize;
-        };
-        let target = self.target.len() ^ usize::from(*first) << 8 ^ usize::from(*last) << 16;
-        let place = (self.line as usize) << 24 ^ usize::from(self.level.0) ^ self.file.len() << 44;
+        let place = (self.line as usize) << 16 ^ usize::from(self.level.0) ^ self.file.len() << 40;
+        let last = self.target.as_bytes().last().copied().unwrap_or(0);
+        let target = self.target.len() << 8 ^ usize::from(last);
         (place ^ target).wrapping_mul(0x9e37_79b9_7f4a_7c15_u64 as usize) >> (usize::BITS - 24)
+    }
+
+    /// Whether the target is the literal of the module.
+    #[inline(always)]
+    fn is_module_target(&self) -> bool {
+        self.is_static && std::ptr::eq(self.module, self.target)
     }
 }
 
@@ -112,9 +123,8 @@ impl Known {
         let site = NewCallSite::new(origin.level, "{}", 1).file(origin.file, origin.line);
         let site = site.module(origin.module).target(origin.target);
         Known {
-            level: origin.level,
-            line: origin.line,
-            literals: Literals::of(origin),
+            place: Place::of(origin),
+            is_module_target: origin.is_module_target(),
             file: origin.file.to_owned(),
             module: origin.module.to_owned(),
             target: origin.target.to_owned(),
@@ -122,22 +132,14 @@ impl Known {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn is_of(&self, origin: &Origin<'_>) -> bool {
-        if self.line != origin.line || self.level != origin.level {
+        if self.place != Place::of(origin) {
             return false;
         }
-        let literals = Literals::of(origin);
-        if literals != self.literals {
-            return false;
-        }
-        match literals {
-            Some(literals) => literals.is_target || self.target == origin.target,
-            None => {
-                self.target == origin.target
-                    && self.file == origin.file
-                    && self.module == origin.module
-            }
-        }
+        // A target that is no literal may be another text in the same memory.
+        let is_target = self.is_module_target && origin.is_module_target();
+        (is_target || self.target == origin.target)
+            && (origin.is_static || self.file == origin.file && self.module == origin.module)
     }
 }

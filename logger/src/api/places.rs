@@ -19,7 +19,7 @@ impl<T, const N: usize> Places<T, N> {
 
     /// The value that `is_it` knows again, from the place on that its hash says, or a new one in the
     /// first place that is empty. `None` if others have all the places that are tried.
-    #[inline]
+    #[inline(always)]
     pub fn find(
         &self,
         hash: usize,

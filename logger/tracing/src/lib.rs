@@ -121,26 +121,31 @@ struct Logged {
     made: Made,
 }
 
-/// The innermost span in the log of a span and those around it: what is off is passed over.
-fn logged<'a, R: LookupSpan<'a>>(span: SpanRef<'a, R>) -> Option<Logged> {
-    span.scope().find_map(|span| {
-        let extensions = span.extensions();
-        let own = extensions.get::<Span>()?;
-        let around = || logged(span.parent()?)?.made.into_context();
-        Some(Logged {
+/// What `found` finds of the innermost span in the log of a span and those around it: what is off
+/// is passed over.
+fn innermost<'a, R: LookupSpan<'a>, T>(
+    span: &SpanRef<'a, R>,
+    found: impl Fn(&SpanRef<'a, R>, &Span) -> T,
+) -> Option<T> {
+    let find = |span: &SpanRef<'a, R>| Some(found(span, span.extensions().get::<Span>()?));
+    // The scope would look the span itself up once more.
+    find(span).or_else(|| span.scope().skip(1).find_map(|span| find(&span)))
+}
+
+/// The innermost span in the log.
+fn logged<'a, R: LookupSpan<'a>>(span: &SpanRef<'a, R>) -> Option<Logged> {
+    innermost(span, |span, own| {
+        let around = || logged(&span.parent()?)?.made.into_context();
+        Logged {
             number: own.number,
-            made: own.fields.made(sites::of(span.metadata()), around),
-        })
+            made: own.fields.made(|| sites::of(span.metadata()), around),
+        }
     })
 }
 
 /// Number and scope of the same.
-fn number<'a, R: LookupSpan<'a>>(span: SpanRef<'a, R>) -> Option<(u64, usize)> {
-    span.scope().find_map(|span| {
-        let extensions = span.extensions();
-        let own = extensions.get::<Span>()?;
-        Some((own.number, own.fields.scope()))
-    })
+fn number<'a, R: LookupSpan<'a>>(span: &SpanRef<'a, R>) -> Option<(u64, usize)> {
+    innermost(span, |_, own| (own.number, own.fields.scope()))
 }
 
 impl<S> tracing_subscriber::Layer<S> for Layer
@@ -185,7 +190,7 @@ where
         }
         Gathered::with(site.fields(), |values| {
             // Before a value is printed, which may do anything with the span.
-            let span = context.event_span(event).and_then(logged);
+            let span = context.event_span(event).and_then(|span| logged(&span));
             event.record(&mut Fields(values));
             let site = match &from {
                 // The message is the first field.
@@ -208,11 +213,11 @@ where
             attributes.record(&mut Fields(values));
             let Some(span) = context.span(id) else { return };
             let own = logdef::new_span();
-            let parent = span.parent().and_then(number);
+            let parent = span.parent().and_then(|parent| number(&parent));
             let (parent, scope) = parent.unzip();
             let mut fields = InSpan::new(scope);
             if !self.leaves_fields_out {
-                let around = || logged(span.parent()?)?.made.into_context();
+                let around = || logged(&span.parent()?)?.made.into_context();
                 fields.take(site, values, around);
             }
             span.extensions_mut().insert(Span {
@@ -236,7 +241,7 @@ where
             record.record(&mut Fields(values));
             if let Some(span) = context.span(id).filter(|_| !self.leaves_fields_out) {
                 // The fields that it began with come first.
-                logged(span);
+                logged(&span);
                 let span = context.span(id);
                 if let Some(span) = span
                     && let Some(span) = span.extensions_mut().get_mut::<Span>()

@@ -29,6 +29,7 @@ static SITES: Places<&'static Site, 8192> = Places::new();
 static REST: Mutex<BTreeMap<usize, &'static Site>> = Mutex::new(BTreeMap::new());
 
 /// The site of some metadata.
+#[inline]
 pub(crate) fn of(metadata: &'static Metadata<'static>) -> &'static Site {
     let address = std::ptr::from_ref(metadata).addr();
     let start = address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
@@ -74,6 +75,7 @@ impl Site {
         }))
     }
 
+    #[inline]
     pub fn is_on(&self) -> bool {
         self.main.is_on()
     }

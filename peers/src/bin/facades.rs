@@ -27,7 +27,7 @@ type Kept = Option<WorkerGuard>;
 
 const HOST: &str = "example.org";
 
-const WAYS: [Way; 19] = [
+const WAYS: [Way; 21] = [
     ("`logdef!`, printf", logdef_alone, |n| {
         logdef!(
             Info,
@@ -69,6 +69,11 @@ const WAYS: [Way; 19] = [
         tracing,
         tracing_span,
     ),
+    (
+        "`tracing`, the same with two events in it: four records",
+        tracing,
+        tracing_span_with_events,
+    ),
     ("`tracing`, off by level", tracing, |n| tracing::debug!(n)),
     (
         "`tracing`, off by target",
@@ -81,6 +86,11 @@ const WAYS: [Way; 19] = [
         "fmt to a file, span: two lines",
         to_file_with_spans,
         tracing_span,
+    ),
+    (
+        "fmt to a file, the same with two events in it: four lines",
+        to_file_with_spans,
+        tracing_span_with_events,
     ),
     ("appender, lossless, three fields", appender, tracing_fields),
     (
@@ -108,6 +118,13 @@ fn tracing_message(n: u64) {
 
 fn tracing_span(n: u64) {
     tracing::info_span!("request", n, host = black_box(HOST)).in_scope(|| ());
+}
+
+fn tracing_span_with_events(n: u64) {
+    tracing::info_span!("request", n, host = black_box(HOST)).in_scope(|| {
+        tracing_fields(n);
+        tracing_fields(n);
+    });
 }
 
 fn logdef_alone(folder: &Path) -> Kept {

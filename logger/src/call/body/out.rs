@@ -167,12 +167,24 @@ impl<'b> Out<'b> {
     /// `then` more bytes are left.
     #[inline(always)]
     pub fn raw(&mut self, bytes: &[u8], bound: usize, then: usize) -> Result<(), OutOfRoom> {
-        let (bytes, mark) = if bytes.len() <= bound {
-            (bytes, &[][..])
-        } else {
-            (&bytes[..bound], CUT_MARK)
-        };
-        let len = bytes.len() + mark.len();
+        if bytes.len() > bound.min(u16::MAX as usize) {
+            return self.cut(bytes, bound, then);
+        }
+        self.need(HEAD + bytes.len() + then)?;
+        // SAFETY: `need` found the room just above.
+        unsafe {
+            self.head(0xa0, 0x1f, 0xda, bytes.len());
+            self.slice(bytes);
+        }
+        Ok(())
+    }
+
+    /// A raw of `bound` bytes and the mark of a cut, if 16 bits hold their length.
+    #[cold]
+    #[inline(never)]
+    fn cut(&mut self, bytes: &[u8], bound: usize, then: usize) -> Result<(), OutOfRoom> {
+        let bytes = &bytes[..bytes.len().min(bound)];
+        let len = bytes.len() + CUT_MARK.len();
         if len > u16::MAX as usize {
             return Err(OutOfRoom);
         }
@@ -181,7 +193,7 @@ impl<'b> Out<'b> {
         unsafe {
             self.head(0xa0, 0x1f, 0xda, len);
             self.slice(bytes);
-            self.slice(mark);
+            self.slice(CUT_MARK);
         }
         Ok(())
     }

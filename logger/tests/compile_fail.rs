@@ -33,6 +33,35 @@ const PROGRAMS: &[(&str, &str, &[&str])] = &[
         &["a `u8` does not fit 's' of the format"],
     ),
     (
+        "wide_integer_for_integer",
+        r#"logdef!(Info, "%d", u128::MAX);"#,
+        &[
+            "a `u128` does not fit 'd' of the format",
+            "logdef::display(&value)",
+        ],
+    ),
+    (
+        "number_that_may_be_missing",
+        r#"logdef!(Info, "%d", Some(3));"#,
+        &["a `Option<{integer}>` does not fit 'd' of the format"],
+    ),
+    (
+        "guarded_text",
+        r#"let m = std::sync::Mutex::new(String::new()); logdef!(Info, "%s", m.lock().unwrap());"#,
+        &[
+            "does not fit 's' of the format",
+            "write `{}` or `{:?}` in the format",
+        ],
+    ),
+    (
+        "name_without_a_value",
+        r#"logdef!(Info, "x", x);"#,
+        &[
+            "more arguments are passed than the format takes",
+            "`name = value`",
+        ],
+    ),
+    (
         "own_type_for_text",
         r#"struct Own; logdef!(Info, "%d %s", 1, Own);"#,
         &["a `Own` does not fit 's' of the format"],

@@ -70,6 +70,12 @@ fn values_of_the_language() {
         "50% {} done" => ("{}% {{}} done", 50);
         "50% of { x }" => ("%d%% of { x }", 50);
         "no arguments" => ("no arguments");
+        "{7} 0x7 00000111 1.5e3" => ("{{{n}}} {n:#x} {n:08b} {:e}", 1500.0);
+        "1 a 1" => ("{0} {1} {0}", 1, "a");
+        "3 Some(3)" => ("{} {:?}", Some(3_u32), NonZeroU8::new(3));
+        "raw \"7\" %" => (r#"raw "{n}" %"#);
+        "x" => ("x", r#type = 3);
+        "1" => ("{}", 1,);
         "() (1, \"a\") [1, 2]" => ("{:?} {:?} {:?}", (), (1, "a"), [1, 2]);
     }
 }
@@ -138,6 +144,17 @@ fn parsed(text: &str) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+fn present(value: Option<u8>) {
+    logdef!(
+        Info,
+        "there is {}",
+        match value {
+            Some(value) => value,
+            None => return,
+        }
+    );
+}
+
 macro_rules! wrapped {
     ($($call:tt)*) => { logdef!(Warn, $($call)*) };
 }
@@ -160,6 +177,7 @@ fn forms_of_calls() {
     generic("text", 7_u32, &1.5);
     generic(String::new(), 7_u8, &'c');
     assert!(parsed("12").is_ok() && parsed("x").is_err());
+    [Some(9), None].into_iter().for_each(present);
     wrapped!("wrapped {} and {n}", 1, n = 2);
     let holder = Holder {
         name: "ann",
@@ -187,6 +205,7 @@ fn forms_of_calls() {
         "text 7 1.5",
         " 7 c",
         "parsed 12",
+        "there is 9",
         "wrapped 1 and 2",
         "ann has 2",
         "one of 1",
@@ -197,8 +216,8 @@ fn forms_of_calls() {
         "closure 5",
         "keys",
     ];
-    assert_eq!(messages[..12], expected);
-    let keys = &logged.records()[11];
+    assert_eq!(messages[..13], expected);
+    let keys = &logged.records()[12];
     assert_eq!((keys.target(), keys.line() > 0), ("db", true));
     assert_eq!(keys["rows"], 3);
     assert_eq!(keys["table"], "t");

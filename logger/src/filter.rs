@@ -2,6 +2,7 @@
 //! and as an answer. Knows nothing of sites and of where the filter is kept.
 
 use core::fmt;
+use core::str::FromStr;
 use logdef_wire::{Directive as Written, Level, directives, level_at};
 
 /// Levels by place, as `LOGDEF` in the environment and
@@ -134,6 +135,15 @@ impl<'t> FilterText<'t> {
     }
 }
 
+/// As [`Filter::parse`].
+impl FromStr for Filter {
+    type Err = FilterError;
+
+    fn from_str(text: &str) -> Result<Filter, FilterError> {
+        Filter::parse(text)
+    }
+}
+
 /// As directives, which [`Filter::parse`] reads.
 impl fmt::Display for Filter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -251,7 +261,7 @@ mod tests {
     fn a_filter_is_printed_as_it_is_read() {
         for text in ["", "info", "off,net=on,a b=48,x/y.c:7=off", "net::tcp=0"] {
             let filter = Filter::parse(text).unwrap();
-            assert_eq!(Filter::parse(&filter.to_string()).as_ref(), Ok(&filter));
+            assert_eq!(filter.to_string().parse().as_ref(), Ok(&filter));
         }
     }
 

@@ -247,7 +247,7 @@ pub use clock::ClockSource;
 pub use filter::{Filter, FilterError};
 #[doc(hidden)]
 pub use logdef_macros::{call as __call, refused as __refused};
-pub use logdef_wire::{Grammar, Level, Value};
+pub use logdef_wire::{Grammar, Level, LevelError, Value};
 pub use observer::{Observed, Observer};
 pub use options::{Options, Sink};
 pub use state::{Existing, Helper, State};

@@ -27,6 +27,7 @@ pub enum Sink {
 ///
 /// Signal safety: not async-signal-safe, neither making nor changing them.
 #[derive(Clone, Debug, Default)]
+#[must_use = "options do nothing until a log is opened with them"]
 pub struct Options {
     pub(crate) sink: Sink,
     pub(crate) clock: ClockSource,
@@ -45,6 +46,11 @@ pub struct Options {
 }
 
 impl Options {
+    /// The default options.
+    pub fn new() -> Options {
+        Options::default()
+    }
+
     /// How records get into the file; default [`Sink::Auto`].
     pub fn sink(mut self, sink: Sink) -> Self {
         self.sink = sink;

@@ -2,6 +2,7 @@
 //! legal and sort where they stand.
 
 use core::fmt;
+use core::str::FromStr;
 
 /// The severity of a record; higher is graver. The named numbers are those of
 /// Fuchsia's structured logs.
@@ -72,6 +73,27 @@ impl Level {
     }
 }
 
+/// As [`Level::parse`].
+impl FromStr for Level {
+    type Err = LevelError;
+
+    fn from_str(text: &str) -> Result<Level, LevelError> {
+        Level::parse(text).ok_or(LevelError(()))
+    }
+}
+
+/// A text that is no level.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct LevelError(());
+
+impl fmt::Display for LevelError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("neither trace, debug, info, warn, error or fatal nor a number up to 255")
+    }
+}
+
+impl core::error::Error for LevelError {}
+
 impl fmt::Debug for Level {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
@@ -114,6 +136,8 @@ mod tests {
         assert_eq!(Level::parse("0x30"), Some(Level::INFO));
         assert_eq!(Level::parse("49"), Some(Level(49)));
         assert_eq!(Level::parse("loud"), None);
+        assert_eq!("warn".parse(), Ok(Level::WARN));
+        assert_eq!("loud".parse::<Level>(), Err(LevelError(())));
     }
 
     #[test]

@@ -24,7 +24,7 @@ mod typed;
 pub use description::{Description, Grammar};
 pub use directive::{Directive, directives, level_at};
 pub use ids::{Avma, Magic, Run, Sequence, Svma, ThreadNumber};
-pub use level::Level;
+pub use level::{Level, LevelError};
 pub use msgpack::{Array, Map, Value};
 pub use owned::OwnedValue;
 pub use record::{Record, Tag};

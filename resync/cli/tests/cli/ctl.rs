@@ -2,10 +2,13 @@
 //! it does with pages that are not what they seem.
 
 use crate::fixture::*;
+use crate::skip::skip;
 use logdef_wire::control::{Block, Request, SIZE, State, Taken, Wanted};
 use logdef_wire::{Level, Run};
 use std::fs::Permissions;
+use std::io::Read;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::process::Stdio;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 fn put<'a>(page: &mut [u8; SIZE], block: &impl Block<'a>) {
@@ -218,6 +221,12 @@ fn a_process_that_has_ended_is_not_asked() {
             pid: 4_194_305,
             ..state()
         },
+        // It became another program by exec: the memory that its calls looked at is mapped no more.
+        State {
+            bell: (1, 1),
+            bell_descriptor: 1,
+            ..state()
+        },
         // A bell that no process has open.
         State {
             pid: 4_194_305,
@@ -234,10 +243,98 @@ fn a_process_that_has_ended_is_not_asked() {
         assert_eq!(asked.status, 4, "{}", asked.out);
         assert_eq!(
             asked.err,
-            format!("logdef: app.log: process {} has ended\n", state.pid)
+            format!(
+                "logdef: app.log: process {} has ended, or is another program now\n",
+                state.pid
+            )
         );
         assert!(request(&files, ".app.log.ctl") == dead);
     }
+}
+
+/// Root makes the log and its page; another user asks, and asks root's process nothing.
+#[test]
+fn a_page_of_another_user_is_not_for_everybody() {
+    let files = Files::new();
+    if std::fs::metadata("/proc/self").unwrap().uid() != 0 {
+        return skip("only root can be another user");
+    }
+    std::fs::set_permissions(files.path(), Permissions::from_mode(0o755)).unwrap();
+    put_page(&files, ".app.log.ctl", &page());
+    let before = request(&files, ".app.log.ctl");
+    for words in [&["list", "app.log"][..], &["level", "app.log", "debug"]] {
+        let mut command = command();
+        command.current_dir(files.path()).arg("ctl").args(words);
+        std::os::unix::process::CommandExt::uid(&mut command, 65534);
+        let Ok(mut started) = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn() else {
+            return skip("the program lies where others may not read it");
+        };
+        let mut said = String::new();
+        started
+            .stderr
+            .take()
+            .unwrap()
+            .read_to_string(&mut said)
+            .unwrap();
+        assert_eq!(started.wait().unwrap().code(), Some(4), "{said}");
+        assert!(
+            said.contains("belongs to user 0: only that user and root"),
+            "{said}"
+        );
+    }
+    assert!(request(&files, ".app.log.ctl") == before);
+}
+
+/// A folder that is shared with a container, which has other numbers for processes: the page is obeyed where
+/// the process looks at it, and what is asked for is pending until then.
+#[test]
+fn a_process_of_another_container_is_asked_through_the_page() {
+    let files = Files::new();
+    put_page(&files, ".app.log.ctl", &page());
+    let held = std::fs::File::options()
+        .write(true)
+        .open(files.path().join(".app.log.ctl"))
+        .unwrap();
+    let lock = rustix::fs::FlockOperation::NonBlockingLockExclusive;
+    rustix::fs::fcntl_lock(&held, lock).unwrap();
+    let inside = |words: &str| {
+        let mut unshare = std::process::Command::new("unshare");
+        unshare.args([
+            "-m",
+            "-p",
+            "-f",
+            "--mount-proc",
+            env!("CARGO_BIN_EXE_logdef"),
+            "ctl",
+        ]);
+        unshare.args(words.split(' ')).current_dir(files.path());
+        run(&mut unshare, b"")
+    };
+    let can = std::process::Command::new("unshare")
+        .args(["-m", "-p", "-f", "--mount-proc", "true"])
+        .stderr(Stdio::null())
+        .status();
+    if !can.is_ok_and(|status| status.success()) {
+        return skip("no namespaces of the test's own");
+    }
+    let listed = inside("list app.log");
+    let pid = std::process::id();
+    let expected =
+        format!("pid {pid} alive (not seen from here; that is its number in its container)");
+    assert!(
+        listed.out.contains(&expected),
+        "{} {}",
+        listed.out,
+        listed.err
+    );
+    let asked = inside("level app.log debug --wait 1ms");
+    assert_eq!(asked.status, 1, "{}", asked.err);
+    assert!(asked.out.contains("not within reach"), "{}", asked.out);
+    let bytes = request(&files, ".app.log.ctl");
+    assert_eq!(
+        Request::decode(&bytes).unwrap().wanted,
+        Wanted::Level(Level::DEBUG)
+    );
 }
 
 #[test]
@@ -296,6 +393,13 @@ fn a_memory_file_that_is_not_what_the_page_says_is_not_written_to() {
     };
     put(&mut page, &state);
     put_page(&files, ".app.log.ctl", &page);
+    // As a living process has it.
+    let held = std::fs::File::options()
+        .write(true)
+        .open(files.path().join(".app.log.ctl"))
+        .unwrap();
+    let lock = rustix::fs::FlockOperation::NonBlockingLockExclusive;
+    rustix::fs::fcntl_lock(&held, lock).unwrap();
     let asked = ctl(&files, &["level", "app.log", "debug", "--wait", "1ms"]);
     assert_eq!(asked.status, 1, "{}", asked.err);
     assert!(asked.out.contains("not within reach"), "{}", asked.out);

@@ -143,7 +143,9 @@ pub fn living(whom: &Whom) -> Result<Vec<(Page, Life)>, Failure> {
         let why = match (problems.is_empty(), dead, whom.pid) {
             (false, ..) => problems.join("; "),
             (_, _, Some(pid)) => format!("{name}: no process {pid} can be controlled there"),
-            (_, Some(pid), _) => format!("{name}: process {pid} has ended"),
+            (_, Some(pid), _) => {
+                format!("{name}: process {pid} has ended, or is another program now")
+            }
             _ => super::nothing_at(&name.to_string()),
         };
         return Err(Failure::Unreadable(why));

@@ -116,5 +116,17 @@ fn is_same_process(state: &State<'_>) -> bool {
         .next()
         .is_none_or(|letter| matches!(letter, "Z" | "X"));
     let started = fields.nth(18).and_then(|field| field.parse().ok());
-    boot.trim_ascii_end() == state.boot && !is_dead && started == Some(state.started)
+    let is_it = boot.trim_ascii_end() == state.boot && !is_dead && started == Some(state.started);
+    is_it && !is_another_program(state)
+}
+
+/// Whether the process became another program (`exec`), which has the same number and time: the memory file is
+/// not mapped any more. A process whose mappings may not be read counts as the same.
+fn is_another_program(state: &State<'_>) -> bool {
+    let (_, inode) = state.bell;
+    let maps = std::fs::read_to_string(format!("/proc/{}/maps", state.pid)).unwrap_or_default();
+    let inode_of = |line: &str| line.split_ascii_whitespace().nth(4)?.parse::<u64>().ok();
+    state.bell_descriptor != 0
+        && !maps.is_empty()
+        && !maps.lines().any(|line| inode_of(line) == Some(inode))
 }

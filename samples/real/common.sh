@@ -60,6 +60,29 @@ expect() {
     echo "$1: $2"
 }
 
+# shows_what_is_raised LOG PID FILTER PLACE: raises the level of a place for five minutes from outside, and waits
+# until somebody who follows the log sees it.
+shows_what_is_raised() {
+    local log=$1 pid=$2 filter=$3 place=$4 follower
+    "$logdef" ctl "$log" --live | grep -q "pid $pid alive" || fail "ctl does not see process $pid"
+    # All of it: the request may be taken before the follower has looked once.
+    "$logdef" view --follow --tail 200000 "$log" >followed.txt 2>/dev/null &
+    follower=$!
+    "$logdef" ctl filter "$log" "$filter" --for 5m --pid "$pid" --wait 20s
+    until_true 60 grep -q "control: filter $filter for 300 s, asked for by process" followed.txt
+    until_true 60 grep -q "$place" followed.txt
+    kill $follower
+    wait $follower 2>/dev/null || true
+    "$logdef" ctl "$log" --live | grep -q "pid $pid alive.*set from outside, for another" ||
+        fail "ctl does not say how long the change lasts"
+}
+
+# core_of PID: waits until it has been killed, and prints its core; none where the kernel gives cores elsewhere.
+core_of() {
+    until_true 60 test ! -e "/proc/$1"
+    find . -maxdepth 1 -name "core*" | head -n 1
+}
+
 # until_true SECONDS COMMAND...: polls, so that no test waits longer than it must.
 until_true() {
     local left=$(($1 * 20))

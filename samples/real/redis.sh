@@ -54,4 +54,34 @@ for round in $(seq "$rounds"); do
     ours=$(grep -vc "\"pid\":$server," "$at/view.json" || true)
     expect "round $round: $logged commands, lines of forked children" "$ours" "$children"
 done
+
+# A person on call: the level of one file is raised from outside and seen by who follows, the server is killed
+# by a signal, and its last records come out of the core with the stack.
+at=$work/redis-ctl
+rm -rf "$at" && mkdir -p "$at/log" && cd "$at"
+ulimit -c unlimited
+REDIS_LOGDEF=$at/log/redis.log LOGDEF_CTL=1 LOGDEF=info "$redis/src/redis-server" --port 0 --unixsocket "$at/socket" \
+    --loglevel debug --crash-log-enabled no --logfile "$at/redis.txt" --dir "$at" --save "" &
+server=$!
+until_true 20 "$redis/src/redis-cli" -s "$at/socket" ping
+# A person who watches reads no million records a second.
+while "$redis/src/redis-cli" -s "$at/socket" incr requests; do sleep 0.02; done >/dev/null 2>&1 &
+load=$!
+! "$logdef" view log 2>/dev/null | grep -q 'command .* of client' || fail "commands are logged at level info"
+shows_what_is_raised log "$server" 'info,server.c=trace' 'server.c:.*command [a-zA-Z]* of client'
+kill -SEGV $server
+wait $server 2>/dev/null || true
+kill $load 2>/dev/null || true
+wait $load 2>/dev/null || true
+core=$(core_of $server)
+if [ -n "$core" ]; then
+    "$logdef" core --tail 5 "$core" >core.txt 2>core.err || fail "core: $(cat core.err)"
+    grep -q "(pid $server) was killed by SIGSEGV" core.txt || fail "the core does not say how: $(cat core.txt)"
+    grep -q '#[0-9]* .*aeMain\|#[0-9]* *main at' core.txt || fail "there is no stack of redis: $(cat core.txt)"
+    grep -q 'command [a-zA-Z]* of client' core.txt || fail "the last records are missing: $(cat core.txt)"
+    echo "the last records and the stack of the core:"
+    cat core.txt
+else
+    echo "no core: $(cat /proc/sys/kernel/core_pattern)"
+fi
 echo "1 passed, 0 failed"

@@ -43,6 +43,7 @@ mod skip;
 mod spans;
 mod stats;
 mod stores;
+mod verbs;
 mod view;
 #[path = "../watched/mod.rs"]
 mod watched;

@@ -129,7 +129,7 @@ fn record(log: &mut Log, random: &mut Random, like: Data<'_>) {
 }
 
 /// A log in chunks of one thread each, or of all threads.
-fn log(random: &mut Random) -> Vec<u8> {
+pub fn log(random: &mut Random) -> Vec<u8> {
     const CHUNK: usize = 16 << 10;
     let id = Run(random.next() | 1);
     let is_mixed = random.below(2) == 0;
@@ -169,7 +169,7 @@ fn log(random: &mut Random) -> Vec<u8> {
     bytes
 }
 
-type Choice = Box<dyn Fn(&Value) -> bool>;
+pub type Choice = Box<dyn Fn(&Value) -> bool>;
 
 fn level(line: &Value) -> u64 {
     let number = match line["level"].as_str() {
@@ -187,7 +187,7 @@ fn is_of(line: &Value, part: &str) -> bool {
 }
 
 /// A filter, and what it leaves of the lines of the whole.
-fn filter(random: &mut Random) -> (Vec<String>, Choice) {
+pub fn filter(random: &mut Random) -> (Vec<String>, Choice) {
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
     let greps = [
         "refused",
@@ -258,7 +258,7 @@ fn filter(random: &mut Random) -> (Vec<String>, Choice) {
     }
 }
 
-fn shown(words: &[String], files: &[&Path]) -> Vec<String> {
+pub fn shown(words: &[String], files: &[&Path]) -> Vec<String> {
     let mut command = command();
     command.args(["--no-logged-paths", "--early-from", "0", "-o", "json"]);
     let mut view = crate::fixture::command();
@@ -272,7 +272,7 @@ fn shown(words: &[String], files: &[&Path]) -> Vec<String> {
 }
 
 /// Fails with the first line in which the two differ.
-fn is_same(shown: &[String], expected: &[String], what: &str) {
+pub fn is_same(shown: &[String], expected: &[String], what: &str) {
     for index in 0..shown.len().max(expected.len()) {
         assert_eq!(
             shown.get(index),

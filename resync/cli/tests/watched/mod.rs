@@ -7,7 +7,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Every verb that reads a whole log, in every form that does other work.
+/// Every verb that reads a whole log, in every form that does other work. NEW is the name of nothing yet. Not
+/// `push`, which waits for a store: its memory is watched where one answers.
 pub const VERBS: &[&str] = &[
     "check",
     "check --json",
@@ -29,6 +30,7 @@ pub const VERBS: &[&str] = &[
     "report -o -",
     "recover -o -",
     "merge -o -",
+    "archive -o NEW",
     "dump",
     "dump --strict",
     "export --to fxt -o -",
@@ -65,11 +67,23 @@ const IDLE: f64 = 0.15;
 /// Runs `logdef` with words and a file, and ends it after a number of seconds of CPU time or
 /// with too much memory; what it says is thrown away. A follower is ended when it waits.
 pub fn run(program: &str, words: &str, file: &Path, seconds: u64) -> Watched {
+    let new = file.with_extension("new");
     let mut command = Command::new(program);
-    command.args(words.split_whitespace()).arg(file);
+    let words_of = words.split_whitespace();
+    let words_of = words_of.map(|word| {
+        if word == "NEW" {
+            new.as_os_str()
+        } else {
+            word.as_ref()
+        }
+    });
+    command.args(words_of).arg(file);
     command.stdin(Stdio::null()).stdout(Stdio::null());
     let child = command.stderr(Stdio::null()).spawn().unwrap();
-    watch(child, words.contains("--follow"), seconds)
+    let watched = watch(child, words.contains("--follow"), seconds);
+    // Most verbs make nothing.
+    let _ = std::fs::remove_dir_all(new);
+    watched
 }
 
 /// Watches a command until it ends, or is ended.

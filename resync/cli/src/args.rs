@@ -9,6 +9,7 @@ use crate::examples;
 use crate::failure::Failure;
 use crate::show::hyperlink::Link;
 use crate::show::words;
+use crate::spelling;
 #[cfg(feature = "archive")]
 use crate::verb::archive::ArchiveLogs;
 #[cfg(feature = "browse")]
@@ -44,7 +45,8 @@ use std::process::ExitCode;
 
 /// Shows, checks, repairs and converts crash-resilient logs.
 ///
-/// `logdef app.log` is short for `logdef view app.log`.
+/// `logdef app.log` is short for `logdef view app.log`. In every verb, `-o FORM` chooses the form of what it
+/// gives, and `-O FILE` names the file that it makes.
 #[derive(Debug, Parser)]
 #[command(version, after_help = words::help())]
 pub struct Args {
@@ -524,6 +526,7 @@ impl Args {
         if let Some(at) = verb_position(&words) {
             words.insert(at, "view".into());
         }
+        spelling::of_today(&mut words);
         let matches = Args::whole_command().get_matches_from(words);
         Args::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
     }

@@ -59,15 +59,15 @@ const VERBS: [(&str, &[Example]); 23] = [
         "report",
         &[
             (
-                "logdef report -o report.html logs/",
+                "logdef report -O report.html logs/",
                 "how each run ended, what changed, the last records: one page to mail",
             ),
             (
-                "logdef report -o report.html --against old.log.gz app.log",
+                "logdef report -O report.html --against old.log.gz app.log",
                 "with the call sites that log at another rate than in an earlier log",
             ),
             (
-                "logdef report -o report.html --redact app.log",
+                "logdef report -O report.html --redact app.log",
                 "without arguments; --redact='[a-z.]+@[a-z.]+' replaces what matches",
             ),
         ],
@@ -93,11 +93,11 @@ const VERBS: [(&str, &[Example]); 23] = [
         "recover",
         &[
             (
-                "logdef recover -o good.log bad.log",
+                "logdef recover -O good.log bad.log",
                 "what is left, with notes of what was lost",
             ),
             (
-                "logdef recover --image-dir build -o good.log bad.log",
+                "logdef recover --image-dir build -O good.log bad.log",
                 "lost strings come from executables in build",
             ),
         ],
@@ -106,15 +106,15 @@ const VERBS: [(&str, &[Example]); 23] = [
         "merge",
         &[
             (
-                "logdef merge -o all.log logs/ app.log",
+                "logdef merge -O all.log logs/ app.log",
                 "one log of many, in the order of time",
             ),
             (
-                "logdef merge --redact -o mail.log app.log",
+                "logdef merge --redact -O mail.log app.log",
                 "the same log without values; --redact='[a-z.]+@[a-z.]+' takes out what matches",
             ),
             (
-                "logdef merge --clock-offset bad.log=+3s -o all.log bad.log app.log",
+                "logdef merge --clock-offset bad.log=+3s -O all.log bad.log app.log",
                 "where the clock of one machine was three seconds behind",
             ),
         ],
@@ -123,15 +123,15 @@ const VERBS: [(&str, &[Example]); 23] = [
         "archive",
         &[
             (
-                "logdef archive -o kept logs/",
+                "logdef archive -O kept logs/",
                 "as Parquet in the folder kept; the next time, what is new in logs",
             ),
             (
-                "logdef archive -o coarse --time us app.log",
+                "logdef archive -O coarse --time us app.log",
                 "times in microseconds, which take less room",
             ),
             (
-                "logdef archive -o kept --redact='[0-9]{16}' app.log",
+                "logdef archive -O kept --redact='[0-9]{16}' app.log",
                 "without what matches, in values, messages, names and paths",
             ),
             ("logdef view kept", "the log again"),
@@ -162,19 +162,19 @@ const VERBS: [(&str, &[Example]); 23] = [
         "export",
         &[
             (
-                "logdef export --to fxt -o app.fxt app.log",
+                "logdef export -o fxt -O app.fxt app.log",
                 "a trace for ui.perfetto.dev",
             ),
             (
-                "logdef export --to otlp-json -o - -l warn app.log",
+                "logdef export -o otlp-json -O - -l warn app.log",
                 "warnings for a collector",
             ),
             (
-                "logdef export --to diagnostics-json --redact -o app.json app.log",
+                "logdef export -o diagnostics-json --redact -O app.json app.log",
                 "without values",
             ),
             (
-                "logdef export --to journald -o app.export app.log",
+                "logdef export -o journald -O app.export app.log",
                 "for systemd-journal-remote",
             ),
         ],
@@ -203,7 +203,7 @@ const VERBS: [(&str, &[Example]); 23] = [
     (
         "import",
         &[(
-            "logdef import --from fxt -o trace.log trace.fxt",
+            "logdef import --from fxt -O trace.log trace.fxt",
             "a trace as a log, for all verbs",
         )],
     ),

@@ -26,6 +26,7 @@ mod push;
 mod redact;
 mod report;
 mod show;
+mod spelling;
 mod verb;
 
 use args::Args;

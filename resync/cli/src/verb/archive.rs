@@ -27,7 +27,13 @@ pub struct ArchiveLogs {
     pub redact: Redact,
     /// Folder of the archive. If it is there, what it has not is added: files that did not change
     /// are not read again, and no record is in it twice
-    #[arg(short, long, value_name = "FOLDER")]
+    #[arg(
+        short = 'O',
+        long = "out",
+        short_alias = 'o',
+        alias = "output",
+        value_name = "FOLDER"
+    )]
     pub output: PathBuf,
     /// How finely to keep times; by default as the archive has them, or in nanoseconds
     #[arg(long, value_enum, value_name = "UNIT")]
@@ -50,7 +56,7 @@ impl ArchiveLogs {
             TimeUnit::Us => Unit::Microseconds,
         });
         if self.output == Path::new("-") {
-            let why = "an archive is a folder of files: name one with -o";
+            let why = "an archive is a folder of files: name one with -O";
             return Err(Failure::Usage(why.into()));
         }
         let mut archive =

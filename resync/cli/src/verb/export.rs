@@ -32,7 +32,13 @@ pub struct Export {
     #[command(flatten)]
     pub redact: Redact,
     /// Form to write
-    #[arg(long, value_enum, value_name = "FORM")]
+    #[arg(
+        short = 'o',
+        long = "output",
+        alias = "to",
+        value_enum,
+        value_name = "FORM"
+    )]
     pub to: Target,
     /// fxt: what each record becomes; one or more forms. Spans and counters become durations,
     /// async events and counters in every form but `log`
@@ -66,8 +72,8 @@ pub struct Export {
     pub socket: PathBuf,
     /// File to write; `-` is standard output. With journald, in its export format
     #[arg(
-        short,
-        long,
+        short = 'O',
+        long = "out",
         value_name = "FILE",
         required_if_eq_any([
             ("to", "fxt"),

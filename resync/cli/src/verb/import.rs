@@ -24,7 +24,13 @@ pub struct Import {
     #[arg(long)]
     pub strict: bool,
     /// File to write; `-` is standard output
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(
+        short = 'O',
+        long = "out",
+        short_alias = 'o',
+        alias = "output",
+        value_name = "FILE"
+    )]
     pub output: PathBuf,
 }
 

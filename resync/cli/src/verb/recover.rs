@@ -19,7 +19,13 @@ pub struct Rewrite {
     #[command(flatten)]
     pub redact: Redact,
     /// File to write; `-` is standard output
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(
+        short = 'O',
+        long = "out",
+        short_alias = 'o',
+        alias = "output",
+        value_name = "FILE"
+    )]
     pub output: PathBuf,
 }
 

@@ -28,7 +28,13 @@ pub struct Report {
     #[command(flatten)]
     pub filters: Filters,
     /// Where to write the page; `-` is standard output
-    #[arg(short, long, value_name = "OUT.html")]
+    #[arg(
+        short = 'O',
+        long = "out",
+        short_alias = 'o',
+        alias = "output",
+        value_name = "OUT.html"
+    )]
     pub output: PathBuf,
     /// Title of the page. By default the names of the files
     #[arg(long, value_name = "TEXT")]

@@ -61,7 +61,7 @@ expect() {
 }
 
 # shows_what_is_raised LOG PID FILTER PLACE: raises the level of a place for five minutes from outside, and waits
-# until somebody who follows the log sees it.
+# until a follower of the log shows it.
 shows_what_is_raised() {
     local log=$1 pid=$2 filter=$3 place=$4 follower
     "$logdef" ctl "$log" --live | grep -q "pid $pid alive" || fail "ctl does not see process $pid"

@@ -229,7 +229,9 @@ fn check_tracing(records: &[Read]) {
     assert_eq!((outer.kind, outer.value("id")), (Some(Kind::BEGIN), "7"));
     let number = outer.value("span");
     assert_eq!(of(records, "inside").value("span"), number);
+    // What was not recorded then is not in it: it was once, as no value.
     let late = of(records, "outer: recorded");
+    assert!(!late.has("id"), "{late:?}");
     assert_eq!(
         (late.value("span"), late.value("late")),
         (number, "\"now\"")

@@ -258,6 +258,17 @@ impl Gathered {
         }
     }
 
+    /// Logs the values that were set by a site that takes none: as key-values, with the number of a
+    /// span if it has such.
+    pub fn log_as_pairs(
+        &self,
+        site: CallSite,
+        span: u64,
+        names: impl Iterator<Item = &'static str>,
+    ) {
+        site.log_span(span, &[], &self.values().pairs(names));
+    }
+
     /// The values that were set, if they are few and short.
     pub fn kept(&self) -> Option<Kept> {
         if self.len > FEW || self.near_len > SHORT || !self.far.is_empty() {
@@ -279,13 +290,16 @@ impl Gathered {
         above: Option<&Context>,
         names: impl Iterator<Item = &'static str>,
     ) -> Option<Context> {
-        let values = Values {
+        self.values().context(above, names)
+    }
+
+    fn values(&self) -> Values<'_> {
+        Values {
             marks: self.marks,
             kinds: &self.kinds,
             words: &self.words,
             text: self.text(),
-        };
-        values.context(above, names)
+        }
     }
 }
 
@@ -353,6 +367,16 @@ impl<'v> Values<'v> {
         above: Option<&Context>,
         names: impl Iterator<Item = &'static str>,
     ) -> Option<Context> {
+        let pairs = self.pairs(names);
+        match above {
+            _ if pairs.is_empty() => above.cloned(),
+            Some(above) => Some(above.child(&pairs)),
+            None => Some(Context::new(&pairs)),
+        }
+    }
+
+    /// Those that were set, each with its name.
+    fn pairs(&self, names: impl Iterator<Item = &'static str>) -> Vec<(&'static str, Passed<'v>)> {
         let mut pairs = Vec::with_capacity(self.marks.set.count_ones() as usize);
         let mut names = names.enumerate();
         for index in bits(self.marks.set) {
@@ -361,11 +385,7 @@ impl<'v> Values<'v> {
             let value = unsafe { self.value(index) };
             pairs.extend(named.map(|(_, name)| (name, value)));
         }
-        match above {
-            _ if pairs.is_empty() => above.cloned(),
-            Some(above) => Some(above.child(&pairs)),
-            None => Some(Context::new(&pairs)),
-        }
+        pairs
     }
 
     /// # Safety

@@ -24,7 +24,7 @@
 //! | span, from new to close | begin and end of a span that may end on any thread, with its fields |
 //! | parent | the key `parent` of its begin |
 //! | `follows_from` | a record with the keys `span` and `follows` |
-//! | fields recorded later | a record with the key `span` |
+//! | fields recorded later | a record with the key `span` and these fields as key-values |
 //! | event that `tracing-log` made of a record of `log` | a record with the file, line, module and target of that one |
 //! | `enter` and `exit` | with [`Layer::busy`]: the end says how long the span was busy |
 //!
@@ -249,7 +249,7 @@ where
                     span.fields.add(site, values);
                 }
             }
-            values.log(site.recorded(), own, &[]);
+            values.log_as_pairs(site.recorded(), own, site.names());
         });
     }
 

@@ -124,7 +124,7 @@ impl Site {
     pub fn recorded(&self) -> CallSite {
         let make = || {
             let template = escaped(self.metadata.name()) + ": recorded";
-            fielded(self.metadata, &template).in_span().register()
+            plain(self.metadata, &template, 0).in_span().register()
         };
         *self.recorded.get_or_init(make)
     }

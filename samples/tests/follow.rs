@@ -2,7 +2,7 @@
 //! many times between two looks, forked children, restarts, a follower that was stopped.
 //! What it gives equals what is in the folder in the end, each thread in order.
 
-use logdef_resync::{Follow, Input, Merge, MergeOptions, News, Recovery, family, unmasked};
+use logdef_resync::{Follow, Input, Merge, MergeOptions, News, Recovery, Survey, family, unmasked};
 use logdef_wire::record::Glance;
 use logdef_wire::{Run, frame};
 use std::collections::BTreeMap;
@@ -131,4 +131,23 @@ fn many_rotations_between_two_looks_are_followed() {
 fn forked_children_and_restarts_are_followed() {
     let program = [512 << 10, 10_000, 2, 1, 6];
     follow(&[program, program, program], 3);
+}
+
+/// No log of a program was once shown before all of it was read: the room for notes at its front was
+/// taken for the end of the first chunk.
+#[test]
+fn the_chunks_of_a_log_say_what_is_in_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("app.log");
+    let done = rotor(&log, [1 << 40, 20_000, 2, 1, 0]).wait().unwrap();
+    assert!(done.success());
+    let input = Input::open(&log).unwrap();
+    let survey = Survey::of(&input).unwrap().expect("a survey");
+    let mut merge = Merge::from_survey(&input, &survey, MergeOptions::default());
+    let mut records = 0;
+    while let Some(event) = merge.next().unwrap() {
+        records += u64::from(matches!(event, logdef_resync::Event::Frame(_)));
+    }
+    assert!(!merge.contradicts_survey());
+    assert!(records > 40_000, "{records}");
 }

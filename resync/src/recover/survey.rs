@@ -12,6 +12,7 @@
 //! What a survey takes for granted is checked when the records are read: see
 //! [`Merge::from_survey`](crate::Merge::from_survey).
 
+use crate::read::gap::GapKind;
 use crate::read::input::{Error, Input};
 use crate::read::item::{Item, Items};
 use crate::read::scan::is_zero;
@@ -19,7 +20,7 @@ use crate::read::unmask;
 use crate::recover::lane::{Lane, LaneThread, ThreadKey, since_of};
 use crate::recover::run_of::run_of;
 use crate::recover::tables::{self, Place, Tables};
-use logdef_wire::record::Peek;
+use logdef_wire::record::{Peek, Preamble};
 use logdef_wire::{Record, Run};
 use std::collections::HashMap;
 use std::ops::{Range, RangeInclusive};
@@ -190,9 +191,13 @@ fn head(input: &Input, start: u64, tables: &mut Tables) -> Result<Option<Head>, 
     let mut items = Items::range_with_step(input, start..u64::MAX, HEAD);
     let mut head: Option<Head> = None;
     let mut scratch = Vec::new();
+    let mut room_end = None;
     for _ in 0..FRAMES {
         let frame = match items.next()? {
             Some(Item::Frame(frame)) => frame,
+            Some(Item::Gap(gap)) if gap.kind == GapKind::Padding && Some(gap.end()) == room_end => {
+                continue;
+            }
             _ => break,
         };
         if head
@@ -209,6 +214,7 @@ fn head(input: &Input, start: u64, tables: &mut Tables) -> Result<Option<Head>, 
                 let (Some(run), Some(chunk @ 1..)) = (preamble.run, preamble.chunk) else {
                     return Ok(None);
                 };
+                room_end = frame.end().checked_add(Preamble::ROOM_FOR_NOTES);
                 head = Some(Head {
                     run,
                     chunk,

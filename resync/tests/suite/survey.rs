@@ -6,7 +6,8 @@ use crate::synth::{self, Log, Random};
 use logdef_resync::{
     BackgroundMerge, Event, Input, Merge, MergeOptions, MergedSoFar, Place, Recovery, Survey,
 };
-use logdef_wire::{Run, Tag};
+use logdef_wire::record::{Note, NoteKind};
+use logdef_wire::{Record, Run, Tag};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What a merge yields: the bytes of data records, or none where it reports damage, and where
@@ -113,6 +114,40 @@ fn clean_logs_are_merged_along_their_surveys() {
             let spare = [log.bytes, vec![0; 100_000]].concat();
             assert_eq!(check("spare", spare, false), Came::Through);
         }
+    }
+}
+
+/// What opens a mapped file keeps room for notes behind it. No log of a program was once shown before all
+/// of it was read, since the zeros there were taken for the end of its first chunk.
+#[test]
+fn room_for_notes_ends_no_chunk() {
+    let records = |log: &mut Log, counts: std::ops::Range<u64>| {
+        log.thread(Run(7), 0, b"worker");
+        for count in counts {
+            log.data(Run(7), 0, count, synth::EPOCH + count * 1000, b"");
+        }
+    };
+    let mut log = Log::new();
+    log.preamble(Run(7), Some(4096));
+    let mut noted = log.clone();
+    noted.record(&Record::Note(Note {
+        kind: Some(NoteKind::DROPS),
+        run: Some(Run(7)),
+        ..Note::default()
+    }));
+    let note = noted.bytes.len() - log.bytes.len();
+    log.zeros(1024);
+    noted.zeros(1024 - note);
+    for mut log in [log, noted] {
+        records(&mut log, 0..9);
+        log.zeros(4096 - log.bytes.len());
+        let mut second = Log::new();
+        second.preamble(Run(7), Some(4096));
+        records(&mut second, 9..20);
+        log.append(&second);
+        let input = Input::from_bytes("room", log.bytes.clone());
+        assert!(Survey::of(&input).unwrap().is_some());
+        assert_eq!(check("room", log.bytes, false), Came::Through);
     }
 }
 

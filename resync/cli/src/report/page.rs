@@ -15,6 +15,7 @@ use logdef_resync::{Glance, Resolver};
 use logdef_wire::record::Kind;
 use logdef_wire::{Level, Record, Run};
 use sha2::{Digest, Sha256};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 const STYLE: &str = include_str!("page.css");
@@ -217,12 +218,18 @@ impl Page<'_> {
         });
         let begun = out.len();
         let mut shown = 0;
-        for ((_, number), ring) in threads.iter().take(THREADS) {
+        // Threads of several runs have the same numbers.
+        let runs: BTreeSet<_> = threads.iter().map(|((run, _), _)| run).collect();
+        let of_run = |run: &Option<Run>| match run {
+            Some(run) if runs.len() > 1 => format!(", run {:016x}", run.0),
+            _ => String::new(),
+        };
+        for ((run, number), ring) in threads.iter().take(THREADS) {
             if out.len() - begun > THREADS_BYTES {
                 break;
             }
             let thread = number.map_or("?".into(), |number| number.0.to_string());
-            let name = format!("last records of thread {thread}");
+            let name = format!("last records of thread {thread}{}", of_run(run));
             self.table(&name, None, ring.iter(), THREADS_BYTES, resolver, out);
             shown += 1;
         }

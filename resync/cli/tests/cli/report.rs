@@ -89,6 +89,17 @@ fn a_run_that_ended_by_itself_and_one_without_a_word_differ() {
     let files = Files::new();
     let page = page("", &files.put("app.log", &log.bytes));
     let endings = words(part(&page, "endings"));
+    // Both have threads 0 and 1: a reader of the page aloud needs names that differ.
+    let names: Vec<_> = page
+        .split("aria-label=\"last records of thread ")
+        .skip(1)
+        .collect();
+    let names: Vec<_> = names.iter().map(|rest| rest.split('"').next()).collect();
+    assert_eq!(names.len(), 4);
+    assert!(
+        names.contains(&Some("1, run 000000000000beef")),
+        "{names:?}"
+    );
     let (late, early) = endings.split_once("run 000000000000abcd").unwrap();
     assert!(late.contains("pid 78, run 000000000000beef") && late.contains("It noted no end"));
     assert!(early.contains("It ended by itself after 10 calls, 2027-01-15 08:00:11.000000 UTC."));

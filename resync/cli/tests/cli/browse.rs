@@ -1,127 +1,16 @@
 //! `browse` in a real terminal: tmux plays it, presses the keys and reads the screen.
 
+mod accidents;
+mod terminal;
+
 use crate::fixture::*;
-use crate::skip::skip;
 use logdef_wire::record::{Data, Glance};
-use logdef_wire::{Level, Record, Sequence, ThreadNumber};
+use logdef_wire::{Level, Record, Run, Sequence, ThreadNumber};
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
-
-/// A terminal with a command in it. It ends with the test.
-struct Terminal {
-    socket: String,
-    files: Files,
-}
-
-impl Terminal {
-    /// None where there is no tmux.
-    fn new(files: Files, size: (u16, u16), line: &str) -> Option<Terminal> {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let socket = format!("logdef-{}-{number}", std::process::id());
-        let terminal = Terminal { socket, files };
-        let (width, height) = (size.0.to_string(), size.1.to_string());
-        let line = line.replace("logdef", env!("CARGO_BIN_EXE_logdef"));
-        // What it says when it ends stays on the screen.
-        let line = format!("{line}; echo status $?; exec cat");
-        let words = ["new-session", "-d", "-x", &width, "-y", &height, &line];
-        let Some(started) = terminal.tmux(&words) else {
-            skip("no tmux to play a terminal");
-            return None;
-        };
-        assert!(started.is_empty(), "{started}");
-        Some(terminal)
-    }
-
-    /// What tmux prints; `None` if it cannot be started.
-    fn tmux(&self, words: &[&str]) -> Option<String> {
-        let mut tmux = Command::new("tmux");
-        tmux.args(["-L", &self.socket, "-f", "/dev/null"])
-            .args(words)
-            .current_dir(self.files.path())
-            .env("TMUX_TMPDIR", self.files.path())
-            .env("TZ", "UTC")
-            .env("LC_ALL", "C.UTF-8")
-            .env("TERM", "xterm-256color")
-            .env_remove("TMUX")
-            .env_remove("NO_COLOR")
-            .stdin(Stdio::null());
-        let done = tmux.output().ok()?;
-        Some(
-            String::from_utf8_lossy(&done.stdout).into_owned()
-                + &String::from_utf8_lossy(&done.stderr),
-        )
-    }
-
-    fn screen(&self) -> String {
-        self.tmux(&["capture-pane", "-p"]).unwrap()
-    }
-
-    /// The screen, with colours.
-    fn drawn(&self) -> String {
-        self.tmux(&["capture-pane", "-p", "-e"]).unwrap()
-    }
-
-    #[track_caller]
-    fn wait(&self, what: &str, is_so: impl Fn(&str) -> bool) -> String {
-        let deadline = Instant::now() + Duration::from_secs(90);
-        loop {
-            let screen = self.screen();
-            if is_so(&screen) {
-                return screen;
-            }
-            assert!(Instant::now() < deadline, "no {what}:\n{screen}");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    }
-
-    #[track_caller]
-    fn wait_for(&self, text: &str) -> String {
-        self.wait(text, |screen| screen.contains(text))
-    }
-
-    fn press(&self, key: &str) {
-        let key = match key {
-            "Esc" => "Escape".into(),
-            "PgDn" => "NPage".into(),
-            "PgUp" => "PPage".into(),
-            key if key.len() == 2 && key.starts_with('^') => {
-                format!("C-{}", key[1..].to_lowercase())
-            }
-            key => key.into(),
-        };
-        self.tmux(&["send-keys", "--", &key]);
-    }
-
-    fn type_in(&self, text: &str) {
-        self.tmux(&["send-keys", "-l", "--", text]);
-    }
-
-    fn resize(&self, width: u16, height: u16) {
-        let (width, height) = (width.to_string(), height.to_string());
-        self.tmux(&["resize-window", "-x", &width, "-y", &height]);
-    }
-
-    /// Whether the row that the person is on has a text.
-    #[track_caller]
-    fn wait_on(&self, text: &str) -> String {
-        let is_on = |screen: &str| {
-            let mut lines = screen.lines();
-            lines.any(|line| line.get(1..2) == Some(">") && line.contains(text))
-        };
-        self.wait(&format!("row with {text}"), is_on)
-    }
-}
-
-impl Drop for Terminal {
-    fn drop(&mut self) {
-        self.tmux(&["kill-server"]);
-    }
-}
+use terminal::Terminal;
 
 /// A hundred times the records of the example, each second one.
 fn long() -> Log {
@@ -164,7 +53,7 @@ fn every_key_of_the_help_page_works_and_a_changed_size_changes_nothing() {
     assert!(keys.len() > 40, "{keys:?}");
     for key in keys
         .iter()
-        .filter(|key| !matches!(&***key, "q" | "Q" | "^C"))
+        .filter(|key| !matches!(&***key, "q" | "Q" | "^C" | "^Z"))
     {
         terminal.press(key);
         // What a key has opened is answered or closed.
@@ -235,6 +124,12 @@ fn rows_are_found_shown_and_written_as_view_shows_them() {
     terminal.wait_on("gamma:600");
     terminal.type_in("50%");
     terminal.wait_on("gamma:500");
+    // A filter that chose none once forgot which row that was.
+    terminal.press("&");
+    terminal.type_in("nowhere");
+    terminal.wait_for("0 matches");
+    terminal.press("Esc");
+    terminal.wait_on("gamma:500");
     // As it is typed.
     terminal.press("&");
     terminal.type_in("-l error");
@@ -301,7 +196,8 @@ fn pages_panes_and_folds_show_what_is_known() {
     terminal.press("h");
     terminal.wait_for("next row");
     terminal.press("q");
-    terminal.wait("rows", |screen| screen.contains("alpha:0"));
+    terminal.press("g");
+    terminal.wait_for("alpha:0");
     assert!(terminal.drawn().contains("\x1b[31m") || terminal.drawn().contains("\x1b[1m"));
     terminal.press("q");
     terminal.wait_for("status 0");
@@ -432,30 +328,6 @@ fn a_log_that_grows_is_followed() {
     terminal.wait_on("later 3001");
 }
 
-/// One that read from a terminal without an end once took a core for ever.
-#[test]
-fn a_terminal_that_is_closed_ends_it() {
-    let line = "sh -c 'echo $$ > pid; exec logdef browse app.log'";
-    let files = files("app.log", &long().bytes);
-    let pid_file = files.path().join("pid");
-    let Some(terminal) = Terminal::new(files, (80, 24), line) else {
-        return;
-    };
-    terminal.wait_for("1/1000 ");
-    let pid = std::fs::read_to_string(pid_file).unwrap();
-    let name = || std::fs::read_to_string(format!("/proc/{}/comm", pid.trim()));
-    assert_eq!(name().unwrap(), "logdef\n");
-    terminal.tmux(&["kill-server"]);
-    let deadline = Instant::now() + Duration::from_secs(90);
-    while name().is_ok_and(|name| name == "logdef\n") {
-        if Instant::now() > deadline {
-            let _ = Command::new("kill").args(["-KILL", pid.trim()]).status();
-            panic!("it stays");
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
 fn refused(words: &[&str], input: Stdio, dir: &Path) -> (Option<i32>, String) {
     let done = command()
         .args(words)
@@ -523,4 +395,43 @@ fn any_size_and_an_empty_log_are_shown() {
     terminal.press("Esc");
     terminal.press("G");
     terminal.wait_on("gamma:999");
+}
+
+/// The logs of three processes, and an archive of them.
+#[test]
+fn folders_and_archives_are_walked_through_as_view_shows_them() {
+    let files = Files::new();
+    let logs = files.path().join("logs");
+    std::fs::create_dir(&logs).unwrap();
+    for process in 0..3 {
+        let run = Run(RUN.0 + process);
+        let log = example_of(run, 77 + process, EPOCH + process * SECOND / 4);
+        files.put(&format!("logs/{process}.log"), &log.bytes);
+    }
+    let kept = files.path().join("kept");
+    let mut archive = command();
+    let done = run(archive.arg("archive").arg("-o").arg(&kept).arg(&logs), b"");
+    assert_eq!(done.status, 0, "{}", done.err);
+    let shown = logdef("view {}", &logs).out;
+    let line = "logdef browse logs; logdef browse kept";
+    let Some(terminal) = Terminal::new(files, (100, 20), line) else {
+        return;
+    };
+    for (place, follows) in [("logs", "following"), ("kept", "cannot be followed")] {
+        terminal.wait_for("1/30 ");
+        terminal.press("w");
+        terminal.type_in(&format!("{place}.txt"));
+        terminal.press("Enter");
+        terminal.wait_for(&format!("30 rows are in {place}.txt"));
+        let written = terminal.files.path().join(format!("{place}.txt"));
+        assert_eq!(std::fs::read_to_string(written).unwrap(), shown, "{place}");
+        terminal.press("&");
+        terminal.type_in("-l error --thread worker");
+        terminal.wait_for("3 matches");
+        terminal.press("Esc");
+        terminal.press("F");
+        terminal.wait_for(follows);
+        terminal.press("q");
+    }
+    terminal.wait_for("status 0");
 }

@@ -36,7 +36,7 @@ impl App {
             // What was chosen before stays while something is typed.
             Err(why) => return self.message = why,
         };
-        let anchor = self.current.map_or(0, |current| current.number);
+        let anchor = self.anchor;
         if let List::Chosen(scan) = &self.list {
             scan.cancel();
         }

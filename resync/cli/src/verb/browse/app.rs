@@ -54,6 +54,9 @@ pub struct App {
     pub cursor: i64,
     /// The row that the person is on.
     pub current: Option<Listed>,
+    /// The number of the row that they were on last, where they chose what is shown: filters are looked
+    /// through from there, also where one that was half typed had chosen none.
+    pub(super) anchor: u64,
     /// When it was logged.
     pub time: Option<u64>,
     /// Columns that are left out.
@@ -77,6 +80,8 @@ pub struct App {
     /// Bytes for the clipboard.
     pub copied: Option<Vec<u8>>,
     pub redraws: bool,
+    /// The process is to stop, as the terminal's own key would make it.
+    pub stops: bool,
     pub quits: bool,
     lines: HashMap<u64, Line>,
     generation: u64,
@@ -97,6 +102,7 @@ impl App {
             top: 0,
             cursor: 0,
             current: None,
+            anchor: 0,
             time: None,
             left: 0,
             height: 1,
@@ -114,6 +120,7 @@ impl App {
             message: String::new(),
             copied: None,
             redraws: false,
+            stops: false,
             quits: false,
             lines: HashMap::new(),
             generation: 0,
@@ -195,6 +202,9 @@ impl App {
         self.top = self.top.min(positions.end - 1 - last).max(positions.start);
         let current = self.list.rows(self.cursor, 1, &self.log);
         self.current = current.first().copied();
+        if let (Some(current), None) = (self.current, &self.prompt) {
+            self.anchor = current.number;
+        }
     }
 
     /// Rows from the first on the screen on, with their text.
@@ -248,6 +258,9 @@ impl App {
     /// A key was pressed.
     pub fn key(&mut self, name: &str) {
         self.message.clear();
+        if keys::command(name) == Some(Command::Stop) {
+            return self.stops = true;
+        }
         if let Some(pending) = self.pending.take() {
             return self.mark(pending, name);
         }

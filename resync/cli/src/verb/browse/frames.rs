@@ -5,16 +5,31 @@ use super::log::Inputs;
 use logdef_resync::{Place, move_in_time, unmasked};
 use logdef_wire::frame::{self, Header, LONG_HEADER_LEN};
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// Bytes that are read at a time, and how many such pieces are kept.
 const PIECE: u64 = 64 << 10;
 const PIECES: usize = 128;
 
+/// A piece, by its file and its number there.
+type Key = (u32, u64);
+
+/// The piece in which a place is.
+fn key(place: Place) -> Key {
+    (place.input, place.offset / PIECE)
+}
+
+/// Where a body was found: in the piece of its place, or copied from several.
+enum Found {
+    InPiece(Range<usize>),
+    Copied(Range<usize>),
+}
+
 /// Reads frames anywhere.
 pub struct Frames {
     inputs: Inputs,
-    /// Pieces by file and number, each with when it was used last.
-    pieces: HashMap<(u32, u64), (Vec<u8>, u64)>,
+    /// Each with when it was used last.
+    pieces: HashMap<Key, (Vec<u8>, u64)>,
     used: u64,
     frame: Vec<u8>,
     scratch: Vec<u8>,
@@ -38,29 +53,51 @@ impl Frames {
 
     /// The body of the frame at a place, unmasked; `None` if it is not there any more.
     pub fn body(&mut self, place: Place) -> Option<&[u8]> {
-        if !self.load(place) {
-            // It may have been written since its surroundings were read.
-            self.forget();
-            self.load(place);
-        }
-        move_in_time(&mut self.frame, self.inputs.times_moved(place.input));
-        let body = frame::decode(&self.frame).ok()?.body;
+        let found = match self.find(place) {
+            None => {
+                // It may have been written since its surroundings were read.
+                self.forget();
+                self.find(place)
+            }
+            found => found,
+        };
+        let body = match found? {
+            Found::InPiece(body) => &self.pieces.get(&key(place))?.0[body],
+            Found::Copied(body) => &self.frame[body],
+        };
         unmasked(body, &mut self.scratch)
     }
 
-    /// Reads the frame at a place; `false` if no whole frame stands there.
-    fn load(&mut self, place: Place) -> bool {
-        let mut frame = std::mem::take(&mut self.frame);
-        frame.clear();
-        frame.resize(LONG_HEADER_LEN, 0);
-        let read = self.fill(place, &mut frame);
-        let header = Header::parse(&frame[..read]);
+    /// Where the body of the frame at a place stands, if a whole one is there.
+    fn find(&mut self, place: Place) -> Option<Found> {
+        if self.inputs.times_moved(place.input) != 0 {
+            return self.copy(place);
+        }
+        let at = (place.offset % PIECE) as usize;
+        let piece = self.piece(key(place));
+        match frame::decode(piece.get(at..).unwrap_or_default()) {
+            Ok(frame) => Some(Found::InPiece(
+                at + frame.len - frame.body.len()..at + frame.len,
+            )),
+            Err(_) => self.copy(place),
+        }
+    }
+
+    /// The same of a frame that does not stand in one piece, or whose times are moved.
+    fn copy(&mut self, place: Place) -> Option<Found> {
+        let mut bytes = std::mem::take(&mut self.frame);
+        bytes.clear();
+        bytes.resize(LONG_HEADER_LEN, 0);
+        let read = self.fill(place, &mut bytes);
+        let header = Header::parse(&bytes[..read]);
         let len = header.filter(|header| header.body_len <= frame::MAX_BODY);
-        frame.resize(len.map_or(0, |header| header.frame_len()), 0);
-        let read = self.fill(place, &mut frame);
-        frame.truncate(read);
-        self.frame = frame;
-        frame::decode(&self.frame).is_ok()
+        bytes.resize(len.map_or(0, |header| header.frame_len()), 0);
+        let read = self.fill(place, &mut bytes);
+        bytes.truncate(read);
+        self.frame = bytes;
+        move_in_time(&mut self.frame, self.inputs.times_moved(place.input));
+        let frame = frame::decode(&self.frame).ok()?;
+        Some(Found::Copied(frame.len - frame.body.len()..frame.len))
     }
 
     /// Fills a buffer from a place on, as far as there are bytes.
@@ -72,7 +109,7 @@ impl Frames {
         let mut filled = 0;
         while filled < buffer.len() {
             let at = place.offset + filled as u64;
-            let piece = self.piece(place.input, at / PIECE);
+            let piece = self.piece((place.input, at / PIECE));
             let rest = piece.get((at % PIECE) as usize..).unwrap_or_default();
             if rest.is_empty() {
                 break;
@@ -84,18 +121,19 @@ impl Frames {
         filled
     }
 
-    fn piece(&mut self, input: u32, number: u64) -> &[u8] {
+    fn piece(&mut self, key: Key) -> &[u8] {
         self.used += 1;
         let used = self.used;
-        if !self.pieces.contains_key(&(input, number)) {
+        if !self.pieces.contains_key(&key) {
+            let (input, number) = key;
             let mut piece = self.room();
             piece.resize(PIECE as usize, 0);
             let source = self.inputs.get(input);
             let read = source.and_then(|source| source.read_at(&mut piece, number * PIECE).ok());
             piece.truncate(read.unwrap_or(0));
-            self.pieces.insert((input, number), (piece, used));
+            self.pieces.insert(key, (piece, used));
         }
-        let piece = self.pieces.get_mut(&(input, number));
+        let piece = self.pieces.get_mut(&key);
         piece.map_or(&[], |(bytes, last)| {
             *last = used;
             &bytes[..]

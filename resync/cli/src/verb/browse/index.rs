@@ -11,7 +11,7 @@ use crate::show::losses;
 use crate::verb::view::early::{knows, learn};
 use logdef_resync::{
     BackgroundMerge, Batch, Event, Glance, Input, Merge, MergeOptions, Options, Recovery, Resolver,
-    Survey,
+    Survey, Tables,
 };
 use logdef_wire::record::NoteKind;
 use logdef_wire::{Record, Run, Tag, ThreadNumber};
@@ -21,8 +21,13 @@ use std::sync::Arc;
 /// Bytes of the beginning that are read of all files together, and at least of each of the first ones.
 const BEGINNING: u64 = 1 << 20;
 const OF_EACH: u64 = 32 << 10;
-/// Rows that replace those of the beginning at once.
+/// A file that is longer has more chunks than are looked at in a moment.
+const LONG: u64 = 64 << 20;
+/// Rows that replace those of the beginning at once; those of a survey, which come in a moment, at least.
 const FIRST: u64 = 1 << 17;
+const OF_SURVEY: u64 = 256;
+/// Rows that wait while others look at those that there are.
+const WAITING: usize = 64 << 10;
 
 /// Of each thread the count of its last record that has a row.
 pub type Seen = HashMap<(Run, ThreadNumber), u64>;
@@ -39,11 +44,16 @@ pub fn run(log: &Log, suspects: bool) -> Result<Seen, Failure> {
     }
     if let ([input], false) = (inputs, suspects)
         && input.broken_off().is_none()
-        && let Some(survey) = Survey::of(input)?
-        && let Some(seen) = surveyed(log, input, survey)?
     {
-        log.reach(Stage::Done);
-        return Ok(seen);
+        if input.len() > LONG {
+            beginning(log, suspects)?;
+        }
+        if let Some(survey) = Survey::of(input)?
+            && let Some(seen) = surveyed(log, input, survey)?
+        {
+            log.reach(Stage::Done);
+            return Ok(seen);
+        }
     }
     beginning(log, suspects)?;
     let recovery = recovery(inputs, suspects, |done| log.reach(Stage::Checking(done)))?;
@@ -111,42 +121,76 @@ fn not_kept(error: std::io::Error) -> Failure {
 
 /// Finds the rows of a log by its survey. `None` if it is not what the survey takes for granted.
 fn surveyed(log: &Log, input: &Input, mut survey: Survey) -> Result<Option<Seen>, Failure> {
-    log.replace(
-        Rows::default(),
-        Known::Growing(Box::new(survey.into_tables())),
-    );
-    log.reach(Stage::Reading);
+    // They take the place of those of the beginning when there are as many, or all.
+    let least = log.found().rows.len().max(OF_SURVEY);
+    let mut first = Some((Rows::default(), Box::new(survey.into_tables())));
+    let show = |(rows, tables)| {
+        log.replace(rows, Known::Growing(tables));
+        log.reach(Stage::Reading);
+    };
     let merge = Merge::from_survey(input, &survey, MergeOptions::default());
     let mut seen = Seen::new();
+    let mut rows = Vec::new();
     let is_whole = BackgroundMerge::run(merge, log::cores(), |ahead| {
-        let mut next = ahead.next()?;
-        while let Some(batch) = next {
-            if !knows(log.found().known.tables(), batch) {
-                let mut found = log.change();
-                let Known::Growing(tables) = &mut found.known else {
-                    return Ok(false);
-                };
-                learn(tables, batch);
-                if !tables.is_whole() {
-                    return Ok(false);
+        while let Some(batch) = ahead.next()? {
+            let is_understood = match &mut first {
+                Some((_, tables)) => {
+                    learn(tables, batch);
+                    tables.is_whole() && add_rows(tables, batch, &mut seen, &mut rows).is_some()
                 }
-            }
-            let Some(rows) = rows_of(log, batch, &mut seen) else {
-                return Ok(false);
+                None => {
+                    learn_in(log, batch)
+                        && add_rows(log.found().known.tables(), batch, &mut seen, &mut rows)
+                            .is_some()
+                }
             };
-            log.push(&rows).map_err(not_kept)?;
-            next = ahead.next()?;
+            if !is_understood {
+                return Ok(false);
+            }
+            let Some((begun, _)) = &mut first else {
+                log.push(&mut rows, WAITING).map_err(not_kept)?;
+                continue;
+            };
+            let mut added = rows.drain(..);
+            added
+                .try_for_each(|row| begun.push(row.0))
+                .map_err(not_kept)?;
+            drop(added);
+            if begun.len() >= least {
+                first.take().map(show);
+            }
         }
         Ok::<_, Failure>(!ahead.contradicts_survey())
     })?;
+    if is_whole {
+        first.map(show);
+        log.push(&mut rows, 0).map_err(not_kept)?;
+    }
     Ok(is_whole.then_some(seen))
 }
 
-/// The rows of a batch. `None` if a record refers to something that has no logdef so far.
-fn rows_of(log: &Log, batch: &Batch<'_>, seen: &mut Seen) -> Option<Vec<Row>> {
-    let found = log.found();
-    let mut resolver = Resolver::without_images(found.known.tables());
-    let mut rows = Vec::new();
+/// Takes in the logdefs of a batch; `false` if one contradicts another.
+fn learn_in(log: &Log, batch: &Batch<'_>) -> bool {
+    if knows(log.found().known.tables(), batch) {
+        return true;
+    }
+    match &mut log.change().known {
+        Known::Growing(tables) => {
+            learn(tables, batch);
+            tables.is_whole()
+        }
+        Known::Whole(_) => false,
+    }
+}
+
+/// Adds the rows of a batch. `None` if a record refers to something that has no logdef so far.
+fn add_rows(
+    tables: &Tables,
+    batch: &Batch<'_>,
+    seen: &mut Seen,
+    rows: &mut Vec<Row>,
+) -> Option<()> {
+    let mut resolver = Resolver::without_images(tables);
     for event in batch.events() {
         let Event::Frame(frame) = &event else {
             return None;
@@ -161,7 +205,7 @@ fn rows_of(log: &Log, batch: &Batch<'_>, seen: &mut Seen) -> Option<Vec<Row>> {
         }
         rows.extend(row_of(&event));
     }
-    Some(rows)
+    Some(())
 }
 
 /// Shows the beginning of the files, as far as it can be understood alone.
@@ -200,16 +244,19 @@ fn merged(log: &Log, recovery: Arc<Recovery>) -> Result<(), Failure> {
     let merge = Merge::new(&log.inputs.first, &recovery, options);
     // They take the place of those of the beginning when there are as many, or all.
     let mut first = Some(Rows::default());
+    let mut rows = Vec::new();
     BackgroundMerge::run(merge, log::cores(), |ahead| {
         while let Some(batch) = ahead.next()? {
-            let rows: Vec<_> = batch.events().filter_map(|event| row_of(&event)).collect();
+            rows.extend(batch.events().filter_map(|event| row_of(&event)));
             let Some(begun) = &mut first else {
-                log.push(&rows).map_err(not_kept)?;
+                log.push(&mut rows, WAITING).map_err(not_kept)?;
                 continue;
             };
-            let mut rows = rows.iter();
-            rows.try_for_each(|row| begun.push(row.0))
+            let mut added = rows.drain(..);
+            added
+                .try_for_each(|row| begun.push(row.0))
                 .map_err(not_kept)?;
+            drop(added);
             if begun.len() >= FIRST {
                 let rows = first.take().unwrap_or_default();
                 log.replace(rows, Known::Whole(recovery.clone()));
@@ -218,8 +265,9 @@ fn merged(log: &Log, recovery: Arc<Recovery>) -> Result<(), Failure> {
         }
         Ok::<_, Failure>(())
     })?;
-    if let Some(rows) = first {
-        log.replace(rows, Known::Whole(recovery.clone()));
+    match first {
+        Some(rows) => log.replace(rows, Known::Whole(recovery.clone())),
+        None => log.push(&mut rows, 0).map_err(not_kept)?,
     }
     Ok(())
 }

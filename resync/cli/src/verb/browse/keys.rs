@@ -43,6 +43,7 @@ pub enum Command {
     Help,
     Back,
     Redraw,
+    Stop,
     Quit,
 }
 
@@ -62,7 +63,7 @@ const fn key(names: &'static [&'static str], command: Command, what: &'static st
 }
 
 /// A number before a key repeats it, or names a row or a percentage.
-pub const KEYS: [Key; 39] = [
+pub const KEYS: [Key; 40] = [
     key(&["j", "Down"], Command::Down, "next row"),
     key(&["k", "Up"], Command::Up, "row before"),
     key(
@@ -149,6 +150,7 @@ pub const KEYS: [Key; 39] = [
     key(&["h"], Command::Help, "this page"),
     key(&["Esc"], Command::Back, "close, stop, show all again"),
     key(&["^L"], Command::Redraw, "draw the screen again"),
+    key(&["^Z"], Command::Stop, "stop, until the shell's fg"),
     key(&["q", "Q", "^C"], Command::Quit, "leave"),
 ];
 

@@ -30,9 +30,9 @@ pub fn run(log: &Log, source: &Source, mut seen: Seen) -> Result<(), Failure> {
         let begun = Instant::now();
         let polled = follow.poll();
         let pause = followed::pause(polled.is_empty(), begun);
-        let rows = take(log, &follow, polled, &mut seen, is_first);
+        let mut rows = take(log, &follow, polled, &mut seen, is_first);
         if !rows.is_empty() {
-            let pushed = log.push(&rows);
+            let pushed = log.push(&mut rows, 0);
             pushed.map_err(|error| {
                 Failure::Output("a temporary file for what was found".into(), error)
             })?;

@@ -7,7 +7,7 @@ use crate::show::losses;
 use logdef_resync::{Input, LocatedImages, Place, Recovery, Resolver, Standings, Tables};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 
 /// The files that rows stand in: those that were opened at first, and those that are followed.
 #[derive(Clone)]
@@ -196,9 +196,16 @@ impl Log {
         };
     }
 
-    pub fn push(&self, rows: &[Row]) -> io::Result<()> {
-        let mut found = self.change();
-        rows.iter().try_for_each(|row| found.rows.push(row.0))
+    /// Adds rows. While others look at those that there are, fewer than `waiting` stay where they are.
+    pub fn push(&self, rows: &mut Vec<Row>, waiting: usize) -> io::Result<()> {
+        let found = match self.found.try_write() {
+            Err(TryLockError::WouldBlock) if rows.len() < waiting => return Ok(()),
+            Ok(found) => Some(found),
+            Err(_) => None,
+        };
+        let mut found = found.unwrap_or_else(|| write(&self.found));
+        self.version.fetch_add(1, Ordering::Relaxed);
+        rows.drain(..).try_for_each(|row| found.rows.push(row.0))
     }
 
     pub fn version(&self) -> u64 {

@@ -1,5 +1,5 @@
-//! The thread that finds the rows which filters choose, from where the person is on: first those behind,
-//! as many as a screen shows, then those before, then the rest. Knows nothing of the screen.
+//! The thread that finds the rows which filters choose, from where the person is on: first as many as a screen
+//! shows, the nearest on either side, then those behind, then those before. Knows nothing of the screen.
 
 use super::frames::Frames;
 use super::log::{Found, Images, Log, Resolvers};
@@ -14,10 +14,15 @@ use logdef_wire::{Level, Magic, Record, Svma, Tag};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// Rows that are looked at between two looks at what else is wanted.
-const BLOCK: usize = 1024;
+/// Rows that are looked at between two looks at what else is wanted: few at first, then as many as this
+/// time allows.
+const FIRST: usize = 1024;
+const BLOCK: usize = 64 << 10;
+const TURN: Duration = Duration::from_millis(8);
+/// Rows between two looks at the clock.
+const UNTIMED: usize = 256;
 /// Rows that a screen may show.
 const SCREEN: u64 = 256;
 /// How long it waits for more rows.
@@ -43,8 +48,9 @@ pub struct Chosen {
     pub counts: Rows,
     /// How many were chosen in all.
     pub count: u64,
-    /// The rows that were looked at.
+    /// The rows that were looked at, around this one.
     pub looked: Range<u64>,
+    anchor: u64,
     pub problem: Option<String>,
     /// The generation of the rows.
     pub generation: u64,
@@ -85,6 +91,7 @@ impl Scan {
         let anchor = if wanted.folds { 0 } else { anchor };
         let chosen = Chosen {
             looked: anchor..anchor,
+            anchor,
             generation,
             ..Chosen::default()
         };
@@ -118,9 +125,10 @@ impl Scan {
 
     fn run(&self, mut images: Images) {
         let mut frames = Frames::of(self.log.inputs.clone());
+        let mut block = FIRST;
         while !self.is_cancelled() {
-            match self.step(&mut frames, &mut images) {
-                Ok(true) => {}
+            match self.step(block, &mut frames, &mut images) {
+                Ok(true) => block = (2 * block).min(BLOCK),
                 Ok(false) => {
                     frames.forget();
                     std::thread::sleep(PAUSE);
@@ -134,13 +142,21 @@ impl Scan {
         }
     }
 
-    /// Looks at some more rows; `false` if all were looked at.
-    fn step(&self, frames: &mut Frames, images: &mut Images) -> Result<bool, Failure> {
+    /// Looks at some more rows, so many at most; `false` if all were looked at.
+    fn step(
+        &self,
+        block: usize,
+        frames: &mut Frames,
+        images: &mut Images,
+    ) -> Result<bool, Failure> {
         let (rows, is_forward, from) = {
             let found = self.log.found();
             let mut chosen = self.chosen();
             if chosen.generation != found.generation {
+                let anchor = chosen.anchor.min(found.rows.len());
                 *chosen = Chosen {
+                    looked: anchor..anchor,
+                    anchor,
                     generation: found.generation,
                     ..Chosen::default()
                 };
@@ -148,15 +164,16 @@ impl Scan {
             let looked = chosen.looked.clone();
             let has_behind = looked.end < found.rows.len();
             let has_before = looked.start > 0;
-            let is_forward = has_behind
-                && (chosen.behind.len() < SCREEN || chosen.before.len() >= SCREEN || !has_before);
+            let has_screen = chosen.behind.len() + chosen.before.len() >= SCREEN;
+            let is_nearer = looked.end - chosen.anchor <= chosen.anchor - looked.start;
+            let is_forward = has_behind && (!has_before || has_screen || is_nearer);
             if !is_forward && !has_before {
                 return Ok(false);
             }
             let (from, most) = if is_forward {
-                (looked.end, BLOCK)
+                (looked.end, block)
             } else {
-                let from = looked.start.saturating_sub(BLOCK as u64);
+                let from = looked.start.saturating_sub(block as u64);
                 (from, (looked.start - from) as usize)
             };
             let mut rows = Vec::new();
@@ -165,12 +182,24 @@ impl Scan {
         };
         let found = self.log.found();
         let mut matched = Vec::new();
+        let mut looked = 0;
         {
             let mut chooser = Chooser::new(&self.wanted.filters, &found, &self.log, images)?;
-            for (number, row) in (from..).zip(&rows) {
-                if let Some(site) = chooser.choose(Row(*row), frames) {
-                    matched.push((number, site));
+            let begun = Instant::now();
+            while looked < rows.len() && begun.elapsed() < TURN {
+                let end = rows.len().min(looked + UNTIMED);
+                for step in looked..end {
+                    // The nearest first.
+                    let at = if is_forward {
+                        step
+                    } else {
+                        rows.len() - 1 - step
+                    };
+                    if let Some(site) = chooser.choose(Row(rows[at]), frames) {
+                        matched.push((from + at as u64, site));
+                    }
                 }
+                looked = end;
             }
         }
         let mut chosen = self.chosen();
@@ -179,12 +208,11 @@ impl Scan {
         }
         drop(found);
         self.take(&mut chosen, &matched, is_forward).map_err(lost)?;
-        let end = from + rows.len() as u64;
-        chosen.looked = if is_forward {
-            chosen.looked.start..end
+        if is_forward {
+            chosen.looked.end += looked as u64;
         } else {
-            from..chosen.looked.end
-        };
+            chosen.looked.start -= looked as u64;
+        }
         self.version.fetch_add(1, Ordering::Relaxed);
         Ok(true)
     }
@@ -197,7 +225,7 @@ impl Scan {
     ) -> std::io::Result<()> {
         chosen.count += matched.len() as u64;
         if !is_forward {
-            let mut matched = matched.iter().rev();
+            let mut matched = matched.iter();
             return matched.try_for_each(|(number, _)| chosen.before.push(*number));
         }
         let before = chosen.count - matched.len() as u64;
@@ -222,6 +250,7 @@ fn lost(error: std::io::Error) -> Failure {
 /// Decides about rows.
 pub struct Chooser<'k> {
     filters: Vec<Filter>,
+    is_everything: bool,
     resolvers: Resolvers<'k>,
     message: Vec<u8>,
 }
@@ -235,8 +264,10 @@ impl<'k> Chooser<'k> {
     ) -> Result<Chooser<'k>, Failure> {
         let filters = filters.iter();
         let filters = filters.map(|filters| Filter::new(filters, found.known.tables()));
+        let filters: Vec<_> = filters.collect::<Result<_, _>>()?;
         Ok(Chooser {
-            filters: filters.collect::<Result<_, _>>()?,
+            is_everything: filters.iter().all(Filter::is_everything),
+            filters,
             resolvers: Resolvers::of(found, &log.inputs, images),
             message: Vec::new(),
         })
@@ -244,9 +275,8 @@ impl<'k> Chooser<'k> {
 
     /// Whether a row is wanted; if so, its call site if it has one.
     fn choose(&mut self, row: Row, frames: &mut Frames) -> Option<Option<CallSite>> {
-        let is_everything = self.filters.iter().all(Filter::is_everything);
         if row.is_gap() {
-            return is_everything.then_some(None);
+            return self.is_everything.then_some(None);
         }
         let gravity = row.gravity();
         if row.is_record() && !self.filters.iter().all(|filter| gravity.may_match(filter)) {
@@ -256,7 +286,7 @@ impl<'k> Chooser<'k> {
         let body = frames.body(place)?;
         match (Tag(body[0]), Record::decode(body)) {
             (Tag::DATA, Ok(Record::Data(data))) => {
-                (is_everything || self.chooses(body, &data, place)).then(|| call_site(&data))
+                (self.is_everything || self.chooses(body, &data, place)).then(|| call_site(&data))
             }
             (_, Ok(Record::Note(note))) => {
                 let glance = Glance {

@@ -11,7 +11,8 @@ use crossterm::{cursor, execute, terminal};
 use data_encoding::BASE64;
 use ratatui_core::terminal::Terminal;
 use ratatui_crossterm::CrosstermBackend;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use rustix::process::{Signal, getpid, kill_process};
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM};
 use std::io::{self, IsTerminal, Write};
 use std::panic;
 use std::sync::Arc;
@@ -39,6 +40,21 @@ impl Taken {
         let taken = Taken;
         execute!(io::stdout(), terminal::EnterAlternateScreen, cursor::Hide)?;
         Ok(taken)
+    }
+
+    /// Stops the process, and gives the shell the terminal meanwhile. Where no shell could continue it,
+    /// the system lets it run.
+    fn stop(&self) -> io::Result<()> {
+        give_back();
+        kill_process(getpid(), Signal::TSTP)?;
+        self.take_again()
+    }
+
+    /// What another program left of it is not as it was.
+    fn take_again(&self) -> io::Result<()> {
+        terminal::disable_raw_mode()?;
+        terminal::enable_raw_mode()?;
+        execute!(io::stdout(), terminal::EnterAlternateScreen, cursor::Hide)
     }
 }
 
@@ -78,11 +94,21 @@ pub fn run(app: &mut App, has_color: bool) -> Result<(), Failure> {
     give_back_after_a_fault(fault.clone());
     let taken = Taken::take()?;
     let mut terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
+    let continues = Arc::new(AtomicBool::new(false));
+    let _ = signal_hook::flag::register(SIGCONT, continues.clone());
     let has_ended = || ends.load(Ordering::Relaxed) || fault.load(Ordering::Relaxed);
     let mut drawn = None;
     while !app.quits && !has_ended() {
         let had_no_row = app.current.is_none();
         app.tick();
+        if std::mem::take(&mut app.stops) {
+            taken.stop()?;
+            app.redraws = true;
+        }
+        if continues.swap(false, Ordering::Relaxed) {
+            taken.take_again()?;
+            app.redraws = true;
+        }
         if std::mem::take(&mut app.redraws) {
             terminal.clear()?;
             drawn = None;
@@ -104,7 +130,7 @@ pub fn run(app: &mut App, has_color: bool) -> Result<(), Failure> {
         } else {
             PAUSE
         };
-        while !app.quits && event::poll(pause)? {
+        while !app.quits && !app.stops && event::poll(pause)? {
             pause = Duration::ZERO;
             drawn = None;
             if let Event::Key(key) = event::read()?

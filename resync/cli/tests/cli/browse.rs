@@ -410,7 +410,7 @@ fn folders_and_archives_are_walked_through_as_view_shows_them() {
     }
     let kept = files.path().join("kept");
     let mut archive = command();
-    let done = run(archive.arg("archive").arg("-o").arg(&kept).arg(&logs), b"");
+    let done = run(archive.arg("archive").arg("-O").arg(&kept).arg(&logs), b"");
     assert_eq!(done.status, 0, "{}", done.err);
     let shown = logdef("view {}", &logs).out;
     let line = "logdef browse logs; logdef browse kept";

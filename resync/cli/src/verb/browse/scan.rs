@@ -142,7 +142,7 @@ impl Scan {
         }
     }
 
-    /// Looks at some more rows, so many at most; `false` if all were looked at.
+    /// Looks at `block` more rows at most; `false` if all were looked at.
     fn step(
         &self,
         block: usize,

@@ -2,6 +2,7 @@
 //! program that shows it page by page, in colour if the terminal would have had it.
 
 use crate::args::Verb;
+use crate::log;
 use rustix::stdio::{dup2_stderr, dup2_stdout};
 use signal_hook::consts::SIGINT;
 use std::fs::File;
@@ -61,12 +62,30 @@ fn command() -> Option<Command> {
     if matches!(line.trim(), "" | "cat") || line == USUAL && !is_installed(USUAL) {
         return None;
     }
+    let first = line.split_whitespace().next().unwrap_or_default();
+    if !may_be_run(first) {
+        log::say(&format!("no pager: there is no program {first}"));
+        return None;
+    }
     let mut command = Command::new("sh");
     command.args(["-c", &line]);
     if std::env::var_os("LESS").is_none() {
         command.env("LESS", LESS);
     }
     Some(command)
+}
+
+/// Whether the shell knows what the first word of a pager's line is: it would take the output and show none of
+/// it. A word that has a meaning to the shell may be anything.
+fn may_be_run(word: &str) -> bool {
+    let is_plain = |c: char| c.is_alphanumeric() || "_./+-".contains(c);
+    let mut asked = Command::new("sh");
+    asked.args(["-c", "command -v \"$1\"", "sh", word]);
+    asked
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    !word.chars().all(is_plain) || asked.status().is_ok_and(|status| status.success())
 }
 
 fn is_installed(program: &str) -> bool {

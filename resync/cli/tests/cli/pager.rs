@@ -103,8 +103,19 @@ fn a_pager_that_is_left_early_ends_the_command() {
         return;
     };
     assert!(shown.contains("status 0"), "{shown}");
-    // A pager that cannot be run says so itself, and nothing hangs.
-    let missing = [("LOGDEF_PAGER", "/nowhere/pager")];
-    let shown = at_a_terminal(&files, line, &missing).unwrap();
-    assert!(shown.contains("not found"), "{shown}");
+    // One that is not there took the records, and showed none.
+    for missing in ["/nowhere/pager", "nopager -x"] {
+        let missing = [("LOGDEF_PAGER", missing)];
+        let shown = at_a_terminal(&files, line, &missing).unwrap();
+        assert!(shown.contains("no pager: there is no program "), "{shown}");
+        assert!(
+            shown.contains("alpha") && shown.contains("status 0"),
+            "{shown}"
+        );
+    }
+    // What only the shell knows is a pager too.
+    for pager in ["exec sed s/^/paged:/", "X=1 sed s/^/paged:/"] {
+        let shown = at_a_terminal(&files, line, &[("LOGDEF_PAGER", pager)]).unwrap();
+        assert!(shown.contains("paged:"), "{shown}");
+    }
 }

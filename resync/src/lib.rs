@@ -131,7 +131,7 @@ pub use resolve::resolver::Resolver;
 pub use resolve::spans::{OpenSpan, Spans, span_id};
 pub use resolve::stack::StackEntry;
 
-pub use logdef_wire::record::Glance;
+pub use logdef_wire::record::{Glance, Peek};
 
 /// The example of the README.
 #[cfg(doctest)]

@@ -330,7 +330,9 @@ mod tests {
                 ..Glance::default()
             },
             dropped: 0,
+            args: None,
             backtrace: None,
+            has_more: false,
         };
         let news = News::Frame {
             file: 0,

@@ -31,7 +31,6 @@ use crate::recover::recovery::Recovery;
 use crate::recover::standing::Standing;
 use crate::recover::survey::Survey;
 use crate::recover::tables::Place;
-use logdef_wire::record::Glance;
 use logdef_wire::{Record, Run, Sequence, Tag};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -338,8 +337,8 @@ impl<'i> Merge<'i> {
             self.given = Some(head.slot);
             let lane = self.open[head.slot].as_ref();
             let lane = lane.expect("a head is of an open lane");
-            if let (Some(sieve), Some(body)) = (&mut self.wanted.sieve, lane.unsifted_head())
-                && !sieve.passes(body, &Glance::of(body).unwrap_or_default())
+            if let Some(body) = lane.unsifted_head()
+                && !self.wanted.passes(body)
             {
                 continue;
             }

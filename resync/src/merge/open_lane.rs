@@ -560,7 +560,7 @@ impl Rule<'_> {
             return Checked::Skip;
         }
         match &data {
-            Some(glance) if is_sifted => wanted.checked(body, glance),
+            Some(glance) if is_sifted && !wanted.passes(body) => Checked::Sift(Timed::of(glance)),
             Some(glance) => Checked::Take(Some(Timed::of(glance))),
             None => Checked::Take(None),
         }

@@ -3,7 +3,7 @@
 
 use crate::recover::tables::Place;
 use logdef_wire::Record;
-use logdef_wire::record::Glance;
+use logdef_wire::record::Peek;
 use std::fmt;
 
 /// Decides on records as they stand in their frames, before they are merged.
@@ -14,5 +14,5 @@ pub trait Sieve: fmt::Debug + Send {
 
     /// Whether a data record is given, by its body alone: wherever else the same bytes stand, the
     /// answer has to be the same.
-    fn passes(&mut self, body: &[u8], glance: &Glance) -> bool;
+    fn passes(&mut self, body: &[u8], peek: &Peek<'_>) -> bool;
 }

@@ -1,7 +1,7 @@
 //! What a survey took for granted of a chunk, checked frame by frame when the chunk is
 //! merged: that it holds the next records of one thread of the run, and nothing else.
 
-use crate::merge::wanted::{Checked, Wanted};
+use crate::merge::wanted::{Checked, Wanted, peek};
 use crate::read::gap::{Gap, GapKind};
 use crate::recover::lane::{Lane, ThreadKey};
 use crate::recover::run_of::run_of;
@@ -67,7 +67,7 @@ impl SurveyContract {
         if !self.is_next(peek) {
             return Checked::Broken;
         }
-        wanted.checked(body, &peek.glance)
+        wanted.checked(body, peek)
     }
 
     /// The lane's frames end at an offset.
@@ -99,13 +99,4 @@ impl SurveyContract {
             && opens == (offset == self.start)
             && !is_mark
     }
-}
-
-/// What must be known of a data record to count it.
-#[inline]
-fn peek(body: &[u8]) -> Option<Peek<'_>> {
-    Peek::of(body).or_else(|| match Record::decode(body) {
-        Ok(Record::Data(data)) => Some(Peek::from(&data)),
-        _ => None,
-    })
 }

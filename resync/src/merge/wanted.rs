@@ -4,7 +4,7 @@ use crate::merge::sieve::Sieve;
 use crate::merge::{Identity, MergeOptions};
 use crate::recover::tables::Place;
 use logdef_wire::Record;
-use logdef_wire::record::Glance;
+use logdef_wire::record::{Glance, Peek};
 
 /// What becomes of an item of a lane.
 #[derive(Clone, Copy, Debug)]
@@ -52,14 +52,23 @@ pub(crate) struct Wanted<'i> {
 impl Wanted<'_> {
     /// What becomes of a data record that nothing else is wrong with.
     #[inline(always)]
-    pub(crate) fn checked(&mut self, body: &[u8], glance: &Glance) -> Checked {
-        let timed = Timed::of(glance);
+    pub(crate) fn checked(&mut self, body: &[u8], peek: &Peek<'_>) -> Checked {
+        let timed = Timed::of(&peek.glance);
         let sieve = self.sieve.as_mut();
-        if sieve.is_none_or(|sieve| sieve.passes(body, glance)) {
+        if sieve.is_none_or(|sieve| sieve.passes(body, peek)) {
             Checked::Take(Some(timed))
         } else {
             Checked::Sift(timed)
         }
+    }
+
+    /// Whether a data record passes the sieve, if there is one, or is malformed.
+    #[inline]
+    pub(crate) fn passes(&mut self, body: &[u8]) -> bool {
+        let Some(sieve) = &mut self.sieve else {
+            return true;
+        };
+        peek(body).is_none_or(|peek| sieve.passes(body, &peek))
     }
 
     /// Lets the sieve learn from another record.
@@ -70,4 +79,13 @@ impl Wanted<'_> {
             sieve.learn(&record, Place { input, offset });
         }
     }
+}
+
+/// What must be known of a data record to count it, and to sift it.
+#[inline]
+pub(crate) fn peek(body: &[u8]) -> Option<Peek<'_>> {
+    Peek::of(body).or_else(|| match Record::decode(body) {
+        Ok(Record::Data(data)) => Some(Peek::from(&data)),
+        _ => None,
+    })
 }

@@ -197,6 +197,15 @@ impl<'a> Data<'a> {
         last == Some(Value::Nil)
     }
 
+    /// Whether it has fields that a [`Peek`](super::Peek) does not name.
+    pub(super) fn has_more_than_a_peek(&self) -> bool {
+        self.format_text.is_some()
+            || self.file_text.is_some()
+            || self.kind.is_some()
+            || self.keys.is_some()
+            || self.context.is_some()
+    }
+
     /// Writes the record's body.
     pub fn encode(&self, encoder: &mut Encoder<'_>) -> Result<(), OutOfRoom> {
         encoder.uint(Tag::DATA.0 as u64)?;

@@ -37,8 +37,12 @@ pub struct Peek<'b> {
     pub glance: Glance,
     /// Records of the thread that were dropped just before this one.
     pub dropped: u64,
+    /// The printf arguments in order.
+    pub args: Option<Array<'b>>,
     /// Return addresses, innermost first.
     pub backtrace: Option<Array<'b>>,
+    /// Whether it may have fields beside these.
+    pub has_more: bool,
 }
 
 impl<'b> Peek<'b> {
@@ -65,19 +69,19 @@ impl<'b> Peek<'b> {
             mut at,
             mut next,
         } = front;
-        let (mut dropped, mut backtrace) = (0, None);
+        let (mut dropped, mut args, mut backtrace, mut has_more) = (0, None, None, false);
         while fields > 0 {
             let key = *body.get(at)?;
             if key < next || key > 0x7f {
                 return None;
             }
-            if key == field::DROPPED {
-                dropped = uint(body, &mut at)?;
-            } else {
-                let start = at + 1;
-                at = end_of_objects(body, start, 1)?;
-                if key == field::BACKTRACE {
-                    backtrace = Some(Decoder::new(&body[start..at]).array()?);
+            match key {
+                field::DROPPED => dropped = uint(body, &mut at)?,
+                field::ARGS => args = Some(array(body, &mut at)?),
+                field::BACKTRACE => backtrace = Some(array(body, &mut at)?),
+                _ => {
+                    has_more = true;
+                    at = end_of_objects(body, at + 1, 1)?;
                 }
             }
             next = key + 1;
@@ -86,7 +90,9 @@ impl<'b> Peek<'b> {
         (at == body.len()).then_some(Peek {
             glance,
             dropped,
+            args,
             backtrace,
+            has_more,
         })
     }
 }
@@ -212,9 +218,20 @@ impl<'b> From<&Data<'b>> for Peek<'b> {
         Peek {
             glance: data.front,
             dropped: data.dropped.unwrap_or(0),
+            args: data.args,
             backtrace: data.backtrace,
+            has_more: data.has_more_than_a_peek(),
         }
     }
+}
+
+/// The array behind the key at `at`, which moves behind it.
+#[inline(always)]
+fn array<'b>(body: &'b [u8], at: &mut usize) -> Option<Array<'b>> {
+    let mut decoder = Decoder::new(body.get(*at + 1..)?);
+    let array = decoder.array()?;
+    *at += 1 + decoder.position();
+    Some(array)
 }
 
 /// The unsigned integer behind the key at `at`, which moves behind it.

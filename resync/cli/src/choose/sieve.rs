@@ -7,7 +7,7 @@ use crate::choose::filter::Filter;
 use crate::choose::needle::{Held, Needles};
 use logdef_resync::render::Prints;
 use logdef_resync::{CallSite, Glance, Place, Tables};
-use logdef_wire::record::Data;
+use logdef_wire::record::{Data, Peek};
 use logdef_wire::{Magic, Record, Run, Svma, Value};
 
 /// Call sites that are remembered: a power of two.
@@ -199,7 +199,8 @@ impl logdef_resync::Sieve for Sieve<'_> {
     }
 
     #[inline]
-    fn passes(&mut self, body: &[u8], front: &Glance) -> bool {
+    fn passes(&mut self, body: &[u8], peek: &Peek<'_>) -> bool {
+        let front = &peek.glance;
         if !self.filter.may_match(front) {
             return false;
         }
@@ -211,12 +212,24 @@ impl logdef_resync::Sieve for Sieve<'_> {
         if matches!(verdict, Verdict::Pass) {
             return true;
         }
-        let Ok(Record::Data(data)) = Record::decode(body) else {
+        if !peek.has_more && matches!(verdict, Verdict::Never) {
             return false;
-        };
-        if data.format_text.is_some() || data.file_text.is_some() {
-            return true;
         }
+        let data = if peek.has_more {
+            let Ok(Record::Data(data)) = Record::decode(body) else {
+                return false;
+            };
+            if data.format_text.is_some() || data.file_text.is_some() {
+                return true;
+            }
+            data
+        } else {
+            Data {
+                front: *front,
+                args: peek.args,
+                ..Data::default()
+            }
+        };
         match verdict {
             Verdict::Pass => true,
             Verdict::Never => false,

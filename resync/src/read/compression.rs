@@ -1,6 +1,7 @@
 //! Streams that were compressed: what they are, by their first bytes, and the bytes in them.
 //! A stream may be several, one behind the other. Knows nothing of logs.
 
+use crate::read::zstd::Zstd;
 use std::io::{self, BufRead, Read};
 
 /// First bytes that say how a file was compressed.
@@ -27,7 +28,9 @@ impl Compression {
     pub fn of(head: &[u8]) -> Option<Compression> {
         match head {
             [0x1f, 0x8b, ..] => Some(Compression::Gzip),
-            [0x28, 0xb5, 0x2f, 0xfd, ..] => Some(Compression::Zstd),
+            [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => {
+                Some(Compression::Zstd)
+            }
             [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some(Compression::Xz),
             [b'B', b'Z', b'h', b'1'..=b'9', 0x31 | 0x17, ..] => Some(Compression::Bzip2),
             _ => None,
@@ -41,47 +44,43 @@ pub fn unpacked<'r>(mut reader: impl BufRead + 'r) -> io::Result<Box<dyn Read + 
         None => Box::new(reader),
         Some(Compression::Gzip) => Box::new(flate2::bufread::MultiGzDecoder::new(reader)),
         Some(Compression::Zstd) => Box::new(Zstd::new(reader)),
-        Some(Compression::Xz) => {
-            Box::new(lzma_rust2::XzReader::new_mem_limit(reader, true, XZ_MEMORY))
-        }
+        Some(Compression::Xz) => Box::new(Pieces {
+            reader: lzma_rust2::XzReader::new_mem_limit(reader, true, XZ_MEMORY),
+            broken_off: None,
+        }),
         Some(Compression::Bzip2) => Box::new(bzip2::bufread::MultiBzDecoder::new(reader)),
     })
 }
 
-/// All zstd frames of a stream, one after the other.
-struct Zstd<R: BufRead> {
-    decoder: Option<ruzstd::decoding::StreamingDecoder<R, ruzstd::decoding::FrameDecoder>>,
-    rest: Option<R>,
+/// Bytes that are asked for at once of a decoder that gives nothing of a read in which its stream
+/// ends or breaks.
+const PIECE: usize = 512;
+
+/// Reads in small pieces, so that no more is lost where the stream breaks off.
+struct Pieces<R> {
+    reader: R,
+    /// Why it broke off behind what was given.
+    broken_off: Option<io::Error>,
 }
 
-impl<R: BufRead> Zstd<R> {
-    fn new(reader: R) -> Self {
-        Zstd {
-            decoder: None,
-            rest: Some(reader),
-        }
-    }
-}
-
-impl<R: BufRead> Read for Zstd<R> {
+impl<R: Read> Read for Pieces<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        loop {
-            if let Some(decoder) = &mut self.decoder {
-                let got = decoder.read(buffer)?;
-                if got > 0 {
-                    return Ok(got);
-                }
-                self.rest = self.decoder.take().map(|decoder| decoder.into_inner());
-            }
-            let Some(mut reader) = self.rest.take() else {
-                return Ok(0);
-            };
-            if reader.fill_buf()?.is_empty() {
-                return Ok(0);
-            }
-            let decoder = ruzstd::decoding::StreamingDecoder::new(reader);
-            self.decoder = Some(decoder.map_err(io::Error::other)?);
+        if let Some(error) = self.broken_off.take() {
+            return Err(error);
         }
+        let mut got = 0;
+        for piece in buffer.chunks_mut(PIECE) {
+            match self.reader.read(piece) {
+                Ok(len) if len == piece.len() => got += len,
+                Ok(len) => return Ok(got + len),
+                Err(error) if got == 0 => return Err(error),
+                Err(error) => {
+                    self.broken_off = Some(error);
+                    break;
+                }
+            }
+        }
+        Ok(got)
     }
 }
 

@@ -15,3 +15,4 @@ pub(crate) mod spool;
 pub(crate) mod temporary;
 pub(crate) mod unmask;
 pub(crate) mod window;
+mod zstd;

@@ -275,6 +275,15 @@ fn uint_behind(rest: &mut &[u8], key: u8) -> Option<u64> {
 mod tests {
     use super::*;
 
+    /// A quick look says what the decoder says. It does not look at the value of a field that it only
+    /// counts, which is none where it is of another kind.
+    fn agrees(quick: &Peek<'_>, data: &Data<'_>, body: &[u8]) {
+        let slow = Peek::from(data);
+        assert!(quick.has_more || !slow.has_more, "{body:02x?}");
+        let has_more = slow.has_more;
+        assert_eq!(Peek { has_more, ..*quick }, slow, "{body:02x?}");
+    }
+
     #[test]
     fn a_glance_agrees_with_the_decoder_in_any_order() {
         let ordered: &[u8] = &[0x7f, 0x84, 2, 42, 3, 0x30, 8, 0xcd, 1, 0, 9, 0x91, 1];
@@ -326,7 +335,7 @@ mod tests {
                         let Ok(Record::Data(data)) = Record::decode_any(&body) else {
                             panic!("{body:02x?} is malformed");
                         };
-                        assert_eq!(peek, Peek::from(&data), "{body:02x?}");
+                        agrees(&peek, &data, &body);
                         assert!(Data::of_fields_in_order(&body).is_none_or(|quick| quick == data));
                         quick += u32::from(Data::of_fields_in_order(&body).is_some());
                         agreed += 1;
@@ -365,7 +374,7 @@ mod tests {
                         let Ok(Record::Data(data)) = Record::decode_any(&body) else {
                             panic!("{body:02x?} is malformed");
                         };
-                        assert_eq!(quick, Peek::from(&data), "{body:02x?}");
+                        agrees(&quick, &data, &body);
                         answers += 1;
                     }
                 }

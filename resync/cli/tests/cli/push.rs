@@ -66,6 +66,15 @@ impl Running {
         );
     }
 
+    /// Its status where it is asked to end until it has: a signal that comes before the one before was
+    /// taken is none.
+    pub fn status_asked_again(&mut self, name: &str) -> Option<i32> {
+        while self.0.try_wait().unwrap().is_none() {
+            self.signal(name);
+        }
+        self.status()
+    }
+
     pub fn status(&mut self) -> Option<i32> {
         self.0.wait().unwrap().code()
     }

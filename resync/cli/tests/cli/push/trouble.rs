@@ -304,17 +304,19 @@ fn an_end_that_is_asked_for_comes_also_where_no_store_answers() {
     let files = Files::new();
     let file = files.put("app.log", &example().bytes);
     // What is in flight is waited for, but by one that is asked twice.
-    for (signals, status) in [(1, 0), (2, 143)] {
+    for is_asked_again in [false, true] {
         let store = Store::new();
         store.reply([Reply::Hold]);
         let words = "--otlp URL --follow --timeout 600 {}";
         let mut running = Running::start(pusher(&store, words, &file));
         store.wait(|store| store.came() == 1);
-        (0..signals).for_each(|_| running.signal("TERM"));
-        if signals == 1 {
+        running.signal("TERM");
+        if is_asked_again {
+            assert_eq!(running.status_asked_again("TERM"), Some(143));
+        } else {
             store.let_go();
+            assert_eq!(running.status(), Some(0));
         }
-        assert_eq!(running.status(), Some(status));
     }
     let store = Store::new();
     store.reply((0..99).map(|_| {

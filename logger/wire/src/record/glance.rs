@@ -275,8 +275,8 @@ fn uint_behind(rest: &mut &[u8], key: u8) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// A quick look says what the decoder says. It does not look at the value of a field that it only
-    /// counts, which is none where it is of another kind.
+    /// Fails unless a quick look says what the decoder says. It counts a field without a look at its value,
+    /// and the decoder leaves out a field whose value is of another kind.
     fn agrees(quick: &Peek<'_>, data: &Data<'_>, body: &[u8]) {
         let slow = Peek::from(data);
         assert!(quick.has_more || !slow.has_more, "{body:02x?}");

@@ -66,8 +66,8 @@ impl Running {
         );
     }
 
-    /// Its status where it is asked to end until it has: a signal that comes before the one before was
-    /// taken is none.
+    /// Its status, after signals until it ended: the kernel keeps one signal of a kind until a process
+    /// takes it, and drops the others.
     pub fn status_asked_again(&mut self, name: &str) -> Option<i32> {
         while self.0.try_wait().unwrap().is_none() {
             self.signal(name);

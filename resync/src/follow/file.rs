@@ -21,6 +21,9 @@ const PENDING: usize = 1 << 16;
 const PATIENCE: u32 = 3;
 /// Bytes of damage at the end of a file that are read again when it has grown.
 const AGAIN: u64 = 64 << 10;
+/// Bytes that are read at a time, and the fewest.
+const STEP: u64 = 64 << 10;
+const LEAST_STEP: u64 = 1 << 10;
 /// Where a frame's length stands in it.
 const LENGTH_AT: u64 = 6;
 /// Bytes of the first frame that are compared: another frame in its place means that
@@ -242,7 +245,7 @@ impl Followed {
         sink: &mut impl Sink,
     ) -> Result<(), Error> {
         let known = range.end != u64::MAX;
-        let mut items = Items::range_with_step(input, range.clone(), 64 << 10);
+        let mut items = Items::range_with_step(input, range.clone(), step(&range));
         // Where nothing ended that is a frame, and where the room for notes does.
         let (mut bare, mut room) = (None, None);
         // Where damage begins that no frame stands behind.
@@ -394,10 +397,17 @@ impl Followed {
     }
 }
 
+/// How much of a range is read at a time, and of what stands behind it: of a short one that is
+/// looked at again, little, since there may be many.
+fn step(range: &Range<u64>) -> usize {
+    let len = range.end.saturating_sub(range.start);
+    len.clamp(LEAST_STEP, STEP) as usize
+}
+
 /// Where the first byte of a range is that is not zero, or cannot be read: a failure of the
 /// medium is a gap for the items to find. Holes are not read.
 fn first_byte(input: &Input, range: Range<u64>) -> Option<u64> {
-    let len = range.end.saturating_sub(range.start).min(64 << 10);
+    let len = range.end.saturating_sub(range.start).min(STEP);
     let mut buffer = vec![0; len as usize];
     let mut at = range.start;
     while at < range.end {
@@ -440,6 +450,7 @@ mod tests {
     use crate::read::input::Source;
     use logdef_wire::record::{Data, Glance, Preamble};
     use logdef_wire::{Record, Run};
+    use std::sync::atomic::{AtomicU64, Ordering};
     use std::sync::{Arc, Mutex};
 
     /// Bytes of which a sector fails.
@@ -528,6 +539,48 @@ mod tests {
                 if gap.kind == GapKind::Damage(Damage::Unreadable))
         });
         assert_eq!(told.count(), 1, "{:?}", seen.news);
+    }
+
+    /// Bytes that count how many of them are read.
+    #[derive(Debug)]
+    struct Counted(Vec<u8>, Arc<AtomicU64>);
+
+    impl Source for Counted {
+        fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+            let rest = &self.0[(offset as usize).min(self.0.len())..];
+            let len = rest.len().min(buffer.len());
+            buffer[..len].copy_from_slice(&rest[..len]);
+            self.1.fetch_add(len as u64, Ordering::Relaxed);
+            Ok(len)
+        }
+    }
+
+    #[test]
+    fn many_damages_are_looked_at_again_with_little_reading() {
+        let data = Record::Data(Data {
+            format_text: Some(b"between damages"),
+            ..Data::default()
+        });
+        let mut bytes = Vec::new();
+        let mut buffer = [0; 100];
+        const DAMAGES: u64 = 2000;
+        for _ in 0..DAMAGES {
+            let len = frame::encode(&mut buffer, |encoder| data.encode(encoder)).unwrap();
+            bytes.extend_from_slice(&buffer[..len]);
+            bytes.push(0xff);
+        }
+        let (len, read) = (bytes.len() as u64, Arc::default());
+        let input = Input::from_source("counted", Counted(bytes, Arc::clone(&read)), len);
+        let mut file = Followed::new("app.log".into(), (0, 0), input);
+        file.is_fixed = false;
+        let mut seen = Seen::default();
+        for _ in 0..10 {
+            assert!(file.read(&mut seen).unwrap());
+        }
+        assert_eq!(seen.frames.len() as u64, DAMAGES);
+        assert_eq!(seen.news.len() as u64, DAMAGES);
+        let read = read.load(Ordering::Relaxed);
+        assert!(read < 8 * 1024 * DAMAGES, "{read}");
     }
 
     /// Bytes that change while they are followed.

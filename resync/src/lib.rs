@@ -115,7 +115,7 @@ pub use read::split;
 pub use read::temporary::Temporary;
 pub use read::unmask::{decode, unmasked};
 pub use records::{Log, Records};
-pub use recover::account::{Account, GapReport, HoleReport, Malformed, Tally, ThreadReport, Times};
+pub use recover::account::{Account, GapReport, Malformed, Tally, Times};
 pub use recover::losses::Losses;
 pub use recover::recovery::{Options, Recovery};
 pub use recover::standing::{Standing, Standings};
@@ -124,6 +124,7 @@ pub use recover::tables::{
     BacktraceEntry, Conflict, ContextEntry, ContextKeys, Image, ModuleEntry, Origin, Place,
     Provenance, RunInfo, StringId, StringLookup, Tables, Thread,
 };
+pub use recover::thread_report::{HoleReport, ThreadReport};
 pub use resolve::call_site::CallSite;
 pub use resolve::images::{Function, Images, LocatedImages, NoImages};
 pub use resolve::resolved::{Resolved, Text, key_of, push_value};

@@ -1,13 +1,14 @@
-//! What became of the bytes of an input, and of the records of a thread: the
-//! numbers and lists that a report is made of.
+//! What became of the bytes of an input: the numbers and lists that a report is made of.
 
 use crate::read::gap::{Damage, Gap, GapKind, KnownGaps};
 use crate::read::scan::Work;
 use crate::recover::carried::Carried;
 use crate::recover::memory::Memory;
 use crate::recover::sequences::Intervals;
+use crate::recover::thread_report::{HoleReport, ThreadReport};
 use logdef_wire::msgpack::DecodeError;
 use logdef_wire::{Run, ThreadNumber};
+use std::ops::Range;
 
 /// Losses listed for one gap.
 const LOSSES: usize = 256;
@@ -18,7 +19,7 @@ const FOUND: usize = 256;
 
 /// What a gap takes with the threads that it names; a hole in a thread's sequence, or a piece of
 /// one that turns up later; and zeros that may be a lost block.
-const GAP: usize = 2 * size_of::<GapReport>();
+const GAP: usize = 2 * size_of::<GapReport>() + 2 * size_of::<Range<usize>>();
 const HOLE: usize = size_of::<Hole>() + size_of::<HoleReport>() + 16;
 const BLOCK: usize = 2 * size_of::<Block>();
 
@@ -140,6 +141,9 @@ pub struct Account {
     /// Counts between a thread's records in an input before and those here.
     crossings: Vec<Hole>,
     blocks: Vec<Block>,
+    /// Gaps with a thread's earlier records behind them, or copies, and none of its later ones.
+    /// In order, and apart from each other.
+    disorders: Vec<Range<usize>>,
     room: Room,
 }
 
@@ -161,9 +165,11 @@ pub struct GapReport {
     pub gap: Gap,
     /// Records lost in it.
     pub lost: u64,
-    /// Whether that is all: the threads around the gap went on behind it, and no
-    /// other gap can have taken part of it.
+    /// Whether that is all: the threads around the gap went on behind it, with nothing out of
+    /// their order, and no other gap can have taken part of it.
     pub exact: bool,
+    /// More than what is counted somewhere may have been here.
+    pub(super) hides: bool,
     /// The threads that lost records here, else those around the gap.
     pub threads: Vec<(Run, ThreadNumber)>,
     /// Times of the record before and the record behind, if there are.
@@ -195,51 +201,6 @@ struct Block {
     found: Intervals,
 }
 
-/// Records that are missing where no byte is: they were deleted, or never were
-/// in this input.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[non_exhaustive]
-pub struct HoleReport {
-    /// The run that the thread belongs to.
-    pub run: Run,
-    /// The thread's number in it.
-    pub number: ThreadNumber,
-    /// The first count that is missing.
-    pub from: u64,
-    /// How many counts are missing from there on.
-    pub lost: u64,
-}
-
-/// A thread's records over all inputs.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[non_exhaustive]
-pub struct ThreadReport {
-    /// The run that the thread belongs to.
-    pub run: Run,
-    /// The thread's number in it.
-    pub number: ThreadNumber,
-    /// Its records, repeated ones included.
-    pub records: u64,
-    /// The lowest count.
-    pub first: u64,
-    /// The highest count.
-    pub last: u64,
-    /// Records that came before the first: lost, or in a file that is not here.
-    pub before_first: u64,
-    /// Those, and others that the writer gave up to make room.
-    pub pruned: u64,
-    /// Records between the first and the last that are not here.
-    pub lost: u64,
-    /// Records that the writer had to drop, and said so.
-    pub dropped: u64,
-    /// Records that are here more than once.
-    pub repeated: u64,
-    /// Time of the earliest.
-    pub first_time: u64,
-    /// Time of the latest.
-    pub last_time: u64,
-}
-
 impl Account {
     pub(crate) fn new(name: &str, room: Room) -> Account {
         Account {
@@ -267,6 +228,7 @@ impl Account {
             unexplained: Vec::new(),
             crossings: Vec::new(),
             blocks: Vec::new(),
+            disorders: Vec::new(),
             room,
         }
     }
@@ -313,6 +275,7 @@ impl Account {
             gap,
             lost: 0,
             exact: false,
+            hides: true,
             threads: Vec::new(),
             times: (previous.map(|(_, time)| time), None),
             losses: Losses::new(),
@@ -454,6 +417,17 @@ impl Account {
         }
     }
 
+    /// Since gap `since`, a thread continued with what was before, or stood elsewhere too.
+    pub(crate) fn add_disorder(&mut self, since: usize) {
+        let mut range = since..self.gaps.len();
+        while let Some(before) = self.disorders.pop_if(|before| before.end >= range.start) {
+            range.start = range.start.min(before.start);
+        }
+        if !range.is_empty() {
+            self.disorders.push(range);
+        }
+    }
+
     /// A thread's records from `first` to `last` stand behind later ones of it.
     pub(crate) fn add_overtaken(&mut self, thread: usize, first: u64, last: u64) {
         for block in self.blocks.iter_mut().rev().take(NEAR) {
@@ -516,11 +490,20 @@ impl Account {
     }
 
     /// A loss is exact where the threads on both sides continued after the gap. `ends`
-    /// returns how many gaps a thread's last record has before it.
-    pub(crate) fn settle_exactness(&mut self, ends: impl Fn(usize) -> usize) {
+    /// returns how many gaps a thread's last record has before it, and `is_in_pieces` whether
+    /// what was jumped over may be counted elsewhere, since its thread is out of order.
+    pub(crate) fn settle_exactness(
+        &mut self,
+        ends: impl Fn(usize) -> usize,
+        is_in_pieces: impl Fn(&Hole) -> bool,
+    ) {
+        let mut disorders = std::mem::take(&mut self.disorders).into_iter().peekable();
         for (index, gap) in self.gaps.iter_mut().enumerate() {
             let goes_on = gap.before.is_some_and(|thread| ends(thread) > index);
-            gap.exact = goes_on && gap.after.is_some() && !gap.shared;
+            gap.hides = !goes_on || gap.after.is_none() || gap.shared;
+            while disorders.next_if(|range| range.end <= index).is_some() {}
+            let in_order = disorders.peek().is_none_or(|range| index < range.start);
+            gap.exact = !gap.hides && in_order && !gap.losses.iter().any(&is_in_pieces);
         }
     }
 
@@ -585,6 +568,7 @@ impl GapReport {
     pub(crate) fn lose_some(&mut self, hole: Hole, lost: u64) {
         self.lost += lost;
         self.exact = false;
+        self.hides = true;
         if self.losses.len() < LOSSES {
             self.losses.push(hole);
         }

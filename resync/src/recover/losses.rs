@@ -2,9 +2,10 @@
 //! wherever they are shown; and the same of files that were made from damaged ones,
 //! which carry it along in a note.
 
-use super::account::{Account, GapReport, ThreadReport};
+use super::account::{Account, GapReport};
 use super::carried::Carried;
 use super::notes::{Absent, Notes};
+use super::thread_report::ThreadReport;
 use std::fmt;
 
 /// What was lost, of all inputs together.
@@ -146,7 +147,7 @@ impl fmt::Display for Losses {
 
 /// Whether an input may lack records that no count shows.
 fn may_hide_records(account: &Account) -> bool {
-    let is_open = |report: &GapReport| report.gap.is_damage() && !report.exact;
+    let is_open = |report: &GapReport| report.gap.is_damage() && report.hides;
     account.broken_off.is_some()
         || account.untracked > 0
         || account.malformed + account.suspect > 0

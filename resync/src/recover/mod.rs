@@ -18,4 +18,5 @@ pub(crate) mod standing;
 pub(crate) mod survey;
 pub(crate) mod suspect;
 pub(crate) mod tables;
+pub(crate) mod thread_report;
 pub(crate) mod walk;

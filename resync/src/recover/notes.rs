@@ -1,9 +1,9 @@
 //! What notes say of calls whose records are not here: how many the writer dropped, which
 //! it gave up to make room, and how many a run made in all.
 
-use crate::recover::account::ThreadReport;
 use crate::recover::lane::ThreadKey;
 use crate::recover::memory::Memory;
+use crate::recover::thread_report::ThreadReport;
 use logdef_wire::record::{Note, NoteKind};
 use logdef_wire::{Run, ThreadNumber};
 use std::collections::{BTreeMap, HashSet};

@@ -135,6 +135,12 @@ impl Intervals {
         current || before.is_some_and(|(_, end)| count < *end)
     }
 
+    /// Whether a count above this one is in.
+    pub(crate) fn reaches_beyond(&self, count: u64) -> bool {
+        let last = self.ends.last_key_value().map(|(_, end)| *end);
+        last.max(self.current.map(|(_, end)| end)) > Some(count.saturating_add(1))
+    }
+
     /// How many counts of `[start, end)` are not in. Settles first.
     pub(crate) fn missing(&mut self, start: u64, end: u64) -> u64 {
         if let Some((first, last)) = self.only() {

@@ -1,8 +1,9 @@
 //! Where the records were that are lost: each is counted in one place, so that the losses of all
 //! places are those of all threads. Knows gaps and holes, and no bytes.
 
-use crate::recover::account::{Account, Hole, ThreadReport};
+use crate::recover::account::{Account, Hole};
 use crate::recover::recovery::thread::ThreadState;
+use crate::recover::thread_report::ThreadReport;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
@@ -15,7 +16,13 @@ pub(super) fn settle(
     threads: &mut [ThreadState],
     reports: &[ThreadReport],
 ) {
+    let mut ends_in_disorder = vec![usize::MAX; accounts.len()];
+    for (input, gaps) in threads.iter().filter_map(ThreadState::ends_behind_later) {
+        let end = &mut ends_in_disorder[input];
+        *end = gaps.min(*end);
+    }
     for (input, account) in accounts.iter_mut().enumerate() {
+        account.add_disorder(ends_in_disorder[input]);
         let ends = |thread: usize| {
             let last = threads[thread].last;
             last.map_or(0, |last| match last.input.cmp(&(input as u32)) {
@@ -25,7 +32,10 @@ pub(super) fn settle(
                 Ordering::Less => 0,
             })
         };
-        account.settle_exactness(ends);
+        let is_in_pieces = |hole: &Hole| threads[hole.thread].is_disordered;
+        account.settle_exactness(ends, is_in_pieces);
+    }
+    for account in accounts.iter_mut() {
         account.settle_losses(&mut |thread, from, to| take_missing(threads, (thread, from, to)));
     }
     settle_rest(accounts, threads, reports);

@@ -1,10 +1,11 @@
 //! Which records of a thread were met, dropped, repeated or lost. Knows counts and times, and
 //! nothing of frames.
 
-use crate::recover::account::{Account, Hole, ThreadReport};
+use crate::recover::account::{Account, Hole};
 use crate::recover::lane::ThreadKey;
 use crate::recover::memory::hashed;
 use crate::recover::sequences::Intervals;
+use crate::recover::thread_report::ThreadReport;
 use crate::recover::walk::Stretch;
 
 /// A thread of a run, and which of its records were met.
@@ -17,6 +18,8 @@ pub(super) struct ThreadState {
     pub(super) times: (u64, u64),
     /// The last record: input, count, offset behind it, gaps before it.
     pub(super) last: Option<Last>,
+    /// Some records stand behind later ones of an input, or twice in it.
+    pub(super) is_disordered: bool,
 }
 
 /// What a thread takes with its place among the others and the report of it.
@@ -43,6 +46,8 @@ pub(super) struct Last {
     /// The highest count in the input, while no record of it was repeated: what is
     /// missing below was missed when it was jumped over.
     pub(super) highest: u64,
+    /// The lowest count in the input.
+    lowest: u64,
     pub(super) time: u64,
     /// Damages before it.
     pub(super) damages: u64,
@@ -68,6 +73,7 @@ impl ThreadState {
             records: 0,
             times: (u64::MAX, 0),
             last: None,
+            is_disordered: false,
         }
     }
 
@@ -165,6 +171,14 @@ impl ThreadState {
             if last < highest {
                 account.add_overtaken(thread, first, last);
             }
+            // Behind a piece from elsewhere, what is missing may have been missed there.
+            let goes_on = is_new && highest <= before.count && before.count < first;
+            if !goes_on {
+                self.is_disordered = true;
+                // What was lost before the lowest came may stand anywhere before.
+                let is_lowest = first < before.lowest;
+                account.add_disorder(if is_lowest { 0 } else { before.gaps });
+            }
             let hole = Hole {
                 thread,
                 from: before.count.max(highest) + 1,
@@ -177,14 +191,25 @@ impl ThreadState {
         if is_new {
             highest = highest.max(last);
         }
+        let before = self.last.filter(|before| before.input == input);
+        let lowest = before.map_or(first, |before| before.lowest.min(first));
         self.last = Some(Last {
             input,
+            lowest,
             count: last,
             gaps,
             highest,
             time: stretch.times.1,
             damages: account.damages_so_far(),
         });
+    }
+
+    /// The input of its last record and the gaps before that, where later counts stand before it.
+    pub(super) fn ends_behind_later(&self) -> Option<(usize, usize)> {
+        let last = self
+            .last
+            .filter(|last| self.is_disordered && self.seen.reaches_beyond(last.count))?;
+        Some((last.input as usize, last.gaps))
     }
 
     /// Lets the counts that were dropped or given up stand with those that are here. A report

@@ -10,6 +10,7 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use terminal::Terminal;
 
 /// A hundred times the records of the example, each second one.
@@ -82,7 +83,8 @@ fn every_key_of_the_help_page_works_and_a_changed_size_changes_nothing() {
     terminal.press("Esc");
     terminal.wait("all rows", |screen| !screen.contains("match"));
     terminal.type_in("500G");
-    let before = terminal.wait_on("gamma:499");
+    terminal.wait_on("gamma:499");
+    let before = terminal.wait_at_rest(" 500/1000 ");
     terminal.resize(200, 60);
     let wide = terminal.wait("60 lines", |screen| screen.lines().count() == 60);
     assert!(!wide.contains("status"), "{wide}");
@@ -328,6 +330,64 @@ fn a_log_that_grows_is_followed() {
     terminal.wait_on("later 3001");
 }
 
+/// Records come faster than they can be shown: who looks at one of them is left there, and no key
+/// waits for an end.
+#[test]
+fn a_log_that_grows_at_full_speed_is_followed_and_walked_through() {
+    let line = "logdef browse --follow app.log";
+    let Some(terminal) = Terminal::new(files("app.log", &example().bytes), (80, 24), line) else {
+        return;
+    };
+    terminal.wait_for("following");
+    let path = terminal.files.path().join("app.log");
+    let ends = AtomicBool::new(false);
+    let written = AtomicU64::new(0);
+    let write = || {
+        let mut file = OpenOptions::new().append(true).open(&path).unwrap();
+        while !ends.load(Ordering::Relaxed) && written.load(Ordering::Relaxed) < 2_000_000 {
+            let first = written.load(Ordering::Relaxed) + 1;
+            let records: Vec<u8> = (first..first + 500).flat_map(later).collect();
+            file.write_all(&records).unwrap();
+            written.store(first + 499, Ordering::Relaxed);
+        }
+    };
+    let newest = |screen: &str| {
+        let rows = screen.lines().filter_map(|line| line.split_once("later "));
+        rows.filter_map(|(_, number)| number.trim().parse().ok())
+            .max()
+            .unwrap_or(0)
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(write);
+        let _ends = Ends(&ends);
+        let at_least = |count: u64| {
+            terminal.type_in("G");
+            terminal.wait("newest record", |screen| newest(screen) >= count);
+        };
+        at_least(20_000);
+        terminal.type_in("g");
+        terminal.wait_on("accepted alpha:0");
+        terminal.type_in("/later 7$");
+        terminal.press("Enter");
+        terminal.wait_on("later 7");
+        at_least(written.load(Ordering::Relaxed) + 20_000);
+    });
+    let last = written.into_inner();
+    terminal.type_in("G");
+    terminal.wait_on(&format!("later {last}"));
+    terminal.type_in("q");
+    terminal.wait_for("status 0");
+}
+
+/// Stops the writer, also when the test fails.
+struct Ends<'a>(&'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 fn refused(words: &[&str], input: Stdio, dir: &Path) -> (Option<i32>, String) {
     let done = command()
         .args(words)
@@ -344,7 +404,7 @@ fn without_a_terminal_one_line_says_so() {
     let (status, said) = refused(&["browse", "app.log"], Stdio::null(), files.path());
     assert_eq!(status, Some(2));
     assert_eq!(said.lines().count(), 1);
-    assert!(said.contains("standard output is none"), "{said}");
+    assert!(said.contains("standard output is not one"), "{said}");
     let Some(terminal) = Terminal::new(
         files,
         (100, 10),
@@ -352,8 +412,8 @@ fn without_a_terminal_one_line_says_so() {
     ) else {
         return;
     };
-    terminal.wait_for("standard input is no terminal");
-    terminal.wait_for("there is no such file");
+    terminal.wait_for("standard input is not one");
+    terminal.wait_for("no such file");
     terminal.wait_for("status 4");
     let line = "cat app.log | logdef browse -";
     let files = self::files("app.log", &example().bytes);

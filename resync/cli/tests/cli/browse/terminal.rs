@@ -80,6 +80,17 @@ impl Terminal {
         self.wait(text, |screen| screen.contains(text))
     }
 
+    /// The screen with a text, once nothing is being done and two looks at it are alike: the first
+    /// may come while the command draws.
+    #[track_caller]
+    pub fn wait_at_rest(&self, text: &str) -> String {
+        self.wait(text, |screen| {
+            std::thread::sleep(Duration::from_millis(100));
+            let is_done = screen.contains(text) && !screen.contains("Esc stops");
+            is_done && self.screen() == screen
+        })
+    }
+
     pub fn press(&self, key: &str) {
         let key = match key {
             "Esc" => "Escape".into(),

@@ -48,6 +48,11 @@ pub(crate) fn load_bias(elf: &Elf, sites: &CallSites, calls: &[LogCall]) -> Opti
             }
         }
     }
+    chosen(&votes)
+}
+
+/// The load bias with most votes; `None` if several have as many.
+fn chosen(votes: &HashMap<u64, u32>) -> Option<u64> {
     let (&bias, &most) = votes.iter().max_by_key(|(_, votes)| **votes)?;
     let is_alone = votes.values().filter(|votes| **votes == most).count() == 1;
     is_alone.then_some(bias)
@@ -138,6 +143,18 @@ mod aarch64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_load_bias_is_chosen_if_no_other_has_as_many_votes() {
+        let chosen = |votes: &[(u64, u32)]| chosen(&votes.iter().copied().collect());
+        assert_eq!(chosen(&[]), None);
+        assert_eq!(chosen(&[(0x1000, 1)]), Some(0x1000));
+        assert_eq!(
+            chosen(&[(0x1000, 2), (0x5000, 3), (0x9000, 1)]),
+            Some(0x5000)
+        );
+        assert_eq!(chosen(&[(0x1000, 3), (0x5000, 3), (0x9000, 1)]), None);
+    }
 
     #[test]
     fn code_of_x86_64_is_read() {

@@ -271,6 +271,7 @@ mod tests {
         writer.lines(0x1000, &[(0x1010, 12, "b.js"), (0x1000, 11, "a.js")]);
         writer.record(LOAD, &[0x1000, 0x1000, 0x20, 0], b"add\0\x90\x90");
         writer.record(9, &[], b"of a later version");
+        writer.lines(0x2000, &[(0x2000, 21, "c.js")]);
         writer.record(LOAD, &[0x2000, 0x2000, 0x10, 1], b"moved\0");
         writer.record(MOVE, &[0x3000, 0x2000, 0x3000, 0x10, 1], b"");
         writer.bytes
@@ -292,7 +293,7 @@ mod tests {
             assert_eq!(at(&code, 0x1000), named("add", Some("a.js"), Some(11)));
             assert_eq!(at(&code, 0x101f), named("add", Some("b.js"), Some(12)));
             assert_eq!(at(&code, 0x1020), None);
-            assert_eq!(at(&code, 0x2004), named("moved", None, None));
+            assert_eq!(at(&code, 0x2004), named("moved", Some("c.js"), Some(21)));
             assert_eq!(at(&code, 0x3004), named("moved", None, None));
         }
     }

@@ -433,6 +433,9 @@ mod tests {
         assert_eq!(filter.line("{{{reset}}}"), None);
         let line = "{{{bt:3:0x7acba69d5010:pc}}}";
         assert_eq!(filter.line(line).as_deref(), Some(line));
+        // Another process has another module of this number, and no mapping yet.
+        filter.line("{{{module:1:other.so:elf:00}}}");
+        assert_eq!(filter.line(line).as_deref(), Some(line));
     }
 
     #[test]

@@ -372,6 +372,34 @@ mod tests {
     }
 
     #[test]
+    fn a_handler_leaves_an_anchor_that_is_being_changed_as_it_is() {
+        let clock = Clock::new();
+        let anchor = anchor();
+        for cell in [&anchor.ticks, &anchor.time] {
+            cell.store(12, Ordering::Relaxed);
+        }
+        anchor.version.store(7, Ordering::Relaxed);
+        assert!(anchor.renew(&clock, &Steady) > 1_000_000_000);
+        let pair = [&anchor.ticks, &anchor.time].map(|cell| cell.load(Ordering::Relaxed));
+        assert_eq!((anchor.version.load(Ordering::Relaxed), pair), (7, [12; 2]));
+    }
+
+    #[test]
+    fn a_thread_sees_no_time_before_the_last_one_unless_the_clock_was_set() {
+        let clock = Clock::new();
+        let anchor = anchor();
+        // A little ahead of the kernel, as a counter may be when a thread changes its CPU.
+        for _ in 0..1000 {
+            let ahead = realtime() + OFF - 1;
+            anchor.last.store(ahead, Ordering::Relaxed);
+            assert!(anchor.now(&clock, &Steady) >= ahead);
+        }
+        let set_back = realtime() + 1_000_000_000;
+        anchor.last.store(set_back, Ordering::Relaxed);
+        assert!(anchor.now(&clock, &Steady) < set_back);
+    }
+
+    #[test]
     #[cfg(target_arch = "x86_64")]
     fn whether_the_clock_was_set_is_asked_only_when_counter_and_kernel_disagree() {
         let clock = Clock::new();

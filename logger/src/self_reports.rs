@@ -273,6 +273,18 @@ mod tests {
     }
 
     #[test]
+    fn space_was_gone_since_the_first_call_that_found_none() {
+        let reports = SelfReports::new();
+        reports.write_failed(Errno(libc::ENOSPC));
+        let since = clock::realtime();
+        while clock::realtime() == since {}
+        reports.write_failed(Errno(libc::EDQUOT));
+        assert!(reports.write_succeeded());
+        let (_, reported) = reports.no_space();
+        assert!(0 < reported && reported <= since, "{reported} {since}");
+    }
+
+    #[test]
     fn a_file_that_stays_in_use_is_reported_once_for_each_reason() {
         let reports = SelfReports::new();
         assert!(reports.stay_in_file(Errno(libc::EACCES)));

@@ -62,7 +62,14 @@ fn children_append_to_the_log_of_their_parent() {
     let (numbers, dropped, files) = in_directory(options(), generations);
     assert_eq!((numbers, dropped, files), (once(0..3_000), 0, 1));
     // 3 MB in files of 256 KiB, and one more file for each process that found one full.
-    let (numbers, dropped, files) = in_directory(options().rotate(256 << 10), generations);
+    let rotated = |directory: &Path| {
+        generations(directory);
+        for entry in std::fs::read_dir(directory).unwrap() {
+            let size = entry.unwrap().metadata().unwrap().len();
+            assert!(size <= 256 << 10, "{size} bytes");
+        }
+    };
+    let (numbers, dropped, files) = in_directory(options().rotate(256 << 10), rotated);
     assert_eq!((numbers, dropped), (once(0..3_000), 0));
     assert!((10..=30).contains(&files), "{files} files");
 

@@ -161,15 +161,32 @@ fn leaks(log_at: &Path) {
 }
 
 type Victim = fn(&Path);
-const VICTIMS: [(&str, Victim); 7] = [
+const VICTIMS: [(&str, Victim); 8] = [
     ("core", core),
     ("locked", locked),
     ("little_locked", little_locked),
     ("few_addresses", few_addresses),
     ("confined", confined),
+    ("of_another_group", of_another_group),
     ("in_common", in_common),
     ("leaks", leaks),
 ];
+
+/// The files are to be another group's, which the system does not allow: the rights that this
+/// group would have had are no one's.
+fn of_another_group(log_at: &Path) {
+    use std::os::unix::fs::{MetadataExt, chown};
+
+    chown(log_at.parent().unwrap(), Some(65534), None).unwrap();
+    // SAFETY: takes no pointer.
+    let done = unsafe { libc::setgid(65534) | libc::setuid(65534) };
+    assert_eq!(done, 0);
+    let options = logdef::options().sink(Sink::Mapped).file_mode(0o640);
+    options.file_group(0).open(log_at).unwrap();
+    log(0..CALLS);
+    let file = log_at.metadata().unwrap();
+    assert_eq!((file.mode() & 0o777, file.gid()), (0o600, 65534));
+}
 
 fn main() {
     if let Ok(name) = std::env::var(VICTIM) {
@@ -183,11 +200,11 @@ fn main() {
         logs_all(name);
     }
     if is_root {
-        for name in ["locked", "little_locked", "confined"] {
+        for name in ["locked", "little_locked", "confined", "of_another_group"] {
             logs_all(name);
         }
     } else {
-        skip::skip("only root may lock memory or change its root");
+        skip::skip("only root may lock memory, change its root or become another user");
     }
     a_core_holds_a_window_of_the_log_at_most();
     a_check_for_leaks_ends();

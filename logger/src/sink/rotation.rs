@@ -103,3 +103,32 @@ impl SharedAccess {
         Ok(fd)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::IntoRawFd;
+    use std::os::unix::fs::MetadataExt;
+
+    #[test]
+    fn other_users_cannot_open_a_file_before_it_has_its_group() {
+        let directory = tempfile::tempdir().unwrap();
+        let own = directory.path().metadata().unwrap().gid();
+        for (group, expected) in [(None, 0o640), (Some(own), 0o600)] {
+            let access = SharedAccess::new();
+            access.set(Access {
+                mode: Some(0o640),
+                masked: true,
+                group,
+            });
+            let path = directory.path().join(format!("{group:?}"));
+            let mut first = None;
+            let open = |mode| {
+                first = Some(mode);
+                Ok(std::fs::File::create(&path).unwrap().into_raw_fd())
+            };
+            sys::close(access.create(open).unwrap());
+            assert_eq!(first, Some(expected), "{group:?}");
+        }
+    }
+}

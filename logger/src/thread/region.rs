@@ -124,3 +124,19 @@ impl Threads {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_forked_child_uses_the_memory_of_threads_that_it_does_not_have() {
+        static THREADS: Threads = Threads::new();
+        let mine = THREADS.claim().unwrap();
+        let of_another = THREADS.claim().unwrap();
+        assert!(!core::ptr::eq(mine, of_another));
+        THREADS.keep_only(Some(mine));
+        let claimed = THREADS.claim().unwrap();
+        assert!(core::ptr::eq(claimed, of_another));
+    }
+}

@@ -199,7 +199,8 @@ fn forms_of_calls() {
     }
     let in_closure = |x: i32| logdef!(Info, "closure {x}");
     in_closure(5);
-    logdef!(target: "db", Info, "keys", rows = 3, table = "t", took = debug(&Duration::from_secs(1)));
+    logdef!(target: "db", Info, "keys", rows = 3, table = "t", took = debug(&Duration::from_secs(1)),
+        left = Duration::from_millis(1500));
     let messages = logged.messages();
     let expected = [
         "text 7 1.5",
@@ -222,4 +223,5 @@ fn forms_of_calls() {
     assert_eq!(keys["rows"], 3);
     assert_eq!(keys["table"], "t");
     assert_eq!(keys["took"], "1s");
+    assert_eq!(keys["left"], "1.5s");
 }

@@ -7,6 +7,7 @@ use crate::call::body::Bytes;
 use crate::call::printed::Printing;
 use core::ffi::CStr;
 use core::marker::PhantomData;
+use core::time::Duration;
 use logdef_wire::site::ArgKind;
 use std::borrow::Cow;
 use std::ffi::{CString, OsStr, OsString};
@@ -30,7 +31,7 @@ use std::sync::Arc;
     label = "this is a `{Self}`",
     note = "integers, `bool` and `char` fit %d %i %u %x %X %o %b %B; integers and `char` fit %c; `f32` and `f64` fit %f %e %g %a; \
             pointers fit %p; text, bytes, paths and `Option` of them fit %s; a * takes an `i32` or less",
-    note = "any other type is text: write `{{}}` or `{{:?}}` in the format, or pass `logdef::display(&value)` or `logdef::debug(&value)` for %s",
+    note = "a value of another type is logged as text: write `{{}}` or `{{:?}}` in the format, or pass `logdef::display(&value)` or `logdef::debug(&value)` for %s",
     note = "integers fit {{:x}}, {{:o}}, {{:b}} and {{:e}}; `f64` fits {{:e}}; pointers fit {{:p}}; a width or precision in braces ($) is a `usize`; \
             what several placeholders print in different ways (M) is a `u8` to `u128`, `usize` or `bool`: pass others once for each way"
 )]
@@ -416,6 +417,16 @@ macro_rules! optional {
 }
 
 optional!('{' '.' '=');
+
+/// The value of a key has no format that could ask for `{:?}`, and a `Duration` prints itself by no
+/// other.
+#[diagnostic::do_not_recommend]
+impl Argument<'='> for Duration {
+    #[inline(always)]
+    fn capture(&self) -> Passed<'_> {
+        Passed::debug(self)
+    }
+}
 
 macro_rules! through {
     ($($pointer:ty),*) => {$(

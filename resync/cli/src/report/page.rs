@@ -188,7 +188,7 @@ impl Page<'_> {
                 let _ = writeln!(out, "<p class=\"{class}\">It {words}{at}.</p>");
             }
             None => out.push_str(
-                "<p>It noted no end: it was killed without a word (SIGKILL, loss of power), or runs on.</p>\n",
+                "<p>It wrote no note about its end: it was killed (SIGKILL, loss of power), or is still running.</p>\n",
             ),
         }
         for panic in &ending.panics {
@@ -209,6 +209,9 @@ impl Page<'_> {
 
     fn threads(&self, resolver: &mut Resolver<'_>, out: &mut String) {
         out.push_str("<section>\n<h2 id=\"threads\">Last records of each thread</h2>\n");
+        if self.is_empty(out) {
+            return;
+        }
         let mut threads: Vec<_> = self.facts.latest.of_threads.iter().collect();
         // Those that logged last come first.
         let time = |kept: &Kept| Glance::of(&kept.body)?.time;
@@ -241,6 +244,15 @@ impl Page<'_> {
             );
         }
         out.push_str("</section>\n");
+    }
+
+    /// Whether the log has no record, of which a section says no more than that.
+    fn is_empty(&self, out: &mut String) -> bool {
+        let is_empty = self.facts.counts.records == 0;
+        if is_empty {
+            out.push_str("<p>No records.</p>\n</section>\n");
+        }
+        is_empty
     }
 
     /// A table of records, the latest `bytes` bytes of them.
@@ -305,7 +317,7 @@ impl Page<'_> {
         let _ = write!(
             out,
             "<tr data-band=\"{band}\"><td class=\"time\">{time}</td><td class=\"level {band}\">{level}</td>\
-             <td>{name}/{number}</td><td class=\"place\">{place}</td><td>{kind}{message}"
+             <td class=\"thread\">{name}/{number}</td><td class=\"place\">{place}</td><td>{kind}{message}"
         );
         if !stack.is_empty() {
             let stack = self.redact.text(&text::backtrace(&stack));
@@ -320,10 +332,11 @@ impl Page<'_> {
 
     fn rates(&self, out: &mut String) {
         out.push_str("<section>\n<h2 id=\"rates\">Records over time</h2>\n");
-        let counts = &self.facts.counts;
-        if counts.records > 0 {
-            out.push_str(&counts.rates.svg());
+        if self.is_empty(out) {
+            return;
         }
+        let counts = &self.facts.counts;
+        out.push_str(&counts.rates.svg());
         out.push_str(
             "<table class=\"narrow\"><caption>records by level</caption><thead><tr><th scope=\"col\">Level</th>\
              <th scope=\"col\" class=\"number\">Records</th></tr></thead><tbody>",
@@ -360,12 +373,16 @@ impl Page<'_> {
     }
 
     fn sites(&self, out: &mut String) {
+        out.push_str("<section>\n<h2 id=\"sites\">Call sites</h2>\n");
+        if self.is_empty(out) {
+            return;
+        }
         let counts = &self.facts.counts;
-        let _ = write!(
+        let _ = writeln!(
             out,
-            "<section>\n<h2 id=\"sites\">Call sites</h2>\n<table><caption>those with the most records, of {} in all</caption>\
+            "<table><caption>those with the most records, of {} in all</caption>\
              <thead><tr><th scope=\"col\" class=\"number\">Records</th><th scope=\"col\">Level</th>\
-             <th scope=\"col\">Place</th><th scope=\"col\">Format</th></tr></thead><tbody>\n",
+             <th scope=\"col\">Place</th><th scope=\"col\">Format</th></tr></thead><tbody>",
             counts.sites.len()
         );
         for (key, site) in counts.ranked().into_iter().take(SITES) {
@@ -459,8 +476,12 @@ impl Page<'_> {
     }
 
     fn records(&self, resolver: &mut Resolver<'_>, out: &mut String) {
+        out.push_str("<section>\n<h2 id=\"last\">Last records</h2>\n");
+        if self.is_empty(out) {
+            return;
+        }
         out.push_str(
-            "<section>\n<h2 id=\"last\">Last records</h2>\n<div class=\"controls\" hidden>\
+            "<div class=\"controls\" hidden>\
              <label>With the text <input id=\"text\" type=\"search\" autocomplete=\"off\"></label>\
              <label>At least <select id=\"level\"><option value=\"other\">any level</option>\
              <option value=\"info\">INFO</option><option value=\"warn\">WARN</option>\

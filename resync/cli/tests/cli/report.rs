@@ -101,7 +101,10 @@ fn a_run_that_ended_by_itself_and_one_without_a_word_differ() {
         "{names:?}"
     );
     let (late, early) = endings.split_once("run 000000000000abcd").unwrap();
-    assert!(late.contains("pid 78, run 000000000000beef") && late.contains("It noted no end"));
+    assert!(
+        late.contains("pid 78, run 000000000000beef")
+            && late.contains("It wrote no note about its end")
+    );
     assert!(early.contains("It ended by itself after 10 calls, 2027-01-15 08:00:11.000000 UTC."));
 }
 
@@ -247,7 +250,11 @@ fn no_log_and_an_empty_one() {
     let files = Files::new();
     let path = files.put("app.log", b"");
     let page = page("", &path);
-    assert!(words(&page).contains("No records."));
+    for id in ["threads", "rates", "sites", "last"] {
+        let part = part(&page, id);
+        assert!(words(part).contains("No records."), "{part}");
+        assert!(!part.contains("<table"), "{part}");
+    }
     let path = files.put("readme", &[b'x'; 1000]);
     assert_eq!(logdef("report -o - {}", &path).status, 4);
     // An older report is not written over.
@@ -281,6 +288,14 @@ fn browsed(page: &Path) -> Option<(String, String)> {
     None
 }
 
+/// A page with one more script, and so without the policy, which forbids it.
+fn with_script(page: &str, script: &str) -> String {
+    let (before, behind) = page.split_once("<meta http-equiv").unwrap();
+    let behind = behind.split_once('>').unwrap().1;
+    let (before_end, _) = behind.rsplit_once("</body>").unwrap();
+    format!("{before}{before_end}<script>{script}</script></body></html>")
+}
+
 #[test]
 fn a_browser_runs_the_filter_and_nothing_else() {
     let files = Files::new();
@@ -301,14 +316,52 @@ fn a_browser_runs_the_filter_and_nothing_else() {
     );
     assert!(shown.contains("10 of 10 records"), "the script did not run");
     assert!(shown.contains("<title>Report: "));
-    // A person types, and takes a level: without the policy, which forbids the typist.
-    let (before, behind) = html.split_once("<meta http-equiv").unwrap();
-    let behind = behind.split_once('>').unwrap().1;
-    let typed = "<script>text.value = 'OPEN /tmp'; level.value = 'warn'; \
-        text.dispatchEvent(new Event('input'));</script></body>";
-    let html = format!("{before}{}", behind.replace("</body>", typed));
+    // A person types, and takes a level.
+    let typed =
+        "text.value = 'OPEN /tmp'; level.value = 'warn'; text.dispatchEvent(new Event('input'));";
+    let html = with_script(&html, typed);
     let (shown, _) = browsed(&files.put("typed.html", html.as_bytes())).unwrap();
     assert!(shown.contains("1 of 10 records"));
     let table = shown.split("<table id=\"records\">").nth(1).unwrap();
     assert_eq!(table.matches("hidden=\"\"").count(), 9);
+}
+
+/// axe, a program that finds what readers of a screen and of small contrast stumble over, as one
+/// script in the file that `LOGDEF_AXE` names.
+#[test]
+fn everybody_can_read_it() {
+    let Some(axe) = std::env::var_os("LOGDEF_AXE") else {
+        // `.ci/run` gets it by npm, where there is one.
+        println!("skipped: LOGDEF_AXE does not name axe.min.js");
+        return;
+    };
+    let axe = std::fs::read_to_string(axe).unwrap();
+    let files = Files::new();
+    let damaged = |mut log: Log| {
+        log.bytes.drain(300..340);
+        log.bytes
+    };
+    for (name, log) in [
+        ("killed.log", killed().bytes),
+        ("clean.log", example().bytes),
+        ("damaged.log", damaged(example())),
+        ("empty.log", Vec::new()),
+    ] {
+        let html = page("", &files.put(name, &log));
+        let faults = "document.body.dataset.faults = \
+            found.violations.map(f => f.impact + ' ' + f.id + ' ' + f.nodes[0].html).join(' | ')";
+        for theme in ["not all", "all"] {
+            let run = format!("{axe};axe.run().then(found => {{ {faults} }});");
+            let html = html.replace(
+                "@media (prefers-color-scheme: dark)",
+                &format!("@media {theme}"),
+            );
+            let html = with_script(&html, &run);
+            let Some((shown, _)) = browsed(&files.put("axe.html", html.as_bytes())) else {
+                return crate::skip::skip("a browser (chromium)");
+            };
+            let (_, found) = shown.rsplit_once("data-faults=").expect("axe did not end");
+            assert!(found.starts_with("\"\""), "{name}, {theme}: {found:.2000}");
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! A log that is still there after the crash.
 //!
-//! [`logdef!`] takes a level, a format as of `format!` or printf, and arguments. The calling thread
+//! [`logdef!`] takes a level, a format for `format!` or printf, and arguments. The calling thread
 //! writes a compact binary record straight into the log, and when the call has
 //! returned the record survives `kill -9`. There is no background thread, no
 //! queue, no lock and no allocation. Format strings and file names are written
@@ -25,15 +25,15 @@
 //!
 //! # Signals, forks, threads
 //!
-//! A signal handler may log, also while its thread is in the middle of a log
-//! call, or jump out of that call. It uses up to 10 KiB of stack, more than an
+//! A signal handler may log, even if it interrupted its thread in the middle of a log
+//! call, and may jump out of that call. It uses up to 10 KiB of stack, more than an
 //! alternate stack of `SIGSTKSZ` bytes has. A forked child starts a run of its own with its
 //! first record, and continues in its parent's files: it needs no new file, and no right that it
 //! may have given up. A thread may end or be killed anywhere; at most the record it was writing
 //! is lost. Calls before the first [`open`]
 //! are kept in memory, up to 32 KiB and 256 calls, and written when the log opens, with their own
 //! times and threads, by the level and the filter that it is opened with; strings are cut to
-//! 4 KiB. If the mirror is on by the environment they are shown at once. A child that is forked
+//! 4 KiB. If the environment turns the mirror on, they are shown at once. A child that is forked
 //! before has them too. Those that do not fit, and calls after [`close`], are counted, and the
 //! first record after the next open carries the count.
 //!
@@ -46,11 +46,11 @@
 //!
 //! # When the file fails
 //!
-//! No space, a quota, the limit of a file's size: records are dropped, without a
-//! signal and without waiting, and counted; the log is tried again, in ever smaller
-//! pieces, after a second, then two, and so on up to sixteen, and when there is space the next record carries the count and a
-//! note the reason. A file that was removed, or that [`sync`] could not write, is
-//! given up: the log continues in another file, under the next number, and a note says
+//! Without space, over a quota or beyond the limit of a file's size, records are dropped and
+//! counted, without a signal and without waiting. The logger tries again, in ever smaller
+//! pieces, after one second, then two, and so on up to sixteen; when there is space, the next
+//! record carries the count and a note the reason. A file that was removed, or that [`sync`] could not write, is
+//! abandoned: the log continues in another file, under the next number, and a note says
 //! why. A mapped file that another program truncates raises SIGBUS,
 //! unless [`Options::guard_against_truncation`] was asked for. Rotate a log by
 //! [`Options::rotate`], or by renaming it and calling [`reopen`]. [`state`] returns what the
@@ -85,7 +85,7 @@
 //! and in tasks that are cancelled; [`logdef_begin!`] and [`logdef_end!`] do so in synchronous
 //! code, with smaller records; [`logdef_async_begin!`] and [`logdef_async_end!`] by a number
 //! that you choose; and [`logdef_counter!`] records the values of counters.
-//! The reader shows all of them as lines, and `logdef export --to fxt` writes them for trace
+//! The reader shows all of them as lines, and `logdef export -o fxt` writes them for trace
 //! viewers.
 //!
 //! # Facades and other languages
@@ -96,7 +96,7 @@
 //!
 //! # Contexts
 //!
-//! Key-values that hold for all records of a request or a task are said once, by a [`Context`]:
+//! Key-values that apply to all records of a request or a task are given once, by a [`Context`]:
 //! [`Context::scope`] calls a function in it, [`Context::wrap`] polls a future in it on whatever
 //! thread. Spans of code and contexts are independent.
 //!
@@ -120,7 +120,7 @@
 //! another level), and so do those of [`logdef_backtrace!`]. It is a list of
 //! addresses, which takes some nanoseconds each; the module and function of an address
 //! are written once. Libraries may be loaded and unloaded: an address is always explained by
-//! what was mapped there at the time.
+//! the image that was mapped there at the time.
 //!
 //! # Levels
 //!
@@ -136,8 +136,8 @@
 //!
 //! # Features
 //!
-//! All are off unless a program asks for them; a library should not, since they hold for all of
-//! the program. If several are on, the strictest holds.
+//! All are off unless a program turns them on; a library should not, since they apply to the
+//! whole program. If several are on, the strictest applies.
 //!
 //! | feature | calls that are compiled to nothing |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! How a log is opened: what a program chooses, and the same in numbers, as it crosses
+//! The options with which a log is opened, and the same as numbers, in which they are passed
 //! to another copy of the logger. Opens nothing.
 
 use crate::clock::ClockSource;
@@ -13,7 +13,7 @@ use std::time::Duration;
 #[non_exhaustive]
 pub enum Sink {
     /// [`Mapped`](Sink::Mapped) on file systems that keep the space that was reserved (ext4,
-    /// XFS, tmpfs), else [`Append`](Sink::Append).
+    /// XFS, tmpfs, overlayfs above ext4 and XFS), else [`Append`](Sink::Append).
     #[default]
     Auto,
     /// The calling thread writes straight into the mapped file.
@@ -87,7 +87,7 @@ impl Options {
 
     /// Starts a new file at the first call after one is this old, at least a second; default
     /// never. Files are called and kept as those of [`rotate`](Self::rotate), with which it
-    /// may be combined: what comes first holds. A log without calls stays in its file.
+    /// may be combined: whichever comes first applies. A log without calls stays in its file.
     pub fn rotate_after(mut self, age: Duration) -> Self {
         let age = u64::try_from(age.as_nanos()).unwrap_or(u64::MAX);
         self.rotation.file_age = Some(age.max(1_000_000_000));
@@ -101,7 +101,7 @@ impl Options {
     /// and never one that a living process writes to: of this log itself that is the newest
     /// file. A log that is appended to without [rotation](Self::rotate) is not bounded.
     ///
-    /// A look costs some 20 µs for each file in the directory.
+    /// Looking at the directory takes some 20 µs for each file in it.
     pub fn folder_bytes(mut self, bytes: u64) -> Self {
         self.rotation.folder_bytes = Some(bytes.max(1));
         self
@@ -123,7 +123,7 @@ impl Options {
 
     /// The group of the log's files, by its id; default that of the process, or of the
     /// directory if that has the set-group-ID bit. Where the system does not allow it, the file
-    /// keeps its group, which gets no rights then.
+    /// keeps its group, and that group gets no permissions.
     pub fn file_group(mut self, group: u32) -> Self {
         self.rotation.access.group = Some(group).filter(|group| *group != u32::MAX);
         self
@@ -155,7 +155,7 @@ impl Options {
         self
     }
 
-    /// The most return addresses of a backtrace; default 32, at most 256. Where the
+    /// How many return addresses a backtrace has at most; default 32, up to 256. Where the
     /// stack is deeper, the record says so. Depths above 64 take 1.5 KiB more of the
     /// stack of a call that has a backtrace.
     pub fn backtrace_depth(mut self, depth: usize) -> Self {
@@ -207,15 +207,15 @@ impl Options {
         self
     }
 
-    /// Starts a thread that makes room for records ahead, so that a call which needs more seldom
-    /// waits for the file system; default off. It keeps four chunks ready, of up to
-    /// 4 MiB each, which the file has more until they are used, and which stay zeros where the
-    /// process ends before. It is for mapped logs that are written to much: a call that begins
-    /// another file still makes that itself.
+    /// Starts a thread that makes room for records ahead, so that a call which needs more room
+    /// seldom waits for the file system; default off. The thread keeps four chunks ready, of up to
+    /// 4 MiB each: the file is larger by them until they are used, and they stay zeros if the
+    /// process ends before. It is meant for mapped logs with many records; a call that begins
+    /// another file still creates that file itself.
     ///
     /// The thread is called `logdef`, blocks all signals, has the scheduling and the CPUs
     /// of the thread that opens the log (open it before you pin that), and ends when the log is
-    /// closed. A forked child has none. Where it cannot be started, the log works without
+    /// closed. A forked child has no such thread. Where it cannot be started, the log works without
     /// it, and [`State::helper`](crate::State::helper) says why.
     pub fn helper(mut self) -> Self {
         self.helper = true;
@@ -225,11 +225,11 @@ impl Options {
     /// Lets `logdef ctl` see and change the log while the program runs: its level and filter,
     /// for a time or for good, another file, a sync, a note. Without this, the environment
     /// variable `LOGDEF_CTL` decides, 1 or 0; default off. Programs that have more rights than
-    /// the user who started them have no control.
+    /// the user who started them cannot be controlled.
     ///
     /// A log in a file then has a page of 4 KiB beside it, `.NAME.ctl`, that only the user of
-    /// the process may read and write, and the process has two descriptors more. A call costs
-    /// no more. Where the page cannot be made, the log works without it, and a note says why.
+    /// the process may read and write, and the process has two more descriptors. A log call costs
+    /// the same. Where the page cannot be made, the log works without it, and a note says why.
     pub fn control(mut self, allowed: bool) -> Self {
         self.control = Some(allowed);
         self

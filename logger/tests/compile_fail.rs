@@ -115,7 +115,7 @@ const PROGRAMS: &[(&str, &str, &[&str])] = &[
     (
         "lone_brace",
         r#"logdef!(Info, "{\"x\": {x}}");"#,
-        &["beside `{}` a brace that is text is written twice"],
+        &["in a format with `{}`, a brace that is text is written twice"],
     ),
     (
         "nothing_to_capture",
@@ -203,7 +203,9 @@ const PROGRAMS: &[(&str, &str, &[&str])] = &[
     (
         "not_a_literal",
         r#"let format = "x"; logdef!(Info, format);"#,
-        &["the format is a literal: text that the program makes is an argument: `\"{}\", text`"],
+        &[
+            "the format must be a literal: pass text that the program makes as an argument: `\"{}\", text`",
+        ],
     ),
     (
         "target_with_nul",
@@ -213,7 +215,7 @@ const PROGRAMS: &[(&str, &str, &[&str])] = &[
     (
         "target_not_a_literal",
         r#"let target = "net"; logdef!(target: target, Info, "x");"#,
-        &["the target is a literal: filters know a call by it before it is made"],
+        &["the target must be a literal: filters match it before the call is made"],
     ),
     (
         "text_without_a_size",
@@ -236,12 +238,12 @@ const PROGRAMS: &[(&str, &str, &[&str])] = &[
     (
         "level",
         r#"logdef!(Loud, "x");"#,
-        &["`Loud` is no level: write Trace, Debug, Info, Warn, Error or Fatal"],
+        &["`Loud` is not a level: write Trace, Debug, Info, Warn, Error or Fatal"],
     ),
     (
         "level_in_small_letters",
         r#"logdef!(info, "x");"#,
-        &["`info` is no level: write Trace, Debug, Info, Warn, Error or Fatal"],
+        &["`info` is not a level: write Trace, Debug, Info, Warn, Error or Fatal"],
     ),
     (
         "level_as_a_variable",
@@ -251,7 +253,7 @@ const PROGRAMS: &[(&str, &str, &[&str])] = &[
     (
         "level_as_a_path",
         r#"logdef!(logdef::Level::INFO, "x");"#,
-        &["is no level: write Trace, Debug, Info, Warn, Error or Fatal"],
+        &["is not a level: write Trace, Debug, Info, Warn, Error or Fatal"],
     ),
     (
         "no_level",
@@ -266,7 +268,7 @@ const PROGRAMS: &[(&str, &str, &[&str])] = &[
     (
         "format_made_by_a_macro",
         r#"logdef!(Info, concat!("a", "b"));"#,
-        &["the format is a literal"],
+        &["the format must be a literal"],
     ),
     (
         "fields_of_tracing",
@@ -276,25 +278,25 @@ const PROGRAMS: &[(&str, &str, &[&str])] = &[
     (
         "pairs_of_log",
         r#"logdef!(Info, "x"; n = 1);"#,
-        &["a comma stands behind the format, and before each argument"],
+        &["a comma must stand after the format, and before each argument"],
     ),
     (
         "field_in_braces",
         r#"let p = (1, 2); logdef!(Info, "at {p.0}");"#,
         &[
-            "`{p.0}` is no placeholder",
+            "`{p.0}` is not a placeholder",
             "pass another expression as an argument: `{}`",
         ],
     ),
     (
         "call_in_braces",
         r#"logdef!(Info, "{x} of {x.max(3)}");"#,
-        &["`{x.max(3)}` is no placeholder"],
+        &["`{x.max(3)}` is not a placeholder"],
     ),
     (
         "unknown_form",
         r#"logdef!(Info, "{:y}", 1);"#,
-        &["`{:y}` is no placeholder"],
+        &["`{:y}` is not a placeholder"],
     ),
     (
         "place_out_of_range",
@@ -319,7 +321,7 @@ const PROGRAMS: &[(&str, &str, &[&str])] = &[
     (
         "keyword_as_a_name",
         r#"logdef!(Info, "x", type = 1);"#,
-        &["a keyword is a name if it is written `r#type`"],
+        &["write a keyword that is a name as `r#type`"],
     ),
     (
         "any_type_for_text",
@@ -340,7 +342,7 @@ const PROGRAMS: &[(&str, &str, &[&str])] = &[
     (
         "format_of_a_span",
         "logdef::logdef_span!(Info, x);",
-        &["the format is a literal"],
+        &["the format must be a literal"],
     ),
 ];
 

@@ -201,7 +201,7 @@ fn read(
 ) -> PyResult<Table> {
     let level = level.map(|name| {
         let level = Level::parse(name);
-        level.ok_or_else(|| PyValueError::new_err(format!("{name:?} is no level: try \"warn\"")))
+        level.ok_or_else(|| PyValueError::new_err(format!("{name:?} is not a level: try \"warn\"")))
     });
     let filter = Filter {
         since: nanoseconds(since)?,
@@ -232,11 +232,13 @@ fn read(
     let columns = columns.map_err(|error| PyOSError::new_err(error.to_string()))?;
     let site = site.unwrap_or_default();
     if !columns.has_calls {
-        let why = format!("no record is of a call at {site}: sites() lists the calls");
+        let why = format!("no record comes from a call at {site}: sites() lists the calls");
         return Err(PyLookupError::new_err(why));
     }
     if columns.is_cut {
-        let why = format!("the calls at {site} have too many values for columns: name a line");
+        let why = format!(
+            "the calls at {site} have too many different values for columns: name a line too"
+        );
         return Err(PyValueError::new_err(why));
     }
     let schema = columns.schema(message);

@@ -54,9 +54,9 @@ pub enum NotACore {
 impl fmt::Display for NotACore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            NotACore::NotElf(why) => write!(f, "is no core dump: {why}"),
-            NotACore::AnotherKind => f.write_str("is a program or library, no core dump"),
-            NotACore::Machine => f.write_str("is no core dump of x86_64 or aarch64"),
+            NotACore::NotElf(why) => write!(f, "is not a core dump: {why}"),
+            NotACore::AnotherKind => f.write_str("is a program or library, not a core dump"),
+            NotACore::Machine => f.write_str("is not a core dump of x86_64 or aarch64"),
             NotACore::NoThread => f.write_str("is a core dump without a thread: it was cut short"),
             NotACore::Io(error) => write!(f, "cannot be read: {error}"),
         }

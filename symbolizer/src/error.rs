@@ -141,7 +141,7 @@ impl fmt::Display for Refusal {
                     "has CRC {found:08x}, the debug link asks for {wanted:08x}"
                 )
             }
-            Refusal::NotElf(why) => write!(f, "is no readable ELF file, {why}"),
+            Refusal::NotElf(why) => write!(f, "is not a readable ELF file: {why}"),
             Refusal::OnlyDebug => f.write_str("has debug information only, no strings"),
         }
     }

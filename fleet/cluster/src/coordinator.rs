@@ -145,7 +145,7 @@ fn parse(address: &str) -> Result<Url> {
             Ok(url)
         }
         _ => config_err!(
-            "\"{}\" is no address of a worker: HOST:PORT",
+            "\"{}\" is not the address of a worker, HOST:PORT",
             address.escape_default()
         ),
     }

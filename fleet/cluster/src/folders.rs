@@ -86,7 +86,7 @@ impl Folders {
 
     fn refused(&self, path: &std::path::Path) -> Error {
         generic(format!(
-            "{} is no file under the folders this worker was started with (--data)",
+            "{} is not a file under the folders that this worker was started with (--data)",
             path.display()
         ))
     }

@@ -78,6 +78,7 @@ fn table(parts: &[PathBuf]) -> Result<Arc<dyn TableProvider>> {
 fn url(part: &Path) -> Result<ListingTableUrl> {
     let file = part.join("records.parquet");
     let file = std::path::absolute(&file).map_err(|why| error::at(&file, why))?;
-    let url = Url::from_file_path(&file).map_err(|()| error::at(&file, "no path of a file"))?;
+    let url =
+        Url::from_file_path(&file).map_err(|()| error::at(&file, "not the path of a file"))?;
     ListingTableUrl::try_new(url, None)
 }

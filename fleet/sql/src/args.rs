@@ -15,7 +15,7 @@ pub struct Args {
     /// Archives, logs, folders of logs
     #[arg(value_name = "PATH", required = true)]
     pub paths: Vec<String>,
-    /// The question; several with semicolons between
+    /// The query; several with semicolons between them
     #[arg(
         short = 'q',
         long,
@@ -24,19 +24,19 @@ pub struct Args {
         conflicts_with = "file"
     )]
     pub query: Option<String>,
-    /// Read the question from a file; `-` is standard input, which is read anyway where it is no terminal
+    /// Read the query from a file; `-` is standard input, which is also read if it is not a terminal
     #[arg(short, long, value_name = "FILE")]
     pub file: Option<PathBuf>,
-    /// How the answer is written; by default a table
+    /// Form of the answer; by default a table
     #[arg(short, long, value_enum, default_value_t = Format::Table, value_name = "FORMAT")]
     pub output: Format,
-    /// Read logs in pieces of that many bytes
+    /// Read logs in pieces of this many bytes
     #[arg(long, value_name = "BYTES")]
     pub split: Option<u64>,
-    /// Cores to work on; by default all
+    /// How many cores to use; by default all
     #[arg(long, value_name = "COUNT")]
     pub cores: Option<usize>,
-    /// Look for programs and libraries in this directory and below it too
+    /// Look for programs and libraries in this directory too, and below it
     #[arg(long, value_name = "DIR", env = "LOGDEF_IMAGE_DIR")]
     pub image_dir: Vec<PathBuf>,
     /// Look for debug files in this directory too
@@ -45,10 +45,10 @@ pub struct Args {
     /// Do not open files at the paths that logs name
     #[arg(long)]
     pub no_logged_paths: bool,
-    /// Let workers answer, at HOST:PORT each: see docs/fleet.md
+    /// Run the query on these workers, HOST:PORT each: see docs/fleet.md
     #[arg(long, value_name = "ADDRESS", value_delimiter = ',')]
     pub workers: Option<Vec<String>>,
-    /// Seconds after which a silent worker is given up
+    /// Fail if a worker is silent for this many seconds
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
     pub timeout: Duration,
     /// Let scans of a worker take pieces from each other, for tests that it does no harm
@@ -63,7 +63,7 @@ pub struct Args {
 pub fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text
         .parse()
-        .map_err(|_| "no number of seconds".to_owned())?;
+        .map_err(|_| "not a number of seconds".to_owned())?;
     match Duration::try_from_secs_f64(seconds) {
         Ok(time) if !time.is_zero() => Ok(time),
         _ => Err("it must be more than 0".to_owned()),
@@ -73,13 +73,13 @@ pub fn seconds(text: &str) -> Result<Duration, String> {
 /// Forms of an answer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub enum Format {
-    /// For people: what could drive a terminal is escaped
+    /// A table for people; control characters are escaped
     Table,
-    /// An object a line
+    /// One JSON object a line
     Json,
-    /// With a line of names
+    /// Comma-separated values; the first line has the names
     Csv,
-    /// A file of columns
+    /// A Parquet file
     Parquet,
 }
 

@@ -96,7 +96,9 @@ impl Session {
         let failed = |error| Failure::of(&error);
         let parsed = DFParser::parse_sql(text).map_err(failed)?;
         if parsed.is_empty() {
-            return Err(Failure::Question("there is no question".into()));
+            return Err(Failure::Question(
+                "no query was given: use --query, or standard input".into(),
+            ));
         }
         for statement in parsed {
             let state = self.context.state();

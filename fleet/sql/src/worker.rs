@@ -13,20 +13,20 @@ use std::time::Duration;
 
 /// Answer questions about the logs of this machine for `logdef-sql --workers`.
 ///
-/// Who reaches the port may read all that is in the folders: it has no authentication. See docs/fleet.md.
+/// Anyone who reaches the port may read everything in the folders: there is no authentication. See docs/fleet.md.
 #[derive(Debug, Parser)]
 #[command(name = "logdef-sql worker", version)]
 struct Args {
-    /// A folder whose files may be read; again for more
+    /// A folder whose files may be read; may be given more than once
     #[arg(long, value_name = "DIR", required = true)]
     data: Vec<PathBuf>,
-    /// Where to listen; the system chooses a port for 0
+    /// Address to listen at; for port 0 the system chooses one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7401")]
     listen: SocketAddr,
     /// Memory to plan with, in MiB
     #[arg(long, value_name = "MIB", default_value_t = 512, value_parser = clap::value_parser!(u32).range(64..))]
     memory: u32,
-    /// Seconds after which another worker that is silent is given up
+    /// Fail if another worker is silent for this many seconds
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
     timeout: Duration,
 }

@@ -91,7 +91,8 @@ fn no_lone_brace(format: &Text, from: usize, to: usize) -> Result<(), Refusal> {
     let is_doubled = to == from + 1 && text.get(to) == text.get(from);
     if (from..to).any(is_brace) && !is_doubled {
         refused::expressions(format)?;
-        let lone = "logdef!: beside `{}` a brace that is text is written twice: `{{`, `}}`";
+        let lone =
+            "logdef!: in a format with `{}`, a brace that is text is written twice: `{{`, `}}`";
         return Err(Refusal::new(lone, format.span));
     }
     Ok(())
@@ -160,7 +161,7 @@ fn index_of(
     }
     let is_name = name != "_" && name.chars().all(|c| c == '_' || c.is_alphanumeric());
     if !is_name {
-        let message = format!("logdef!: `{name}` is no name");
+        let message = format!("logdef!: `{name}` is not a name");
         return Err(Refusal::new(message, format.span));
     }
     arguments.push(Argument::captured(name, format.span));

@@ -32,7 +32,7 @@ impl Text {
 }
 
 fn not_a_string(at: Span) -> Refusal {
-    Refusal::new("logdef!: the format is a string literal", at)
+    Refusal::new("logdef!: the format must be a string literal", at)
 }
 
 /// The value of a literal as it is written; `None` if it is no string.

@@ -19,7 +19,7 @@ pub fn level(token: &TokenTree) -> Result<(), Refusal> {
 
 fn no_level(written: &str, at: Span) -> Refusal {
     let message = format!(
-        "logdef!: `{written}` is no level: write Trace, Debug, Info, Warn, Error or Fatal; a level that is \
+        "logdef!: `{written}` is not a level: write Trace, Debug, Info, Warn, Error or Fatal; a level that is \
          known when the program runs is for `logdef_at!`"
     );
     Refusal::new(message, at)
@@ -47,7 +47,7 @@ pub fn target(flags: &TokenTree) -> Result<(), Refusal> {
         Err(_) if is_made_by_a_macro(&target) => Ok(()),
         Err(refusal) => {
             let message =
-                "logdef!: the target is a literal: filters know a call by it before it is made";
+                "logdef!: the target must be a literal: filters match it before the call is made";
             Err(Refusal::new(message, refusal.at))
         }
     }
@@ -87,17 +87,17 @@ pub fn call(input: TokenStream) -> Refusal {
     match format {
         [] => missing("a format"),
         [TokenTree::Literal(_), next, ..] => {
-            let message = "logdef!: a comma stands behind the format, and before each argument";
+            let message = "logdef!: a comma must stand after the format, and before each argument";
             Refusal::new(message, next.span())
         }
         [TokenTree::Literal(_)] => parts
             .find_map(argument)
             .unwrap_or_else(|| {
-                let message = "logdef!: behind the format stand expressions, or `name = value`, with commas between them";
+                let message = "logdef!: after the format come expressions, or `name = value`, with commas between them";
                 Refusal::new(message, Span::call_site())
             }),
         [first, ..] => {
-            let message = "logdef!: the format is a literal: text that the program makes is an argument: `\"{}\", text`; \
+            let message = "logdef!: the format must be a literal: pass text that the program makes as an argument: `\"{}\", text`; \
                  values with names stand behind the format: `\"text\", name = value`";
             Refusal::new(message, first.span())
         }
@@ -118,7 +118,7 @@ fn argument(tokens: &[TokenTree]) -> Option<Refusal> {
     }
     match second {
         Some(sign) if is(sign, '=') => {
-            let message = format!("logdef!: a keyword is a name if it is written `r#{first}`");
+            let message = format!("logdef!: write a keyword that is a name as `r#{first}`");
             Some(Refusal::new(message, first.span()))
         }
         _ => None,
@@ -169,7 +169,7 @@ pub fn expressions(format: &Text) -> Result<(), Refusal> {
 /// What to write in the place of such braces.
 fn no_placeholder_message(braces: &str) -> String {
     format!(
-        "logdef!: `{braces}` is no placeholder: in braces stand a name or a number and a form that `format!` \
+        "logdef!: `{braces}` is not a placeholder: braces hold a name or a number, and a form that `format!` \
          has; pass another expression as an argument: `{{}}`"
     )
 }

@@ -43,8 +43,8 @@ impl CallSite {
         __private::is_on(self.0, self.0.state())
     }
 
-    /// Logs a call. Ask [`is_on`](Self::is_on) before: this does not. Arguments that are missing
-    /// are logged as no value, and those that are too many are left out.
+    /// Logs a call. Ask [`is_on`](Self::is_on) before: this function does not. Missing arguments
+    /// are logged as no value, and surplus ones are left out.
     ///
     /// Signal safety: async-signal-safe.
     #[inline]
@@ -61,8 +61,8 @@ impl CallSite {
     }
 
     /// Logs where a span begins or ends, of a site that was made by
-    /// [`begin`](NewCallSite::begin) or [`end`](NewCallSite::end). Begin and end of a span have
-    /// one number.
+    /// [`begin`](NewCallSite::begin) or [`end`](NewCallSite::end). The begin and the end of a span
+    /// have the same number.
     ///
     /// Signal safety: async-signal-safe.
     #[inline]
@@ -129,25 +129,25 @@ impl<'a> NewCallSite<'a> {
         self
     }
 
-    /// Where it stands in the source.
+    /// The source file and line of the site.
     pub fn file(mut self, file: &'a str, line: u32) -> Self {
         (self.file, self.line) = (file, line);
         self
     }
 
-    /// The module it belongs to, as filters name it.
+    /// The module of the site, by which filters name it.
     pub fn module(mut self, module: &'a str) -> Self {
         self.module = module;
         self
     }
 
-    /// What its records are about; filters then name this and not the module.
+    /// The target of the records; filters then name this, and not the module.
     pub fn target(mut self, target: &'a str) -> Self {
         self.target = target;
         self
     }
 
-    /// The function it stands in.
+    /// The function of the site.
     pub fn function(mut self, function: &'a str) -> Self {
         self.function = function;
         self
@@ -239,7 +239,7 @@ pub fn is_possible(level: Level) -> bool {
 
 /// Calls `changed` whenever the answers of [`is_possible`] and [`CallSite::is_on`] may have
 /// changed, in the thread that changed them, for as long as the process lives. Facades that
-/// remember such answers forget them then. `false` if there are too many of them: 16.
+/// remember such answers forget them then. `false` if there are 16 such functions already.
 ///
 /// Signal safety: not async-signal-safe.
 pub fn on_change(changed: extern "C" fn()) -> bool {

@@ -22,9 +22,9 @@ pub fn close() {
 ///
 /// # Errors
 ///
-/// The error of the system call; then nothing is promised, and a note in the log says so.
-/// The log continues in another file: the kernel reports a failed write once, and a later
-/// success would say nothing about the bytes before it.
+/// The error of the system call: which records are on stable storage is then unknown, and a
+/// note in the log says so. The log continues in another file: the kernel reports a failed
+/// write once, and a later success would say nothing about the bytes before it.
 pub fn sync() -> io::Result<()> {
     choose::sync()
 }
@@ -72,7 +72,7 @@ pub fn reserve(bytes: u64) -> io::Result<()> {
     choose::reserve(bytes)
 }
 
-/// Returns how many of the last calls of the calling thread were dropped in a row, for
+/// Returns how many calls of the calling thread were dropped since its last record, for
 /// instance for lack of space; 0 if its last call was written. The next record of the thread
 /// carries the count.
 ///

@@ -200,7 +200,7 @@ fn apply(process: &Process, options: &Options, ignored: &mut Vec<String>) {
     let mirrored = match options.mirror {
         Some(level) => Some(level),
         None => mirror::level_of_environment().unwrap_or_else(|text| {
-            ignored.push(format!("LOGDEF_STDERR: `{text}` is no level"));
+            ignored.push(format!("LOGDEF_STDERR: `{text}` is not a level"));
             None
         }),
     };

@@ -15,7 +15,7 @@ use core::ptr;
 use core::task::Poll;
 use std::sync::Arc;
 
-/// Key-values that all records have which are logged in it.
+/// Key-values of all records that are logged in this context.
 ///
 /// ```
 /// use logdef::{Context, logdef, value};
@@ -28,8 +28,8 @@ use std::sync::Arc;
 /// });
 /// ```
 ///
-/// The pairs stand once in each chunk of the log, and a record has a number. A scope inside
-/// another has its own pairs, and those of the contexts whose child it is.
+/// The pairs are written once in each chunk of the log, and a record holds their number. A
+/// scope inside another has its own pairs, and those of the contexts whose child it is.
 #[derive(Clone, Debug)]
 pub struct Context(Arc<Owned>);
 

@@ -119,7 +119,7 @@ impl Archive {
         }
         let parts = parts(folder);
         if parts.is_empty() && fs::read_dir(folder)?.next().is_some() {
-            let why = "it is there already, and is no archive";
+            let why = "it exists already, and is not an archive";
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
         }
         let mut archive = Archive {

@@ -59,12 +59,12 @@ pub struct Args {
         value_name = "WHEN"
     )]
     pub color: Color,
-    /// Print to a terminal directly, not through the pager that LOGDEF_PAGER or PAGER names,
-    /// or else less
+    /// Print to a terminal directly, not through a pager: the one that LOGDEF_PAGER or PAGER names,
+    /// by default `less`
     #[arg(long, global = true)]
     pub no_pager: bool,
-    /// Keep this much of standard input, of a pipe, and of what a compressed file holds: 500M, 64G.
-    /// A stream may have no end
+    /// Read at most this many bytes of standard input, of a pipe, and of what a compressed file
+    /// unpacks to: 500M, 64G. They are kept in a temporary file
     #[arg(
         long,
         global = true,
@@ -89,22 +89,22 @@ pub enum Verb {
     Check(Check),
     /// Count records by level, call site, run and thread, and over time
     Stats(Box<Stats>),
-    /// Write one page about a log that can be mailed: how it ended, what changed, the last records
+    /// Write a page about a log, to be mailed: how it ended, what changed, the last records
     Report(Box<Report>),
-    /// Show how a process died, by its core dump, and the last records of its log
+    /// Show how a process died, from its core dump, and the last records of its log
     Core(Box<Core>),
     /// Write the surviving records to a clean file, and rebuild lost logdefs
     Recover(Rewrite),
     /// Join logs into one, in the order of time
     Merge(Rewrite),
-    /// Keep logs as Parquet, which databases query, and which reads as the log again
+    /// Keep logs as Parquet files, which databases query and every verb here reads
     #[cfg(feature = "archive")]
     Archive(ArchiveLogs),
-    /// Ask logs and archives in SQL, by the program logdef-sql
+    /// Query logs and archives in SQL, by the program logdef-sql
     Sql(Sql),
     /// Show frames and their fields, undecoded
     Dump(Dump),
-    /// Write records in a form that other tools read; after them, what the log lacks
+    /// Write records in a form that other tools read, and after them what is missing
     Export(Box<Export>),
     /// Send records to a log store, over HTTP: OpenTelemetry's protocol, or Loki's
     Push(Box<Push>),
@@ -116,7 +116,7 @@ pub enum Verb {
     Sites(Sites),
     /// Add names to the addresses in a log, in text or in Fuchsia's symbolizer markup
     Symbolize(Symbolize),
-    /// See and change the log of a living process: its level and filter, a sync, another file
+    /// See and change what a living process logs: level, filter, sync, rotation
     Ctl(Ctl),
     /// Receive records of other programs over a socket, store them, answer queries
     Serve(Serve),
@@ -189,18 +189,18 @@ pub struct Source {
     /// Exit with status 3 if records are missing or dropped, or bytes damaged
     #[arg(long)]
     pub strict: bool,
-    /// Take suspect frames too, marked: valid ones beside damage that were probably logged
-    /// as text
+    /// Show suspect frames too, marked as such: valid frames beside damage that the program
+    /// probably logged as text
     #[arg(long)]
     pub suspects: bool,
-    /// Add this to all times of a file, or of all files of a log, by its path or the last parts of that,
-    /// for a machine whose clock was wrong: b.log=+3s, b.log=-250ms, 'host/b.log=1h 30m'. The file is
-    /// copied for that, unless it is followed
+    /// Add OFFSET to all times of a file, or of all files of a log, because the clock of its machine
+    /// was wrong: b.log=+3s, b.log=-250ms, 'host/b.log=1h 30m'. FILE is its path, or the last
+    /// components of it. A file that is not followed is copied for this
     #[arg(long, value_name = "FILE=OFFSET", value_parser = ClockOffset::parse)]
     pub clock_offset: Vec<ClockOffset>,
 }
 
-/// How a verb answers, where it has one answer for people and one for programs.
+/// The form of the output of verbs that have one for people and one for programs.
 #[derive(Clone, Copy, Debug, ClapArgs)]
 pub struct Answer {
     /// Form of the output
@@ -235,20 +235,20 @@ enum AnswerForm {
 /// Where to look for programs and libraries.
 #[derive(Clone, Debug, ClapArgs)]
 pub struct Images {
-    /// Look for programs and libraries in this directory and below it too, and in it and its tmp/
-    /// for lists of code that was compiled while a program ran (perf-PID.map, jit-PID.dump)
+    /// Look for programs and libraries in this directory and below it too; and in the directory
+    /// and its tmp/ for lists of code that was compiled at run time (perf-PID.map, jit-PID.dump)
     #[arg(long, value_name = "DIR", env = "LOGDEF_IMAGE_DIR")]
     pub image_dir: Vec<PathBuf>,
     /// Do not open files at the paths that the log names. By default they are tried first,
     /// and used if size and SHA-1, or the build ID, match the log
     #[arg(long)]
     pub no_logged_paths: bool,
-    /// Look for debug files in this directory too. By default in /usr/lib/debug, and in
-    /// usr/lib/debug below each --image-dir
+    /// Look for debug files in this directory too, besides /usr/lib/debug and usr/lib/debug
+    /// below each --image-dir
     #[arg(long, value_name = "DIR", env = "LOGDEF_DEBUG_DIR")]
     pub debug_dir: Vec<PathBuf>,
-    /// Ask the servers in DEBUGINFOD_URLS for files that were not found elsewhere. This
-    /// reveals to them which programs you examine
+    /// Ask the servers in DEBUGINFOD_URLS for files that were not found elsewhere. The servers
+    /// learn which programs you examine
     #[cfg(feature = "debuginfod")]
     #[arg(long)]
     pub debuginfod: bool,
@@ -258,9 +258,9 @@ pub struct Images {
 #[derive(Clone, Debug, ClapArgs)]
 #[command(next_help_heading = "Appearance")]
 pub struct Links {
-    /// Make source lines links (in text for people): `file` for the terminal to open, which is
-    /// meant without a LINK; `vscode`; or what an editor understands, with {path} and {line}; or
-    /// `none`. LOGDEF_HYPERLINKS says the same for every view at a terminal
+    /// Make links of source lines (in text for people): `file`, which the terminal opens, and which
+    /// is the default if LINK is left out; `vscode`; a link that an editor understands, with {path}
+    /// and {line}; or `none`. LOGDEF_HYPERLINKS sets this for every view at a terminal
     #[arg(
         long,
         value_name = "LINK",
@@ -273,8 +273,8 @@ pub struct Links {
 }
 
 impl Links {
-    /// What was asked for here, or else for all output `at_terminal`. What the variable says
-    /// that is no link is as if it were not there.
+    /// The link that the option asks for, or else, `at_terminal`, the variable. A variable that holds
+    /// no link counts as unset.
     pub fn wanted(&self, at_terminal: bool) -> Link {
         let usual = || {
             let usual = std::env::var("LOGDEF_HYPERLINKS")
@@ -302,7 +302,7 @@ pub struct Filters {
     #[arg(long, value_parser = Written::parse, allow_hyphen_values = true, value_name = "TIME")]
     until: Option<Written>,
     /// Time zone in which times are given and shown: Europe/Berlin, UTC, +02:00. By default that
-    /// of this machine, or of TZ
+    /// of TZ, or else of this machine
     #[arg(
         long,
         value_parser = when::zone,
@@ -330,19 +330,19 @@ pub struct Filters {
     /// 16 hexadecimal digits
     #[arg(long, allow_hyphen_values = true, value_name = "RUN")]
     pub run: Vec<String>,
-    /// With an argument, key-value or key of the context that compares like this: 0>5, user!=root,
-    /// 'ms in 5..10', 'ms>500 and (path~"/api" or not user=root)'. `logdef view --help` shows each form
-    /// by an example. Names are those that the program gives, or in a printf format the words before
-    /// 'ms=%d' and 'ms: %d'; template, module and target are those of the call site
+    /// With an argument, key-value or key of the context for which this holds: 0>5, user!=root,
+    /// 'ms in 5..10', 'ms>500 and (path~"/api" or not user=root)'. `logdef view --help` has an example
+    /// of each form. Names are those that the program gives; of a printf format, the word before
+    /// a conversion: `ms` in 'ms=%d' and 'ms: %d'. `template`, `module` and `target` are the call site's
     #[arg(short = 'w', long = "where", value_parser = Expression::parse, value_name = "CONDITION")]
     pub conditions: Vec<Expression>,
-    /// Without those for which this condition holds
+    /// Leave out records for which this condition holds
     #[arg(long, value_parser = Expression::parse, value_name = "CONDITION")]
     pub not: Vec<Expression>,
 }
 
 impl Filters {
-    /// Whether records are searched for, among those of a run, process, thread or time.
+    /// Whether any filter searches among the records of a run, process, thread or time.
     pub fn is_search(&self) -> bool {
         let is_narrow = self.level.is_some() || self.grep.is_some();
         let has_places = !(self.site.is_empty() && self.module.is_empty());
@@ -367,7 +367,7 @@ impl Filters {
         }
     }
 
-    /// Whether they leave nothing out.
+    /// Whether these filters leave no record out.
     #[cfg(feature = "browse")]
     pub fn is_everything(&self) -> bool {
         let lists = [&self.module, &self.thread, &self.run];

@@ -70,7 +70,7 @@ impl fmt::Display for Failure {
             Failure::Output(name, error) => write!(f, "cannot write {name}: {error}"),
             Failure::Exists(path) => write!(
                 f,
-                "{} is there already: name another file, or remove it",
+                "{} exists already: name another file, or remove it",
                 path.display()
             ),
             Failure::Usage(why) => f.write_str(why),

@@ -98,7 +98,7 @@ impl Log {
         }
         let names: Vec<_> = accounts.iter().map(|account| &*account.name).collect();
         Err(Failure::Unreadable(format!(
-            "{}: no frame in {bytes} bytes: is it a log of logdef? `logdef dump` shows what stands there",
+            "{}: no frame in {bytes} bytes: is this a log of logdef? `logdef dump` shows the bytes",
             names.join(", ")
         )))
     }
@@ -221,7 +221,7 @@ pub fn stream(name: &str, reader: impl Read) -> io::Result<Input> {
 fn checked(input: Input) -> Input {
     if input.broken_off().is_some() && input.len() == most_of_streams() {
         say(&format!(
-            "{}: read up to here, as it may have no end: --spool SIZE reads more",
+            "{}: only this much was read, since a stream may have no end: --spool SIZE reads more",
             input.name()
         ));
     }
@@ -231,7 +231,7 @@ fn checked(input: Input) -> Input {
 /// Why an input could not be opened.
 fn unreadable(error: &logdef_resync::Error) -> Failure {
     let cause = match error.cause().kind() {
-        io::ErrorKind::NotFound => "there is no such file".into(),
+        io::ErrorKind::NotFound => "no such file".into(),
         io::ErrorKind::PermissionDenied => "no permission to read it".into(),
         _ => error.cause().to_string(),
     };

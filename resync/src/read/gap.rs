@@ -100,7 +100,9 @@ impl fmt::Display for GapKind {
             GapKind::Damage(Damage::Length) => "damage: frame length runs past the end",
             GapKind::Damage(Damage::NoHeader) => "damage: no frame header at its start",
             GapKind::Damage(Damage::LostBlock) => "damage: zeros where records stood",
-            GapKind::Damage(Damage::Unreadable) => "damage: the medium does not give these bytes",
+            GapKind::Damage(Damage::Unreadable) => {
+                "damage: these bytes cannot be read from the medium"
+            }
         })
     }
 }

@@ -62,7 +62,7 @@ pub(crate) fn spool(mut stream: impl Read, most: u64) -> io::Result<Spool> {
             break Some(error);
         }
         if fits < got {
-            let why = format!("of a stream, {most} bytes are kept");
+            let why = format!("at most {most} bytes of a stream are kept");
             break Some(io::Error::other(why));
         }
     };
@@ -114,7 +114,7 @@ mod tests {
         for most in [0, 1, 100_000, IN_MEMORY, IN_MEMORY + 1, 2 * IN_MEMORY + 5] {
             let spooled = spool(io::repeat(7), most as u64).unwrap();
             let why = spooled.broken_off.as_ref().unwrap().to_string();
-            assert_eq!(why, format!("of a stream, {most} bytes are kept"));
+            assert_eq!(why, format!("at most {most} bytes of a stream are kept"));
             let kept = match spooled.kept {
                 Spooled::Memory(bytes) => bytes,
                 Spooled::File(..) => file(spooled).0,

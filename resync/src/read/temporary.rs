@@ -56,7 +56,7 @@ impl Temporary {
             return Ok(());
         }
         if len > self.room {
-            let why = io::Error::other("half of what is free there is used");
+            let why = io::Error::other("temporary files take half of the free space already");
             return Err(in_its_folder(&why));
         }
         self.file.seek(SeekFrom::Start(self.len))?;
@@ -115,7 +115,10 @@ impl Temporary {
 /// What went wrong, in which folder, and what to do.
 fn in_its_folder(error: &io::Error) -> io::Error {
     let folder = std::env::temp_dir();
-    let why = format!("{}: {error}: TMPDIR names another folder", folder.display());
+    let why = format!(
+        "{}: {error}: name another folder with TMPDIR",
+        folder.display()
+    );
     io::Error::new(error.kind(), why)
 }
 
@@ -135,7 +138,10 @@ mod tests {
         file.append(&[0; 5000]).unwrap();
         // All or none.
         let why = file.append(&[8; 401]).unwrap_err().to_string();
-        assert!(why.contains("half of what is free there is used"), "{why}");
+        assert!(
+            why.contains("temporary files take half of the free space already"),
+            "{why}"
+        );
         file.append(&[9; 400]).unwrap();
         assert!(file.append(&[1]).is_err());
         assert_eq!(file.len(), 6000);

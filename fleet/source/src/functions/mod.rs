@@ -36,6 +36,6 @@ pub(crate) fn tables_of(function: &ScalarUDF) -> Option<&Arc<Tables>> {
 pub(crate) fn named(name: &str, tables: &Arc<Tables>) -> Result<Arc<ScalarUDF>> {
     let mut all = all(tables).into_iter();
     let found = all.find(|function| function.name() == name);
-    let missing = || DataFusionError::Plan(format!("there is no function {name}"));
+    let missing = || DataFusionError::Plan(format!("no function is called {name}"));
     found.map(Arc::new).ok_or_else(missing)
 }

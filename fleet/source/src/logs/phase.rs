@@ -280,6 +280,6 @@ fn must_hold_frames(inputs: &[Input], recovery: &Recovery) -> Result<()> {
     }
     let names: Vec<_> = inputs.iter().map(Input::name).collect();
     let names = names.join(", ");
-    let why = format!("{names}: no frame in {bytes} bytes: is it a log of logdef?");
+    let why = format!("{names}: no frame in {bytes} bytes: is this a log of logdef?");
     Err(error::plain(why))
 }

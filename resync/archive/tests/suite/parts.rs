@@ -68,7 +68,7 @@ fn other_folders_and_other_writers_are_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("mine"), "mine").unwrap();
     let error = Archive::open(folder.path(), None).unwrap_err();
-    assert!(error.to_string().contains("is no archive"), "{error}");
+    assert!(error.to_string().contains("is not an archive"), "{error}");
     let path = folder.path().join("kept");
     let held = Archive::open(&path, None).unwrap();
     let error = Archive::open(&path, None).unwrap_err();

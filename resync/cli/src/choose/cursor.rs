@@ -135,7 +135,7 @@ impl Cursor {
         if self.leaves_out && !std::mem::replace(&mut self.has_said, true) {
             let path = self.path.display();
             log::say(&format!(
-                "{path}: {THREADS} threads are noted; what others logged will be shown again"
+                "{path}: this file notes {THREADS} threads at most; what other threads logged will be shown again"
             ));
         }
         self.write()
@@ -194,13 +194,13 @@ fn parse(bytes: &[u8]) -> Result<(Threads, Vec<u64>), String> {
     }
     let mut before = Threads::new();
     for (run, threads) in written.runs {
-        let run = u64::from_str_radix(&run, 16).map_err(|_| format!("{run:?} is no run"))?;
+        let run = u64::from_str_radix(&run, 16).map_err(|_| format!("{run:?} is not a run"))?;
         let threads = threads.into_iter();
         before.extend(threads.map(|(thread, shown)| ((Run(run), ThreadNumber(thread)), shown)));
     }
     let others = written.others.iter();
     let others = others.map(|digest| {
-        u64::from_str_radix(digest, 16).map_err(|_| format!("{digest:?} is no digest"))
+        u64::from_str_radix(digest, 16).map_err(|_| format!("{digest:?} is not a digest"))
     });
     Ok((before, others.collect::<Result<_, _>>()?))
 }

@@ -229,7 +229,7 @@ impl Site {
         let (file, line) = match text.rsplit_once(':') {
             Some((file, line)) => match line.parse() {
                 Ok(line) => (file, Some(line)),
-                Err(_) => return Err(format!("{line:?} is no line: try wal.c:120")),
+                Err(_) => return Err(format!("{line:?} is not a line number: try wal.c:120")),
             },
             None => (text, None),
         };
@@ -271,7 +271,7 @@ fn run(name: &str, tables: &Tables) -> Result<Run, Failure> {
     runs.sort_by_key(|(run, info)| (info.realtime, run.0));
     let place: i64 = name.parse().map_err(|_| {
         Failure::Usage(format!(
-            "{name:?} is no run: try 0 for the latest, -1 for the one before, or its 16 digits"
+            "{name:?} is not a run: try 0 for the latest, -1 for the one before, or its 16 digits"
         ))
     })?;
     let place = match place {

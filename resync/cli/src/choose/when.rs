@@ -40,14 +40,16 @@ impl Written {
 pub fn zone(text: &str) -> Result<TimeZone, String> {
     let zone = DateTimeParser::new().parse_time_zone(text);
     zone.map_err(|_| {
-        format!("{text:?} is no time zone of this machine: try Europe/Berlin, UTC or +02:00")
+        format!(
+            "{text:?} is not a time zone that this machine knows: try Europe/Berlin, UTC or +02:00"
+        )
     })
 }
 
 fn at(text: &str, now: &Zoned) -> Result<Moment, String> {
     let text = text.trim();
     let moment = point(text, now).ok_or_else(|| {
-        format!("{text:?} is no time: try 2026-05-01T10:30:00Z, 10:30, yesterday or -15m")
+        format!("{text:?} is not a time: try 2026-05-01T10:30:00Z, 10:30, yesterday or -15m")
     })?;
     u64::try_from(moment.as_nanosecond())
         .map(Moment)

@@ -85,7 +85,7 @@ fn first_line(file: &Path) -> Result<String, Failure> {
 
 fn name(text: &str) -> Result<HeaderName, Failure> {
     let name = HeaderName::try_from(text);
-    name.map_err(|_| Failure::Usage(format!("{text:?} is no name of a header")))
+    name.map_err(|_| Failure::Usage(format!("{text:?} is not the name of a header")))
 }
 
 /// The value is not repeated in what is said: it may be secret.

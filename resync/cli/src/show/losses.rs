@@ -84,7 +84,8 @@ pub fn lacks(account: &Account) -> Vec<String> {
     }
     if account.suspect > 0 {
         lines.push(format!(
-            "{name}: {} left out: found inside damage, and of a run that no undamaged frame names",
+            "{name}: {}, shown only with --suspects: found inside damage, and of a run that no \
+             undamaged frame names",
             count(account.suspect, "suspect frame")
         ));
     }

@@ -20,7 +20,7 @@ pub const MISSING: Word = Word {
     word: "missing",
     key: "missing",
     status: 3,
-    meaning: "records that a thread counted and that are in none of the files",
+    meaning: "records that a thread counted, and that no file holds",
 };
 pub const DROPPED: Word = Word {
     word: "dropped",
@@ -44,7 +44,7 @@ pub const PRUNED: Word = Word {
     word: "pruned",
     key: "pruned",
     status: 0,
-    meaning: "records that the writer gave up to make room, or before a thread's first: rotation removed them, or their file was not named",
+    meaning: "records that the program gave up to make room; or records before a thread's first one: rotation removed them, or their file was not named",
 };
 pub const FILTERED: Word = Word {
     word: "filtered",
@@ -64,7 +64,7 @@ pub const STATUSES: [(u8, &str); 5] = [
     ),
     (
         1,
-        "the output could not be written, no record matches (view with --exit-status), or a process has not taken what was asked for (ctl with --wait)",
+        "the output could not be written, no record matches (view with --exit-status), or a process has not taken the request (ctl with --wait)",
     ),
     (2, "wrong usage"),
     (
@@ -81,7 +81,7 @@ pub fn help() -> String {
         // Writing to a string does not fail.
         let _ = writeln!(help, "  {status}  {meaning}");
     }
-    help += "\nWords for what is not in a log; those of status 0 are no loss:\n";
+    help += "\nWords for what is not in a log. Those with status 0 are not losses:\n";
     for Word {
         word,
         status,

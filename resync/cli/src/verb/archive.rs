@@ -25,8 +25,8 @@ pub struct ArchiveLogs {
     pub images: Images,
     #[command(flatten)]
     pub redact: Redact,
-    /// Folder of the archive. If it is there, what it has not is added: files that did not change
-    /// are not read again, and no record is in it twice
+    /// Folder of the archive. If it exists, records that it lacks are added: files that did not change
+    /// are not read again, and no record is stored twice
     #[arg(
         short = 'O',
         long = "out",
@@ -35,7 +35,7 @@ pub struct ArchiveLogs {
         value_name = "FOLDER"
     )]
     pub output: PathBuf,
-    /// How finely to keep times; by default as the archive has them, or in nanoseconds
+    /// Unit of the times. By default that of the archive; of a new one, nanoseconds
     #[arg(long, value_enum, value_name = "UNIT")]
     pub time: Option<TimeUnit>,
 }
@@ -45,7 +45,7 @@ pub struct ArchiveLogs {
 pub enum TimeUnit {
     /// Nanoseconds, as the log has them
     Ns,
-    /// Microseconds, which take less room: what is finer is cut off
+    /// Microseconds, which take less room: times are rounded down
     Us,
 }
 

@@ -38,7 +38,7 @@ use std::sync::Arc;
 
 /// `browse`: which records to walk through.
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = "The key h shows what the others do.")]
+#[command(after_help = "In the program, the key h lists all keys.")]
 pub struct Browse {
     #[command(flatten)]
     pub source: Source,

@@ -17,20 +17,20 @@ use std::process::ExitCode;
 /// Records that are shown where no number is asked for.
 const LAST: usize = 20;
 
-/// `core`: of what, and what of it; the rest as `view` has it.
+/// `core`: the core dump, and what to show of it; all else as in `view`.
 #[derive(Debug, clap::Args)]
 #[command(
     mut_arg("files", |files| files.value_names(["CORE", "LOG"]).help(FILES)),
     mut_arg("follow", |follow| follow.hide(true)),
-    mut_arg("tail", |tail| tail.help("Show only the last N matching records: 20 unless --head is given")),
+    mut_arg("tail", |tail| tail.help("Show only the last N matching records. By default 20, unless --head is given")),
     after_help = EXPLANATION
 )]
 pub struct Core {
     /// Which threads' stacks to show
     #[arg(long, value_enum, default_value = "died", value_name = "WHICH")]
     pub stacks: Stacks,
-    /// Look for records in all of the memory that was dumped, not only where the log was mapped.
-    /// They are copies, and those that were logged before the log was opened
+    /// Look for records in all of the memory that was dumped, not only where the log was mapped:
+    /// it holds copies, and records that were logged before the log was opened
     #[arg(long)]
     pub memory: bool,
     #[command(flatten)]
@@ -39,13 +39,13 @@ pub struct Core {
 
 const FILES: &str = "\
 Core dump, also compressed; `-`, or none, is standard input (`coredumpctl dump | logdef core`); or the \
-number of a process that runs. Then the logs that it wrote, if they are not where the core names them";
+number of a running process. After it the logs that the process wrote, if they are not where the core names them";
 
 const EXPLANATION: &str = "\
-The log is read from disk, with the files that it was rotated to, and from the core, where its pages are in
-it: the kernel dumps those only if bit 3 of /proc/PID/coredump_filter is set (`echo 0x3b >` that file before).
-Of a log that was removed from disk, they are all there is. Records of other processes are not shown unless
---pid or --run asks for them.";
+The log is read from disk, rotated files included, and from the core, if it holds pages of the log: \
+the kernel dumps those only if bit 3 of /proc/PID/coredump_filter was set (`echo 0x3b >` that file \
+before the crash). A log that was removed from disk can be read from these pages only. Records of \
+other processes are shown only if --pid or --run asks for them.";
 
 /// Threads whose stacks are shown.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]

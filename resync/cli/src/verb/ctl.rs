@@ -19,9 +19,10 @@ use std::process::ExitCode;
 #[derive(Debug, clap::Args)]
 #[command(
     args_conflicts_with_subcommands = true,
-    after_help = "A program lets itself be controlled if it opens its log with the option `control`, or if it is\n\
-                  started with LOGDEF_CTL=1. What is asked for acts at its next log call, also at one that is off,\n\
-                  or by its helper thread. Exit status 1: the process has not taken it by the time of --wait."
+    after_help = "A program can be controlled if it opens its log with the option `control`, or is started with \
+                  LOGDEF_CTL=1. A request takes effect at the program's next log call, even one that is off, or \
+                  through its helper thread. Exit status 1: the process had not taken the request when --wait \
+                  was over."
 )]
 pub struct Ctl {
     #[command(subcommand)]
@@ -36,7 +37,7 @@ enum Action {
     List(list::List),
     /// List the log calls in a process: whether each is on now, and how many records of it are in the log
     Sites(sites::Sites),
-    /// Log from this level on, where no directive of the program's filter names the place
+    /// Log from this level on, except at places that a directive of the program's filter names
     Level {
         #[command(flatten)]
         whom: Whom,
@@ -57,12 +58,12 @@ enum Action {
         #[command(flatten)]
         lasts: Lasts,
     },
-    /// Return to level and filter of the program
+    /// Return to the program's own level and filter
     Reset {
         #[command(flatten)]
         whom: Whom,
     },
-    /// Wait until all that was logged is on stable storage
+    /// Write all records so far to stable storage
     Sync {
         #[command(flatten)]
         whom: Whom,
@@ -82,7 +83,7 @@ enum Action {
     },
 }
 
-/// Which processes are asked, and how long they are waited for.
+/// Which processes are asked, and how long the command waits for them.
 #[derive(Debug, clap::Args)]
 struct Whom {
     /// The log, its directory, or a control page
@@ -91,11 +92,11 @@ struct Whom {
     /// Only the process with this number
     #[arg(long, value_name = "PID")]
     pid: Option<u32>,
-    /// All processes that log there; without this, it must be one
+    /// All processes that log there. Without this and --pid, there must be only one
     #[arg(long, conflicts_with = "pid")]
     all: bool,
-    /// Wait until it was taken, at most so long: 10s, 5m. By default a second, and what is
-    /// pending then is no failure
+    /// Wait at most this long until the process has taken the request: 10s, 5m. By default one
+    /// second, after which a pending request is not a failure
     #[arg(long, value_name = "TIME", value_parser = time)]
     wait: Option<SignedDuration>,
 }
@@ -103,7 +104,7 @@ struct Whom {
 /// For how long a change holds.
 #[derive(Debug, clap::Args)]
 struct Lasts {
-    /// Only so long, from now: 30s, 5m, 2h. By default until `reset` or the end of the process
+    /// For this long from now: 30s, 5m, 2h. By default until `reset` or the end of the process
     #[arg(long = "for", value_name = "TIME", value_parser = time)]
     lasts: Option<SignedDuration>,
 }
@@ -127,7 +128,7 @@ fn level(text: &str) -> Result<Level, String> {
 fn filter(text: &str) -> Result<String, String> {
     if text.len() > MOST_FILTER {
         return Err(format!(
-            "a filter may have {MOST_FILTER} bytes, this one has {}",
+            "a filter may have at most {MOST_FILTER} bytes, this one has {}",
             text.len()
         ));
     }
@@ -142,7 +143,7 @@ fn filter(text: &str) -> Result<String, String> {
 fn note(text: &str) -> Result<String, String> {
     if text.len() > MOST_NOTE {
         return Err(format!(
-            "a note may have {MOST_NOTE} bytes, this one has {}",
+            "a note may have at most {MOST_NOTE} bytes, this one has {}",
             text.len()
         ));
     }

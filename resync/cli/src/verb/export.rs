@@ -43,9 +43,9 @@ pub struct Export {
     /// fxt: what each record becomes; one or more forms. Spans and counters become durations,
     /// async events and counters in every form but `log`
     ///
-    /// `logdef import` makes the same log again of a trace in the default forms, but for the numbers of runs
-    /// and records, what a run was beside its process id, images beside their paths, notes, where
-    /// contexts begin, functions of call sites, and all but the text of a record of more than 30 KiB
+    /// From a trace in the default forms, `logdef import` makes the same log again, except for: the numbers
+    /// of runs and records; what is known of a run besides its process id, and of an image besides its path;
+    /// notes; where contexts begin; functions of call sites. Of a record of more than 30 KiB it has the text only
     #[arg(
         long = "as",
         value_enum,
@@ -58,8 +58,8 @@ pub struct Export {
     /// require. Always so with the form `perfetto`
     #[arg(long)]
     pub break_ties: bool,
-    /// fuchsia and diagnostics-json: clock of the times. These formats mean the monotonic
-    /// clock, as does `logdef stream`; otlp-json and journald always have Unix times
+    /// fuchsia and diagnostics-json: clock of the times. Readers of these formats, `logdef stream` too,
+    /// expect the monotonic clock; otlp-json and journald always have Unix times
     #[arg(long, value_enum, value_name = "CLOCK", default_value = "monotonic")]
     pub clock: ExportClock,
     /// journald: socket to send entries to, if no file is named
@@ -70,7 +70,7 @@ pub struct Export {
         conflicts_with = "output"
     )]
     pub socket: PathBuf,
-    /// File to write; `-` is standard output. With journald, in its export format
+    /// File to write; `-` is standard output. With journald, a file in its export format
     #[arg(
         short = 'O',
         long = "out",

@@ -41,7 +41,7 @@ pub enum ImportFrom {
     Fxt,
     /// Structured log records of Fuchsia, one after another
     Fuchsia,
-    /// Log data of Fuchsia's diagnostics services, or of `logdef stream --json`
+    /// Log data of Fuchsia's diagnostics services, or of `logdef stream -o json`
     DiagnosticsJson,
 }
 
@@ -75,9 +75,7 @@ fn report(args: &Import, input: &Input, imported: Imported) -> Result<bool, Fail
     log::note(&format!("{}: {records}", args.output.display()));
     if imported.left_out > 0 {
         let left_out = losses::count(imported.left_out, "record");
-        log::say(&format!(
-            "{left_out} left out, which have no place in a log"
-        ));
+        log::say(&format!("{left_out} left out, which a log cannot hold"));
     }
     if imported.untimed > 0 {
         let untimed = losses::count(imported.untimed, "record");

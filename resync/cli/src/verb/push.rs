@@ -23,12 +23,12 @@ use std::time::Duration;
 #[derive(Debug, clap::Args)]
 #[command(
     group = clap::ArgGroup::new("store").required(true).args(["otlp", "loki"]),
-    after_help = "Each record comes at least once. Its key is run, thread and sequence: the attributes logdef.run, \
+    after_help = "Each record arrives at least once. Its key is run, thread and sequence: the attributes logdef.run, \
                   logdef.thread and logdef.sequence, in Loki logdef_run, logdef_thread and logdef_sequence. A \
                   command that was killed and starts again with its cursor file repeats the records of one request \
-                  at most. What a log lost is sent as records of their own, with logdef.loss.\n\n\
-                  SIGTERM and SIGINT end it when what was read is sent, after one attempt more if the store does \
-                  not answer; a second one ends it at once."
+                  at most. Losses of a log are sent as records too, with the attribute logdef.loss.\n\n\
+                  On SIGTERM or SIGINT the command sends what it has read, with one more attempt if the store does \
+                  not answer, and ends; a second signal ends it at once."
 )]
 pub struct Push {
     #[command(flatten)]
@@ -38,21 +38,21 @@ pub struct Push {
     #[command(flatten)]
     pub filters: Filters,
     /// Send to a collector, or another store that takes OpenTelemetry's logs over HTTP: http://localhost:4318.
-    /// /v1/logs is added where it lacks
+    /// /v1/logs is added if it is missing
     #[arg(long, value_name = "URL", help_heading = "Store")]
     pub otlp: Option<String>,
-    /// Send to Loki: http://localhost:3100. /loki/api/v1/push is added where it lacks
+    /// Send to Loki: http://localhost:3100. /loki/api/v1/push is added if it is missing
     #[arg(long, value_name = "URL", help_heading = "Store")]
     pub loki: Option<String>,
     /// Keep running: send records as they are written, through rotations and restarts; from the beginning of the
     /// log, or from where the cursor file stands
     #[arg(short, long, help_heading = "Delivery")]
     pub follow: bool,
-    /// Send only what earlier commands with this file did not, and note in it what the store has: it is written
-    /// when the store has answered, and made if it is not there
+    /// Send only records that earlier commands with this file did not, and note in the file what the store has: it
+    /// is created if it does not exist, and updated each time the store has answered
     #[arg(long, value_name = "FILE", help_heading = "Delivery")]
     pub cursor_file: Option<PathBuf>,
-    /// Name of the service, in place of each program's
+    /// Name of the service, in place of each program's name
     #[arg(long, value_name = "NAME", help_heading = "Store")]
     pub service: Option<String>,
     /// Loki: put this label on each stream too. Streams have the labels service_name and level
@@ -72,8 +72,8 @@ pub struct Push {
     /// Wait this many seconds for an answer, then try again
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = clap::value_parser!(u64).range(1..=86_400), help_heading = "Delivery")]
     pub timeout: u64,
-    /// Try again for this many seconds while the store cannot be reached or is busy [default: 300; with --follow
-    /// without end]
+    /// Try again for this many seconds while the store cannot be reached or is busy [default: 300;
+    /// with --follow, no limit]
     #[arg(long, value_name = "SECONDS", help_heading = "Delivery")]
     pub retry_for: Option<u64>,
     /// Leave out records that the store refuses, and count them: by default the first refusal ends the command

@@ -1,4 +1,4 @@
-//! `report`: one page about a log that can be mailed.
+//! `report`: one page about a log, to be mailed.
 
 use crate::args::{Filters, Images, Source};
 use crate::choose::chosen;
@@ -18,7 +18,7 @@ use regex::bytes::Regex;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// `report`: of what, and compared with what.
+/// `report`: the log, and what it is compared with.
 #[derive(Debug, clap::Args)]
 pub struct Report {
     #[command(flatten)]
@@ -39,7 +39,7 @@ pub struct Report {
     /// Title of the page. By default the names of the files
     #[arg(long, value_name = "TEXT")]
     pub title: Option<String>,
-    /// Last records to list; fewer if they take over 500 KiB
+    /// How many of the last records to list; fewer if they take more than 500 KiB
     #[arg(long, default_value_t = 500, value_name = "N")]
     pub records: usize,
     /// Say which call sites changed since this log, of an earlier run

@@ -14,9 +14,9 @@ use std::time::Duration;
 /// `send`: the record, and the service that gets it.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "A record has at most 15 arguments (process, thread, message and 12 keys) and 32760 bytes.\n\
-                  Of one that has more, texts are cut and keys left out, which the key `left_out` counts;\n\
-                  it is stored, and the exit status is 3."
+    after_help = "A record has at most 15 arguments (process, thread, message and 12 keys) and 32760 bytes. In a \
+                  larger one, texts are cut and keys are left out, which the key `left_out` counts; it is \
+                  stored, and the exit status is 3."
 )]
 pub struct Send {
     /// Directory of the service [default: as for `serve`]. A service of another user is

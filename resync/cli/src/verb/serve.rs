@@ -13,21 +13,24 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::str::FromStr;
 
-/// `serve`: where, how much to keep, and what to accept.
+/// `serve`: in which directory, how much to keep, and what to accept.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Stops on SIGTERM and SIGINT, after storing everything that was sent.")]
+#[command(
+    after_help = "On SIGTERM or SIGINT the service stores everything that was sent, and ends."
+)]
 pub struct Serve {
     /// Directory for its sockets, for this user only [default: logdef in
-    /// $XDG_RUNTIME_DIR, /run/user/UID, or for root /run, or else /tmp/logdef-UID]. One
-    /// that is a symbolic link, of another user, or that others can write is refused
+    /// $XDG_RUNTIME_DIR, /run/user/UID, or for root /run, or else /tmp/logdef-UID]. A
+    /// directory is refused if it is a symbolic link, belongs to another user, or can be written
+    /// by others
     #[arg(value_name = "DIR")]
     pub directory: Option<PathBuf>,
     /// Log to store records in: FILE.000001, FILE.000002, … [default:
     /// records.log in DIR]
     #[arg(long, value_name = "FILE")]
     pub storage: Option<PathBuf>,
-    /// Remove the oldest files when all take more than this: a number, or one followed by
-    /// K, M or G
+    /// Remove the oldest files when all files together take more than this: bytes, or a number
+    /// followed by K, M or G
     #[arg(long, value_name = "BYTES", default_value = "1G")]
     pub storage_bytes: Bytes,
     /// Memory for the records that queries return, for each component
@@ -48,10 +51,10 @@ pub struct Serve {
     /// The clock of the writers' timestamps
     #[arg(long, value_enum, value_name = "CLOCK", default_value = "monotonic")]
     pub clock: ServiceClock,
-    /// Most writers connected at a time
+    /// How many writers may be connected at a time
     #[arg(long, value_name = "N", default_value_t = 512)]
     pub writers: usize,
-    /// Most readers connected at a time
+    /// How many readers may be connected at a time
     #[arg(long, value_name = "N", default_value_t = 32)]
     pub readers: usize,
 }

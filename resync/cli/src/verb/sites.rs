@@ -1,5 +1,4 @@
-//! `sites`: every log call of a program or library, as the compiler left them
-//! in it.
+//! `sites`: every log call of a program or library, from the section that the compiler filled.
 
 use crate::args::{Answer, Images};
 use crate::failure::Failure;
@@ -42,7 +41,7 @@ impl Sites {
             }
             let listed = lines(&image);
             if listed.is_empty() {
-                log::say(&format!("{}: nothing in it logs", path.display()));
+                log::say(&format!("{}: no log calls in it", path.display()));
             }
             let unread = image.call_sites().unread();
             if unread > 0 {

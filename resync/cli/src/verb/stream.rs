@@ -1,5 +1,5 @@
-//! `stream`: what a log service has and gets, or what a program writes into shared
-//! memory.
+//! `stream`: the records that a log service has and receives, or that a program writes into
+//! shared memory.
 
 use crate::args::Answer;
 use crate::failure::Failure;
@@ -19,11 +19,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// `stream`: whose records, and which.
+/// `stream`: from where, and which records.
 #[derive(Debug, clap::Args)]
 pub struct Stream {
-    /// Directory of the service [default: logdef in $XDG_RUNTIME_DIR, or else
-    /// /tmp/logdef-UID]
+    /// Directory of the service [default: as for `serve`]
     #[arg(value_name = "DIR")]
     pub directory: Option<PathBuf>,
     /// Stored records, new records, or both
@@ -62,7 +61,7 @@ pub enum StreamMode {
     Both,
 }
 
-/// A program that has nothing to say is asked for again so often.
+/// How long to wait for a record of a program that writes none, until it is asked again.
 const LONG: Duration = Duration::from_secs(3600);
 
 impl Stream {

@@ -52,11 +52,11 @@ pub struct Symbolize {
 }
 
 const EXPLANATION: &str = "\
-Of a log, the records with backtraces are shown, with all names. In text, names are added
-after hexadecimal numbers (0x…) that lie in the code of an image placed by --image, --maps
-or --pid, and after what glibc's backtrace_symbols prints: path(+0x12) [0x…]. Paths in a
-text are looked for in the directories of --image-dir, then as written. Tabs and colours of a
-text stay, other control characters are escaped.";
+Of a log, all records with backtraces are shown, with every name. In text, names are added after \
+hexadecimal numbers (0x…) that lie in the code of an image placed by --image, --maps or --pid, and after \
+the form that glibc's backtrace_symbols prints: path(+0x12) [0x…]. Paths in a text are looked for in the \
+directories of --image-dir, then as written. Tabs and colours of a text stay, other control characters are \
+escaped.";
 
 /// An image and where it was mapped.
 #[derive(Clone, Debug)]

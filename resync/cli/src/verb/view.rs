@@ -69,7 +69,7 @@ pub struct View {
     /// Show the key-values of each record's context after it, in braces
     #[arg(long, help_heading = "Appearance")]
     pub with_context: bool,
-    /// Show before each message what it is about: the target of its call site, or else the module
+    /// Show before each message the target of its call site, or else the module
     #[arg(long, help_heading = "Appearance")]
     pub with_target: bool,
     #[command(flatten)]
@@ -100,8 +100,8 @@ pub struct View {
         help_heading = "Context"
     )]
     pub tail: Option<usize>,
-    /// Show only what earlier views with this file did not show, and note in it how far this one
-    /// came: the last call of each thread. It is made if it is not there
+    /// Show only records that earlier views with this file did not show, and note in the file how far
+    /// this one came: the last call of each thread. The file is created if it does not exist
     #[arg(
         long,
         value_name = "FILE",
@@ -210,7 +210,7 @@ impl View {
         }
     }
 
-    /// The exit status where nothing else is to be said.
+    /// The exit status if nothing failed.
     fn status(&self, has_matched: bool) -> ExitCode {
         if self.exit_status && !has_matched {
             ExitCode::from(NO_MATCH)

@@ -139,7 +139,7 @@ fn what_cannot_be_an_archive_is_said_in_a_line() {
         assert_eq!(done.err.lines().count(), 1, "{}", done.err);
     };
     refused(&log, 1, "app.log");
-    refused(files.path(), 2, "is no archive");
+    refused(files.path(), 2, "is not an archive");
     refused(Path::new("-"), 2, "is a folder");
     refused(&files.path().join("none/kept"), 1, "none/kept");
     let text = files.put("text.log", b"not a log\n");

@@ -213,18 +213,24 @@ fn what_is_no_core_is_named() {
     let mut of_another_machine = whole.clone();
     of_another_machine[18] = 243; // EM_RISCV
     let cases: [(&[u8], &str); 6] = [
-        (b"", "is no core dump: it is too short"),
+        (b"", "is not a core dump: it is too short"),
         (
             &example().bytes,
-            "is no core dump: it has no ELF header; `logdef view` shows logs",
+            "is not a core dump: it has no ELF header; `logdef view` shows logs",
         ),
-        (&program[..100_000], "is a program or library, no core dump"),
-        (&whole[..100], "is no core dump: it is too short"),
+        (
+            &program[..100_000],
+            "is a program or library, not a core dump",
+        ),
+        (&whole[..100], "is not a core dump: it is too short"),
         (
             &without_threads,
             "is a core dump without a thread: it was cut short",
         ),
-        (&of_another_machine, "is no core dump of x86_64 or aarch64"),
+        (
+            &of_another_machine,
+            "is not a core dump of x86_64 or aarch64",
+        ),
     ];
     for (bytes, why) in cases {
         let ran = core(bytes, &["-"]);
@@ -234,8 +240,7 @@ fn what_is_no_core_is_named() {
     }
     let ran = core(b"", &["2147483647"]);
     assert!(
-        ran.err
-            .contains("there is no such process, and no such file"),
+        ran.err.contains("no such process, and no such file"),
         "{}",
         ran.err
     );

@@ -191,10 +191,16 @@ fn filters_and_levels_that_are_none_are_refused_before_anything_is_asked() {
     let long = "x".repeat(2000);
     for (words, said) in [
         (["filter", "app.log", "net=loud"], "`net=loud` is neither"),
-        (["filter", "app.log", &long], "a filter may have 1024 bytes"),
+        (
+            ["filter", "app.log", &long],
+            "a filter may have at most 1024 bytes",
+        ),
         (["level", "app.log", "loud"], "try trace, debug, info"),
         (["level", "app.log", "net=info"], "try trace, debug, info"),
-        (["note", "app.log", &long], "a note may have 512 bytes"),
+        (
+            ["note", "app.log", &long],
+            "a note may have at most 512 bytes",
+        ),
     ] {
         let refused = ctl(&files, &words);
         assert_eq!(refused.status, 2, "{}", refused.err);
@@ -244,7 +250,7 @@ fn a_process_that_has_ended_is_not_asked() {
         assert_eq!(
             asked.err,
             format!(
-                "logdef: app.log: process {} has ended, or is another program now\n",
+                "logdef: app.log: process {} has ended, or runs another program now\n",
                 state.pid
             )
         );

@@ -53,7 +53,7 @@ fn a_missing_file_is_one_clear_line_and_status_4() {
     let path = files.path().display();
     assert_eq!(
         done.err,
-        format!("logdef: cannot read {path}/missing.log: there is no such file\n")
+        format!("logdef: cannot read {path}/missing.log: no such file\n")
     );
 }
 

@@ -49,6 +49,9 @@ fn every_form_of_a_view_marks_records() {
             let done = logdef(&words, &log);
             let shown = done.out.replace(&*log.display().to_string(), "");
             assert_eq!(marks(&shown), expected, "{words}: {shown} {}", done.err);
+            // What is said is true whether they were asked for or not.
+            let said = "1 suspect frame, shown only with --suspects: ";
+            assert!(done.err.contains(said), "{words}: {}", done.err);
         }
     }
 }

@@ -333,7 +333,7 @@ fn what_makes_no_sense_is_said_before_anything_is_sent() {
         ),
         ("--otlp URL --follow -", "--follow needs files"),
         ("--otlp URL --batch-records 0 {}", "0 is not in 1.."),
-        ("--otlp URL /nowhere/app.log", "there is no such file"),
+        ("--otlp URL /nowhere/app.log", "no such file"),
     ] {
         let done = push(&store, words, &file);
         assert!(matches!(done.status, 2 | 4), "{words}: {}", done.status);

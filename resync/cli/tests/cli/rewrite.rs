@@ -53,7 +53,7 @@ fn a_file_that_is_there_is_never_written_over() {
         let name = log.display();
         assert_eq!(
             done.err,
-            format!("logdef: {name} is there already: name another file, or remove it\n")
+            format!("logdef: {name} exists already: name another file, or remove it\n")
         );
         assert_eq!(std::fs::read(&log).unwrap(), damaged().bytes);
     }

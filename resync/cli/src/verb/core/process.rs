@@ -32,9 +32,9 @@ impl Process {
         let folder = PathBuf::from(format!("/proc/{pid}"));
         let failed = |error: io::Error| {
             let why = match error.kind() {
-                io::ErrorKind::NotFound => "there is no such process, and no such file".into(),
+                io::ErrorKind::NotFound => "no such process, and no such file".into(),
                 io::ErrorKind::PermissionDenied => {
-                    "it may not be looked into: be its user, or root".to_owned()
+                    "only its user and root may read its memory".to_owned()
                 }
                 _ => error.to_string(),
             };

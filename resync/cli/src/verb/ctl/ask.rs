@@ -81,7 +81,7 @@ pub fn all(whom: &Whom, wish: &Wish<'_>) -> Result<ExitCode, Failure> {
             Some(taken) if refused(wish, &taken) => {
                 output.flush()?;
                 return Err(Failure::Usage(format!(
-                    "{name}: process {} has refused it: it has taken too many changes",
+                    "{name}: process {} refused the request: it has taken too many changes",
                     taken.pid
                 )));
             }
@@ -97,9 +97,9 @@ pub fn all(whom: &Whom, wish: &Wish<'_>) -> Result<ExitCode, Failure> {
             None => {
                 is_pending = true;
                 let when = if rings {
-                    "the next log call of the process, on or off, takes it"
+                    "the next log call of the process will take the request, even a call that is off"
                 } else {
-                    "the process's memory is not within reach, so the next call that is logged takes it, within a second"
+                    "the process's memory is not within reach from here, so the next call that is logged will take the request, within a second"
                 };
                 writeln!(output.buffer, ": pending: {when}")
             }
@@ -144,7 +144,7 @@ pub fn living(whom: &Whom) -> Result<Vec<(Page, Life)>, Failure> {
             (false, ..) => problems.join("; "),
             (_, _, Some(pid)) => format!("{name}: no process {pid} can be controlled there"),
             (_, Some(pid), _) => {
-                format!("{name}: process {pid} has ended, or is another program now")
+                format!("{name}: process {pid} has ended, or runs another program now")
             }
             _ => super::nothing_at(&name.to_string()),
         };
@@ -154,7 +154,7 @@ pub fn living(whom: &Whom) -> Result<Vec<(Page, Life)>, Failure> {
         let pids = living.iter().filter_map(|(_, life)| life.pid);
         let pids: Vec<String> = pids.map(|pid| pid.to_string()).collect();
         return Err(Failure::Usage(format!(
-            "{name}: {} processes log there: --pid names one ({}), --all means all",
+            "{name}: {} processes log there: name one with --pid ({}), or all with --all",
             living.len(),
             pids.join(", ")
         )));

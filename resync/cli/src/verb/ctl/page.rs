@@ -37,7 +37,7 @@ impl Page {
         options.custom_flags(flags.bits().cast_signed());
         let file = options.open(path).map_err(|error| match error.kind() {
             io::ErrorKind::PermissionDenied => wrong(&foreign(path)),
-            io::ErrorKind::NotFound => wrong("there is no such control page"),
+            io::ErrorKind::NotFound => wrong("no such control page"),
             _ => wrong(&format!("not a control page: {error}")),
         })?;
         let metadata = file.metadata().map_err(|error| wrong(&error.to_string()))?;
@@ -61,7 +61,7 @@ impl Page {
         }
         match page.state() {
             None => Err(wrong(
-                "damaged: what the process says of itself is not whole. The log is not affected",
+                "damaged: the state that the process writes there is incomplete. The log is not affected",
             )),
             Some(_) => Ok(page),
         }
@@ -151,12 +151,12 @@ const END: &[u8] = b".ctl";
 fn unlike(metadata: &Metadata) -> Option<String> {
     let mode = metadata.mode() & 0o7777;
     if !metadata.is_file() {
-        Some("no regular file".into())
+        Some("not a regular file".into())
     } else if mode != 0o600 {
         Some(format!("its mode is {mode:o} and must be 600"))
     } else if metadata.nlink() != 1 {
         Some(format!(
-            "it has {} names and must have one",
+            "it has {} names (hard links), and must have one",
             metadata.nlink()
         ))
     } else if metadata.len() != SIZE as u64 {

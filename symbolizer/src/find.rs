@@ -9,3 +9,4 @@ pub(crate) mod debuginfod;
 pub(crate) mod digests;
 pub(crate) mod fetch;
 pub(crate) mod locator;
+pub(crate) mod parts;

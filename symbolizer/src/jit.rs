@@ -18,7 +18,7 @@ use crate::find::locator::Locator;
 use crate::names::StackFrame;
 use crate::names::address::AddressKind;
 use crate::names::demangle::demangle;
-use crate::open;
+use crate::open::{self, FileBytes};
 
 /// Longest list that is read, in bytes.
 const LONGEST_LIST: u64 = 64 << 20;
@@ -30,7 +30,7 @@ const MOST: usize = 1 << 21;
 pub struct JitCode {
     /// In the order of their start; of those with one start the last made comes last.
     functions: Vec<Function>,
-    bytes: Arc<[u8]>,
+    bytes: FileBytes,
     lines: Vec<dump::Line>,
 }
 
@@ -86,7 +86,7 @@ impl JitCode {
     }
 
     /// What a list says, as far as it can be read. The first bytes say which of the forms it has.
-    fn parse(bytes: Arc<[u8]>) -> JitCode {
+    fn parse(bytes: FileBytes) -> JitCode {
         let (mut functions, lines) = match dump::Order::of(&bytes) {
             Some(order) => dump::parse(&bytes, order),
             None => (map::parse(&bytes), Vec::new()),
@@ -150,7 +150,9 @@ mod tests {
 
     #[test]
     fn the_function_made_last_is_the_one_at_an_address() {
-        let code = JitCode::parse(b"1000 100 first\n1040 10 patch\n1000 80 second\n"[..].into());
+        let code = JitCode::parse(Arc::new(
+            b"1000 100 first\n1040 10 patch\n1000 80 second\n".to_vec(),
+        ));
         assert_eq!(names(&code, 0xfff), None);
         assert_eq!(names(&code, 0x1000).as_deref(), Some("second"));
         assert_eq!(names(&code, 0x1044).as_deref(), Some("second"));

@@ -4,6 +4,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
+use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
@@ -11,6 +12,10 @@ use std::sync::Arc;
 use rustix::fs::SeekFrom;
 
 use crate::error::Refusal;
+
+/// The bytes of a file, shared. They stay in the vector that they were read into: to make an
+/// `Arc<[u8]>` of them, each would be written twice.
+pub(crate) type FileBytes = Arc<Vec<u8>>;
 
 /// Identifies one state of a file: another file, or the same after a write, has another.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -87,15 +92,29 @@ impl Regular {
     }
 
     /// The bytes of the file, if there are at most `limit` of them, and most were ever written.
-    pub fn read(mut self, limit: u64) -> Result<Arc<[u8]>, Refusal> {
+    pub fn read(mut self, limit: u64) -> Result<FileBytes, Refusal> {
         let length = self.length_within(limit)?;
-        let mut bytes: Arc<[u8]> = std::iter::repeat_n(0, length).collect();
-        let buffer = Arc::get_mut(&mut bytes).expect("nobody else has it yet");
-        self.file.read_exact(buffer).map_err(refused)?;
-        Ok(bytes)
+        let mut bytes = vec![0; length];
+        self.file.read_exact(&mut bytes).map_err(refused)?;
+        Ok(Arc::new(bytes))
     }
 
-    /// Gives the same bytes to `take`, a piece at a time.
+    /// The same with only these parts of the file, in order and without overlaps; between them are
+    /// zeros, which take no memory.
+    pub fn read_parts(self, limit: u64, parts: &[Range<u64>]) -> Result<FileBytes, Refusal> {
+        let length = self.length_within(limit)?;
+        let mut bytes = vec![0; length];
+        for part in parts {
+            let (start, end) = (clip(part.start, length), clip(part.end, length));
+            let read = self
+                .file
+                .read_exact_at(&mut bytes[start..end], start as u64);
+            read.map_err(refused)?;
+        }
+        Ok(Arc::new(bytes))
+    }
+
+    /// Gives the bytes of the file to `take`, a piece at a time.
     pub fn read_pieces(&self, limit: u64, mut take: impl FnMut(&[u8])) -> Result<(), Refusal> {
         const PIECE: usize = 256 << 10;
 
@@ -163,8 +182,12 @@ pub(crate) fn starts_with<const N: usize>(path: &Path, wanted: &[u8; N]) -> bool
 }
 
 /// The bytes of the regular file at `path`, at most `limit` of them.
-pub(crate) fn read_regular(path: &Path, limit: u64) -> Result<Arc<[u8]>, Refusal> {
+pub(crate) fn read_regular(path: &Path, limit: u64) -> Result<FileBytes, Refusal> {
     Regular::open(path)?.read(limit)
+}
+
+fn clip(offset: u64, length: usize) -> usize {
+    usize::try_from(offset).unwrap_or(usize::MAX).min(length)
 }
 
 fn refused(error: io::Error) -> Refusal {
@@ -183,7 +206,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("file");
         fs::write(&path, b"some bytes").unwrap();
-        assert_eq!(&*read_regular(&path, 10).unwrap(), b"some bytes");
+        assert_eq!(**read_regular(&path, 10).unwrap(), *b"some bytes");
         assert!(matches!(
             read_regular(&path, 9),
             Err(Refusal::TooLarge { size: 10 })

@@ -64,6 +64,48 @@ fn what_a_log_names_costs_little_if_it_is_not_what_the_log_says() {
     large_files_that_are_named_many_times(dir.path());
     a_wrong_file_is_never_in_memory(dir.path());
     debug_files_that_are_named_many_times(dir.path());
+    what_names_no_code_is_not_read(dir.path());
+}
+
+/// A debug file is mostly a section that no name is in.
+fn what_names_no_code_is_not_read(dir: &Path) {
+    const SIZE: u64 = 48 << 20;
+    let program = support::compile(dir, "gcc", "-O1 -g -Wl,--build-id", "chain.c", "padded");
+    let image = support::open(&program);
+    let id: Vec<String> = image.build_id().unwrap()[..]
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    let debug = dir.join(".build-id").join(&id[0]);
+    fs::create_dir_all(&debug).unwrap();
+    let debug = debug.join(id[1..].concat() + ".debug");
+    fs::write(dir.join("macros"), vec![7; SIZE as usize]).unwrap();
+    support::run(
+        dir,
+        "objcopy",
+        &[
+            "--only-keep-debug",
+            "--add-section=.debug_macro=macros",
+            "padded",
+            debug.to_str().unwrap(),
+        ],
+    );
+    support::run(dir, "strip", &["-s", "padded"]);
+    let (address, _) = support::symbol(&debug, "main");
+    let locator = Locator::new(Options {
+        debug_dirs: vec![dir.to_owned()],
+        ..Options::default()
+    });
+    let image = locator.open(&program).unwrap();
+    let before = bytes_read();
+    assert_eq!(
+        support::chain(&image, address).len(),
+        1,
+        "{:?}",
+        image.complaints()
+    );
+    let read = bytes_read() - before;
+    assert!(read < SIZE / 8, "{read} bytes");
 }
 
 /// It is large, and all there. It has the size that the log says, so its digest decides.

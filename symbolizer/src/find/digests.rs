@@ -7,9 +7,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use crate::error::Refusal;
+use crate::find::parts;
 use crate::fingerprint::{Digest, Hasher};
 use crate::limits::Limits;
-use crate::open::{FileId, Regular};
+use crate::open::{FileBytes, FileId, Regular};
 
 /// What a file is read for. Each has a bound of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,7 +39,8 @@ struct Known {
     crc: Option<u32>,
     /// Set once a file was asked for its build ID, and had this one, or none.
     build_id: Option<Option<Vec<u8>>>,
-    bytes: Option<Weak<[u8]>>,
+    /// By purpose: of debug files only some parts are read.
+    bytes: [Option<Weak<Vec<u8>>>; 2],
     /// Whether it was hashed and not yet read into memory. The two count as one.
     is_only_hashed: bool,
 }
@@ -117,28 +119,39 @@ impl Digests {
         digest
     }
 
-    /// The bytes of a file, if not too much is read altogether.
+    /// The bytes of a file, if not too much is read altogether; of a debug file those of
+    /// the [parts](parts::needed) that are needed, and zeros.
     pub fn read(
         &self,
-        file: Regular,
+        mut file: Regular,
         purpose: Purpose,
         limits: &Limits,
-    ) -> Result<Arc<[u8]>, Refusal> {
+    ) -> Result<FileBytes, Refusal> {
         let (mut state, id) = (self.state(), file.id());
         let known = state.known.entry(id).or_default();
-        if let Some(bytes) = known.bytes.as_ref().and_then(Weak::upgrade) {
+        if let Some(bytes) = known.bytes[purpose as usize]
+            .as_ref()
+            .and_then(Weak::upgrade)
+        {
             return Ok(bytes);
         }
         let is_counted = std::mem::take(&mut known.is_only_hashed);
         if !is_counted {
             state.may_read(id, purpose, limits)?;
         }
-        let bytes = file.read(limits.file_size)?;
+        let parts = match purpose {
+            Purpose::Image => None,
+            Purpose::DebugFile => parts::needed(&mut file),
+        };
+        let bytes = match parts {
+            Some(parts) => file.read_parts(limits.file_size, &parts)?,
+            None => file.read(limits.file_size)?,
+        };
         if !is_counted {
             state.read[purpose as usize] += id.size;
         }
         let known = state.known.entry(id).or_default();
-        known.bytes = Some(Arc::downgrade(&bytes));
+        known.bytes[purpose as usize] = Some(Arc::downgrade(&bytes));
         Ok(bytes)
     }
 

@@ -19,7 +19,7 @@ use crate::fingerprint::{Digest, Fingerprint, Hex};
 use crate::image::elf::Elf;
 use crate::image::{Image, Proof};
 use crate::limits::Limits;
-use crate::open::{self, Regular};
+use crate::open::{self, FileBytes, Regular};
 
 /// Where to look for files.
 #[derive(Clone, Debug, Default)]
@@ -256,13 +256,13 @@ impl Locator {
     }
 
     /// A file from the server, if there is one to ask, and the name to show for it.
-    pub(crate) fn fetch(&self, build_id: &[u8], what: Artifact) -> Option<(Arc<[u8]>, PathBuf)> {
+    pub(crate) fn fetch(&self, build_id: &[u8], what: Artifact) -> Option<(FileBytes, PathBuf)> {
         let limit = self.options().limits.file_size;
         let bytes = self.shared.fetch.as_ref()?.fetch(build_id, what, limit);
         // A server that cannot be reached knows nothing.
         let bytes = bytes.ok()??;
         let source = PathBuf::from(format!("build-id:{}", Hex(build_id)));
-        Some((bytes.into(), source))
+        Some((Arc::new(bytes), source))
     }
 
     /// Files that may be the image, by name.
@@ -410,14 +410,14 @@ impl Locator {
     }
 
     /// The bytes of a file that an image or a log named, if not too much is read for that purpose.
-    pub(crate) fn bytes(&self, path: &Path, purpose: Purpose) -> Result<Arc<[u8]>, Refusal> {
+    pub(crate) fn bytes(&self, path: &Path, purpose: Purpose) -> Result<FileBytes, Refusal> {
         let file = Regular::open(path)?;
         let limits = &self.options().limits;
         self.shared.digests.read(file, purpose, limits)
     }
 
     /// The bytes of a debug file, if it has this CRC-32.
-    pub(crate) fn bytes_with_crc(&self, path: &Path, wanted: u32) -> Result<Arc<[u8]>, Refusal> {
+    pub(crate) fn bytes_with_crc(&self, path: &Path, wanted: u32) -> Result<FileBytes, Refusal> {
         let file = Regular::open(path)?;
         let (digests, limits) = (&self.shared.digests, &self.options().limits);
         let found = digests.crc(&file, limits)?;
@@ -446,7 +446,7 @@ fn magic_of_build_id(elf: &Elf) -> Option<Magic> {
 
 /// Compares a file with what is wanted, before anything parses it.
 fn compare(
-    bytes: Arc<[u8]>,
+    bytes: FileBytes,
     wanted: &Fingerprint,
     strictness: Strictness,
     digest_of: impl FnOnce(&[u8], Digest) -> Digest,

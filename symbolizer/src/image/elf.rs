@@ -13,6 +13,7 @@ use object::{CompressionFormat, Endianness, Object, ObjectSection, ObjectSegment
 
 use crate::error::Refusal;
 use crate::fingerprint::{Digest, Fingerprint};
+use crate::open::FileBytes;
 
 /// A part of an image that the loader maps: one `PT_LOAD` program header.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -41,7 +42,7 @@ impl Segment {
 
 /// The bytes of an ELF file together with what most questions need of its headers.
 pub(crate) struct Elf {
-    bytes: Arc<[u8]>,
+    bytes: FileBytes,
     pub segments: Vec<Segment>,
     pub build_id: Option<Vec<u8>>,
     pub endian: gimli::RunTimeEndian,
@@ -56,14 +57,14 @@ pub(crate) struct Elf {
 /// A stretch of shared bytes: part of a file, or an unpacked section.
 #[derive(Clone)]
 pub(crate) struct Bytes {
-    pub whole: Arc<[u8]>,
+    pub whole: FileBytes,
     pub range: Range<usize>,
 }
 
 impl Elf {
-    pub fn parse(bytes: Arc<[u8]>) -> Result<Elf, Refusal> {
+    pub fn parse(bytes: FileBytes) -> Result<Elf, Refusal> {
         let file =
-            object::File::parse(&*bytes).map_err(|error| Refusal::NotElf(error.to_string()))?;
+            object::File::parse(&**bytes).map_err(|error| Refusal::NotElf(error.to_string()))?;
         let segments = file
             .segments()
             .map(|segment| {
@@ -128,7 +129,7 @@ impl Elf {
 
     /// The file as `object` sees it. Cheap: tables are located, not read.
     pub fn object(&self) -> object::Result<object::File<'_>> {
-        object::File::parse(&*self.bytes)
+        object::File::parse(&**self.bytes)
     }
 
     /// The bytes from `address` to the end of its segment in the file, if that segment is one the
@@ -219,7 +220,7 @@ impl Elf {
             return Ok(None);
         }
         let packed = place
-            .data(&*self.bytes)
+            .data(&**self.bytes)
             .map_err(|error| format!("{name}: {error}"))?;
         if packed.format == CompressionFormat::None {
             let start = clip(place.offset, self.bytes.len());
@@ -270,8 +271,8 @@ impl Elf {
 
 impl From<Vec<u8>> for Bytes {
     fn from(bytes: Vec<u8>) -> Bytes {
-        let whole: Arc<[u8]> = bytes.into();
-        let range = 0..whole.len();
+        let range = 0..bytes.len();
+        let whole = Arc::new(bytes);
         Bytes { whole, range }
     }
 }

@@ -2,6 +2,7 @@
 //! as an ELF file of its own, packed with xz, in the section `.gnu_debugdata`.
 
 use std::io::Read;
+use std::sync::Arc;
 
 use lzma_rust2::XzReader;
 
@@ -22,5 +23,5 @@ pub(crate) fn unpack(image: &Elf, limits: &Limits) -> Option<Elf> {
         reader.take(most).read_to_end(&mut unpacked).ok()?;
         ((unpacked.len() as u64) < most).then_some(unpacked)
     })??;
-    Elf::parse(unpacked.into()).ok()
+    Elf::parse(Arc::new(unpacked)).ok()
 }

@@ -8,14 +8,19 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use gimli::Reader as _;
-use gimli::{EndianArcSlice, ReaderOffsetId, Result, RunTimeEndian};
+use gimli::{EndianSlice, ReaderOffsetId, Result, RunTimeEndian};
 
 use crate::image::elf::Bytes;
+use crate::open::FileBytes;
 
 /// A section, read on the allowance of the current [`metered`] call.
 #[derive(Clone, Debug)]
 pub(crate) struct Reader {
-    inner: EndianArcSlice<RunTimeEndian>,
+    whole: FileBytes,
+    /// What is left, within `whole`.
+    start: usize,
+    end: usize,
+    endian: RunTimeEndian,
     account: Account,
 }
 
@@ -76,16 +81,36 @@ impl Allowance {
 /// a rule; honest chains of inlined functions take some ten kibibytes.
 const STACK: usize = 512 << 10;
 
+/// Steps that an account draws at a time, so that most of them are one subtraction. Only when it
+/// draws again are the call's steps counted and is the stack looked at: entries cannot nest deeper
+/// in between than by one level for each step.
+const DRAW: u64 = 32;
+
+/// Tells one call of [`metered`] what may still be read.
+struct Meter {
+    /// Of each account: drawn already, and to be used before more is.
+    drawn: [Cell<u64>; ACCOUNTS],
+    left: [Cell<u64>; ACCOUNTS],
+    steps: Cell<u64>,
+    floor: Cell<usize>,
+    stopped: Cell<Option<&'static str>>,
+}
+
 thread_local! {
-    static LEFT: [Cell<u64>; ACCOUNTS] = const { [const { Cell::new(0) }; ACCOUNTS] };
-    static STEPS: Cell<u64> = const { Cell::new(0) };
-    static FLOOR: Cell<usize> = const { Cell::new(usize::MAX) };
-    static STOPPED: Cell<Option<&'static str>> = const { Cell::new(None) };
+    static METER: Meter = const {
+        Meter {
+            drawn: [const { Cell::new(0) }; ACCOUNTS],
+            left: [const { Cell::new(0) }; ACCOUNTS],
+            steps: Cell::new(0),
+            floor: Cell::new(usize::MAX),
+            stopped: Cell::new(None),
+        }
+    };
 }
 
 /// Why the last [`metered`] call of this thread came to an end before the data did, if so.
 pub(crate) fn stopped() -> Option<&'static str> {
-    STOPPED.get()
+    METER.with(|meter| meter.stopped.get())
 }
 
 /// What a decoder's error comes from: the data, or the meter.
@@ -96,22 +121,66 @@ pub(crate) fn explain(error: gimli::Error) -> String {
 /// Runs `decode`, which may read `steps` times and no more than `allowance`, from which what it
 /// used is taken.
 pub(crate) fn metered<T>(allowance: &mut Allowance, steps: u64, decode: impl FnOnce() -> T) -> T {
-    LEFT.with(|left| {
-        for (cell, value) in left.iter().zip(&allowance.0) {
-            cell.set(*value);
+    METER.with(|meter| {
+        for account in 0..ACCOUNTS {
+            meter.drawn[account].set(0);
+            meter.left[account].set(allowance.0[account]);
         }
+        meter.steps.set(steps);
+        meter.stopped.set(None);
+        meter.floor.set(stack_pointer().saturating_sub(STACK));
     });
-    STEPS.set(steps);
-    STOPPED.set(None);
-    FLOOR.set(stack_pointer().saturating_sub(STACK));
     let result = decode();
-    FLOOR.set(usize::MAX);
-    LEFT.with(|left| {
-        for (cell, value) in left.iter().zip(&mut allowance.0) {
-            *value = cell.replace(0);
+    METER.with(|meter| {
+        meter.floor.set(usize::MAX);
+        for account in 0..ACCOUNTS {
+            let drawn = meter.drawn[account].replace(0);
+            allowance.0[account] = meter.left[account].replace(0) + drawn;
         }
     });
     result
+}
+
+impl Meter {
+    /// Takes `steps` from what was drawn, and draws more if that is not enough.
+    #[inline]
+    fn take(&self, account: Account, steps: u64) -> bool {
+        let drawn = &self.drawn[account as usize];
+        match drawn.get().checked_sub(steps) {
+            Some(rest) => {
+                drawn.set(rest);
+                true
+            }
+            None => self.draw(account, steps),
+        }
+    }
+
+    /// Draws for `steps` and a few more, and takes `steps`. After a refusal there is nothing left.
+    #[cold]
+    #[inline(never)]
+    fn draw(&self, account: Account, steps: u64) -> bool {
+        let (drawn, left) = (&self.drawn[account as usize], &self.left[account as usize]);
+        let missing = steps - drawn.get();
+        let stopped = if left.get() < missing {
+            left.set(0);
+            "the debug information has to be read too many times over"
+        } else if self.steps.get() < missing {
+            self.steps.set(0);
+            "the debug information takes too long to read"
+        } else if stack_pointer() < self.floor.get() {
+            "entries of the debug information nest too deep"
+        } else {
+            let most = left.get().min(self.steps.get());
+            let more = missing.saturating_add(DRAW).min(most);
+            left.set(left.get() - more);
+            self.steps.set(self.steps.get() - more);
+            drawn.set(more - missing);
+            return true;
+        };
+        drawn.set(0);
+        self.stopped.set(Some(stopped));
+        false
+    }
 }
 
 /// Where the stack is, near enough: the address of a local variable.
@@ -123,18 +192,35 @@ fn stack_pointer() -> usize {
 
 impl Reader {
     pub fn new(bytes: Option<&Bytes>, endian: RunTimeEndian, account: Account) -> Reader {
-        let inner = match bytes {
-            Some(bytes) => {
-                EndianArcSlice::new(bytes.whole.clone(), endian).range(bytes.range.clone())
-            }
-            None => EndianArcSlice::new(Arc::default(), endian),
+        let (whole, range) = match bytes {
+            Some(bytes) => (bytes.whole.clone(), bytes.range.clone()),
+            None => (Arc::default(), 0..0),
         };
-        Reader { inner, account }
+        Reader {
+            whole,
+            start: range.start,
+            end: range.end,
+            endian,
+            account,
+        }
     }
 
     /// The bytes that are left, at no cost.
+    #[inline]
     pub fn bytes(&self) -> &[u8] {
-        self.inner.bytes()
+        &self.whole[self.start..self.end]
+    }
+
+    /// Lets `decode` read from the bytes that are left.
+    #[inline]
+    fn advance<'a, T>(
+        &'a mut self,
+        decode: impl FnOnce(&mut EndianSlice<'a, RunTimeEndian>) -> Result<T>,
+    ) -> Result<T> {
+        let mut rest = EndianSlice::new(&self.whole[self.start..self.end], self.endian);
+        let result = decode(&mut rest);
+        self.start = self.end - rest.len();
+        result
     }
 
     /// Pays for `steps` of work, or reports the end of the data.
@@ -145,37 +231,15 @@ impl Reader {
 
     /// Pays for a copy of the text that is left.
     fn pay_for_text(&self) -> Result<()> {
-        self.pay_from(Account::Text, self.inner.len())
+        self.pay_from(Account::Text, self.len())
     }
 
     #[inline]
     fn pay_from(&self, account: Account, steps: usize) -> Result<()> {
-        let steps = steps as u64;
-        if !LEFT.with(|left| take(&left[account as usize], steps)) {
-            STOPPED.set(Some(
-                "the debug information has to be read too many times over",
-            ));
-        } else if !STEPS.with(|left| take(left, steps)) {
-            STOPPED.set(Some("the debug information takes too long to read"));
-        } else if stack_pointer() < FLOOR.get() {
-            STOPPED.set(Some("entries of the debug information nest too deep"));
+        if METER.with(|meter| meter.take(account, steps as u64)) {
+            Ok(())
         } else {
-            return Ok(());
-        }
-        Err(gimli::Error::UnexpectedEof(self.inner.offset_id()))
-    }
-}
-
-#[inline]
-fn take(left: &Cell<u64>, steps: u64) -> bool {
-    match left.get().checked_sub(steps) {
-        Some(rest) => {
-            left.set(rest);
-            true
-        }
-        None => {
-            left.set(0);
-            false
+            Err(gimli::Error::UnexpectedEof(self.offset_id()))
         }
     }
 }
@@ -186,42 +250,49 @@ impl gimli::Reader for Reader {
 
     #[inline]
     fn endian(&self) -> RunTimeEndian {
-        self.inner.endian()
+        self.endian
     }
 
     #[inline]
     fn len(&self) -> usize {
-        self.inner.len()
+        self.end - self.start
     }
 
     #[inline]
     fn empty(&mut self) {
-        self.inner.empty();
+        self.end = self.start;
     }
 
     #[inline]
     fn truncate(&mut self, length: usize) -> Result<()> {
-        self.inner.truncate(length)
+        if length > self.len() {
+            return Err(gimli::Error::UnexpectedEof(self.offset_id()));
+        }
+        self.end = self.start + length;
+        Ok(())
     }
 
     #[inline]
     fn offset_from(&self, base: &Reader) -> usize {
-        self.inner.offset_from(&base.inner)
+        self.start - base.start
     }
 
     #[inline]
     fn offset_id(&self) -> ReaderOffsetId {
-        self.inner.offset_id()
+        ReaderOffsetId((self.whole.as_ptr().addr() + self.start) as u64)
     }
 
     #[inline]
     fn lookup_offset_id(&self, id: ReaderOffsetId) -> Option<usize> {
-        self.inner.lookup_offset_id(id)
+        let start = self.bytes().as_ptr().addr() as u64;
+        let offset = usize::try_from(id.0.checked_sub(start)?).ok()?;
+        (offset <= self.len()).then_some(offset)
     }
 
     #[inline]
     fn find(&self, byte: u8) -> Result<usize> {
-        let found = self.inner.find(byte)?;
+        let found = EndianSlice::new(self.bytes(), self.endian).find(byte);
+        let found = found.ok_or_else(|| gimli::Error::UnexpectedEof(self.offset_id()))?;
         self.pay(1 + found / 16)?;
         Ok(found)
     }
@@ -229,70 +300,71 @@ impl gimli::Reader for Reader {
     #[inline]
     fn skip(&mut self, length: usize) -> Result<()> {
         self.pay(1)?;
-        self.inner.skip(length)
+        self.advance(|rest| rest.skip(length))
     }
 
     #[inline]
     fn split(&mut self, length: usize) -> Result<Reader> {
         self.pay(1)?;
-        Ok(Reader {
-            inner: self.inner.split(length)?,
-            account: self.account,
-        })
+        let mut first = self.clone();
+        first.truncate(length)?;
+        self.start = first.end;
+        Ok(first)
     }
 
     fn to_slice(&self) -> Result<Cow<'_, [u8]>> {
         self.pay_for_text()?;
-        self.inner.to_slice()
+        Ok(self.bytes().into())
     }
 
     fn to_string(&self) -> Result<Cow<'_, str>> {
         self.pay_for_text()?;
-        self.inner.to_string()
+        let text = str::from_utf8(self.bytes()).map_err(|_| gimli::Error::BadUtf8)?;
+        Ok(text.into())
     }
 
     fn to_string_lossy(&self) -> Result<Cow<'_, str>> {
         self.pay_for_text()?;
-        self.inner.to_string_lossy()
+        Ok(String::from_utf8_lossy(self.bytes()))
     }
 
     #[inline]
     fn read_slice(&mut self, buffer: &mut [u8]) -> Result<()> {
         self.pay(1)?;
-        self.inner.read_slice(buffer)
+        self.advance(|rest| gimli::Reader::read_slice(rest, buffer))
     }
 
-    // The provided methods would build these from `read_slice`; going straight to the inner reader
+    // The provided methods would build these from `read_slice`; going straight to gimli's reader of a slice
     // is half the time of decoding.
 
     #[inline]
     fn read_u8(&mut self) -> Result<u8> {
         self.pay(1)?;
-        self.inner.read_u8()
+        self.advance(|rest| rest.read_u8())
     }
 
     #[inline]
     fn read_uleb128(&mut self) -> Result<u64> {
         self.pay(1)?;
-        self.inner.read_uleb128()
+        self.advance(|rest| rest.read_uleb128())
     }
 
     #[inline]
     fn read_uleb128_u16(&mut self) -> Result<u16> {
         self.pay(1)?;
-        self.inner.read_uleb128_u16()
+        self.advance(|rest| rest.read_uleb128_u16())
     }
 
     #[inline]
     fn read_sleb128(&mut self) -> Result<i64> {
         self.pay(1)?;
-        self.inner.read_sleb128()
+        self.advance(|rest| rest.read_sleb128())
     }
 
     #[inline]
     fn skip_leb128(&mut self) -> Result<()> {
         self.pay(1)?;
-        self.inner.skip_leb128()
+        self.advance(|rest| rest.skip_leb128())
     }
 }
 
@@ -302,7 +374,7 @@ mod tests {
 
     fn section(size: usize, account: Account) -> Reader {
         let bytes = Bytes {
-            whole: vec![7; size].into(),
+            whole: Arc::new(vec![7; size]),
             range: 0..size,
         };
         Reader::new(Some(&bytes), RunTimeEndian::Little, account)

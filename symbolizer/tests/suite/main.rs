@@ -14,3 +14,4 @@ mod locate;
 mod names;
 mod oracle;
 mod strings;
+mod tools;

@@ -12,7 +12,7 @@ use std::path::Path;
 use crate::support::{self, compile, have, run};
 use blazesym::symbolize::source::{Elf, Source};
 use blazesym::symbolize::{CodeInfo, Input, Symbolizer};
-use logdef_symbolizer::{AddressKind, Svma};
+use logdef_symbolizer::{AddressKind, StackFrame, Svma};
 
 /// Addresses per program.
 const ADDRESSES: usize = 2000;
@@ -43,7 +43,7 @@ fn inline_chains_of_plain_rust_equal_those_of_llvm() {
 /// Fails if fewer than 99 of 100 chains agree; shows those that do not.
 fn compare(path: &Path) {
     let functions = functions(path);
-    let addresses = code_addresses(&functions);
+    let addresses = code_addresses(&functions, ADDRESSES);
     if have("llvm-symbolizer") {
         let theirs = llvm_chains(path, &addresses);
         compare_with("llvm-symbolizer", path, &functions, &addresses, &theirs);
@@ -63,17 +63,7 @@ fn compare_with(
     let mut differences = BTreeMap::<String, usize>::new();
     for (address, theirs) in addresses.iter().zip(theirs) {
         let ours = image.symbolize(*address, AddressKind::Exact);
-        let ours: Vec<Place> = ours
-            .frames()
-            .iter()
-            .map(|frame| {
-                Place::new(
-                    frame.file.as_deref().unwrap_or(""),
-                    frame.line.unwrap_or(0),
-                    frame.linkage_name.as_deref().unwrap_or(""),
-                )
-            })
-            .collect();
+        let ours: Vec<Place> = ours.frames().iter().map(Place::of).collect();
         if !agree(&ours, theirs, functions) {
             let difference = format!("{address:#x}\n  ours   {ours:?}\n  theirs {theirs:?}");
             differences.insert(difference, 1);
@@ -92,29 +82,38 @@ fn compare_with(
 
 /// One function of a chain.
 #[derive(Debug, PartialEq, Eq)]
-struct Place {
-    file: String,
-    line: u32,
-    function: String,
+pub struct Place {
+    pub file: String,
+    pub line: u32,
+    pub function: String,
 }
 
 impl Place {
     /// A place as both sides would name it.
-    fn new(file: &str, line: u32, function: &str) -> Place {
+    pub fn new(file: &str, line: u32, function: &str) -> Place {
         // Where the compiler says line 0 there is no line, and LLVM may name the file of the
         // nearest STT_FILE symbol.
         let file = if line == 0 { String::new() } else { tidy(file) };
+        let function = if function == "??" { "" } else { function };
         Place {
             file,
             line,
             function: plain(function),
         }
     }
+
+    pub fn of(frame: &StackFrame) -> Place {
+        Place::new(
+            frame.file.as_deref().unwrap_or(""),
+            frame.line.unwrap_or(0),
+            frame.linkage_name.as_deref().unwrap_or(""),
+        )
+    }
 }
 
 /// Whether two chains are the same. Functions of equal code are folded into one that keeps all
 /// their names: any of them will do.
-fn agree(ours: &[Place], theirs: &[Place], functions: &[Function]) -> bool {
+pub fn agree(ours: &[Place], theirs: &[Place], functions: &[Function]) -> bool {
     let folded = |a: &str, b: &str| {
         let at = |name: &str| functions.iter().find(|it| it.name == name);
         matches!((at(a), at(b)), (Some(a), Some(b)) if a.address == b.address)
@@ -129,13 +128,13 @@ fn agree(ours: &[Place], theirs: &[Place], functions: &[Function]) -> bool {
 }
 
 /// A function in the symbol table.
-struct Function {
+pub struct Function {
     address: u64,
     size: u64,
     name: String,
 }
 
-fn functions(path: &Path) -> Vec<Function> {
+pub fn functions(path: &Path) -> Vec<Function> {
     let listing = run(Path::new("."), "nm", &["-S", path.to_str().unwrap()]);
     let functions = listing.lines().filter_map(|line| {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -153,10 +152,10 @@ fn functions(path: &Path) -> Vec<Function> {
 }
 
 /// Addresses drawn from the functions of a program, the same ones every time.
-fn code_addresses(functions: &[Function]) -> Vec<Svma> {
+pub fn code_addresses(functions: &[Function], count: usize) -> Vec<Svma> {
     let total: u64 = functions.iter().map(|it| it.size).sum();
     let mut random = support::Random(20_261);
-    let mut addresses: Vec<Svma> = (0..ADDRESSES)
+    let mut addresses: Vec<Svma> = (0..count)
         .map(|_| {
             let mut at = random.below(total);
             let function = functions.iter().find(|it| {
@@ -175,7 +174,7 @@ fn code_addresses(functions: &[Function]) -> Vec<Svma> {
 
 /// What llvm-symbolizer answers, from its plain format: for each address pairs of lines, function
 /// and `file:line:column`, ended by an empty line.
-fn llvm_chains(path: &Path, addresses: &[Svma]) -> Vec<Vec<Place>> {
+pub fn llvm_chains(path: &Path, addresses: &[Svma]) -> Vec<Vec<Place>> {
     let dir = tempfile::tempdir().unwrap();
     let list = dir.path().join("addresses");
     let lines: String = addresses
@@ -255,7 +254,14 @@ fn tidy(path: &str) -> String {
 /// A linkage name without the suffix of a copy or a part. LLVM takes the name of the outermost
 /// function from the symbol table, where parts have names of their own; DWARF names the function.
 fn plain(name: &str) -> String {
-    let suffixes = [".llvm.", ".cold", ".part.", ".isra.", ".constprop."];
+    let suffixes = [
+        ".llvm.",
+        ".cold",
+        ".part.",
+        ".isra.",
+        ".constprop.",
+        ".lto_priv.",
+    ];
     let ends = suffixes.iter().filter_map(|suffix| name.find(suffix));
     name[..ends.min().unwrap_or(name.len())].to_owned()
 }

@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
 #[path = "../../../samples/src/skip.rs"]
-mod skip;
+pub mod skip;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,7 @@
 //! Opening a log again under its path, which another program gave another name.
 
-use super::{Log, Mapped, UNNUMBERED};
+use super::super::names::UNNUMBERED;
+use super::{Log, Mapped};
 use crate::clock;
 use crate::shared::Shared;
 use crate::sys::{self, Errno};

@@ -1,0 +1,200 @@
+//! The next file of the log: a slot of the family for it, how it becomes the one that threads
+//! claim chunks of, and what happens then to those before it.
+
+use super::super::family::{FILES, SLOT_BITS};
+use super::super::file::{LogFile, Use};
+use super::super::names::UNNUMBERED;
+use super::Log;
+use crate::clock;
+use crate::shared::Shared;
+use crate::sys::{self, Errno};
+use core::ffi::c_int;
+use core::sync::atomic::Ordering;
+
+/// How often a thread lets others run that are making the next file, before it makes one.
+const YIELDS: u32 = 64;
+/// More files than these are not left to a later `sync`.
+const UNSYNCED: u64 = 64;
+
+/// A slot that was taken for a file which may become the log's as the `turn`th.
+struct Slot {
+    index: usize,
+    file_use: Use,
+    turn: u64,
+}
+
+impl Log<'_> {
+    /// Begins a log with its first file.
+    pub(super) fn begin(&self, rotates: bool) -> Result<(), Errno> {
+        let full = self.family.current.load(Ordering::Acquire);
+        let slot = self.take_slot(full).ok_or(Errno(libc::ENFILE))?;
+        let names = &self.family.names;
+        let created = if rotates {
+            names.create_numbered()
+        } else {
+            names.create_unnumbered().map(|fd| (fd, UNNUMBERED))
+        };
+        let (fd, number) = created.inspect_err(|_| self.leave(slot.index, slot.file_use))?;
+        match self.offer(full, &slot, fd, number) {
+            Ok(true) if rotates => self.point_to(slot.turn, number),
+            Ok(true) => {
+                names.prune(slot.turn);
+                Ok(())
+            }
+            Ok(false) => Err(Errno(libc::EBUSY)),
+            Err(errno) => Err(errno),
+        }
+    }
+
+    /// Starts another file after file `full`, unless another thread has. It
+    /// never waits: threads that come at once each create a file, and all
+    /// but one throw theirs away.
+    pub(super) fn rotate(&self, shared: &Shared, full: u64) -> Result<(), Errno> {
+        if self.family.current.load(Ordering::Acquire) != full {
+            return Ok(());
+        }
+        if self.family.rotating.swap(full + 1, Ordering::Relaxed) == full + 1 {
+            self.await_rotation(full);
+        }
+        let names = &self.family.names;
+        let Some(slot) = self.take_slot(full) else {
+            // As many threads are at it as there are slots. One of them is about to be
+            // the one.
+            sys::let_others_run();
+            return Ok(());
+        };
+        let created = names.create_numbered();
+        let (fd, number) = created.inspect_err(|_| self.leave(slot.index, slot.file_use))?;
+        if self.family.current.load(Ordering::Acquire) == full {
+            self.prune_for(shared, slot.turn);
+        }
+        match self.offer(full, &slot, fd, number) {
+            Ok(true) => {
+                shared.reports.left_file();
+                self.close_descriptors();
+                self.settle_old_files(shared);
+                // A file without the link to it is a file all the same.
+                let _ = self.point_to(slot.turn, number);
+                self.prune(shared, slot.turn);
+                let newest = self.file_of(self.family.current.load(Ordering::Acquire));
+                if newest.file.turn() > slot.turn {
+                    // Another rotation overtook this one; its link is to stand.
+                    let _ = names.point_to(newest.file.number());
+                }
+                Ok(())
+            }
+            Ok(false) => {
+                names.discard(number);
+                Ok(())
+            }
+            Err(errno) => {
+                names.discard(number);
+                Err(errno)
+            }
+        }
+    }
+
+    fn point_to(&self, turn: u64, number: u32) -> Result<(), Errno> {
+        let names = &self.family.names;
+        names.point_to(number)?;
+        names.prune(turn);
+        Ok(())
+    }
+
+    /// Lets a thread that is at it make another file after file `full`, some times. It may
+    /// be the one that a handler interrupted, or have died with its process.
+    fn await_rotation(&self, full: u64) {
+        for _ in 0..YIELDS {
+            if self.family.current.load(Ordering::Acquire) != full {
+                return;
+            }
+            sys::let_others_run();
+        }
+    }
+
+    /// A free slot for the file that may come after file `full`.
+    fn take_slot(&self, full: u64) -> Option<Slot> {
+        let turn = (full >> SLOT_BITS) + 1;
+        let find = || {
+            let mut files = self.family.files.iter().enumerate();
+            files.find_map(|(index, file)| {
+                let file_use = file.take(turn)?;
+                Some(Slot {
+                    index,
+                    file_use,
+                    turn,
+                })
+            })
+        };
+        find().or_else(|| {
+            self.family
+                .files
+                .iter()
+                .for_each(LogFile::take_from_the_dead);
+            find()
+        })
+    }
+
+    /// Makes a new file the current one, if that is still `full`. Whatever
+    /// happens, the descriptor and the slot are taken care of.
+    fn offer(&self, full: u64, slot: &Slot, fd: c_int, number: u32) -> Result<bool, Errno> {
+        let current = &self.family.current;
+        if current.load(Ordering::Acquire) != full {
+            sys::close(fd);
+            self.leave(slot.index, slot.file_use);
+            return Ok(false);
+        }
+        let units = self.family.file_units.load(Ordering::Relaxed);
+        let set = self
+            .file_at(slot.index)
+            .set(slot.file_use, fd, number, units);
+        if let Err(errno) = set {
+            sys::close(fd);
+            self.leave(slot.index, slot.file_use);
+            return Err(errno);
+        }
+        let next = slot.turn << SLOT_BITS | slot.index as u64;
+        let offered = current.compare_exchange(full, next, Ordering::AcqRel, Ordering::Acquire);
+        match offered {
+            Ok(_) => {
+                self.family
+                    .begun
+                    .store(clock::monotonic(), Ordering::Relaxed);
+                self.family.names.enter(slot.turn, number);
+            }
+            Err(_) => self.leave(slot.index, slot.file_use),
+        }
+        Ok(offered.is_ok())
+    }
+
+    /// Lets go of a slot, and of the process's way to its file.
+    pub(super) fn leave(&self, index: usize, file_use: Use) {
+        let reached = self.file_at(index);
+        reached.descriptor.close_of(file_use);
+        reached.file.leave(file_use);
+    }
+
+    /// Closes what leads to files that the family has left.
+    pub(super) fn close_descriptors(&self) {
+        for (file, descriptor) in self.family.files.iter().zip(&self.mapped.descriptors) {
+            descriptor.close_unless_of(file.in_use());
+        }
+    }
+
+    /// Syncs the oldest files, if there are many that no `sync` came for.
+    fn settle_old_files(&self, shared: &Shared) {
+        for index in 0..FILES {
+            let reached = self.file_at(index);
+            let Some(file_use) = reached.file.in_use() else {
+                continue;
+            };
+            let turn = reached.file.turn();
+            let old = turn + UNSYNCED < self.family.turn();
+            if old && reached.file.in_use() == Some(file_use) {
+                self.send_writers_away(shared, |range| range.turn == turn);
+                let _ = self.sync_file(&reached);
+                self.leave(index, file_use);
+            }
+        }
+    }
+}

@@ -327,7 +327,7 @@ impl<'p> Missing<'p> {
             write_preamble(process, self.image, None, out)?;
         }
         if self.thread {
-            let name = thread.name();
+            let name = sys::thread_name();
             out.frame(|e| {
                 ThreadLogdef {
                     run,

@@ -71,7 +71,6 @@ pub(crate) struct Thread {
     begins: AtomicU64,
     tid: AtomicU32,
     pub clock: crate::clock::Anchor,
-    name: [AtomicU64; 2],
     thread_mark: AtomicU32,
     images: [AtomicU32; 256],
     files: [AtomicU32; crate::image::Images::MAX_FILES],
@@ -194,26 +193,6 @@ impl Thread {
     /// The kernel's id of the thread.
     pub fn tid(&self) -> u32 {
         self.tid.load(Ordering::Relaxed)
-    }
-
-    /// The thread's name as it was last seen: up to 15 bytes and zeros.
-    pub fn name(&self) -> [u8; 16] {
-        let [a, b] = &self.name;
-        let mut name = [0; 16];
-        name[..8].copy_from_slice(&a.load(Ordering::Relaxed).to_ne_bytes());
-        name[8..].copy_from_slice(&b.load(Ordering::Relaxed).to_ne_bytes());
-        name
-    }
-
-    /// Looks at the thread's name again; a new one is written again.
-    pub fn refresh_name(&self) {
-        let name = sys::thread_name();
-        if name != self.name() {
-            let (a, b) = name.split_at(8);
-            self.name[0].store(word(a), Ordering::Relaxed);
-            self.name[1].store(word(b), Ordering::Relaxed);
-            self.thread_mark.store(0, Ordering::Relaxed);
-        }
     }
 
     /// Whether a chunk defines this thread.
@@ -461,7 +440,6 @@ impl Thread {
         if signal_stack {
             sys::set_signal_stack(lasting.signal_stack.get().cast(), SIGNAL_STACK);
         }
-        self.refresh_name();
         let fields = Fields::of(run, sys::thread_self());
         for (to, from) in self.fields.iter().zip(fields.words) {
             to.store(from, Ordering::Relaxed);

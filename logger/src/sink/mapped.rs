@@ -221,7 +221,6 @@ impl Mapped {
             chunk == claim.chunk || calls.may_store(count(chunk).0, windows.count().0)
         });
         self.ahead.ask_for_more();
-        thread.refresh_name();
     }
 
     /// Unmaps a thread's windows but those that are to be kept.

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -620,10 +620,12 @@ fn nothing_acknowledged_is_lost_when_the_service_is_killed() {
     let path: PathBuf = directory.path().join("nested/logdef");
     for round in 0..3 {
         let mut process = serve(&path);
+        let answered: [AtomicU64; 4] = Default::default();
         let acknowledged = std::thread::scope(|scope| {
             let writers: Vec<_> = (0..4)
                 .map(|writer: u64| {
                     let path = &path;
+                    let answered = &answered[writer as usize];
                     scope.spawn(move || {
                         let client = Client::connect(path).unwrap();
                         let mut acknowledged = 0;
@@ -639,13 +641,20 @@ fn nothing_acknowledged_is_lost_when_the_service_is_killed() {
                                     Ok(synced) => acknowledged = synced.stored,
                                     Err(_) => break,
                                 }
+                                answered.store(acknowledged, Ordering::Relaxed);
                             }
                         }
                         acknowledged
                     })
                 })
                 .collect();
-            std::thread::sleep(Duration::from_millis(150));
+            // In the middle of the work of all four.
+            let is_busy = |answered: &AtomicU64| answered.load(Ordering::Relaxed) >= 100;
+            let deadline = Instant::now() + Duration::from_secs(60);
+            while !answered.iter().all(is_busy) {
+                assert!(Instant::now() < deadline, "{answered:?}");
+                std::thread::sleep(Duration::from_millis(5));
+            }
             process.signal(Signal::KILL);
             process.child.wait().unwrap();
             writers

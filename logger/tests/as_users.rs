@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Barrier;
 
 mod common;
 #[path = "../../samples/src/skip.rs"]
@@ -76,18 +77,86 @@ fn open(log_at: &Path) {
 
 /// Some threads log; what is locked is bounded by their number.
 fn locked(log_at: &Path) {
-    let before = status("VmLck:");
+    const THREADS: u64 = 8;
+    const OF_EACH: u64 = CALLS / 2;
     // SAFETY: takes no pointer.
     let done = unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) };
     assert_eq!(done, 0);
     open(log_at);
-    log(0..10);
-    let few = status("VmLck:");
-    log(10..3 * CALLS);
-    // A chunk of 2 MiB and the one before it, and no more for 60 MB.
-    let many = status("VmLck:");
-    assert!(many <= few + (5 << 10), "{before}, {few}, {many} KiB");
+    // Stacks and what the threads allocate for themselves are locked too.
+    let of_threads = |each: &(dyn Fn(u64) + Sync)| measured(THREADS, each, || status("VmLck:"));
+    let (few, many) = of_threads(&|part| log(part * OF_EACH..(part + 1) * OF_EACH));
+    // A chunk of 2 MiB and the one before it for each, and no more for 10 MB of each.
+    let most = few + THREADS * (5 << 10);
+    assert!(many <= most, "{few}, then {many} KiB");
     assert_eq!(logdef::state().dropped, 0);
+}
+
+/// What `measure` says while `threads` threads have made their first calls, and when each has done
+/// its part and still lives.
+fn measured<T>(threads: u64, each: &(dyn Fn(u64) + Sync), measure: impl Fn() -> T) -> (T, T) {
+    let [begun, begin, done, end] = [(); 4].map(|()| Barrier::new(threads as usize + 1));
+    std::thread::scope(|scope| {
+        for part in 0..threads {
+            let (begun, begin, done, end) = (&begun, &begin, &done, &end);
+            scope.spawn(move || {
+                logdef!(Info, "%llu %s", part, "begins");
+                begun.wait();
+                begin.wait();
+                each(part);
+                done.wait();
+                end.wait();
+            });
+        }
+        begun.wait();
+        let before = measure();
+        begin.wait();
+        done.wait();
+        let after = measure();
+        end.wait();
+        (before, after)
+    })
+}
+
+/// The log takes an eighth of the addresses that the process may have at most, whatever the number
+/// of its threads, and half of them are there for the program.
+fn limited(log_at: &Path, bytes: u64) {
+    const THREADS: u64 = 30;
+    limit(libc::RLIMIT_AS, bytes);
+    // The C library takes 64 MiB of addresses for the memory of each of some threads.
+    // SAFETY: takes no pointer.
+    assert_eq!(unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) }, 1);
+    open(log_at);
+    let of_each = 4 * CALLS / THREADS;
+    let each = |part| log(part * of_each..(part + 1) * of_each);
+    let (_, (windows, half)) = measured(THREADS, &each, || {
+        let mut half = Vec::<u8>::new();
+        (mapped(log_at), half.try_reserve_exact(bytes as usize / 2))
+    });
+    assert!(windows <= bytes / 8, "{windows} bytes of addresses");
+    half.unwrap();
+    assert_eq!(logdef::state().dropped, 0);
+}
+
+/// Bytes of addresses that lead to a file.
+fn mapped(file: &Path) -> u64 {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let of_file = maps.lines().filter(|line| line.ends_with(file.to_str().unwrap()));
+    let sizes = of_file.map(|line| {
+        let (range, _) = line.split_once(' ').unwrap();
+        let (start, end) = range.split_once('-').unwrap();
+        let number = |text| u64::from_str_radix(text, 16).unwrap();
+        number(end) - number(start)
+    });
+    sizes.sum()
+}
+
+fn limited_to_1200_mb(log_at: &Path) {
+    limited(log_at, 1_200_000_000);
+}
+
+fn limited_to_4400_mb(log_at: &Path) {
+    limited(log_at, 4_400_000_000);
 }
 
 /// Little memory may be locked: the log takes an eighth of it.
@@ -161,11 +230,13 @@ fn leaks(log_at: &Path) {
 }
 
 type Victim = fn(&Path);
-const VICTIMS: [(&str, Victim); 8] = [
+const VICTIMS: [(&str, Victim); 10] = [
     ("core", core),
     ("locked", locked),
     ("little_locked", little_locked),
     ("few_addresses", few_addresses),
+    ("limited_to_1200_mb", limited_to_1200_mb),
+    ("limited_to_4400_mb", limited_to_4400_mb),
     ("confined", confined),
     ("of_another_group", of_another_group),
     ("in_common", in_common),
@@ -196,7 +267,12 @@ fn main() {
     }
     // SAFETY: has no preconditions.
     let is_root = unsafe { libc::geteuid() } == 0;
-    for name in ["few_addresses", "in_common"] {
+    for name in [
+        "few_addresses",
+        "limited_to_1200_mb",
+        "limited_to_4400_mb",
+        "in_common",
+    ] {
         logs_all(name);
     }
     if is_root {

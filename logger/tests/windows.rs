@@ -3,6 +3,7 @@
 use logdef::{Sink, logdef};
 use std::path::Path;
 
+mod common;
 #[path = "common/tmpfs.rs"]
 mod tmpfs;
 
@@ -76,7 +77,7 @@ fn a_log_takes_a_few_windows_and_what_it_keeps_of_the_disk() {
     assert!(grown < 64 << 20, "{grown} bytes of addresses");
 
     // What is removed gives its space back, though a thread stays in the first file.
-    let directory = tmpfs::mount(all.path(), 64).unwrap_or_else(|| all.path().join("disk"));
+    let directory = tmpfs::mount(all.path(), 200).unwrap_or_else(|| all.path().join("disk"));
     std::fs::create_dir_all(&directory).unwrap();
     let (go, wait) = std::sync::mpsc::channel::<()>();
     let before = used(&directory);
@@ -100,6 +101,28 @@ fn a_log_takes_a_few_windows_and_what_it_keeps_of_the_disk() {
     });
     assert_eq!(logdef::unwritten(), 0);
     logdef::close();
+
+    // A flight recorder too, which was given more than the disk has.
+    for entry in std::fs::read_dir(&directory).unwrap() {
+        std::fs::remove_file(entry.unwrap().path()).unwrap();
+    }
+    let before = used(&directory);
+    options().flight_recorder(16 << 20).open(&log).unwrap();
+    for call in 0..20_000u32 {
+        logdef!(Info, "%u %s", call, text);
+        if call % 1_000 == 999 && directory.ends_with("small") {
+            let taken = used(&directory).saturating_sub(before);
+            assert!(taken <= 18 << 20, "{taken} bytes after {call} calls");
+        }
+    }
+    assert_eq!(logdef::unwritten(), 0);
+    logdef::close();
+    let newest = std::fs::read(&log).unwrap();
+    let mut last = 0;
+    common::data(&newest, |data| {
+        last = data.args.unwrap().iter().next().unwrap().as_uint().unwrap();
+    });
+    assert_eq!(last, 19_999);
 
     // Under a limit there is a log, and most of the addresses are the program's.
     limit_addresses(addresses() + (200 << 20));

@@ -61,7 +61,7 @@ const FORMS: [&str; 18] = [
 ];
 
 /// A log that holds the string wherever one can stand.
-fn log_of(hostile: &[u8]) -> Log {
+pub fn log_of(hostile: &[u8]) -> Log {
     let mut log = Log::default();
     log.record(&Record::Preamble(Preamble {
         magic: Some(MAGIC),

@@ -1,10 +1,14 @@
 //! `report`: one page that can be mailed.
 
+use crate::escapes::log_of;
 use crate::fixture::*;
 use logdef_wire::record::{Data, Kind, Note, NoteKind};
 use logdef_wire::{Avma, Level, Record, Run};
+use std::fs::OpenOptions;
+use std::io::Write;
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 fn page(words: &str, path: &Path) -> String {
     let done = logdef(&format!("report -o - {words} {{}}"), path);
@@ -106,6 +110,93 @@ fn a_run_that_ended_by_itself_and_one_without_a_word_differ() {
             && late.contains("It wrote no note about its end")
     );
     assert!(early.contains("It ended by itself after 10 calls, 2027-01-15 08:00:11.000000 UTC."));
+}
+
+#[test]
+fn a_folder_of_many_processes_and_its_archive_are_one_page() {
+    let files = Files::new();
+    for process in 0..40 {
+        let epoch = EPOCH + process * 20 * SECOND;
+        let mut log = example_of(Run(0x100 + process), 1000 + process, epoch);
+        if process == 30 {
+            let at = log.frames[11].start + 20;
+            log.bytes[at] ^= 1;
+        }
+        files.put(&format!("logs/{process}.log"), &log.bytes);
+    }
+    let folder = files.path().join("logs");
+    let of_folder = page("--title All", &folder);
+    assert!(words(&of_folder).contains("399 records of 40 runs"));
+    assert!(of_folder.contains("not clean: 1 record missing"));
+    let endings = words(part(&of_folder, "endings"));
+    assert!(endings.contains("8 earlier runs are left out."));
+    assert_eq!(endings.matches("pid ").count(), 32);
+    let (last, first) = (endings.find("pid 1039"), endings.find("pid 1008"));
+    assert!(last.unwrap() < first.unwrap(), "the last comes first");
+    let threads = part(&of_folder, "threads");
+    assert!(words(threads).contains("32 more threads logged nothing later."));
+    let damage = words(part(&of_folder, "damage"));
+    assert!(damage.contains("30.log"), "{damage}");
+    // An archive of them says the same; it has no damaged bytes to draw.
+    let kept = files.path().join("kept");
+    let archive = format!("archive -o {} {{}}", kept.display());
+    assert_eq!(logdef(&archive, &folder).status, 0);
+    let of_archive = page("--title All", &kept);
+    assert!(of_archive.contains("not clean: 1 record missing"));
+    for id in ["endings", "threads", "rates", "lanes", "sites", "last"] {
+        assert_eq!(part(&of_archive, id), part(&of_folder, id));
+    }
+}
+
+#[test]
+fn a_log_that_is_being_written_is_shown_as_far_as_it_goes() {
+    let log = example();
+    let files = Files::new();
+    // The last frame is not whole yet. Where zeros stand for more to come, its first byte is written last.
+    for (written, zeros) in [(3, 0), (30, 0), (30, 5000), (0, 5000)] {
+        let end = log.frames[14].start;
+        let mut bytes = log.bytes[..end + written].to_vec();
+        if zeros > 0 {
+            bytes.resize(end + zeros, 0);
+            bytes[end] = 0;
+        }
+        let page = page("", &files.put("app.log", &bytes));
+        assert!(words(&page).contains("5 records of 1 run"), "{written}");
+        assert!(page.contains("<p class=\"verdict\"><strong>clean"));
+        assert!(words(part(&page, "endings")).contains("or is still running."));
+    }
+    let path = files.put("app.log", &log.bytes);
+    let (written, wanted) = (AtomicU64::new(0), AtomicU64::new(1));
+    let records = |page: &str| {
+        let words = words(page);
+        let (before, _) = words.split_once(" records of 1 run").unwrap();
+        before.rsplit(' ').next().unwrap().parse::<u64>().unwrap()
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut file = OpenOptions::new().append(true).open(&path).unwrap();
+            for count in 0..200_000 {
+                let mut log = Log {
+                    counts: vec![5 + count],
+                    ..Log::default()
+                };
+                accepted(&mut log, RUN, 0, EPOCH + (10 + count) * SECOND, "new", 1);
+                file.write_all(&log.bytes).unwrap();
+                written.fetch_add(1, Ordering::Relaxed);
+                if wanted.load(Ordering::Relaxed) == 0 {
+                    break;
+                }
+            }
+        });
+        for _ in 0..4 {
+            let before = written.load(Ordering::Relaxed);
+            let page = page("", &path);
+            assert!(records(&page) >= 10 + before);
+            assert!(page.contains("<p class=\"verdict\"><strong>clean"));
+        }
+        wanted.store(0, Ordering::Relaxed);
+    });
+    assert_eq!(records(&page("", &path)), 10 + written.into_inner());
 }
 
 #[test]
@@ -296,27 +387,50 @@ fn with_script(page: &str, script: &str) -> String {
     format!("{before}{before_end}<script>{script}</script></body></html>")
 }
 
+/// Markup in every string that a log may hold, and in the name of its file.
+const MARKUP: &str = "</td></title></script><script>document.title = 'driven'</script>\
+    <img src=x onerror=alert(1)><svg onload=alert(2)>-->&\"'";
+const MARKUP_NAME: &str = "<img src=x onerror=alert(3)>.log";
+
+/// What a report may be made of, by the name of its file, with the number of records.
+fn kinds_of_logs() -> Vec<(&'static str, Vec<u8>, usize)> {
+    let mut damaged = example();
+    damaged.bytes.drain(300..340);
+    vec![
+        ("killed.log", killed().bytes, 10),
+        ("clean.log", example().bytes, 10),
+        ("damaged.log", damaged.bytes, 10),
+        ("empty.log", Vec::new(), 0),
+        (MARKUP_NAME, log_of(MARKUP.as_bytes()).bytes, 6),
+    ]
+}
+
 #[test]
 fn a_browser_runs_the_filter_and_nothing_else() {
     let files = Files::new();
-    let mut log = killed();
-    let hostile = b"</td><script>document.title = 'driven'</script><img src=x onerror=alert(1)>";
-    log.note(RUN, EPOCH + 12 * SECOND, hostile);
-    let path = files.put("app.log", &log.bytes);
-    let html = page("", &path);
-    let report = files.put("report.html", html.as_bytes());
-    let Some((shown, said)) = browsed(&report) else {
-        return crate::skip::skip("a browser (chromium)");
-    };
-    let complaints = said.lines().filter(|line| line.contains("CONSOLE"));
-    assert_eq!(
-        complaints.collect::<Vec<_>>(),
-        [""; 0],
-        "script errors, or refused by the policy"
-    );
-    assert!(shown.contains("10 of 10 records"), "the script did not run");
-    assert!(shown.contains("<title>Report: "));
+    for (name, log, records) in kinds_of_logs() {
+        let html = page("", &files.put(name, &log));
+        let report = files.put("report.html", html.as_bytes());
+        let Some((shown, said)) = browsed(&report) else {
+            return crate::skip::skip("a browser (chromium)");
+        };
+        let complaints = said.lines().filter(|line| line.contains("CONSOLE"));
+        assert_eq!(
+            complaints.collect::<Vec<_>>(),
+            [""; 0],
+            "script errors, or refused by the policy: {name}"
+        );
+        // Where there are no records, there is nothing to filter.
+        let found = format!("{records} of {records} records");
+        assert_eq!(shown.contains(&found), records > 0, "{name}");
+        assert!(shown.contains("<title>Report: /"), "{name}");
+        assert_eq!(shown.matches("<script").count(), 1, "{name}");
+        for element in ["<img", "<svg onload"] {
+            assert!(!shown.contains(element), "{name}: {element}");
+        }
+    }
     // A person types, and takes a level.
+    let html = page("", &files.put("app.log", &killed().bytes));
     let typed =
         "text.value = 'OPEN /tmp'; level.value = 'warn'; text.dispatchEvent(new Event('input'));";
     let html = with_script(&html, typed);
@@ -337,16 +451,7 @@ fn everybody_can_read_it() {
     };
     let axe = std::fs::read_to_string(axe).unwrap();
     let files = Files::new();
-    let damaged = |mut log: Log| {
-        log.bytes.drain(300..340);
-        log.bytes
-    };
-    for (name, log) in [
-        ("killed.log", killed().bytes),
-        ("clean.log", example().bytes),
-        ("damaged.log", damaged(example())),
-        ("empty.log", Vec::new()),
-    ] {
+    for (name, log, _) in kinds_of_logs() {
         let html = page("", &files.put(name, &log));
         let faults = "document.body.dataset.faults = \
             found.violations.map(f => f.impact + ' ' + f.id + ' ' + f.nodes[0].html).join(' | ')";

@@ -5,20 +5,6 @@ use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 
-/// The damaged and the clean logs that come with the samples.
-pub fn corpus() -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../samples/corpus");
-    let of_folder = |folder: PathBuf| fs::read_dir(folder).unwrap();
-    let entries = of_folder(folder.clone()).chain(of_folder(folder.join("aarch64")));
-    let paths = entries.map(|entry| entry.unwrap().path());
-    let mut logs: Vec<_> = paths
-        .filter(|path| path.extension().is_some_and(|end| end == "log"))
-        .collect();
-    logs.sort();
-    assert!(logs.len() >= 10, "{logs:?}");
-    logs
-}
-
 fn archived(files: &Files, logs: &[&Path]) -> PathBuf {
     let kept = files.path().join("kept");
     let mut archive = command();

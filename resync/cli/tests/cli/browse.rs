@@ -1,6 +1,7 @@
 //! `browse` in a real terminal: tmux plays it, presses the keys and reads the screen.
 
 mod accidents;
+mod keys;
 mod terminal;
 
 use crate::fixture::*;

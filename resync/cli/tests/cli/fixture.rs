@@ -195,6 +195,20 @@ pub fn accepted(
     })
 }
 
+/// The damaged and the clean logs that come with the samples.
+pub fn corpus() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../samples/corpus");
+    let of_folder = |folder: PathBuf| std::fs::read_dir(folder).unwrap();
+    let entries = of_folder(folder.clone()).chain(of_folder(folder.join("aarch64")));
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let mut logs: Vec<_> = paths
+        .filter(|path| path.extension().is_some_and(|end| end == "log"))
+        .collect();
+    logs.sort();
+    assert!(logs.len() >= 10, "{logs:?}");
+    logs
+}
+
 /// A directory with files in it.
 pub struct Files(tempfile::TempDir);
 

@@ -277,7 +277,7 @@ fn spans_pair_and_contexts_name_their_span_without_values() {
 #[test]
 fn no_copy_is_cleaner_than_its_log() {
     let of_this_machine = |log: &PathBuf| !log.iter().any(|part| part == "aarch64");
-    for log in crate::archive::corpus().into_iter().filter(of_this_machine) {
+    for log in corpus().into_iter().filter(of_this_machine) {
         let files = Files::new();
         let make = |words: &str, name: &str, from: &Path| {
             let out = files.path().join(name);

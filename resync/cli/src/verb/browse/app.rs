@@ -267,7 +267,8 @@ impl App {
         if self.prompt.is_some() {
             return self.prompt_key(name);
         }
-        if self.job.is_some() && matches!(name, "Esc" | "^C") {
+        // On a page they close that, and with it what is counted for it.
+        if self.job.is_some() && self.page.is_none() && matches!(name, "Esc" | "^C") {
             self.job = None;
             self.message = "stopped".into();
             return;
@@ -422,7 +423,10 @@ impl App {
                 let line = writers.whole(row, frames);
                 line.text.into_bytes()
             }),
-            Command::CopyJson => self.copy(|writers, row, frames| writers.json(row, frames)),
+            Command::CopyJson => self.copy(|writers, row, frames| {
+                let line = writers.json(row, frames);
+                line.trim_ascii_end().to_vec()
+            }),
             _ => {}
         }
     }

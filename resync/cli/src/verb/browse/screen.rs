@@ -211,6 +211,7 @@ impl Screen<'_> {
             return;
         }
         let text = match (&app.message[..], app.progress()) {
+            ("", Some(progress)) if app.page.is_some() => format!(" {progress}"),
             ("", Some(progress)) => format!(" {progress}: Esc stops"),
             ("", None) => status(app),
             _ => format!(" {message}"),

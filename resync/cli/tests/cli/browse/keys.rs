@@ -1,0 +1,112 @@
+//! What the screen, the clipboard and files have after a key was pressed.
+
+use super::terminal::Terminal;
+use super::{files, later, long};
+use crate::fixture::*;
+
+#[test]
+fn marks_are_shown_on_their_rows_and_lead_back_and_forth() {
+    let line = "logdef browse app.log";
+    let Some(terminal) = Terminal::new(files("app.log", &long().bytes), (100, 20), line) else {
+        return;
+    };
+    terminal.wait_for("1/1000 ");
+    let marked = |letter: char, text: &str| {
+        terminal.wait("row with its mark", |screen| {
+            let mut lines = screen.lines();
+            lines.any(|line| line.starts_with(letter) && line.ends_with(text))
+        })
+    };
+    terminal.type_in("500Gma");
+    marked('a', "gamma:499");
+    terminal.type_in("600Gmb");
+    marked('b', "gamma:599");
+    terminal.type_in("'a");
+    terminal.wait_on("gamma:499");
+    terminal.type_in("''");
+    terminal.wait_on("gamma:599");
+    terminal.type_in("''");
+    terminal.wait_on("gamma:499");
+    // A letter names one row: the last that was marked with it.
+    terminal.type_in("jmb");
+    marked('b', "gamma:500");
+    terminal.type_in("g'b");
+    terminal.wait_on("gamma:500");
+    terminal.type_in("'c");
+    terminal.wait_for("no row is marked c");
+    // Where a filter leaves a marked row out, the next is gone to.
+    terminal.press("&");
+    terminal.type_in("gamma:6..");
+    terminal.press("Enter");
+    terminal.wait_for("100 matches");
+    terminal.type_in("G'a");
+    terminal.wait_on("gamma:600");
+}
+
+#[test]
+fn a_copy_is_in_the_clipboard_as_view_shows_the_row() {
+    let line = "logdef browse app.log";
+    let files = files("app.log", &long().bytes);
+    let log = files.path().join("app.log");
+    let Some(terminal) = Terminal::new(files, (80, 24), line) else {
+        return;
+    };
+    terminal.wait_for("1/1000 ");
+    terminal.tmux(&["set-option", "-s", "set-clipboard", "on"]);
+    terminal.type_in("500G");
+    terminal.wait_on("gamma:499");
+    let clipboard = || terminal.tmux(&["show-buffer"]).unwrap();
+    for (key, words) in [("y", "view -n 500 {}"), ("Y", "view -o json -n 500 {}")] {
+        let shown = logdef(words, &log);
+        let row = *shown.lines().last().unwrap();
+        terminal.press(key);
+        terminal.wait_for(&format!("copied {} bytes", row.len()));
+        assert_eq!(clipboard(), row);
+    }
+}
+
+/// Logs that the logger wrote, some of them damaged.
+#[test]
+fn logs_of_the_logger_are_walked_through_as_view_shows_them() {
+    for log in corpus() {
+        let name = log.file_name().unwrap().to_str().unwrap();
+        let files = files(name, &std::fs::read(&log).unwrap());
+        let shown = logdef("view -o json {}", &log);
+        let written = files.path().join("out.json");
+        let line = format!("logdef browse {name}");
+        let Some(terminal) = Terminal::new(files, (120, 20), &line) else {
+            return;
+        };
+        terminal.press("G");
+        terminal.wait_for("at the end");
+        terminal.press("w");
+        terminal.type_in("out.json");
+        terminal.press("Enter");
+        terminal.wait_for(" in out.json");
+        assert_eq!(
+            std::fs::read_to_string(written).unwrap(),
+            shown.out,
+            "{name}"
+        );
+        terminal.press("q");
+        terminal.wait_for("status 0");
+    }
+}
+
+/// The page once stayed when its count was stopped, though its bar says what closes it.
+#[test]
+fn a_page_is_closed_while_its_rows_are_counted() {
+    let mut bytes = long().bytes;
+    (1..30_000).for_each(|count| bytes.extend(later(count)));
+    let line = "logdef browse app.log";
+    let Some(terminal) = Terminal::new(files("app.log", &bytes), (80, 24), line) else {
+        return;
+    };
+    terminal.wait_for("1/30999 ");
+    terminal.press("s");
+    terminal.wait_for(" counting: ");
+    terminal.press("Esc");
+    terminal.wait("rows again", |screen| {
+        screen.contains("accepted alpha:0") && screen.contains("1/30999 ")
+    });
+}

@@ -7,7 +7,10 @@ use crate::fixture::{Files, command, run};
 use logdef_wire::record::{ContextLogdef, Data, StringLogdef};
 use logdef_wire::{Array, Map, Record, Run, Svma};
 use serde_json::Value;
+use std::fs::File;
 use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 /// A log in chunks of threads whose clock is set, forward and back, in each.
 fn stepping(random: &mut Random) -> Log {
@@ -211,7 +214,7 @@ fn what_is_shown_early_is_a_cut_of_the_whole_too() {
     let files = Files::new();
     let mut random = Random::new(37);
     for log in 0..60 {
-        let path = files.put("app.log", &stepping(&mut random).bytes);
+        let path = files.put("app.log", &damaged(&mut random));
         let whole = shown(&[], &path);
         let some = 1 + random.below(whole.len());
         let number = some.to_string();
@@ -315,4 +318,53 @@ fn views_with_a_cursor_are_cuts_of_the_whole() {
 
 fn whole_len(path: &Path) -> usize {
     shown(&[], path).len()
+}
+
+/// A follower gives the same records, each thread in its order. It may have shown one before it
+/// saw the damage that makes it doubtful.
+#[test]
+fn what_is_followed_is_the_whole() {
+    let files = Files::new();
+    let mut random = Random::new(47);
+    let follow = |log: usize| {
+        let path = files.put(&format!("{log}.log"), &damaged(&mut random));
+        let whole = shown(&[], &path);
+        let all = whole.len().to_string();
+        let mut command = command();
+        command.args([
+            "view",
+            "--no-logged-paths",
+            "-o",
+            "json",
+            "--follow",
+            "-n",
+            &all,
+        ]);
+        let out = files.path().join(format!("{log}.json"));
+        let file = File::create(&out).unwrap();
+        command.arg(&path).stdin(Stdio::null()).stdout(file);
+        let child = command.stderr(Stdio::null()).spawn().unwrap();
+        (log, whole, child, out)
+    };
+    let following: Vec<_> = (0..24).map(follow).collect();
+    let deadline = Instant::now() + Duration::from_secs(120);
+    for (log, whole, mut child, out) in following {
+        while child.try_wait().unwrap().is_none() {
+            if Instant::now() > deadline {
+                let _ = child.kill();
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let out = std::fs::read_to_string(out).unwrap();
+        let followed: Vec<String> = out.lines().map(str::to_owned).collect();
+        each_thread_is_in_order(&followed);
+        let sorted = |lines: &[String]| {
+            let lines = lines.iter();
+            let lines = lines.map(|line| line.replace(",\"standing\":\"recovered\"", ""));
+            let mut lines: Vec<_> = lines.collect();
+            lines.sort();
+            lines
+        };
+        assert_eq!(sorted(&followed), sorted(&whole), "log {log}");
+    }
 }

@@ -157,3 +157,49 @@ fn what_a_tail_does_not_reach_is_checked_if_asked_for() {
         assert!(done.err.contains("1 record missing"), "{}", done.err);
     }
 }
+
+/// Chunks that stand where the chain of chunks does not lead are found when others were shown.
+#[test]
+fn records_of_swapped_blocks_stand_in_order_or_are_said_to_stand_late() {
+    let files = Files::new();
+    let empty = files.put("empty.log", b"");
+    let mut random = synth::Random::new(53);
+    let times = |out: &str| -> Vec<u64> {
+        let records = out.lines().map(|line| serde_json::from_str(line).unwrap());
+        records
+            .map(|record: serde_json::Value| record["time_ns"].as_u64().unwrap())
+            .collect()
+    };
+    for log in 0..40 {
+        let threads = 1 + random.below(3) as u64;
+        let mut bytes = synth::chunked(Run(7), threads, 2000, 16 << 10, log).bytes;
+        let blocks = bytes.len() / 4096;
+        // Any two; or the end of a chunk and zeros at the end, so that only the next chunk of its
+        // thread shows that records are missing here.
+        let (a, b) = match log % 2 {
+            0 => (random.below(blocks), random.below(blocks)),
+            _ => (random.below(blocks / 4 - 1) * 4 + 3, blocks - 1),
+        };
+        for at in 0..4096 {
+            bytes.swap(a * 4096 + at, b * 4096 + at);
+        }
+        let path = files.put("swapped.log", &bytes);
+        let what = format!("log {log}, blocks {a} and {b} of {blocks}");
+        let early = shown(&["-o", "json"], &[&path]);
+        let whole = shown(&["-o", "json"], &[&path, &empty]);
+        let (mut latest, mut late) = (0, 0);
+        for time in times(&early.1) {
+            late += u32::from(time < latest);
+            latest = latest.max(time);
+        }
+        let word = format!("{late} of the records stand below later ones");
+        assert_eq!(early.2.contains(&word), late > 0, "{what}: {}", early.2);
+        assert!(times(&whole.1).is_sorted(), "{what}");
+        let sorted = |out: &str| {
+            let mut lines: Vec<_> = out.lines().map(str::to_owned).collect();
+            lines.sort();
+            lines
+        };
+        assert_eq!(sorted(&early.1), sorted(&whole.1), "{what}");
+    }
+}

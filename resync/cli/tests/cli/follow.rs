@@ -3,7 +3,7 @@
 use crate::fixture::*;
 use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdout, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 /// A command that follows, and its lines.
 struct Following {
@@ -191,5 +191,85 @@ fn a_strict_follower_ends_with_the_state_of_what_it_read() {
         assert_eq!(check.status, status, "check, {state}: {}", check.out);
         let said = done.err.contains("pruned");
         assert_eq!(said, state == "pruned", "{state}: {}", done.err);
+    }
+}
+
+/// Part of a log of one thread that is rotated: its records follow on those of the part before.
+fn part(number: u64) -> Log {
+    let mut log = Log::of(RUN, 7, EPOCH);
+    log.site(RUN, 0, "src/net.c", b"accepted %s:%d");
+    log.thread(RUN, 0, "main");
+    let first = number * RECORDS;
+    log.counts = vec![first];
+    for count in first..first + RECORDS {
+        accepted(&mut log, RUN, 0, EPOCH + count * SECOND, "gamma", count);
+    }
+    log
+}
+
+/// Records of a part.
+const RECORDS: u64 = 50;
+
+/// Sends a signal and waits until the process is stopped, or is not.
+fn signal(child: &Child, name: &str, stops: bool) {
+    let pid = child.id().to_string();
+    let sent = Command::new("kill").args([name, &pid]).status();
+    assert!(sent.unwrap().success());
+    let is_stopped = || {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        stat.rsplit_once(") ").unwrap().1.starts_with('T')
+    };
+    while is_stopped() != stops {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+}
+
+/// What a terminal does to it that stops, or that scrolled back, while the log rotates three times.
+#[test]
+fn a_follower_that_was_stopped_shows_all_that_is_there_and_says_what_is_not() {
+    for kept in [5, 1] {
+        let files = Files::new();
+        let path = files.put("app.log", &part(0).bytes);
+        let mut command = command();
+        command.args(["view", "-o", "json", "--follow", "--tail", "1000"]);
+        command.arg(&path).stdout(Stdio::piped());
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut shown = Vec::new();
+        let mut show_until = |count: u64, child: &mut Child| {
+            let last = format!("\"message\":\"accepted gamma:{count}\"");
+            for line in lines.by_ref() {
+                shown.push(line.unwrap());
+                if shown.last().unwrap().contains(&last) {
+                    return shown.clone();
+                }
+            }
+            panic!("it ended: {:?}", child.wait());
+        };
+        show_until(RECORDS - 1, &mut child);
+        signal(&child, "-STOP", true);
+        let old = |number: u64| files.path().join(format!("app.log.{number}"));
+        for number in 1..=3 {
+            for older in (1..=kept).rev().filter(|number| old(*number).exists()) {
+                if older == kept {
+                    std::fs::remove_file(old(older)).unwrap();
+                } else {
+                    std::fs::rename(old(older), old(older + 1)).unwrap();
+                }
+            }
+            std::fs::rename(&path, old(1)).unwrap();
+            std::fs::write(&path, part(number).bytes).unwrap();
+        }
+        signal(&child, "-CONT", false);
+        let shown = show_until(4 * RECORDS - 1, &mut child);
+        child.kill().unwrap();
+        let done = child.wait_with_output().unwrap();
+        let said = String::from_utf8(done.stderr).unwrap();
+        let whole = logdef("view -o json {}", files.path()).out;
+        let of_first = if kept == 1 { RECORDS as usize } else { 0 };
+        assert!(shown[of_first..].iter().eq(whole.lines()), "{kept} kept");
+        let word = "50 records missing from record 50 on: they are in no file, or not any more";
+        assert_eq!(said.contains(word), kept == 1, "{said}");
+        assert_eq!(said.lines().count(), usize::from(kept == 1), "{said}");
     }
 }

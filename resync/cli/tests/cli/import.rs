@@ -357,6 +357,41 @@ fn fuchsias_records_and_data_come_back_as_they_went() {
     }
 }
 
+/// A log has no times before 1970.
+#[test]
+fn records_of_before_1970_come_back_with_their_time() {
+    use logdef_fuchsia::structured::{Profile, Record, RecordWriter, Severity};
+
+    let files = Files::new();
+    let mut written = Vec::new();
+    for time in [-1, i64::MIN, 5] {
+        let mut buffer = [0; 256];
+        let mut record = RecordWriter::new(&mut buffer, time, Severity::INFO).unwrap();
+        record.argument("message", "early").unwrap();
+        written.extend_from_slice(record.finish());
+    }
+    let records = files.put("records", &written);
+    let (log, again) = (files.path().join("log"), files.path().join("again"));
+    let import = format!("import --from fuchsia -o {} {{}}", log.display());
+    let done = logdef(&import, &records);
+    let said = "2 records imported without a time";
+    assert!(done.err.contains(said), "{}", done.err);
+    let shown = logdef("view -o json {}", &log).objects();
+    let untimed = shown.iter().filter(|it| it["time_ns"].is_null());
+    assert_eq!(untimed.count(), 2);
+    let export = format!("export --to fuchsia -o {} {{}}", again.display());
+    assert_eq!(logdef(&export, &log).status, 0);
+    let exported = std::fs::read(again).unwrap();
+    let (mut rest, mut times) = (&exported[..], Vec::new());
+    while !rest.is_empty() {
+        let (record, behind) = Record::parse(rest, Profile::Strict).unwrap();
+        times.push(record.timestamp());
+        rest = behind;
+    }
+    times.sort();
+    assert_eq!(times, [i64::MIN, -1, 5]);
+}
+
 #[test]
 fn what_cannot_be_read_of_records_and_data_is_counted() {
     let files = Files::new();

@@ -2,7 +2,8 @@
 //! with what every other says, whatever happened to the log: as many records in each form
 //! and in each count, cuts that are cuts of the whole, no word of clean where anything is
 //! missing, and nothing that a terminal obeys. No command may panic, hang, or take more
-//! memory than it is given.
+//! memory than it is given. Verbs and options that are too many for each log are chosen by the
+//! seed from a [`pool`].
 //!
 //! A seed gives the same log and the same accident always. An ordinary run does some fixed
 //! seeds; `LOGDEF_CAMPAIGN=150` tries the next 150 too, and `LOGDEF_CAMPAIGN=1000..2000` those
@@ -10,6 +11,7 @@
 
 mod accident;
 mod made;
+mod pool;
 mod random;
 
 use random::Random;
@@ -158,6 +160,13 @@ fn try_seed(seed: u64) {
         let words = format!("export --to {form} -o {}", file.display());
         trial.run(&words).is(0);
     }
+    let known = pool::Known {
+        trial: &trial,
+        found: &found,
+        view: &view.out,
+        strict,
+    };
+    pool::try_some(&known, &mut Random::new(seed.rotate_left(32)));
 }
 
 /// The words and the status of `check` mean what the table says.

@@ -43,7 +43,31 @@ fn cpp(name: &str) -> Option<String> {
     let options = DemangleOptions::new().recursion_limit(DEEPEST);
     let mut readable = Bounded::default();
     symbol.structured_demangle(&mut readable, &options).ok()?;
-    Some(readable.0)
+    let readable = readable.0;
+    Some(special(name, &readable).unwrap_or(readable))
+}
+
+/// What compilers make for a class, in the words that all other tools have for it.
+fn special(name: &str, readable: &str) -> Option<String> {
+    let (what, of) = readable
+        .strip_prefix('{')?
+        .strip_suffix(")}")?
+        .split_once('(')?;
+    match what {
+        "vtable" => Some(format!("vtable for {of}")),
+        "vtt" => Some(format!("VTT for {of}")),
+        "virtual override thunk" => {
+            // In front of the function is by how much `this` moves.
+            let (_, function) = of.split_once("}, ")?;
+            let kind = if name.starts_with("_ZTh") {
+                "non-virtual"
+            } else {
+                "virtual"
+            };
+            Some(format!("{kind} thunk to {function}"))
+        }
+        _ => None,
+    }
 }
 
 /// Text that refuses to grow beyond [`LONGEST_OUTPUT`].
@@ -75,6 +99,10 @@ mod tests {
                 "_ZNSt6vectorIiSaIiEE9push_backEOi",
                 "std::vector<int, std::allocator<int> >::push_back(int&&)",
             ),
+            ("_ZTV3Foo", "vtable for Foo"),
+            ("_ZTT3Foo", "VTT for Foo"),
+            ("_ZThn16_N3Foo3barEv", "non-virtual thunk to Foo::bar()"),
+            ("_ZTv0_n24_N3Foo3barEv", "virtual thunk to Foo::bar()"),
             (
                 "_ZL6helperi.constprop.0",
                 "helper(int) [clone .constprop.0]",

@@ -1,7 +1,7 @@
 //! Names and lines for addresses in images of every kind.
 
-use crate::support::{self, chain, compile, have, open, symbol};
-use logdef_symbolizer::{AddressKind, Source, Svma};
+use crate::support::{self, chain, compile, have, open, run, symbol};
+use logdef_symbolizer::{AddressKind, Source, Svma, demangle};
 
 #[test]
 fn inlined_functions_are_named_innermost_first() {
@@ -130,4 +130,71 @@ fn cpp_and_rust_names_are_readable() {
         .unwrap();
     let address = u64::from_str_radix(line.split_whitespace().next().unwrap(), 16).unwrap();
     assert_eq!(chain(&image, Svma(address)), ["words::count words.rs:10"]);
+}
+
+/// Names that both tools for C++ read alike and we do not are counted, by what is known to be wrong
+/// in them.
+#[test]
+fn names_of_the_cpp_library_read_as_other_tools_read_them() {
+    if !have("g++") || !have("llvm-cxxfilt") || !have("c++filt") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let library = run(dir.path(), "g++", &["-print-file-name=libstdc++.so.6"]);
+    let listing = run(dir.path(), "nm", &["-D", "--defined-only", library.trim()]);
+    let name = |line: &str| Some(line.split(' ').next_back()?.split('@').next()?.to_owned());
+    let mut names: Vec<String> = listing.lines().filter_map(name).collect();
+    names.retain(|name| name.starts_with("_Z"));
+    names.sort_unstable();
+    names.dedup();
+    std::fs::write(dir.path().join("names"), names.join("\n")).unwrap();
+    let read_by = |tool: &str| {
+        let output = run(dir.path(), "sh", &["-c", &format!("{tool} < names")]);
+        output.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let (llvm, gnu) = (read_by("llvm-cxxfilt"), read_by("c++filt"));
+    let (mut compared, mut parameter, mut reference, mut others) = (0, 0, 0, Vec::new());
+    for ((name, llvm), gnu) in names.iter().zip(&llvm).zip(&gnu) {
+        // `std::ostream` is an abbreviation in the linkage name; of what, only they spell out.
+        let is_short = ["NSo", "NSi", "NSd", "NSs"]
+            .iter()
+            .any(|it| name.contains(it));
+        if llvm != gnu || llvm == name || is_short {
+            continue;
+        }
+        compared += 1;
+        let ours = demangle(name);
+        // Types of numbers are written in front or behind, as one likes.
+        if ours == *llvm || ours.contains("(long)") {
+            continue;
+        }
+        if loses_a_parameter(&ours, llvm) {
+            parameter += 1;
+        } else if ours.contains("&::") || ours.contains("*::") || ours.contains("const::") {
+            reference += 1;
+        } else {
+            others.push(format!("{name}\n  ours   {ours}\n  theirs {llvm}"));
+        }
+    }
+    eprintln!(
+        "{compared} names of {}: {parameter} of template constructors lose their first parameter, \
+         {reference} have the `&` of a nested type behind the outer one, {} are different otherwise",
+        names.len(),
+        others.len()
+    );
+    for other in others.iter().take(8) {
+        eprintln!("{other}");
+    }
+    assert!(compared * 2 > names.len());
+    assert!((parameter + reference) * 50 <= compared);
+    assert!(others.len() * 500 <= compared);
+}
+
+/// Whether all that `theirs` has more is one parameter at the front of the last list.
+fn loses_a_parameter(ours: &str, theirs: &str) -> bool {
+    let same = |(a, b): &(char, char)| a == b;
+    let front = ours.chars().zip(theirs.chars()).take_while(same).count();
+    let behind = ours.chars().rev().zip(theirs.chars().rev());
+    let back = behind.take_while(same).count();
+    theirs.len() > ours.len() && front + back >= ours.len() && ours[..front].contains('(')
 }

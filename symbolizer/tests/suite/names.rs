@@ -1,6 +1,6 @@
 //! Names and lines for addresses in images of every kind.
 
-use crate::support::{self, chain, compile, have, open, run, symbol};
+use crate::support::{self, chain, compile, have, open, symbol};
 use logdef_symbolizer::{AddressKind, Source, Svma, demangle};
 
 #[test]
@@ -140,8 +140,8 @@ fn names_of_the_cpp_library_read_as_other_tools_read_them() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
-    let library = run(dir.path(), "g++", &["-print-file-name=libstdc++.so.6"]);
-    let listing = run(dir.path(), "nm", &["-D", "--defined-only", library.trim()]);
+    let library = support::run(dir.path(), "g++", &["-print-file-name=libstdc++.so.6"]);
+    let listing = support::run(dir.path(), "nm", &["-D", "--defined-only", library.trim()]);
     let name = |line: &str| Some(line.split(' ').next_back()?.split('@').next()?.to_owned());
     let mut names: Vec<String> = listing.lines().filter_map(name).collect();
     names.retain(|name| name.starts_with("_Z"));
@@ -149,7 +149,7 @@ fn names_of_the_cpp_library_read_as_other_tools_read_them() {
     names.dedup();
     std::fs::write(dir.path().join("names"), names.join("\n")).unwrap();
     let read_by = |tool: &str| {
-        let output = run(dir.path(), "sh", &["-c", &format!("{tool} < names")]);
+        let output = support::run(dir.path(), "sh", &["-c", &format!("{tool} < names")]);
         output.lines().map(str::to_owned).collect::<Vec<_>>()
     };
     let (llvm, gnu) = (read_by("llvm-cxxfilt"), read_by("c++filt"));

@@ -12,16 +12,17 @@ use std::os::unix::fs::FileExt;
 mod shapes;
 
 const BOUND: u64 = 200 << 20;
-/// What is tried with more verbs: whatever may be kept of a record, each kind in turns.
-const MORE: [&str; 5] = [
+/// What is tried with more verbs: whatever may be kept of a record, each kind in turns, and what is deep.
+const MORE: [&str; 6] = [
     "a run for each record",
     "an image for each record",
     "stacks among many images",
     "contexts of many keys",
     "all that is short, in turns",
+    "arrays in arrays",
 ];
-/// Verbs that keep something of each record, in their own way.
-const KEEPING: [&str; 3] = ["stats", "view -o json", "export --to fxt -o -"];
+/// Verbs that keep something of each record, or show all of it, in their own way.
+const KEEPING: [&str; 4] = ["stats", "view -o json", "dump", "export --to fxt -o -"];
 
 #[test]
 fn memory_has_a_bound_whatever_a_log_holds() {

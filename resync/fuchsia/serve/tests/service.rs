@@ -264,7 +264,9 @@ fn a_writer_of_garbage_is_closed_the_error_is_recorded_and_others_continue() {
     half.truncate(24);
     let mut behind = record("behind");
     behind.extend([0; 8]);
-    let garbage: [&[u8]; 5] = [b"garbage", &[0xff; 40_000], b"", &half, &behind];
+    // The head of a large record that claims 4 GiB, in words of eight bytes.
+    let claims = (15_u64 | (1 << 29) << 4).to_le_bytes().repeat(4);
+    let garbage: [&[u8]; 6] = [b"garbage", &[0xff; 40_000], b"", &half, &behind, &claims];
     for packet in garbage {
         let socket = raw(&service.path().join("log"), SocketType::SEQPACKET);
         send(&socket, &record("before"), SendFlags::empty()).unwrap();

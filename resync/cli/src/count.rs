@@ -40,11 +40,27 @@ pub struct Counts {
     pub rates: Rates,
 }
 
+#[derive(Default)]
 pub struct Site {
     pub records: u64,
     /// One of them, for its strings.
     pub place: String,
     pub format: String,
+    /// Names that the program gave to arguments, in their order.
+    pub names: Vec<Vec<u8>>,
+    /// Names that are guessed from the format, in the order of their arguments.
+    pub guessed: Vec<Vec<u8>>,
+    /// Those of `names` whose values the text does not print.
+    pub attached: Vec<Vec<u8>>,
+}
+
+impl Site {
+    /// How long its texts are.
+    fn bytes(&self) -> usize {
+        let names = self.names.iter().chain(&self.guessed).chain(&self.attached);
+        let names: usize = names.map(Vec::len).sum();
+        self.place.len() + self.format.len() + names
+    }
 }
 
 pub struct Thread {
@@ -74,12 +90,17 @@ impl Counts {
             return;
         }
         let resolved = resolver.resolve(data, place);
+        let mut guessed = resolved.guesses();
+        guessed.sort_by_key(|(_, index)| *index);
         let site = Site {
             records: 1,
             place: source(&resolved),
             format: shown(resolved.format.bytes.unwrap_or(b"?")),
+            names: resolved.named().map(|(name, _)| name.to_vec()).collect(),
+            guessed: guessed.into_iter().map(|(name, _)| name.to_vec()).collect(),
+            attached: resolved.attached().map(|(name, _)| name.to_vec()).collect(),
         };
-        self.texts += site.place.len() + site.format.len();
+        self.texts += site.bytes();
         self.sites.insert(key, site);
     }
 

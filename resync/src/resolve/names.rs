@@ -4,6 +4,10 @@
 use super::resolved::Resolved;
 use logdef_wire::printf::{Directive, Directives, Order};
 use logdef_wire::{Description, Value};
+use std::mem;
+
+/// As many arguments as a call has: more names say nothing.
+const MOST_GUESSES: usize = 64;
 
 impl<'a> Resolved<'a> {
     /// The name that the program gave to an argument, by its place on the wire.
@@ -11,21 +15,27 @@ impl<'a> Resolved<'a> {
         self.description.name(index)
     }
 
-    /// The name that is guessed for an argument, by its place on the wire, from `key=%d` or `key: %d`
-    /// in the format: a word behind which nothing else stands.
+    /// The name that is guessed for an argument, by its place on the wire: see [`guesses`](Self::guesses).
     pub fn argument_guess(&self, index: usize) -> Option<&'a [u8]> {
-        let (format, directive) = self.directive(index)?;
-        let before = format.get(..directive.start)?;
-        let before = before
-            .strip_suffix(b"=")
-            .or_else(|| before.strip_suffix(b": "))?;
-        let begin = before.iter().rposition(|byte| !is_of_name(*byte));
-        let begin = begin.map_or(0, |at| at + 1);
-        // What stands behind the `%` of another directive is no name.
-        let mut others = Directives::new(format).take_while(|it| it.start < directive.start);
-        let is_of_other = others.any(|other| (other.start..other.end).contains(&begin));
-        let name = &before[begin..];
-        (!name.is_empty() && !is_of_other).then_some(name)
+        let mut guesses = guesses(self.format.bytes?, self.description);
+        guesses.find_map(|(name, place)| (place == index).then_some(name))
+    }
+
+    /// The names that are guessed from `key=%d` or `key: %d` in a printf format, a word behind which
+    /// nothing else stands, each with the place of its value on the wire. A name that another argument
+    /// has already, given or guessed, is left out.
+    pub fn guesses(&self) -> Vec<(&'a [u8], usize)> {
+        let format = self.format.bytes.unwrap_or_default();
+        let mut all: Vec<(&[u8], usize)> = Vec::new();
+        for (name, index) in guesses(format, self.description) {
+            let is_taken = self.description.index_of(name).is_some()
+                || self.description.name(index).is_some()
+                || all.iter().any(|(known, _)| *known == name);
+            if !is_taken && all.len() < MOST_GUESSES {
+                all.push((name, index));
+            }
+        }
+        all
     }
 
     /// Whether the format prints an argument, by its place on the wire, as a number without sign.
@@ -87,22 +97,35 @@ pub(super) fn place_called(
     given.or_else(|| guessed(format, description, name))
 }
 
-/// The place on the wire of the value that a printf format prints right behind `name=` or
-/// `name: `.
+/// The place on the wire of the value for which a name is guessed.
 fn guessed(format: &[u8], description: Description<'_>, name: &[u8]) -> Option<usize> {
-    if name.is_empty() || description.grammar().is_template() {
-        return None;
-    }
+    let mut guesses = guesses(format, description);
+    guesses.find_map(|(guess, index)| (guess == name).then_some(index))
+}
+
+/// The words right behind which a printf format prints a value, by `word=` or `word: `, with the places of
+/// the values on the wire.
+fn guesses<'f>(
+    format: &'f [u8],
+    description: Description<'_>,
+) -> impl Iterator<Item = (&'f [u8], usize)> + use<'f> {
+    let is_printf = !description.grammar().is_template();
+    let format = if is_printf { format } else { b"" };
     let mut order = Order::of(format);
-    Directives::new(format).find_map(|directive| {
+    let mut end_of_last = 0;
+    Directives::new(format).filter_map(move |directive| {
         let placed = order.place(&directive);
-        let before = format.get(..directive.start)?;
+        let begin = mem::replace(&mut end_of_last, directive.end);
+        let before = format.get(begin..directive.start)?;
         let before = before
             .strip_suffix(b"=")
             .or_else(|| before.strip_suffix(b": "))?;
-        let before = before.strip_suffix(name)?;
-        let is_whole = !before.last().is_some_and(|byte| is_of_name(*byte));
-        placed.value.filter(|_| is_whole).map(usize::from)
+        let other = before.iter().rposition(|byte| !is_of_name(*byte));
+        let name = &before[other.map_or(0, |at| at + 1)..];
+        // A word that begins in another directive is no name: `%dms=%d`.
+        let is_whole = other.is_some() || begin == 0;
+        let index = placed.value.filter(|_| is_whole && !name.is_empty())?;
+        Some((name, usize::from(index)))
     })
 }
 
@@ -128,6 +151,8 @@ mod tests {
             ("took %d", "took"),
             ("=%d", ""),
             ("ms=%%", "ms"),
+            ("%dms=%d", "ms"),
+            ("%dms=%d", "dms"),
         ] {
             assert_eq!(find(format, name), None, "{format}");
         }

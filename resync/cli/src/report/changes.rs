@@ -79,6 +79,7 @@ mod tests {
                 records: *records,
                 place: (*place).into(),
                 format: "f".into(),
+                ..Site::default()
             };
             counts.sites.insert(key, site);
             counts.records += records;

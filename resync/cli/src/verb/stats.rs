@@ -2,12 +2,12 @@
 
 use crate::args::{Answer, Filters, Images, Source};
 use crate::choose::chosen;
-use crate::count::Counts;
+use crate::count::{Counts, shown};
 use crate::destination;
 use crate::failure::Failure;
 use crate::log::Log;
 use crate::output::Output;
-use crate::show::json::{Object, list, push_losses};
+use crate::show::json::{Object, list, push_losses, push_string};
 use crate::show::losses;
 use logdef_resync::Recovery;
 use std::io::Write;
@@ -86,7 +86,10 @@ fn text(counts: &Counts, top: usize, recovery: &Recovery, out: &mut Vec<u8>) {
     let _ = writeln!(out, "by call site ({more}{} in all)", counts.sites.len());
     for (key, site) in counts.ranked().into_iter().take(top) {
         let level = key.4.map_or(String::new(), |level| level.to_string());
-        let what = format!("{level:5} {}  {}", site.place, site.format);
+        let mut what = format!("{level:5} {}  {}", site.place, site.format);
+        for name in &site.attached {
+            what += &format!(" {}=…", shown(name));
+        }
         line(out, site.records, &what);
     }
     if counts.of_other_sites > 0 {
@@ -131,6 +134,13 @@ fn json(counts: &Counts, recovery: &Recovery, out: &mut Vec<u8>) {
             }
             object.string("place", site.place.as_bytes());
             object.string("format", site.format.as_bytes());
+            for (key, names) in [("names", &site.names), ("guessed_names", &site.guessed)] {
+                if !names.is_empty() {
+                    list(object.key(key), names.iter(), |name, out| {
+                        push_string(name, out);
+                    });
+                }
+            }
             object.end();
         },
     );

@@ -58,8 +58,11 @@ fn names_stand_in_json_in_text_and_in_conditions() {
     assert_eq!(all[0]["message"], "took 0.5 ms of all");
     assert_eq!(all[0]["args"], json!([0.5, "all", "user 0"]));
     assert_eq!(all[0]["fields"], json!({"ms": 0.5, "user\u{1b}": "user 0"}));
-    // What is guessed is not said to be known.
+    // What is guessed is not said to be known: it has a key of its own.
+    assert_eq!(all[0].get("guessed"), None);
     assert_eq!(all[1].get("fields"), None);
+    assert_eq!(all[1]["guessed"], json!({"ms": 0, "total": 1}));
+    assert_eq!(all[1]["args"], json!([0, 10]));
 
     let messages = |words: &str| -> Vec<Value> {
         view(words)
@@ -83,6 +86,33 @@ fn names_stand_in_json_in_text_and_in_conditions() {
         line.contains("took 0.5 ms of all user\\x1b=user 0"),
         "{line}"
     );
+}
+
+#[test]
+fn names_stand_in_counts() {
+    let files = Files::new();
+    let path = log(&files);
+    let counts = &logdef("stats -o json {}", &path).objects()[0]["call_sites"];
+    let (guessed, stated) = (&counts[0], &counts[1]);
+    assert_eq!(stated["format"], "took {ms:.1} ms of {1}");
+    assert_eq!(stated["names"], json!(["ms", "user\u{1b}"]));
+    assert_eq!(stated.get("guessed_names"), None);
+    assert_eq!(guessed.get("names"), None);
+    assert_eq!(guessed["guessed_names"], json!(["ms", "total"]));
+
+    // Names that the format shows anyway are not repeated.
+    let text = logdef("stats {}", &path);
+    let of = |line: &str| {
+        text.lines()
+            .iter()
+            .any(|shown| shown.trim_end().ends_with(line))
+    };
+    assert!(
+        of("a.rs:3  took {ms:.1} ms of {1} user\\x1b=…"),
+        "{}",
+        text.out
+    );
+    assert!(of("a.c:4  ms=%d, total: %u"), "{}", text.out);
 }
 
 #[test]

@@ -135,7 +135,7 @@ impl Writer {
         }
     }
 
-    /// Adds image, file, line and format.
+    /// Adds image, file, line, format, and what is guessed from it.
     fn site(&mut self, record: &Resolved<'_>, object: &mut Object<'_>) {
         let data = record.data;
         if data.format_text.is_some() || data.file_text.is_some() {
@@ -186,6 +186,14 @@ fn push_site(record: &Resolved<'_>, object: &mut Object<'_>) {
     object.text("module", record.module());
     object.text("target", record.target());
     object.text("function", record.function());
+    let guesses = record.guesses();
+    if !guesses.is_empty() {
+        let mut places = Object::begin(object.key("guessed"));
+        for (name, place) in guesses {
+            push_number(place as u64, places.any_key(name));
+        }
+        places.end();
+    }
 }
 
 fn push_kind(kind: Kind, out: &mut Vec<u8>) {

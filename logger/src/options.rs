@@ -68,6 +68,10 @@ impl Options {
     /// can be read alone. Where no new file can be made, a mapped log continues in the old
     /// one beyond its size, and a note says why. Each process that appends to a log counts its
     /// own files.
+    ///
+    /// An old file of a mapped log stays open until its last chunk is taken, and mapped until each thread that
+    /// has a chunk of it takes another one: a process has one descriptor for each file that is not full, at
+    /// most 128. Where descriptors run out, no call is dropped: the newest file grows, as said above.
     pub fn rotate(mut self, file_size: u64) -> Self {
         self.rotation.file_size = Some(file_size);
         self
@@ -184,6 +188,9 @@ impl Options {
 
     /// Writes a note with the message and a backtrace when a Rust thread panics, and then
     /// calls the panic hook that was set before; default off.
+    ///
+    /// A library that is loaded at run time (a `cdylib`) has a standard library of its own, and a hook of its
+    /// own in it: panics of its code leave a note only if it sets a hook that logs them.
     pub fn note_panics(mut self) -> Self {
         self.panic_notes = true;
         self

@@ -26,8 +26,9 @@ pub fn options() -> Options {
     Options::default()
 }
 
-/// The process's log, open. Dropping it changes nothing: static destructors
-/// and threads that outlive `main` may still log.
+/// The process's log, open. It is a name for it and no guard: dropping it changes nothing, since static
+/// destructors and threads that outlive `main` may still log, so it need not be kept and can be copied.
+/// When one copy has closed the log, others stand for no log, or for the one that is opened next.
 #[derive(Clone, Copy, Debug)]
 pub struct Log(());
 

@@ -1,0 +1,60 @@
+//! Old files of a rotated log stay open while threads have chunks of them: where descriptors are few, the
+//! log continues in its newest file, and no call is dropped for it.
+
+mod common;
+
+use logdef::{Sink, logdef};
+use std::path::Path;
+
+const THREADS: u64 = 200;
+const CALLS: u64 = 500;
+
+/// Logs from many threads through the smallest files that are rotated, with room for `limit` descriptors.
+fn log(folder: &Path, limit: u64, keep: Option<u32>) {
+    common::in_child(|| {
+        let limit = libc::rlimit {
+            rlim_cur: limit,
+            rlim_max: limit,
+        };
+        // SAFETY: the limit outlives the call.
+        assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }, 0);
+        let options = logdef::options().sink(Sink::Mapped).rotate(128 << 10);
+        let options = match keep {
+            Some(files) => options.keep(files),
+            None => options,
+        };
+        options.open(folder.join("log")).unwrap();
+        std::thread::scope(|scope| {
+            for thread in 0..THREADS {
+                scope.spawn(move || {
+                    for call in 0..CALLS {
+                        logdef!(Info, "call %lu of thread %lu", call, thread);
+                    }
+                });
+            }
+        });
+        assert_eq!(logdef::unwritten(), 0);
+    });
+}
+
+#[test]
+fn more_threads_than_descriptors_lose_no_call() {
+    for limit in [100, 12] {
+        let all = tempfile::tempdir().unwrap();
+        log(all.path(), limit, None);
+        let mut seen = vec![0; THREADS as usize];
+        for entry in std::fs::read_dir(all.path()).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_symlink() {
+                continue;
+            }
+            common::data(&std::fs::read(path).unwrap(), |data| {
+                assert_eq!(data.dropped, None, "{limit}");
+                let thread = data.args.unwrap().iter().nth(1).unwrap();
+                seen[thread.as_uint().unwrap() as usize] += 1;
+            });
+        }
+        assert_eq!(seen, vec![CALLS; THREADS as usize], "{limit}");
+        log(tempfile::tempdir().unwrap().path(), limit, Some(8));
+    }
+}

@@ -77,6 +77,16 @@ const PROGRAMS: &[(&str, &str, &[&str])] = &[
         &["a `u64` does not fit '*' of the format"],
     ),
     (
+        "size_for_width",
+        r#"logdef!(Info, "%*d", 5usize, 1);"#,
+        &["a `usize` does not fit '*' of the format"],
+    ),
+    (
+        "size_for_braces_width",
+        r#"let width = 5usize; logdef!(Info, "{:width$}", 1);"#,
+        &[],
+    ),
+    (
         "bool_for_character",
         r#"logdef!(Info, "%c", true);"#,
         &["a `bool` does not fit 'c' of the format"],

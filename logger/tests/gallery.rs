@@ -1,6 +1,26 @@
 //! A gallery of what Rust programs log: each type and each form of a call, beside the text that it makes.
+//! `samples/tests/gallery_read.rs` looks at the types and the names that a reader has of them.
+//!
+//! Where the other things are tested that programs do around their calls:
+//!
+//! | what | by |
+//! |---|---|
+//! | what is refused, and in which words: a size for `*`, `concat!`, a format or target in a variable, `log`'s and `tracing`'s own forms | `compile_fail` |
+//! | integers of every width under `%d` to `%x` | `printf_arguments`, `values` |
+//! | names of the caller's that the macros use too, `no_implicit_prelude` | `hygiene` |
+//! | edition 2021, `forbid(unsafe_code)`, `deny(warnings)`, all macros | `strict` |
+//! | calls before a log is open, and with none | `early`, `without_log` |
+//! | threads: 200,000 records at once, threads of one record, few descriptors | `crowd`, `storm`, `few_descriptors` |
+//! | tasks: on one thread, on four, cancelled in their span | `span_tasks` |
+//! | types with `Fields`, in calls and in spans | `fields_of_types` |
+//! | context of a task and of a thread | `contexts_of_rust` |
+//! | calls through `log` and `tracing`, forks and kills among them | `facades`, `facade_spans`, `facade_deaths` |
+//! | a plugin with its own copies | `plugin` |
+//! | signals, panics, aborts, deep stacks | `last_words`, `signals` |
+//! | two programs of others, moved over | `real_programs` |
 
 use logdef::{Level, Loggable, Passed, debug, display, logdef, logdef_at, testing, value};
+use logdef::{logdef_every_n, logdef_first_n};
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::error::Error;
@@ -37,6 +57,18 @@ struct Meters(f64);
 impl Loggable for Meters {
     fn logged(&self) -> Passed<'_> {
         value(&self.0)
+    }
+}
+
+/// A type of another crate, which knows nothing of logs.
+struct Uuid(u128);
+
+impl Display for Uuid {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let [a, b, c] = [96, 80, 64].map(|at| (self.0 >> at) as u64);
+        let (b, c) = (b & 0xffff, c & 0xffff);
+        let (d, e) = ((self.0 >> 48) & 0xffff, self.0 & 0xffff_ffff_ffff);
+        write!(f, "{a:08x}-{b:04x}-{c:04x}-{d:04x}-{e:012x}")
     }
 }
 
@@ -101,6 +133,7 @@ fn text_of_every_owner() {
         "Some(\"a\") None" => ("{:?} {:?}", Some("a"), None::<String>);
         "ow| ü|\"q\"" => ("{owned:.2}|{:>2}|{:?}", "ü", "q");
         "x true" => ("%s %s", display(&'x'), display(&true));
+        "ü\u{fffd} üüü" => ("%.3s %s", "üüü", display(&"üüü"));
         "1-2" => ("%s", format_args!("{}-{}", 1, 2));
         "made 3" => ("{}", format!("made {}", 3));
     }
@@ -113,6 +146,7 @@ fn types_of_the_library_and_of_the_program() {
     let io = std::io::Error::other("broken");
     let dynamic: Box<dyn Error> = "dynamic".into();
     let height = Meters(8.5);
+    let id = Uuid(0x67e5_5044_10b1_426f_9247_bb68_0e5f_e0c8);
     let path = Path::new("/x");
     each! { logged:
         "127.0.0.1 from 1.2.3.4:80" => ("{ip} from {socket}");
@@ -122,6 +156,8 @@ fn types_of_the_library_and_of_the_program() {
         "Plain With { n: 1 }" => ("{:?} {:?}", Kind::Plain, Kind::With { n: 1 });
         "With { n: 2 }" => ("%s", debug(&Kind::With { n: 2 }));
         "With {\n    n: 3,\n}" => ("{:#?}", Kind::With { n: 3 });
+        "67e55044-10b1-426f-9247-bb680e5fe0c8" => ("{id}");
+        "67e55044-10b1-426f-9247-bb680e5fe0c8" => ("%s", display(&id));
         "8.5 of 8.5" => ("{height} of {}", &height);
         "Some(7) Some(1.5s)" => ("{:?} {:?}", Some(7), Some(Duration::from_millis(1500)));
     }
@@ -224,4 +260,33 @@ fn forms_of_calls() {
     assert_eq!(keys["table"], "t");
     assert_eq!(keys["took"], "1s");
     assert_eq!(keys["left"], "1.5s");
+}
+
+#[test]
+fn a_limit_of_no_calls_does_not_divide_by_it() {
+    let logged = testing::capture();
+    for n in 0..3 {
+        logdef_every_n!(0, Info, "every {n}");
+        logdef_first_n!(0, Info, "first {n}");
+    }
+    assert_eq!(logged.messages(), ["every 0", "every 1", "every 2"]);
+}
+
+#[test]
+fn the_tests_that_the_table_above_names_are_there() {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let folders = [tests.clone(), tests.join("../../samples/tests")];
+    let source = include_str!("gallery.rs");
+    let rows = source.lines().filter(|line| line.starts_with("//! | "));
+    let cells = rows.skip(1).flat_map(|row| row.rsplit(" | ").next());
+    let names: Vec<&str> = cells
+        .flat_map(|cell| cell.split('`').skip(1).step_by(2))
+        .collect();
+    assert!(names.len() > 15, "{names:?}");
+    for name in names {
+        let is_there = |folder: &PathBuf| {
+            folder.join(format!("{name}.rs")).is_file() || folder.join(name).is_dir()
+        };
+        assert!(folders.iter().any(is_there), "{name}");
+    }
 }

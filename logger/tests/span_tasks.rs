@@ -4,9 +4,11 @@
 use logdef::{logdef, logdef_span};
 use logdef_wire::record::{Data, Kind};
 use logdef_wire::{Record, Value};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::future::Future;
+use std::ops::Range;
 use std::pin::{Pin, pin};
+use std::sync::Mutex;
 use std::task::{Context, Poll, Waker};
 
 mod common;
@@ -42,6 +44,24 @@ fn poll<F: Future>(future: Pin<&mut F>) -> bool {
     future
         .poll(&mut Context::from_waker(Waker::noop()))
         .is_ready()
+}
+
+/// Polls requests on four threads, each one on whichever takes it, and cancels every third in its span.
+fn crowd(numbers: Range<u32>) {
+    let requests = numbers.map(|number| (number, Box::pin(request(number, number % 4 + 1))));
+    let waiting = Mutex::new(requests.collect::<VecDeque<_>>());
+    let next = || waiting.lock().unwrap().pop_front();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                while let Some((number, mut request)) = next() {
+                    if !poll(request.as_mut()) && number % 3 > 0 {
+                        waiting.lock().unwrap().push_back((number, request));
+                    }
+                }
+            });
+        }
+    });
 }
 
 /// The numbers of a record's span and request.
@@ -83,20 +103,30 @@ fn each_task_ends_its_own_span() {
     drop(cancelled);
     // Never polled: it never began.
     drop(request(4, 1));
+    crowd(10..10_010);
+    assert_eq!(logdef::unwritten(), 0);
 
-    let (mut open, mut order) = (HashMap::new(), Vec::new());
+    // Threads write where they have room, so an end may stand before its begin.
+    let (mut begun, mut ended, mut waited) = (HashMap::new(), Vec::new(), 0);
     common::records(&std::fs::read(&path).unwrap(), |record| {
         let Record::Data(data) = record else { return };
         match data.kind {
             Some(Kind::BEGIN) => {
                 let (span, request) = of(&data);
-                assert_eq!(open.insert(span, request.unwrap()), None, "a number twice");
+                assert_eq!(begun.insert(span, request.unwrap()), None, "a number twice");
             }
-            Some(Kind::END) => order.push(open.remove(&of(&data).0).expect("an end of nothing")),
-            _ => {}
+            Some(Kind::END) => ended.push(of(&data).0),
+            _ => waited += 1,
         }
     });
-    assert!(open.is_empty(), "{open:?}");
+    let ended = ended.iter().map(|span| begun.remove(span));
+    let mut order: Vec<_> = ended
+        .map(|begun| begun.expect("an end of nothing"))
+        .collect();
+    assert!(begun.is_empty(), "{begun:?}");
     order.sort_unstable();
-    assert_eq!(order, [0, 1, 2, 3]);
+    let crowd = 10..10_010;
+    let cancelled = crowd.clone().filter(|number| number % 3 == 0).count() as u64;
+    assert_eq!(order, (0..4).chain(crowd).collect::<Vec<_>>());
+    assert_eq!(waited, 3 + 10_000 - cancelled);
 }

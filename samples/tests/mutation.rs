@@ -38,16 +38,14 @@ fn read(bytes: &[u8]) -> (Vec<&[u8]>, Vec<Gap>) {
     let (mut frames, mut gaps) = (Vec::new(), Vec::new());
     let mut at = 0;
     while let Some(item) = items.next().unwrap() {
-        let (start, len) = match item {
-            Item::Frame(frame) => (frame.offset, frame.bytes.len() as u64),
-            Item::Gap(gap) => (gap.offset, gap.len),
-        };
+        let (start, len) = (item.offset(), item.end() - item.offset());
         assert_eq!(start, at, "a byte is in no item or in two");
         assert!(len > 0);
         at += len;
         match item {
             Item::Frame(_) => frames.push(&bytes[start as usize..at as usize]),
             Item::Gap(gap) => gaps.push(gap),
+            other => panic!("{other:?}"),
         }
     }
     assert_eq!(at, bytes.len() as u64);

@@ -131,11 +131,7 @@ fn source_lines_are_links_on_request() {
 #[test]
 fn provenance_is_shown_where_the_log_is_not_the_source() {
     let case = Case::new();
-    assert!(
-        !case
-            .logdef("view {} --provenance")
-            .contains("from the image")
-    );
+    assert!(!case.logdef("view {} --provenance").contains("rebuilt"));
     let log = std::fs::read(&case.log).unwrap();
     let mut bare = Vec::new();
     for frame in logdef_samples::frames::scan(&log) {
@@ -146,7 +142,7 @@ fn provenance_is_shown_where_the_log_is_not_the_source() {
     std::fs::write(&case.log, bare).unwrap();
     let dir = case.folder.path().to_str().unwrap();
     let rebuilt = case.logdef(&format!("view {{}} --provenance --image-dir {dir}"));
-    let mark = "(format from the image) (file from the image)";
+    let mark = "(format rebuilt) (file rebuilt)";
     assert!(
         rebuilt.contains(&format!("done with 0.50 {mark}")),
         "{rebuilt}"

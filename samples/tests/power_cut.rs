@@ -164,10 +164,7 @@ impl History {
         let (mut at, mut found, mut data) = (0, BTreeSet::new(), BTreeSet::new());
         let mut promises = Vec::new();
         while let Some(item) = items.next().map_err(|error| error.to_string())? {
-            let (offset, end) = match &item {
-                Item::Frame(frame) => (frame.offset, frame.end()),
-                Item::Gap(gap) => (gap.offset, gap.end()),
-            };
+            let (offset, end) = (item.offset(), item.end());
             if offset != at {
                 return Err(format!("byte {at:#x} is in no item, or in two"));
             }

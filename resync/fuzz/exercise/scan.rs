@@ -53,13 +53,10 @@ fn walk(items: &mut Items<'_>, len: u64) -> (Vec<String>, Vec<Range>) {
     let mut at = 0;
     while let Some(item) = items.next().expect("memory can be read") {
         all.push(format!("{item:?}"));
-        let (start, end) = match item {
-            Item::Frame(frame) => {
-                frames.push((frame.offset, frame.end()));
-                (frame.offset, frame.end())
-            }
-            Item::Gap(gap) => (gap.offset, gap.end()),
-        };
+        let (start, end) = (item.offset(), item.end());
+        if let Item::Frame(_) = item {
+            frames.push((start, end));
+        }
         assert!(start == at && end > start, "items follow each other");
         at = end;
     }

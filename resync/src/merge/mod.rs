@@ -48,6 +48,7 @@ const OPEN: usize = 1 << 15;
 
 /// What a merge gives.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub enum Event<'m> {
     /// A frame.
     Frame(MergedFrame<'m>),

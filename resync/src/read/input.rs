@@ -120,12 +120,13 @@ impl Input {
     /// zstd, xz or bzip2 are recognized by their first bytes and decompressed. Of a stream, and of what
     /// was compressed, 16 GiB are kept at most, and half of what the folder for temporary files has
     /// free: it [breaks off](Self::broken_off) there.
-    pub fn open(path: &Path) -> Result<Input, Error> {
+    pub fn open(path: impl AsRef<Path>) -> Result<Input, Error> {
         Input::open_up_to(path, spool::MOST)
     }
 
     /// The same, where `most` bytes are kept of a stream.
-    pub fn open_up_to(path: &Path, most: u64) -> Result<Input, Error> {
+    pub fn open_up_to(path: impl AsRef<Path>, most: u64) -> Result<Input, Error> {
+        let path = path.as_ref();
         let name = path.display().to_string();
         let opened = if path == Path::new("-") {
             Input::from_reader_up_to("standard input", io::stdin().lock(), most)
@@ -437,7 +438,7 @@ mod tests {
 
     #[test]
     fn a_directory_is_refused_by_name() {
-        let error = Input::open(Path::new("/")).unwrap_err();
+        let error = Input::open("/").unwrap_err();
         assert!(error.to_string().starts_with("/: "), "{error}");
     }
 }

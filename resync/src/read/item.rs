@@ -26,11 +26,30 @@ const HOPS: usize = 64;
 
 /// A part of an input.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
 pub enum Item<'a> {
     /// A valid frame.
     Frame(FrameItem<'a>),
     /// Bytes that are no frame.
     Gap(Gap),
+}
+
+impl Item<'_> {
+    /// Offset of its first byte, which is where the item before ends.
+    pub fn offset(&self) -> u64 {
+        match self {
+            Item::Frame(frame) => frame.offset,
+            Item::Gap(gap) => gap.offset,
+        }
+    }
+
+    /// Offset behind its last byte.
+    pub fn end(&self) -> u64 {
+        match self {
+            Item::Frame(frame) => frame.end(),
+            Item::Gap(gap) => gap.end(),
+        }
+    }
 }
 
 /// A valid frame and where it stands.

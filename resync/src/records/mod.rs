@@ -38,7 +38,7 @@ impl Log {
     ///
     /// If it cannot be opened or read. Damage is no error: see [`Log::losses`].
     pub fn open(path: impl AsRef<Path>) -> Result<Log, Error> {
-        Log::of(vec![Input::open(path.as_ref())?])
+        Log::of(vec![Input::open(path)?])
     }
 
     /// Reads inputs that belong together: files of a log that was cut, or logs of several programs.

@@ -506,7 +506,7 @@ impl<'t> Resolver<'t> {
         let string = self.images.string_at(&image, address);
         let known = string.map(|string| {
             let description = self.images.description_at(&image, address);
-            Known::new(string.into(), description.into(), Provenance::Reconstructed)
+            Known::new(string.into(), description.into(), Provenance::Rebuilt)
         });
         if let Some(known) = &known {
             self.make_room_for(known);

@@ -269,19 +269,15 @@ impl Originals {
         let mut wanted = intact.iter().peekable();
         let mut at = 0;
         while let Some(item) = items.next().unwrap() {
-            let (start, end) = match item {
-                Item::Frame(frame) => {
-                    let range = at..frame.end() as usize;
-                    assert_eq!(frame.bytes, &mutant.bytes[range.clone()]);
-                    while wanted.next_if(|intact| intact.start < at).is_some() {}
-                    let is_known =
-                        wanted.peek() == Some(&&range) || self.known.contains(frame.bytes);
-                    assert!(is_known, "a frame nobody wrote");
-                    frames.insert((frame.offset as usize, frame.end() as usize));
-                    (frame.offset as usize, frame.end() as usize)
-                }
-                Item::Gap(gap) => (gap.offset as usize, gap.end() as usize),
-            };
+            let (start, end) = (item.offset() as usize, item.end() as usize);
+            if let Item::Frame(frame) = item {
+                assert_eq!(frame.bytes, &mutant.bytes[at..end]);
+                while wanted.next_if(|intact| intact.start < at).is_some() {}
+                let is_known =
+                    wanted.peek() == Some(&&(at..end)) || self.known.contains(frame.bytes);
+                assert!(is_known, "a frame nobody wrote");
+                frames.insert((start, end));
+            }
             assert_eq!(start, at);
             let bytes = &mutant.bytes[start..end];
             if let Item::Gap(gap) = item {

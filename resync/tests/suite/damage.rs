@@ -550,7 +550,7 @@ fn lost_strings_are_rebuilt_from_the_image_and_then_logged() {
     let resolved = with.resolve(&data, place);
     assert_eq!(
         resolved.format.provenance,
-        logdef_resync::Provenance::Reconstructed
+        logdef_resync::Provenance::Rebuilt
     );
     let mut text = Vec::new();
     resolved.message(&mut text);

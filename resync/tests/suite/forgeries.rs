@@ -286,6 +286,7 @@ impl Original {
                     let forged = if forged { "FORGED" } else { "" };
                     format!("{offset} {len} {tag} {run:?} {own} {forged}\n")
                 }
+                other => format!("{other:?}\n"),
             };
             story.push_str(&line);
         }
@@ -605,10 +606,7 @@ fn ends(bytes: &[u8]) -> impl Iterator<Item = usize> {
     let mut items = Items::of_bytes(bytes);
     let mut ends = Vec::new();
     while let Some(item) = items.next().unwrap() {
-        ends.push(match item {
-            Item::Frame(frame) => frame.end() as usize,
-            Item::Gap(gap) => gap.end() as usize,
-        });
+        ends.push(item.end() as usize);
     }
     ends.into_iter()
 }

@@ -104,6 +104,7 @@ fn given(
                 };
                 places.extend(is_wanted.then_some((frame.place, time)));
             }
+            _ => {}
         }
     }
     (places, records)

@@ -25,16 +25,14 @@ fn walk(bytes: &[u8]) -> (Vec<Range<usize>>, Gaps) {
     let (mut frames, mut gaps) = (Vec::new(), Vec::new());
     let mut at = 0;
     while let Some(item) = items.next().unwrap() {
-        let (start, end) = match item {
-            Item::Frame(frame) => (frame.offset as usize, frame.end() as usize),
-            Item::Gap(gap) => (gap.offset as usize, gap.end() as usize),
-        };
+        let (start, end) = (item.offset() as usize, item.end() as usize);
         assert_eq!(start, at, "items follow each other");
         assert!(end > start);
         at = end;
         match item {
             Item::Frame(_) => frames.push(start..end),
             Item::Gap(gap) => gaps.push((start..end, gap.kind)),
+            other => panic!("{other:?}"),
         }
     }
     assert_eq!(at, bytes.len(), "every byte is in an item");

@@ -24,6 +24,7 @@ fn given(event: Event<'_>) -> Option<Given> {
             let offset = report.gap.offset;
             Some((None, Place { input, offset }))
         }
+        _ => None,
     }
 }
 

@@ -95,18 +95,14 @@ fn sectors_that_cannot_be_read_are_gaps() {
         let mut items = Items::new(&input);
         let mut at = 0;
         while let Some(item) = items.next().unwrap() {
-            let (start, end) = match item {
-                Item::Frame(frame) => {
-                    frames.push(frame.offset as usize..frame.end() as usize);
-                    (frame.offset, frame.end())
+            let (start, end) = (item.offset(), item.end());
+            match item {
+                Item::Frame(_) => frames.push(start as usize..end as usize),
+                Item::Gap(gap) if gap.kind == GapKind::Damage(Damage::Unreadable) => {
+                    unreadable.push(start..end);
                 }
-                Item::Gap(gap) => {
-                    if gap.kind == GapKind::Damage(Damage::Unreadable) {
-                        unreadable.push(gap.offset..gap.end());
-                    }
-                    (gap.offset, gap.end())
-                }
-            };
+                _ => {}
+            }
             assert_eq!(start, at, "seed {seed}");
             at = end;
         }

@@ -76,7 +76,7 @@ pub fn standing(input: &Input) -> Vec<Vec<u8>> {
             Item::Frame(frame) => {
                 frames.push(unmasked(frame.body, &mut scratch).unwrap().to_vec());
             }
-            Item::Gap(gap) => panic!("{gap:?}"),
+            other => panic!("{other:?}"),
         }
     }
     frames

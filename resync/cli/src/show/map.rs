@@ -107,10 +107,11 @@ impl Map {
         // Too many to be listed: they are looked at again.
         let mut items = Items::new(input);
         while let Some(item) = items.next()? {
-            match item {
-                Item::Frame(frame) => map.mark(frame.offset, frame.end(), State::Frames),
-                Item::Gap(gap) => map.mark(gap.offset, gap.end(), State::of(gap.kind)),
-            }
+            let state = match item {
+                Item::Gap(gap) => State::of(gap.kind),
+                _ => State::Frames,
+            };
+            map.mark(item.offset(), item.end(), state);
         }
         Ok(map)
     }

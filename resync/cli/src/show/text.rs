@@ -423,8 +423,8 @@ fn push_context(record: &Resolved<'_>, out: &mut Vec<u8>) {
 fn push_provenance(what: &str, text: &Text<'_>, out: &mut Vec<u8>) {
     let from = match text.provenance {
         Provenance::Logged => return,
-        Provenance::Reconstructed => "from the image",
-        Provenance::Missing => "missing",
+        Provenance::Rebuilt => "rebuilt",
+        _ => "missing",
     };
     let _ = write!(out, " ({what} {from})");
 }

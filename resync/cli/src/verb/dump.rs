@@ -44,6 +44,7 @@ impl Dump {
                             gap.offset, gap.len, gap.kind
                         );
                     }
+                    _ => continue,
                 }
                 output.line()?;
             }

@@ -250,6 +250,7 @@ impl View {
                         return Ok(ControlFlow::Break(()));
                     }
                 }
+                _ => {}
             }
         }
         Ok(ControlFlow::Continue(()))

@@ -43,11 +43,12 @@ pub struct Place {
 
 /// Where a text comes from.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
 pub enum Provenance {
     /// It stands in the log.
     Logged,
     /// It was read from the image that the log names.
-    Reconstructed,
+    Rebuilt,
     /// It is known nowhere.
     Missing,
 }

@@ -98,6 +98,7 @@ fn row_of(event: &Event<'_>) -> Option<Row> {
             }));
         }
         Event::Frame(frame) => frame,
+        _ => return None,
     };
     match frame.tag() {
         Tag::DATA => {

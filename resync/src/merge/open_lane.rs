@@ -10,14 +10,13 @@ use crate::read::item::{FrameItem, Item, Items};
 use crate::read::unmask;
 use crate::recover::account::Account;
 use crate::recover::floors::Stairs;
-use crate::recover::lane::{LaneThread, ThreadKey};
+use crate::recover::lane::{ByThread, LaneThread, ThreadKey};
 use crate::recover::memory::Memory;
 use crate::recover::recovery::Recovery;
 use crate::recover::standing::Standing;
 use crate::recover::tables::Place;
 use logdef_wire::Tag;
 use logdef_wire::record::Glance;
-use std::collections::HashMap;
 
 /// Bytes that a lane holds of its input; fewer when many lanes are open.
 const BATCH: usize = 64 << 10;
@@ -103,7 +102,7 @@ enum Step {
 #[derive(Debug)]
 enum Threads<'i> {
     One(ThreadKey, Reached<'i>),
-    Many(HashMap<ThreadKey, Reached<'i>>),
+    Many(ByThread<Reached<'i>>),
 }
 
 /// How far a thread was read in a lane.

@@ -1,11 +1,11 @@
 //! Which of the records that the inputs hold more than once were given already, and
 //! with which bytes.
 
-use crate::recover::lane::ThreadKey;
+use crate::recover::lane::ByThread;
 use crate::recover::recovery::Recovery;
 use crate::recover::sequences::Intervals;
 use logdef_wire::{Run, Sequence};
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashSet, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 
 /// Repeated records whose bytes are remembered, those that came last.
@@ -24,7 +24,7 @@ pub(crate) enum Sighting {
 /// The records that were given already.
 #[derive(Debug, Default)]
 pub(crate) struct Repeats {
-    given: HashMap<ThreadKey, Intervals>,
+    given: ByThread<Intervals>,
     /// Of their bytes, which hold the identity too, with random keys.
     hashes: HashSet<u64>,
     /// The same, in the order in which they came.

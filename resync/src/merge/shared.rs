@@ -3,15 +3,15 @@
 //! its lane has not come to yet. Knows of lanes only how far they were read.
 
 use crate::merge::open_lane::OpenLane;
-use crate::recover::lane::ThreadKey;
-use std::collections::{HashMap, HashSet};
+use crate::recover::lane::{ByThread, ThreadKey};
+use std::collections::HashSet;
 
 /// Open lanes that may hold a thread; of one that more hold, records come as they stand.
 const HOLDERS: usize = 1 << 10;
 
 /// The threads that stand in several open lanes.
 #[derive(Debug, Default)]
-pub(crate) struct Shared(HashMap<ThreadKey, Holders>);
+pub(crate) struct Shared(ByThread<Holders>);
 
 /// The open lanes that hold a thread.
 #[derive(Debug, Default)]

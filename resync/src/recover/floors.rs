@@ -11,8 +11,7 @@
 //! merged at        10   20   30   30   30   30   30   30
 //! ```
 
-use crate::recover::lane::{Lane, ThreadKey};
-use std::collections::HashMap;
+use crate::recover::lane::{ByThread, Lane, ThreadKey};
 
 /// Peaks that are remembered. Of more, each two that follow each other in a thread become
 /// one that is as early as the first and as high as the second: then times are less exact,
@@ -98,7 +97,7 @@ impl Stairs {
 
 /// Floors of the threads whose records in one lane stand between those in another.
 #[derive(Debug, Default)]
-pub(crate) struct Floors(HashMap<ThreadKey, Stairs>);
+pub(crate) struct Floors(ByThread<Stairs>);
 
 impl Floors {
     /// Of a thread, if its floor rises within lanes.

@@ -3,11 +3,17 @@
 //! a file that was concatenated from several. What can be merged by time is
 //! lanes; a table of them is small however long the input.
 
+use foldhash::fast::RandomState;
 use logdef_wire::{Run, ThreadNumber};
 use std::cmp::Reverse;
+use std::collections::HashMap;
 
 /// A thread of a run.
 pub(crate) type ThreadKey = (Run, ThreadNumber);
+
+/// What is known of each thread. It is asked for every record where threads take turns, so its hash is a
+/// quick one, with a random seed.
+pub(crate) type ByThread<T> = HashMap<ThreadKey, T, RandomState>;
 
 /// A stretch of an input.
 #[derive(Clone, Debug)]

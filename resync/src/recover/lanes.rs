@@ -2,9 +2,8 @@
 //! threads. Knows of a record its place, thread, count and time.
 
 use crate::recover::floors::{Floors, Peaks};
-use crate::recover::lane::{Lane, LaneThread, ThreadKey};
+use crate::recover::lane::{ByThread, Lane, LaneThread, ThreadKey};
 use crate::recover::memory::Memory;
-use std::collections::HashMap;
 
 /// Lanes in one set of inputs; records beyond that are added to the last one.
 const LANES: usize = 1 << 18;
@@ -35,7 +34,7 @@ pub(crate) struct Lanes {
     peaked: Vec<u64>,
     /// The first and the last data records that name no thread.
     nameless: Option<(u64, u64)>,
-    index: HashMap<ThreadKey, usize>,
+    index: ByThread<usize>,
     current: usize,
     peaks: Peaks,
 }

@@ -14,7 +14,7 @@ use crate::read::unmask;
 use crate::recover::account::{Account, Hole, Malformed, Room};
 use crate::recover::carried::Carried;
 use crate::recover::floors::Floors;
-use crate::recover::lane::{Lane, LaneThread, ThreadKey, since_of};
+use crate::recover::lane::{ByThread, Lane, LaneThread, ThreadKey, since_of};
 use crate::recover::lanes::Lanes;
 use crate::recover::losses::Losses;
 use crate::recover::marks::Marks;
@@ -30,7 +30,6 @@ use crate::recover::walk::{Step, Stretch, walk};
 use asides::Asides;
 use logdef_wire::record::{Note, NoteKind, Peek};
 use logdef_wire::{Record, Run, Tag};
-use std::collections::HashMap;
 use thread::{THREAD, ThreadState};
 
 pub use options::Options;
@@ -63,7 +62,7 @@ pub struct Recovery {
     suspects: Suspects,
     trusts_suspects: bool,
     /// Counts that stand in the inputs more than once.
-    pub(crate) repeated: HashMap<ThreadKey, Intervals>,
+    pub(crate) repeated: ByThread<Intervals>,
     /// Records whose time the lanes do not show.
     asides: Asides,
     tables: Tables,
@@ -228,7 +227,7 @@ impl Recovery {
 struct Pass {
     accounts: Vec<Account>,
     threads: Vec<ThreadState>,
-    index: HashMap<ThreadKey, usize>,
+    index: ByThread<usize>,
     current: usize,
     intervals: usize,
     lanes: Lanes,
@@ -264,7 +263,7 @@ impl Pass {
         let mut pass = Pass {
             accounts: Vec::new(),
             threads: Vec::new(),
-            index: HashMap::new(),
+            index: ByThread::default(),
             current: 0,
             intervals: 0,
             lanes: Lanes::new(memory),

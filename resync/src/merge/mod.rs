@@ -11,6 +11,7 @@ pub(crate) mod background;
 mod open_lane;
 pub(crate) mod progress;
 pub(crate) mod repeats;
+mod rule;
 mod shared;
 pub(crate) mod sieve;
 mod survey_contract;

@@ -1,10 +1,10 @@
 //! A lane that is being merged: its frames, read some way ahead, in the order they are
 //! given.
 
+use crate::merge::rule::Rule;
 use crate::merge::survey_contract::SurveyContract;
 use crate::merge::wanted::{Checked, Timed, Wanted};
-use crate::merge::{Event, Identity, MergeOptions, MergedFrame, Plan, Waiting};
-use crate::read::gap::{Gap, GapKind};
+use crate::merge::{Event, Identity, MergedFrame, Plan, Waiting};
 use crate::read::input::{Error, Input};
 use crate::read::item::{FrameItem, Item, Items};
 use crate::read::unmask;
@@ -12,11 +12,9 @@ use crate::recover::account::Account;
 use crate::recover::floors::Stairs;
 use crate::recover::lane::{ByThread, LaneThread, ThreadKey};
 use crate::recover::memory::Memory;
-use crate::recover::recovery::Recovery;
 use crate::recover::standing::Standing;
 use crate::recover::tables::Place;
 use logdef_wire::Tag;
-use logdef_wire::record::Glance;
 
 /// Bytes that a lane holds of its input; fewer when many lanes are open.
 const BATCH: usize = 64 << 10;
@@ -54,13 +52,6 @@ pub(crate) struct OpenLane<'i> {
     /// The time that its last record is merged by.
     pub(crate) key: u64,
     rule: Rule<'i>,
-}
-
-/// By what a lane's items are given or left out.
-#[derive(Debug)]
-enum Rule<'i> {
-    Recovery(&'i Recovery),
-    Survey(SurveyContract),
 }
 
 /// A frame that was read ahead.
@@ -129,7 +120,15 @@ impl Reached<'_> {
 }
 
 impl Threads<'_> {
-    /// The time that a record of a thread is merged by.
+    /// The time that a record is merged by.
+    #[inline]
+    fn key_of(&mut self, record: Timed) -> u64 {
+        let Some((run, sequence)) = record.identity else {
+            return record.time;
+        };
+        self.lift((run, sequence.number()), sequence.count(), record.time)
+    }
+
     #[inline]
     fn lift(&mut self, thread: ThreadKey, count: u64, time: u64) -> u64 {
         let reached = match self {
@@ -318,7 +317,8 @@ impl<'i> OpenLane<'i> {
             }
         };
         while goes_on(self, lead, sifted) {
-            match self.step(wanted)? {
+            let is_alone = lead == self.frames.len();
+            match self.step(wanted, is_alone, &mut sifted)? {
                 Step::Nothing | Step::Lead => {}
                 Step::Sifted(record) => {
                     self.give_time(lead, record);
@@ -355,14 +355,36 @@ impl<'i> OpenLane<'i> {
         Ok(())
     }
 
-    /// Reads one item.
+    /// Reads one item; if none waits to go with the next record, behind those that the sieve
+    /// keeps back, which it counts.
     #[inline]
-    fn step(&mut self, wanted: &mut Wanted<'_>) -> Result<Step, Error> {
+    fn step(
+        &mut self,
+        wanted: &mut Wanted<'_>,
+        is_alone: bool,
+        sifted: &mut usize,
+    ) -> Result<Step, Error> {
         let options = wanted.options;
-        // Nearly all items are such frames.
-        let item = match self.items.next_short() {
-            Some(frame) => Some(Item::Frame(frame)),
-            None => self.items.next()?,
+        // Of a lane that is sorted, how far it is read decides on the order.
+        let is_sifted = matches!(self.threads, Threads::One(..));
+        let input = self.input;
+        let most = *sifted + if is_alone { SIFTED } else { 0 };
+        // Nearly all items are short frames, and where few are searched for, nearly all are kept back.
+        let (item, checked) = loop {
+            let Some(frame) = self.items.next_short() else {
+                break (self.items.next()?, None);
+            };
+            let checked = (frame.tag() == Tag::DATA).then(|| {
+                self.rule
+                    .check_frame(input, &frame, frame.body, wanted, is_sifted)
+            });
+            match checked {
+                Some(Checked::Sift(record)) if *sifted < most => {
+                    self.key = self.threads.key_of(record);
+                    *sifted += 1;
+                }
+                checked => break (Some(Item::Frame(frame)), checked),
+            }
         };
         let (checked, buffered) = match item {
             None => {
@@ -374,7 +396,7 @@ impl<'i> OpenLane<'i> {
                 return Ok(Step::End);
             }
             Some(Item::Gap(gap)) => {
-                let checked = self.rule.check_gap(self.input, &gap, options);
+                let checked = self.rule.check_gap(input, &gap, options);
                 (checked, Buffered::gap(gap.offset))
             }
             Some(Item::Frame(frame)) => {
@@ -384,13 +406,12 @@ impl<'i> OpenLane<'i> {
                 }
                 match unmask::unmasked(frame.body, &mut self.scratch) {
                     Some(body) => {
-                        // Of a lane that is sorted, how far it is read decides on the order.
-                        let is_sifted = matches!(self.threads, Threads::One(..));
-                        let checked = self
-                            .rule
-                            .check_frame(self.input, &frame, body, wanted, is_sifted);
+                        let checked = checked.unwrap_or_else(|| {
+                            self.rule
+                                .check_frame(input, &frame, body, wanted, is_sifted)
+                        });
                         if let Checked::Take(None) = checked {
-                            wanted.learn(body, self.input, frame.offset);
+                            wanted.learn(body, input, frame.offset);
                         }
                         let buffered = checked
                             .is_taken()
@@ -421,13 +442,7 @@ impl<'i> OpenLane<'i> {
     /// time.
     #[inline]
     fn give_time(&mut self, lead: usize, record: Timed) {
-        self.key = match record.identity {
-            Some((run, sequence)) => {
-                let thread = (run, sequence.number());
-                self.threads.lift(thread, sequence.count(), record.time)
-            }
-            None => record.time,
-        };
+        self.key = self.threads.key_of(record);
         for frame in &mut self.frames[lead..] {
             frame.key = self.key;
         }
@@ -518,59 +533,6 @@ impl<'i> OpenLane<'i> {
 impl Drop for OpenLane<'_> {
     fn drop(&mut self) {
         self.memory.give(self.taken);
-    }
-}
-
-impl Rule<'_> {
-    fn check_gap(&self, input: u32, gap: &Gap, options: MergeOptions) -> Checked {
-        let recovery = match self {
-            Rule::Survey(contract) => return contract.check_gap(gap),
-            Rule::Recovery(recovery) => recovery,
-        };
-        // What the walk took for padding may be a lost block, and the other way round.
-        let report = recovery.accounts()[input as usize].gap_at(gap.offset);
-        if options.gaps && report.is_some_and(|report| report.gap.kind != GapKind::Padding) {
-            Checked::Take(None)
-        } else {
-            Checked::Skip
-        }
-    }
-
-    #[inline]
-    fn check_frame(
-        &mut self,
-        input: u32,
-        frame: &FrameItem<'_>,
-        body: &[u8],
-        wanted: &mut Wanted<'_>,
-        is_sifted: bool,
-    ) -> Checked {
-        let recovery = match self {
-            Rule::Survey(contract) => return contract.check_frame(body, frame.offset, wanted),
-            Rule::Recovery(recovery) => recovery,
-        };
-        let data = Glance::of(body);
-        // Malformed records are given only where all frames are.
-        if data.is_none() && !wanted.options.all_frames {
-            return Checked::Skip;
-        }
-        let offset = frame.offset;
-        if recovery.leaves_out(recovery.standing(Place { input, offset }, body)) {
-            return Checked::Skip;
-        }
-        match &data {
-            Some(glance) if is_sifted && !wanted.passes(body) => Checked::Sift(Timed::of(glance)),
-            Some(glance) => Checked::Take(Some(Timed::of(glance))),
-            None => Checked::Take(None),
-        }
-    }
-
-    /// A masked record that cannot be unmasked.
-    fn check_masked(&self) -> Checked {
-        match self {
-            Rule::Survey(_) => Checked::Broken,
-            Rule::Recovery(_) => Checked::Skip,
-        }
     }
 }
 

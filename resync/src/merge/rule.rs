@@ -1,0 +1,87 @@
+//! By what the items of a lane are given or left out: by what a recovery found out of all, or by what a
+//! survey took for granted. Knows one item at a time, and not their order.
+
+use crate::merge::MergeOptions;
+use crate::merge::survey_contract::SurveyContract;
+use crate::merge::wanted::{Checked, Timed, Wanted};
+use crate::read::gap::{Gap, GapKind};
+use crate::read::item::FrameItem;
+use crate::recover::recovery::Recovery;
+use crate::recover::tables::Place;
+use logdef_wire::record::{Glance, Peek};
+
+/// By what a lane's items are given or left out.
+#[derive(Debug)]
+pub(crate) enum Rule<'i> {
+    Recovery(&'i Recovery),
+    Survey(SurveyContract),
+}
+
+impl Rule<'_> {
+    pub(crate) fn check_gap(&self, input: u32, gap: &Gap, options: MergeOptions) -> Checked {
+        let recovery = match self {
+            Rule::Survey(contract) => return contract.check_gap(gap),
+            Rule::Recovery(recovery) => recovery,
+        };
+        // What the walk took for padding may be a lost block, and the other way round.
+        let report = recovery.accounts()[input as usize].gap_at(gap.offset);
+        if options.gaps && report.is_some_and(|report| report.gap.kind != GapKind::Padding) {
+            Checked::Take(None)
+        } else {
+            Checked::Skip
+        }
+    }
+
+    /// Checks a record of an input by its unmasked body.
+    #[inline(always)]
+    pub(crate) fn check_frame(
+        &mut self,
+        input: u32,
+        frame: &FrameItem<'_>,
+        body: &[u8],
+        wanted: &mut Wanted<'_>,
+        is_sifted: bool,
+    ) -> Checked {
+        let recovery = match self {
+            Rule::Survey(contract) => return contract.check_frame(body, frame.offset, wanted),
+            Rule::Recovery(recovery) => recovery,
+        };
+        let place = Place {
+            input,
+            offset: frame.offset,
+        };
+        // Of nearly all records one look shows what they are merged by and what the sieve asks.
+        if is_sifted
+            && wanted.sieve.is_some()
+            && let Some(peek) = Peek::of_all_fields(body)
+        {
+            let standing = recovery.standing_of_run(place, peek.glance.run);
+            return if recovery.leaves_out(standing) {
+                Checked::Skip
+            } else {
+                wanted.checked(body, &peek)
+            };
+        }
+        let data = Glance::of(body);
+        // Malformed records are given only where all frames are.
+        if data.is_none() && !wanted.options.all_frames {
+            return Checked::Skip;
+        }
+        if recovery.leaves_out(recovery.standing(place, body)) {
+            return Checked::Skip;
+        }
+        match &data {
+            Some(glance) if is_sifted && !wanted.passes(body) => Checked::Sift(Timed::of(glance)),
+            Some(glance) => Checked::Take(Some(Timed::of(glance))),
+            None => Checked::Take(None),
+        }
+    }
+
+    /// A masked record that cannot be unmasked.
+    pub(crate) fn check_masked(&self) -> Checked {
+        match self {
+            Rule::Survey(_) => Checked::Broken,
+            Rule::Recovery(_) => Checked::Skip,
+        }
+    }
+}

@@ -6,6 +6,7 @@ pub(crate) mod marker;
 mod redacted;
 mod redaction;
 
+use crate::merge::background::BackgroundMerge;
 use crate::merge::repeats::{Repeats, Sighting};
 use crate::merge::{Event, Merge, MergeOptions, MergedFrame};
 use crate::read::framing;
@@ -191,17 +192,31 @@ pub fn each_merged(
     let mut merge = Merge::new(inputs, recovery, options);
     let mut logdefs = Logdefs::default();
     let mut left_out = 0;
-    while let Some(event) = merge.next()? {
-        let Event::Frame(frame) = event else {
-            continue;
-        };
-        if frame.tag() == Tag::DATA || logdefs.is_news(frame.body) {
-            visit(&frame, recovery.mark_of(frame.place, frame.body))?;
-        } else {
-            left_out += 1;
+    let mut give = |event: Event<'_>| match event {
+        Event::Frame(frame) if frame.tag() == Tag::DATA || logdefs.is_news(frame.body) => {
+            visit(&frame, recovery.mark_of(frame.place, frame.body))
         }
-    }
-    Ok(left_out + merge.duplicates())
+        Event::Frame(_) => {
+            left_out += 1;
+            Ok(())
+        }
+        Event::Gap(..) => Ok(()),
+    };
+    let duplicates = if recovery.cores < 2 {
+        // On one core, batches would be copies for nothing.
+        while let Some(event) = merge.next()? {
+            give(event)?;
+        }
+        merge.duplicates()
+    } else {
+        BackgroundMerge::run(merge, recovery.cores, |merged| {
+            while let Some(batch) = merged.next()? {
+                batch.events().try_for_each(&mut give)?;
+            }
+            Ok::<_, Error>(merged.duplicates())
+        })?
+    };
+    Ok(left_out + duplicates)
 }
 
 /// Writes frames around records, masked where they must be, and the notes that say how far they

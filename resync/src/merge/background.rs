@@ -110,7 +110,7 @@ pub struct BackgroundMerge<'i> {
     source: Source<'i>,
     batch: Batch<'i>,
     events: usize,
-    contradicts_survey: bool,
+    end: End,
 }
 
 #[derive(Debug)]
@@ -122,8 +122,24 @@ enum Source<'i> {
     Ended,
 }
 
-/// A batch; with the last one, whether the merge contradicts its survey.
-type Arrival<'i> = Result<(Batch<'i>, Option<bool>), Error>;
+/// What a merge says at its end.
+#[derive(Clone, Copy, Debug, Default)]
+struct End {
+    contradicts_survey: bool,
+    duplicates: u64,
+}
+
+impl End {
+    fn of(merge: &Merge<'_>) -> End {
+        End {
+            contradicts_survey: merge.contradicts_survey(),
+            duplicates: merge.duplicates(),
+        }
+    }
+}
+
+/// A batch; with the last one, what the merge says at its end.
+type Arrival<'i> = Result<(Batch<'i>, Option<End>), Error>;
 
 impl<'i> BackgroundMerge<'i> {
     /// Lets a merge run while `with` looks at what it gives: on a core of its own, if
@@ -167,7 +183,7 @@ impl<'i> BackgroundMerge<'i> {
             source,
             batch: Batch::default(),
             events: 1,
-            contradicts_survey: false,
+            end: End::default(),
         }
     }
 
@@ -179,7 +195,7 @@ impl<'i> BackgroundMerge<'i> {
             Source::Here(merge) => {
                 let goes_on = self.batch.fill(merge, self.events)?;
                 self.events = (2 * self.events).min(EVENTS);
-                (!goes_on).then(|| merge.contradicts_survey())
+                (!goes_on).then(|| End::of(merge))
             }
             Source::There(receiver, back) => {
                 // Where it is not wanted back it is dropped.
@@ -194,8 +210,8 @@ impl<'i> BackgroundMerge<'i> {
                 }
             }
         };
-        if let Some(contradicts_survey) = ended {
-            self.contradicts_survey = contradicts_survey;
+        if let Some(end) = ended {
+            self.end = end;
             self.source = Source::Ended;
         }
         Ok(Some(&self.batch))
@@ -204,7 +220,13 @@ impl<'i> BackgroundMerge<'i> {
     /// Whether the merge ended because it [contradicts its
     /// survey](Merge::contradicts_survey).
     pub fn contradicts_survey(&self) -> bool {
-        self.contradicts_survey
+        self.end.contradicts_survey
+    }
+
+    /// Records that the merge left out because they were given before, once it has ended: see
+    /// [`Merge::duplicates`].
+    pub(crate) fn duplicates(&self) -> u64 {
+        self.end.duplicates
     }
 }
 
@@ -214,8 +236,7 @@ fn send<'i>(mut merge: Merge<'i>, sender: &SyncSender<Arrival<'i>>, spare: &Rece
         let mut batch = spare.try_recv().unwrap_or_default();
         let arrival = batch.fill(&mut merge, events);
         let ended = matches!(arrival, Ok(false) | Err(_));
-        let arrival =
-            arrival.map(|goes_on| (batch, (!goes_on).then(|| merge.contradicts_survey())));
+        let arrival = arrival.map(|goes_on| (batch, (!goes_on).then(|| End::of(&merge))));
         if sender.send(arrival).is_err() || ended {
             return;
         }

@@ -61,6 +61,8 @@ pub struct Recovery {
     pub(crate) floors: Floors,
     suspects: Suspects,
     trusts_suspects: bool,
+    /// Cores that it was made on, and what follows may use.
+    pub(crate) cores: usize,
     /// Counts that stand in the inputs more than once.
     pub(crate) repeated: ByThread<Intervals>,
     /// Records whose time the lanes do not show.
@@ -236,6 +238,7 @@ struct Pass {
     marks: Marks,
     suspects: Suspects,
     trusts_suspects: bool,
+    cores: usize,
     tables: Tables,
     carried: Option<Carried>,
     notes: Notes,
@@ -272,6 +275,7 @@ impl Pass {
             marks: Marks::new(vouches),
             suspects,
             trusts_suspects: options.trust_suspects,
+            cores: options.walkers(),
             tables: Tables::sharing(options.memory, memory),
             carried: None,
             notes: Notes::new(memory),
@@ -569,6 +573,7 @@ impl Pass {
             floors,
             suspects,
             trusts_suspects: self.trusts_suspects,
+            cores: self.cores,
             repeated,
             asides: self.asides,
             tables: self.tables,

@@ -64,7 +64,7 @@ pub(crate) struct RowGroup {
 }
 
 /// Where the values of a slot are in a list of all.
-fn index_of(slot: (Slot, usize)) -> usize {
+pub(crate) fn index_of(slot: (Slot, usize)) -> usize {
     let before = Slot::ALL.iter().take(slot.0 as usize);
     before.map(|slot| slot.columns().1).sum::<usize>() + slot.1
 }
@@ -273,7 +273,7 @@ impl RowGroup {
         out: &mut Encoder<'_>,
     ) -> Result<(), OutOfRoom> {
         let slot = site.slots.get(index).copied().flatten();
-        let values = slot.and_then(|slot| self.values[index_of(slot)].as_ref());
+        let values = slot.and_then(|slot| self.values[slot].as_ref());
         match values {
             Some(Values::Text(texts)) if texts.is_valid(row) => {
                 let text = texts.value(row).as_bytes();

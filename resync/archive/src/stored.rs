@@ -3,7 +3,8 @@
 
 use crate::folder::{self, Identity};
 use crate::guard::wrong;
-use crate::schema::{Slot, Unit};
+use crate::rebuild::index_of;
+use crate::schema::Unit;
 use crate::site::{Type, slots};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt64Type};
@@ -32,7 +33,8 @@ pub(crate) struct StoredSite {
     /// Field 14.
     pub(crate) kind: Option<u64>,
     pub(crate) types: Vec<Type>,
-    pub(crate) slots: Vec<Option<(Slot, usize)>>,
+    /// Where the values of each are in a row group's.
+    pub(crate) slots: Vec<Option<usize>>,
     pub(crate) args: Option<usize>,
     /// The keys, each as msgpack.
     pub(crate) keys: Option<Vec<Vec<u8>>>,
@@ -148,12 +150,14 @@ fn site(batch: &RecordBatch, row: usize) -> io::Result<StoredSite> {
         };
         names.map(key).collect()
     });
+    // A site with more values than columns has no records but whole ones.
+    let slots = slots(&types).unwrap_or_default().into_iter();
+    let slots = slots.map(|slot| slot.map(index_of)).collect();
     Ok(StoredSite {
         front,
         texts: spelled,
         kind: number("kind")?,
-        // A site with more values than columns has no records but whole ones.
-        slots: slots(&types).unwrap_or_default(),
+        slots,
         types,
         args,
         keys,

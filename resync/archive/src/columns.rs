@@ -4,7 +4,7 @@
 use crate::folder::{self, Known};
 use crate::rows::{Rows, Whole};
 use crate::side::{self, Frames, SiteNames, Threads};
-use crate::site::{Call, Sites};
+use crate::site::Sites;
 use crate::table::{SideTable, Sink};
 use crate::tables::Table;
 use arrow_array::ArrayRef;
@@ -148,13 +148,12 @@ impl Columns {
         resolver: &mut Resolver<'_>,
         out: &mut dyn Sink,
     ) -> Result<Option<usize>> {
-        let call = Call::of(data);
-        if let Some(site) = self.sites.find(&call, data, values) {
+        if let Some(site) = self.sites.find_next(data, values) {
             return Ok(Some(site));
         }
         let resolved = resolver.resolve(data, frame.place);
         let is_unsigned = |index| resolved.prints_unsigned(index);
-        let Some(index) = self.sites.add(call, data, values, is_unsigned) else {
+        let Some(index) = self.sites.add(data, values, is_unsigned) else {
             return Ok(None);
         };
         let site = &self.sites.all[index];

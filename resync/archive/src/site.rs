@@ -13,6 +13,8 @@ use std::collections::{HashMap, HashSet};
 
 /// Sites of one part of an archive; records of more are kept whole.
 const MOST: usize = 1 << 16;
+/// Calls that are remembered, each at a place that its numbers choose: a power of two.
+const REMEMBERED: usize = 1 << 10;
 
 /// What the type of a value is, as the sites' table says it.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -138,6 +140,29 @@ impl Call {
             texts: (texts != [None; 2]).then(|| Box::new(texts.map(|it| it.map(<[u8]>::to_vec)))),
         }
     }
+
+    /// Whether a record is of this call, which spells out no texts and is of any run.
+    #[inline]
+    fn is_of(&self, data: &Data<'_>) -> bool {
+        self.format == data.format.map(|it| it.0)
+            && self.file == data.file.map(|it| it.0)
+            && self.magic == data.magic.map(|it| it.0)
+            && self.line == data.line
+            && self.level == data.level.map(|it| it.0)
+            && self.kind == data.kind.map(|it| it.0)
+            && self.run.is_none()
+            && self.texts.is_none()
+            && data.format_text.is_none()
+            && data.file_text.is_none()
+    }
+}
+
+/// The place of a record's call among those that are remembered.
+#[inline]
+fn place(data: &Data<'_>) -> usize {
+    let format = data.format.map_or(0, |it| it.0);
+    let spread = format ^ data.line.unwrap_or(0).rotate_left(32);
+    (spread.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % REMEMBERED
 }
 
 /// The values of a call: how many are arguments, and the names of those that are keys.
@@ -215,7 +240,11 @@ pub(crate) fn slots(types: &[Type]) -> Option<Vec<Option<(Slot, usize)>>> {
 #[derive(Debug, Default)]
 pub(crate) struct Sites {
     pub(crate) all: Vec<Site>,
-    by_call: HashMap<Call, Vec<u32>, RandomState>,
+    /// Where the sites of a call are listed.
+    by_call: HashMap<Call, u32, RandomState>,
+    lists: Vec<Vec<u32>>,
+    /// Lists of the calls that came last, so that most records need no [`Call`] of their own.
+    recent: Vec<u32>,
     ids: HashSet<u64>,
 }
 
@@ -223,7 +252,31 @@ impl Sites {
     /// The site that a record is of; `None` if there is none yet.
     #[inline]
     pub(crate) fn find(&self, call: &Call, data: &Data<'_>, values: &[Value<'_>]) -> Option<usize> {
-        let sites = self.by_call.get(call)?.iter();
+        let list = *self.by_call.get(call)?;
+        self.among(list, data, values)
+    }
+
+    /// The same, for one record after the other.
+    #[inline]
+    pub(crate) fn find_next(&mut self, data: &Data<'_>, values: &[Value<'_>]) -> Option<usize> {
+        let place = place(data);
+        let is_of = |list: &u32| {
+            self.all[self.lists[*list as usize][0] as usize]
+                .call
+                .is_of(data)
+        };
+        if let Some(list) = self.recent.get(place).copied().filter(is_of) {
+            return self.among(list, data, values);
+        }
+        let list = *self.by_call.get(&Call::of(data))?;
+        self.recent[place] = list;
+        self.among(list, data, values)
+    }
+
+    /// The first site of a list, none of which is empty, that a record is of.
+    #[inline]
+    fn among(&self, list: u32, data: &Data<'_>, values: &[Value<'_>]) -> Option<usize> {
+        let sites = self.lists[list as usize].iter();
         sites
             .map(|site| *site as usize)
             .find(|site| self.all[*site].takes(data, values))
@@ -232,7 +285,6 @@ impl Sites {
     /// Adds the site that a record is of, unless it cannot be one or there are too many.
     pub(crate) fn add(
         &mut self,
-        call: Call,
         data: &Data<'_>,
         values: &[Value<'_>],
         is_unsigned: impl Fn(usize) -> bool,
@@ -259,6 +311,7 @@ impl Sites {
             args: data.args.map(|args| args.len()),
             keys,
         };
+        let call = Call::of(data);
         let id = (0u64..)
             .map(|attempt| id(&call, &values, attempt))
             .find(|id| self.ids.insert(*id))?;
@@ -269,8 +322,13 @@ impl Sites {
     /// Puts a site behind the others.
     pub(crate) fn insert(&mut self, id: u64, call: Call, values: Values) -> &Site {
         let index = self.all.len();
-        let of_call = self.by_call.entry(call.clone()).or_default();
-        of_call.push(index as u32);
+        let lists = &mut self.lists;
+        let list = *self.by_call.entry(call.clone()).or_insert_with(|| {
+            lists.push(Vec::new());
+            lists.len() as u32 - 1
+        });
+        lists[list as usize].push(index as u32);
+        self.recent.resize(REMEMBERED, list);
         self.all.push(Site::new(id, call, values));
         &self.all[index]
     }
@@ -315,6 +373,8 @@ fn id(call: &Call, values: &Values, attempt: u64) -> u64 {
 mod tests {
     use super::*;
     use logdef_wire::msgpack::Array;
+    use logdef_wire::record::{Glance, Kind};
+    use logdef_wire::{Level, Magic, Run, Svma};
 
     fn site(sites: &mut Sites, args: &[u8], len: u32) -> u64 {
         let data = Data {
@@ -322,9 +382,9 @@ mod tests {
             ..Data::default()
         };
         let values: Vec<_> = data.args.unwrap().iter().collect();
-        let call = Call::of(&data);
-        let found = sites.find(&call, &data, &values);
-        let site = found.or_else(|| sites.add(call, &data, &values, |_| false));
+        let found = sites.find_next(&data, &values);
+        assert_eq!(found, sites.find(&Call::of(&data), &data, &values));
+        let site = found.or_else(|| sites.add(&data, &values, |_| false));
         sites.all[site.unwrap()].id
     }
 
@@ -345,6 +405,35 @@ mod tests {
         assert_eq!(all.len(), 5);
         // The same elsewhere.
         assert_eq!(site(&mut Sites::default(), &[9, 0xa0], 2), one);
+    }
+
+    #[test]
+    fn a_record_is_of_its_own_call_whichever_came_before() {
+        let record = |format, run| Data {
+            front: Glance {
+                format: Some(format),
+                run: Some(Run(run)),
+                ..Glance::default()
+            },
+            ..Data::default()
+        };
+        let mut all = vec![record(Svma(0x2008), 1); 6];
+        all[1].front.file = Some(Svma(0x2000));
+        all[2].front.magic = Some(Magic(1));
+        all[3].kind = Some(Kind(1));
+        all[4].front.level = Some(Level(0x30));
+        all[5].format_text = Some(b"text");
+        all.extend([1, 2].map(|run| record(Svma::text(7), run)));
+        let mut sites = Sites::default();
+        for data in &all {
+            assert_eq!(sites.find_next(data, &[]), None);
+            sites.add(data, &[], |_| false);
+        }
+        for first in 0..all.len() {
+            for index in [first, 0, first, first, 5, 6, first] {
+                assert_eq!(sites.find_next(&all[index], &[]), Some(index));
+            }
+        }
     }
 
     #[test]

@@ -104,7 +104,9 @@ impl<'l> Batches<'l> {
         let is_known = |table: &Table| matches!(table, Table::Losses | Table::Files);
         if !self.tables.iter().all(is_known) {
             let mut resolver = Resolver::new(self.recovery.tables(), images);
-            let mut columns = Columns::new(Rows::in_order(self.records, BYTES));
+            let wants_records = self.tables.contains(&Table::Records);
+            let rows = wants_records.then(|| Rows::in_order(self.records, BYTES));
+            let mut columns = Columns::new(rows);
             let known = Known::default();
             rewrite::each_merged(self.inputs, self.recovery, |frame, mark| {
                 let added = columns.add(frame, mark, &mut resolver, &known, out);

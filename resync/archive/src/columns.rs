@@ -33,7 +33,8 @@ pub struct Written {
 
 /// The tables of some logs in the making.
 pub(crate) struct Columns {
-    rows: Rows,
+    /// `None` if records are not wanted, only what the side tables say of them.
+    rows: Option<Rows>,
     sites: Sites,
     site_rows: SideTable,
     threads: Threads,
@@ -42,7 +43,7 @@ pub(crate) struct Columns {
 }
 
 impl Columns {
-    pub(crate) fn new(rows: Rows) -> Columns {
+    pub(crate) fn new(rows: Option<Rows>) -> Columns {
         Columns {
             rows,
             sites: Sites::default(),
@@ -116,6 +117,9 @@ impl Columns {
             }
             _ => false,
         };
+        let Some(rows) = &mut self.rows else {
+            return Ok(());
+        };
         if let Some(index) = site
             && is_of_thread
             && !frame.conflict
@@ -123,11 +127,11 @@ impl Columns {
             && has_columns_only(data, frame.body)
         {
             let site = &self.sites.all[index];
-            self.rows.push(index, site, data, values, mark);
+            rows.push(index, site, data, values, mark);
             return Ok(());
         }
         self.written.whole += 1;
-        self.rows.push_whole(Whole {
+        rows.push_whole(Whole {
             time: data.time,
             site: site.map(|index| self.sites.all[index].id),
             level: data.level.map(|level| level.0),
@@ -164,17 +168,20 @@ impl Columns {
 
     /// Whether it is time to take the records.
     pub(crate) fn is_full(&self) -> bool {
-        self.rows.is_full()
+        self.rows.as_ref().is_some_and(Rows::is_full)
     }
 
     /// How many records there are to take.
     pub(crate) fn len(&self) -> usize {
-        self.rows.len()
+        self.rows.as_ref().map_or(0, Rows::len)
     }
 
     /// Takes the records, a column after the other.
     pub(crate) fn take(&mut self, column: impl FnMut(usize, ArrayRef) -> Result<()>) -> Result<()> {
-        self.rows.take(&self.sites.all, column)
+        match &mut self.rows {
+            Some(rows) => rows.take(&self.sites.all, column),
+            None => Ok(()),
+        }
     }
 
     /// Gives away the sites that are new.

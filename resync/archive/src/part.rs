@@ -115,7 +115,7 @@ impl Part {
             schema,
             writer,
             row_groups: 0,
-            columns: Columns::new(Rows::new(unit, row_group)),
+            columns: Columns::new(Some(Rows::new(unit, row_group))),
             packed: Packed::create(folder)?,
         })
     }

@@ -132,3 +132,19 @@ fn who_has_enough_is_asked_no_more_and_tables_not_wanted_do_not_come() {
     assert_eq!(losses.len(), 1);
     assert!(batches(&[], &[Table::Records, Table::Sites], usize::MAX).is_empty());
 }
+
+#[test]
+fn the_other_tables_are_the_same_without_records() {
+    let log = log(3500);
+    let others = Table::ALL.into_iter().filter(|it| *it != Table::Records);
+    let others: Vec<_> = others.collect();
+    let (all, without) = (
+        batches(&log, &Table::ALL, usize::MAX),
+        batches(&log, &others, usize::MAX),
+    );
+    for table in others {
+        let rows = |given| concat_batches(&table.schema(), &of(table, given)).unwrap();
+        assert_eq!(rows(&all), rows(&without), "{}", table.name());
+    }
+    assert!(of(Table::Records, &without).is_empty() && !of(Table::Sites, &without).is_empty());
+}

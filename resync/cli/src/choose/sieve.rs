@@ -17,7 +17,7 @@ const SITES: usize = 1 << 10;
 const UNSEEN: u32 = 4;
 /// Bytes of the logdefs of a log that was not read before.
 const TABLES: usize = 8 << 20;
-/// Arguments that are read at once.
+/// Arguments that are looked at.
 const FEW: usize = 16;
 /// Records of a call site that are looked at, after which none is any more if nearly all passed.
 const LOOKED_AT: u32 = 256;
@@ -172,10 +172,14 @@ impl Look {
         let (Some(needles), Some(strings)) = (needles, &self.strings) else {
             return true;
         };
-        let mut values = [Value::Nil; FEW];
-        let len = data.args.map_or(0, |args| args.read_into(&mut values));
-        let mut strings = strings.iter();
-        strings.any(|(arg, prints)| needles.may_be_in(*prints, values[..len].get(*arg).copied()))
+        let may_be_in = |index: usize, value: Option<Value<'_>>| {
+            let mut here = strings.iter().filter(|(arg, _)| *arg == index);
+            here.any(|(_, prints)| needles.may_be_in(*prints, value))
+        };
+        let len = data.args.map_or(0, |args| args.len()) as usize;
+        let mut values = data.args.into_iter().flatten().take(FEW).enumerate();
+        values.any(|(index, value)| may_be_in(index, Some(value)))
+            || strings.iter().any(|(arg, _)| *arg >= len.min(FEW))
     }
 }
 

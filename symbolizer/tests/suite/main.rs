@@ -10,6 +10,7 @@ mod debug_files;
 mod debuginfod;
 mod distribution;
 mod filters;
+mod languages;
 mod locate;
 mod names;
 mod oracle;

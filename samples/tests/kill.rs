@@ -7,9 +7,10 @@ use logdef_resync::{Account, GapKind, Input, Recovery};
 use logdef_samples::skip::skip;
 use logdef_samples::smash::Random;
 use logdef_samples::witness::Witness;
-use logdef_samples::workshop::Workshop;
+use logdef_samples::workshop::{self, Workshop};
 use std::cell::RefCell;
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
@@ -49,6 +50,27 @@ fn a_killed_c_program_has_lost_no_record_of_a_call_that_returned() {
     let victim = folder.path().join("victim");
     workshop.compile(&["samples/c/victim.c"], &victim, &[]);
     campaign(&victim, 1, true, &Length::wanted());
+}
+
+/// A library that is loaded first makes it see such pages.
+#[test]
+fn a_killed_c_program_has_lost_nothing_on_pages_of_64_kib_either() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    Workshop::open().compile(&["samples/c/victim.c"], &at("victim"), &[]);
+    let source = "logger/tests/pages/large_pages.c";
+    let mut compiler = Command::new("cc");
+    compiler.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
+    compiler.args(["-shared", "-fPIC", "-O1", source, "-ldl", "-o"]);
+    workshop::run(compiler.arg(at("large_pages.so")));
+    let script = format!(
+        "#!/bin/sh\nexec env LD_PRELOAD={} {} \"$@\"\n",
+        at("large_pages.so").display(),
+        at("victim").display()
+    );
+    fs::write(at("start"), script).unwrap();
+    fs::set_permissions(at("start"), Permissions::from_mode(0o755)).unwrap();
+    campaign(&at("start"), 5, true, &Length::Kills(25));
 }
 
 #[test]

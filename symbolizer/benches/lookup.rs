@@ -1,9 +1,10 @@
 //! What a name costs: 2,000 addresses of this program itself, looked up for the first time and
-//! again, here, with `addr2line`'s own loader, which trusts its input and maps it, and with
-//! blazesym.
+//! again, here, with `addr2line`'s own loader, which trusts its input and maps it, with
+//! blazesym, and for the first time by llvm-symbolizer where it is installed, a process each time.
 
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use blazesym::symbolize::source::{Elf, Source};
 use blazesym::symbolize::{Input, Symbolized, Symbolizer};
@@ -63,6 +64,15 @@ fn all_blazesym(symbolizer: &Symbolizer, path: &Path, addresses: &[u64]) -> usiz
     found.unwrap().iter().map(frames).sum()
 }
 
+/// Whether there is an llvm-symbolizer that answers.
+fn all_llvm(path: &Path, addresses: &[u64]) -> bool {
+    let mut command = Command::new("llvm-symbolizer");
+    command.arg("--obj").arg(path);
+    let numbers = addresses.iter().map(|it| format!("{it:#x}"));
+    let output = command.args(numbers).output();
+    output.is_ok_and(|output| black_box(output).status.success())
+}
+
 fn lookups(criterion: &mut Criterion) {
     let (path, addresses) = (this_program(), addresses());
     eprintln!("{} addresses", addresses.len());
@@ -78,6 +88,11 @@ fn lookups(criterion: &mut Criterion) {
     group.bench_function("blazesym", |bench| {
         bench.iter(|| all_blazesym(&Symbolizer::new(), &path, &addresses[..1]));
     });
+    if all_llvm(&path, &addresses[..1]) {
+        group.bench_function("llvm-symbolizer", |bench| {
+            bench.iter(|| all_llvm(&path, &addresses[..1]));
+        });
+    }
     group.finish();
 
     let mut group = criterion.benchmark_group("open_and_all_addresses_once");
@@ -91,6 +106,11 @@ fn lookups(criterion: &mut Criterion) {
     group.bench_function("blazesym", |bench| {
         bench.iter(|| all_blazesym(&Symbolizer::new(), &path, &addresses));
     });
+    if all_llvm(&path, &addresses[..1]) {
+        group.bench_function("llvm-symbolizer", |bench| {
+            bench.iter(|| all_llvm(&path, &addresses));
+        });
+    }
     group.finish();
 
     let mut group = criterion.benchmark_group("all_addresses_again");

@@ -86,7 +86,7 @@ const STACK: usize = 512 << 10;
 /// in between than by one level for each step.
 const DRAW: u64 = 32;
 
-/// Tells one call of [`metered`] what may still be read.
+/// What the running call of [`metered`] may still read.
 struct Meter {
     /// Of each account: drawn already, and to be used before more is.
     drawn: [Cell<u64>; ACCOUNTS],

@@ -336,7 +336,7 @@ fn every_verb_has_the_status_of_the_state_that_the_log_is_in() {
             assert_eq!(logdef("check {}", &to).status, status, "{verb}, {state}");
         }
         for verb in VERBS {
-            // What is there is not written over.
+            // No export overwrites a file.
             let to = out.path().join(state).display().to_string();
             let strict = verb.replace("OUT", &format!("{to}.strict"));
             let verb = verb.replace("OUT", &to);

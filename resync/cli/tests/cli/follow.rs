@@ -62,6 +62,15 @@ fn a_file_that_is_not_there_yet_is_waited_for() {
     assert_eq!(following.child.wait().unwrap().code(), Some(0));
 }
 
+/// It once waited for a record, of which it then showed none.
+#[test]
+fn a_follower_that_wants_no_record_ends() {
+    let files = Files::new();
+    let path = files.put("app.log", b"");
+    let done = logdef("view --follow --head 0 {}", &path);
+    assert_eq!((done.status, &*done.out), (0, ""), "{}", done.err);
+}
+
 #[test]
 fn rotation_is_followed() {
     let files = Files::new();

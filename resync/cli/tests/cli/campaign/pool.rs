@@ -76,6 +76,14 @@ impl Known<'_> {
         }
     }
 
+    /// A filter. That of a run is an error of usage where the log has none.
+    fn filter(&self, random: &mut Random) -> &'static str {
+        match one_of(&FILTERS, random) {
+            "--run 0" if self.trial.run("view -n 0 --run 0").status == 2 => "",
+            filter => filter,
+        }
+    }
+
     fn chosen(&self, filter: &str) -> Vec<String> {
         let ran = self.trial.run(&format!("view -o json {filter}")).is(0);
         ran.out.lines().map(str::to_owned).collect()
@@ -90,7 +98,7 @@ impl Known<'_> {
 }
 
 fn report(known: &Known<'_>, random: &mut Random) {
-    let filter = one_of(&FILTERS, random);
+    let filter = known.filter(random);
     let options = [
         "",
         "--redact",
@@ -137,7 +145,7 @@ fn archive(known: &Known<'_>, random: &mut Random) {
 
 /// An entry for each record, and one for what is lost.
 fn journal(known: &Known<'_>, random: &mut Random) {
-    let filter = one_of(&FILTERS, random);
+    let filter = known.filter(random);
     let journal = known.new_file("journal");
     let words = format!("export --to journald -O {} {filter}", journal.display());
     let ran = known.run(&words, random);
@@ -195,7 +203,7 @@ fn records_of_fuchsia(known: &Known<'_>, random: &mut Random) {
 
 /// Lines with their counts are all lines.
 fn folded(known: &Known<'_>, random: &mut Random) {
-    let filter = one_of(&FILTERS, random);
+    let filter = known.filter(random);
     let words = format!("view --backtrace none {filter}");
     let whole = known.trial.run(&words).is(0).lines().len();
     let ran = known.run(&format!("{words} --fold"), random);
@@ -249,7 +257,7 @@ fn neighbours(known: &Known<'_>, random: &mut Random) {
 
 /// Whatever filters choose, it is counted as it is shown, in every form.
 fn counted(known: &Known<'_>, random: &mut Random) {
-    let filter = one_of(&FILTERS, random);
+    let filter = known.filter(random);
     let chosen = known.chosen(filter);
     let stats = known.run(&format!("stats -o json {filter}"), random);
     assert_eq!(stats.json()["records"], chosen.len(), "{}", stats.what);
@@ -281,7 +289,7 @@ fn any_view(known: &Known<'_>, random: &mut Random) {
             &["-o short", "-o full", "-o json", "-o csv", "-o logfmt"],
             random,
         ),
-        one_of(&FILTERS, random),
+        known.filter(random),
         one_of(&["", "--time utc", "--time delta", "--time mono"], random),
         one_of(&["", "--zone Asia/Tokyo", "--zone +02:00"], random),
         one_of(&["", "-C 2", "--backtrace full"], random),

@@ -25,7 +25,7 @@ pub struct Observed<'r> {
 }
 
 impl<'r> Observed<'r> {
-    /// The severity.
+    /// The level at which it was logged; `INFO` for a record without one.
     pub fn level(&self) -> Level {
         self.data.level.unwrap_or(Level::INFO)
     }

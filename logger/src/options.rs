@@ -46,7 +46,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// The default options.
+    /// All options at their defaults: one file, that grows without bound, for calls of every level.
     pub fn new() -> Options {
         Options::default()
     }

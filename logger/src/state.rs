@@ -83,7 +83,7 @@ pub enum Helper {
     /// None was asked for, or this is a forked child.
     #[default]
     None,
-    /// It runs.
+    /// Its thread runs and makes room ahead.
     Runs,
     /// It could not be started, for this `errno`; the log works as without.
     Failed(i32),

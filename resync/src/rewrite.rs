@@ -33,12 +33,12 @@ pub use redaction::Redaction;
 /// Keys of logdefs that are remembered as written; more are written again.
 const REMEMBERED: usize = 1 << 20;
 
-/// What was written.
+/// How much was written, and left out.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Rewritten {
     /// Frames, those of logdefs included.
     pub frames: u64,
-    /// Bytes.
+    /// Bytes of these frames.
     pub bytes: u64,
     /// String logdefs among them that were rebuilt from images.
     pub rebuilt: u64,
@@ -228,7 +228,7 @@ pub struct Frames<W> {
 }
 
 impl<W: Write> Frames<W> {
-    /// Writes to `out`.
+    /// Writes nothing yet: the first frame begins the log.
     pub fn new(out: W) -> Self {
         Frames {
             output: Output::new(out),

@@ -90,7 +90,7 @@ impl Dumped {
     }
 }
 
-/// A core dump.
+/// A core dump: the memory, threads and mapped files of a process when it was written.
 pub struct CoreDump<R> {
     file: R,
     architecture: Architecture,

@@ -22,7 +22,7 @@ use crate::names::symbols::{Kind, Symbol, Symbols, Table};
 /// One function at an address. Text is as the file has it, not made safe for a terminal.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct StackFrame {
-    /// The function, demangled.
+    /// The function, demangled; `None` where neither lines nor symbols name it.
     pub function: Option<Arc<str>>,
     /// The function as the linker knows it; equal to `function` in C.
     pub linkage_name: Option<Arc<str>>,

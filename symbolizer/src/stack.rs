@@ -36,7 +36,7 @@ pub struct StackAddress {
 /// An image of a process, and its address there minus its address in the file.
 #[derive(Clone, Debug)]
 pub struct PlacedImage {
-    /// The image.
+    /// The program or library that is placed.
     pub image: Arc<Image>,
     /// What to add to an address in the file to have the one in the process.
     pub load_bias: u64,

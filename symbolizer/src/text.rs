@@ -23,7 +23,7 @@ use crate::text::markup::Shown;
 /// An image and where it was loaded.
 #[derive(Clone, Debug)]
 pub struct Loaded {
-    /// The image.
+    /// The program or library that was loaded.
     pub image: Arc<Image>,
     /// Address in the process minus link-time address; 0 for a program that is not
     /// position-independent.

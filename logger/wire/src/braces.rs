@@ -9,7 +9,7 @@ use crate::description::Grammar;
 pub enum Piece {
     /// The text from here to there.
     Text(usize, usize),
-    /// A value.
+    /// What an argument is printed in place of.
     Placeholder(Placeholder),
 }
 
@@ -35,9 +35,9 @@ pub struct Placeholder {
     pub alternate: bool,
     /// `0`: zeros between sign and digits.
     pub zero: bool,
-    /// The least width.
+    /// How many characters are printed at least.
     pub width: Count,
-    /// The precision.
+    /// Digits behind the point; of texts, how many characters are printed at most.
     pub precision: Count,
     /// What it prints the value as.
     pub style: Style,
@@ -55,11 +55,11 @@ pub enum Argument {
 /// A width or a precision.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Count {
-    /// Not given.
+    /// The format does not say.
     None,
     /// Written in the template, saturated.
     Fixed(u32),
-    /// A value.
+    /// The value of an argument.
     Argument(Argument),
 }
 

@@ -111,7 +111,7 @@ pub struct Taken {
     pub sync_errno: u32,
     /// Of beginning another file.
     pub rotate: u64,
-    /// Of notes.
+    /// Of the last note that was asked for.
     pub note: u64,
     /// The process that wrote this: the one of [`State`] or a forked child.
     pub pid: u32,
@@ -149,9 +149,9 @@ pub struct Request<'a> {
     pub user: u32,
     /// The process that asked last.
     pub pid: u32,
-    /// Level and filter.
+    /// The level or the filter that is asked for.
     pub wanted: Wanted<'a>,
-    /// The note's text.
+    /// What the last note says.
     pub text: &'a [u8],
 }
 

@@ -101,7 +101,7 @@ impl<'a> Description<'a> {
         Description { bytes, printed }
     }
 
-    /// The bytes themselves.
+    /// What it was made of, as it stands in the log.
     pub const fn as_bytes(self) -> &'a [u8] {
         self.bytes
     }

@@ -238,7 +238,7 @@ pub struct Exporter<W> {
 }
 
 impl<W: io::Write> Exporter<W> {
-    /// Begins with nothing.
+    /// Writes nothing yet: an array begins with its first record.
     pub fn new(out: W) -> Self {
         Exporter {
             out,
@@ -247,7 +247,7 @@ impl<W: io::Write> Exporter<W> {
         }
     }
 
-    /// Adds a record.
+    /// Keeps a record, and writes an array when its records have 1 MiB.
     pub fn write(&mut self, data: &LogsData) -> io::Result<()> {
         let item = harmless_json(serde_json::to_string(data)?);
         self.bytes += item.len();

@@ -7,7 +7,7 @@ use logdef_fuchsia::diagnostics::LogsData;
 use logdef_fuchsia::structured::MAX_RECORD_BYTES;
 use std::io;
 
-/// Writes records.
+/// Writes each record as it comes, without a buffer of records.
 #[derive(Debug)]
 pub struct Exporter<W> {
     out: W,
@@ -25,7 +25,7 @@ impl<W: io::Write> Exporter<W> {
         }
     }
 
-    /// Adds a record.
+    /// Writes a record, cut where it is over the limits.
     pub fn write(&mut self, data: &LogsData) -> io::Result<()> {
         if let Ok(record) = data.to_record(&mut self.buffer) {
             return self.out.write_all(record);

@@ -84,9 +84,9 @@ pub(crate) const DROPPED: &str = "dropped_logs";
 /// which every reader has something to show of.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Forms {
-    /// A log record.
+    /// A log record: what consoles of Fuchsia show.
     pub log: bool,
-    /// An instant event.
+    /// An instant event: a mark on the thread's row in a trace viewer.
     pub instant: bool,
     /// A Perfetto packet, in a blob record.
     pub perfetto: bool,
@@ -174,7 +174,7 @@ struct KnownThread {
 }
 
 impl<W: io::Write> Exporter<W> {
-    /// Begins a trace.
+    /// Writes the records with which a trace begins.
     pub fn new(out: W, options: Options) -> io::Result<Exporter<W>> {
         Ok(Exporter {
             writer: Writer::new(out)?,

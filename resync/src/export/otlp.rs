@@ -40,7 +40,7 @@ pub struct Exporter<W> {
 }
 
 impl<W: io::Write> Exporter<W> {
-    /// Begins with nothing.
+    /// Writes nothing yet: a line begins with its first record.
     pub fn new(out: W) -> Self {
         Exporter {
             out,
@@ -51,7 +51,7 @@ impl<W: io::Write> Exporter<W> {
         }
     }
 
-    /// Adds a record.
+    /// Adds a record to the line, which ends at another process or component, or when it is full.
     pub fn write(&mut self, data: &LogsData) -> io::Result<()> {
         let is_other = self.moniker != data.moniker || self.pid != data.metadata.pid;
         if self.records >= LINE || is_other {

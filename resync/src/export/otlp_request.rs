@@ -162,7 +162,7 @@ fn property(value: &Property, to: &mut Message<'_>) {
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Rejected {
-    /// How many.
+    /// How many records the collector did not take.
     pub records: u64,
     /// What the collector says; it may say something and reject none.
     pub why: String,

@@ -42,7 +42,7 @@ const FIRST_ITEMS: usize = 256;
 /// file is being replaced, its name may stand for nothing.
 const PATIENCE: u32 = 3;
 
-/// What following gives.
+/// What happened to a log that is followed.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum News {
@@ -50,9 +50,9 @@ pub enum News {
     Frame {
         /// The number of the file it stands in: see [`Follow::path`].
         file: u32,
-        /// Its offset there.
+        /// Where its first byte stands in the file.
         offset: u64,
-        /// The whole frame.
+        /// Header and body, as they stand in the file.
         bytes: Vec<u8>,
         /// How far it can be trusted.
         standing: Standing,
@@ -61,7 +61,7 @@ pub enum News {
     Withheld {
         /// The number of the file.
         file: u32,
-        /// How many.
+        /// How many records are held back.
         records: u64,
     },
     /// Records that were given as sound, or as better than they are, stand beside damage:
@@ -93,7 +93,7 @@ pub enum News {
         number: ThreadNumber,
         /// The first count that is missing.
         from: u64,
-        /// How many are.
+        /// How many are missing from there on.
         count: u64,
     },
     /// Records of a thread are not here: the writer gave them up to make room.
@@ -104,7 +104,7 @@ pub enum News {
         number: ThreadNumber,
         /// The first count that was given up.
         from: u64,
-        /// How many were.
+        /// How many were given up from there on.
         count: u64,
     },
     /// A file became shorter than what was read of it, or begins with other bytes.

@@ -56,14 +56,14 @@ const LONGEST: usize = 1 << 20;
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Imported {
-    /// What was written.
+    /// The log that was made of it.
     pub written: Written,
     /// Records that have no place in a log: scheduling, blobs, memory maps, and
     /// those of unknown types.
     pub left_out: u64,
     /// Byte ranges of the trace that hold no record that can be read.
     pub gaps: u64,
-    /// Bytes in them.
+    /// Bytes of the trace that are in these gaps.
     pub gap_bytes: u64,
     /// Records whose time a log cannot hold: before 1970 or after 2554.
     pub untimed: u64,

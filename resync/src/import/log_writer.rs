@@ -42,7 +42,7 @@ const REMEMBERED: usize = 1 << 20;
 pub struct Entry<'a> {
     /// The program, component or library that logged, by path or name.
     pub image: &'a [u8],
-    /// The process.
+    /// The process, by its number.
     pub pid: Option<u64>,
     /// The thread, as the kernel numbers it.
     pub tid: Option<u64>,
@@ -51,11 +51,11 @@ pub struct Entry<'a> {
     pub is_pid_made_up: bool,
     /// The same of the thread.
     pub is_tid_made_up: bool,
-    /// The thread's name.
+    /// The thread's name; a change of it begins no other thread.
     pub thread_name: Option<&'a [u8]>,
     /// Nanoseconds since the Unix epoch.
     pub time: Option<u64>,
-    /// Severity.
+    /// Severity; `None` where the source has none.
     pub level: Option<Level>,
     /// The source file, or whatever else names a place.
     pub file: Option<&'a [u8]>,
@@ -67,9 +67,9 @@ pub struct Entry<'a> {
     /// Grammar of the format and names of its arguments, as
     /// [`Description`](logdef_wire::Description) reads them.
     pub description: &'a [u8],
-    /// The format's arguments.
+    /// Arguments, in the order in which the format takes them from the wire.
     pub args: &'a [Value<'a>],
-    /// Structured keys.
+    /// Keys and values beside the arguments; the text does not show them.
     pub keys: &'a [(&'a [u8], Value<'a>)],
     /// Return addresses, innermost first; nil behind them where there were more.
     pub backtrace: Option<Array<'a>>,
@@ -95,12 +95,12 @@ impl Origin {
     }
 }
 
-/// What was written.
+/// How much was written, and what the log lacks.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Written {
-    /// Data records.
+    /// Data records, without the logdefs that they need.
     pub records: u64,
-    /// Bytes.
+    /// Bytes of all frames, those of logdefs included.
     pub bytes: u64,
     /// What the log lacks, since its source does: it is [clean](Losses::is_clean) if that is.
     pub lost: Losses,

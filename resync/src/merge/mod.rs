@@ -61,7 +61,7 @@ pub enum Event<'m> {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct MergedFrame<'m> {
-    /// Where it stands.
+    /// Input and offset at which it stands.
     pub place: Place,
     /// The whole frame as it stands.
     pub bytes: &'m [u8],

@@ -9,9 +9,9 @@ use std::fmt;
 pub struct Gap {
     /// Offset of the first byte.
     pub offset: u64,
-    /// How many bytes.
+    /// Length in bytes, at least 1.
     pub len: u64,
-    /// What they are.
+    /// Padding, a torn frame, or damage.
     pub kind: GapKind,
 }
 

@@ -136,7 +136,7 @@ impl Input {
         opened.map_err(|cause| Error { name, cause })
     }
 
-    /// Bytes in memory.
+    /// An input of bytes in memory, which are not decompressed.
     pub fn from_bytes(name: impl Into<String>, bytes: Vec<u8>) -> Input {
         Input {
             name: name.into(),

@@ -123,7 +123,7 @@ impl Record {
         self.run
     }
 
-    /// The process.
+    /// The number of the process, where a preamble of its run gives it.
     #[must_use]
     pub fn pid(&self) -> Option<u64> {
         self.pid

@@ -62,9 +62,9 @@ fn take(room: &mut usize) -> bool {
 /// How many, and how many bytes they take.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Tally {
-    /// How many.
+    /// How many frames or gaps.
     pub count: u64,
-    /// How many bytes.
+    /// Bytes of all of them together.
     pub bytes: u64,
 }
 
@@ -94,7 +94,7 @@ impl Times {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Account {
-    /// The input's name.
+    /// What messages call the input: its path, or `standard input`.
     pub name: String,
     /// Its length, decompressed.
     pub bytes: u64,
@@ -242,7 +242,7 @@ impl Account {
             && self.suspect == 0
     }
 
-    /// Data records.
+    /// How many data records it has, repeated ones included, suspect ones not.
     pub fn data(&self) -> u64 {
         self.records[logdef_wire::Tag::DATA.0 as usize]
     }

@@ -152,7 +152,7 @@ impl Recovery {
         standing == Standing::Suspect && !self.trusts_suspects
     }
 
-    /// The logdefs.
+    /// The strings, threads, images and contexts that the logdefs of all inputs define.
     pub fn tables(&self) -> &Tables {
         &self.tables
     }

@@ -27,9 +27,9 @@ pub struct ThreadReport {
     pub number: ThreadNumber,
     /// Its records, repeated ones included.
     pub records: u64,
-    /// The lowest count.
+    /// The lowest count of a record that is here.
     pub first: u64,
-    /// The highest count.
+    /// The highest count of a record that is here.
     pub last: u64,
     /// Records that came before the first: lost, or in a file that is not here.
     pub before_first: u64,

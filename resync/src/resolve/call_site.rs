@@ -37,12 +37,12 @@ impl<'t> CallSite<'t> {
         })
     }
 
-    /// The format.
+    /// The format, without its NUL.
     pub fn format(&self) -> &'t [u8] {
         self.format
     }
 
-    /// The source file.
+    /// The source file, as the compiler was given it.
     pub fn file(&self) -> &'t [u8] {
         self.file
     }

@@ -27,13 +27,13 @@ pub struct Text<'a> {
 pub struct Resolved<'a> {
     /// Where the record stands.
     pub place: Place,
-    /// The record.
+    /// The record as it stands in its frame.
     pub data: &'a Data<'a>,
     /// How far it can be trusted.
     pub standing: Standing,
-    /// The format string.
+    /// The format, and where it was found.
     pub format: Text<'a>,
-    /// The source file.
+    /// The source file, and where its name was found.
     pub file: Text<'a>,
     /// Module, target and function of a call site that stands in no image.
     pub(super) origin: Option<&'a Origin>,
@@ -41,7 +41,7 @@ pub struct Resolved<'a> {
     pub image: Option<&'a Image>,
     /// The run of the process.
     pub run: Option<&'a RunInfo>,
-    /// The thread.
+    /// The thread under the name that it had then; `None` if its logdef is lost.
     pub thread: Option<&'a Thread>,
     /// Grammar of the format, names of the arguments, and module.
     pub description: Description<'a>,

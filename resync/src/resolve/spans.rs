@@ -27,7 +27,7 @@ pub struct Spans {
 pub struct OpenSpan {
     /// The message of its beginning, its first kilobyte.
     pub message: Box<[u8]>,
-    /// When it began.
+    /// When it began, in nanoseconds since the Unix epoch.
     pub time: Option<u64>,
 }
 

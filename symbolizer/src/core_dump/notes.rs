@@ -23,7 +23,7 @@ pub struct Process {
 /// The signal that a process died of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Death {
-    /// Its number.
+    /// The number of the signal, as this machine's kernel numbers it.
     pub signal: u32,
     /// What caused it, by signal: `si_code`.
     pub code: i32,
@@ -36,16 +36,16 @@ pub struct Death {
 /// A thread of a core dump.
 #[derive(Clone, Debug)]
 pub struct Thread {
-    /// Its id.
+    /// The kernel's number of the thread.
     pub tid: u32,
-    /// Its registers.
+    /// The registers that it had when the core was written.
     pub registers: Registers,
 }
 
 /// A part of a file that was mapped.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MappedFile {
-    /// Its first address.
+    /// The address of its first byte in the process.
     pub start: u64,
     /// The address behind its last.
     pub end: u64,

@@ -26,11 +26,11 @@ pub struct CallSite {
     /// Grammar and names of the format, as [`logdef_wire::Description`] reads them; empty if the
     /// image has none.
     pub description: Arc<[u8]>,
-    /// The source file.
+    /// The source file, as the compiler was given it.
     pub file: Literal,
     /// The line, from 1.
     pub line: u32,
-    /// The level.
+    /// The level at which the call logs.
     pub level: Level,
     /// The function, where the compiler knows its name: in C and C++.
     pub function: Option<Arc<[u8]>>,
@@ -45,7 +45,7 @@ pub struct CallSite {
 /// A string that stands in the image.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Literal {
-    /// Where it stands.
+    /// The link-time address of the string.
     pub address: Svma,
     /// Its bytes, without its NUL.
     pub bytes: Arc<[u8]>,

@@ -10,11 +10,11 @@ use logdef_wire::Avma;
 /// A part of a file that was mapped as code.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MappedCode {
-    /// The first address.
+    /// The address of its first byte in the process.
     pub start: Avma,
     /// Where in the file its bytes come from.
     pub file_offset: u64,
-    /// The file.
+    /// The path of the file that is mapped.
     pub path: String,
 }
 

@@ -49,7 +49,7 @@ impl Record {
         })
     }
 
-    /// The severity.
+    /// The level at which it was logged.
     #[must_use]
     pub fn level(&self) -> Level {
         self.level

@@ -166,7 +166,7 @@ impl<'a> Decoder<'a> {
         self.at == self.bytes.len()
     }
 
-    /// The next object.
+    /// Reads the next object, and moves behind it.
     #[inline]
     pub fn value(&mut self) -> Result<Value<'a>, DecodeError> {
         match self.common_value() {

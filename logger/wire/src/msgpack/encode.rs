@@ -34,7 +34,7 @@ impl<'b> Encoder<'b> {
         self.at
     }
 
-    /// What was written.
+    /// The bytes that were written so far.
     pub fn written(&self) -> &[u8] {
         &self.buffer[..self.at]
     }
@@ -50,7 +50,7 @@ impl<'b> Encoder<'b> {
         Ok(())
     }
 
-    /// An unsigned integer.
+    /// Writes an integer in the fewest bytes that hold it.
     pub fn uint(&mut self, value: u64) -> Result<(), OutOfRoom> {
         match value {
             0..=0x7f => self.bytes(&[value as u8]),
@@ -78,17 +78,17 @@ impl<'b> Encoder<'b> {
         }
     }
 
-    /// A double.
+    /// Writes a double, in nine bytes.
     pub fn float(&mut self, value: f64) -> Result<(), OutOfRoom> {
         self.head(0xcb, &value.to_bits().to_be_bytes())
     }
 
-    /// Nil.
+    /// Writes nil, in one byte.
     pub fn nil(&mut self) -> Result<(), OutOfRoom> {
         self.bytes(&[0xc0])
     }
 
-    /// A boolean.
+    /// Writes a boolean, in one byte.
     pub fn bool(&mut self, value: bool) -> Result<(), OutOfRoom> {
         self.bytes(&[0xc2 | value as u8])
     }
@@ -149,7 +149,7 @@ pub struct MapEncoder<'e, 'b> {
 }
 
 impl<'b> MapEncoder<'_, 'b> {
-    /// An integer field.
+    /// Writes a tag and an integer; nothing for `None`.
     pub fn uint(&mut self, tag: u8, value: Option<u64>) -> Result<(), OutOfRoom> {
         match value {
             Some(value) => self.field(tag)?.uint(value),
@@ -173,7 +173,7 @@ impl<'b> MapEncoder<'_, 'b> {
         }
     }
 
-    /// A raw field.
+    /// Writes a tag and bytes; nothing for `None`.
     pub fn raw(&mut self, tag: u8, value: Option<&[u8]>) -> Result<(), OutOfRoom> {
         match value {
             Some(value) => self.field(tag)?.raw(value),
@@ -181,7 +181,7 @@ impl<'b> MapEncoder<'_, 'b> {
         }
     }
 
-    /// A boolean field.
+    /// Writes a tag and a boolean; nothing for `None`.
     pub fn bool(&mut self, tag: u8, value: Option<bool>) -> Result<(), OutOfRoom> {
         match value {
             Some(value) => self.field(tag)?.bool(value),

@@ -62,11 +62,11 @@ impl fmt::Debug for Conversion {
     }
 }
 
-/// A length modifier.
+/// What a directive says of its argument's width: `hh` to `L`.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[repr(u8)]
 pub enum Length {
-    /// No modifier.
+    /// No letter stands there: the type that the conversion has by itself.
     None,
     /// `hh`: a `char` passed as `int`.
     Char,

@@ -17,11 +17,11 @@ pub struct Directive {
     /// Which of the caller's arguments holds the value, counted from 0. None if
     /// the directive takes no value (`%%`, `%m`, faults).
     pub argument: Option<u16>,
-    /// The flags.
+    /// Which of `-`, `+`, space, `#`, `0`, `'` and `I` stand there.
     pub flags: Flags,
-    /// The field width.
+    /// How many bytes are printed at least.
     pub width: Count,
-    /// The precision.
+    /// Digits; of texts, how many bytes are printed at most.
     pub precision: Count,
     /// The length modifier.
     pub length: Length,
@@ -52,7 +52,7 @@ impl Directive {
 /// A width or a precision.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Count {
-    /// Not given.
+    /// The directive does not say.
     None,
     /// Written in the format, saturated at `u32::MAX`; a `.` alone is 0.
     Fixed(u32),
@@ -144,7 +144,7 @@ impl<'f> Directives<'f> {
         self.positional && self.next_argument > 0
     }
 
-    /// The next directive.
+    /// The next directive, `None` behind the last; for constants, where `next` cannot be called.
     pub const fn advance(&mut self) -> Option<Directive> {
         while self.peek() != b'%' {
             if self.at >= self.format.len() {

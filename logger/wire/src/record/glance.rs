@@ -33,7 +33,7 @@ impl Glance {
 /// A glance, and what else must be known to count the records of a log.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Peek<'b> {
-    /// The front.
+    /// The fields in front of the arguments.
     pub glance: Glance,
     /// Records of the thread that were dropped just before this one.
     pub dropped: u64,

@@ -145,7 +145,7 @@ impl<'a> Record<'a> {
         Ok(record)
     }
 
-    /// The record's tag.
+    /// The tag with which its body begins.
     pub fn tag(&self) -> Tag {
         match self {
             Record::Preamble(_) => Tag::PREAMBLE,
@@ -189,7 +189,7 @@ impl<'a> Record<'a> {
 /// they are.
 #[derive(Clone, Copy, Debug)]
 pub struct Fields<'a> {
-    /// The record's tag.
+    /// The tag with which the body begins.
     pub tag: Tag,
     decoder: Decoder<'a>,
     left: u32,

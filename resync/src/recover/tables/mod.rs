@@ -57,15 +57,15 @@ pub enum Provenance {
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub struct Image {
-    /// Its logdef table.
+    /// The logdef table that its strings are in; `None` of a library that does not log.
     pub magic: Option<Magic>,
-    /// Path it had.
+    /// The path that it was mapped from in the process.
     pub path: Vec<u8>,
     /// Bytes of the file.
     pub size: Option<u64>,
     /// SHA-1 (or MD5) of the file.
     pub digest: Option<Vec<u8>>,
-    /// GNU build ID.
+    /// GNU build ID; `None` if the linker wrote none.
     pub build_id: Option<Vec<u8>>,
 }
 
@@ -82,15 +82,15 @@ impl Image {
 /// What preambles say about a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunInfo {
-    /// Process id.
+    /// The process, as its own PID namespace numbers it.
     pub pid: Option<u64>,
     /// Nanoseconds since the Unix epoch when it opened its log.
     pub realtime: Option<u64>,
     /// `CLOCK_MONOTONIC` nanoseconds at the same instant.
     pub monotonic: Option<u64>,
-    /// `x86_64`, `aarch64`, ….
+    /// The kind of processor, as `uname -m` names it: `x86_64`, `aarch64`.
     pub machine: Option<Vec<u8>>,
-    /// Host name.
+    /// The name of the machine, as `uname -n` gives it.
     pub host: Option<Vec<u8>>,
     /// Identity of the boot.
     pub boot_id: Option<Vec<u8>>,
@@ -106,9 +106,9 @@ pub struct RunInfo {
 pub struct Thread {
     /// The kernel's number of it (`gettid`).
     pub tid: Option<u64>,
-    /// `pthread_self()`.
+    /// The value of `pthread_self()` in it: an address that another thread may have later.
     pub thread: Option<u64>,
-    /// Its name.
+    /// Its name, at most 15 bytes; `None` if the log does not give it.
     pub name: Option<Vec<u8>>,
 }
 
@@ -143,7 +143,7 @@ pub struct ModuleEntry {
     pub image: Image,
     /// Nanoseconds since the Unix epoch.
     pub time: u64,
-    /// Whether it went.
+    /// Whether it was unloaded at that time, and not loaded.
     pub unloaded: bool,
 }
 

@@ -19,7 +19,7 @@ pub struct StringId(u32);
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum StringLookup {
-    /// This string.
+    /// The string that the run, or else the only logdef, gives the address.
     Found(StringId),
     /// Several strings claim the address, and none is this run's.
     Conflict,
@@ -31,13 +31,13 @@ pub enum StringLookup {
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Conflict {
-    /// The table.
+    /// The logdef table that both are in.
     pub magic: Magic,
-    /// The address.
+    /// The link-time address that both define.
     pub address: Svma,
     /// The string that came first.
     pub first: Arc<[u8]>,
-    /// The other.
+    /// The string of a later logdef, which differs.
     pub second: Arc<[u8]>,
     /// Where the other stands.
     pub place: Place,

@@ -141,7 +141,9 @@ fn limited(log_at: &Path, bytes: u64) {
 /// Bytes of addresses that lead to a file.
 fn mapped(file: &Path) -> u64 {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
-    let of_file = maps.lines().filter(|line| line.ends_with(file.to_str().unwrap()));
+    let of_file = maps
+        .lines()
+        .filter(|line| line.ends_with(file.to_str().unwrap()));
     let sizes = of_file.map(|line| {
         let (range, _) = line.split_once(' ').unwrap();
         let (start, end) = range.split_once('-').unwrap();

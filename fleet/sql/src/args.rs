@@ -8,7 +8,7 @@ use std::time::Duration;
 ///
 /// Tables: `records`, a view for each place that logs ("server.c:74"), `sites`, `threads`, `images`, `modules`,
 /// `losses`, `files`. Functions: level('warn'), `level_name(level)`, stack(backtrace, run, time). The text of a
-/// record is its column `message`. See docs/sql.md.
+/// record is its column `message`. At a terminal, without a query, a prompt takes questions. See docs/sql.md.
 #[derive(Debug, Parser)]
 #[command(version, after_help = EXAMPLES)]
 pub struct Args {

@@ -3,7 +3,10 @@
 use crate::args::Args;
 use crate::failure::Failure;
 use crate::output::Output;
+use crate::prompt;
+use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::physical_plan::stream::RecordBatchReceiverStreamBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion::sql::parser::DFParser;
 use futures::StreamExt;
@@ -17,6 +20,9 @@ use std::sync::Arc;
 /// Bytes of memory for sorting, grouping and joining; what is more goes to temporary files.
 const MEMORY: usize = 512 << 20;
 
+/// Batches that are made before they are asked for.
+const AHEAD: usize = 2;
+
 /// What questions are put to.
 pub struct Session {
     pub context: SessionContext,
@@ -26,10 +32,28 @@ pub struct Session {
 /// Answers what the command line asks.
 pub async fn run(args: &Args) -> Result<(), Failure> {
     let session = Session::of(args)?.spread(args).await?;
+    if args.query.is_none() && args.file.is_none() && prompt::is_possible() {
+        return prompt::run(&session, args.output).await;
+    }
     let question = question(args)?;
     session
         .answer_all(&question, &mut Output::new(args.output))
         .await
+}
+
+/// The same batches, made by a task of their own: who asks can turn to something else, and drop them.
+fn apart(mut batches: SendableRecordBatchStream) -> SendableRecordBatchStream {
+    let mut stream = RecordBatchReceiverStreamBuilder::new(batches.schema(), AHEAD);
+    let out = stream.tx();
+    stream.spawn(async move {
+        while let Some(batch) = batches.next().await {
+            if out.send(batch).await.is_err() {
+                break;
+            }
+        }
+        Ok(())
+    });
+    stream.build()
 }
 
 fn question(args: &Args) -> Result<String, Failure> {
@@ -108,7 +132,7 @@ impl Session {
                 .execute_logical_plan(plan)
                 .await
                 .map_err(failed)?;
-            let mut stream = frame.execute_stream().await.map_err(failed)?;
+            let mut stream = apart(frame.execute_stream().await.map_err(failed)?);
             output.begin(&stream.schema())?;
             while let Some(batch) = stream.next().await {
                 output.batch(&batch.map_err(failed)?)?;
@@ -120,7 +144,7 @@ impl Session {
     }
 
     /// Says whether the records are complete.
-    fn verdict(&self) -> Result<(), Failure> {
+    pub fn verdict(&self) -> Result<(), Failure> {
         let verdict = self.tables.verdict().map_err(|error| Failure::of(&error))?;
         let line = crate::escape::line(&verdict.to_string());
         // A closed standard error is no reason to fail.

@@ -24,18 +24,23 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// Says why, and returns the status.
-    pub fn report(self) -> ExitCode {
+    /// Writes why to standard error, and returns the exit status.
+    pub fn report(&self) -> ExitCode {
         let (why, status) = match self {
             Failure::OutputClosed => return ExitCode::SUCCESS,
             Failure::Question(why) => (why, USAGE),
             Failure::Unreadable(why) => (why, UNREADABLE),
             Failure::Output(why) => (why, 1),
         };
-        let why = escape::line(&why);
+        let why = escape::line(why);
         // Standard error may be closed.
         let _ = writeln!(io::stderr(), "logdef-sql: {why}");
         ExitCode::from(status)
+    }
+
+    /// Whether no later answer can be written either.
+    pub fn is_of_output(&self) -> bool {
+        matches!(self, Failure::Output(_) | Failure::OutputClosed)
     }
 
     /// What went wrong while a question was answered.

@@ -6,6 +6,7 @@ mod ask;
 mod escape;
 mod failure;
 mod output;
+mod prompt;
 mod worker;
 
 use args::Args;
@@ -30,5 +31,8 @@ fn run(args: &Args) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
-    runtime.block_on(ask::run(args))
+    let answered = runtime.block_on(ask::run(args));
+    // What was abandoned may still compute.
+    runtime.shutdown_background();
+    answered
 }

@@ -4,6 +4,7 @@
 //!
 //! `data/orders.log.gz` and `data/second.log.gz` are logs of the program `orders` of `samples`.
 
+mod duckdb;
 mod prompt;
 
 use logdef_archive::Archive;

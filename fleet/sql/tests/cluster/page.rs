@@ -6,6 +6,25 @@ use std::time::{Duration, Instant};
 use crate::process::{Data, PROGRAM, answer};
 
 #[test]
+fn the_unit_of_the_page_is_one_that_systemd_takes() {
+    let page = include_str!("../../../../docs/fleet.md");
+    let unit = page.split("```ini\n").nth(1).unwrap();
+    let unit = unit.split("```").next().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("logdef-worker.service");
+    std::fs::write(&path, unit.replace("/usr/bin/logdef-sql", PROGRAM)).unwrap();
+    let mut analyze = Command::new("systemd-analyze");
+    let Ok(output) = analyze.arg("verify").arg(&path).output() else {
+        let is_required = std::env::var_os("LOGDEF_REQUIRE").is_some();
+        assert!(!is_required, "no systemd-analyze");
+        println!("skipped: no systemd-analyze");
+        return;
+    };
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.is_empty(), "{said}");
+}
+
+#[test]
 fn the_commands_of_the_page_run() {
     let page = include_str!("../../../../docs/fleet.md");
     let block = page

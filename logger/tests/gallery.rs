@@ -15,7 +15,7 @@
 //! | types with `Fields`, in calls and in spans | `fields_of_types` |
 //! | context of a task and of a thread | `contexts_of_rust` |
 //! | calls through `log` and `tracing`, forks and kills among them | `facades`, `facade_spans`, `facade_deaths` |
-//! | a plugin with its own copies | `plugin` |
+//! | a plugin with its own copies, of other versions | `plugin`, `plugin_versions` |
 //! | signals, panics, aborts, deep stacks | `last_words`, `signals` |
 //! | two programs of others, moved over | `real_programs` |
 

@@ -63,7 +63,7 @@ pub struct View {
         help_heading = "Appearance"
     )]
     pub backtrace: Backtrace,
-    /// Mark formats and file names that are not in the log: found in the image, or missing
+    /// Mark formats and file names that are not in the log: rebuilt from the image, or missing
     #[arg(long, help_heading = "Appearance")]
     pub provenance: bool,
     /// Show the key-values of each record's context after it, in braces

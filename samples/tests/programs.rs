@@ -105,3 +105,26 @@ fn a_program_with_a_hole_between_its_segments_is_one_image() {
     line(&text, "order refused: M8 (out of range)");
     line(&text, "Shelf<int>::take");
 }
+
+/// The bench in C++ makes the calls that it says it measures.
+#[test]
+fn calls_of_cpp_are_measured_beside_each_other() {
+    let workshop = Workshop::open();
+    let folder = tempfile::tempdir().unwrap();
+    let costs = folder.path().join("costs");
+    workshop.compile(&["samples/cpp/costs.cpp"], &costs, &["-std=c++20", "-O2"]);
+    for (kind, message) in [
+        ("context", "accepted 99 {conn=7 peer=example.org}"),
+        ("three-f", "accepted 99 at 8080 in 2.5 ms"),
+        ("text-kv", "accepted i=99 host=example.org port=8080"),
+        ("view", "accepted 99 at example.org:8080"),
+    ] {
+        let log = folder.path().join(kind);
+        run(Command::new(&costs).arg(&log).args([kind, "100"]));
+        let mut view = workshop.command("logdef");
+        view.args(["view", "--with-context"]).arg(&log);
+        let text = String::from_utf8(run(&mut view).stdout).unwrap();
+        assert_eq!(text.lines().count(), 100);
+        assert!(text.trim_end().ends_with(message), "{text}");
+    }
+}

@@ -1,5 +1,5 @@
 //! A backtrace with names for its addresses, without the logger's own functions at its
-//! head: those of the header, compiled into the program that logs, and what was inlined of
+//! head: those of the headers, compiled into the program that logs, and what was inlined of
 //! the macros. Knows functions and files, not records.
 
 use super::images::Function;
@@ -77,13 +77,19 @@ enum Owner {
 
 impl Owner {
     /// By the header it is in, or the crate: that is known by the name that linkers have, since
-    /// the names of inlined functions lack their path.
+    /// the names of inlined functions lack their path. Those that C calls have no crate in it.
     fn of(function: &Function) -> Owner {
-        let is_header = |file: &str| file.rsplit('/').next() == Some("logdef.h");
-        if function.file.as_deref().is_some_and(is_header) {
+        let file = function.file.as_deref();
+        let file = file.and_then(|file| file.rsplit('/').next());
+        if file.is_some_and(|file| HEADERS.contains(&file)) {
             return Owner::Logger;
         }
-        match function.linkage_name.as_deref().and_then(crate_of) {
+        let name = function.linkage_name.as_deref();
+        let plain = name.or(function.function.as_deref());
+        if plain.is_some_and(|name| INTERFACE.contains(&name)) {
+            return Owner::Logger;
+        }
+        match name.and_then(crate_of) {
             Some(name) if LOGGERS.contains(&name) => Owner::Logger,
             Some("std" | "core" | "alloc") => Owner::Runtime,
             None if function.inlined => Owner::Unknown,
@@ -91,6 +97,13 @@ impl Owner {
         }
     }
 }
+
+/// The headers, whose functions are compiled into the program.
+const HEADERS: [&str; 3] = ["logdef.h", "logdef_format.h", "logdef_stream.h"];
+
+/// What the headers call to log, and programs in other languages. A copy of the logger in a plugin
+/// leaves its own out only if it leads.
+const INTERFACE: [&str; 3] = ["logdef_emit", "logdef_emit_text", "logdef_write"];
 
 /// The logger, and the facades whose calls lead to it.
 const LOGGERS: [&str; 7] = [
@@ -168,6 +181,11 @@ mod tests {
             [vec!["work"], vec!["emit<int>"]]
         );
         assert_eq!(left(&[&[header], &[macros], &[work]]), [["work"]]);
+        let braces = ("emit_values<int>", "/usr/include/logdef_format.h");
+        let of_copy = ("logdef_emit_text", "logger/capi/src/calls.rs");
+        assert_eq!(left(&[&[of_copy], &[braces, work]]), [["work"]]);
+        let wrapper = ("logdef_emit_for_us", "work.c");
+        assert_eq!(left(&[&[wrapper], &[work]]).len(), 2);
         assert_eq!(
             left(&[&[similar], &[work]]),
             [["_ZN10logdef_app7privateE"], ["work"]]

@@ -110,9 +110,19 @@ impl<'a> Resolved<'a> {
 
     /// Appends the message: the arguments in their format, else the arguments as
     /// they are after the address of the format that is missing, or after its text if
-    /// that is in a grammar of a later version.
+    /// that is in a grammar of a later version. A newline at its end is left out: programs that
+    /// printed lines before have one in each format, and a record has an end of its own.
     #[inline]
     pub fn message(&self, out: &mut Vec<u8>) {
+        let start = out.len();
+        self.printed_message(out);
+        if out[start..].ends_with(b"\n") {
+            out.pop();
+        }
+    }
+
+    #[inline]
+    fn printed_message(&self, out: &mut Vec<u8>) {
         let Some(compiled) = self.compiled else {
             return self.bare_message(out);
         };

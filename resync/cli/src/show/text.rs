@@ -197,14 +197,7 @@ impl Writer {
             let _ = write!(out, "({dropped} dropped before) ");
         }
         match data.kind {
-            None => escape::push_with(out, |out| {
-                let start = out.len();
-                record.marked_message(out);
-                // The line has an end of its own.
-                if out[start..].ends_with(b"\n") {
-                    out.pop();
-                }
-            }),
+            None => escape::push_with(out, |out| record.marked_message(out)),
             Some(_) => {
                 self.message.clear();
                 record.marked_message(&mut self.message);

@@ -209,7 +209,7 @@ fn a_text_that_ends_a_line_does_not_show_it() {
     assert!(done.out.ends_with(" one\\ntwo\n"), "{}", done.out);
     assert_eq!(
         on(&odd(b"end\n\n", &[], &[]), "view -o raw {}").out,
-        "end\n\n\n"
+        "end\n\n"
     );
 }
 
@@ -249,4 +249,35 @@ fn links_are_for_the_terminal_or_for_an_editor() {
     assert!(!view(&[], Some("vscode")).contains("\x1b"));
     assert!(!view(&["--color", "always", "--hyperlinks=none"], Some("vscode")).contains("8;;"));
     assert!(!view(&["--color", "always"], Some("nonsense")).contains("8;;"));
+}
+
+/// Programs that printed lines before have a newline in each format, and texts of several lines have
+/// others.
+#[test]
+fn a_newline_at_the_end_of_a_message_is_not_shown() {
+    const PRINTED: Site = Site {
+        number: 3,
+        line: 7,
+        level: logdef_wire::Level::INFO,
+    };
+    let mut log = Log::of(RUN, 77, EPOCH);
+    log.site(RUN, 3, "src/old.c", b"half %d\nof two\n")
+        .thread(RUN, 0, "main");
+    log.data(RUN, 0, EPOCH, &PRINTED, |args| {
+        args.uint(1).unwrap();
+        1
+    });
+    for (form, message) in [
+        ("text", "src/old.c:7: half 1\\nof two\n"),
+        ("full", "INFO  half 1\\nof two\n"),
+        ("json", r#""message":"half 1\nof two","#),
+        ("csv", ",\"half 1\nof two\","),
+        ("logfmt", r#" message="half 1\nof two""#),
+        ("raw", "half 1\nof two\n"),
+    ] {
+        let words = format!("view -o {form} {{}}").replace("-o text", "");
+        let shown = on(&log, &words).out;
+        assert!(shown.contains(message), "{form}: {shown}");
+        assert!(!shown.contains("two\n\n"), "{form}: {shown}");
+    }
 }

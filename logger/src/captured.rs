@@ -210,7 +210,8 @@ impl Captures {
         // SAFETY: null, or a capture that `begin` put here, which is never freed.
         let first = unsafe { self.first.load(Ordering::Acquire).as_ref() };
         core::iter::successors(first, |capture| {
-            // SAFETY: as above; `next` is never written once the capture is in the list.
+            // SAFETY: null, or a capture that is never freed; `next` is never written once this one is
+            // in the list.
             unsafe { capture.next.load(Ordering::Relaxed).as_ref() }
         })
     }

@@ -36,7 +36,7 @@ pub(crate) struct Keys<'c> {
 // SAFETY: `id` and `parent` are never written once it is made, and what `keys` leads to is
 // never written once it is there.
 unsafe impl Send for Context {}
-// SAFETY: as above; `keys` itself is atomic.
+// SAFETY: `id` and `parent` are never written once it is made, and `keys` is atomic.
 unsafe impl Sync for Context {}
 
 /// The numbers of contexts begin at 1.

@@ -103,7 +103,8 @@ fn call_on(top: *mut u8, function: extern "C" fn(*mut c_void), argument: *mut c_
             clobber_abi("C"),
         );
     }
-    // SAFETY: as above.
+    // SAFETY: `top` is aligned to 16 bytes and has a stack below it that nothing else uses,
+    // by `with_room`. `x20` keeps the old stack pointer: called functions restore it.
     #[cfg(target_arch = "aarch64")]
     unsafe {
         core::arch::asm!(

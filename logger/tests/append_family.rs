@@ -111,7 +111,7 @@ fn children_append_to_the_log_of_their_parent() {
     let bounded = |_: &Path| {
         log(0..100);
         common::in_child(|| {
-            // SAFETY: as above.
+            // SAFETY: gives up rights, in a child that only logs.
             assert_eq!(unsafe { libc::setuid(65_534) }, 0);
             log(100..1_000);
             let state = logdef::state();

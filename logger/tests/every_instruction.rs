@@ -63,7 +63,7 @@ fn a_handler_may_log_after_every_instruction_of_a_call() {
             );
         }
         call(number);
-        // SAFETY: as above.
+        // SAFETY: clears the trap flag; the red zone is stepped over.
         unsafe {
             asm!(
                 "sub rsp, 128",

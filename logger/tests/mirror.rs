@@ -31,7 +31,7 @@ fn records_of_the_level_are_shown_as_lines() {
     let pattern = b"\xc1\xce1234\xc1\xa5";
     logdef!(Info, "pattern %s", pattern.as_slice());
     logdef!(Info, "long %s", "x".repeat(6000));
-    // SAFETY: as above.
+    // SAFETY: the descriptor is this test's own, and nothing else runs.
     unsafe { libc::dup2(before, 2) };
 
     let shown = std::fs::read_to_string(&shown).unwrap();

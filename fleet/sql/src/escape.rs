@@ -11,8 +11,10 @@ pub fn text(text: &str) -> String {
             '\t' => out.push_str("\\t"),
             '\r' => out.push_str("\\r"),
             c if is_harmless(c) => out.push(c),
-            // Writing to a text does not fail.
-            c => drop(write!(out, "\\u{{{:x}}}", u32::from(c))),
+            c => {
+                // Writing to a text does not fail.
+                let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
+            }
         }
     }
     out

@@ -173,10 +173,12 @@ fn capture(uses: &[Use]) -> String {
     let Some(first) = uses.first() else {
         return key_value();
     };
-    let class = match uses.iter().all(|used| used.class == first.class) {
-        true => first.class,
-        false if uses.iter().all(is_display) => class::DISPLAY,
-        false => class::MIXED,
+    let class = if uses.iter().all(|used| used.class == first.class) {
+        first.class
+    } else if uses.iter().all(is_display) {
+        class::DISPLAY
+    } else {
+        class::MIXED
     };
     let same = uses.iter().all(|used| used == first);
     match (class, &first.spec) {

@@ -176,11 +176,14 @@ impl Field<'_> {
     }
 
     pub fn sign(&self, is_negative: bool) -> &'static str {
-        match is_negative {
-            true => "-",
-            false if self.placeholder.plus => "+",
-            false if self.placeholder.space => " ",
-            false => "",
+        if is_negative {
+            "-"
+        } else if self.placeholder.plus {
+            "+"
+        } else if self.placeholder.space {
+            " "
+        } else {
+            ""
         }
     }
 

@@ -22,7 +22,11 @@ fn log(number: u32) {
 }
 
 fn open(path: &Path, level: Level) {
-    logdef::options().level(level).open(path).unwrap();
+    open_with(path, |options| options.level(level));
+}
+
+fn open_with(path: &Path, choose: impl FnOnce(logdef::Options) -> logdef::Options) {
+    choose(logdef::options()).open(path).unwrap();
 }
 
 /// Closes every descriptor but those of the standard streams.
@@ -39,22 +43,10 @@ pub fn victim(path: &Path) {
         match &*word {
             "info" => open(path, Level::INFO),
             "off" => open(path, Level(255)),
-            "asked" => drop(
-                logdef::options()
-                    .control(true)
-                    .level(Level(255))
-                    .open(path)
-                    .unwrap(),
-            ),
-            "refused" => drop(logdef::options().control(false).open(path).unwrap()),
-            "helped" => drop(
-                logdef::options()
-                    .helper()
-                    .level(Level::INFO)
-                    .open(path)
-                    .unwrap(),
-            ),
-            "rotating" => drop(logdef::options().rotate(1 << 20).open(path).unwrap()),
+            "asked" => open_with(path, |options| options.control(true).level(Level(255))),
+            "refused" => open_with(path, |options| options.control(false)),
+            "helped" => open_with(path, |options| options.helper().level(Level::INFO)),
+            "rotating" => open_with(path, |options| options.rotate(1 << 20)),
             "close" => logdef::close(),
             "log" => log(number),
             "threads" => (0..6).for_each(|_| {

@@ -68,7 +68,8 @@ fn find_object_fn() -> Option<FindObjectFn> {
         );
     }
     #[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "aarch64"))]
-    // SAFETY: as above.
+    // SAFETY: reads one word of the global offset table; the reference is weak, so a missing
+    // symbol reads as 0.
     unsafe {
         core::arch::asm!(
             ".weak _dl_find_object",

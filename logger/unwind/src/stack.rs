@@ -267,7 +267,7 @@ fn is_readable(address: usize) -> bool {
         );
     }
     #[cfg(target_arch = "aarch64")]
-    // SAFETY: as above.
+    // SAFETY: a system call that writes nothing; it clobbers `x0` alone.
     unsafe {
         asm!(
             "svc 0",

@@ -22,9 +22,14 @@ fn pieces(random: &mut Random, len: u64) -> Vec<(u64, Vec<u8>)> {
             count += 1 + random.below(9) as u64 / 8;
         }
         match random.below(6) {
-            0 => drop(log.raw(b"\xc1")),
-            1 => drop(log.raw(b"\xc1\xce damaged")),
-            2 => drop(log.raw(&[0, 0, 0, 0, 0, 0, 0xc1, 0xda, 0x01, 0x00])),
+            kind @ 0..=2 => {
+                let damage: [&[u8]; 3] = [
+                    b"\xc1",
+                    b"\xc1\xce damaged",
+                    &[0, 0, 0, 0, 0, 0, 0xc1, 0xda, 0x01, 0x00],
+                ];
+                log.raw(damage[kind]);
+            }
             3 => log.bytes.truncate(log.bytes.len().saturating_sub(5)),
             _ => {}
         }

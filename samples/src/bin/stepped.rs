@@ -107,7 +107,7 @@ mod walk {
             );
         }
         call();
-        // SAFETY: as above.
+        // SAFETY: clears the trap flag; the red zone is stepped over.
         unsafe {
             asm!(
                 "sub rsp, 128",

@@ -97,3 +97,21 @@ fn files_are_short() {
         assert!(lines <= LONGEST_FILE, "{file} has {lines} lines");
     }
 }
+
+/// Two cases are an `if`, and what is dropped on purpose is seen at the begin of its line.
+#[test]
+fn booleans_are_decided_by_if_and_results_are_dropped_by_let() {
+    for (file, text) in source::files() {
+        let code = source::code(&text);
+        for form in ["true =>", "false =>", "=> drop("] {
+            // The arms of a macro take words of ours.
+            let found = code.lines().zip(1..).find(|(line, _)| {
+                let line = line.trim_start();
+                line.starts_with(form) || form.starts_with("=>") && line.contains(form)
+            });
+            if let Some((line, number)) = found {
+                panic!("{file}:{number}: {line}");
+            }
+        }
+    }
+}

@@ -44,7 +44,8 @@ pub unsafe fn emit_with(
         return unsafe { emit(site, kinds, words) };
     }
     with_pairs(pairs, |pairs| {
-        // SAFETY: as above.
+        // SAFETY: `emit_pairs` reads `kinds` and `words` as `emit` does, and the caller keeps the
+        // contract of that.
         unsafe { emit_pairs(site, kinds, words, pairs) }
     });
 }

@@ -73,7 +73,7 @@ extern "C" fn on_signal(_: i32, _: *mut libc::siginfo_t, context: *mut c_void) {
     } else {
         compare(context);
     }
-    // SAFETY: as above.
+    // SAFETY: the location of `errno` is this thread's own.
     unsafe { *libc::__errno_location() = errno };
 }
 

@@ -65,7 +65,9 @@ fn every_key_of_the_help_page_works_and_a_changed_size_changes_nothing() {
             "t" => terminal.type_in("2027-01-15 08:05:00"),
             "m" | "'" => terminal.type_in("a"),
             "w" => terminal.type_in("out.txt"),
-            "F" => drop(terminal.wait_for("following")),
+            "F" => {
+                let _ = terminal.wait_for("following");
+            }
             _ => {}
         }
         if matches!(&**key, "/" | "?" | "&" | "t" | "w") {

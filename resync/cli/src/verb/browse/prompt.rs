@@ -45,7 +45,9 @@ impl Prompt {
     /// A key that edits the text; `false` if it does not.
     pub fn key(&mut self, name: &str) -> bool {
         match name {
-            "Backspace" | "^H" => drop(self.text.pop()),
+            "Backspace" | "^H" => {
+                self.text.pop();
+            }
             "^U" => self.text.clear(),
             "^W" => {
                 let kept = self.text.trim_end();

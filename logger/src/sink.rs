@@ -186,11 +186,12 @@ impl Sink {
         self.mapped.enter(thread, claim, opening);
     }
 
-    /// Writes a frame into room that is kept back for it, where a sink has any.
+    /// Writes a note into room that is kept back for it, or beyond the size of a file that no other
+    /// can follow.
     pub fn put_note(&self, frame: &[u8]) -> bool {
         match self.chosen() {
             Chosen::Mapped(mapped) => mapped.put_note(frame),
-            Chosen::Append(_) => false,
+            Chosen::Append(append) => append.put_note(frame),
         }
     }
 

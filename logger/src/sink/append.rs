@@ -229,6 +229,17 @@ impl Append {
         }
     }
 
+    /// Writes a note of drops into the file that is written to, though it be full: where no other
+    /// can follow it, the log has to say what is missing.
+    pub fn put_note(&self, frame: &[u8]) -> bool {
+        let Some((_, outlet)) = self.take(None) else {
+            return false;
+        };
+        let opened = self.opened(&outlet);
+        let put = |(fd, _)| sys::write_without_sigxfsz(fd, frame) == Ok(frame.len());
+        outlet.kind() == Kind::File && opened.is_ok_and(put)
+    }
+
     /// Holds on to what is written to now.
     fn take(&self, wanted: Option<u32>) -> Option<(u32, Taken<'_>)> {
         for _ in 0..OUTLETS {

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -390,6 +391,81 @@ static void asks(void)
     MUST(logdef_state(&status) == -1 && errno == EINVAL);
 }
 
+/* The descriptors are used up while the log rotates; it ends then, or some calls after there are
+ * some again. Prints how many calls were dropped. */
+static void lacks(void)
+{
+    logdef_options options = LOGDEF_OPTIONS;
+    logdef_status status = LOGDEF_STATUS;
+    struct rlimit usual, none;
+    int ends = atoi(more[2]);
+
+    options.sink = atoi(more[0]);
+    options.file_size = 1 << 17;
+    options.files = strtoull(more[1], NULL, 10);
+    MUST(logdef_open_with(log_path, &options) == 0);
+    MUST(getrlimit(RLIMIT_NOFILE, &usual) == 0);
+    none = usual;
+    none.rlim_cur = 3;
+    for (int i = 0; i < 40000; i++) {
+        if (i == 10000 || i == ends)
+            MUST(setrlimit(RLIMIT_NOFILE, i == ends ? &usual : &none) == 0);
+        LOGDEF(INFO, "%d", i);
+    }
+    MUST(logdef_state(&status) == 0);
+    printf("%llu\n", (unsigned long long)status.dropped);
+    if (ends >= 0)
+        logdef_close();
+}
+
+/* What the state of its log says: that nothing is wrong, that a file may not grow, and that it may again. */
+static void suffers(void)
+{
+    logdef_options options = LOGDEF_OPTIONS;
+    logdef_status status = LOGDEF_STATUS;
+    struct rlimit limit;
+    int i, tries = 3000;
+
+    MUST(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
+    MUST(getrlimit(RLIMIT_FSIZE, &limit) == 0);
+    limit.rlim_cur = 1 << 17;
+    MUST(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+    options.sink = atoi(more[0]);
+    MUST(logdef_open_with(log_path, &options) == 0);
+    LOGDEF(INFO, "%d", 0);
+    MUST(logdef_state(&status) == 0);
+    MUST(status.error == 0 && status.dropped == 0 && status.unreported == 0);
+    for (i = 1; i < 10000; i++)
+        LOGDEF(INFO, "%d", i);
+    MUST(logdef_state(&status) == 0);
+    MUST(status.error == EFBIG && status.dropped > 5000);
+    MUST(status.unreported > 0 && status.unreported <= status.dropped);
+    limit.rlim_cur = limit.rlim_max;
+    MUST(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+    do {
+        MUST(tries-- > 0);
+        usleep(20000);
+        LOGDEF(INFO, "%d", i++);
+        MUST(logdef_state(&status) == 0);
+    } while (status.error != 0);
+    MUST(status.unreported == 0);
+    printf("%d %llu\n", i, (unsigned long long)status.dropped);
+    logdef_close();
+}
+
+/* Prints why the sink is the one it is. */
+static void says_why(void)
+{
+    logdef_options options = LOGDEF_OPTIONS;
+    logdef_status status = LOGDEF_STATUS;
+
+    options.sink = atoi(more[0]);
+    MUST(logdef_open_with(log_path, &options) == 0);
+    LOGDEF(INFO, "%d", 0);
+    MUST(logdef_state(&status) == 0);
+    printf("%d %s\n", status.is_mapped, status.why);
+}
+
 /* Logs before the log is open, which it may never be. */
 static void early(void)
 {
@@ -434,6 +510,7 @@ int main(int argc, char **argv)
         {"waits", waits},   {"starts", starts}, {"logs", logs},
         {"crowds", crowds}, {"interrupts", interrupts}, {"records", records},
         {"reopens", reopens}, {"asks", asks}, {"modes", modes}, {"forks", forks}, {"mirrors", mirrors}, {"survives", survives}, {"keeps", keeps}, {"early", early}, {"ages", ages}, {"folds", folds},
+        {"lacks", lacks}, {"suffers", suffers}, {"says_why", says_why},
     };
 
     MUST(argc >= 3);

@@ -3,7 +3,7 @@
 
 use crate::compilers::skip::skip;
 use crate::compilers::{source, toolchains};
-use crate::decode::{Message, messages, records};
+use crate::decode::{Message, Value, messages, records};
 use crate::installed::{build, prefix};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -432,20 +432,36 @@ fn a_program_that_borrows_rights_obeys_no_environment() {
     let logs = directory.path().join("audit");
     std::fs::create_dir(&logs).unwrap();
     mode(&logs, 0o700);
+    let own = directory.path().join("own");
+    std::fs::copy(&borrowed, &own).unwrap();
+    mode(&own, 0o755);
     let log = logs.join("audit.log");
-    let mut command = Command::new(&borrowed);
-    command.arg(&log).args(["logs", "0"]).uid(65534).gid(65534);
-    command.env("LOGDEF", "off").env("LOGDEF_STDERR", "1");
-    let output = command
-        .env("XDG_CACHE_HOME", directory.path())
-        .output()
-        .unwrap();
-    if output.status.code() == Some(3) {
-        return skip(format_args!("no set-user-ID programs here: {output:?}"));
+    for (place, cache) in [("XDG_CACHE_HOME", ""), ("HOME", ".cache")] {
+        let home = directory.path().join(place);
+        std::fs::create_dir_all(home.join(cache)).unwrap();
+        let run = |program: &Path, user, level| {
+            let mut command = Command::new(program);
+            command.arg(&log).args(["logs", "0"]).uid(user).gid(user);
+            command.env_remove("XDG_CACHE_HOME").env(place, &home);
+            command.env("LOGDEF", level).env("LOGDEF_STDERR", "1");
+            command.output().unwrap()
+        };
+        let output = run(&borrowed, 65534, "off");
+        if output.status.code() == Some(3) {
+            return skip(format_args!("no set-user-ID programs here: {output:?}"));
+        }
+        succeeded(&output);
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+        assert!(numbers(std::slice::from_ref(&log)).into_iter().eq(0..10));
+        std::fs::remove_file(&log).unwrap();
+        let digests = home.join(cache).join("logdef/digests");
+        assert!(!digests.exists(), "{place}");
+        // A program of root's own obeys them.
+        let output = run(&own, 0, "on");
+        succeeded(&output);
+        assert_ne!(String::from_utf8_lossy(&output.stderr), "");
+        std::fs::remove_file(&log).unwrap();
     }
-    succeeded(&output);
-    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
-    assert!(numbers(&[log]).into_iter().eq(0..10));
 }
 
 /// An overlay, in a mount namespace of its own. It is mapped above ext4 and XFS, and not
@@ -473,16 +489,19 @@ fn an_overlay_is_mapped_where_it_keeps_what_is_reserved() {
             .args(["-m", "sh", "-c", &[disk, make, script, read].concat(), "sh"])
             .arg(program())
             .arg(&log)
-            .args(["logs", "0"])
+            .args(["says_why", "0"])
             .env("DIR", directory.path())
             .output();
         match output {
             Ok(output) if output.status.success() => {
                 let log = directory.path().join("app.log");
-                assert!(numbers(std::slice::from_ref(&log)).into_iter().eq(0..10));
+                assert_eq!(numbers(std::slice::from_ref(&log)), [0]);
                 let notes = notes(&log);
                 assert!(notes.len() == 1 && notes[0].0 == 10, "{notes:?}");
-                Some(notes[0].1.starts_with("mapped: overlayfs"))
+                let is_mapped = notes[0].1.starts_with("mapped: overlayfs");
+                let said = format!("{} {}\n", u8::from(is_mapped), notes[0].1);
+                assert_eq!(String::from_utf8_lossy(&output.stdout), said);
+                Some(is_mapped)
             }
             refused => {
                 skip(format_args!("no overlay here: {refused:?}"));
@@ -517,6 +536,83 @@ fn a_program_can_ask_what_its_log_is_doing() {
             .output()
             .unwrap(),
     );
+}
+
+/// What a story printed, as numbers.
+fn printed(output: &Output) -> Vec<i128> {
+    succeeded(output);
+    let words = String::from_utf8_lossy(&output.stdout);
+    let words = words.split_whitespace();
+    words.map(|word| word.parse().unwrap()).collect()
+}
+
+/// How many calls the notes of some files say were dropped, and the records besides.
+fn counted(files: &[PathBuf]) -> i128 {
+    let records = files.iter().flat_map(|file| records(file));
+    let noted = records.filter(|record| record.tag == 6 && record.field(1) == Some(&Value::Int(8)));
+    let noted = noted.map(|note| note.field(14).unwrap().int()).max();
+    let of_records = files.iter().flat_map(|file| messages(file));
+    let of_records = of_records.map(|message| message.dropped).sum();
+    noted.unwrap_or(0).max(of_records)
+}
+
+/// Every thread of a log that had to rotate then dropped its calls for a second, and a program that
+/// had ended by then left no trace of them.
+#[test]
+fn a_log_loses_nothing_while_there_are_no_descriptors_and_counts_what_a_bound_takes() {
+    for sink in [MAPPED, APPEND] {
+        for (files_kept, ends) in [
+            ("0", "20000"),
+            ("0", "-1"),
+            ("1000", "20000"),
+            ("1000", "-1"),
+        ] {
+            let directory = tempfile::tempdir().unwrap();
+            let log = directory.path().join("app.log");
+            let output = story(&log, "lacks", &[sink, files_kept, ends]).output();
+            let dropped = printed(&output.unwrap())[0];
+            let files = files(directory.path());
+            let numbers = numbers(&files);
+            let case = format!("{sink} {files_kept} {ends}: {dropped} dropped");
+            assert_eq!(numbers.len() as i128 + dropped, 40_000, "{case}");
+            // Without an end of the log the count is written at 1, 16, 256 and so on.
+            let counted = counted(&files);
+            let least = if ends == "-1" { dropped / 16 } else { dropped };
+            assert!(
+                (least..=dropped).contains(&counted),
+                "{case}, {counted} counted"
+            );
+            // Only where a new file is all that could take them.
+            let may_drop = (sink, files_kept) == (APPEND, "1000");
+            assert!(dropped == 0 || may_drop, "{case}");
+        }
+    }
+}
+
+#[test]
+fn a_program_can_ask_what_is_wrong_with_its_log() {
+    for sink in [MAPPED, APPEND] {
+        let directory = tempfile::tempdir().unwrap();
+        let log = directory.path().join("app.log");
+        let output = story(&log, "suffers", &[sink]).output().unwrap();
+        let [called, dropped] = printed(&output)[..] else {
+            panic!("{output:?}");
+        };
+        // What is appended is cut at the limit, in the middle of a record.
+        if sink == MAPPED {
+            let files = files(directory.path());
+            assert_eq!(numbers(&files).len() as i128 + dropped, called);
+            assert_eq!(counted(&files), dropped);
+        }
+    }
+    // A sink that was asked for needs no reason; the test of overlays has one that does.
+    let directory = tempfile::tempdir().unwrap();
+    let log = directory.path().join("app.log");
+    for (sink, expected) in [(MAPPED, "1 \n"), (APPEND, "0 \n")] {
+        let output = story(&log, "says_why", &[sink]).output().unwrap();
+        succeeded(&output);
+        assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
+    }
 }
 
 #[test]

@@ -12,6 +12,10 @@ const PROJECT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 const PROGRAM: &str = "#include <logdef.h>\n\
      int main(void) { logdef_open(\"app.log\"); LOGDEF(INFO, \"hello %d\", 42); }\n";
+const WITH_BACKTRACE: &str = "#include <logdef.h>\n\
+     __attribute__((noinline)) void work(int by) { LOGDEF(ERROR, \"broke %d\", by); }\n\
+     int main(int argc, char **argv) {\n\
+     (void)argv; logdef_open(\"app.log\"); work(argc); return 0; }\n";
 
 /// The folder with the archive and the packages.
 fn made() -> &'static Path {
@@ -125,6 +129,24 @@ fn projects_of_cmake_contain_the_archive() {
     let lists = "cmake_minimum_required(VERSION 3.13)\nproject(app C)\nadd_subdirectory(logdef)\n\
                  add_executable(app app.c)\ntarget_link_libraries(app logdef::logdef_static -static)\n";
     cmake_project(&added, lists, &[]);
+
+    // Static programs have backtraces, which need a table that gcc does not ask the linker for there.
+    fs::write(added.join("app.c"), WITH_BACKTRACE).unwrap();
+    let mut build = Command::new("cmake");
+    run(build.args(["--build", "build"]).current_dir(&added));
+    run(Command::new("build/app").current_dir(&added));
+    let mut view = Workshop::open().command("logdef");
+    view.args(["view", "--backtrace", "full"])
+        .arg(added.join("app.log"));
+    let shown = text(run(&mut view).stdout);
+    let functions = shown
+        .lines()
+        .filter_map(|line| line.trim_start().strip_prefix('#'));
+    let functions: Vec<_> = functions
+        .map(|line| line.split(' ').nth(1).unwrap())
+        .collect();
+    assert_eq!(functions[..2], ["work", "main"], "{shown}");
+    assert_eq!(functions.last(), Some(&"_start"), "{shown}");
 }
 
 #[test]

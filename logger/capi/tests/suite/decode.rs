@@ -173,7 +173,8 @@ pub struct Message {
     pub level: i128,
     pub format: String,
     pub args: Vec<Value>,
-    pub backtrace: usize,
+    /// Return addresses, innermost first.
+    pub backtrace: Vec<i128>,
     pub dropped: i128,
     pub kind: i128,
     pub keys: Vec<(Value, Value)>,
@@ -207,8 +208,12 @@ pub fn messages(log: &Path) -> Vec<Message> {
                 Some(other) => panic!("the arguments are {other:?}"),
             },
             backtrace: match record.field(10) {
-                Some(Value::Array(addresses)) => addresses.len(),
-                _ => 0,
+                Some(Value::Array(addresses)) => {
+                    // Nil stands for what was cut off.
+                    let known = addresses.iter().filter(|it| **it != Value::Nil);
+                    known.map(Value::int).collect()
+                }
+                _ => Vec::new(),
             },
             kind: record.field(14).map_or(0, Value::int),
             dropped: record.field(13).map_or(0, Value::int),

@@ -151,7 +151,39 @@ fn pkg_config_links_a_static_program() {
     let output = compile(compiler, &arguments);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
-    assert!(!crate::decode::messages(&log_of(&program)).is_empty());
+    let messages = crate::decode::messages(&log_of(&program));
+    let is_with =
+        |message: &&crate::decode::Message| message.format.starts_with("with a backtrace");
+    let with: Vec<_> = messages.iter().filter(is_with).collect();
+    assert_eq!(with.len(), 2);
+    for message in with {
+        let functions = functions(&program, &message.backtrace);
+        assert_eq!(
+            functions.first().map(String::as_str),
+            Some("main"),
+            "{functions:?}"
+        );
+        assert_eq!(
+            functions.last().map(String::as_str),
+            Some("_start"),
+            "{functions:?}"
+        );
+    }
+}
+
+/// The functions of a program that return addresses in it lead back to. It lies where it was linked.
+fn functions(program: &Path, addresses: &[i128]) -> Vec<String> {
+    let mut addr2line = Command::new("addr2line");
+    addr2line.args(["--functions", "--exe"]).arg(program);
+    // The call ends at the address.
+    addr2line.args(
+        addresses
+            .iter()
+            .map(|address| format!("{:#x}", address - 1)),
+    );
+    let output = addr2line.output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    said.lines().step_by(2).map(str::to_owned).collect()
 }
 
 /// The archive beside the rest of a dynamic program.

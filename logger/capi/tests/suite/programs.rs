@@ -140,7 +140,7 @@ fn summary(message: &Message) -> (i128, &str, Vec<Value>, i128, bool) {
         &message.format,
         message.args.clone(),
         skipped,
-        message.backtrace > 0,
+        !message.backtrace.is_empty(),
     )
 }
 

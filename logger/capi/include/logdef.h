@@ -245,7 +245,9 @@ typedef struct logdef_options {
     uint64_t file_size;  /* bytes; a file that reaches this size is followed by a new
                             one, or continues beyond it if none can be made. Each
                             process that appends to a log counts its own files. EINVAL
-                            for pipes, sockets and devices; one file */
+                            for pipes, sockets and devices; one file. A number is left out
+                            where threads began a file at the same moment, or another file
+                            has that name */
     uint64_t files;      /* how many of these files are kept, at most 1,024. Where no new
                             file can be made, the oldest parts of those that there are
                             make room. EINVAL without file_size or file_age; all */
@@ -258,7 +260,8 @@ typedef struct logdef_options {
                             SIGILL, SIGFPE, SIGABRT or SIGTRAP. A program that sets
                             handlers of its own after logdef_open gets no note; off */
     uint64_t flight_recorder; /* keeps about this many of the newest bytes, in eight
-                            files; all */
+                            files; each thread that logs takes 16 KiB of a file at least,
+                            so with many threads fewer records; all */
     int guard;           /* 1: if another program truncates the file, the log continues
                             in a new one. Handles SIGBUS for the log's own memory;
                             off: that SIGBUS ends the program */

@@ -37,7 +37,9 @@ const WRONG: &[(&str, &str)] = &[
     ),
     (r#"LOGDEF(256, "text");"#, "a level is from 1 to 255"),
     (r#"LOGDEF(0, "text");"#, "a level is from 1 to 255"),
+    // What is no level may be a constant of the program's: the compiler says that it knows none.
     (r#"LOGDEF(INFOO, "text");"#, "INFOO"),
+    (r#"LOGDEF(WARNING, "text %d", number);"#, "WARNING"),
     // Key-values are pairs of a literal and a value that has a type in the log.
     (r#"LOGDEF_KV(INFO, "%d", "key", 1);"#, ""),
     (r#"LOGDEF_KV(INFO, ("%s", number), "key", 1);"#, "char"),
@@ -88,6 +90,9 @@ fn program(statement: &str) -> String {
     )
 }
 
+/// Compilers look at a level in several places. The first error says what to write.
+const MOST_ERRORS: usize = 5;
+
 /// The line of the statement in [`program`].
 const LINE: usize = 6;
 
@@ -118,6 +123,18 @@ fn a_wrong_call_is_reported_at_its_line() {
                 assert!(
                     said.contains(&format!("wrong.c:{LINE}:")) && said.contains(word),
                     "{toolchain} {flag} says of {statement}:\n{said}"
+                );
+                let mut errors = said.lines().filter(|line| line.contains("error: "));
+                let first = errors.next().unwrap_or_default();
+                assert!(
+                    first.contains(word),
+                    "{toolchain} {flag} begins with {first:?} of {statement}"
+                );
+                // More is said about what is no constant, and about half a pair.
+                let few = errors.count() < MOST_ERRORS;
+                assert!(
+                    few || word.contains("literal") || word.contains("logdef_each"),
+                    "{toolchain} {flag} says too much of {statement}:\n{said}"
                 );
             }
         }

@@ -41,8 +41,8 @@ const OPEN: u32 = 2;
 /// A thread of a forked child begins the child's run in the log that the parent opened.
 const BEGINNING_CHILD: u32 = 3;
 
-/// Of the sequence's 24 bits.
-const MAX_THREADS: u64 = 1 << 24;
+/// Of the sequence's 24 bits; few in unit tests, of which one uses them up.
+const MAX_THREADS: u64 = if cfg!(test) { 500 } else { 1 << 24 };
 
 /// The thread numbers of a run are used up.
 pub(crate) struct NumbersUsedUp {
@@ -374,6 +374,56 @@ impl HostIdentity {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Level, NewCallSite, value};
+    use logdef_wire::{Record, frame};
+    use std::collections::HashSet;
+
+    /// Calls `each` with the records of a log.
+    fn records(bytes: &[u8], mut each: impl FnMut(Record<'_>)) {
+        let mut rest = bytes;
+        while let Some(start) = rest.iter().position(|byte| *byte != 0) {
+            let found = frame::decode(&rest[start..]).unwrap();
+            match Record::decode(found.body).unwrap() {
+                Record::Masked(masked) => {
+                    let mut plain = vec![0; found.body.len()];
+                    each(Record::decode(masked.unmask(&mut plain).unwrap()).unwrap());
+                }
+                plain => each(plain),
+            }
+            rest = &rest[start + found.len..];
+        }
+    }
+
+    #[test]
+    fn a_process_continues_as_another_run_when_the_thread_numbers_are_used_up() {
+        const THREADS: u64 = 2 * MAX_THREADS + 10;
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("log");
+        crate::open(&path).unwrap();
+        let site = NewCallSite::new(Level::INFO, "{}", 1).register();
+        for thread in 0..THREADS {
+            let logs = move || {
+                site.log(&[value(&(2 * thread))]);
+                site.log(&[value(&(2 * thread + 1))]);
+            };
+            std::thread::spawn(logs).join().unwrap();
+        }
+        crate::close();
+        let (mut numbers, mut sequences) = (HashSet::new(), HashSet::new());
+        let (mut runs, mut counted) = (HashSet::new(), 0);
+        records(&std::fs::read(&path).unwrap(), |record| {
+            if let Record::Data(data) = record {
+                numbers.insert(data.args.unwrap().iter().next().unwrap().as_uint());
+                assert!(sequences.insert((data.run, data.sequence)), "{data:?}");
+                runs.insert(data.run);
+                counted += data.dropped.unwrap_or(0);
+            }
+        });
+        // A call each time that a run follows another.
+        assert!(counted <= 2, "{counted}");
+        assert_eq!(numbers.len() as u64 + counted, 2 * THREADS);
+        assert_eq!(runs.len(), 3);
+    }
 
     #[test]
     fn drops_are_noted_now_and_then_until_all_are_reported() {

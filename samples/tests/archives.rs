@@ -143,7 +143,7 @@ fn projects_of_cmake_contain_the_archive() {
         .lines()
         .filter_map(|line| line.trim_start().strip_prefix('#'));
     let functions: Vec<_> = functions
-        .map(|line| line.split(' ').nth(1).unwrap())
+        .map(|line| line.split_whitespace().nth(1).unwrap())
         .collect();
     assert_eq!(functions[..2], ["work", "main"], "{shown}");
     assert_eq!(functions.last(), Some(&"_start"), "{shown}");

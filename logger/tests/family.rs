@@ -68,6 +68,8 @@ fn read(directory: &Path) -> Found {
     found
 }
 
+/// After how many instructions a child is forked.
+static STRIDE: AtomicU64 = AtomicU64::new(0);
 static STEPS: AtomicU64 = AtomicU64::new(0);
 static FORKS: AtomicU64 = AtomicU64::new(0);
 static IS_CHILD: AtomicBool = AtomicBool::new(false);
@@ -75,11 +77,7 @@ static IS_CHILD: AtomicBool = AtomicBool::new(false);
 /// Forks after some of the instructions that it is called after, but where the call
 /// blocks signals: no handler can come there.
 extern "C" fn trapped(_: i32, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
-    // A prime, so that the places of a loop are all met.
-    let stride = match std::env::var_os("LOGDEF_SLOW") {
-        Some(_) => 61,
-        None => 607,
-    };
+    let stride = STRIDE.load(Ordering::Relaxed);
     let step = STEPS.fetch_add(1, Ordering::Relaxed);
     // SAFETY: the kernel passes the context of what was interrupted.
     let context = unsafe { &mut *context.cast::<libc::ucontext_t>() };
@@ -132,7 +130,7 @@ fn step_through(number: u64) {
         );
     }
     call(number);
-    // SAFETY: as above.
+    // SAFETY: clears the trap flag; the red zone is stepped over.
     unsafe {
         asm!(
             "sub rsp, 128",
@@ -152,6 +150,11 @@ fn step_through(number: u64) {
 }
 
 fn a_child_may_be_forked_after_any_instruction(directory: &Path) {
+    let slow = std::env::var_os("LOGDEF_SLOW").is_some();
+    // A prime, so that the places of a loop are all met.
+    let usual = if slow { 61 } else { 607 };
+    let asked = std::env::var("LOGDEF_STRIDE").map(|stride| stride.parse().unwrap());
+    STRIDE.store(asked.unwrap_or(usual), Ordering::Relaxed);
     // SAFETY: the handler forks and logs, which may be done in handlers.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
@@ -162,7 +165,6 @@ fn a_child_may_be_forked_after_any_instruction(directory: &Path) {
     // Some that find everything as it was, one that takes another chunk, and, where there
     // is time, the first, which reads the program.
     const CALLS: u64 = 27;
-    let slow = std::env::var_os("LOGDEF_SLOW").is_some();
     for number in 0..CALLS {
         if slow || number > 17 {
             step_through(number)

@@ -19,6 +19,7 @@ fn fortran_is_named_as_linkers_know_it() {
 }
 
 #[test]
+#[ignore = "needs OCaml, which is large: .ci/nightly runs it"]
 fn ocaml_is_named_as_linkers_know_it() {
     if have("ocamlopt") {
         let dir = tempfile::tempdir().unwrap();
@@ -33,6 +34,7 @@ fn ocaml_is_named_as_linkers_know_it() {
 }
 
 #[test]
+#[ignore = "needs Go, which is large: .ci/nightly runs it"]
 fn go_is_named_as_its_own_tool_names_it() {
     if !have("go") {
         return;

@@ -73,6 +73,7 @@
 //!             }
 //!         }
 //!         Event::Gap(_, report) => text.extend(format!("{}\n", report.gap.kind).bytes()),
+//!         _ => {}
 //!     }
 //! }
 //! # assert!(text.ends_with(b"still here\n"));

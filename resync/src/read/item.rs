@@ -96,6 +96,7 @@ impl FrameItem<'_> {
 ///     seen.push(match item {
 ///         Item::Frame(frame) => (frame.offset, "frame".to_owned()),
 ///         Item::Gap(gap) => (gap.offset, gap.kind.to_string()),
+///         _ => continue,
 ///     });
 /// }
 /// assert_eq!(seen[0], (0, "frame".to_owned()));

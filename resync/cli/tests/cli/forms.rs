@@ -270,8 +270,8 @@ fn a_newline_at_the_end_of_a_message_is_not_shown() {
     for (form, message) in [
         ("text", "src/old.c:7: half 1\\nof two\n"),
         ("full", "INFO  half 1\\nof two\n"),
-        ("json", r#""message":"half 1\nof two","#),
-        ("csv", ",\"half 1\nof two\","),
+        ("json", r#""message":"half 1\nof two"}"#),
+        ("csv", r",half 1\nof two,"),
         ("logfmt", r#" message="half 1\nof two""#),
         ("raw", "half 1\nof two\n"),
     ] {

@@ -93,6 +93,10 @@ impl Losses {
     pub(crate) fn parse(text: &str) -> Option<Losses> {
         let mut losses = Losses::default();
         for part in text.strip_prefix(NOT_CLEAN)?.split(", ") {
+            if part == UNKNOWN {
+                losses.at_least = true;
+                continue;
+            }
             let counted = part.strip_prefix(AT_LEAST);
             losses.at_least |= counted.is_some();
             let (number, words) = counted.unwrap_or(part).split_once(' ')?;
@@ -120,6 +124,8 @@ impl Losses {
 const CLEAN: &str = "clean: ";
 const NOT_CLEAN: &str = "not clean: ";
 const AT_LEAST: &str = "at least ";
+/// What "at least 0 records missing" says, as it was written before.
+const UNKNOWN: &str = "an unknown number of records missing";
 
 /// The verdict: whether all is clean, and what is not there.
 impl fmt::Display for Losses {
@@ -127,16 +133,15 @@ impl fmt::Display for Losses {
         f.write_str(if self.is_clean() { CLEAN } else { NOT_CLEAN })?;
         let mut separator = "";
         for (index, (number, _, what, word)) in self.counts().into_iter().enumerate() {
-            let at_least = if index == 0 && self.at_least {
-                AT_LEAST
-            } else {
-                ""
-            };
-            if number > 0 || !at_least.is_empty() {
-                let plural = if number == 1 { "" } else { "s" };
-                write!(f, "{separator}{at_least}{number} {what}{plural} {word}")?;
-                separator = ", ";
+            let is_inexact = index == 0 && self.at_least;
+            let at_least = if is_inexact { AT_LEAST } else { "" };
+            let plural = if number == 1 { "" } else { "s" };
+            match number {
+                0 if !is_inexact => continue,
+                0 => write!(f, "{separator}{UNKNOWN}")?,
+                _ => write!(f, "{separator}{at_least}{number} {what}{plural} {word}")?,
             }
+            separator = ", ";
         }
         if separator.is_empty() {
             f.write_str("no record missing")?;
@@ -208,6 +213,12 @@ mod tests {
         for losses in [lost, uncounted] {
             assert_eq!(Losses::parse(&losses.to_string()), Some(losses));
         }
+        let (unknown, rest) = ("an unknown number of records missing", "57 bytes damaged");
+        assert!(uncounted.to_string().contains(unknown), "{uncounted}");
+        assert_eq!(
+            Losses::parse(&format!("not clean: at least 0 records missing, {rest}")),
+            Losses::parse(&format!("not clean: {unknown}, {rest}"))
+        );
         let others = [
             "",
             "not clean: ",

@@ -11,7 +11,7 @@ use crate::recover::tables::{
 use crate::render::CompiledFormat;
 use crate::resolve::images::{Images, NoImages};
 use crate::resolve::resolved::{Resolved, Text, key_of};
-use crate::resolve::stack::{StackEntry, leave_loggers_out};
+use crate::resolve::stack::{StackEntry, leave_expansion_out, leave_loggers_out};
 use logdef_wire::record::Data;
 use logdef_wire::{Array, Avma, Description, Magic, Run, Svma, ThreadNumber, Value};
 use std::collections::HashMap;
@@ -230,6 +230,10 @@ impl<'t> Resolver<'t> {
         };
         let mut stack = self.stack(addresses, data.run, data.time, place, false);
         leave_loggers_out(&mut stack);
+        let call = self.resolve(data, place);
+        if let (Some(file), Some(line)) = (call.source_file(), call.source_line()) {
+            leave_expansion_out(&mut stack, file, line);
+        }
         stack
     }
 

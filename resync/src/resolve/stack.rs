@@ -36,6 +36,29 @@ pub(super) fn leave_loggers_out(stack: &mut Vec<StackEntry>) {
     }
 }
 
+/// Leaves out what the compiler put into the function that logs for the call in this line of this
+/// file: with line tables only, an inlined function of the logger has no path by which it is known.
+pub(super) fn leave_expansion_out(stack: &mut [StackEntry], file: &[u8], line: u64) {
+    let Some(first) = stack.first_mut() else {
+        return;
+    };
+    let at_call = |function: &Function| {
+        let is_file = |path: &Arc<str>| is_path_of(path, file);
+        function.line.map(u64::from) == Some(line) && function.file.as_ref().is_some_and(is_file)
+    };
+    if let Some(inlined) = first.functions.iter().position(at_call)
+        && inlined > 0
+    {
+        first.functions = Arc::from(&first.functions[inlined..]);
+    }
+}
+
+/// Whether a path is of a file that the compiler was given by this one, mostly a relative one.
+fn is_path_of(path: &str, given: &[u8]) -> bool {
+    let before = path.as_bytes().strip_suffix(given);
+    before.is_some_and(|before| before.is_empty() || before.ends_with(b"/"))
+}
+
 /// How many entries at the head are the logger's, and how many functions of the one behind
 /// them. `None` if there is no function behind those.
 fn end_of_loggers(stack: &[StackEntry]) -> Option<(usize, usize)> {
@@ -219,6 +242,35 @@ mod tests {
         let mut stack = vec![with(&[inlined("helper"), work.functions[0].clone()]), log];
         leave_loggers_out(&mut stack);
         assert_eq!(stack[0].functions.len(), 2);
+    }
+
+    #[test]
+    fn what_the_compiler_put_in_for_a_call_heads_no_stack() {
+        let at = |name: &str, file: &str, line| Function {
+            line: Some(line),
+            inlined: true,
+            ..entry(&[(name, file)]).functions[0].clone()
+        };
+        let functions = [
+            at("log<2>", "/src/logger/src/private.rs", 113),
+            at("pack", "/src/app/src/main.rs", 94),
+            at("serve", "/src/app/src/main.rs", 70),
+        ];
+        let left = |file: &str, line| {
+            let mut stack = [StackEntry {
+                functions: functions[..].into(),
+                ..StackEntry::default()
+            }];
+            leave_expansion_out(&mut stack, file.as_bytes(), line);
+            stack[0].functions.len()
+        };
+        assert_eq!(left("src/main.rs", 94), 2);
+        assert_eq!(left("/src/app/src/main.rs", 94), 2);
+        // Of another file, another line, and nothing.
+        assert_eq!(left("c/main.rs", 94), 3);
+        assert_eq!(left("src/main.rs", 95), 3);
+        assert_eq!(left("src/main.rs", 113), 3);
+        leave_expansion_out(&mut [], b"main.rs", 1);
     }
 
     #[test]

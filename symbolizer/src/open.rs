@@ -92,11 +92,9 @@ impl Regular {
     }
 
     /// The bytes of the file, if there are at most `limit` of them, and most were ever written.
-    pub fn read(mut self, limit: u64) -> Result<FileBytes, Refusal> {
-        let length = self.length_within(limit)?;
-        let mut bytes = vec![0; length];
-        self.file.read_exact(&mut bytes).map_err(refused)?;
-        Ok(Arc::new(bytes))
+    pub fn read(self, limit: u64) -> Result<FileBytes, Refusal> {
+        let whole = 0..u64::MAX;
+        self.read_parts(limit, std::slice::from_ref(&whole))
     }
 
     /// The same with only these parts of the file, in order and without overlaps; between them are
@@ -186,7 +184,8 @@ pub(crate) fn read_regular(path: &Path, limit: u64) -> Result<FileBytes, Refusal
     Regular::open(path)?.read(limit)
 }
 
-fn clip(offset: u64, length: usize) -> usize {
+/// An offset in a file, or the file's length if the offset lies beyond it.
+pub(crate) fn clip(offset: u64, length: usize) -> usize {
     usize::try_from(offset).unwrap_or(usize::MAX).min(length)
 }
 

@@ -13,7 +13,7 @@ use object::{CompressionFormat, Endianness, Object, ObjectSection, ObjectSegment
 
 use crate::error::Refusal;
 use crate::fingerprint::{Digest, Fingerprint};
-use crate::open::FileBytes;
+use crate::open::{FileBytes, clip};
 
 /// A part of an image that the loader maps: one `PT_LOAD` program header.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -288,10 +288,6 @@ fn kind_and_machine<H: FileHeader<Endian = Endianness>>(
 ) -> (elf::FileType, Machine) {
     let (header, endian) = (file.elf_header(), file.endian());
     (header.e_type(endian), header.e_machine(endian))
-}
-
-fn clip(offset: u64, length: usize) -> usize {
-    usize::try_from(offset).unwrap_or(usize::MAX).min(length)
 }
 
 /// The GNU build ID, from the notes that are loaded with the program or else from the sections.

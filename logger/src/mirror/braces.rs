@@ -141,7 +141,7 @@ impl Field<'_> {
         } else {
             ""
         };
-        self.number(line, self.sign(is_negative), prefix, &digits);
+        self.number(line, self.placeholder.sign(is_negative), prefix, &digits);
     }
 
     fn pointer(&self, line: &mut Line, at: u128) {
@@ -170,21 +170,9 @@ impl Field<'_> {
         let sign = if value.is_nan() {
             ""
         } else {
-            self.sign(value.is_sign_negative())
+            self.placeholder.sign(value.is_sign_negative())
         };
         self.number(line, sign, "", &digits);
-    }
-
-    pub fn sign(&self, is_negative: bool) -> &'static str {
-        if is_negative {
-            "-"
-        } else if self.placeholder.plus {
-            "+"
-        } else if self.placeholder.space {
-            " "
-        } else {
-            ""
-        }
     }
 
     fn number(&self, line: &mut Line, sign: &str, prefix: &str, digits: &Digits) {

@@ -57,11 +57,17 @@ impl Field<'_> {
         let _ = printed;
         let has_prefix = self.placeholder.alternate || self.letter() == b'p';
         let prefix = if has_prefix { prefix } else { "" };
-        self.std_number(line, self.sign(is_negative), prefix, digits.bytes(), true);
+        self.std_number(
+            line,
+            self.placeholder.sign(is_negative),
+            prefix,
+            digits.bytes(),
+            true,
+        );
     }
 
     fn std_float(&self, line: &mut Line, value: f64) {
-        let sign = self.sign(value.is_sign_negative());
+        let sign = self.placeholder.sign(value.is_sign_negative());
         let is_short = matches!(self.letter(), 0 | SHORT_FLOAT) && self.precision.is_none();
         if is_short && value.is_finite() {
             let digits = shortest(value.abs(), self.letter() == SHORT_FLOAT);

@@ -43,6 +43,21 @@ pub struct Placeholder {
     pub style: Style,
 }
 
+impl Placeholder {
+    /// What stands before the digits of a number.
+    pub const fn sign(&self, is_negative: bool) -> &'static str {
+        if is_negative {
+            "-"
+        } else if self.plus {
+            "+"
+        } else if self.space {
+            " "
+        } else {
+            ""
+        }
+    }
+}
+
 /// A value of the caller.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Argument {

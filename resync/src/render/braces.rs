@@ -240,7 +240,12 @@ impl Spec<'_> {
             }
         };
         let prefix = if placeholder.alternate { prefix } else { "" };
-        self.push_number(self.sign(value.is_negative), prefix, &digits, out);
+        self.push_number(
+            self.placeholder.sign(value.is_negative),
+            prefix,
+            &digits,
+            out,
+        );
     }
 
     fn push_float(&self, value: f64, out: &mut Vec<u8>) {
@@ -257,21 +262,9 @@ impl Spec<'_> {
         let sign = if value.is_nan() {
             ""
         } else {
-            self.sign(value.is_sign_negative())
+            self.placeholder.sign(value.is_sign_negative())
         };
         self.push_number(sign, "", &digits, out);
-    }
-
-    pub fn sign(&self, is_negative: bool) -> &'static str {
-        if is_negative {
-            "-"
-        } else if self.placeholder.plus {
-            "+"
-        } else if self.placeholder.space {
-            " "
-        } else {
-            ""
-        }
     }
 
     fn push_number(&self, sign: &str, prefix: &str, digits: &str, out: &mut Vec<u8>) {

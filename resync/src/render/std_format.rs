@@ -95,12 +95,12 @@ impl Spec<'_> {
         } else {
             ""
         };
-        let before = format!("{}{prefix}", self.sign(is_negative));
+        let before = format!("{}{prefix}", self.placeholder.sign(is_negative));
         self.push_std_number(&before, &digits, true, out);
     }
 
     fn push_std_float(&self, value: f64, out: &mut Vec<u8>) {
-        let sign = self.sign(value.is_sign_negative());
+        let sign = self.placeholder.sign(value.is_sign_negative());
         let letter = self.letter();
         let digits = match letter {
             0 | SHORT_FLOAT if self.precision.is_none() && value.is_finite() => {

@@ -46,7 +46,7 @@ pub async fn run(session: &Session, format: Format) -> Result<(), Failure> {
     let mut editor = editor(session)?;
     let history = history::path();
     if let Some(path) = &history {
-        // The first time there is none.
+        // Before the first question there is no file.
         let _ = editor.load_history(path);
     }
     loop {

@@ -132,8 +132,8 @@ fn cpp_and_rust_names_are_readable() {
     assert_eq!(chain(&image, Svma(address)), ["words::count words.rs:10"]);
 }
 
-/// Names that both tools for C++ read alike and we do not are counted, by what is known to be wrong
-/// in them.
+/// Compares names with those of two other tools. Where these agree and ours differs, the test counts the
+/// name by its known fault, and allows few other differences.
 #[test]
 fn names_of_the_cpp_library_read_as_other_tools_read_them() {
     if !have("g++") || !have("llvm-cxxfilt") || !have("c++filt") {

@@ -44,7 +44,7 @@ pub struct Export {
     /// async events and counters in every form but `log`
     ///
     /// From a trace in the default forms, `logdef import` makes the same log again, except for: the numbers
-    /// of runs and records; what is known of a run besides its process id, and of an image besides its path;
+    /// of runs and records; all facts about a run but its process id, and about an image but its path;
     /// notes; where contexts begin; functions of call sites. Of a record of more than 30 KiB it has the text only
     #[arg(
         long = "as",

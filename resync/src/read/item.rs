@@ -141,13 +141,14 @@ impl<'i> Items<'i> {
     /// The items whose first bytes are in a range. The range must start where
     /// an item starts; a frame at its end is given whole.
     pub fn range(input: &'i Input, range: Range<u64>) -> Self {
-        Items::with_window(input.name(), Window::new(input, range.start, None), range)
+        let window = Window::new(input, range.start, None).until(range.end);
+        Items::with_window(input.name(), window, range)
     }
 
     /// The items of a range, reading no more than `step` bytes ahead.
     pub(crate) fn range_with_step(input: &'i Input, range: Range<u64>, step: usize) -> Self {
         let window = Window::new(input, range.start, Some(step));
-        Items::with_window(input.name(), window, range)
+        Items::with_window(input.name(), window.until(range.end), range)
     }
 
     /// The items of a range whose gaps an earlier walk has found: they are passed over

@@ -289,7 +289,7 @@ impl<'i> Scanner<'i> {
             let bytes = up_to(self.window.ensure(at, at, 1)?, limit - at);
             let zeros = leading_zeros(bytes);
             at += zeros as u64;
-            if zeros < bytes.len() || bytes.is_empty() {
+            if zeros < bytes.len() || bytes.is_empty() || at >= limit {
                 break;
             }
             at = at.max(self.window.behind_hole().min(limit));

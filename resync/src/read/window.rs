@@ -13,6 +13,8 @@ const STEP: usize = 256 << 10;
 /// Bytes that stay readable before the oldest offset still wanted: the distance
 /// between two checkpoints of checksums, which are of no use without them.
 pub(crate) const BEHIND: u64 = 512;
+/// Bytes asked for at a time where little is wanted: enough for any header.
+const BEYOND: u64 = 64;
 
 /// Bytes of an input, from some offset to some later one.
 #[derive(Debug)]
@@ -20,6 +22,8 @@ pub(crate) struct Window<'i> {
     bytes: Bytes<'i>,
     /// Where the input ends, once that was seen.
     end: Option<u64>,
+    /// Offset from which no more is read than is asked for.
+    until: u64,
     /// What could not be read and looks like zeros, in order.
     unreadable: Vec<Range<u64>>,
 }
@@ -53,9 +57,16 @@ impl<'i> Window<'i> {
                     step: step.unwrap_or(STEP),
                 },
                 end: None,
+                until: u64::MAX,
                 unreadable: Vec::new(),
             },
         }
+    }
+
+    /// The same, where little is wanted from an offset on: what is looked at there is read, and
+    /// nothing ahead of it.
+    pub(crate) fn until(self, until: u64) -> Self {
+        Window { until, ..self }
     }
 
     /// A window that shows all of `bytes`.
@@ -63,6 +74,7 @@ impl<'i> Window<'i> {
         Window {
             end: Some(bytes.len() as u64),
             bytes: Bytes::Whole(bytes),
+            until: u64::MAX,
             unreadable: Vec::new(),
         }
     }
@@ -166,14 +178,16 @@ impl<'i> Window<'i> {
         }
         let wanted = wanted.saturating_sub(*start) as usize;
         while *len < wanted {
-            let more = (wanted - *len).max(*step).max(*len / 8).min(64 * STEP);
+            let at = *start + *len as u64;
+            let left = self.until.saturating_sub(at).max(BEYOND) as usize;
+            let ahead = (*step).max(*len / 8).min(left);
+            let more = (wanted - *len).max(ahead).min(64 * STEP);
             let end = *len + more;
             // Most of it was read into before: it needs not be made zeros again.
             if end > buffer.len() {
                 buffer.reserve_exact(end - buffer.len());
                 buffer.resize(end, 0);
             }
-            let at = *start + *len as u64;
             let got = input.read_around(&mut buffer[*len..end], at, &mut self.unreadable)?;
             *len += got;
             if got == 0 {
@@ -182,5 +196,37 @@ impl<'i> Window<'i> {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read::input::Source;
+
+    /// Zeros without end.
+    #[derive(Debug)]
+    struct Zeros;
+
+    impl Source for Zeros {
+        fn read_at(&self, buffer: &mut [u8], _: u64) -> io::Result<usize> {
+            buffer.fill(0);
+            Ok(buffer.len())
+        }
+    }
+
+    #[test]
+    fn nothing_is_read_ahead_of_where_little_is_wanted() {
+        let input = Input::from_source("zeros", Zeros, u64::MAX);
+        let mut window = Window::new(&input, 100, Some(4096)).until(5000);
+        let mut ensure = |at, len| {
+            assert!(window.ensure(at, at, len).unwrap().len() >= len);
+            window.seen()
+        };
+        assert_eq!(ensure(100, 10), 4196);
+        assert_eq!(ensure(4190, 10), 5000);
+        assert_eq!(ensure(4995, 12), 5000 + BEYOND);
+        assert_eq!(ensure(5050, 300), 5350);
+        assert_eq!(ensure(5350, 1), 5350 + BEYOND);
     }
 }

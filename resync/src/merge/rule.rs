@@ -51,10 +51,8 @@ impl Rule<'_> {
             offset: frame.offset,
         };
         // Of nearly all records one look shows what they are merged by and what the sieve asks.
-        if is_sifted
-            && wanted.sieve.is_some()
-            && let Some(peek) = Peek::of_all_fields(body)
-        {
+        let mut peek = Peek::default();
+        if is_sifted && wanted.sieve.is_some() && peek.look(body) {
             let standing = recovery.standing_of_run(place, peek.glance.run);
             return if recovery.leaves_out(standing) {
                 Checked::Skip

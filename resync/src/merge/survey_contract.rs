@@ -52,8 +52,9 @@ impl SurveyContract {
         wanted: &mut Wanted<'_>,
     ) -> Checked {
         // Nearly all are as this takes them.
-        if let Some(peek) = Peek::of_all_fields(body) {
-            return self.check_data(&peek, body, wanted);
+        let mut quick = Peek::default();
+        if quick.look(body) {
+            return self.check_data(&quick, body, wanted);
         }
         match peek(body) {
             Some(peek) => self.check_data(&peek, body, wanted),

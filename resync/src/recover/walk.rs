@@ -184,8 +184,8 @@ impl<'i> Walk<'i> {
             while self.items.offset() < end
                 && let Some(frame) = self.items.next_short()
             {
-                let peek = Peek::of_all_fields(frame.body);
-                if !peek.is_some_and(|peek| stretch.takes(&frame, &peek, chunk_end)) {
+                let mut peek = Peek::default();
+                if !(peek.look(frame.body) && stretch.takes(&frame, &peek, chunk_end)) {
                     self.stretch = Some(stretch);
                     take(&mut self.stretch, frame, chunk_end, visit);
                     return Ok(true);

@@ -410,9 +410,6 @@ impl<'i> OpenLane<'i> {
                             self.rule
                                 .check_frame(input, &frame, body, wanted, is_sifted)
                         });
-                        if let Checked::Take(None) = checked {
-                            wanted.learn(body, input, frame.offset);
-                        }
                         let buffered = checked
                             .is_taken()
                             .then(|| keep(&mut self.bytes, &frame, body));

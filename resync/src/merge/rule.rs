@@ -8,6 +8,7 @@ use crate::read::gap::{Gap, GapKind};
 use crate::read::item::FrameItem;
 use crate::recover::recovery::Recovery;
 use crate::recover::tables::Place;
+use logdef_wire::Record;
 use logdef_wire::record::{Glance, Peek};
 
 /// By what a lane's items are given or left out.
@@ -42,13 +43,13 @@ impl Rule<'_> {
         wanted: &mut Wanted<'_>,
         is_sifted: bool,
     ) -> Checked {
-        let recovery = match self {
-            Rule::Survey(contract) => return contract.check_frame(body, frame.offset, wanted),
-            Rule::Recovery(recovery) => recovery,
-        };
         let place = Place {
             input,
             offset: frame.offset,
+        };
+        let recovery = match self {
+            Rule::Survey(contract) => return contract.check_frame(body, place, wanted),
+            Rule::Recovery(recovery) => recovery,
         };
         // Of nearly all records one look shows what they are merged by and what the sieve asks.
         let mut peek = Peek::default();
@@ -71,7 +72,12 @@ impl Rule<'_> {
         match &data {
             Some(glance) if is_sifted && !wanted.passes(body) => Checked::Sift(Timed::of(glance)),
             Some(glance) => Checked::Take(Some(Timed::of(glance))),
-            None => Checked::Take(None),
+            None => {
+                if let Ok(record) = Record::decode(body) {
+                    wanted.learn(&record, place);
+                }
+                Checked::Take(None)
+            }
         }
     }
 

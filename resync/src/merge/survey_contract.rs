@@ -6,8 +6,9 @@ use crate::read::gap::{Gap, GapKind};
 use crate::recover::lane::{Lane, ThreadKey};
 use crate::recover::run_of::run_of;
 use crate::recover::survey::Survey;
+use crate::recover::tables::Place;
 use logdef_wire::record::{NoteKind, Peek};
-use logdef_wire::{Record, Run};
+use logdef_wire::{Record, Run, Tag};
 
 /// What a survey assumed of a chunk.
 #[derive(Clone, Copy, Debug)]
@@ -48,7 +49,7 @@ impl SurveyContract {
     pub(crate) fn check_frame(
         &mut self,
         body: &[u8],
-        offset: u64,
+        place: Place,
         wanted: &mut Wanted<'_>,
     ) -> Checked {
         // Nearly all are as this takes them.
@@ -56,10 +57,23 @@ impl SurveyContract {
         if quick.look(body) {
             return self.check_data(&quick, body, wanted);
         }
-        match peek(body) {
-            Some(peek) => self.check_data(&peek, body, wanted),
-            None if self.allows(body, offset) => Checked::Take(None),
-            None => Checked::Broken,
+        self.check_other(body, place, wanted)
+    }
+
+    /// Checks what is no such data record: a logdef, mostly, which each chunk has of all that it needs.
+    fn check_other(&mut self, body: &[u8], place: Place, wanted: &mut Wanted<'_>) -> Checked {
+        if body.first() == Some(&Tag::DATA.0) {
+            return match peek(body) {
+                Some(peek) => self.check_data(&peek, body, wanted),
+                None => Checked::Broken,
+            };
+        }
+        match Record::decode(body) {
+            Ok(record) if self.allows(&record, place.offset) => {
+                wanted.learn(&record, place);
+                Checked::Take(None)
+            }
+            _ => Checked::Broken,
         }
     }
 
@@ -89,14 +103,11 @@ impl SurveyContract {
     }
 
     /// Whether another record may stand at an offset.
-    fn allows(&self, body: &[u8], offset: u64) -> bool {
-        let Ok(record) = Record::decode(body) else {
-            return false;
-        };
-        let opens = matches!(&record, Record::Preamble(preamble) if preamble.chunk > Some(0));
+    fn allows(&self, record: &Record<'_>, offset: u64) -> bool {
+        let opens = matches!(record, Record::Preamble(preamble) if preamble.chunk > Some(0));
         // What follows such a note is not as a survey gives it.
-        let is_mark = matches!(&record, Record::Note(note) if note.kind == Some(NoteKind::MARKED));
-        run_of(&record).is_none_or(|run| run == self.run)
+        let is_mark = matches!(record, Record::Note(note) if note.kind == Some(NoteKind::MARKED));
+        run_of(record).is_none_or(|run| run == self.run)
             && opens == (offset == self.start)
             && !is_mark
     }

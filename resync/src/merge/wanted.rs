@@ -72,11 +72,9 @@ impl Wanted<'_> {
     }
 
     /// Lets the sieve learn from another record.
-    pub(crate) fn learn(&mut self, body: &[u8], input: u32, offset: u64) {
-        if let Some(sieve) = &mut self.sieve
-            && let Ok(record) = Record::decode(body)
-        {
-            sieve.learn(&record, Place { input, offset });
+    pub(crate) fn learn(&mut self, record: &Record<'_>, place: Place) {
+        if let Some(sieve) = &mut self.sieve {
+            sieve.learn(record, place);
         }
     }
 }

@@ -3,6 +3,7 @@
 use crate::choose::forms::Form;
 use logdef_resync::{CallSite, Resolved, key_of};
 use logdef_wire::Value;
+use logdef_wire::msgpack::Array;
 use logdef_wire::record::Data;
 use std::cmp::Ordering;
 
@@ -13,6 +14,52 @@ pub struct Condition {
     operator: Operator,
     text: Vec<u8>,
     number: Option<Number>,
+}
+
+/// What of a record may decide on a condition before strings are looked up.
+#[derive(Clone, Copy, Debug)]
+pub struct Values<'b> {
+    args: Option<Array<'b>>,
+    /// All of the record, where it may have more than arguments.
+    data: Option<&'b Data<'b>>,
+}
+
+impl<'b> From<&'b Data<'b>> for Values<'b> {
+    fn from(data: &'b Data<'b>) -> Values<'b> {
+        Values {
+            args: data.args,
+            data: Some(data),
+        }
+    }
+}
+
+impl<'b> Values<'b> {
+    /// Of a record without keys and context.
+    #[inline]
+    pub fn of_args(args: Option<Array<'b>>) -> Values<'b> {
+        Values { args, data: None }
+    }
+
+    /// The printf arguments in order.
+    #[inline]
+    pub fn args(&self) -> Option<Array<'b>> {
+        self.args
+    }
+
+    /// The argument at a place.
+    #[inline]
+    fn arg(&self, place: usize) -> Option<Value<'b>> {
+        self.args?.iter().nth(place)
+    }
+
+    /// The value of a structured key.
+    fn key(&self, wanted: &[u8]) -> Option<Value<'b>> {
+        key_of(self.data?, wanted)
+    }
+
+    fn has_context(&self) -> bool {
+        self.data.is_some_and(|data| data.context.is_some())
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -133,26 +180,26 @@ impl Condition {
 
     /// Whether a record has the argument and it compares so, as far as that can be said before
     /// its strings are looked up: these name its arguments.
-    pub fn decided(&self, data: &Data<'_>) -> Option<bool> {
+    pub fn decided(&self, values: &Values<'_>) -> Option<bool> {
         match &self.argument {
             Argument::Place(place) => {
-                let found = argument(data, *place);
+                let found = values.arg(*place);
                 Some(found.is_some_and(|value| self.compares(value)))
             }
             Argument::KeyAt(wanted, place, of_site) => {
-                let found = key_of(data, wanted).or_else(|| argument(data, (*place)?));
+                let found = values.key(wanted).or_else(|| values.arg((*place)?));
                 match (found, of_site) {
                     (Some(value), _) => Some(self.compares(value)),
-                    (None, _) if data.context.is_some() => None,
+                    (None, _) if values.has_context() => None,
                     (None, Some(text)) => Some(self.compares(Value::Raw(text))),
                     (None, None) => Some(false),
                 }
             }
             Argument::Key(wanted) if is_of_site(wanted) => None,
-            Argument::Key(wanted) => match key_of(data, wanted) {
+            Argument::Key(wanted) => match values.key(wanted) {
                 Some(value) => Some(self.compares(value)),
-                None if data.context.is_some() => None,
-                None if data.args.is_some_and(|args| !args.is_empty()) => None,
+                None if values.has_context() => None,
+                None if values.args.is_some_and(|args| !args.is_empty()) => None,
                 None => Some(false),
             },
         }
@@ -163,7 +210,7 @@ impl Condition {
     /// those of the call site where nothing else has that name.
     pub fn holds(&self, record: &Resolved<'_>) -> bool {
         let Argument::Key(wanted) = &self.argument else {
-            return self.decided(record.data) == Some(true);
+            return self.decided(&Values::from(record.data)) == Some(true);
         };
         let found = key_of(record.data, wanted)
             .or_else(|| record.argument_called(wanted))
@@ -215,11 +262,6 @@ impl Condition {
             (value, constant) => value.as_f64().partial_cmp(&constant.as_f64()),
         }
     }
-}
-
-/// The argument at a place.
-fn argument<'a>(data: &Data<'a>, place: usize) -> Option<Value<'a>> {
-    data.args?.iter().nth(place)
 }
 
 fn is_of_site(wanted: &[u8]) -> bool {

@@ -12,10 +12,9 @@
 //! A constant without quotation marks ends before " and ", " or ", or the parenthesis that closes
 //! around it, and may hold spaces otherwise.
 
-use crate::choose::condition::{Condition, Operator};
+use crate::choose::condition::{Condition, Operator, Values};
 use crate::choose::forms::Form;
 use logdef_resync::{CallSite, Resolved};
-use logdef_wire::record::Data;
 
 /// How deep parentheses and `not` may nest.
 const DEEPEST: usize = 64;
@@ -70,17 +69,17 @@ impl Expression {
 
     /// Whether a record may be one of those meant, as far as can be said before its strings are
     /// looked up: these name its arguments.
-    pub fn may_hold(&self, data: &Data<'_>) -> bool {
-        self.decided(data) != Some(false)
+    pub fn may_hold(&self, values: &Values<'_>) -> bool {
+        self.decided(values) != Some(false)
     }
 
     /// What the record alone decides; `None` if its strings have to be looked up.
-    fn decided(&self, data: &Data<'_>) -> Option<bool> {
+    fn decided(&self, values: &Values<'_>) -> Option<bool> {
         match self {
-            Expression::Compare(condition) => condition.decided(data),
-            Expression::Not(inner) => inner.decided(data).map(|holds| !holds),
-            Expression::All(parts) => joined(parts, data, false),
-            Expression::Any(parts) => joined(parts, data, true),
+            Expression::Compare(condition) => condition.decided(values),
+            Expression::Not(inner) => inner.decided(values).map(|holds| !holds),
+            Expression::All(parts) => joined(parts, values, false),
+            Expression::Any(parts) => joined(parts, values, true),
         }
     }
 
@@ -96,10 +95,10 @@ impl Expression {
 }
 
 /// What some parts decide together, where one that is `deciding` is enough.
-fn joined(parts: &[Expression], data: &Data<'_>, deciding: bool) -> Option<bool> {
+fn joined(parts: &[Expression], values: &Values<'_>, deciding: bool) -> Option<bool> {
     let mut together = Some(!deciding);
     for part in parts {
-        match part.decided(data) {
+        match part.decided(values) {
             Some(holds) if holds == deciding => return Some(deciding),
             Some(_) => {}
             None => together = None,

@@ -6,6 +6,7 @@
 //! lines of context are taken from the scope.
 
 use crate::args::{Filters, Levels};
+use crate::choose::condition::Values;
 use crate::choose::expression::Expression;
 use crate::choose::when::Moment;
 use crate::failure::Failure;
@@ -164,9 +165,10 @@ impl Filter {
 
     /// Whether the arguments may be those searched for.
     pub fn may_hold(&self, data: &Data<'_>) -> bool {
+        let values = Values::from(data);
         self.conditions
             .iter()
-            .all(|condition| condition.may_hold(data))
+            .all(|condition| condition.may_hold(&values))
     }
 
     /// Whether the record is one that is searched for, if all the above hold.

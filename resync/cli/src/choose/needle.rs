@@ -2,6 +2,7 @@
 //! can stand: a message that cannot hold one need not be rendered. Knows formats by their parts only.
 
 use logdef_resync::render::{Part, Prints};
+use memchr::memmem::Finder;
 use regex::bytes::Regex;
 use regex_syntax::hir::literal::{ExtractKind, Extractor};
 
@@ -18,9 +19,36 @@ const FORMAT: usize = 4096;
 pub struct Needles {
     /// None of them is empty.
     texts: Vec<Vec<u8>>,
-    one_of_them: Regex,
+    search: Search,
     /// Whether a number may be one, or hold one.
     are_in_numbers: bool,
+}
+
+/// Looks for any of some texts.
+#[derive(Clone, Debug)]
+enum Search {
+    One(Box<Finder<'static>>),
+    Any(Regex),
+}
+
+impl Search {
+    fn of(texts: &[Vec<u8>]) -> Option<Search> {
+        if let [only] = texts {
+            return Some(Search::One(Box::new(Finder::new(only).into_owned())));
+        }
+        let escaped = |text: &Vec<u8>| text.iter().map(|byte| format!("\\x{byte:02x}")).collect();
+        let escaped: Vec<String> = texts.iter().map(escaped).collect();
+        let any = Regex::new(&format!("(?-u:{})", escaped.join("|")));
+        Some(Search::Any(any.ok()?))
+    }
+
+    #[inline]
+    fn finds(&self, bytes: &[u8]) -> bool {
+        match self {
+            Search::One(finder) => finder.find(bytes).is_some(),
+            Search::Any(any) => any.is_match(bytes),
+        }
+    }
 }
 
 /// Where in the messages of a format a needle can be.
@@ -28,7 +56,7 @@ pub struct Needles {
 pub enum Held {
     /// It may be anywhere.
     Anywhere,
-    /// Within one of its strings, if all values are as the format takes them.
+    /// Within one of its strings, in the order of the arguments, if all values are as the format takes them.
     InStrings(Box<[(usize, Prints)]>),
 }
 
@@ -57,10 +85,8 @@ impl Needles {
         let (_, mut texts) = found.flatten().max_by_key(|(shortest, _)| *shortest)?;
         let longest = BYTES / texts.len();
         texts.iter_mut().for_each(|text| text.truncate(longest));
-        let escaped = |text: &Vec<u8>| text.iter().map(|byte| format!("\\x{byte:02x}")).collect();
-        let escaped: Vec<String> = texts.iter().map(escaped).collect();
         Some(Needles {
-            one_of_them: Regex::new(&format!("(?-u:{})", escaped.join("|"))).ok()?,
+            search: Search::of(&texts)?,
             are_in_numbers: texts.iter().any(|text| text.iter().all(is_numeral)),
             texts,
         })
@@ -82,14 +108,16 @@ impl Needles {
             Part::Value(arg, prints) => Some((*arg, *prints)),
             _ => None,
         });
-        Held::InStrings(values.collect())
+        let mut values: Vec<_> = values.collect();
+        values.sort_by_key(|(arg, _)| *arg);
+        Held::InStrings(values.into())
     }
 
     /// Whether one can be in a value of a message that holds none elsewhere.
     #[inline]
     pub fn may_be_in(&self, prints: Prints, value: Option<logdef_wire::Value<'_>>) -> bool {
         match value.and_then(|value| prints.string_of(value)) {
-            Some(Some(bytes)) => self.one_of_them.is_match(bytes),
+            Some(Some(bytes)) => self.search.finds(bytes),
             Some(None) => prints == Prints::Either && self.are_in_numbers,
             None => true,
         }

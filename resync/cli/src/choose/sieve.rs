@@ -2,13 +2,14 @@
 //! call site, and its arguments as they stand in the frame. It lets pass what it cannot decide, since
 //! the filter looks again; a record that it keeps back, the filter would not have chosen.
 
+use crate::choose::condition::Values;
 use crate::choose::expression::Expression;
 use crate::choose::filter::Filter;
 use crate::choose::needle::{Held, Needles};
 use logdef_resync::render::Prints;
 use logdef_resync::{CallSite, Glance, Place, Tables};
-use logdef_wire::record::{Data, Peek};
-use logdef_wire::{Magic, Record, Run, Svma, Value};
+use logdef_wire::record::Peek;
+use logdef_wire::{Magic, Record, Run, Svma};
 
 /// Call sites that are remembered: a power of two.
 const SITES: usize = 1 << 10;
@@ -68,7 +69,7 @@ enum Verdict {
 #[derive(Debug)]
 struct Look {
     conditions: Vec<Expression>,
-    /// The values one of which has to hold a needle, where nothing else can.
+    /// The values one of which has to hold a needle, where nothing else can, in the order of the arguments.
     strings: Option<Box<[(usize, Prints)]>>,
     /// Records that were looked at, and those that passed.
     looked_at: u32,
@@ -165,21 +166,25 @@ fn verdict(
 impl Look {
     /// Whether a record may be chosen.
     #[inline]
-    fn passes(&self, data: &Data<'_>, needles: Option<&Needles>) -> bool {
-        if !self.conditions.iter().all(|one| one.may_hold(data)) {
+    fn passes(&self, values: &Values<'_>, needles: Option<&Needles>) -> bool {
+        if !self.conditions.iter().all(|one| one.may_hold(values)) {
             return false;
         }
         let (Some(needles), Some(strings)) = (needles, &self.strings) else {
             return true;
         };
-        let may_be_in = |index: usize, value: Option<Value<'_>>| {
-            let mut here = strings.iter().filter(|(arg, _)| *arg == index);
-            here.any(|(_, prints)| needles.may_be_in(*prints, value))
-        };
-        let len = data.args.map_or(0, |args| args.len()) as usize;
-        let mut values = data.args.into_iter().flatten().take(FEW).enumerate();
-        values.any(|(index, value)| may_be_in(index, Some(value)))
-            || strings.iter().any(|(arg, _)| *arg >= len.min(FEW))
+        let mut strings = strings.iter().peekable();
+        if let Some(args) = values.args() {
+            for (index, value) in args.iter().take(FEW).enumerate() {
+                while let Some((_, prints)) = strings.next_if(|(arg, _)| *arg == index) {
+                    if needles.may_be_in(*prints, Some(value)) {
+                        return true;
+                    }
+                }
+            }
+        }
+        // What was not looked at may hold anything.
+        strings.next().is_some()
     }
 }
 
@@ -219,26 +224,24 @@ impl logdef_resync::Sieve for Sieve<'_> {
         if !peek.has_more && matches!(verdict, Verdict::Never) {
             return false;
         }
-        let data = if peek.has_more {
-            let Ok(Record::Data(data)) = Record::decode(body) else {
+        let data;
+        let values = if peek.has_more {
+            let Ok(Record::Data(whole)) = Record::decode(body) else {
                 return false;
             };
+            data = whole;
             if data.format_text.is_some() || data.file_text.is_some() {
                 return true;
             }
-            data
+            Values::from(&data)
         } else {
-            Data {
-                front: *front,
-                args: peek.args,
-                ..Data::default()
-            }
+            Values::of_args(peek.args)
         };
         match verdict {
             Verdict::Pass => true,
             Verdict::Never => false,
             Verdict::Look(look) => {
-                let passes = look.passes(&data, self.needles.as_ref());
+                let passes = look.passes(&values, self.needles.as_ref());
                 look.looked_at += 1;
                 look.passed += u32::from(passes);
                 if look.looked_at == LOOKED_AT && look.passed > LOOKED_AT / 8 * 7 {

@@ -447,4 +447,14 @@ mod tests {
         assert_eq!(Some(quick), Peek::of(WHOLE));
         assert_eq!(quick.dropped, 3);
     }
+
+    #[test]
+    fn where_nothing_follows_the_arguments_a_look_leaves_nothing_of_the_one_before() {
+        let mut body = WHOLE[..WHOLE.len() - 7].to_vec();
+        body[1] = 0x8a;
+        let mut quick = stale();
+        assert!(quick.look(&body));
+        assert_eq!(Some(quick), Peek::of(&body));
+        assert_eq!(quick.args.map(|args| args.len()), Some(3));
+    }
 }

@@ -253,7 +253,8 @@ const PAGE: usize = 4096;
 pub(crate) struct Images {
     images: [Published<Image>; Images::MAX],
     files: [AtomicU64; Images::MAX_FILES],
-    next_site: AtomicU32,
+    /// Sites that were given a number.
+    numbered_sites: AtomicU32,
 }
 
 impl Images {
@@ -266,7 +267,7 @@ impl Images {
         Images {
             images: [const { Published::new() }; Images::MAX],
             files: [const { AtomicU64::new(0) }; Images::MAX_FILES],
-            next_site: AtomicU32::new(crate::call::site::FIRST_ID),
+            numbered_sites: AtomicU32::new(0),
         }
     }
 
@@ -323,7 +324,8 @@ impl Images {
 
     /// A number for a call site.
     pub fn number_site(&self) -> u32 {
-        self.next_site.fetch_add(1, Ordering::Relaxed)
+        crate::call::site::FIRST_ID
+            .wrapping_add(self.numbered_sites.fetch_add(1, Ordering::Relaxed))
     }
 
     /// A number for the file name at `address` of an image.

@@ -184,7 +184,7 @@ const ATTEMPTS: u32 = 8;
 /// are not there.
 pub(crate) fn put_addresses(process: &Process, thread: &Thread, addresses: &[usize]) {
     let now = || process.now(thread);
-    process.code.is_settled(&process.images, addresses, now);
+    process.code.is_settled(process.images, addresses, now);
     let Some(chunk) = process.sink.chunk(thread) else {
         return;
     };

@@ -16,14 +16,14 @@ use crate::observer::Observer;
 use crate::shared::Shared;
 use crate::sink::Sink;
 use crate::sys;
-use crate::thread::Thread;
+use crate::thread::{Thread, Threads};
 use core::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use logdef_wire::{Level, Sequence};
 
 /// Everything that the log calls of the process share.
 pub(crate) struct Process {
     pub shared: Shared,
-    pub images: Images,
+    pub images: &'static Images,
     pub code: Code,
     pub sink: Sink,
     pub mirror: Mirror,
@@ -37,8 +37,10 @@ pub(crate) struct Process {
 const SEQUENCE_MARGIN: u64 = 1 << 16;
 
 static PROCESS: Process = Process::new();
-/// Beside the process, whose file would hold its zeros otherwise.
+/// Beside the process, whose file would hold their zeros otherwise.
 static EARLY: Early = Early::new();
+static IMAGES: Images = Images::new();
+static THREADS: Threads = Threads::new();
 
 /// The process.
 #[inline(always)]
@@ -49,8 +51,8 @@ pub(crate) const fn process() -> &'static Process {
 impl Process {
     const fn new() -> Process {
         Process {
-            shared: Shared::new(),
-            images: Images::new(),
+            shared: Shared::new(&THREADS),
+            images: &IMAGES,
             code: Code::new(),
             sink: Sink::new(),
             mirror: Mirror::new(),

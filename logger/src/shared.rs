@@ -15,7 +15,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 pub(crate) struct Shared {
     pub run: RunState,
     pub settings: Settings,
-    pub threads: Threads,
+    pub threads: &'static Threads,
     pub reports: SelfReports,
     pub clock: Clock,
     /// When (monotonic time) the file that is written to will be too old.
@@ -25,11 +25,11 @@ pub(crate) struct Shared {
 const NEVER: u64 = u64::MAX;
 
 impl Shared {
-    pub const fn new() -> Shared {
+    pub const fn new(threads: &'static Threads) -> Shared {
         Shared {
             run: RunState::new(),
             settings: Settings::new(),
-            threads: Threads::new(),
+            threads,
             reports: SelfReports::new(),
             clock: Clock::new(),
             ages_at: AtomicU64::new(NEVER),

@@ -314,6 +314,7 @@ fn writer<'s>(shared: &'s Shared, thread: &Thread) -> Writer<'s> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::thread::Threads;
     use logdef_wire::frame;
 
     /// A frame around a record of no fields.
@@ -325,7 +326,8 @@ mod tests {
 
     #[test]
     fn a_mapped_sink_needs_no_more_than_it_is_handed() {
-        static SHARED: Shared = Shared::new();
+        static THREADS: Threads = Threads::new();
+        static SHARED: Shared = Shared::new(&THREADS);
         static SINK: Sink = Sink::new();
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("log");
@@ -364,7 +366,8 @@ mod tests {
 
     #[test]
     fn an_appended_sink_needs_no_more_either() {
-        static SHARED: Shared = Shared::new();
+        static THREADS: Threads = Threads::new();
+        static SHARED: Shared = Shared::new(&THREADS);
         static SINK: Sink = Sink::new();
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("log");

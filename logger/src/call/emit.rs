@@ -105,7 +105,7 @@ fn in_full(
             core::slice::from_raw_parts(template.plan, template.meta.wire_args as usize)
         }),
         None => {
-            resolved = resolve(&process.images, site);
+            resolved = resolve(process.images, site);
             (&resolved.template, resolved.plan())
         }
     };
@@ -270,7 +270,7 @@ impl Parts<'_> {
         let now = || process.now(thread);
         for _ in 0..2 {
             let walked = &addresses[..len];
-            if process.code.is_settled(&process.images, walked, now) {
+            if process.code.is_settled(process.images, walked, now) {
                 break;
             }
             len = logdef_unwind::capture(addresses, ours);

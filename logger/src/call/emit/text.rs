@@ -44,7 +44,7 @@ pub unsafe fn emit_text(
         .into_iter()
         .find(|at| modules::find(*at).is_some_and(|module| module.is_read_only(*at, 1)));
     let image = image.unwrap_or(crate::sys::main_program_address());
-    let resolved = resolve_strings(&process.images, image, level, line, file, format);
+    let resolved = resolve_strings(process.images, image, level, line, file, format);
     let call = Parts {
         template: &resolved.template,
         plan: resolved.plan(),

@@ -2,8 +2,8 @@
 //! interface.
 
 pub use crate::call::body::pairs::encode_pairs;
-pub use crate::call::emit::{emit, emit_text};
-pub use crate::call::gate::{decide, is_possible, is_possible_now};
+pub use crate::call::emit::{emit, emit_at, emit_text};
+pub use crate::call::gate::{decide, decide_at, is_possible, is_possible_now};
 pub use crate::call::limit::Limit;
 pub use crate::call::site::{Image, Site, SiteState};
 pub use crate::context::{Context, KeysHead};

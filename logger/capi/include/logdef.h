@@ -16,8 +16,9 @@
  * logdef_format.h has calls with the formats of std::format.
  *
  * A log call is a statement. Its level is TRACE, DEBUG, INFO, WARN, ERROR or
- * FATAL, or an integer constant from 1 to 255 written as one token (LOGDEF_AT takes
- * a level that is not constant); its format
+ * FATAL, or an integer from 1 to 255: a constant, or any int expression that begins with
+ * a name, which is evaluated once. What a call looks up once where its level is constant, it
+ * looks up for each record where that is a variable, which takes about ten times as long. Its format
  * is a string literal, checked with its arguments by the compiler as printf's
  * is; it takes up to 32 arguments. The arguments are evaluated once when the
  * record is written, and not at all when a filter holds it back. As with any
@@ -89,7 +90,8 @@ extern "C++" { /* for those who include this within extern "C" */
 /*
  * Calls below this level are checked, so that they stay correct, and compiled to
  * nothing (C without optimisation: to a site that is never used). A level as in
- * LOGDEF, for instance -DLOGDEF_MIN_LEVEL=INFO.
+ * LOGDEF, for instance -DLOGDEF_MIN_LEVEL=INFO. Where the level of a call is a variable, it
+ * is compared when the program runs.
  */
 #ifndef LOGDEF_MIN_LEVEL
 #define LOGDEF_MIN_LEVEL 0
@@ -109,14 +111,9 @@ extern "C++" { /* for those who include this within extern "C" */
 #define LOGDEF(level_, ...) \
     LOGDEF_PLAIN_(LOGDEF_PICK_(LOGDEF_LEVEL_OF_##level_, level_, 0), 0, __VA_ARGS__)
 
-/*
- * Like LOGDEF; the level is any int expression, evaluated once. There is no call site of
- * its own: filters name the call by its file and line, and tools that list the calls of a
- * program do not find it. LOGDEF_MIN_LEVEL is obeyed when the program runs. What LOGDEF
- * looks up once, this looks up for each record, which takes about ten times as long: where
- * that matters, choose between LOGDEF calls of constant levels.
- */
-#define LOGDEF_AT(level_, ...) LOGDEF_AT_(level_, __VA_ARGS__)
+/* Like LOGDEF; the level is any int expression, `(level)` and `*level` too, and no name of
+ * a level: LOGDEF_INFO, not INFO. */
+#define LOGDEF_AT(level_, ...) LOGDEF_PLAIN_(level_, 0, __VA_ARGS__)
 
 /* Like LOGDEF; the record carries a backtrace whatever its level. */
 #define LOGDEF_BT(level_, ...)                                                                \
@@ -181,7 +178,7 @@ extern "C++" { /* for those who include this within extern "C" */
                   __VA_ARGS__)
 
 /* C++: a declaration; the span lasts to the end of the block. If a filter holds its
- * beginning back, its end is not written either. */
+ * beginning back, its end is not written either. The level is a constant. */
 #ifdef __cplusplus
 #define LOGDEF_SPAN(level_, ...)                                                              \
     LOGDEF_SPAN_(LOGDEF_PICK_(LOGDEF_LEVEL_OF_##level_, level_, 0), __LINE__, __VA_ARGS__)
@@ -554,7 +551,7 @@ struct logdef_site {
     const void *plan; /* null */
     struct logdef_site_state *state;
     uint32_t line;
-    uint8_t level;
+    uint8_t level; /* 0: each call has its own */
     uint8_t args;
     uint8_t version; /* LOGDEF_SITE_VERSION */
     uint8_t flags;
@@ -597,6 +594,15 @@ __attribute__((__cold__)) int logdef_ask(const struct logdef_site *site) LOGDEF_
 /* Writes a record. `words` has one word per argument, and one more for a site with
  * LOGDEF_SITE_LIMITED or LOGDEF_SITE_SPAN. Signal safety: async-signal-safe. */
 void logdef_emit(const struct logdef_site *site, const uint64_t *words) LOGDEF_NOTHROW_;
+
+/* Returns whether a call of this level is on, of a site where each has its own.
+ * Signal safety: async-signal-safe. */
+int logdef_ask_at(const struct logdef_site *site, int level) LOGDEF_NOTHROW_;
+
+/* Writes a record of this level, of a site where each call has its own.
+ * Signal safety: async-signal-safe. */
+void logdef_emit_at(const struct logdef_site *site, int level,
+                    const uint64_t *words) LOGDEF_NOTHROW_;
 
 /* Writes a record of a format that is not the literal of a call site, with `n`
  * arguments. The library keeps no pointer to what is passed.
@@ -646,6 +652,7 @@ enum {
 };
 
 #define LOGDEF_INLINE_ static __inline__ __attribute__((__always_inline__))
+#define LOGDEF_INLINE_MEMBER_ inline __attribute__((__always_inline__))
 #define LOGDEF_PRINTF_(format, first) __attribute__((__format__(__printf__, format, first)))
 
 /* Never runs: here the compiler looks at formats and arguments. */
@@ -836,11 +843,18 @@ static __inline__ void logdef_log_at(int level, const char *file, uint32_t line,
  * macro, before macros are expanded in it, so that a program's DEBUG does no harm. */
 #define LOGDEF_PICK_(...) LOGDEF_SECOND_(__VA_ARGS__)
 #define LOGDEF_SECOND_(first_, second_, ...) second_
-/* Compilers say more about what is no constant, and say this first. */
-#define LOGDEF_CHECK_LEVEL_(assert_, level_)                                                  \
-    assert_(__builtin_constant_p(level_),                                                     \
-            "logdef: the level is not a constant: write LOGDEF_AT, or name a level");         \
-    assert_((level_) > 0 && (level_) < 256, "logdef: a level is from 1 to 255")
+/* `logdef_level_` is the level if that is constant, else -1. */
+#define LOGDEF_IS_CONSTANT_() (logdef_level_ >= 0)
+#define LOGDEF_SITE_LEVEL_() (LOGDEF_IS_CONSTANT_() ? +logdef_level_ : 0)
+/* Whether the compiler leaves the call in. `logdef_now_` is a level that is no constant. */
+#define LOGDEF_IS_IN_() \
+    ((LOGDEF_IS_CONSTANT_() ? +logdef_level_ : logdef_now_) >= LOGDEF_MIN_LEVEL_())
+#define LOGDEF_CHECK_LEVEL_(assert_)                                                          \
+    assert_(logdef_level_ != LOGDEF_MISCALLED_,                                               \
+            "logdef: there is no such level: write WARN for WARNING, INFO for NOTICE, "       \
+            "ERROR for ERR, FATAL for CRITICAL, TRACE for VERBOSE");                          \
+    assert_(logdef_level_ != 0 && (logdef_level_ < 256 || logdef_level_ == LOGDEF_MISCALLED_), \
+            "logdef: a level is from 1 to 255")
 #define LOGDEF_CHECK_FORMAT_(assert_, ...)                                                    \
     assert_(__builtin_constant_p(LOGDEF_PICK_(0, __VA_ARGS__, 0)),                            \
             "logdef: the format is not a string literal: write \"%s\" before it, or logdef_log")
@@ -850,6 +864,14 @@ static __inline__ void logdef_log_at(int level, const char *file, uint32_t line,
 #define LOGDEF_LEVEL_OF_WARN 0, LOGDEF_WARN
 #define LOGDEF_LEVEL_OF_ERROR 0, LOGDEF_ERROR
 #define LOGDEF_LEVEL_OF_FATAL 0, LOGDEF_FATAL
+/* What other loggers call them. */
+#define LOGDEF_MISCALLED_ 512
+#define LOGDEF_LEVEL_OF_WARNING 0, LOGDEF_MISCALLED_
+#define LOGDEF_LEVEL_OF_NOTICE 0, LOGDEF_MISCALLED_
+#define LOGDEF_LEVEL_OF_ERR 0, LOGDEF_MISCALLED_
+#define LOGDEF_LEVEL_OF_CRIT 0, LOGDEF_MISCALLED_
+#define LOGDEF_LEVEL_OF_CRITICAL 0, LOGDEF_MISCALLED_
+#define LOGDEF_LEVEL_OF_VERBOSE 0, LOGDEF_MISCALLED_
 #define LOGDEF_MIN_LEVEL_() LOGDEF_MIN_LEVEL_OF_(LOGDEF_MIN_LEVEL)
 #define LOGDEF_MIN_LEVEL_OF_(level_) LOGDEF_MIN_LEVEL_PASTE_(level_)
 #define LOGDEF_MIN_LEVEL_PASTE_(level_) LOGDEF_PICK_(LOGDEF_LEVEL_OF_##level_, level_, 0)
@@ -918,9 +940,9 @@ _Static_assert(sizeof(struct logdef_image) == 64, "logdef: the layout of an imag
 #define LOGDEF_PLAIN_(level_, flags_, ...)                                                    \
     do {                                                                                      \
         LOGDEF_DECLARE_(LOGDEF_COUNT_(__VA_ARGS__), level_, flags_, __VA_ARGS__);             \
-        if (LOGDEF_IS_ON_(level_)) {                                                          \
+        if (LOGDEF_IS_ON_()) {                                                                \
             LOGDEF_WORDS_(LOGDEF_COUNT_(__VA_ARGS__), __VA_ARGS__)                            \
-            logdef_emit(&logdef_site_, logdef_words_);                                        \
+            LOGDEF_EMIT_WORDS_();                                                             \
         }                                                                                     \
         LOGDEF_CHECK_(__VA_ARGS__);                                                           \
     } while (0)
@@ -940,20 +962,6 @@ _Static_assert(sizeof(struct logdef_image) == 64, "logdef: the layout of an imag
         __extension__ logdef_check_(__VA_ARGS__)
 #endif
 
-#define LOGDEF_AT_(level_, ...)                                                               \
-    do {                                                                                      \
-        static const uint8_t logdef_kinds_[] = {LOGDEF_MAP_(LOGDEF_COUNT_(__VA_ARGS__))(      \
-            LOGDEF_KIND_, LOGDEF_COUNT_(__VA_ARGS__), __VA_ARGS__)};                          \
-        const int logdef_level_ = (level_);                                                   \
-        if (logdef_level_ >= LOGDEF_MIN_LEVEL_() && logdef_enabled_now(logdef_level_)) {      \
-            LOGDEF_WORDS_(LOGDEF_COUNT_(__VA_ARGS__), __VA_ARGS__)                            \
-            logdef_emit_text(logdef_level_, __FILE__, __LINE__, __func__,                     \
-                             LOGDEF_FORMAT_(__VA_ARGS__), logdef_kinds_, logdef_words_,       \
-                             LOGDEF_COUNT_(__VA_ARGS__));                                     \
-        }                                                                                     \
-        LOGDEF_CHECK_(__VA_ARGS__);                                                           \
-    } while (0)
-
 #define LOGDEF_HEX(pointer_, length_)                                                         \
     (&(const struct logdef_bytes){(pointer_), (size_t)(length_)})
 
@@ -961,12 +969,12 @@ _Static_assert(sizeof(struct logdef_image) == 64, "logdef: the layout of an imag
     do {                                                                                      \
         static struct logdef_limit logdef_limit_ = {0, 0};                                    \
         LOGDEF_DECLARE_(LOGDEF_COUNT_(__VA_ARGS__), level_, LOGDEF_SITE_LIMITED, __VA_ARGS__);\
-        if (LOGDEF_IS_ON_(level_)) {                                                          \
+        if (LOGDEF_IS_ON_()) {                                                                \
             const int64_t logdef_skipped_ = take_(&logdef_limit_, (uint64_t)(limit_));        \
             if (logdef_skipped_ >= 0) {                                                       \
                 LOGDEF_WORDS_(LOGDEF_COUNT_(__VA_ARGS__), __VA_ARGS__)                        \
                 logdef_words_[LOGDEF_COUNT_(__VA_ARGS__)] = (uint64_t)logdef_skipped_;        \
-                logdef_emit(&logdef_site_, logdef_words_);                                    \
+                LOGDEF_EMIT_WORDS_();                                                         \
             }                                                                                 \
         }                                                                                     \
         LOGDEF_CHECK_(__VA_ARGS__);                                                           \
@@ -975,26 +983,36 @@ _Static_assert(sizeof(struct logdef_image) == 64, "logdef: the layout of an imag
 #define LOGDEF_ASYNC_(id_, flags_, level_, ...)                                               \
     do {                                                                                      \
         LOGDEF_DECLARE_(LOGDEF_COUNT_(__VA_ARGS__), level_, flags_, __VA_ARGS__);             \
-        if (LOGDEF_IS_ON_(level_)) {                                                          \
+        if (LOGDEF_IS_ON_()) {                                                                \
             LOGDEF_WORDS_(LOGDEF_COUNT_(__VA_ARGS__), __VA_ARGS__)                            \
             logdef_words_[LOGDEF_COUNT_(__VA_ARGS__)] = (uint64_t)(id_);                      \
-            logdef_emit(&logdef_site_, logdef_words_);                                        \
+            LOGDEF_EMIT_WORDS_();                                                             \
         }                                                                                     \
         LOGDEF_CHECK_(__VA_ARGS__);                                                           \
     } while (0)
 
 #define LOGDEF_DECLARE_(count_, level_, flags_, ...)                                          \
-    LOGDEF_CHECK_LEVEL_(_Static_assert, level_);                                              \
+    LOGDEF_LEVEL_(level_);                                                                    \
     LOGDEF_CHECK_FORMAT_(_Static_assert, __VA_ARGS__);                                        \
     static struct logdef_site_state logdef_state_ = {0, 0, &logdef_image, {0}};               \
     static const uint8_t logdef_kinds_[] = {                                                  \
         LOGDEF_MAP_(count_)(LOGDEF_KIND_, count_, __VA_ARGS__)};                              \
     static const struct logdef_site logdef_site_ LOGDEF_IN_SITES_ = {                         \
         LOGDEF_FORMAT_(__VA_ARGS__), __FILE__, __func__, LOGDEF_MODULE, logdef_kinds_, NULL,  \
-        &logdef_state_, __LINE__, (uint8_t)(level_), count_, LOGDEF_SITE_VERSION, flags_}
+        &logdef_state_, __LINE__, (uint8_t)LOGDEF_SITE_LEVEL_(), count_,                         \
+        LOGDEF_SITE_VERSION, flags_}
 
-#define LOGDEF_IS_ON_(level_)                                                                 \
-    ((level_) >= LOGDEF_MIN_LEVEL_() && logdef_is_on_(&logdef_site_, &logdef_state_))
+#define LOGDEF_LEVEL_(level_)                                                                 \
+    enum { logdef_level_ = __builtin_choose_expr(__builtin_constant_p(level_), (level_), -1) }; \
+    LOGDEF_CHECK_LEVEL_(_Static_assert);                                                      \
+    const int logdef_now_ = LOGDEF_IS_CONSTANT_() ? 0 : (level_)
+
+#define LOGDEF_IS_ON_()                                                                       \
+    (LOGDEF_IS_IN_() && (LOGDEF_IS_CONSTANT_() ? logdef_is_on_(&logdef_site_, &logdef_state_) \
+                                               : logdef_ask_at(&logdef_site_, logdef_now_)))
+#define LOGDEF_EMIT_WORDS_()                                                                  \
+    (LOGDEF_IS_CONSTANT_() ? logdef_emit(&logdef_site_, logdef_words_)                        \
+                           : logdef_emit_at(&logdef_site_, logdef_now_, logdef_words_))
 
 /* The last word is for rate limits and async spans; for a plain call nothing is stored
  * there. */
@@ -1138,7 +1156,7 @@ LOGDEF_INLINE_ uint64_t logdef_pointer_word_(const volatile void *value, long do
                   __VA_ARGS__)
 #define LOGDEF_KV_OF_(level_, args_, count_, pairs_, ...)                                     \
     do {                                                                                      \
-        LOGDEF_CHECK_LEVEL_(_Static_assert, level_);                                          \
+        LOGDEF_LEVEL_(level_);                                                                \
         LOGDEF_CHECK_FORMAT_(_Static_assert, __VA_ARGS__);                                    \
         LOGDEF_EACH_PAIR_(LOGDEF_CHECK_KEY_VALUE_, , 0, LOGDEF_STRIP_ pairs_)                 \
         static struct logdef_site_state logdef_state_ = {0, 0, &logdef_image, {0}};           \
@@ -1147,15 +1165,16 @@ LOGDEF_INLINE_ uint64_t logdef_pointer_word_(const volatile void *value, long do
                 LOGDEF_EACH_PAIR_(LOGDEF_KIND_OF_PAIR_, , 0, LOGDEF_STRIP_ pairs_)};          \
         static const struct logdef_site logdef_site_ LOGDEF_IN_SITES_ = {                     \
             LOGDEF_KV_TEXT_(LOGDEF_FORMAT_(__VA_ARGS__), pairs_), __FILE__, __func__,         \
-            LOGDEF_MODULE, logdef_kinds_, NULL, &logdef_state_, __LINE__, (uint8_t)(level_),  \
+            LOGDEF_MODULE, logdef_kinds_, NULL, &logdef_state_, __LINE__,                     \
+            (uint8_t)LOGDEF_SITE_LEVEL_(),                                                    \
             (args_) + (count_), LOGDEF_SITE_VERSION, LOGDEF_SITE_DESCRIBED};                  \
-        if (LOGDEF_IS_ON_(level_)) {                                                          \
+        if (LOGDEF_IS_ON_()) {                                                                \
             long double logdef_long_doubles_[(args_) + (count_)];                             \
             uint64_t logdef_words_[(args_) + (count_)];                                       \
             (void)logdef_long_doubles_;                                                       \
             LOGDEF_MAP_(args_)(LOGDEF_STORE_BEFORE_, args_, __VA_ARGS__)                      \
             LOGDEF_EACH_PAIR_(LOGDEF_STORE_PAIR_, , args_, LOGDEF_STRIP_ pairs_)              \
-            logdef_emit(&logdef_site_, logdef_words_);                                        \
+            LOGDEF_EMIT_WORDS_();                                                             \
         }                                                                                     \
         LOGDEF_CHECK_(__VA_ARGS__);                                                           \
     } while (0)
@@ -1236,7 +1255,7 @@ static_assert(sizeof(logdef_image) == 64, "logdef: the layout of an image");
 
 #define LOGDEF_PLAIN_(level_, flags_, ...)                                                    \
     do {                                                                                      \
-        LOGDEF_EMIT_(level_, flags_, (void)0, emit(logdef_site_, __VA_ARGS__), __VA_ARGS__);  \
+        LOGDEF_EMIT_(level_, flags_, (void)0, emit(LOGDEF_CALL_(), __VA_ARGS__), __VA_ARGS__); \
         if (false)                                                                            \
             logdef_check_(__VA_ARGS__);                                                       \
     } while (0)
@@ -1244,29 +1263,32 @@ static_assert(sizeof(logdef_image) == 64, "logdef: the layout of an image");
 #define LOGDEF_ASYNC_(id_, flags_, level_, ...)                                               \
     do {                                                                                      \
         LOGDEF_EMIT_(level_, flags_, (void)0,                                                 \
-                     emit_with(logdef_site_, static_cast< ::std::uint64_t>(id_), __VA_ARGS__), \
+                     emit_with(LOGDEF_CALL_(), static_cast< ::std::uint64_t>(id_), __VA_ARGS__), \
                      __VA_ARGS__);                                                            \
         if (false)                                                                            \
             logdef_check_(__VA_ARGS__);                                                       \
     } while (0)
 
 /* Not the plain call for the end: compilers warn of an empty format. */
+#define LOGDEF_CHECK_SPAN_LEVEL_(level_) \
+    static_assert(__builtin_constant_p(level_), "logdef: the level of a span is not a constant")
 #define LOGDEF_SPAN_(level_, line_, ...) LOGDEF_SPAN_AT_(level_, line_, __VA_ARGS__)
 #define LOGDEF_SPAN_AT_(level_, line_, ...)                                                   \
+    LOGDEF_CHECK_SPAN_LEVEL_(level_);                                                         \
     bool logdef_began_##line_ = false;                                                        \
     do {                                                                                      \
         LOGDEF_EMIT_(level_, LOGDEF_SITE_BEGIN, logdef_began_##line_ = true,                  \
-                     emit(logdef_site_, __VA_ARGS__), __VA_ARGS__);                           \
+                     emit(LOGDEF_CALL_(), __VA_ARGS__), __VA_ARGS__);                         \
         if (false)                                                                            \
             logdef_check_(__VA_ARGS__);                                                       \
     } while (0);                                                                              \
     const auto logdef_span_##line_ = ::logdef_cpp::span_of(logdef_began_##line_, [] {         \
-        LOGDEF_EMIT_(level_, LOGDEF_SITE_END, (void)0, emit(logdef_site_, ""), "");           \
+        LOGDEF_EMIT_(level_, LOGDEF_SITE_END, (void)0, emit(LOGDEF_CALL_(), ""), "");         \
     })
 
 #define LOGDEF_EMIT_(level_, flags_, first_, call_, ...)                                      \
     LOGDEF_HERE_(level_, flags_, __VA_ARGS__);                                                \
-    if ((level_) >= LOGDEF_MIN_LEVEL_()) {                                                    \
+    if (LOGDEF_IS_IN_()) {                                                                    \
         LOGDEF_LOCATE_(level_, flags_, __VA_ARGS__);                                          \
         if (LOGDEF_IS_ON_()) {                                                                \
             first_;                                                                           \
@@ -1278,7 +1300,7 @@ static_assert(sizeof(logdef_image) == 64, "logdef: the layout of an image");
 #define LOGDEF_LIMITED_(take_, limit_, level_, ...)                                           \
     do {                                                                                      \
         LOGDEF_HERE_(level_, LOGDEF_SITE_LIMITED, __VA_ARGS__);                               \
-        if ((level_) >= LOGDEF_MIN_LEVEL_()) {                                                \
+        if (LOGDEF_IS_IN_()) {                                                                \
             LOGDEF_LOCATE_(level_, LOGDEF_SITE_LIMITED, __VA_ARGS__);                         \
             if (LOGDEF_IS_ON_()) {                                                            \
                 const ::std::int64_t logdef_skipped_ =                                        \
@@ -1286,7 +1308,7 @@ static_assert(sizeof(logdef_image) == 64, "logdef: the layout of an image");
                           static_cast< ::std::uint64_t>(limit_));                             \
                 if (logdef_skipped_ >= 0)                                                     \
                     ::logdef_cpp::emit_with(                                                  \
-                        logdef_site_, static_cast< ::std::uint64_t>(logdef_skipped_),         \
+                        LOGDEF_CALL_(), static_cast< ::std::uint64_t>(logdef_skipped_),       \
                         __VA_ARGS__);                                                         \
             }                                                                                 \
         }                                                                                     \
@@ -1294,8 +1316,19 @@ static_assert(sizeof(logdef_image) == 64, "logdef: the layout of an image");
             logdef_check_(__VA_ARGS__);                                                       \
     } while (0)
 
-#define LOGDEF_IS_ON_() \
-    logdef_is_on_(logdef_site_, &::logdef_cpp::statics<logdef_here_>::state)
+#define LOGDEF_LEVEL_(level_)                                                                 \
+    __attribute__((__unused__)) static constexpr int logdef_constant_ =                       \
+        __builtin_constant_p(level_) ? (level_) : -1;                                         \
+    enum : int { logdef_level_ = logdef_constant_ };                                          \
+    LOGDEF_CHECK_LEVEL_(static_assert);                                                       \
+    const int logdef_now_ = LOGDEF_IS_CONSTANT_() ? 0 : (level_);                             \
+    (void)logdef_now_
+
+#define LOGDEF_CALL_() ::logdef_cpp::call<LOGDEF_IS_CONSTANT_()>(logdef_site_, logdef_now_)
+#define LOGDEF_IS_ON_()                                                                       \
+    (LOGDEF_IS_CONSTANT_()                                                                    \
+         ? logdef_is_on_(logdef_site_, &::logdef_cpp::statics<logdef_here_>::state)           \
+         : logdef_ask_at(logdef_site_, logdef_now_))
 
 /* Not decltype(types_of(...)), where an argument could not be a lambda. */
 #define LOGDEF_TYPES_(...) LOGDEF_TYPES_AS_(logdef_types_, __VA_ARGS__)
@@ -1312,7 +1345,7 @@ static_assert(sizeof(logdef_image) == 64, "logdef: the layout of an image");
         LOGDEF_EACH_PAIR_(LOGDEF_CHECK_KEY_VALUE_, , 0, LOGDEF_STRIP_ pairs_)                 \
         LOGDEF_HERE_AT_(level_, LOGDEF_SITE_DESCRIBED,                                        \
                         LOGDEF_KV_TEXT_(LOGDEF_FORMAT_(__VA_ARGS__), pairs_));                \
-        if ((level_) >= LOGDEF_MIN_LEVEL_()) {                                                \
+        if (LOGDEF_IS_IN_()) {                                                                \
             LOGDEF_TYPES_AS_(logdef_printed_, __VA_ARGS__);                                   \
             auto logdef_values_ =                                                             \
                 false ? ::logdef_cpp::types_of("" LOGDEF_EACH_PAIR_(                          \
@@ -1329,7 +1362,7 @@ static_assert(sizeof(logdef_image) == 64, "logdef: the layout of an image");
                             LOGDEF_KV_TEXT_(LOGDEF_FORMAT_(__VA_ARGS__), pairs_),             \
                             logdef_types_of_call_ *);                                         \
             if (LOGDEF_IS_ON_())                                                              \
-                ::logdef_cpp::emit(logdef_site_, __VA_ARGS__ LOGDEF_EACH_PAIR_(               \
+                ::logdef_cpp::emit(LOGDEF_CALL_(), __VA_ARGS__ LOGDEF_EACH_PAIR_(             \
                                        LOGDEF_VALUE_OF_PAIR_, , 0, LOGDEF_STRIP_ pairs_));    \
         }                                                                                     \
         if (false)                                                                            \
@@ -1341,18 +1374,6 @@ static_assert(sizeof(logdef_image) == 64, "logdef: the layout of an image");
     static_assert(::logdef_cpp::is_key("" key_), "logdef: a key has no comma and no control " \
                                                  "character");
 #define LOGDEF_VALUE_OF_PAIR_(at_, key_, value_) , value_
-
-#define LOGDEF_AT_(level_, ...)                                                               \
-    do {                                                                                      \
-        LOGDEF_TYPES_(__VA_ARGS__);                                                           \
-        const int logdef_level_ = (level_);                                                   \
-        if (logdef_level_ >= LOGDEF_MIN_LEVEL_() && logdef_enabled_now(logdef_level_))        \
-            ::logdef_cpp::emit_at(                                                            \
-                ::logdef_cpp::place{logdef_level_, __FILE__, __LINE__, __func__},             \
-                __VA_ARGS__);                                                                 \
-        if (false)                                                                            \
-            logdef_check_(__VA_ARGS__);                                                       \
-    } while (0)
 
 #define LOGDEF_HEX(pointer_, length_) ::logdef_cpp::hex(pointer_, length_)
 
@@ -1367,7 +1388,7 @@ static_assert(sizeof(logdef_image) == 64, "logdef: the layout of an image");
 #if defined(__clang__) || !(defined(__x86_64__) || defined(__aarch64__) || defined(__riscv))
 
 #define LOGDEF_HERE_AT_(level_, flags_, text_)                                                \
-    LOGDEF_CHECK_LEVEL_(static_assert, level_);                                               \
+    LOGDEF_LEVEL_(level_);                                                                    \
     static constexpr const char *logdef_function_ = __func__;                                 \
     struct logdef_here_ {                                                                     \
         static constexpr const char *format() { return text_; }                               \
@@ -1375,7 +1396,10 @@ static_assert(sizeof(logdef_image) == 64, "logdef: the layout of an image");
         static constexpr const char *function() { return logdef_function_; }                  \
         static constexpr const char *module() { return LOGDEF_MODULE; }                       \
         static constexpr ::std::uint32_t line() { return __LINE__; }                          \
-        static constexpr ::std::uint8_t level() { return level_; }                            \
+        static constexpr ::std::uint8_t level()                                               \
+        {                                                                                     \
+            return static_cast< ::std::uint8_t>(LOGDEF_SITE_LEVEL_());                        \
+        }                                                                                     \
         static constexpr ::std::uint8_t flags() { return flags_; }                            \
     }
 
@@ -1392,7 +1416,7 @@ static_assert(sizeof(logdef_image) == 64, "logdef: the layout of an image");
  */
 
 #define LOGDEF_HERE_AT_(level_, flags_, text_)                                                \
-    LOGDEF_CHECK_LEVEL_(static_assert, level_);                                               \
+    LOGDEF_LEVEL_(level_);                                                                    \
     struct logdef_here_ {                                                                     \
     }
 
@@ -1413,7 +1437,7 @@ static_assert(sizeof(logdef_image) == 64, "logdef: the layout of an image");
               [module] LOGDEF_SYMBOL_(static_cast<const char *>(LOGDEF_MODULE)),              \
               [kinds] LOGDEF_SYMBOL_(::logdef_cpp::kinds_of<__VA_ARGS__>::kinds),             \
               [state] LOGDEF_SYMBOL_(&::logdef_cpp::statics<logdef_here_>::state),            \
-              [line] "i"(__LINE__), [level] "i"(level_),                                      \
+              [line] "i"(__LINE__), [level] "i"(LOGDEF_SITE_LEVEL_()),                        \
               [args] "i"(::logdef_cpp::kinds_of<__VA_ARGS__>::count),                         \
               [version] "i"(LOGDEF_SITE_VERSION), [flags] "i"(flags_))
 
@@ -1844,71 +1868,55 @@ LOGDEF_INLINE_ std::uint64_t word_at(const T &, const logdef_bytes *at,
 template <class T>
 using kind_of = kind_tag<kind<typename std::decay<T>::type>()>;
 
-template <class... Args, if_scalars<Args...> = 0>
-LOGDEF_INLINE_ void emit(const logdef_site *site, const char *, Args... args)
+/* A call of a site: of the site's own level, or of another. */
+template <bool IsConstant>
+struct call {
+    LOGDEF_INLINE_MEMBER_ call(const logdef_site *site_, int) : site(site_) {}
+    LOGDEF_INLINE_MEMBER_ void emit(const std::uint64_t *words) const { logdef_emit(site, words); }
+    const logdef_site *site;
+};
+
+template <>
+struct call<false> {
+    call(const logdef_site *site_, int level_) : site(site_), level(level_) {}
+    void emit(const std::uint64_t *words) const { logdef_emit_at(site, level, words); }
+    const logdef_site *site;
+    int level;
+};
+
+template <class Call, class... Args, if_scalars<Args...> = 0>
+LOGDEF_INLINE_ void emit(Call to, const char *, Args... args)
 {
     const std::uint64_t words[sizeof...(Args) == 0 ? 1 : sizeof...(Args)] = {
         word(args, kind_tag<kind<Args>()>())...};
-    logdef_emit(site, words);
+    to.emit(words);
 }
 
-template <class... Args, if_objects<Args...> = 0>
-LOGDEF_INLINE_ void emit(const logdef_site *site, const char *, const Args &...args)
+template <class Call, class... Args, if_objects<Args...> = 0>
+LOGDEF_INLINE_ void emit(Call to, const char *, const Args &...args)
 {
     const logdef_bytes bytes[] = {bytes_of(args, kind_of<Args>())...};
     const logdef_bytes *at = bytes;
     const std::uint64_t words[] = {word_at(args, at++, kind_of<Args>())...};
-    logdef_emit(site, words);
+    to.emit(words);
 }
 
-template <class... Args, if_scalars<Args...> = 0>
-LOGDEF_INLINE_ void emit_with(const logdef_site *site, std::uint64_t after, const char *,
+template <class Call, class... Args, if_scalars<Args...> = 0>
+LOGDEF_INLINE_ void emit_with(Call to, std::uint64_t after, const char *,
                               Args... args)
 {
     const std::uint64_t words[] = {word(args, kind_tag<kind<Args>()>())..., after};
-    logdef_emit(site, words);
+    to.emit(words);
 }
 
-template <class... Args, if_objects<Args...> = 0>
-LOGDEF_INLINE_ void emit_with(const logdef_site *site, std::uint64_t after, const char *,
+template <class Call, class... Args, if_objects<Args...> = 0>
+LOGDEF_INLINE_ void emit_with(Call to, std::uint64_t after, const char *,
                               const Args &...args)
 {
     const logdef_bytes bytes[] = {bytes_of(args, kind_of<Args>())...};
     const logdef_bytes *at = bytes;
     const std::uint64_t words[] = {word_at(args, at++, kind_of<Args>())..., after};
-    logdef_emit(site, words);
-}
-
-/* Where a call without a site stands, and its level. */
-struct place {
-    int level;
-    const char *file;
-    std::uint32_t line;
-    const char *function;
-};
-
-LOGDEF_INLINE_ void emit_words(const place &at, const char *format, const std::uint8_t *kinds,
-                               const std::uint64_t *words, std::size_t n)
-{
-    logdef_emit_text(at.level, at.file, at.line, at.function, format, kinds, words,
-                     static_cast<int>(n));
-}
-
-template <class... Args, if_scalars<Args...> = 0>
-LOGDEF_INLINE_ void emit_at(const place &at, const char *format, Args... args)
-{
-    const std::uint64_t words[] = {word(args, kind_tag<kind<Args>()>())..., 0};
-    emit_words(at, format, kinds_of<types<Args...> *>::kinds, words, sizeof...(Args));
-}
-
-template <class... Args, if_objects<Args...> = 0>
-LOGDEF_INLINE_ void emit_at(const place &at, const char *format, const Args &...args)
-{
-    const logdef_bytes bytes[] = {bytes_of(args, kind_of<Args>())...};
-    const logdef_bytes *next = bytes;
-    const std::uint64_t words[] = {word_at(args, next++, kind_of<Args>())...};
-    emit_words(at, format, kinds_of<types<typename std::decay<Args>::type...> *>::kinds, words,
-               sizeof...(Args));
+    to.emit(words);
 }
 
 /* Contexts. */

@@ -64,6 +64,8 @@ extern "C++" {
     LOGDEF_F_(LOGDEF_PICK_(LOGDEF_LEVEL_OF_##level_, level_, 0), 0, __VA_ARGS__)
 
 /* As those of logdef.h without the F. */
+#define LOGDEF_F_AT(level_, ...) LOGDEF_F_(level_, 0, __VA_ARGS__)
+
 #define LOGDEF_F_BT(level_, ...)                                                              \
     LOGDEF_F_(LOGDEF_PICK_(LOGDEF_LEVEL_OF_##level_, level_, 0), LOGDEF_SITE_BACKTRACE,       \
               __VA_ARGS__)
@@ -284,7 +286,7 @@ struct argument<T> {
 #define LOGDEF_MEMBER_ __attribute__((__always_inline__))
 
 #define LOGDEF_F_(level_, flags_, ...)                                                        \
-    LOGDEF_F_IF_ON_(level_, flags_, ::logdef_cpp::emit_values(logdef_site_, __VA_ARGS__),     \
+    LOGDEF_F_IF_ON_(level_, flags_, ::logdef_cpp::emit_values(LOGDEF_CALL_(), __VA_ARGS__),   \
                     __VA_ARGS__)
 
 #define LOGDEF_F_IF_ON_(level_, flags_, then_, ...)                                           \
@@ -299,7 +301,7 @@ struct argument<T> {
         LOGDEF_F_CHECK_(logdef_checked_::fault);                                              \
         LOGDEF_HERE_AT_(level_, (flags_) | LOGDEF_SITE_DESCRIBED,                             \
                         logdef_checked_::described.text);                                     \
-        if ((level_) >= LOGDEF_MIN_LEVEL_()) {                                                \
+        if (LOGDEF_IS_IN_()) {                                                                \
             LOGDEF_SITE_AT_(level_, (flags_) | LOGDEF_SITE_DESCRIBED,                         \
                             logdef_checked_::described.text, logdef_checked_ *);              \
             if (LOGDEF_IS_ON_()) {                                                            \
@@ -315,23 +317,24 @@ struct argument<T> {
                               static_cast< ::std::uint64_t>(limit_));                         \
                     if (logdef_skipped_ >= 0)                                                 \
                         ::logdef_cpp::emit_values_and(                                        \
-                            logdef_site_, static_cast< ::std::uint64_t>(logdef_skipped_),     \
+                            LOGDEF_CALL_(), static_cast< ::std::uint64_t>(logdef_skipped_),   \
                             __VA_ARGS__),                                                     \
                     __VA_ARGS__)
 
 #define LOGDEF_F_ASYNC_(id_, flags_, level_, ...)                                             \
     LOGDEF_F_IF_ON_(level_, flags_,                                                           \
                     ::logdef_cpp::emit_values_and(                                            \
-                        logdef_site_, static_cast< ::std::uint64_t>(id_), __VA_ARGS__),       \
+                        LOGDEF_CALL_(), static_cast< ::std::uint64_t>(id_), __VA_ARGS__),     \
                     __VA_ARGS__)
 
 #define LOGDEF_F_SPAN_(level_, line_, ...) LOGDEF_F_SPAN_AT_(level_, line_, __VA_ARGS__)
 #define LOGDEF_F_SPAN_AT_(level_, line_, ...)                                                 \
+    LOGDEF_CHECK_SPAN_LEVEL_(level_);                                                         \
     bool logdef_began_##line_ = false;                                                        \
     LOGDEF_F_IF_ON_(level_, LOGDEF_SITE_BEGIN, logdef_began_##line_ = true;                   \
-                    ::logdef_cpp::emit_values(logdef_site_, __VA_ARGS__), __VA_ARGS__);       \
+                    ::logdef_cpp::emit_values(LOGDEF_CALL_(), __VA_ARGS__), __VA_ARGS__);     \
     const auto logdef_span_##line_ = ::logdef_cpp::span_of(logdef_began_##line_, [] {         \
-        LOGDEF_EMIT_(level_, LOGDEF_SITE_END, (void)0, emit(logdef_site_, ""), "");           \
+        LOGDEF_EMIT_(level_, LOGDEF_SITE_END, (void)0, emit(LOGDEF_CALL_(), ""), "");         \
     })
 
 #define LOGDEF_F_CHECK_(fault_)                                                               \
@@ -1114,30 +1117,30 @@ LOGDEF_INLINE_ void put_slot(std::uint64_t *&to, const Slot &slot)
         slot.put(to);
 }
 
-template <int Count, class Last, class... Slots>
-LOGDEF_INLINE_ void emit_slots(const logdef_site *site, const Last &last, const Slots &...slots)
+template <int Count, class Call, class Last, class... Slots>
+LOGDEF_INLINE_ void emit_slots(Call to, const Last &last, const Slots &...slots)
 {
     std::uint64_t words[static_cast<std::size_t>(Count) + 1];
-    std::uint64_t *to = words;
-    (put_slot(to, slots), ...);
-    last.put(to);
-    logdef_emit(site, words);
+    std::uint64_t *next = words;
+    (put_slot(next, slots), ...);
+    last.put(next);
+    to.emit(words);
 }
 
 /* The slots live until the record is written. */
-template <class... Args>
-LOGDEF_INLINE_ void emit_values(const logdef_site *site, const char *, const Args &...args)
+template <class Call, class... Args>
+LOGDEF_INLINE_ void emit_values(Call to, const char *, const Args &...args)
 {
     emit_slots<(0 + ... + format_arg_of<std::remove_cv_t<std::decay_t<Args>>>().count)>(
-        site, no_word(), typename passing_of<Args>::slot(args)...);
+        to, no_word(), typename passing_of<Args>::slot(args)...);
 }
 
-template <class... Args>
-LOGDEF_INLINE_ void emit_values_and(const logdef_site *site, std::uint64_t last, const char *,
+template <class Call, class... Args>
+LOGDEF_INLINE_ void emit_values_and(Call to, std::uint64_t last, const char *,
                                     const Args &...args)
 {
     emit_slots<(0 + ... + format_arg_of<std::remove_cv_t<std::decay_t<Args>>>().count)>(
-        site, last_word{last}, typename passing_of<Args>::slot(args)...);
+        to, last_word{last}, typename passing_of<Args>::slot(args)...);
 }
 
 /* What the compiler calls an enumerator, from where its own name begins; empty if it is a number. */

@@ -36,6 +36,34 @@ pub unsafe extern "C" fn logdef_emit(site: *const Site, words: *const u64) {
     unsafe { abi::emit(&*site, core::ptr::null(), words) }
 }
 
+/// Returns whether a call of a site that has no level is on at this level.
+///
+/// Signal safety: async-signal-safe.
+///
+/// # Safety
+///
+/// `site` points to a record that `logdef.h` laid down.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn logdef_ask_at(site: *const Site, level: c_int) -> c_int {
+    // SAFETY: `site` points to a site of `logdef.h`, as `# Safety` demands.
+    let site = unsafe { &*site };
+    c_int::from(abi::decide_at(site, level_of(level)))
+}
+
+/// Writes a record of a site that has no level.
+///
+/// Signal safety: async-signal-safe.
+///
+/// # Safety
+///
+/// As for [`logdef_emit`].
+#[unsafe(no_mangle)]
+#[unsafe(link_section = "logdef_interface")] // Left out of backtraces.
+pub unsafe extern "C" fn logdef_emit_at(site: *const Site, level: c_int, words: *const u64) {
+    // SAFETY: site and words are as `# Safety` demands.
+    unsafe { abi::emit_at(&*site, level_of(level), words) }
+}
+
 /// Writes a record of a format that is not the literal of a call site.
 ///
 /// Signal safety: async-signal-safe.

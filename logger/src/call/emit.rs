@@ -9,6 +9,7 @@
 //! 3. What the chunk does not define yet is put before it ([`crate::logdefs`]).
 //! 4. The sink takes all of it ([`crate::sink`]).
 
+mod at_level;
 mod counted;
 mod pairs;
 mod quick;
@@ -44,6 +45,7 @@ use counted::{Counted, Record};
 use quick::{log_quickly, with_tail};
 use stack::{STACK_FRAME, writable};
 
+pub use at_level::emit_at;
 pub use pairs::{emit_pairs, emit_with};
 pub use text::emit_text;
 
@@ -302,10 +304,10 @@ impl Parts<'_> {
     /// How many stack frames of a call are the logger's, that of the function which
     /// captures them included.
     fn own_stack_frames(&self) -> usize {
-        // It is the innermost, then `in_full` and `emit`, or `emit_text`.
+        // It is the innermost, then `in_full` and `emit`, or `emit_at`, or `emit_text`.
         match self.strings {
-            Strings::Site(_) => 3,
-            Strings::Text { .. } => 2,
+            Strings::Site(site) if site.has_level() => 3,
+            Strings::Site(_) | Strings::Text { .. } => 2,
         }
     }
 

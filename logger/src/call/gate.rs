@@ -22,10 +22,8 @@ pub fn decide(site: &Site) -> bool {
     if let Some(leader) = leader() {
         return leader.is_on(site);
     }
+    heed_control();
     let process = process();
-    if process.control.heed(&process.shared) && process.shared.run.is_ready() {
-        note::asked::report(process);
-    }
     // Read before the settings: if they change meanwhile, this gate is stale.
     let gate = gate::word().load(Ordering::Acquire);
     let state = site.state();
@@ -43,6 +41,25 @@ pub fn decide(site: &Site) -> bool {
         state.gate.store(gate | on as u32, Ordering::Relaxed);
     }
     on
+}
+
+/// Decides whether a call of `site` at this level is on, where the site's is not known before.
+#[inline(never)]
+pub fn decide_at(site: &Site, level: Level) -> bool {
+    if let Some(leader) = leader() {
+        return leader.decide_at(site, level);
+    }
+    heed_control();
+    let module = site.place().map(|place| place.to_bytes());
+    is_on(level, site.file().to_bytes(), site.line(), module)
+}
+
+/// Does what the log was asked from outside, if anything.
+fn heed_control() {
+    let process = process();
+    if process.control.heed(&process.shared) && process.shared.run.is_ready() {
+        note::asked::report(process);
+    }
 }
 
 /// Whether calls of this level at this place are on.

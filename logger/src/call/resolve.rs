@@ -30,12 +30,26 @@ impl Resolved {
 #[cold]
 #[inline(never)]
 pub(crate) fn resolve(images: &Images, site: &Site) -> Resolved {
+    let mut resolved = resolve_at(images, site, site.level());
+    // Numbers are given out freely: a thread that loses the race to publish
+    // leaves a gap.
+    let id = images.number_site();
+    let Resolved { template, plan } = &resolved;
+    let plan = &plan[..template.meta.wire_args as usize];
+    if site.state().publish(template, plan, id) {
+        resolved.template.id = id;
+    }
+    resolved
+}
+
+/// Resolves a site for records of a level, and publishes nothing.
+pub(crate) fn resolve_at(images: &Images, site: &Site, level: Level) -> Resolved {
     let mut resolved = if site.is_made_at_run_time() {
-        resolve_texts(images, site)
+        resolve_texts(images, site, level)
     } else {
         let at = ptr::from_ref(site).addr();
         let (file, format) = (site.file(), site.format());
-        resolve_strings(images, at, site.level(), site.line(), file, format)
+        resolve_strings(images, at, level, site.line(), file, format)
     };
     resolved.template.plan = site.plan();
     let meta = &mut resolved.template.meta;
@@ -48,14 +62,6 @@ pub(crate) fn resolve(images: &Images, site: &Site) -> Resolved {
     meta.quick = !texts && !has(flags::BACKTRACE | flags::LIMITED);
     meta.plain = meta.quick && meta.tail_fields == 0;
     resolved.template.set_checksums();
-    // Numbers are given out freely: a thread that loses the race to publish
-    // leaves a gap.
-    let id = images.number_site();
-    let Resolved { template, plan } = &resolved;
-    let plan = &plan[..template.meta.wire_args as usize];
-    if site.state().publish(template, plan, id) {
-        resolved.template.id = id;
-    }
     resolved
 }
 
@@ -80,14 +86,14 @@ pub(crate) fn resolve_strings(
 }
 
 /// Resolves a site that stands in no image.
-fn resolve_texts(images: &Images, site: &Site) -> Resolved {
+fn resolve_texts(images: &Images, site: &Site, level: Level) -> Resolved {
     let format = site.format();
     let places = Places {
         image: None,
         file: Some(run_time::number_of(site.file())),
         format: Some(run_time::number_of(format)),
     };
-    resolve_places(images, &places, site.level(), site.line(), format)
+    resolve_places(images, &places, level, site.line(), format)
 }
 
 /// Where the strings of a call are: in an image, or numbered; `None` for what each record has.

@@ -165,6 +165,11 @@ impl Site {
         Level(self.level)
     }
 
+    /// Whether all its records have one level; else each call passes its own.
+    pub fn has_level(&self) -> bool {
+        self.level != layout::ANY_LEVEL
+    }
+
     /// How many arguments callers pass.
     pub fn args(&self) -> usize {
         self.args as usize

@@ -35,6 +35,8 @@ macro_rules! services {
                 [unsafe] fn emit_pairs(
                     site: &Site, kinds: *const u8, words: *const u64, pairs: &Pairs<'_>
                 ) -> ();
+                [] fn decide_at(site: &Site, level: Level) -> bool;
+                [unsafe] fn emit_at(site: &Site, level: Level, words: *const u64) -> ();
             }
             controls {
                 [] fn open(request: &OpenRequest<'_>) -> io::Result<()>;

@@ -3,8 +3,8 @@
 
 use crate::api::here;
 use crate::call::body::pairs::Pairs;
-use crate::call::emit::{emit, emit_pairs, emit_text};
-use crate::call::gate::{decide, is_possible};
+use crate::call::emit::{emit, emit_at, emit_pairs, emit_text};
+use crate::call::gate::{decide, decide_at, is_possible};
 use crate::call::site::Site;
 use crate::captured::Capture;
 use crate::changes::Changed;

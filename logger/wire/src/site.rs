@@ -13,7 +13,7 @@
 //!      40     8   plan       address of the compiled capture plan, or 0
 //!      48     8   state      address of the site's mutable state
 //!      56     4   line
-//!      60     1   level
+//!      60     1   level      0: each call passes its own
 //!      61     1   args       how many arguments the caller passes
 //!      62     1   version    of this layout, 1
 //!      63     1   flags      see [`flags`]
@@ -45,6 +45,8 @@ pub const STATE: usize = PLAN + 8;
 pub const LINE: usize = STATE + 8;
 /// Offset of the level.
 pub const LEVEL: usize = LINE + 4;
+/// The level of a site whose calls pass theirs.
+pub const ANY_LEVEL: u8 = 0;
 /// Offset of the number of arguments.
 pub const ARGS: usize = LEVEL + 1;
 /// Offset of the version.

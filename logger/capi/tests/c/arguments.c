@@ -71,11 +71,15 @@ int main(int argc, char **argv)
     LOGDEF_AT(level(), "level %d %s", 1, "text");
     LOGDEF_AT(off, "not written %d", evaluated++);
     LOGDEF_AT(off + 0x10, "no arguments");
+    LOGDEF(off, "not written %d", evaluated++);
+    LOGDEF(level(), "of a variable %d", 2);
+    LOGDEF_KV(off + 0x20, "with keys", "key", 3);
+    LOGDEF_ONCE(off + 0x20, "once %d", 4);
     LOGDEF(INFO, "%s: %p", "bytes", LOGDEF_HEX(bytes, sizeof bytes));
     LOGDEF(INFO, "%p", LOGDEF_HEX(NULL, 0));
 #ifdef __cplusplus
     objects();
     evaluated--;
 #endif
-    return evaluated == 1 ? 0 : 2;
+    return evaluated == 2 ? 0 : 2;
 }

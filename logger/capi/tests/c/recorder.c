@@ -42,10 +42,16 @@ int logdef_ask(const struct logdef_site *site)
     return site->level >= lowest;
 }
 
-void logdef_emit(const struct logdef_site *site, const uint64_t *words)
+int logdef_ask_at(const struct logdef_site *site, int level)
+{
+    (void)site;
+    return level >= lowest;
+}
+
+void logdef_emit_at(const struct logdef_site *site, int level, const uint64_t *words)
 {
     recorded.site = site;
-    recorded.level = site->level;
+    recorded.level = level;
     recorded.file = site->file;
     recorded.line = site->line;
     recorded.function = site->function;
@@ -53,6 +59,11 @@ void logdef_emit(const struct logdef_site *site, const uint64_t *words)
     keep(site->kinds, words, site->args, (site->flags & LOGDEF_SITE_LIMITED) != 0);
     if (recorder_start != NULL && (site < recorder_start || site >= recorder_stop))
         recorder_strays++;
+}
+
+void logdef_emit(const struct logdef_site *site, const uint64_t *words)
+{
+    logdef_emit_at(site, site->level, words);
 }
 
 void logdef_emit_text(int level, const char *file, uint32_t line, const char *function,

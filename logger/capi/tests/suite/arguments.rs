@@ -14,6 +14,9 @@ fn expected() -> Vec<(i128, &'static str, Vec<Value>)> {
             vec![Value::Int(1), Value::text("text")],
         ),
         (0x20, "no arguments", vec![]),
+        (0x40, "of a variable %d", vec![Value::Int(2)]),
+        (0x30, "with keys", vec![Value::Int(3)]),
+        (0x30, "once %d", vec![Value::Int(4)]),
         (0x30, "%s: %p", vec![Value::text("bytes"), blob]),
         (0x30, "%p", vec![Value::Nil]),
     ]

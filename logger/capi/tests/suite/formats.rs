@@ -275,9 +275,10 @@ const WRONG: &[(&str, &str)] = &[
         "the format is not a string literal",
     ),
     (
-        r#"LOGDEF_F(number, "{}", 1);"#,
-        "the level is not a constant: write LOGDEF_AT",
+        r#"LOGDEF_F_SPAN(number, "{}", 1);"#,
+        "the level of a span is not a constant",
     ),
+    (r#"LOGDEF_F(WARNING, "{}", 1);"#, "write WARN for WARNING"),
 ];
 
 /// In one line: types with fields that are right, that have one name, that have fields themselves.

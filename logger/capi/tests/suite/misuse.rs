@@ -26,20 +26,21 @@ const WRONG: &[(&str, &str)] = &[
         r#"LOGDEF_ONCE(INFO, number ? "a" : "b");"#,
         "the format is not a string literal: write",
     ),
-    // The level must be a constant in range, and be named right.
-    (
-        r#"LOGDEF(number, "text");"#,
-        "the level is not a constant: write LOGDEF_AT",
-    ),
-    (
-        r#"LOGDEF_BT(number, "text");"#,
-        "the level is not a constant: write LOGDEF_AT",
-    ),
+    // A constant level must be in range, and be named right.
     (r#"LOGDEF(256, "text");"#, "a level is from 1 to 255"),
     (r#"LOGDEF(0, "text");"#, "a level is from 1 to 255"),
-    // What is no level may be a constant of the program's: the compiler says that it knows none.
+    // What is no level may be a variable of the program's: the compiler says that it knows none.
     (r#"LOGDEF(INFOO, "text");"#, "INFOO"),
-    (r#"LOGDEF(WARNING, "text %d", number);"#, "WARNING"),
+    // But for those of other loggers, in all forms.
+    (
+        r#"LOGDEF(WARNING, "text %d", number);"#,
+        "write WARN for WARNING",
+    ),
+    (
+        r#"LOGDEF_ONCE(NOTICE, "text %d", number);"#,
+        "INFO for NOTICE",
+    ),
+    (r#"LOGDEF_KV(ERR, "text", "key", 1);"#, "ERROR for ERR"),
     // Key-values are pairs of a literal and a value that has a type in the log.
     (r#"LOGDEF_KV(INFO, "%d", "key", 1);"#, ""),
     (r#"LOGDEF_KV(INFO, ("%s", number), "key", 1);"#, "char"),
@@ -62,10 +63,6 @@ const WRONG: &[(&str, &str)] = &[
     (
         r#"LOGDEF_KV(INFO, text, "key", 1);"#,
         "the format is not a string literal: write",
-    ),
-    (
-        r#"LOGDEF_KV(number, "text", "key", 1);"#,
-        "the level is not a constant: write LOGDEF_AT",
     ),
     // What cannot be logged.
     (r#"LOGDEF(INFO, "%d", structure);"#, ""),

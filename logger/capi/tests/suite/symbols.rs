@@ -8,12 +8,14 @@ use std::collections::BTreeSet;
 /// The functions of the C ABI. They are only ever added to.
 const FUNCTIONS: &[&str] = &[
     "logdef_ask",
+    "logdef_ask_at",
     "logdef_at_most_every",
     "logdef_close",
     "logdef_context_current",
     "logdef_context_enter",
     "logdef_context_init",
     "logdef_emit",
+    "logdef_emit_at",
     "logdef_emit_text",
     "logdef_enabled",
     "logdef_enabled_now",

@@ -7,7 +7,8 @@ use crate::output::Output;
 use crate::show::escape;
 use crate::show::json::{Object, list, push_string};
 use logdef_symbolizer::{CallSite, Image};
-use logdef_wire::site::flags;
+use logdef_wire::Level;
+use logdef_wire::site::{ANY_LEVEL, flags};
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -102,13 +103,21 @@ fn lines(image: &Image) -> Vec<Line<'_>> {
     lines
 }
 
+/// The level of a site's records; each of those calls has its own whose site has none.
+fn level_of(site: &CallSite) -> String {
+    match site.level {
+        Level(ANY_LEVEL) => "any".to_owned(),
+        level => level.to_string(),
+    }
+}
+
 impl Line<'_> {
     /// `file:line: LEVEL "format" (kinds) in function [module]`.
     fn push_text(&self, out: &mut Vec<u8>) {
         let site = self.site;
         escape::push(&site.file.bytes, out);
         // Writing to a vector does not fail.
-        let _ = write!(out, ":{}: {:<5} \"", site.line, site.level.to_string());
+        let _ = write!(out, ":{}: {:<5} \"", site.line, level_of(site));
         escape::push(&site.format.bytes, out);
         let _ = write!(out, "\" ({})", self.kinds().join(", "));
         if let Some(function) = &self.function {
@@ -133,7 +142,7 @@ impl Line<'_> {
         object.string("image", image);
         object.string("file", &site.file.bytes);
         object.number("line", Some(site.line.into()));
-        object.string("level", site.level.to_string().as_bytes());
+        object.string("level", level_of(site).as_bytes());
         object.string("format", &site.format.bytes);
         let kinds = self.kinds();
         list(object.key("args"), kinds.iter(), |kind, out| {

@@ -1,6 +1,7 @@
 //! A call with key-value pairs of its own.
 
-use super::{Words, emit, with_tail};
+use super::quick::with_tail;
+use super::{Words, emit};
 use crate::call::argument::{LoweredSome, Passed};
 use crate::call::body::Bytes;
 use crate::call::body::pairs::{MAX_PAIRS, Pairs};

@@ -5,6 +5,7 @@
 #
 #     FOLDER/logdef-VERSION-MACHINE-linux-gnu.tar.gz: one folder with the library, the headers,
 #         the files for pkg-config, CMake and Meson, the command, its manual and completions
+#     FOLDER/logdef.wrap: a wrap of Meson, of this archive
 #     FOLDER/liblogdef0_*.deb, liblogdef-dev_*.deb, logdef_*.deb, where dpkg-deb is
 #
 # Needs cargo. CARGO_BUILD_TARGET builds for another machine, with the linker that cargo is
@@ -104,6 +105,9 @@ sed "s|@VERSION@|$version|g" packaging/meson.build.in >"$tree/meson.build"
 glibc=$(glibc_of "$tree/lib/liblogdef.so.$version")
 tar --sort=name --owner=0 --group=0 --numeric-owner -C "$work" -czf "$out/$name.tar.gz" "$name"
 echo "made $out/$name.tar.gz, for glibc $glibc and later"
+hash=$(sha256sum "$out/$name.tar.gz" | cut -d ' ' -f 1)
+sed -e "s|@NAME@|$name|g" -e "s|@HASH@|$hash|g" packaging/logdef.wrap.in >"$out/logdef.wrap"
+echo "made $out/logdef.wrap"
 
 # ---- Debian packages ----------------------------------------------------------
 

@@ -50,6 +50,15 @@ fn unpack(folder: &Path) {
     run(tar.arg("-C").arg(&tree));
 }
 
+/// Puts the wrap in a folder, and the archive where it looks for it.
+fn wrap(folder: &Path) {
+    let archive = archive();
+    let files = folder.join("packagefiles");
+    fs::create_dir_all(&files).unwrap();
+    fs::copy(&archive, files.join(archive.file_name().unwrap())).unwrap();
+    fs::copy(made().join("logdef.wrap"), folder.join("logdef.wrap")).unwrap();
+}
+
 /// The blocks of the page in a language.
 fn blocks(language: &str) -> Vec<String> {
     let page = fs::read_to_string(Path::new(PROJECT).join("docs/build.md")).unwrap();
@@ -171,9 +180,14 @@ fn projects_of_meson_contain_the_archive() {
     let project = blocks("meson").remove(0);
     let linked_statically = project.replace("'logdef', f", "'logdef-static', f");
     assert_ne!(project, linked_statically);
-    for (name, project) in [("shared", project), ("static", linked_statically)] {
+    for (name, project, put) in [
+        ("shared", &project, unpack as fn(&Path)),
+        ("static", &linked_statically, unpack),
+        ("wrapped", &project, wrap),
+        ("wrapped-static", &linked_statically, wrap),
+    ] {
         let folder = folder.path().join(name);
-        unpack(&folder.join("subprojects"));
+        put(&folder.join("subprojects"));
         fs::write(folder.join("app.c"), PROGRAM).unwrap();
         fs::write(folder.join("meson.build"), project).unwrap();
         let mut setup = Command::new("meson");

@@ -69,8 +69,8 @@ pub struct State {
     pub errno: Option<i32>,
     /// Calls that were not written, and that no record counts yet.
     pub unreported: u64,
-    /// Calls of the process that were not written since the log was opened, counted by a
-    /// record or not; those before that the first record counts, too.
+    /// Calls of the process that were not written since the log was opened, or since it was
+    /// forked, counted by a record or not; those before that the first record counts, too.
     pub dropped: u64,
     /// What became of [`Options::helper`](crate::Options::helper).
     pub helper: Helper,

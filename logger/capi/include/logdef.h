@@ -380,8 +380,8 @@ typedef struct logdef_status {
     char path[4096];     /* the file that is written to; empty for a stream */
     char previous[4096]; /* the name that an older file at the log's path was given when
                             the log was opened; empty if there was no such file */
-    uint64_t dropped;    /* calls that were not written since the log was opened, counted
-                            by a record or not */
+    uint64_t dropped;    /* calls that were not written since the log was opened, or this
+                            child was forked, counted by a record or not */
     int helper;          /* 1: the helper runs; 0: none was asked for, or this is a forked
                             child; else the negative errno that says why not */
     int reserved;        /* 0 */

@@ -18,6 +18,7 @@ macro_rules! choose {
         controls { $(
             [] fn $name:ident($($argument:ident: $type:ty),*) -> $result:ty;
         )* }
+        later calls { $($later:tt)* }
     ) => {
         $(pub(crate) fn $name($($argument: $type),*) -> $result {
             match leader() {

@@ -19,7 +19,8 @@ use std::io;
 
 /// What a leader does for those who follow it, each spelled here and nowhere else.
 /// `calls` serve log calls; what a program asks of the log is a `control`. They stand in
-/// the order of the table, to which members are only ever added.
+/// the order of the table, to which members are only ever added, at its end: copies of other
+/// versions know the places of those before.
 macro_rules! services {
     ($make:ident) => {
         $make! {
@@ -35,8 +36,6 @@ macro_rules! services {
                 [unsafe] fn emit_pairs(
                     site: &Site, kinds: *const u8, words: *const u64, pairs: &Pairs<'_>
                 ) -> ();
-                [] fn decide_at(site: &Site, level: Level) -> bool;
-                [unsafe] fn emit_at(site: &Site, level: Level, words: *const u64) -> ();
             }
             controls {
                 [] fn open(request: &OpenRequest<'_>) -> io::Result<()>;
@@ -59,6 +58,10 @@ macro_rules! services {
                 [] fn begin_capture(capture: &'static Capture) -> ();
                 [] fn end_capture(capture: &'static Capture) -> ();
             }
+            later calls {
+                [] fn decide_at(site: &Site, level: Level) -> bool;
+                [unsafe] fn emit_at(site: &Site, level: Level, words: *const u64) -> ();
+            }
         }
     };
 }
@@ -68,8 +71,9 @@ macro_rules! table {
     (
         calls { $($calls:tt)* }
         controls { $($controls:tt)* }
+        later calls { $($later:tt)* }
     ) => {
-        table! { $($calls)* $($controls)* }
+        table! { $($calls)* $($controls)* $($later)* }
     };
     ($(
         [$($unsafe:tt)?] fn $name:ident($($argument:ident: $type:ty),*) -> $result:ty;

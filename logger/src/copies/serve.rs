@@ -40,8 +40,9 @@ macro_rules! serve {
     (
         calls { $($calls:tt)* }
         controls { $($controls:tt)* }
+        later calls { $($later:tt)* }
     ) => {
-        serve! { $($calls)* $($controls)* }
+        serve! { $($calls)* $($controls)* $($later)* }
     };
     ($(
         [$($unsafe:tt)?] fn $name:ident($($argument:ident: $type:ty),*) -> $result:ty;

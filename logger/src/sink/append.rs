@@ -236,7 +236,7 @@ impl Append {
             return false;
         };
         let opened = self.opened(&outlet);
-        let put = |(fd, _)| sys::write_without_sigxfsz(fd, frame) == Ok(frame.len());
+        let put = |(fd, _)| matches!(write_to_file(fd, frame), Ok(Written::All));
         outlet.kind() == Kind::File && opened.is_ok_and(put)
     }
 
@@ -270,15 +270,7 @@ impl Append {
         {
             return Ok(Written::Elsewhere);
         }
-        for _ in 0..8 {
-            match sys::write_without_sigxfsz(fd, frames) {
-                Err(Errno(libc::EINTR)) => {}
-                Ok(len) if len == frames.len() => return Ok(Written::All),
-                Ok(_) => return Ok(Written::Part),
-                Err(errno) => return Err(errno),
-            }
-        }
-        Err(Errno(libc::EINTR))
+        write_to_file(fd, frames)
     }
 
     #[inline]
@@ -470,6 +462,19 @@ impl Append {
         };
         outlet.put_back(fd)
     }
+}
+
+/// Appends frames, though signals interrupt that a few times.
+fn write_to_file(fd: c_int, frames: &[u8]) -> Result<Written, Errno> {
+    for _ in 0..8 {
+        match sys::write_without_sigxfsz(fd, frames) {
+            Err(Errno(libc::EINTR)) => {}
+            Ok(len) if len == frames.len() => return Ok(Written::All),
+            Ok(_) => return Ok(Written::Part),
+            Err(errno) => return Err(errno),
+        }
+    }
+    Err(Errno(libc::EINTR))
 }
 
 fn place_of(current: u64) -> u64 {

@@ -23,6 +23,7 @@
 mod batches;
 mod calls;
 mod columns;
+mod encoded;
 mod folder;
 mod group;
 mod guard;

@@ -2,6 +2,7 @@
 //! packed, and neither other parts nor what the folder is called in the end.
 
 use crate::columns::{Columns, Written};
+use crate::encoded;
 use crate::folder::{Identity, Known};
 use crate::packed::Packed;
 use crate::rows::{self, Rows};
@@ -21,6 +22,7 @@ use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::Path;
 use std::sync::Arc;
+use std::thread;
 
 /// The table of records in a part.
 pub(crate) const RECORDS: &str = "records.parquet";
@@ -86,6 +88,11 @@ pub(crate) fn failed(error: ParquetError) -> Error {
     Error::new("output", cause)
 }
 
+/// Cores that columns are packed on.
+fn cores() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
+}
+
 /// A part that is being written.
 struct Part {
     schema: SchemaRef,
@@ -136,20 +143,18 @@ impl Part {
     }
 
     fn write_row_group(&mut self) -> Result<(), ParquetError> {
-        let columns = self.row_group.create_column_writers(self.row_groups)?;
-        let mut columns = columns.into_iter();
-        let mut row_group = self.writer.next_row_group()?;
-        let schema = &self.schema;
-        self.columns.take(|index, array| {
-            for leaf in compute_leaves(schema.field(index), &array)? {
-                let mut column = columns
-                    .next()
-                    .ok_or_else(|| ParquetError::General("a column too many".into()))?;
-                column.write(&leaf)?;
-                column.close()?.append_to_row_group(&mut row_group)?;
-            }
-            Ok(())
+        let writers = self.row_group.create_column_writers(self.row_groups)?;
+        let (schema, columns) = (&self.schema, &mut self.columns);
+        let chunks = encoded::encoded(writers, cores(), |encode| {
+            columns.take(|index, array| {
+                let leaves = compute_leaves(schema.field(index), &array)?;
+                leaves.into_iter().try_for_each(&mut *encode)
+            })
         })?;
+        let mut row_group = self.writer.next_row_group()?;
+        for chunk in chunks {
+            chunk.append_to_row_group(&mut row_group)?;
+        }
         row_group.close()?;
         self.row_groups += 1;
         Ok(())

@@ -65,7 +65,7 @@ impl<'l> Batches<'l> {
 
     /// Up to that many records a batch, at most 1,048,576. Long records make shorter batches.
     pub fn with_records(mut self, records: usize) -> Batches<'l> {
-        self.records = records.clamp(1, crate::rows::RECORDS);
+        self.records = records.clamp(1, crate::rows::MOST);
         self
     }
 

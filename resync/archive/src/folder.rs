@@ -159,10 +159,10 @@ impl Archive {
         Ok(unit)
     }
 
-    /// Makes row groups of that many records, or of 1,048,576, which are the most and the default:
-    /// smaller ones take more room, and a question about a short time reads less.
+    /// Makes row groups of that many records, up to 1,048,576, and not of 131,072: smaller ones take more
+    /// room, and a question about a short time or a request reads less.
     pub fn with_row_groups_of(mut self, records: usize) -> Archive {
-        self.row_group = records.clamp(1, rows::RECORDS);
+        self.row_group = records.clamp(1, rows::MOST);
         self
     }
 

@@ -5,7 +5,7 @@ use crate::columns::{Columns, Written};
 use crate::encoded;
 use crate::folder::{Identity, Known};
 use crate::packed::Packed;
-use crate::rows::{self, Rows};
+use crate::rows::Rows;
 use crate::schema::{self, Slot, Unit, slots};
 use crate::side;
 use arrow_schema::SchemaRef;
@@ -115,7 +115,7 @@ impl Part {
         let file = BufWriter::with_capacity(1 << 20, File::create_new(folder.join(RECORDS))?);
         let notes = notes.iter().flatten();
         let notes = notes.map(|(key, text)| KeyValue::new((*key).into(), text.clone()));
-        let properties = Arc::new(properties(notes.collect())?);
+        let properties = Arc::new(properties(row_group, notes.collect())?);
         let writer = SerializedFileWriter::new(file, descriptor.root_schema_ptr(), properties)?;
         Ok(Part {
             row_group: ArrowRowGroupWriterFactory::new(&writer, Arc::clone(&schema)),
@@ -174,8 +174,8 @@ impl Part {
     }
 }
 
-/// How the records are packed.
-fn properties(notes: Vec<KeyValue>) -> Result<WriterProperties, ParquetError> {
+/// How the records are packed, for row groups of that many records.
+fn properties(row_group: usize, notes: Vec<KeyValue>) -> Result<WriterProperties, ParquetError> {
     let mut properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?))
         .set_dictionary_page_size_limit(DICTIONARY)
@@ -200,7 +200,7 @@ fn properties(notes: Vec<KeyValue>) -> Result<WriterProperties, ParquetError> {
         let path = ColumnPath::from(schema::slot_name(slot, number));
         properties = properties
             .set_column_bloom_filter_fpp(path.clone(), 0.01)
-            .set_column_bloom_filter_max_ndv(path, rows::RECORDS as u64);
+            .set_column_bloom_filter_max_ndv(path, row_group as u64);
     }
     Ok(properties.build())
 }

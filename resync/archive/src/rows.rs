@@ -31,7 +31,10 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// Most records of a row group.
-pub(crate) const RECORDS: usize = 1 << 20;
+pub(crate) const MOST: usize = 1 << 20;
+/// Records of a row group, if nothing else is asked for. Of more, a request is in a larger part of the archive,
+/// and who puts them in order again waits for memory; of fewer, texts are spelled more often.
+pub(crate) const RECORDS: usize = 1 << 17;
 /// Bytes that they take, as they are kept and as columns, before a row group ends.
 const BYTES: usize = 96 << 20;
 

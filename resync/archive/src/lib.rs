@@ -21,12 +21,16 @@
 #![forbid(unsafe_code)]
 
 mod batches;
+mod bodies;
 mod calls;
 mod columns;
 mod encoded;
 mod folder;
 mod group;
+mod grouped;
 mod guard;
+mod order;
+mod ordered;
 mod packed;
 mod page;
 mod part;
@@ -45,6 +49,7 @@ pub use calls::{Calls, has_columns_only, push_msgpack};
 pub use columns::Written;
 pub use folder::{Archive, Identity, is_part, parts};
 pub use guard::catches_panics;
+pub use ordered::{Ordered, OrderedBatch};
 pub use read::open;
 pub use schema::Unit;
 pub use tables::Table;

@@ -1,8 +1,10 @@
 //! Records of a row group, put together from its columns in the order of the log. Knows how
 //! `rows` has taken them apart.
 
+use crate::bodies::{Body, Identity, standing};
+use crate::grouped::{Grouped, Groups};
 use crate::guard::wrong;
-use crate::read::standing;
+use crate::order;
 use crate::schema::{Slot, Unit, slots};
 use crate::site::Type;
 use crate::stored::{Stored, StoredSite};
@@ -14,18 +16,14 @@ use arrow_array::types::{
 use arrow_array::{
     Array, BinaryViewArray, BooleanArray, ListArray, PrimitiveArray, RecordBatch, StringViewArray,
 };
-use logdef_resync::Standing;
+use arrow_buffer::ScalarBuffer;
 use logdef_wire::msgpack::{Encoder, OutOfRoom};
 use logdef_wire::record::field;
 use logdef_wire::{Sequence, Tag, ThreadNumber, frame};
 use std::io;
 
-/// What comes next in a row group.
-pub(crate) enum Rebuilt {
-    /// A record, and how long its body is, which was written.
-    Record(Standing, usize),
-    End,
-}
+/// The first byte of an integer of eight others in msgpack.
+const UINT_64: u8 = 0xcf;
 
 /// The values of a slot.
 enum Values {
@@ -49,10 +47,8 @@ struct Rare {
 
 /// A row group in memory.
 pub(crate) struct RowGroup {
-    times: Vec<i64>,
-    sites: Option<PrimitiveArray<UInt64Type>>,
-    runs: Option<PrimitiveArray<UInt64Type>>,
-    threads: Option<PrimitiveArray<UInt32Type>>,
+    times: ScalarBuffer<i64>,
+    groups: Groups,
     counts: Option<PrimitiveArray<Int64Type>>,
     /// By slot and number.
     values: Vec<Option<Values>>,
@@ -70,7 +66,7 @@ pub(crate) fn index_of(slot: (Slot, usize)) -> usize {
 }
 
 impl RowGroup {
-    pub(crate) fn new(batch: RecordBatch, unit: Unit) -> io::Result<RowGroup> {
+    pub(crate) fn new(batch: RecordBatch, stored: &Stored) -> io::Result<RowGroup> {
         let column = |name: &str| batch.column_by_name(name).cloned();
         let of_slot = |(slot, number): (Slot, usize)| {
             let values = column(&crate::schema::slot_name(slot, number))?;
@@ -83,22 +79,31 @@ impl RowGroup {
                 Slot::Bytes => Values::Bytes(values.as_binary_view().clone()),
             })
         };
-        let times = match (column("time"), unit) {
-            (None, _) => vec![0; batch.num_rows()],
+        let times = match (column("time"), stored.unit) {
+            (None, _) => vec![0; batch.num_rows()].into(),
             (Some(times), Unit::Nanoseconds) => {
                 let times = times.as_primitive::<TimestampNanosecondType>();
-                times.values().to_vec()
+                times.values().clone()
             }
             (Some(times), Unit::Microseconds) => {
                 let times = times.as_primitive::<TimestampMicrosecondType>();
-                times.values().to_vec()
+                times.values().clone()
             }
         };
+        let sites = column("site").map(|it| it.as_primitive::<UInt64Type>().clone());
+        let runs = column("run").map(|it| it.as_primitive::<UInt64Type>().clone());
+        let threads = column("thread").map(|it| it.as_primitive::<UInt32Type>().clone());
+        let keys = (0..batch.num_rows()).map(|row| {
+            let thread = value(threads.as_ref(), row);
+            (
+                value(sites.as_ref(), row),
+                value(runs.as_ref(), row),
+                thread,
+            )
+        });
         let mut rows = RowGroup {
             times,
-            sites: column("site").map(|it| it.as_primitive().clone()),
-            runs: column("run").map(|it| it.as_primitive().clone()),
-            threads: column("thread").map(|it| it.as_primitive().clone()),
+            groups: Groups::of(keys, stored),
             counts: column("seq").map(|it| it.as_primitive().clone()),
             values: slots().map(of_slot).collect(),
             rare: Rare {
@@ -108,12 +113,16 @@ impl RowGroup {
                 mark: column("mark").map(|it| it.as_string_view().clone()),
                 body: column("body").map(|it| it.as_binary_view().clone()),
             },
-            unit: unit.nanoseconds(),
+            unit: stored.unit.nanoseconds(),
             order: Vec::new(),
             given: 0,
         };
         let places = column("place").map(|it| it.as_primitive::<Int32Type>().clone());
-        rows.order = rows.in_order(places.as_ref())?;
+        let identity = |row: u32| {
+            let (row, group) = (row as usize, rows.groups.of_row(row as usize));
+            (group.run, group.thread, value(rows.counts.as_ref(), row))
+        };
+        rows.order = order::in_order(&rows.times, places.as_ref(), identity)?;
         Ok(rows)
     }
 
@@ -122,65 +131,42 @@ impl RowGroup {
         self.given
     }
 
-    /// The rows in the order of the log: by time, run, thread and count, but for those that say
-    /// at which place they stand.
-    fn in_order(&self, places: Option<&PrimitiveArray<Int32Type>>) -> io::Result<Vec<u32>> {
-        let len = self.times.len();
-        let has_place = |row: &u32| places.is_some_and(|places| places.is_valid(*row as usize));
-        let mut order: Vec<u32> = (0..len as u32).filter(|row| !has_place(row)).collect();
-        let identity = |row: u32| {
-            let row = row as usize;
-            let run = self.runs.as_ref().map(|runs| runs.value(row));
-            let thread = self.threads.as_ref().map(|threads| threads.value(row));
-            let count = self.counts.as_ref().map(|counts| counts.value(row));
-            (run, thread, count)
-        };
-        // The rows of a thread at a site are in order, and this sort makes use of it.
-        order.sort_by(|one, other| {
-            let by_time = self.times[*one as usize].cmp(&self.times[*other as usize]);
-            by_time.then_with(|| identity(*one).cmp(&identity(*other)))
-        });
-        let Some(places) = places else {
-            return Ok(order);
-        };
-        let mut all = vec![u32::MAX; len];
-        for row in (0..len as u32).filter(has_place) {
-            let place = usize::try_from(places.value(row as usize)).ok();
-            match place.and_then(|place| all.get_mut(place)) {
-                Some(at) if *at == u32::MAX => *at = row,
-                _ => return Err(wrong("two records at one place")),
-            }
-        }
-        let mut others = order.into_iter();
-        let free = all.iter_mut().filter(|at| **at == u32::MAX);
-        free.zip(&mut others).for_each(|(at, row)| *at = row);
-        Ok(all)
+    /// Whether all were given.
+    #[inline]
+    pub(crate) fn is_at_end(&self) -> bool {
+        self.given == self.order.len()
     }
 
-    /// Writes the body of the next record to the front of a buffer, which grows to hold it.
+    /// The next record, whose body is written to the front of a buffer, which grows to hold it.
     #[inline]
-    pub(crate) fn next(&mut self, stored: &Stored, body: &mut Vec<u8>) -> io::Result<Rebuilt> {
-        let Some(row) = self.order.get(self.given) else {
-            return Ok(Rebuilt::End);
-        };
-        let row = *row as usize;
+    pub(crate) fn next<'b>(&mut self, body: &'b mut Vec<u8>) -> io::Result<Body<'b>> {
+        let row = self.order[self.given] as usize;
         self.given += 1;
         let mark = self.rare.mark.as_ref();
         let mark = mark.filter(|marks| marks.is_valid(row));
         let mark = standing(mark.map(|marks| marks.value(row)))?;
         let whole = self.rare.body.as_ref();
         if let Some(bodies) = whole.filter(|bodies| bodies.is_valid(row)) {
-            let own = bodies.value(row);
-            body.resize(body.len().max(own.len()), 0);
-            body[..own.len()].copy_from_slice(own);
-            return Ok(Rebuilt::Record(mark, own.len()));
+            body.clear();
+            body.extend_from_slice(bodies.value(row));
+            return Ok(Body {
+                bytes: body,
+                mark,
+                record: None,
+            });
         }
-        let site = value(self.sites.as_ref(), row).and_then(|site| stored.sites.get(&site));
+        let group = self.groups.of_row(row);
+        let site = group.site.as_deref();
         let site = site.ok_or_else(|| wrong("a record of a site that is not listed"))?;
         loop {
             let mut encoder = Encoder::new(body);
-            if self.encode(row, site, stored, &mut encoder).is_ok() {
-                return Ok(Rebuilt::Record(mark, encoder.position()));
+            if self.encode(row, group, site, &mut encoder).is_ok() {
+                let len = encoder.position();
+                return Ok(Body {
+                    bytes: &body[..len],
+                    mark,
+                    record: self.identity(row),
+                });
             }
             if body.len() > frame::MAX_BODY {
                 return Err(wrong("a record that is too long"));
@@ -189,51 +175,56 @@ impl RowGroup {
         }
     }
 
+    /// What a record is put in order by, if it has all of that.
+    #[inline]
+    fn identity(&self, row: usize) -> Option<Identity> {
+        let group = self.groups.of_row(row);
+        Some(Identity {
+            time: self.time(row),
+            run: group.run?,
+            thread: group.thread?,
+            count: value(self.counts.as_ref(), row)?,
+        })
+    }
+
+    #[inline]
+    fn time(&self, row: usize) -> u64 {
+        (self.times[row] as u64).saturating_mul(self.unit)
+    }
+
     /// Writes a record from its columns.
+    #[inline]
     fn encode(
         &self,
         row: usize,
+        group: &Grouped,
         site: &StoredSite,
-        stored: &Stored,
         out: &mut Encoder<'_>,
     ) -> Result<(), OutOfRoom> {
-        let run = value(self.runs.as_ref(), row);
-        let number = value(self.threads.as_ref(), row);
         let count = value(self.counts.as_ref(), row);
-        let sequence = number.zip(count);
+        let sequence = group.thread.zip(count);
         let sequence = sequence
             .map(|(number, count)| Sequence::new(ThreadNumber(u64::from(number)), count as u64).0);
-        let pthread = run.zip(number);
-        let pthread = pthread.and_then(|thread| stored.threads.get(&thread).copied().flatten());
         let context = value(self.rare.context.as_ref(), row);
         let dropped = value(self.rare.dropped.as_ref(), row);
         let backtrace = self.rare.backtrace.as_ref();
         let backtrace = backtrace.filter(|lists| lists.is_valid(row));
         let optional = [
-            run.is_some(),
-            pthread.is_some(),
             sequence.is_some(),
-            site.args.is_some(),
-            site.keys.is_some(),
-            site.kind.is_some(),
             backtrace.is_some(),
             dropped.is_some(),
             context.is_some(),
         ];
-        let optional = optional.iter().filter(|is_there| **is_there).count() as u32;
+        let optional = optional.into_iter().map(u32::from).sum::<u32>();
         out.uint(Tag::DATA.0.into())?;
         // The time is always there.
-        out.map(site.front.1 + site.texts.1 + optional + 1)?;
-        out.bytes(&site.front.0)?;
-        wide(out, field::RUN, run)?;
-        uint(out, field::THREAD, pthread)?;
+        out.map(group.fields + optional + 1)?;
+        out.bytes(self.groups.front(group))?;
         wide(out, field::SEQUENCE, sequence)?;
-        let time = (self.times[row] as u64).saturating_mul(self.unit);
-        wide(out, field::TIME, Some(time))?;
-        if let Some(args) = site.args {
-            out.uint(field::ARGS.into())?;
-            out.array(args as u32)?;
-            for index in 0..args {
+        wide(out, field::TIME, Some(self.time(row)))?;
+        if let Some((head, args)) = &site.args {
+            out.bytes(head)?;
+            for index in 0..*args {
                 self.value(row, site, index, out)?;
             }
         }
@@ -257,7 +248,7 @@ impl RowGroup {
             out.map(keys.len() as u32)?;
             for (index, key) in keys.iter().enumerate() {
                 out.bytes(key)?;
-                self.value(row, site, site.args.unwrap_or(0) + index, out)?;
+                self.value(row, site, site.args() + index, out)?;
             }
         }
         uint(out, field::CONTEXT, context)
@@ -312,6 +303,8 @@ fn uint(out: &mut Encoder<'_>, tag: u8, value: Option<u64>) -> Result<(), OutOfR
 #[inline]
 fn wide(out: &mut Encoder<'_>, tag: u8, value: Option<u64>) -> Result<(), OutOfRoom> {
     let Some(value) = value else { return Ok(()) };
-    out.uint(tag.into())?;
-    out.uint64(value)
+    let mut field = [0; 10];
+    field[..2].copy_from_slice(&[tag, UINT_64]);
+    field[2..].copy_from_slice(&value.to_be_bytes());
+    out.bytes(&field)
 }

@@ -14,11 +14,12 @@ use logdef_wire::msgpack::Encoder;
 use logdef_wire::record::field;
 use std::collections::HashMap;
 use std::io;
+use std::sync::Arc;
 
 /// What records are put together from, beside their own columns.
 pub(crate) struct Stored {
     pub(crate) unit: Unit,
-    pub(crate) sites: HashMap<u64, StoredSite, RandomState>,
+    pub(crate) sites: HashMap<u64, Arc<StoredSite>, RandomState>,
     /// By run and number.
     pub(crate) threads: HashMap<(u64, u32), Option<u64>, RandomState>,
 }
@@ -35,9 +36,28 @@ pub(crate) struct StoredSite {
     pub(crate) types: Vec<Type>,
     /// Where the values of each are in a row group's.
     pub(crate) slots: Vec<Option<usize>>,
-    pub(crate) args: Option<usize>,
+    /// How field 9 begins, and how many values it has.
+    pub(crate) args: Option<(Vec<u8>, usize)>,
     /// The keys, each as msgpack.
     pub(crate) keys: Option<Vec<Vec<u8>>>,
+}
+
+impl StoredSite {
+    /// How many fields its records have of it.
+    pub(crate) fn fields(&self) -> u32 {
+        let optional = [
+            self.args.is_some(),
+            self.keys.is_some(),
+            self.kind.is_some(),
+        ];
+        let optional = optional.into_iter().map(u32::from).sum::<u32>();
+        self.front.1 + self.texts.1 + optional
+    }
+
+    /// How many of its values are arguments.
+    pub(crate) fn args(&self) -> usize {
+        self.args.as_ref().map_or(0, |(_, len)| *len)
+    }
 }
 
 /// Encodes into a vector that has room for it.
@@ -86,12 +106,12 @@ fn bytes(batch: &RecordBatch, name: &str, row: usize) -> io::Result<Option<Vec<u
 
 pub(crate) fn stored_sites(
     batches: &[RecordBatch],
-) -> io::Result<HashMap<u64, StoredSite, RandomState>> {
+) -> io::Result<HashMap<u64, Arc<StoredSite>, RandomState>> {
     let mut sites = HashMap::default();
     for batch in batches {
         for row in 0..batch.num_rows() {
             let id = number(batch, "site", row)?.ok_or_else(|| wrong("a site without a number"))?;
-            sites.insert(id, site(batch, row)?);
+            sites.insert(id, Arc::new(site(batch, row)?));
         }
     }
     Ok(sites)
@@ -149,6 +169,13 @@ fn site(batch: &RecordBatch, row: usize) -> io::Result<StoredSite> {
             encoded(name.len() + 16, |encoder| encoder.raw(name.as_bytes()))
         };
         names.map(key).collect()
+    });
+    let args = args.map(|len| {
+        let head = encoded(16, |encoder| {
+            encoder.uint(field::ARGS.into())?;
+            encoder.array(len as u32)
+        });
+        (head, len)
     });
     // A site with more values than columns has no records but whole ones.
     let slots = slots(&types).unwrap_or_default().into_iter();

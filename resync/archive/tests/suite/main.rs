@@ -5,4 +5,5 @@ mod all_fields;
 mod batches;
 mod hostile;
 mod made;
+mod ordered;
 mod parts;

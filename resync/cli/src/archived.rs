@@ -20,6 +20,13 @@ pub fn open(path: &Path, most: u64) -> Option<io::Result<Input>> {
     logdef_archive::is_part(path).then(|| logdef_archive::open(path, most))
 }
 
+/// A part of an archive as records in their order, if nothing has to be found out about it; `None` if the
+/// path names something else.
+#[cfg(feature = "archive")]
+pub fn ordered(path: &Path) -> Option<io::Result<Option<logdef_archive::Ordered>>> {
+    logdef_archive::is_part(path).then(|| logdef_archive::Ordered::open(path))
+}
+
 /// Whether a panic of this thread will be an error of the file that is read.
 #[cfg(feature = "archive")]
 pub fn catches_panics() -> bool {

@@ -1,10 +1,13 @@
 //! `view`: records in the order of time.
 //!
 //! A log whose chunks say where the next one is shows its first record at once: see
-//! [`early`]. Any other is read to its end first.
+//! [`early`]. So does an archive whose logs lack nothing: see [`ordered`]. Any other is read to its
+//! end first.
 
 pub(crate) mod early;
 mod follow;
+#[cfg(feature = "archive")]
+mod ordered;
 mod reach;
 
 use crate::args::{Filters, Images, Links, Source};
@@ -17,7 +20,8 @@ use crate::show::clock::TimeForm;
 use crate::show::losses;
 use crate::show::printer::Form;
 use crate::show::text::{Backtrace, Look};
-use logdef_resync::{BackgroundMerge, Batch, Event, Merge, Resolver};
+use logdef_resync::{BackgroundMerge, Event, LocatedImages, Merge, MergedSoFar, Resolver};
+use logdef_wire::Tag;
 use reach::Reach;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -120,30 +124,82 @@ pub struct View {
     pub early_from: Option<u64>,
 }
 
+/// How far a view came by a quicker way.
+pub enum Outcome {
+    /// It is not such a log, or not such a question.
+    NotBegun,
+    /// All was shown, and nothing was wrong. Says whether a record was wanted.
+    Done { has_matched: bool },
+    /// So much was shown; the rest needs a recovery, or all the rest does that was not
+    /// looked into.
+    Begun(Box<Viewer>, Shown),
+}
+
+/// What was shown.
+pub enum Shown {
+    /// What a merge from a survey gave.
+    Lanes(MergedSoFar),
+    /// As many of the first records.
+    First(u64),
+}
+
+/// Whether an event is before the end of the first records, some of which are left to be skipped.
+fn is_skipped(event: &Event<'_>, records: &mut u64) -> bool {
+    if *records == 0 {
+        return false;
+    }
+    if let Event::Frame(frame) = event
+        && frame.tag() == Tag::DATA
+    {
+        *records -= 1;
+    }
+    true
+}
+
 impl View {
     pub fn run(&self) -> Result<ExitCode, Failure> {
         if self.follow {
             return follow::run(self);
         }
-        self.run_on(log::inputs(&self.source)?)
+        let mut images = log::images(&self.images);
+        #[cfg(feature = "archive")]
+        match ordered::run(self, &mut images)? {
+            Outcome::NotBegun => {}
+            begun => return self.show_rest(begun, || log::inputs(&self.source), images),
+        }
+        self.run_on_with(log::inputs(&self.source)?, images)
     }
 
     /// Shows records of inputs that were opened.
     pub fn run_on(&self, inputs: Inputs) -> Result<ExitCode, Failure> {
-        let mut images = log::images(&self.images);
-        let begun = match early::run(self, &inputs, &mut images)? {
-            early::Outcome::Done { has_matched } => return Ok(self.status(has_matched)),
-            early::Outcome::Begun(viewer, given) => Some((viewer, given)),
-            early::Outcome::NotBegun => None,
+        self.run_on_with(inputs, log::images(&self.images))
+    }
+
+    fn run_on_with(&self, inputs: Inputs, mut images: LocatedImages) -> Result<ExitCode, Failure> {
+        let begun = early::run(self, &inputs, &mut images)?;
+        self.show_rest(begun, || Ok(inputs), images)
+    }
+
+    /// Shows what is left of inputs when some of them was shown.
+    fn show_rest(
+        &self,
+        begun: Outcome,
+        inputs: impl FnOnce() -> Result<Inputs, Failure>,
+        mut images: LocatedImages,
+    ) -> Result<ExitCode, Failure> {
+        let begun = match begun {
+            Outcome::Done { has_matched } => return Ok(self.status(has_matched)),
+            Outcome::Begun(viewer, shown) => Some((viewer, shown)),
+            Outcome::NotBegun => None,
         };
-        let log = Log::of(inputs)?;
+        let log = Log::of(inputs()?)?;
         log.must_hold_records()?;
         let tables = log.recovery.tables();
-        let (mut viewer, given) = match begun {
-            Some((viewer, given)) => (*viewer, Some(given)),
+        let (mut viewer, shown) = match begun {
+            Some((viewer, shown)) => (*viewer, shown),
             None => (
                 Viewer::new(self, Filter::new(&self.filters, tables)?)?,
-                None,
+                Shown::First(0),
             ),
         };
         let mut resolver = Resolver::new(tables, &mut images).judged_by(&log.recovery);
@@ -154,19 +210,28 @@ impl View {
         let mut reach = Reach::new(self);
         loop {
             let of_last = |bytes| log.recovery.since_of_last(bytes, wanted.until);
-            options.since = reach.since(wanted.since, of_last);
+            options.since = match shown {
+                // None of those that are counted may be left out.
+                Shown::First(1..) => 0,
+                _ => reach.since(wanted.since, of_last),
+            };
             let mut merge = Merge::new(&log.inputs, &log.recovery, options);
-            if let Some(given) = given.clone() {
-                merge = merge.after(given)?;
+            let mut to_skip = 0;
+            match &shown {
+                Shown::Lanes(given) => merge = merge.after(given.clone())?,
+                Shown::First(records) => to_skip = *records,
             }
-            if !viewer.wants_all() {
+            if !viewer.wants_all() && to_skip == 0 {
                 merge = merge.through(Sieve::new(viewer.filter(), tables));
             }
             let mut gaps = Vec::new();
             BackgroundMerge::run(merge, log::cores(), |ahead| {
                 while let Some(batch) = ahead.next()? {
-                    let shown = self.show(batch, &log, &mut viewer, &mut resolver, &mut gaps)?;
-                    if shown.is_break() {
+                    let events = batch
+                        .events()
+                        .skip_while(|event| is_skipped(event, &mut to_skip));
+                    let flow = self.show(events, &log, &mut viewer, &mut resolver, &mut gaps)?;
+                    if flow.is_break() {
                         return Ok(());
                     }
                     viewer.batch_ends()?;
@@ -221,15 +286,15 @@ impl View {
 
     /// Shows the records of a batch and reports its gaps; of a tail, which may be merged
     /// more than once, they are kept in `gaps`.
-    fn show(
+    fn show<'e>(
         &self,
-        batch: &Batch,
+        events: impl Iterator<Item = Event<'e>>,
         log: &Log,
         viewer: &mut Viewer,
         resolver: &mut Resolver<'_>,
         gaps: &mut Vec<String>,
     ) -> Result<ControlFlow<()>, Failure> {
-        for event in batch.events() {
+        for event in events {
             match event {
                 Event::Gap(input, gap) => {
                     let name = &log.recovery.accounts()[input as usize].name;

@@ -1,6 +1,8 @@
 //! `archive`, and archives wherever logs are read.
 
 use crate::fixture::*;
+use logdef_archive::Archive;
+use logdef_resync::{Input, NoImages, Recovery};
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -164,6 +166,60 @@ fn what_cannot_be_an_archive_is_said_in_a_line() {
         "{}",
         done.err
     );
+}
+
+/// What is shown of an archive before it turns out to be damaged is what it shows as a log.
+#[test]
+fn a_damage_in_the_middle_of_an_archive_changes_nothing_of_what_is_shown() {
+    let files = Files::new();
+    let mut log = example();
+    for count in 0..9000u64 {
+        log.data(
+            RUN,
+            count % 4,
+            EPOCH + (20 + count) * SECOND,
+            &ACCEPTED,
+            |out| {
+                out.raw(format!("host-{}", count % 1999).as_bytes())
+                    .unwrap();
+                out.uint(count * 7).unwrap();
+                2
+            },
+        );
+    }
+    let kept = files.path().join("kept");
+    let inputs = [Input::from_bytes("app.log", log.bytes)];
+    let recovery = Recovery::of(&inputs).unwrap();
+    let archive = Archive::open(&kept, None).unwrap();
+    let mut archive = archive.with_row_groups_of(1000);
+    archive.add(&inputs, &[None], &recovery, NoImages).unwrap();
+    let records = kept.join("part-000001/records.parquet");
+    let good = fs::read(&records).unwrap();
+    let shown = |words: &str| {
+        // With --strict, it is read as a log before anything is shown.
+        let as_log = logdef(&format!("{words} --strict {{}}"), &kept);
+        let done = logdef(&format!("{words} {{}}"), &kept);
+        (as_log.out, done)
+    };
+    let (whole, done) = shown("view -o csv");
+    assert!(whole == done.out && done.lines().len() == 9011);
+    let mut cut = 0;
+    for at in (good.len() / 3..good.len()).step_by(good.len() / 40) {
+        let mut bad = good.clone();
+        let end = bad.len().min(at + 64);
+        bad[at..end].fill(0xff);
+        fs::write(&records, bad).unwrap();
+        for words in [
+            "view -o csv",
+            "view -o csv --tail 700",
+            "view -o csv --grep host-1",
+        ] {
+            let (as_log, done) = shown(words);
+            assert!(as_log == done.out, "{words} at {at}: {}", done.err);
+            cut += u64::from(done.err.contains("breaks off") && done.lines().len() > 1);
+        }
+    }
+    assert!(cut > 10, "{cut}");
 }
 
 /// All files of a folder, by their paths below it.

@@ -10,8 +10,8 @@ use crate::choose::sieve::Sieve;
 use crate::choose::viewer::Viewer;
 use crate::failure::Failure;
 use crate::log::{self, Inputs};
-use crate::verb::view::View;
 use crate::verb::view::reach::Reach;
+use crate::verb::view::{Outcome, Shown, View};
 use logdef_resync::{
     BackgroundMerge, Batch, Event, Glance, Images, LocatedImages, Merge, MergedSoFar, Place,
     Resolver, Survey, Tables,
@@ -25,17 +25,6 @@ const MOMENT: u64 = 16 << 20;
 /// Bytes that are read first where chunks would be left out by the times in their heads:
 /// where a clock was set back, those do not say what the chunks hold.
 const MOMENTS: u64 = 256 << 20;
-
-/// How far it came.
-pub enum Outcome {
-    /// It is not such a log, or not such a question.
-    NotBegun,
-    /// All was shown, and nothing was wrong. Says whether a record was wanted.
-    Done { has_matched: bool },
-    /// So much was shown; the rest needs a recovery, or all the rest does that was not
-    /// looked into.
-    Begun(Box<Viewer>, MergedSoFar),
-}
 
 pub fn run(args: &View, inputs: &Inputs, images: &mut LocatedImages) -> Result<Outcome, Failure> {
     let ([input], false) = (&inputs.opened[..], inputs.lacks_some) else {
@@ -110,7 +99,7 @@ pub fn run(args: &View, inputs: &Inputs, images: &mut LocatedImages) -> Result<O
             Some(_) => MergedSoFar::nothing(&survey),
             None => given,
         };
-        return Ok(Outcome::Begun(Box::new(viewer), given));
+        return Ok(Outcome::Begun(Box::new(viewer), Shown::Lanes(given)));
     }
     viewer.end()?;
     for complaint in images.complaints() {

@@ -15,17 +15,43 @@ fn archived(files: &Files, logs: &[&Path]) -> PathBuf {
     kept
 }
 
+/// A log of three threads that lacks nothing; some of its records have the same time.
+fn plain(files: &Files) -> PathBuf {
+    let mut log = example();
+    for count in 0..200u64 {
+        let thread = count % 3;
+        let time = EPOCH + SECOND * (20 + count / 7);
+        log.data(RUN, thread, time, &ACCEPTED, |out| {
+            out.raw(format!("host-{count}").as_bytes()).unwrap();
+            out.uint(count * count).unwrap();
+            2
+        });
+    }
+    files.put("plain.log", &log.bytes)
+}
+
 #[test]
 fn an_archive_shows_what_its_log_shows() {
-    for log in corpus() {
+    let own = Files::new();
+    let plain = plain(&own);
+    for log in corpus().into_iter().chain([plain.clone()]) {
         let files = Files::new();
         let kept = archived(&files, &[&log]);
+        let part = logdef_archive::parts(&kept).remove(0);
+        // Such a log is shown as it stands, and the words below do not change that.
+        let is_ordered = logdef_archive::Ordered::open(&part).unwrap().is_some();
+        assert!(is_ordered || log != plain);
         for words in [
             "view {}",
             "view -o json {}",
             "view -o csv {}",
             "view -o logfmt {}",
+            "view -o raw --fold {}",
             "view -l warn -B 1 {}",
+            "view --grep host-1.*6 -A 1 {}",
+            "view --head 15 {}",
+            "view --tail 15 {}",
+            "view --thread worker --with-context {}",
             "stats {}",
             "export --to otlp-json {}",
         ] {

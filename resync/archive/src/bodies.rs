@@ -27,6 +27,7 @@ pub(crate) struct Body<'b> {
     pub(crate) mark: Standing,
     /// What a record in columns is put in order by.
     pub(crate) record: Option<Identity>,
+    pub(crate) has_backtrace: bool,
 }
 
 /// What records are put in order by.
@@ -170,6 +171,7 @@ impl Others {
             bytes: batch.column(3).as_binary_view().value(row),
             mark: standing(mark)?,
             record: None,
+            has_backtrace: false,
         }))
     }
 }

@@ -13,6 +13,7 @@ use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use foldhash::fast::RandomState;
 use logdef_resync::{Place, Standing, Tables};
+use logdef_wire::record::Glance;
 use logdef_wire::{Record, Tag};
 use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use parquet::file::metadata::ColumnChunkMetaData;
@@ -20,11 +21,11 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Columns that must have nothing in them: records that columns cannot hold, that are in doubt, behind
-/// dropped ones, or of a clock that was set back; and addresses, since from those of all records it is found
-/// out which functions log.
-const EMPTY: [&str; 5] = ["body", "mark", "dropped", "place", "backtrace"];
+/// dropped ones, or of a clock that was set back.
+const EMPTY: [&str; 4] = ["body", "mark", "dropped", "place"];
 /// Bytes that the logdefs of a part may take.
 const TABLES: usize = 96 << 20;
 /// Frames of one batch, and bytes, at most or nearly so.
@@ -34,7 +35,7 @@ const BYTES: usize = 128 << 10;
 /// The records of a part, and the frames between them that are none.
 pub struct Ordered {
     bodies: Bodies,
-    tables: Tables,
+    tables: Arc<Tables>,
     /// The count that comes next of each thread of a run.
     next: HashMap<(u64, u32), i64, RandomState>,
     last: Option<Identity>,
@@ -63,7 +64,7 @@ impl Ordered {
             }
             Ok(tables(part)?.map(|tables| Ordered {
                 bodies,
-                tables,
+                tables: Arc::new(tables),
                 next: HashMap::default(),
                 last: None,
                 given: 0,
@@ -72,8 +73,8 @@ impl Ordered {
     }
 
     /// What the records refer to: all of it, so that it is the same for the first record as for the last.
-    pub fn take_tables(&mut self) -> Tables {
-        std::mem::take(&mut self.tables)
+    pub fn tables(&self) -> Arc<Tables> {
+        Arc::clone(&self.tables)
     }
 
     /// Replaces what is in a batch by what comes next; `false` at the end.
@@ -107,6 +108,9 @@ impl Ordered {
             } else if body.bytes.first() == Some(&Tag::DATA.0) {
                 return Err(wrong("records that are not complete"));
             }
+            if body.has_backtrace && !has_load_bias(&self.tables, body.bytes) {
+                return Err(wrong("backtraces of an image that has no preamble"));
+            }
             batch.bytes.extend_from_slice(body.bytes);
             batch.ends.push(batch.bytes.len());
         }
@@ -133,6 +137,15 @@ impl OrderedBatch {
             .zip(ranges)
             .map(|(offset, (start, end))| (Place { input: 0, offset }, &self.bytes[start..*end]))
     }
+}
+
+/// Whether it is known where the image of a record was loaded. Where it is not, that is found out from the
+/// backtraces of other records.
+#[cold]
+fn has_load_bias(tables: &Tables, body: &[u8]) -> bool {
+    let glance = Glance::of(body).unwrap_or_default();
+    let image = glance.run.zip(glance.magic);
+    image.is_none_or(|(run, magic)| tables.load_bias(run, magic).is_some())
 }
 
 /// Whether the records say by themselves all that is to be known of each.

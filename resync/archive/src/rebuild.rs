@@ -153,6 +153,7 @@ impl RowGroup {
                 bytes: body,
                 mark,
                 record: None,
+                has_backtrace: false,
             });
         }
         let group = self.groups.of_row(row);
@@ -166,6 +167,7 @@ impl RowGroup {
                     bytes: &body[..len],
                     mark,
                     record: self.identity(row),
+                    has_backtrace: self.backtrace(row).is_some(),
                 });
             }
             if body.len() > frame::MAX_BODY {
@@ -185,6 +187,13 @@ impl RowGroup {
             thread: group.thread?,
             count: value(self.counts.as_ref(), row)?,
         })
+    }
+
+    /// The addresses of a record, in the lists of all.
+    #[inline]
+    fn backtrace(&self, row: usize) -> Option<&ListArray> {
+        let lists = self.rare.backtrace.as_ref();
+        lists.filter(|lists| lists.is_valid(row))
     }
 
     #[inline]
@@ -207,8 +216,7 @@ impl RowGroup {
             .map(|(number, count)| Sequence::new(ThreadNumber(u64::from(number)), count as u64).0);
         let context = value(self.rare.context.as_ref(), row);
         let dropped = value(self.rare.dropped.as_ref(), row);
-        let backtrace = self.rare.backtrace.as_ref();
-        let backtrace = backtrace.filter(|lists| lists.is_valid(row));
+        let backtrace = self.backtrace(row);
         let optional = [
             sequence.is_some(),
             backtrace.is_some(),

@@ -3,8 +3,8 @@
 use crate::made::{Numbers, archive, held, push};
 use logdef_archive::{Ordered, OrderedBatch};
 use logdef_resync::{Input, Recovery};
-use logdef_wire::Run;
 use logdef_wire::record::{Preamble, ThreadLogdef};
+use logdef_wire::{Magic, Run};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -98,8 +98,7 @@ fn a_log_that_lacks_nothing_is_given_in_its_order() {
     let (bodies, is_all) = given(&part).expect("nothing is wrong with it");
     assert!(is_all && bodies.len() > 2500);
     assert!(bodies == merged(&part).unwrap().0);
-    let mut ordered = Ordered::open(&part).unwrap().unwrap();
-    let tables = ordered.take_tables();
+    let tables = Ordered::open(&part).unwrap().unwrap().tables();
     let recovery = Recovery::of(&[Input::from_bytes("log", log())]).unwrap();
     assert_eq!(tables.runs(), recovery.tables().runs());
 }
@@ -145,6 +144,42 @@ fn a_log_that_lacks_something_is_refused() {
         given(&kept(&path, &[&more])).is_none(),
         "the rest of a thread"
     );
+}
+
+/// Of an image without a load bias, what logged is found out from the backtraces of all its records.
+#[test]
+fn backtraces_are_given_where_the_image_is_known_by_its_preamble() {
+    for load_bias in [Some(0x5500_0000), None] {
+        let mut log = Vec::new();
+        let preamble = Preamble {
+            run: Some(Run(7)),
+            magic: Some(Magic(3)),
+            load_bias,
+            ..Preamble::default()
+        };
+        push(&mut log, |out| preamble.encode(out));
+        for count in 0..9u64 {
+            push(&mut log, |out| {
+                out.bytes(&[127, 0x85, 0])?;
+                out.uint64(3)?;
+                out.uint(5)?;
+                out.uint64(7)?;
+                out.uint(7)?;
+                out.uint64(count)?;
+                out.uint(8)?;
+                out.uint64(EPOCH + count)?;
+                out.uint(10)?;
+                out.array(2)?;
+                out.uint(0x5500_1000 + count)?;
+                out.uint(0x5500_2000)
+            });
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let part = kept(&folder.path().join("kept"), &[&log]);
+        let (bodies, is_all) = given(&part).unwrap();
+        assert_eq!(is_all, load_bias.is_some());
+        assert!(!is_all || bodies == merged(&part).unwrap().0);
+    }
 }
 
 #[test]

@@ -22,10 +22,10 @@ use std::thread;
 const READY: usize = 4;
 
 pub fn run(args: &View, images: &mut LocatedImages) -> Result<Outcome, Failure> {
-    let Some(mut ordered) = opened(args) else {
+    let Some(ordered) = opened(args) else {
         return Ok(Outcome::NotBegun);
     };
-    let tables = ordered.take_tables();
+    let tables = ordered.tables();
     let viewer = Viewer::new(args, Filter::new(&args.filters, &tables)?)?;
     let sieve = !viewer.wants_all();
     let mut show = Show {

@@ -1,11 +1,15 @@
-//! A part of an archive whose logs lack nothing, as the frames of these logs in their order. Its frames need not
-//! become a stream that is kept, looked through for what is missing, and put in order again: the tables of
-//! the part and the count of each record show that this would give the same. Where it might not, the part is
-//! read as a log is.
+//! Parts of an archive whose logs lack nothing, as the frames of these logs in their order. The frames need not
+//! become streams that are kept, looked through for what is missing, and put in order again: the tables of
+//! the parts and the count of each record show that this would give the same. Where it might not, the parts
+//! are read as logs are.
 
-use crate::bodies::{Bodies, Body, Identity, Others};
+mod lane;
+
+use crate::bodies::{Body, Identity, Others};
+use crate::folder::Known;
 use crate::guard::{self, wrong};
-use crate::part::{HIDDEN_KEY, LOSSES_KEY};
+use crate::ordered::lane::{Lane, Waiting};
+use crate::part::{HIDDEN_KEY, LOSSES_KEY, RECORDS};
 use crate::read::read_all;
 use crate::side::{LOSSES, THREADS_COLUMNS};
 use crate::stored;
@@ -13,14 +17,15 @@ use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use foldhash::fast::RandomState;
 use logdef_resync::{Place, Standing, Tables};
+use logdef_wire::Record;
 use logdef_wire::record::Glance;
-use logdef_wire::{Record, Tag};
 use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use parquet::file::metadata::ColumnChunkMetaData;
-use std::collections::{HashMap, HashSet};
+use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::fmt;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Columns that must have nothing in them: records that columns cannot hold, that are in doubt, behind
@@ -31,16 +36,18 @@ const TABLES: usize = 96 << 20;
 /// Frames of one batch, and bytes, at most or nearly so.
 const FRAMES: usize = 512;
 const BYTES: usize = 128 << 10;
+/// Bytes that parts take together, or little more, whose records are of the same time.
+const HELD: u64 = 192 << 20;
 
-/// The records of a part, and the frames between them that are none.
+/// The records of some parts, and the frames between them that are none.
 pub struct Ordered {
-    bodies: Bodies,
+    /// Parts that were not opened yet, that of the earliest record last.
+    waiting: Vec<Waiting>,
+    open: Vec<Lane>,
     tables: Arc<Tables>,
     /// The count that comes next of each thread of a run.
     next: HashMap<(u64, u32), i64, RandomState>,
     last: Option<Identity>,
-    /// How many frames were given.
-    given: u64,
 }
 
 impl fmt::Debug for Ordered {
@@ -50,24 +57,27 @@ impl fmt::Debug for Ordered {
 }
 
 impl Ordered {
-    /// Opens a part; `None` if it has to be read as a log.
+    /// Opens parts; `None` if they have to be read as logs.
     ///
     /// # Errors
     ///
-    /// What is wrong with its files, if they are none of ours.
-    pub fn open(part: &Path) -> io::Result<Option<Ordered>> {
+    /// What is wrong with their files, if they are none of ours.
+    pub fn open(parts: &[PathBuf]) -> io::Result<Option<Ordered>> {
         guard::can_run()?;
         guard::caught(|| {
-            let bodies = Bodies::open(part)?;
-            if !is_plain(&bodies.metadata) || !has_no_losses(part)? || !has_all_counts(part)? {
+            let Some(tables) = promised(parts)? else {
                 return Ok(None);
-            }
-            Ok(tables(part)?.map(|tables| Ordered {
-                bodies,
+            };
+            let parts = parts.iter().enumerate();
+            let waiting = parts.map(|(input, part)| Waiting::of(part, input as u32));
+            let mut waiting = waiting.collect::<io::Result<Vec<_>>>()?;
+            waiting.sort_by_key(|part| Reverse((part.first_time, part.input)));
+            Ok(Some(Ordered {
+                waiting,
+                open: Vec::new(),
                 tables: Arc::new(tables),
                 next: HashMap::default(),
                 last: None,
-                given: 0,
             }))
         })
     }
@@ -81,61 +91,87 @@ impl Ordered {
     ///
     /// # Errors
     ///
-    /// If the part is damaged, or is not what it says: it has to be read as a log then. What was given so far
-    /// are the first records of that.
+    /// If a part is damaged, or is not what it says: all have to be read as logs then. What was given so far
+    /// are the first records of these.
     pub fn fill(&mut self, batch: &mut OrderedBatch) -> io::Result<bool> {
         batch.bytes.clear();
         batch.ends.clear();
-        batch.first = self.given;
-        let goes_on = guard::caught(|| self.append_to(batch))?;
-        self.given += batch.ends.len() as u64;
-        Ok(goes_on)
+        guard::caught(|| self.append_to(batch))
     }
 
     fn append_to(&mut self, batch: &mut OrderedBatch) -> io::Result<bool> {
         while batch.ends.len() < FRAMES && batch.bytes.len() < BYTES {
-            let Some(body) = self.bodies.next()? else {
+            self.open_due()?;
+            let first = (0..self.open.len()).min_by_key(|index| self.open[*index].record);
+            let Some(index) = first else {
                 return Ok(false);
             };
-            if let Some(record) = body.record {
-                let next = self.next.entry((record.run, record.thread)).or_insert(0);
-                if *next != record.count || self.last.replace(record) > Some(record) {
-                    return Err(wrong(
-                        "records that are not those of its threads, in their order",
-                    ));
-                }
-                *next += 1;
-            } else if body.bytes.first() == Some(&Tag::DATA.0) {
-                return Err(wrong("records that are not complete"));
+            self.check(index)?;
+            let lane = &mut self.open[index];
+            lane.give(batch);
+            if !lane.advance()? {
+                self.open.swap_remove(index);
             }
-            if body.has_backtrace && !has_load_bias(&self.tables, body.bytes) {
-                return Err(wrong("backtraces of an image that has no preamble"));
-            }
-            batch.bytes.extend_from_slice(body.bytes);
-            batch.ends.push(batch.bytes.len());
         }
         Ok(true)
+    }
+
+    /// Opens the parts that may have a record before the others.
+    fn open_due(&mut self) -> io::Result<()> {
+        while let Some(part) = self.waiting.last() {
+            let mut heads = self.open.iter().filter_map(|lane| lane.record);
+            if heads.any(|record| record.time < part.first_time) {
+                break;
+            }
+            let held = self.open.iter().map(|lane| lane.memory).sum::<u64>();
+            if held + part.memory > HELD && !self.open.is_empty() {
+                return Err(wrong("too many parts of one time"));
+            }
+            let mut lane = Lane::open(part)?;
+            self.waiting.pop();
+            if lane.advance()? {
+                self.open.push(lane);
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that the next record of a lane is the next of its thread, and behind all that were given.
+    #[inline]
+    fn check(&mut self, lane: usize) -> io::Result<()> {
+        let lane = &self.open[lane];
+        let Some(record) = lane.record else {
+            return Ok(());
+        };
+        let next = self.next.entry((record.run, record.thread)).or_insert(0);
+        if *next != record.count || self.last.replace(record) > Some(record) {
+            return Err(wrong(
+                "records that are not those of its threads, in their order",
+            ));
+        }
+        *next += 1;
+        if lane.has_backtrace && !has_load_bias(&self.tables, lane.last_body()) {
+            return Err(wrong("backtraces of an image that has no preamble"));
+        }
+        Ok(())
     }
 }
 
 /// Frames that follow each other.
 #[derive(Debug, Default)]
 pub struct OrderedBatch {
-    /// How many frames come before.
-    first: u64,
     bytes: Vec<u8>,
-    /// Where each body ends.
-    ends: Vec<usize>,
+    /// Where each body ends, and its place.
+    ends: Vec<(usize, Place)>,
 }
 
 impl OrderedBatch {
-    /// The place of each frame among those of the part, and its body.
+    /// The place of each frame, which is the number of its part and its own among those of the part, and
+    /// its body.
     pub fn frames(&self) -> impl Iterator<Item = (Place, &[u8])> {
-        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        let starts = std::iter::once(0).chain(self.ends.iter().map(|(end, _)| *end));
         let ranges = starts.zip(&self.ends);
-        (self.first..)
-            .zip(ranges)
-            .map(|(offset, (start, end))| (Place { input: 0, offset }, &self.bytes[start..*end]))
+        ranges.map(|(start, (end, place))| (*place, &self.bytes[start..*end]))
     }
 }
 
@@ -180,34 +216,51 @@ fn has_no_losses(part: &Path) -> io::Result<bool> {
     Ok(only.num_rows() == 1 && says("what", "verdict") && says("why", "clean: "))
 }
 
-/// Whether each thread has all its records, from the first on.
-fn has_all_counts(part: &Path) -> io::Result<bool> {
-    let threads = read_all(part, "threads.parquet", THREADS_COLUMNS)?;
-    let mut known = HashSet::<_, RandomState>::default();
-    let mut has_all = true;
-    stored::each_stretch(&threads, |thread, first, _| {
-        has_all &= first == 0 && known.insert(thread);
-    })?;
-    Ok(has_all)
+/// What the records of parts refer to, if the parts say that together they lack nothing.
+fn promised(parts: &[PathBuf]) -> io::Result<Option<Tables>> {
+    let mut tables = Tables::new(TABLES);
+    let mut stretches = Known::default();
+    for (input, part) in parts.iter().enumerate() {
+        let (_, metadata) = guard::open(&part.join(RECORDS))?;
+        if !is_plain(&metadata) || !has_no_losses(part)? {
+            return Ok(None);
+        }
+        let threads = read_all(part, "threads.parquet", THREADS_COLUMNS)?;
+        stored::each_stretch(&threads, |thread, first, last| {
+            stretches.entry(thread).or_default().push((first, last));
+        })?;
+        if !fill(&mut tables, part, input as u32)? {
+            return Ok(None);
+        }
+    }
+    let is_whole = tables.is_whole() && stretches.into_values().all(has_all_counts);
+    Ok(is_whole.then_some(tables))
 }
 
-/// The tables that the frames fill which are no records; `None` if some of them is not as it should be.
-fn tables(part: &Path) -> io::Result<Option<Tables>> {
+/// Whether stretches of counts of a thread are all counts from the first on, each once.
+fn has_all_counts(mut stretches: Vec<(u64, u64)>) -> bool {
+    stretches.sort_unstable();
+    let mut next = Some(0);
+    stretches.into_iter().all(|(first, last)| {
+        let continues = next == Some(first) && first <= last;
+        next = last.checked_add(1);
+        continues
+    })
+}
+
+/// Fills tables from the frames that are no records; `false` if some of them is not as it should be.
+fn fill(tables: &mut Tables, part: &Path, input: u32) -> io::Result<bool> {
     let mut others = Others::open(part)?;
-    let mut tables = Tables::new(TABLES);
     for index in 0u64.. {
         let before = others.next_is_before()?;
         let Some(Body { bytes, mark, .. }) = others.next()? else {
             break;
         };
-        let place = Place {
-            input: 0,
-            offset: before.saturating_add(index),
-        };
+        let offset = before.saturating_add(index);
         match Record::decode(bytes) {
-            Ok(record) if mark == Standing::Sound => tables.add(&record, place),
-            _ => return Ok(None),
+            Ok(record) if mark == Standing::Sound => tables.add(&record, Place { input, offset }),
+            _ => return Ok(false),
         }
     }
-    Ok(tables.is_whole().then_some(tables))
+    Ok(true)
 }

@@ -20,11 +20,15 @@ pub fn open(path: &Path, most: u64) -> Option<io::Result<Input>> {
     logdef_archive::is_part(path).then(|| logdef_archive::open(path, most))
 }
 
-/// A part of an archive as records in their order, if nothing has to be found out about it; `None` if the
-/// path names something else.
+/// Parts of archives as records in their order, if nothing has to be found out about them; `None` if a path
+/// names something else.
 #[cfg(feature = "archive")]
-pub fn ordered(path: &Path) -> Option<io::Result<Option<logdef_archive::Ordered>>> {
-    logdef_archive::is_part(path).then(|| logdef_archive::Ordered::open(path))
+pub fn ordered(paths: &[PathBuf]) -> Option<logdef_archive::Ordered> {
+    if !paths.iter().all(|path| logdef_archive::is_part(path)) {
+        return None;
+    }
+    // What is wrong with them is said when they are read as logs.
+    logdef_archive::Ordered::open(paths).ok().flatten()
 }
 
 /// Whether a panic of this thread will be an error of the file that is read.

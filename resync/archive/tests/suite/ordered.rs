@@ -1,10 +1,11 @@
 //! What is read of a part in order is what a log made of it has, or it is refused.
 
-use crate::made::{Numbers, archive, held, push};
+use crate::made::{Numbers, archive, held, opened, push};
 use logdef_archive::{Ordered, OrderedBatch};
 use logdef_resync::{Input, Recovery};
 use logdef_wire::record::{Preamble, ThreadLogdef};
 use logdef_wire::{Magic, Run};
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -62,14 +63,21 @@ fn kept(folder: &Path, logs: &[&[u8]]) -> PathBuf {
 
 /// The bodies that are given in order, and whether these are all; `None` if it is refused.
 fn given(part: &Path) -> Option<(Vec<Vec<u8>>, bool)> {
-    let mut ordered = Ordered::open(part).ok()??;
+    given_of(&[part.to_owned()])
+}
+
+fn given_of(parts: &[PathBuf]) -> Option<(Vec<Vec<u8>>, bool)> {
+    let mut ordered = Ordered::open(parts).ok()??;
     let mut batch = OrderedBatch::default();
-    let mut bodies = Vec::new();
+    let (mut bodies, mut places) = (Vec::new(), HashMap::new());
     loop {
         let filled = ordered.fill(&mut batch);
         if filled.is_ok() {
-            let places = batch.frames().map(|(place, _)| place.offset);
-            assert!(places.eq(bodies.len() as u64..(bodies.len() + batch.frames().count()) as u64));
+            for (place, _) in batch.frames() {
+                let next: &mut u64 = places.entry(place.input).or_default();
+                assert_eq!(place.offset, *next);
+                *next += 1;
+            }
             bodies.extend(batch.frames().map(|(_, body)| body.to_vec()));
         }
         match filled {
@@ -86,9 +94,30 @@ fn merged(part: &Path) -> Option<(Vec<Vec<u8>>, bool)> {
     let is_clean = Recovery::of(std::slice::from_ref(&input))
         .unwrap()
         .is_clean();
-    let (frames, _) = held(&[input]);
-    let bodies = frames.into_iter().map(|(body, _)| body);
-    Some((bodies.collect(), is_clean))
+    Some((frames(&[input]), is_clean))
+}
+
+fn frames(inputs: &[Input]) -> Vec<Vec<u8>> {
+    let (frames, _) = held(inputs);
+    frames.into_iter().map(|(body, _)| body).collect()
+}
+
+#[test]
+fn parts_of_the_same_time_are_given_in_one_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kept");
+    for thread in 0..5u64 {
+        let mut log = Vec::new();
+        for count in 0..1500 {
+            record(&mut log, thread, count, count * (thread + 1) / 3);
+        }
+        archive(&path, &[&log], None);
+    }
+    let parts = logdef_archive::parts(&path);
+    assert_eq!(parts.len(), 5);
+    let (bodies, is_all) = given_of(&parts).unwrap();
+    assert!(is_all && bodies.len() == 7500);
+    assert!(bodies == frames(&opened(&path)));
 }
 
 #[test]
@@ -98,7 +127,7 @@ fn a_log_that_lacks_nothing_is_given_in_its_order() {
     let (bodies, is_all) = given(&part).expect("nothing is wrong with it");
     assert!(is_all && bodies.len() > 2500);
     assert!(bodies == merged(&part).unwrap().0);
-    let tables = Ordered::open(&part).unwrap().unwrap().tables();
+    let tables = Ordered::open(&[part]).unwrap().unwrap().tables();
     let recovery = Recovery::of(&[Input::from_bytes("log", log())]).unwrap();
     assert_eq!(tables.runs(), recovery.tables().runs());
 }
@@ -144,6 +173,9 @@ fn a_log_that_lacks_something_is_refused() {
         given(&kept(&path, &[&more])).is_none(),
         "the rest of a thread"
     );
+    // All together lack nothing.
+    let (bodies, is_all) = given_of(&logdef_archive::parts(&path)).unwrap();
+    assert!(is_all && bodies == frames(&opened(&path)));
 }
 
 /// Of an image without a load bias, what logged is found out from the backtraces of all its records.

@@ -60,7 +60,7 @@ pub fn run(args: &View, images: &mut LocatedImages) -> Result<Outcome, Failure> 
     })
 }
 
-/// The one part that is asked about, if the answer needs no more than its records.
+/// The parts that are asked about, if the answer needs no more than their records.
 fn opened(args: &View) -> Option<Ordered> {
     let source = &args.source;
     // Runs are counted over the whole log, and only a stream of frames has offsets.
@@ -68,11 +68,8 @@ fn opened(args: &View) -> Option<Ordered> {
     if !is_simple || source.strict || args.output == Form::Full {
         return None;
     }
-    match &paths::of(&source.files)[..] {
-        // What is wrong with it is said when it is read as a log.
-        [Ok(path)] => archived::ordered(path).and_then(Result::ok).flatten(),
-        _ => None,
-    }
+    let paths = paths::of(&source.files).into_iter();
+    archived::ordered(&paths.collect::<Result<Vec<_>, _>>().ok()?)
 }
 
 /// What shows records, and what they refer to.

@@ -11,6 +11,9 @@ pub struct Config {
     pub paths: Vec<String>,
     /// Bytes of a log that are read as one piece; by default some megabytes.
     pub split: Option<u64>,
+    /// Bytes that a log must have, so that only what has the times is read of it that a query asks for; by
+    /// default those that are read in a moment.
+    pub excerpt_from: Option<u64>,
     /// Where programs and libraries are looked for.
     pub image_dirs: Vec<PathBuf>,
     /// Where debug files are looked for.

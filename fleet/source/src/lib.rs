@@ -28,6 +28,7 @@ mod functions;
 mod knowledge;
 mod logs;
 mod names;
+mod narrow;
 mod overlap;
 mod schema;
 mod tables;

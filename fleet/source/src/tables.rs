@@ -19,6 +19,7 @@ use datafusion::prelude::SessionContext;
 use logdef_archive::Table;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -28,6 +29,8 @@ pub struct Tables {
     config: Config,
     parts: Vec<PathBuf>,
     logs: Option<Arc<Logs>>,
+    /// The times that were read of the logs, in nanoseconds since the epoch, if not all were.
+    within: Option<RangeInclusive<i64>>,
     knowledge: OnceLock<std::result::Result<Arc<Knowledge>, String>>,
 }
 
@@ -38,6 +41,7 @@ struct Description {
     config: Config,
     parts: Vec<PathBuf>,
     logs: Option<Logs>,
+    within: Option<RangeInclusive<i64>>,
     /// The side tables of logs that stand behind, and how long each is.
     sides: Vec<(String, usize)>,
 }
@@ -60,6 +64,7 @@ impl Tables {
             config,
             parts: found.parts,
             logs: logs.map(Arc::new),
+            within: None,
             knowledge: OnceLock::new(),
         }))
     }
@@ -99,7 +104,30 @@ impl Tables {
     ///
     /// If a file cannot be read.
     pub fn verdict(&self) -> Result<Verdict> {
-        Ok(Verdict::of(&*self.knowledge()?))
+        let verdict = Verdict::of(&*self.knowledge()?);
+        Ok(match &self.within {
+            Some(times) => verdict.within(times.clone()),
+            None => verdict,
+        })
+    }
+
+    /// The same, with no more of the logs than has the records of some times; `None` if that is all of them.
+    pub(crate) fn within(&self, times: RangeInclusive<i64>) -> Result<Option<Arc<Tables>>> {
+        let Some(logs) = &self.logs else {
+            return Ok(None);
+        };
+        // No record has a time before the epoch.
+        let [from, to] = [times.start(), times.end()].map(|it| u64::try_from(*it).unwrap_or(0));
+        let logs = logs.within(from..=to)?;
+        Ok(logs.map(|logs| {
+            Arc::new(Tables {
+                config: self.config.clone(),
+                parts: self.parts.clone(),
+                logs: Some(Arc::new(logs)),
+                within: Some(times),
+                knowledge: OnceLock::new(),
+            })
+        }))
     }
 
     /// All that another process needs to make the same tables, if it sees the same files at the same
@@ -122,6 +150,7 @@ impl Tables {
             config: self.config.clone(),
             parts: self.parts.clone(),
             logs: self.logs.as_deref().cloned(),
+            within: self.within.clone(),
         };
         // The streams behind, since JSON has no bytes.
         let head = serde_json::to_vec(&description).map_err(error::plain)?;
@@ -163,6 +192,7 @@ impl Tables {
             config: it.config,
             parts: it.parts,
             logs: logs.map(Arc::new),
+            within: it.within,
             knowledge: OnceLock::new(),
         }))
     }

@@ -4,9 +4,11 @@
 use crate::knowledge::{Knowledge, text};
 use datafusion::arrow::array::{Array, AsArray};
 use datafusion::arrow::datatypes::UInt64Type;
+use jiff::Timestamp;
 use logdef_archive::Table;
 use std::collections::BTreeSet;
 use std::fmt;
+use std::ops::RangeInclusive;
 
 /// Whether records are missing.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -16,6 +18,8 @@ pub struct Verdict {
     /// Ranges of bytes that are damaged.
     ranges: u64,
     files: BTreeSet<String>,
+    /// The times that were read of logs, if not all were.
+    within: Option<RangeInclusive<i64>>,
 }
 
 impl Verdict {
@@ -51,6 +55,12 @@ impl Verdict {
         verdict
     }
 
+    /// The same, where only these times were read of logs, and nothing is missing in them.
+    pub(crate) fn within(mut self, times: RangeInclusive<i64>) -> Verdict {
+        self.within = Some(times);
+        self
+    }
+
     /// Whether no record is missing, as far as can be known.
     pub fn is_complete(&self) -> bool {
         self.said.is_empty()
@@ -59,8 +69,16 @@ impl Verdict {
 
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.is_complete() {
-            return f.write_str("complete");
+        match &self.within {
+            Some(times) if self.is_complete() => {
+                return write!(
+                    f,
+                    "complete for times {}: of the logs, no more was read",
+                    Times(times)
+                );
+            }
+            None if self.is_complete() => return f.write_str("complete"),
+            _ => {}
         }
         let said: Vec<_> = self.said.iter().map(String::as_str).collect();
         write!(f, "not complete: {}", said.join("; "))?;
@@ -75,5 +93,19 @@ impl fmt::Display for Verdict {
             )?;
         }
         Ok(())
+    }
+}
+
+/// A range of times, in words.
+struct Times<'t>(&'t RangeInclusive<i64>);
+
+impl fmt::Display for Times<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let at = |time: i64| Timestamp::from_nanosecond(time.into()).unwrap_or_default();
+        match (*self.0.start(), *self.0.end()) {
+            (i64::MIN, to) => write!(f, "up to {}", at(to)),
+            (from, i64::MAX) => write!(f, "{} and later", at(from)),
+            (from, to) => write!(f, "{} to {}", at(from), at(to)),
+        }
     }
 }

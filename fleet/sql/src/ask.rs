@@ -74,6 +74,7 @@ impl Session {
     fn of(args: &Args) -> Result<Session, Failure> {
         let mut config = Config::of(args.paths.clone());
         config.split = args.split;
+        config.excerpt_from = args.excerpt_from;
         config.image_dirs.clone_from(&args.image_dir);
         config.debug_dirs.clone_from(&args.debug_dir);
         config.no_logged_paths = args.no_logged_paths;
@@ -127,6 +128,8 @@ impl Session {
         for statement in parsed {
             let state = self.context.state();
             let plan = state.statement_to_plan(statement).await.map_err(failed)?;
+            let plan = state.optimize(&plan).map_err(failed)?;
+            let (plan, tables) = self.tables.narrowed(plan).map_err(failed)?;
             let frame = self
                 .context
                 .execute_logical_plan(plan)
@@ -138,17 +141,21 @@ impl Session {
                 output.batch(&batch.map_err(failed)?)?;
             }
             output.end()?;
-            self.verdict()?;
+            say(&tables)?;
         }
         Ok(())
     }
 
     /// Says whether the records are complete.
     pub fn verdict(&self) -> Result<(), Failure> {
-        let verdict = self.tables.verdict().map_err(|error| Failure::of(&error))?;
-        let line = crate::escape::line(&verdict.to_string());
-        // A closed standard error is no reason to fail.
-        let _ = writeln!(io::stderr(), "{line}");
-        Ok(())
+        say(&self.tables)
     }
+}
+
+fn say(tables: &Tables) -> Result<(), Failure> {
+    let verdict = tables.verdict().map_err(|error| Failure::of(&error))?;
+    let line = crate::escape::line(&verdict.to_string());
+    // A closed standard error is no reason to fail.
+    let _ = writeln!(io::stderr(), "{line}");
+    Ok(())
 }

@@ -152,6 +152,19 @@ impl Survey {
         goes_back || next.any(|(key, next)| self.lanes[next as usize].key < key)
     }
 
+    /// The byte ranges of the chunks that can hold records of some times, in nanoseconds since the
+    /// epoch, as far as their heads show: see [`has_clock_set_back`](Self::has_clock_set_back). A thread's
+    /// last one reaches to whatever time, and one without a record may hold any.
+    pub fn chunks_of(&self, times: RangeInclusive<u64>) -> Vec<Range<u64>> {
+        let from = times.start().saturating_sub(TOGETHER);
+        let to = times.end().saturating_add(TOGETHER);
+        let lanes = self.lanes.iter().zip(&self.next);
+        let wanted = lanes.filter(|(lane, next)| {
+            lane.threads.is_empty() || lane.key <= to && !self.begins_before(**next, from)
+        });
+        wanted.map(|(lane, _)| lane.start..lane.end).collect()
+    }
+
     /// A time to begin the end of the log at: chunks whose threads have not gone on by
     /// then have some `bytes` in all, or a few more, not counting the last ones of the
     /// threads, nor those that begin after `until`. 0 if there are no more.

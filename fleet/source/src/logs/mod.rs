@@ -2,6 +2,7 @@
 //! then byte ranges of them are read side by side.
 
 mod columns;
+mod excerpt;
 mod phase;
 mod reader;
 mod scan;
@@ -18,22 +19,31 @@ use crate::error;
 use crate::overlap::Known;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::error::Result;
+use excerpt::Excerpt;
 use logdef_archive::Table;
 use logdef_resync::Input;
 use logdef_wire::record::Data;
 use phase::Phase;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::HashMap;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 /// Bytes that are read as one piece.
 const SPLIT: u64 = 8 << 20;
 
+/// Bytes of a log that is not read in parts: all of it is read in a moment.
+const MOMENT: u64 = 64 << 20;
+
 /// Some logs.
 #[derive(Clone, Debug)]
 pub(crate) struct Logs {
     paths: Vec<PathBuf>,
+    /// What is read of each, if that is not all.
+    excerpts: Vec<Option<Excerpt>>,
+    /// Bytes that a log must have to be read in parts.
+    excerpt_from: u64,
     split: u64,
     /// Records that archives have, which are left out.
     known: Known,
@@ -43,6 +53,8 @@ pub(crate) struct Logs {
 impl Logs {
     pub(crate) fn open(paths: Vec<PathBuf>, config: &Config, known: Known) -> Result<Option<Logs>> {
         Ok((!paths.is_empty()).then(|| Logs {
+            excerpts: vec![None; paths.len()],
+            excerpt_from: config.excerpt_from.unwrap_or(MOMENT),
             paths,
             split: config.split.unwrap_or(SPLIT).max(1),
             known,
@@ -53,10 +65,39 @@ impl Logs {
     /// What the first phase found. It runs once.
     pub(crate) fn phase(&self) -> Result<Arc<Phase>> {
         let phase = self.phase.get_or_init(|| {
-            let phase = Phase::of(&self.paths, self.split);
+            let phase = self.inputs().and_then(|all| Phase::of(&all, self.split));
             phase.map(Arc::new).map_err(|error| error.to_string())
         });
         phase.clone().map_err(error::plain)
+    }
+
+    /// The same logs, of which as little is read as has the records of some times, in nanoseconds since the epoch.
+    /// `None` if that is all, if all was read already, or if something is amiss in that part: then only the whole
+    /// shows what is missing.
+    pub(crate) fn within(&self, times: RangeInclusive<u64>) -> Result<Option<Logs>> {
+        if self.phase.get().is_some() {
+            return Ok(None);
+        }
+        let paths = self.paths.iter();
+        let excerpts = paths.map(|path| Excerpt::of(path, times.clone(), self.excerpt_from));
+        let logs = Logs {
+            excerpts: excerpts.collect::<Result<_>>()?,
+            ..self.clone()
+        };
+        if logs.excerpts.iter().all(Option::is_none) {
+            return Ok(None);
+        }
+        let phase = Phase::of_excerpts(&logs.inputs()?, self.split)?;
+        let Some(phase) = phase else {
+            return Ok(None);
+        };
+        let _ = logs.phase.set(Ok(Arc::new(phase)));
+        Ok(Some(logs))
+    }
+
+    fn inputs(&self) -> Result<Vec<Input>> {
+        let all = 0..self.paths.len() as u32;
+        all.map(|index| self.open_input(index)).collect()
     }
 
     pub(crate) fn paths(&self) -> &[PathBuf] {
@@ -100,7 +141,10 @@ impl Logs {
     fn open_input(&self, index: u32) -> Result<Input> {
         let path = self.paths.get(index as usize);
         let path = path.ok_or_else(|| error::plain("a piece of a log that is not there"))?;
-        Input::open(path).map_err(error::plain)
+        match self.excerpts.get(index as usize) {
+            Some(Some(excerpt)) => excerpt.open(path),
+            _ => Input::open(path).map_err(error::plain),
+        }
     }
 
     pub(crate) fn side_tables(&self) -> Result<HashMap<Table, Vec<RecordBatch>>> {
@@ -112,6 +156,8 @@ impl Logs {
 #[derive(Deserialize, Serialize)]
 struct Described {
     paths: Vec<PathBuf>,
+    excerpts: Vec<Option<Excerpt>>,
+    excerpt_from: u64,
     split: u64,
     known: Known,
     phase: Option<Phase>,
@@ -122,6 +168,8 @@ impl Serialize for Logs {
         let phase = self.phase.get().and_then(|phase| phase.as_ref().ok());
         let described = Described {
             paths: self.paths.clone(),
+            excerpts: self.excerpts.clone(),
+            excerpt_from: self.excerpt_from,
             split: self.split,
             known: self.known.clone(),
             phase: phase.map(|phase| (**phase).clone()),
@@ -139,6 +187,8 @@ impl<'d> Deserialize<'d> for Logs {
         }
         Ok(Logs {
             paths: it.paths,
+            excerpts: it.excerpts,
+            excerpt_from: it.excerpt_from,
             split: it.split,
             known: it.known,
             phase,

@@ -14,7 +14,6 @@ use logdef_wire::{Record, Tag};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
-use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 /// Records whose places are remembered while copies of records are looked for.
@@ -75,22 +74,42 @@ type Given = Vec<(u64, Option<Mark>, bool)>;
 
 impl Phase {
     /// Reads logs through, and cuts them into pieces of about `split` bytes.
-    pub(crate) fn of(paths: &[PathBuf], split: u64) -> Result<Phase> {
-        let mut inputs = Vec::new();
-        for path in paths {
-            inputs.push(Input::open(path).map_err(error::plain)?);
+    pub(crate) fn of(inputs: &[Input], split: u64) -> Result<Phase> {
+        let recovery = Recovery::of(inputs).map_err(error::plain)?;
+        must_hold_frames(inputs, &recovery)?;
+        let sides: Vec<_> = sides_of_all().collect();
+        Phase::recovered(inputs, &recovery, split, &sides)
+    }
+
+    /// The same of excerpts, in which nothing may be amiss: of a log's losses, only the whole of it tells.
+    pub(crate) fn of_excerpts(inputs: &[Input], split: u64) -> Result<Option<Phase>> {
+        let recovery = Recovery::of(inputs).map_err(error::plain)?;
+        if !is_plain(&recovery) || !has_all(&recovery) {
+            return Ok(None);
         }
-        let recovery = Recovery::of(&inputs).map_err(error::plain)?;
-        must_hold_frames(&inputs, &recovery)?;
+        // Of what was cut out, they would speak as of something missing.
+        let sides: Vec<_> = sides_of_all()
+            .filter(|table| *table != Table::Losses)
+            .collect();
+        let phase = Phase::recovered(inputs, &recovery, split, &sides)?;
+        Ok(phase.knows_all_calls()?.then_some(phase))
+    }
+
+    fn recovered(
+        inputs: &[Input],
+        recovery: &Recovery,
+        split: u64,
+        tables: &[Table],
+    ) -> Result<Phase> {
         let mut phase = Phase {
             lens: inputs.iter().map(Input::len).collect(),
-            sides: sides(&inputs, &recovery)?,
+            sides: sides(inputs, recovery, tables)?,
             ..Phase::default()
         };
-        let given = if is_plain(&recovery) {
+        let given = if is_plain(recovery) {
             None
         } else {
-            Some(given(&inputs, &recovery)?)
+            Some(given(inputs, recovery)?)
         };
         for (index, input) in inputs.iter().enumerate() {
             let given = given.as_ref().map(|given| &given[index][..]);
@@ -155,6 +174,17 @@ impl Phase {
         Ok(())
     }
 
+    /// Whether there is a format and a file of each call.
+    fn knows_all_calls(&self) -> Result<bool> {
+        let tables = self.side_tables()?;
+        let sites = tables.get(&Table::Sites).into_iter().flatten();
+        let mut columns = sites.flat_map(|sites| {
+            let columns = ["format", "file"].map(|name| sites.column_by_name(name));
+            columns.into_iter().flatten()
+        });
+        Ok(columns.all(|column| column.null_count() == 0))
+    }
+
     /// The calls that records are of.
     pub(crate) fn calls(&self) -> Result<Arc<Calls>> {
         let calls = self.calls.get_or_init(|| {
@@ -210,6 +240,12 @@ fn is_plain(recovery: &Recovery) -> bool {
         && !has_marks(recovery)
 }
 
+/// Whether no record is missing, but before the first of a thread and behind the last.
+fn has_all(recovery: &Recovery) -> bool {
+    let mut threads = recovery.threads().iter();
+    recovery.losses().dropped == 0 && threads.all(|thread| thread.lost == 0)
+}
+
 /// Whether notes of a copy say of frames that they are not to be trusted.
 fn has_marks(recovery: &Recovery) -> bool {
     let notes = |records: &[u64; 128]| records[Tag::NOTE.0 as usize];
@@ -244,14 +280,19 @@ fn given(inputs: &[Input], recovery: &Recovery) -> Result<Vec<Given>> {
     Ok(given)
 }
 
-/// The side tables of logs.
-fn sides(inputs: &[Input], recovery: &Recovery) -> Result<Vec<(String, Vec<u8>)>> {
-    let wanted: Vec<_> = Table::ALL
-        .into_iter()
-        .filter(|table| *table != Table::Records)
-        .collect();
+fn sides_of_all() -> impl Iterator<Item = Table> {
+    let tables = Table::ALL.into_iter();
+    tables.filter(|table| *table != Table::Records)
+}
+
+/// Side tables of logs.
+fn sides(
+    inputs: &[Input],
+    recovery: &Recovery,
+    wanted: &[Table],
+) -> Result<Vec<(String, Vec<u8>)>> {
     let mut tables: HashMap<Table, Vec<RecordBatch>> = HashMap::new();
-    let batches = Batches::of(inputs, recovery).with_tables(&wanted);
+    let batches = Batches::of(inputs, recovery).with_tables(wanted);
     batches
         .each(NoImages, |table, batch| {
             tables.entry(table).or_default().push(batch);

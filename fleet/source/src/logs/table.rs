@@ -14,7 +14,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use std::sync::Arc;
 
 /// The records of the logs among some tables.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct LogTable {
     tables: Arc<Tables>,
 }
@@ -24,6 +24,15 @@ impl LogTable {
         LogTable {
             tables: Arc::clone(tables),
         }
+    }
+
+    pub(crate) fn tables(&self) -> &Arc<Tables> {
+        &self.tables
+    }
+
+    /// The times, in nanoseconds since the epoch, of records that pass some conditions.
+    pub(crate) fn times(&self, filters: &[Expr]) -> (i64, i64) {
+        Sieve::of(filters).times()
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod duckdb;
 mod prompt;
+mod times;
 
 use logdef_archive::Archive;
 use logdef_resync::{Input, Log, NoImages, Recovery};

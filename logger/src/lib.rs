@@ -157,7 +157,7 @@
 //! that is never freed), `calls` (marks on stacks), `clock` and `crc` (instructions of
 //! the CPU), `image` (what is mapped), `handler`, `guard` and `process` (stacks and
 //! handlers of signals, of forks, of a thread's end), `call/site`, `call/body`, `call/printed` and `call/emit` (what a caller
-//! passes by pointer), `copies` (what another copy of the logger passes),
+//! passes by pointer), `few` (copies of few bytes), `copies` (what another copy of the logger passes),
 //! `api/in_context` (as `context`; polls a future in its place), `api/gathered` (words that point to what it holds), `mirror/number` (the C library's printf), `sink/arena`, `sink/chunk`, `sink/mapped`,
 //! `sink/append` and `sink/names` (the log's memory, and paths that are never freed),
 //! `changes` (functions of another copy), and what the macros
@@ -183,6 +183,8 @@ mod copies;
 mod crc;
 mod early;
 mod environment;
+#[allow(unsafe_code)]
+mod few;
 mod filter;
 mod fixed_text;
 mod gate;

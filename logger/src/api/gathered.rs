@@ -7,6 +7,7 @@ use crate::api::in_context::Context;
 use crate::call::argument::Passed;
 use crate::call::body::Bytes;
 use crate::call::emit::emit_with;
+use crate::few;
 use core::fmt;
 use core::mem::MaybeUninit;
 use core::{ptr, slice};
@@ -204,7 +205,7 @@ impl Gathered {
             // borrowed for writing, so they do not overlap.
             unsafe {
                 let room = self.near.as_mut_ptr().cast::<u8>().add(self.near_len);
-                room.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+                few::copy(bytes.as_ptr(), room, bytes.len());
             }
             self.near_len = end;
             return;

@@ -19,7 +19,7 @@ use logdef_wire::msgpack::OutOfRoom;
 use logdef_wire::printf::{ArgPlan, Class, Precision};
 use logdef_wire::record::field;
 use logdef_wire::site::ArgKind;
-use out::{HEAD, Out, SCALAR};
+use out::{HEAD, Out, SCALAR, SHORT};
 pub(crate) use tail::Tail;
 
 /// The fields run, thread, sequence, time and args, which every record has behind its
@@ -303,7 +303,8 @@ fn argument(
     then: usize,
 ) -> Result<(), OutOfRoom> {
     // SAFETY: each argument finds `SCALAR` bytes and `then` more, by `encode` and
-    // by each argument before it.
+    // by each argument before it; a word of `BYTES` is the address of a `Bytes` whose bytes are
+    // valid (`Words::new`).
     unsafe {
         match call.words.get(plan.caller_arg) {
             Some((ArgKind::INT, word)) => out.int(word as i64),
@@ -311,6 +312,13 @@ fn argument(
             Some((ArgKind::DOUBLE, word)) => {
                 let [a, b, c, d, e, f, g, h] = word.to_be_bytes();
                 out.bytes([0xcb, a, b, c, d, e, f, g, h]);
+            }
+            Some((ArgKind::BYTES, word))
+                if plan.is_whole_string()
+                    && (*(word as *const Bytes)).is_short(call.bound)
+                    && out.need(1 + SHORT + then).is_ok() =>
+            {
+                out.short((*(word as *const Bytes)).at, (*(word as *const Bytes)).len);
             }
             _ => {
                 // A copy, so that `out` itself stays in registers.
@@ -470,8 +478,6 @@ unsafe fn printed(
 ) -> Result<(), OutOfRoom> {
     /// Head and kind of a typed value.
     const TYPED: [u8; 2] = [0x92, ArgKind::PRINTED.0];
-    /// A text that is shorter has a head of one byte.
-    const SHORT: usize = 0x20;
     let most = bound.min(u16::MAX as usize - CUT_MARK.len());
     let around = if is_whole { TYPED.len() } else { 0 } + HEAD + CUT_MARK.len() + then;
     out.need(around)?;
@@ -493,7 +499,7 @@ unsafe fn printed(
             (&text[..wanted], &[][..])
         };
         let (start, len) = (text.as_ptr(), text.len());
-        if len + mark.len() < SHORT {
+        if len + mark.len() <= SHORT {
             core::ptr::copy(start, out.at.add(1), len);
         }
         out.head(0xa0, 0x1f, 0xda, len + mark.len());
@@ -538,6 +544,12 @@ unsafe impl Send for Bytes {}
 unsafe impl Sync for Bytes {}
 
 impl Bytes {
+    /// Whether there are bytes, few enough for a head of one byte, and not to be cut.
+    #[inline(always)]
+    fn is_short(&self, bound: usize) -> bool {
+        !self.at.is_null() && self.len <= bound.min(SHORT)
+    }
+
     /// How many they are.
     pub(crate) fn len(&self) -> usize {
         self.len

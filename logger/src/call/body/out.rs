@@ -2,6 +2,7 @@
 //! once for many of them. Knows neither records nor calls.
 
 use super::CUT_MARK;
+use crate::few;
 use logdef_wire::msgpack::OutOfRoom;
 use logdef_wire::site::ArgKind;
 
@@ -143,6 +144,22 @@ impl<'b> Out<'b> {
         }
     }
 
+    /// A raw of up to [`SHORT`] bytes.
+    ///
+    /// # Safety
+    ///
+    /// One byte and [`SHORT`] were asked for and are left, and `len` bytes are valid at `from`.
+    #[inline(always)]
+    pub unsafe fn short(&mut self, from: *const u8, len: usize) {
+        // SAFETY: `need` found the room; the buffer is borrowed for writing, so `from` does not
+        // lie in it.
+        unsafe {
+            self.bytes([0xa0 | len as u8]);
+            few::copy(from, self.at, len);
+            self.at = self.at.add(len);
+        }
+    }
+
     /// An integer that 64 bits do not hold, of which `upper` writes the upper half;
     /// afterwards `then` more bytes are left.
     #[inline(always)]
@@ -201,6 +218,8 @@ impl<'b> Out<'b> {
 
 /// The most bytes of an integer, a float or nil.
 pub const SCALAR: usize = 9;
+/// The most bytes of a raw whose head is one byte.
+pub const SHORT: usize = 31;
 /// The most bytes of the head of a raw or an array.
 pub const HEAD: usize = 3;
 

@@ -64,6 +64,12 @@ impl ArgPlan {
         }
     }
 
+    /// Whether it is a string of bytes, however long.
+    #[inline]
+    pub const fn is_whole_string(&self) -> bool {
+        matches!(self.class, Class::Str) && self.precision == Self::NO_PRECISION
+    }
+
     const fn is_string(&self) -> bool {
         matches!(self.class, Class::Str | Class::WideStr)
     }

@@ -26,7 +26,7 @@ mod pairs;
 mod sites;
 
 use log::{LevelFilter, Log, Metadata, Record, SetLoggerError};
-use logdef::{Level, Passed};
+use logdef::{CallSite, Level, Passed};
 use pairs::Pairs;
 
 /// The logger, for programs that combine loggers; others call [`init`].
@@ -75,21 +75,26 @@ impl Log for Logger {
 
     fn log(&self, record: &Record<'_>) {
         let site = sites::site(record);
-        if !site.is_on() {
-            return;
+        if site.is_on() {
+            write(site, record);
         }
-        let message = match record.args().as_str() {
-            Some(text) => logdef::value(text),
-            None => Passed::display(record.args()),
-        };
-        if record.key_values().count() == 0 {
-            return site.log(&[message]);
-        }
-        let pairs = Pairs::of(record.key_values());
-        pairs.with_values(|pairs| site.log_pairs(&[message], pairs));
     }
 
     fn flush(&self) {}
+}
+
+/// Logs a record; by itself, so that a call which is off does not make room for it.
+#[inline(never)]
+fn write(site: CallSite, record: &Record<'_>) {
+    let message = match record.args().as_str() {
+        Some(text) => logdef::value(text),
+        None => Passed::display(record.args()),
+    };
+    if record.key_values().count() == 0 {
+        return site.log(&[message]);
+    }
+    let pairs = Pairs::of(record.key_values());
+    pairs.with_values(|pairs| site.log_pairs(&[message], pairs));
 }
 
 /// The examples of the README.

@@ -11,19 +11,20 @@ static SITES: Origins = Origins::new(|site| site);
 #[inline(always)]
 pub(crate) fn site(record: &Record<'_>) -> CallSite {
     // As all macros of `log` make them.
-    if let (Some(file), Some(module)) = (record.file_static(), record.module_path_static()) {
-        SITES.site(&origin(record, true, file, module))
-    } else {
-        site_of_texts(record)
+    if let (Some(file), Some(module)) = (record.file_static(), record.module_path_static())
+        && let Some(site) = SITES.known(&origin(record, true, file, module))
+    {
+        return site;
     }
+    search(record)
 }
 
-#[cold]
 #[inline(never)]
-fn site_of_texts(record: &Record<'_>) -> CallSite {
+fn search(record: &Record<'_>) -> CallSite {
+    let is_static = record.file_static().is_some() && record.module_path_static().is_some();
     let file = record.file().unwrap_or("");
     let module = record.module_path().unwrap_or("");
-    SITES.site(&origin(record, false, file, module))
+    SITES.site(&origin(record, is_static, file, module))
 }
 
 #[inline(always)]

@@ -30,10 +30,12 @@ struct Known {
     place: Place,
     /// The target is the literal of the module.
     is_module_target: bool,
+    target_len: usize,
+    target_ends: Ends,
+    site: CallSite,
     file: String,
     module: String,
     target: String,
-    site: CallSite,
 }
 
 /// What of an origin is compared first: all but the target, where file and module are literals.
@@ -56,10 +58,41 @@ impl Place {
             }
         };
         Place {
-            line_and_level: u64::from(origin.line) << 8 | u64::from(origin.level.0),
+            line_and_level: line_and_level(origin),
             file: at(origin.file),
             module: at(origin.module),
         }
+    }
+}
+
+#[inline(always)]
+fn line_and_level(origin: &Origin<'_>) -> u64 {
+    u64::from(origin.line) << 8 | u64::from(origin.level.0)
+}
+
+/// The first and the last bytes of a text, by which most are compared sooner than by a call of the
+/// C library.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Ends(u64, u64);
+
+impl Ends {
+    /// Texts of one length that are no longer than this are the same if their ends are.
+    const WHOLE: usize = 16;
+
+    #[inline(always)]
+    fn of(text: &str) -> Ends {
+        let text = text.as_bytes();
+        if let (Some(first), Some(last)) = (text.first_chunk(), text.last_chunk()) {
+            return Ends(u64::from_ne_bytes(*first), u64::from_ne_bytes(*last));
+        }
+        if let (Some(first), Some(last)) = (text.first_chunk(), text.last_chunk()) {
+            return Ends(
+                u64::from(u32::from_ne_bytes(*first)),
+                u64::from(u32::from_ne_bytes(*last)),
+            );
+        }
+        let few = text.iter().fold(0, |few, byte| few << 8 | u64::from(*byte));
+        Ends(few, 0)
     }
 }
 
@@ -84,17 +117,24 @@ impl Origins {
         }
     }
 
-    /// The site of an origin. Found without a lock.
+    /// The site of an origin of literals, if it stands where nearly every site does.
     #[inline(always)]
+    pub fn known(&self, origin: &Origin<'_>) -> Option<CallSite> {
+        match self.places.first(origin.hash()) {
+            Some(known) if known.is_at(origin) => Some(known.site),
+            _ => None,
+        }
+    }
+
+    /// The site of any origin. Found without a lock.
+    #[inline(never)]
     pub fn site(&self, origin: &Origin<'_>) -> CallSite {
         let make = || Known::of(origin, self.prepare);
-        let found = self
-            .places
-            .find(origin.hash(), make, |known| known.is_of(origin));
+        let is_it = |known: &Known| known.is_of(origin);
+        let found = self.places.find(origin.hash(), make, is_it);
         found.map_or_else(|| self.rest(origin.level), |known| known.site)
     }
 
-    #[cold]
     fn rest(&self, level: Level) -> CallSite {
         let place = &self.rest[usize::from(level.0 >> 4)];
         let make = || (self.prepare)(NewCallSite::new(level, "{}", 1)).register();
@@ -105,9 +145,9 @@ impl Origins {
 impl Origin<'_> {
     #[inline(always)]
     fn hash(&self) -> usize {
-        let place = (self.line as usize) << 16 ^ usize::from(self.level.0) ^ self.file.len() << 40;
+        let place = line_and_level(self) as usize ^ self.file.len() << 40;
         let last = self.target.as_bytes().last().copied().unwrap_or(0);
-        let target = self.target.len() << 8 ^ usize::from(last);
+        let target = (self.target.len() << 8 ^ usize::from(last)) << 32;
         (place ^ target).wrapping_mul(0x9e37_79b9_7f4a_7c15_u64 as usize) >> (usize::BITS - 24)
     }
 
@@ -125,6 +165,8 @@ impl Known {
         Known {
             place: Place::of(origin),
             is_module_target: origin.is_module_target(),
+            target_len: origin.target.len(),
+            target_ends: Ends::of(origin.target),
             file: origin.file.to_owned(),
             module: origin.module.to_owned(),
             target: origin.target.to_owned(),
@@ -132,14 +174,68 @@ impl Known {
         }
     }
 
-    #[inline(always)]
     fn is_of(&self, origin: &Origin<'_>) -> bool {
-        if self.place != Place::of(origin) {
-            return false;
-        }
+        let is_file = origin.is_static || self.file == origin.file && self.module == origin.module;
+        is_file && self.is_at(origin)
+    }
+
+    /// The same, if the origin's file and module are literals.
+    #[inline(always)]
+    fn is_at(&self, origin: &Origin<'_>) -> bool {
         // A target that is no literal may be another text in the same memory.
         let is_target = self.is_module_target && origin.is_module_target();
-        (is_target || self.target == origin.target)
-            && (origin.is_static || self.file == origin.file && self.module == origin.module)
+        self.place == Place::of(origin) && (is_target || self.is_about(origin.target))
+    }
+
+    #[inline(always)]
+    fn is_about(&self, target: &str) -> bool {
+        self.target_len == target.len()
+            && self.target_ends == Ends::of(target)
+            && (target.len() <= Ends::WHOLE || self.target == target)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_tell_all_texts_of_a_length_apart_up_to_16_bytes() {
+        for len in 0..=Ends::WHOLE {
+            let text = "abcdefghijklmnop"[..len].to_owned();
+            assert_eq!(Ends::of(&text), Ends::of(&text.clone()));
+            for at in 0..len {
+                let mut other = text.clone();
+                other.replace_range(at..=at, "-");
+                assert_ne!(Ends::of(&text), Ends::of(&other), "{at} of {len}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_long_target_that_differs_in_its_middle_has_a_site_of_its_own() {
+        static SITES: Origins = Origins::new(|site| site);
+        let site = |target| {
+            let origin = Origin {
+                is_static: true,
+                level: Level::INFO,
+                file: "src/main.rs",
+                line: 7,
+                module: "shop",
+                target,
+            };
+            std::ptr::from_ref(SITES.site(&origin).site())
+        };
+        let targets = [
+            "shop::orders::accepted",
+            "shop::orders_:accepted",
+            "shop",
+            "sho_",
+        ];
+        let sites = targets.map(site);
+        assert_eq!(sites, targets.map(site));
+        for (at, one) in sites.iter().enumerate() {
+            assert!(!sites[..at].contains(one), "{}", targets[at]);
+        }
     }
 }

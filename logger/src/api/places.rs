@@ -17,22 +17,20 @@ impl<T, const N: usize> Places<T, N> {
         Places([const { OnceLock::new() }; N])
     }
 
+    /// What is in the place that a hash says, where nearly every value is.
+    #[inline(always)]
+    pub fn first(&self, hash: usize) -> Option<&T> {
+        self.0[hash % N].get()
+    }
+
     /// The value that `is_it` knows again, from the place on that its hash says, or a new one in the
     /// first place that is empty. `None` if others have all the places that are tried.
-    #[inline(always)]
     pub fn find(
         &self,
         hash: usize,
         make: impl Fn() -> T,
         is_it: impl Fn(&T) -> bool,
     ) -> Option<&T> {
-        // Nearly always it is there, and in its first place.
-        let first = self.0[hash % N].get().filter(|value| is_it(value));
-        first.or_else(|| self.search(hash, make, is_it))
-    }
-
-    #[inline(never)]
-    fn search(&self, hash: usize, make: impl Fn() -> T, is_it: impl Fn(&T) -> bool) -> Option<&T> {
         let mut tried =
             (0..TRIES).map(|step| self.0[hash.wrapping_add(step) % N].get_or_init(&make));
         tried.find(|value| is_it(value))

@@ -59,15 +59,11 @@ impl InSpan {
     }
 
     /// The context; `around` says what it adds to.
-    pub fn made(
-        &self,
-        site: impl FnOnce() -> &'static Site,
-        around: impl FnOnce() -> Option<Context>,
-    ) -> Made {
+    pub fn made(&self, site: &Site, around: impl FnOnce() -> Option<Context>) -> Made {
         let make = || {
             let above = self.outer.clone().or_else(around);
             match &self.fields {
-                Some(fields) => fields.context(above.as_ref(), site().names()),
+                Some(fields) => fields.context(above.as_ref(), site.names()),
                 None => above,
             }
         };

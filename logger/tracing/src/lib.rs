@@ -43,28 +43,46 @@ mod fields;
 mod from_log;
 mod in_span;
 mod sites;
+mod spans;
 
 use fields::Fields;
 use from_log::Said;
 use in_span::{InSpan, Made};
 use logdef::__private::Gathered;
 use logdef::value;
-use sites::Site;
+use spans::{Span, Spans};
 use std::time::Instant;
 use tracing_core::metadata::LevelFilter;
 use tracing_core::span::{Attributes, Id, Record};
 use tracing_core::subscriber::Interest;
 use tracing_core::{Event, Level, Metadata, Subscriber};
 use tracing_subscriber::layer::Context;
-use tracing_subscriber::registry::{LookupSpan, SpanRef};
+use tracing_subscriber::registry::LookupSpan;
 
-/// A layer that logs; over a `Registry`.
-#[derive(Clone, Copy, Debug, Default)]
+/// A layer that logs; over a `Registry`. A clone is one for another subscriber.
+#[derive(Debug, Default)]
 #[must_use = "a layer logs when it is part of a subscriber"]
 pub struct Layer {
-    measures_busy: bool,
-    is_beside_others: bool,
-    leaves_fields_out: bool,
+    wanted: Wanted,
+    spans: Spans,
+}
+
+/// What is wanted of a layer.
+#[derive(Clone, Copy, Debug, Default)]
+struct Wanted {
+    busy: bool,
+    beside_others: bool,
+    without_fields: bool,
+}
+
+impl Clone for Layer {
+    fn clone(&self) -> Layer {
+        Layer {
+            wanted: self.wanted,
+            // Another subscriber gives the same ids to other spans.
+            spans: Spans::default(),
+        }
+    }
 }
 
 /// A layer that logs events and spans.
@@ -80,7 +98,7 @@ extern "C" fn ask_again() {
 impl Layer {
     /// Measures for how long each span is entered, and logs it with its end, as `busy_ns`.
     pub fn busy(mut self, wanted: bool) -> Self {
-        self.measures_busy = wanted;
+        self.wanted.busy = wanted;
         self
     }
 
@@ -93,26 +111,16 @@ impl Layer {
     /// An event that is logged in a [`Context`](logdef::Context) which is younger than its span
     /// has the pairs of that one instead.
     pub fn context(mut self, wanted: bool) -> Self {
-        self.leaves_fields_out = !wanted;
+        self.wanted.without_fields = !wanted;
         self
     }
 
     /// Leaves to the layers beside this one what they are called for. Calls that the log's filter
     /// switches off cost more then.
     pub fn beside_others(mut self, wanted: bool) -> Self {
-        self.is_beside_others = wanted;
+        self.wanted.beside_others = wanted;
         self
     }
-}
-
-/// What is kept with a span.
-#[derive(Debug)]
-struct Span {
-    /// By which the log names it.
-    number: u64,
-    busy_ns: u64,
-    entered: Option<Instant>,
-    fields: InSpan,
 }
 
 /// A span that is in the log, for those in it.
@@ -121,31 +129,73 @@ struct Logged {
     made: Made,
 }
 
-/// What `found` finds of the innermost span in the log of a span and those around it: what is off
-/// is passed over.
-fn innermost<'a, R: LookupSpan<'a>, T>(
-    span: &SpanRef<'a, R>,
-    found: impl Fn(&SpanRef<'a, R>, &Span) -> T,
-) -> Option<T> {
-    let find = |span: &SpanRef<'a, R>| Some(found(span, span.extensions().get::<Span>()?));
-    // The scope would look the span itself up once more.
-    find(span).or_else(|| span.scope().skip(1).find_map(|span| find(&span)))
+impl Layer {
+    fn logged(&self, id: &Id) -> Option<Logged> {
+        self.spans.ask(id, |span| Logged {
+            number: span.number,
+            made: span.fields.made(span.site, || self.context_of(span)),
+        })
+    }
+
+    /// The context of the spans around one.
+    fn context_of(&self, span: &Span) -> Option<logdef::Context> {
+        self.logged(span.parent.as_ref()?)?.made.into_context()
+    }
+
+    /// The innermost span in the log around an event.
+    fn around_event<S>(&self, event: &Event<'_>, context: &Context<'_, S>) -> Option<Logged>
+    where
+        S: Subscriber + for<'a> LookupSpan<'a>,
+    {
+        let nearest = nearest(event.parent(), event.is_contextual(), context)?;
+        // Those that are off are passed over.
+        self.logged(&nearest).or_else(|| {
+            let mut around = context.event_span(event)?.scope();
+            around.find_map(|span| self.logged(&span.id()))
+        })
+    }
+
+    /// The innermost span in the log around a new one.
+    fn around_span<S>(
+        &self,
+        id: &Id,
+        attributes: &Attributes<'_>,
+        context: &Context<'_, S>,
+    ) -> Option<Around>
+    where
+        S: Subscriber + for<'a> LookupSpan<'a>,
+    {
+        let around = |id: &Id| {
+            let number_and_scope = |span: &Span| (span.number, span.fields.scope());
+            let (number, scope) = self.spans.ask(id, number_and_scope)?;
+            let id = id.clone();
+            Some(Around { id, number, scope })
+        };
+        let nearest = nearest(attributes.parent(), attributes.is_contextual(), context)?;
+        around(&nearest).or_else(|| {
+            let mut scope = context.span(id)?.scope().skip(1);
+            scope.find_map(|span| around(&span.id()))
+        })
+    }
 }
 
-/// The innermost span in the log.
-fn logged<'a, R: LookupSpan<'a>>(span: &SpanRef<'a, R>) -> Option<Logged> {
-    innermost(span, |span, own| {
-        let around = || logged(&span.parent()?)?.made.into_context();
-        Logged {
-            number: own.number,
-            made: own.fields.made(|| sites::of(span.metadata()), around),
-        }
-    })
+/// A span in which another is made.
+struct Around {
+    id: Id,
+    number: u64,
+    scope: usize,
 }
 
-/// Number and scope of the same.
-fn number<'a, R: LookupSpan<'a>>(span: &SpanRef<'a, R>) -> Option<(u64, usize)> {
-    innermost(span, |_, own| (own.number, own.fields.scope()))
+/// The id of the span around something, in the log or not.
+fn nearest<S>(parent: Option<&Id>, is_contextual: bool, context: &Context<'_, S>) -> Option<Id>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+{
+    match parent {
+        Some(parent) => Some(parent.clone()),
+        None if is_contextual => context.current_span().id().cloned(),
+        None => None,
+    }
 }
 
 impl<S> tracing_subscriber::Layer<S> for Layer
@@ -153,7 +203,7 @@ where
     S: Subscriber + for<'a> LookupSpan<'a>,
 {
     fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
-        if self.is_beside_others || sites::of(metadata).is_on() {
+        if self.wanted.beside_others || sites::of(metadata).is_on() {
             Interest::always()
         } else {
             Interest::never()
@@ -161,7 +211,7 @@ where
     }
 
     fn enabled(&self, metadata: &Metadata<'_>, _: Context<'_, S>) -> bool {
-        self.is_beside_others || logdef::is_possible(sites::level(*metadata.level()))
+        self.wanted.beside_others || logdef::is_possible(sites::level(*metadata.level()))
     }
 
     fn max_level_hint(&self) -> Option<LevelFilter> {
@@ -175,7 +225,7 @@ where
         let mut levels = levels.into_iter();
         let lowest = levels.find(|level| logdef::is_possible(sites::level(*level)));
         let hint = lowest.map_or(LevelFilter::OFF, LevelFilter::from_level);
-        (!self.is_beside_others).then_some(hint)
+        (!self.wanted.beside_others).then_some(hint)
     }
 
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
@@ -190,7 +240,7 @@ where
         }
         Gathered::with(site.fields(), |values| {
             // Before a value is printed, which may do anything with the span.
-            let span = context.event_span(event).and_then(|span| logged(&span));
+            let span = self.around_event(event, &context);
             event.record(&mut Fields(values));
             let site = match &from {
                 // The message is the first field.
@@ -211,109 +261,86 @@ where
         }
         Gathered::with(site.fields(), |values| {
             attributes.record(&mut Fields(values));
-            let Some(span) = context.span(id) else { return };
-            let own = logdef::new_span();
-            let parent = span.parent().and_then(|parent| number(&parent));
-            let (parent, scope) = parent.unzip();
-            let mut fields = InSpan::new(scope);
-            if !self.leaves_fields_out {
-                let around = || logged(&span.parent()?)?.made.into_context();
-                fields.take(site, values, around);
-            }
-            span.extensions_mut().insert(Span {
-                number: own,
+            let number = logdef::new_span();
+            let around = self.around_span(id, attributes, &context);
+            let span = Span {
+                site,
+                number,
+                parent: around.as_ref().map(|around| around.id.clone()),
                 busy_ns: 0,
                 entered: None,
-                fields,
+                fields: InSpan::new(around.as_ref().map(|around| around.scope)),
+            };
+            self.spans.insert(id, span, |span| {
+                if !self.wanted.without_fields {
+                    let parent = span.parent.as_ref();
+                    let above = || self.logged(parent?)?.made.into_context();
+                    span.fields.take(site, values, above);
+                }
             });
-            match &parent {
-                Some(parent) => values.log(site.main(), own, &[("parent", value(parent))]),
-                None => values.log(site.main(), own, &[]),
+            match &around {
+                Some(around) => {
+                    values.log(site.main(), number, &[("parent", value(&around.number))]);
+                }
+                None => values.log(site.main(), number, &[]),
             }
         });
     }
 
-    fn on_record(&self, id: &Id, record: &Record<'_>, context: Context<'_, S>) {
-        let Some((site, own)) = begun(id, &context) else {
+    fn on_record(&self, id: &Id, record: &Record<'_>, _: Context<'_, S>) {
+        let Some((site, number)) = self.spans.ask(id, |span| (span.site, span.number)) else {
             return;
         };
         Gathered::with(site.fields(), |values| {
             record.record(&mut Fields(values));
-            if let Some(span) = context.span(id).filter(|_| !self.leaves_fields_out) {
+            if !self.wanted.without_fields {
                 // The fields that it began with come first.
-                logged(&span);
-                let span = context.span(id);
-                if let Some(span) = span
-                    && let Some(span) = span.extensions_mut().get_mut::<Span>()
-                {
-                    span.fields.add(site, values);
-                }
+                self.logged(id);
+                self.spans.change(id, |span| span.fields.add(site, values));
             }
-            values.log_as_pairs(site.recorded(), own, site.names());
+            values.log_as_pairs(site.recorded(), number, site.names());
         });
     }
 
-    fn on_follows_from(&self, id: &Id, follows: &Id, context: Context<'_, S>) {
-        let (Some((site, own)), Some((_, before))) =
-            (begun(id, &context), begun(follows, &context))
-        else {
-            return;
-        };
-        let pairs = [("follows", value(&before))];
-        site.follows().log_span(own, &[], &pairs);
-    }
-
-    fn on_enter(&self, id: &Id, context: Context<'_, S>) {
-        if !self.measures_busy {
-            return;
-        }
-        let Some(span) = context.span(id) else { return };
-        if let Some(span) = span.extensions_mut().get_mut::<Span>() {
-            span.entered.get_or_insert_with(Instant::now);
+    fn on_follows_from(&self, id: &Id, follows: &Id, _: Context<'_, S>) {
+        let number = |span: &Span| (span.site, span.number);
+        let begun = self.spans.ask(id, number);
+        if let (Some((site, own)), Some((_, before))) = (begun, self.spans.ask(follows, number)) {
+            let pairs = [("follows", value(&before))];
+            site.follows().log_span(own, &[], &pairs);
         }
     }
 
-    fn on_exit(&self, id: &Id, context: Context<'_, S>) {
-        if !self.measures_busy {
-            return;
-        }
-        let Some(span) = context.span(id) else { return };
-        if let Some(span) = span.extensions_mut().get_mut::<Span>()
-            && let Some(entered) = span.entered.take()
-        {
-            let busy = u64::try_from(entered.elapsed().as_nanos());
-            span.busy_ns = span.busy_ns.saturating_add(busy.unwrap_or(u64::MAX));
+    fn on_enter(&self, id: &Id, _: Context<'_, S>) {
+        if self.wanted.busy {
+            self.spans.change(id, |span| {
+                span.entered.get_or_insert_with(Instant::now);
+            });
         }
     }
 
-    fn on_close(&self, id: Id, context: Context<'_, S>) {
-        let Some(span) = context.span(&id) else {
+    fn on_exit(&self, id: &Id, _: Context<'_, S>) {
+        if self.wanted.busy {
+            self.spans.change(id, |span| {
+                if let Some(entered) = span.entered.take() {
+                    let busy = u64::try_from(entered.elapsed().as_nanos());
+                    span.busy_ns = span.busy_ns.saturating_add(busy.unwrap_or(u64::MAX));
+                }
+            });
+        }
+    }
+
+    fn on_close(&self, id: Id, _: Context<'_, S>) {
+        let last = |span: &Span| (span.site, span.number, span.busy_ns);
+        let Some((site, number, busy)) = self.spans.remove(&id, last) else {
             return;
         };
-        let own = {
-            let extensions = span.extensions();
-            let own = extensions.get::<Span>();
-            own.map(|span| (span.number, span.busy_ns))
-        };
-        let Some((number, busy)) = own else { return };
-        let site = sites::of(span.metadata());
-        if self.measures_busy {
+        if self.wanted.busy {
             site.busy_end().log_span(number, &[value(&busy)], &[]);
         } else {
             site.end().log_span(number, &[], &[]);
         }
     }
-}
-
-/// The site and the number of a span whose begin was logged.
-fn begun<S>(id: &Id, context: &Context<'_, S>) -> Option<(&'static Site, u64)>
-where
-    S: Subscriber + for<'a> LookupSpan<'a>,
-{
-    let span = context.span(id)?;
-    let extensions = span.extensions();
-    let number = extensions.get::<Span>()?.number;
-    Some((sites::of(span.metadata()), number))
 }
 
 /// The examples of the README.

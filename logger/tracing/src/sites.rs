@@ -33,11 +33,21 @@ static REST: Mutex<BTreeMap<usize, &'static Site>> = Mutex::new(BTreeMap::new())
 pub(crate) fn of(metadata: &'static Metadata<'static>) -> &'static Site {
     let address = std::ptr::from_ref(metadata).addr();
     let start = address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
-    let is_it = |site: &&Site| std::ptr::eq(site.metadata, metadata);
-    if let Some(site) = SITES.find(start, || Site::new(metadata), is_it) {
+    match SITES.first(start) {
+        Some(site) if site.is_of(metadata) => site,
+        _ => search(metadata, start),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn search(metadata: &'static Metadata<'static>, start: usize) -> &'static Site {
+    let found = SITES.find(start, || Site::new(metadata), |site| site.is_of(metadata));
+    if let Some(site) = found {
         return site;
     }
     let mut rest = REST.lock().unwrap_or_else(PoisonError::into_inner);
+    let address = std::ptr::from_ref(metadata).addr();
     rest.entry(address).or_insert_with(|| Site::new(metadata))
 }
 
@@ -73,6 +83,11 @@ impl Site {
             recorded: OnceLock::new(),
             follows: OnceLock::new(),
         }))
+    }
+
+    #[inline(always)]
+    fn is_of(&self, metadata: &'static Metadata<'static>) -> bool {
+        std::ptr::eq(self.metadata, metadata)
     }
 
     #[inline]

@@ -7,8 +7,8 @@ use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-/// Most columns that are encoded at a time: each takes the memory of its values.
-const AT_ONCE: usize = 4;
+/// Most columns that are encoded at a time: each takes the memory of its values, and some more.
+const AT_ONCE: usize = 2;
 
 /// A column, and its number among all.
 type Job = (usize, ArrowColumnWriter, ArrowLeafColumn);

@@ -200,7 +200,11 @@ impl Rows {
                     column(index, new_null_array(field.data_type(), full.len))?;
                     continue;
                 }
-                Some(slot) => sorted.values(slot),
+                Some(slot) => {
+                    let values = sorted.values(slot);
+                    sorted.forget(slot);
+                    values
+                }
                 None => sorted.column(field.name(), field.data_type()),
             };
             column(index, in_log_order(array)?)?;
@@ -405,9 +409,17 @@ impl Sorted<'_> {
 
     /// The values of a group in a column, if it has any.
     fn column_of<'g>(&self, group: &'g Group, wanted: (Slot, usize)) -> Option<&'g Column> {
-        let slots = self.sites[group.site].slots.iter().flatten().flatten();
-        let index = slots.clone().position(|slot| *slot == wanted)?;
-        group.values.get(index)
+        group.values.get(self.sites[group.site].value_in(wanted)?)
+    }
+
+    /// Gives back the memory of values of which a column was made.
+    fn forget(&mut self, wanted: (Slot, usize)) {
+        for group in &mut self.groups {
+            let index = self.sites[group.site].value_in(wanted);
+            if let Some(column) = index.and_then(|index| group.values.get_mut(index)) {
+                *column = Column::new(wanted.0);
+            }
+        }
     }
 
     fn values(&self, slot: (Slot, usize)) -> ArrayRef {

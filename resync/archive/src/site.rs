@@ -196,6 +196,12 @@ impl Site {
         }
     }
 
+    /// Which of its values that have a column is in a certain one.
+    pub(crate) fn value_in(&self, column: (Slot, usize)) -> Option<usize> {
+        let mut slots = self.slots.iter().flatten().flatten();
+        slots.position(|slot| *slot == column)
+    }
+
     /// Whether records with these values are of this site.
     #[inline]
     fn takes(&self, data: &Data<'_>, values: &[Value<'_>]) -> bool {

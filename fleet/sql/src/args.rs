@@ -33,7 +33,7 @@ pub struct Args {
     /// Read logs in pieces of this many bytes
     #[arg(long, value_name = "BYTES")]
     pub split: Option<u64>,
-    /// Read of logs of so many bytes no more than has the times of the query
+    /// Of logs with this many bytes, read only what has the times of the query
     #[arg(long, value_name = "BYTES", hide = true)]
     pub excerpt_from: Option<u64>,
     /// How many cores to use; by default all

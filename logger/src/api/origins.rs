@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ends_tell_all_texts_of_a_length_apart_up_to_16_bytes() {
+    fn texts_of_one_length_up_to_16_bytes_differ_in_their_ends() {
         for len in 0..=Ends::WHOLE {
             let text = "abcdefghijklmnop"[..len].to_owned();
             assert_eq!(Ends::of(&text), Ends::of(&text.clone()));

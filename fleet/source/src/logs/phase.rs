@@ -81,7 +81,7 @@ impl Phase {
         Phase::recovered(inputs, &recovery, split, &sides)
     }
 
-    /// The same of excerpts, in which nothing may be amiss: of a log's losses, only the whole of it tells.
+    /// The same of excerpts, in which nothing may be amiss: what a log lost, only the whole of it shows.
     pub(crate) fn of_excerpts(inputs: &[Input], split: u64) -> Result<Option<Phase>> {
         let recovery = Recovery::of(inputs).map_err(error::plain)?;
         if !is_plain(&recovery) || !has_all(&recovery) {

@@ -51,6 +51,7 @@ use in_span::{InSpan, Made};
 use logdef::__private::Gathered;
 use logdef::value;
 use spans::{Span, Spans};
+use std::sync::Arc;
 use std::time::Instant;
 use tracing_core::metadata::LevelFilter;
 use tracing_core::span::{Attributes, Id, Record};
@@ -59,12 +60,16 @@ use tracing_core::{Event, Level, Metadata, Subscriber};
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
 
-/// A layer that logs; over a `Registry`. A clone is one for another subscriber.
-#[derive(Debug, Default)]
+/// A layer that logs; over a `Registry`.
+///
+/// A clone that takes its place knows the spans that it began: `handle.modify(|layer| *layer =
+/// layer.clone().busy(true))`, by a handle of `tracing_subscriber::reload`. One that becomes part of
+/// another subscriber begins without spans.
+#[derive(Clone, Debug, Default)]
 #[must_use = "a layer logs when it is part of a subscriber"]
 pub struct Layer {
     wanted: Wanted,
-    spans: Spans,
+    spans: Arc<Spans>,
 }
 
 /// What is wanted of a layer.
@@ -73,16 +78,6 @@ struct Wanted {
     busy: bool,
     beside_others: bool,
     without_fields: bool,
-}
-
-impl Clone for Layer {
-    fn clone(&self) -> Layer {
-        Layer {
-            wanted: self.wanted,
-            // Another subscriber gives the same ids to other spans.
-            spans: Spans::default(),
-        }
-    }
 }
 
 /// A layer that logs events and spans.
@@ -202,6 +197,11 @@ impl<S> tracing_subscriber::Layer<S> for Layer
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
 {
+    fn on_layer(&mut self, _: &mut S) {
+        // Another subscriber, which a clone may be part of, gives the same ids to other spans.
+        self.spans = Arc::default();
+    }
+
     fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
         if self.wanted.beside_others || sites::of(metadata).is_on() {
             Interest::always()
@@ -347,3 +347,61 @@ where
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use logdef::testing::{Record, Value, capture};
+    use tracing::subscriber::with_default;
+    use tracing_subscriber::prelude::*;
+    use tracing_subscriber::{registry, reload};
+
+    fn span_of(record: &Record) -> &Value {
+        record.get("span").expect("a span")
+    }
+
+    #[test]
+    fn a_span_ends_though_its_layer_was_changed_meanwhile() {
+        let capture = capture();
+        let (layer, handle) = reload::Layer::new(layer());
+        with_default(registry().with(layer), || {
+            let span = tracing::info_span!("long");
+            handle
+                .modify(|layer| *layer = layer.clone().busy(true))
+                .unwrap();
+            span.in_scope(|| tracing::info!("inside"));
+        });
+        let records = capture.records();
+        let [begin, inside, end] = &records[..] else {
+            panic!("{records:?}");
+        };
+        assert_eq!(span_of(inside), span_of(begin));
+        assert_eq!(span_of(end), span_of(begin));
+        assert!(end.get("busy_ns").is_some());
+    }
+
+    #[test]
+    fn a_clone_in_another_subscriber_has_spans_of_its_own() {
+        let capture = capture();
+        let layer = layer();
+        let subscribers = [layer.clone(), layer].map(|layer| registry().with(layer));
+        let ids = subscribers.map(|subscriber| {
+            with_default(subscriber, || {
+                let span = tracing::info_span!("span");
+                span.in_scope(|| tracing::info!("inside"));
+                // It does not end, and keeps its place.
+                let id = span.id();
+                std::mem::forget(span);
+                id
+            })
+        });
+        assert_eq!(ids[0], ids[1], "the subscribers give different ids");
+        let records = capture.records();
+        let [first, in_first, second, in_second] = &records[..] else {
+            panic!("{records:?}");
+        };
+        assert_eq!(span_of(in_first), span_of(first));
+        assert_eq!(span_of(in_second), span_of(second));
+        assert_ne!(span_of(first), span_of(second));
+    }
+}

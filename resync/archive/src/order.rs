@@ -34,7 +34,7 @@ fn by_time(times: &[i64], rows: impl Iterator<Item = u32>) -> Vec<u32> {
     let first = all.clone().min().unwrap_or(0);
     let last = all.max().unwrap_or(0);
     let since_first = |row: u32| time(row) - first;
-    let bits = u64::BITS - (times.len() as u64).leading_zeros();
+    let bits = u64::BITS - (times.len() as u64 | 1).leading_zeros();
     if (last - first) >> (u64::BITS - bits) > 0 {
         let mut pairs: Vec<_> = rows.map(|row| (since_first(row), row)).collect();
         pairs.sort();

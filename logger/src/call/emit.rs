@@ -42,7 +42,7 @@ use logdef_wire::site::flags;
 use logdef_wire::{Level, Run, Sequence, record};
 
 use counted::{Counted, Record};
-use quick::{in_context, log_plainly};
+use quick::{log_quickly, with_tail};
 use stack::{STACK_FRAME, writable};
 
 pub use at_level::emit_at;
@@ -69,8 +69,8 @@ pub unsafe extern "C" fn emit(site: &Site, kinds: *const u8, words: *const u64) 
     // SAFETY: `words` holds one word for each argument of the site (contract of `emit`).
     // Made twice, so that it stays in registers.
     let arguments = || unsafe { Words::new(kinds, words, site.args()) };
-    if !log_plainly(process, site, arguments) {
-        in_context(process, site, arguments());
+    if !log_quickly::<false>(process, site, arguments, &Pairs::NONE) {
+        with_tail(process, site, arguments(), &Pairs::NONE);
     }
 }
 

@@ -18,17 +18,6 @@ pub(crate) struct Tail<'c> {
 }
 
 impl Tail<'_> {
-    /// Nothing but the context of this number.
-    #[inline(always)]
-    pub fn of_context(id: u64) -> Self {
-        Tail {
-            kind: 0,
-            key: None,
-            pairs: Pairs::NONE,
-            context: InContext::Named(id),
-        }
-    }
-
     /// How many fields there are.
     #[inline(always)]
     pub fn fields(&self) -> u8 {

@@ -1,7 +1,6 @@
 //! A call with key-value pairs of its own.
 
-use super::quick::with_tail;
-use super::{Words, emit};
+use super::{Words, emit, with_tail};
 use crate::call::argument::{LoweredSome, Passed};
 use crate::call::body::Bytes;
 use crate::call::body::pairs::{MAX_PAIRS, Pairs};

@@ -18,34 +18,10 @@ use crate::thread::{Dropped, Thread};
 use core::sync::atomic::Ordering;
 use logdef_wire::{Sequence, record};
 
-/// Which fields a quick record may have after its arguments: none; a context alone, which is
-/// there; or any.
-const PLAIN: u8 = 0;
-const IN_CONTEXT: u8 = 1;
-const TAILED: u8 = 2;
-
-/// Logs a call that has no fields after its arguments, and returns whether it is one.
-#[inline(always)]
-pub(super) fn log_plainly(
-    process: &'static Process,
-    site: &Site,
-    arguments: impl Fn() -> Words,
-) -> bool {
-    log_quickly::<PLAIN>(process, site, arguments, &Pairs::NONE)
-}
-
-/// A call that would be plain outside of a context, or is as for [`with_tail`].
-#[inline(never)]
-pub(super) fn in_context(process: &'static Process, site: &Site, words: Words) {
-    if !log_quickly::<IN_CONTEXT>(process, site, || words, &Pairs::NONE) {
-        with_tail(process, site, words, &Pairs::NONE);
-    }
-}
-
 /// A call that is quick but for a kind, a span, pairs or a context, or is not quick at all.
 #[inline(never)]
 pub(super) fn with_tail(process: &'static Process, site: &Site, words: Words, pairs: &Pairs<'_>) {
-    if !log_quickly::<TAILED>(process, site, || words, pairs) {
+    if !log_quickly::<true>(process, site, || words, pairs) {
         // Any failure is already counted in `dropped`.
         let _ = in_full(process, site, words, pairs, None);
     }
@@ -53,13 +29,13 @@ pub(super) fn with_tail(process: &'static Process, site: &Site, words: Words, pa
 
 /// Logs a call that is quick, and returns whether it is.
 #[inline(always)]
-fn log_quickly<const TAIL: u8>(
+pub(super) fn log_quickly<const TAILED: bool>(
     process: &'static Process,
     site: &Site,
     arguments: impl Fn() -> Words,
     pairs: &Pairs<'_>,
 ) -> bool {
-    let Some(call) = Quick::<TAIL>::of(process, site, arguments(), pairs) else {
+    let Some(call) = Quick::<TAILED>::of(process, site, arguments(), pairs) else {
         return false;
     };
     let mark = Mark::new();
@@ -77,7 +53,7 @@ fn log_quickly<const TAIL: u8>(
 /// every one: its site is resolved, its thread attached, and its chunk defines
 /// both, and the context if it is made in one. It makes no system call and touches errno
 /// not at all.
-struct Quick<'c, const TAIL: u8> {
+struct Quick<'c, const TAILED: bool> {
     site: &'c Site,
     pairs: &'c Pairs<'c>,
     process: &'static Process,
@@ -89,7 +65,7 @@ struct Quick<'c, const TAIL: u8> {
     arguments: Arguments<'c>,
 }
 
-impl<'c, const TAIL: u8> Quick<'c, TAIL> {
+impl<'c, const TAILED: bool> Quick<'c, TAILED> {
     #[inline(always)]
     fn of(
         process: &'static Process,
@@ -97,14 +73,14 @@ impl<'c, const TAIL: u8> Quick<'c, TAIL> {
         words: Words,
         pairs: &'c Pairs<'c>,
     ) -> Option<Self> {
-        let current = context::current();
-        if TAIL != TAILED && current.is_some() != (TAIL == IN_CONTEXT) {
-            return None;
-        }
         let template = site.state().template()?;
         let thread = attached(process)?;
         let chunk = process.sink.mapped_chunk(thread)?;
-        let kind = if TAIL == TAILED {
+        let current = context::current();
+        if !TAILED && current.is_some() {
+            return None;
+        }
+        let kind = if TAILED {
             template.meta.quick
         } else {
             template.meta.plain
@@ -144,15 +120,12 @@ impl<'c, const TAIL: u8> Quick<'c, TAIL> {
             },
         };
         let most = template.meta.tail_fields + 1;
-        (TAIL != TAILED || quick.tail().fields() <= most).then_some(quick)
+        (!TAILED || quick.tail().fields() <= most).then_some(quick)
     }
 
     /// The fields after the arguments.
     #[inline(always)]
     fn tail(&self) -> Tail<'c> {
-        if TAIL == IN_CONTEXT {
-            return Tail::of_context(self.context);
-        }
         Tail {
             kind: kind_of(self.site.flags()),
             // SAFETY: a site that names a span has one word more (contract of `emit`).
@@ -170,7 +143,7 @@ impl<'c, const TAIL: u8> Quick<'c, TAIL> {
         let mut buffer = [core::mem::MaybeUninit::uninit(); STACK_FRAME];
         let buffer = writable(&mut buffer);
         let head = head(self.process, self.thread, self.template, sequence);
-        let tail = (TAIL != PLAIN).then(|| self.tail());
+        let tail = TAILED.then(|| self.tail());
         let (len, front) =
             body::encode(buffer, &head, &self.arguments, tail.as_ref()).map_err(|_| Dropped)?;
         let body = &buffer[..len];

@@ -10,9 +10,10 @@ use std::path::Path;
 
 /// The files that may ask for the global `process()`. All others are handed what they
 /// need of it.
-const MAY_ASK_FOR_THE_PROCESS: [&str; 10] = [
+const MAY_ASK_FOR_THE_PROCESS: [&str; 11] = [
     "api::here",
     "call::emit",
+    "call::emit::at_level",
     "call::emit::counted",
     "call::emit::pairs",
     "call::emit::text",

@@ -128,8 +128,7 @@ impl Session {
         for statement in parsed {
             let state = self.context.state();
             let plan = state.statement_to_plan(statement).await.map_err(failed)?;
-            let plan = state.optimize(&plan).map_err(failed)?;
-            let (plan, tables) = self.tables.narrowed(plan).map_err(failed)?;
+            let (plan, tables) = self.tables.narrowed(plan, &state).map_err(failed)?;
             let frame = self
                 .context
                 .execute_logical_plan(plan)

@@ -72,12 +72,8 @@ impl Logs {
     }
 
     /// The same logs, of which as little is read as has the records of some times, in nanoseconds since the epoch.
-    /// `None` if that is all, if all was read already, or if something is amiss in that part: then only the whole
-    /// shows what is missing.
+    /// `None` if that is all, or if something is amiss in that part: then only the whole shows what is missing.
     pub(crate) fn within(&self, times: RangeInclusive<u64>) -> Result<Option<Logs>> {
-        if self.phase.get().is_some() {
-            return Ok(None);
-        }
         let paths = self.paths.iter();
         let excerpts = paths.map(|path| Excerpt::of(path, times.clone(), self.excerpt_from));
         let logs = Logs {
@@ -88,11 +84,15 @@ impl Logs {
             return Ok(None);
         }
         let phase = Phase::of_excerpts(&logs.inputs()?, self.split)?;
-        let Some(phase) = phase else {
-            return Ok(None);
-        };
-        let _ = logs.phase.set(Ok(Arc::new(phase)));
-        Ok(Some(logs))
+        Ok(phase.map(|phase| Logs {
+            phase: OnceLock::from(Ok(Arc::new(phase))),
+            ..logs
+        }))
+    }
+
+    /// Whether the first phase has run.
+    pub(crate) fn were_read(&self) -> bool {
+        self.phase.get().is_some()
     }
 
     fn inputs(&self) -> Result<Vec<Input>> {

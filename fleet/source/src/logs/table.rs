@@ -14,7 +14,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use std::sync::Arc;
 
 /// The records of the logs among some tables.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct LogTable {
     tables: Arc<Tables>,
 }
@@ -31,7 +31,7 @@ impl LogTable {
     }
 
     /// The times, in nanoseconds since the epoch, of records that pass some conditions.
-    pub(crate) fn times(&self, filters: &[Expr]) -> (i64, i64) {
+    pub(crate) fn times(filters: &[Expr]) -> (i64, i64) {
         Sieve::of(filters).times()
     }
 }

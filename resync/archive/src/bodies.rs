@@ -129,7 +129,7 @@ impl Others {
         })
     }
 
-    /// Before which record the next one stands; behind all records, if there is none.
+    /// The number of the record before which the next frame stands; `u64::MAX` if no frame is left.
     #[inline]
     pub(crate) fn next_is_before(&mut self) -> io::Result<u64> {
         match self.before {

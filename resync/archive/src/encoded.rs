@@ -1,5 +1,5 @@
-//! The columns of a row group on their way into its file: each is encoded and packed by itself, on as many
-//! cores as there are. Knows neither what stands in them nor how it was put together.
+//! The columns of a row group on their way into its file: each is encoded and packed by itself, two at a
+//! time where there are two cores. Knows neither what stands in them nor how it was put together.
 
 use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowColumnWriter, ArrowLeafColumn};
 use parquet::errors::{ParquetError, Result};
@@ -56,7 +56,7 @@ pub(crate) fn encoded(
     Ok(chunks.into_iter().map(|(_, chunk)| chunk).collect())
 }
 
-/// Encodes one column after the other, until there is none any more.
+/// Encodes one column after the other until the queue is closed.
 fn work(queue: &Mutex<Receiver<Job>>, done: &Sender<Done>) {
     loop {
         let job = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();

@@ -39,7 +39,7 @@ const BYTES: usize = 128 << 10;
 /// Bytes that parts take together, or little more, whose records are of the same time.
 const HELD: u64 = 192 << 20;
 
-/// The records of some parts, and the frames between them that are none.
+/// The records of some parts, and the other frames between them.
 pub struct Ordered {
     /// Parts that were not opened yet, that of the earliest record last.
     waiting: Vec<Waiting>,
@@ -61,7 +61,7 @@ impl Ordered {
     ///
     /// # Errors
     ///
-    /// What is wrong with their files, if they are none of ours.
+    /// If a file of a part is damaged, or was not written by an archive.
     pub fn open(parts: &[PathBuf]) -> io::Result<Option<Ordered>> {
         guard::can_run()?;
         guard::caught(|| {

@@ -33,10 +33,11 @@ impl Waiting {
         let (_, metadata) = guard::open(&part.join(RECORDS))?;
         let unit = guard::unit_of_records(&metadata)?.nanoseconds();
         let row_groups = metadata.metadata().row_groups();
+        let first_time = row_groups.iter().map(first_time).min().unwrap_or(0);
         Ok(Waiting {
             part: part.to_owned(),
             input,
-            first_time: row_groups.iter().map(first_time).min().unwrap_or(0) * unit,
+            first_time: first_time.saturating_mul(unit),
             memory: row_groups.iter().map(memory).max().unwrap_or(0),
         })
     }
@@ -91,7 +92,7 @@ impl Lane {
         })
     }
 
-    /// Goes to the next record; `false` if there is none, and no other frame either.
+    /// Goes to the next record; `false` if the part has no frame left.
     pub(super) fn advance(&mut self) -> io::Result<bool> {
         self.given += self.ends.len() as u64;
         self.bytes.clear();

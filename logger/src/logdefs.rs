@@ -243,7 +243,6 @@ fn address_mark(epoch: Epoch, address: usize) -> u64 {
     (epoch.0 as u64) << ADDRESS_BITS & (MODULE - 1) | address as u64 & ((1 << ADDRESS_BITS) - 1)
 }
 
-/// A module in an epoch.
 fn module_mark(epoch: Epoch, image: u8) -> u64 {
     MODULE | address_mark(epoch, image as usize)
 }
@@ -428,7 +427,6 @@ impl Addresses<'_> {
     }
 }
 
-/// A set of images.
 #[derive(Default)]
 struct Set([u64; Images::MAX.div_ceil(64)]);
 

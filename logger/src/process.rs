@@ -42,7 +42,6 @@ static EARLY: Early = Early::new();
 static IMAGES: Images = Images::new();
 static THREADS: Threads = Threads::new();
 
-/// The process.
 #[inline(always)]
 pub(crate) const fn process() -> &'static Process {
     &PROCESS

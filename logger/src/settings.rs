@@ -51,7 +51,6 @@ impl Settings {
         Level(self.level.load(Ordering::Relaxed))
     }
 
-    /// Sets that level.
     pub fn set_level(&self, level: Level) {
         self.level.store(level.0, Ordering::Relaxed);
         self.move_gate();
@@ -122,7 +121,6 @@ impl Settings {
         self.backtrace_depth.load(Ordering::Relaxed) as usize
     }
 
-    /// Sets that depth.
     pub fn set_backtrace_depth(&self, depth: usize) {
         let depth = depth.min(MAX_BACKTRACE) as u16;
         self.backtrace_depth.store(depth, Ordering::Relaxed);

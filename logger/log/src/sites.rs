@@ -7,7 +7,6 @@ use logdef::CallSite;
 
 static SITES: Origins = Origins::new(|site| site);
 
-/// The site of a record.
 #[inline(always)]
 pub(crate) fn site(record: &Record<'_>) -> CallSite {
     // As all macros of `log` make them.

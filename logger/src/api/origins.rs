@@ -16,7 +16,7 @@ pub struct Origin<'o> {
     pub level: Level,
     /// The source file, or nothing.
     pub file: &'o str,
-    /// The line in it.
+    /// From 1.
     pub line: u32,
     /// The module, or nothing.
     pub module: &'o str,

@@ -36,7 +36,7 @@ use std::sync::Arc;
             what several placeholders print in different ways (M) is a `u8` to `u128`, `usize` or `bool`: pass others once for each way"
 )]
 pub trait Argument<const CONVERSION: char> {
-    /// What is passed on for it.
+    /// Its kind, and the word that the record is made of.
     fn capture(&self) -> Passed<'_>;
 }
 
@@ -173,7 +173,6 @@ impl<const N: usize> LoweredSome<N> {
         lowered
     }
 
-    /// Sets a word.
     #[inline(always)]
     pub fn set(&mut self, index: usize, word: u64) {
         self.words[index] = word;

@@ -68,7 +68,7 @@ const NAMES: usize = 512;
 #[derive(Debug)]
 pub struct Fielded<'a, T: ?Sized>(pub &'a T);
 
-/// One that has fields.
+/// A type of the program that lowers itself to several named values.
 pub trait HasFields<'a> {
     /// The argument.
     fn __logdef_fields(&self) -> Option<&'a dyn Fields>;

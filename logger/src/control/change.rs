@@ -61,7 +61,7 @@ impl Change {
         }
     }
 
-    /// Its text.
+    /// The filter as text, as `set_filter` takes it.
     pub fn text(&self) -> &str {
         core::str::from_utf8(&self.text[..self.text_len]).unwrap_or_default()
     }

@@ -22,7 +22,6 @@ pub(crate) fn identity(stat: &libc::stat) -> Identity {
     }
 }
 
-/// A file that is mapped.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct MappedFile {
     pub identity: Identity,

@@ -118,7 +118,6 @@ impl Line {
         let _ = self.write_fmt(text);
     }
 
-    /// What `write` writes, in a style.
     pub fn styled(&mut self, style: Style, write: impl FnOnce(&mut Line)) {
         if !self.colored {
             return write(self);

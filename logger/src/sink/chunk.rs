@@ -74,7 +74,7 @@ pub(crate) trait Memory {
 pub(crate) struct Claim {
     /// The chunk's name, which its thread gave it.
     pub chunk: u32,
-    /// Its units.
+    /// Of `UNIT` bytes.
     pub units: u64,
 }
 

@@ -45,7 +45,6 @@ impl Retry {
         }
     }
 
-    /// It was granted.
     pub fn granted(&self) {
         if self.until.load(Ordering::Relaxed) > 0 {
             self.until.store(0, Ordering::Relaxed);

@@ -47,7 +47,6 @@ pub(crate) fn random() -> u64 {
 #[allow(non_upper_case_globals, reason = "only its address is used")]
 static seed_at: u8 = 0;
 
-/// The process id.
 pub(crate) fn process_id() -> u32 {
     // SAFETY: takes no pointer.
     unsafe { libc::getpid() as u32 }

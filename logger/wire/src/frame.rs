@@ -21,6 +21,8 @@ use core::fmt;
 pub const LONG_HEADER_LEN: usize = 12;
 /// The longest body that a reader takes for one; longer claims are damage.
 pub const MAX_BODY: usize = 16 << 20;
+/// Bytes of the longest frame, to be added to an offset in a file.
+pub const MAX_FRAME: u64 = (MAX_BODY + LONG_HEADER_LEN) as u64;
 /// The shortest body: a tag and an empty map.
 pub const MIN_BODY: usize = 2;
 

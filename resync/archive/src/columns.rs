@@ -17,11 +17,11 @@ use parquet::errors::Result;
 /// Values that most records have on the stack.
 const FEW: usize = 16;
 
-/// What was written.
+/// Sizes of a part, for its manifest.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Written {
-    /// Records.
+    /// Records that were put in.
     pub records: u64,
     /// Those among them that columns cannot hold, and that are kept as they are.
     pub whole: u64,

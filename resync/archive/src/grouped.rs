@@ -78,7 +78,6 @@ impl Groups {
         });
     }
 
-    /// The group of a row.
     #[inline]
     pub(crate) fn of_row(&self, row: usize) -> &Grouped {
         &self.all[self.of_row[row] as usize]

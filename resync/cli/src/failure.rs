@@ -52,7 +52,6 @@ impl Failure {
         Failure::output(path, cause)
     }
 
-    /// The exit status.
     pub fn status(&self) -> ExitCode {
         match self {
             Failure::Unreadable(_) => ExitCode::from(UNREADABLE),

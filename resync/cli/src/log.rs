@@ -200,7 +200,6 @@ fn most_of_streams() -> u64 {
     OF_STREAMS.get().copied().unwrap_or(u64::MAX)
 }
 
-/// Opens an input.
 pub fn open(path: &Path) -> Result<Input, Failure> {
     let most = most_of_streams();
     let input = match crate::archived::open(path, most) {
@@ -212,7 +211,6 @@ pub fn open(path: &Path) -> Result<Input, Failure> {
     input.map(checked).map_err(|error| unreadable(&error))
 }
 
-/// An input that is a stream.
 pub fn stream(name: &str, reader: impl Read) -> io::Result<Input> {
     Input::from_reader_up_to(name, reader, most_of_streams()).map(checked)
 }

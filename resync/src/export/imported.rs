@@ -3,7 +3,6 @@
 
 use logdef_fuchsia::diagnostics::{LogError, LogsData, Property};
 
-/// A part.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Part {
     ComponentUrl,

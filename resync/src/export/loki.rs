@@ -209,7 +209,7 @@ fn plain(name: &str) -> String {
     before.chars().chain(name.chars().map(letter)).collect()
 }
 
-/// All values are texts.
+/// Loki takes texts alone.
 fn text(value: Attribute<'_>) -> String {
     match value {
         Attribute::Int(number) => number.to_string(),

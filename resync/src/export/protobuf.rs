@@ -24,7 +24,6 @@ impl Message<'_> {
         self.fixed(field, value.to_bits());
     }
 
-    /// A `fixed64`.
     pub(crate) fn fixed(&mut self, field: u32, value: u64) {
         self.varint(u64::from(field << 3 | FIXED64));
         self.0.extend_from_slice(&value.to_le_bytes());

@@ -30,8 +30,6 @@ const RUNS: usize = 1 << 18;
 const MARKED: usize = 1 << 18;
 /// Bytes of memory for tables of logdefs, which no judgement needs.
 const TABLES: usize = 1 << 20;
-/// The longest frame.
-const LONGEST: u64 = (frame::MAX_BODY + frame::LONG_HEADER_LEN) as u64;
 
 /// A frame that was read.
 #[derive(Debug)]
@@ -327,7 +325,7 @@ impl Judge {
         if let Some(doubts) = self.in_doubt.get_mut(&number) {
             doubts.is_new = false;
             // The frame that the damage broke may have reached that far.
-            if is_settled && items.offset() > doubts.last.saturating_add(LONGEST) {
+            if is_settled && items.offset() > doubts.last.saturating_add(frame::MAX_FRAME) {
                 self.in_doubt.remove(&number);
             }
         }

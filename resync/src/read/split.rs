@@ -7,9 +7,6 @@ use crate::read::item::{Item, Items};
 use logdef_wire::frame;
 use std::ops::Range;
 
-/// Bytes before a part that a frame which reaches into it can start in.
-const LONGEST: u64 = (frame::MAX_BODY + frame::LONG_HEADER_LEN) as u64;
-
 /// The items of one part of an input: all frames whose first byte is in `range`,
 /// whatever the range. Reading all parts of any partition gives the same records
 /// as reading the whole.
@@ -37,7 +34,8 @@ const LONGEST: u64 = (frame::MAX_BODY + frame::LONG_HEADER_LEN) as u64;
 /// # Ok::<(), logdef_resync::Error>(())
 /// ```
 pub fn part(input: &Input, range: Range<u64>) -> Result<Items<'_>, Error> {
-    let from = range.start.saturating_sub(LONGEST);
+    // A frame that starts before the part may reach into it.
+    let from = range.start.saturating_sub(frame::MAX_FRAME);
     let mut at = from;
     let mut items = Items::range(input, from..range.start);
     while let Some(item) = items.next()? {

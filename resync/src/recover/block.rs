@@ -6,8 +6,6 @@ use std::collections::HashMap;
 
 /// Runs remembered of one block; more are taken as vouched for.
 pub(super) const BLOCK_RUNS: usize = 1 << 14;
-/// The longest frame.
-pub(super) const LONGEST: u64 = (frame::MAX_BODY + frame::LONG_HEADER_LEN) as u64;
 /// Bytes beside a damage whose frames are marked if another damage is near, or some of
 /// them do not continue their threads: those of a frame with a length of two bytes.
 pub(super) const MARKED: u64 = 1 << 16;
@@ -88,12 +86,12 @@ impl Block {
         let is_cut_before = self.before != Edge::Clean;
         let is_cut_after = after == Edge::Damage;
         let from = if is_cut_before {
-            start + LONGEST
+            start + frame::MAX_FRAME
         } else {
             start
         };
         let to = if is_cut_after {
-            end.saturating_sub(LONGEST)
+            end.saturating_sub(frame::MAX_FRAME)
         } else {
             end - 1
         };
@@ -103,7 +101,7 @@ impl Block {
         match (self.before, is_cut_after) {
             // Two quotations, of two frames, that meet: of those nothing is known.
             (Edge::Torn | Edge::Damage, true) => {
-                let is_long = end - start > LONGEST;
+                let is_long = end - start > frame::MAX_FRAME;
                 let is_one_run = self.first.map(|row| row.end) == Some(end);
                 let inner = if is_one_run {
                     (start, end - 1)
@@ -135,7 +133,7 @@ impl Block {
             from = from.max(tainted);
         }
         let is_between = self.before == Edge::Damage && after == Edge::Damage;
-        let is_inside = is_between && end - start <= LONGEST;
+        let is_inside = is_between && end - start <= frame::MAX_FRAME;
         let is_odd_at = |near: &dyn Fn(u64) -> bool| {
             let misfits = self.misfits.into_iter();
             misfits.flat_map(|(first, last)| [first, last]).any(near)

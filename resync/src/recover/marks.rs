@@ -9,8 +9,6 @@ use logdef_wire::record::{Note, NoteKind};
 
 /// Bytes of frames that one note marks, unless it is a single longer frame.
 pub(crate) const RANGE: u64 = 1 << 16;
-/// The longest frame.
-const LONGEST: u64 = (frame::MAX_BODY + frame::LONG_HEADER_LEN) as u64;
 /// Ranges that are remembered; behind the last of them, everything is recovered.
 const RANGES: usize = 1 << 20;
 
@@ -70,7 +68,7 @@ impl Marks {
             Some(b"suspect") => Standing::Suspect,
             _ => return,
         };
-        let size = note.size.unwrap_or(0).min(LONGEST);
+        let size = note.size.unwrap_or(0).min(frame::MAX_FRAME);
         let before = self.ranges.last();
         if size == 0 || before.is_some_and(|last| (last.input, last.end()) > (input, start)) {
             return;

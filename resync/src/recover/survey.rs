@@ -53,7 +53,6 @@ const ALIGNMENTS: RangeInclusive<u32> = 12..=22;
 /// ```
 #[derive(Debug)]
 pub struct Survey {
-    /// The one run.
     pub(crate) run: Run,
     /// A lane for each chunk, in the order of the bytes.
     pub(crate) lanes: Vec<Lane>,

@@ -24,7 +24,6 @@ pub struct Pairs<'p> {
 }
 
 impl<'p> Pairs<'p> {
-    /// None.
     pub const NONE: Pairs<'static> = Pairs {
         keys: core::ptr::null(),
         kinds: core::ptr::null(),
@@ -57,7 +56,6 @@ impl<'p> Pairs<'p> {
         self.len
     }
 
-    /// The keys.
     pub(crate) fn keys(&self) -> &'p [Bytes] {
         if self.len == 0 {
             return &[];
@@ -66,7 +64,6 @@ impl<'p> Pairs<'p> {
         unsafe { core::slice::from_raw_parts(self.keys, self.len) }
     }
 
-    /// The values.
     pub(crate) fn values(&self) -> Words {
         // SAFETY: by `new`.
         unsafe { Words::new(self.kinds, self.words, self.len) }

@@ -12,7 +12,6 @@ fn options() -> String {
     OPTIONS.map(|(option, _)| option).join("|")
 }
 
-/// The script for a shell.
 pub fn script(shell: Shell) -> String {
     let mut bytes = Vec::new();
     clap_complete::generate(shell, &mut Args::whole_command(), "logdef", &mut bytes);

@@ -8,7 +8,6 @@ use logdef_resync::export::otlp_request::{self, Rejected};
 use std::fmt;
 use ureq::http::Uri;
 
-/// A store.
 #[derive(Debug)]
 pub struct Store {
     address: Uri,
@@ -40,7 +39,6 @@ impl Store {
         })
     }
 
-    /// Loki.
     pub fn loki(
         url: &str,
         service: Option<String>,

@@ -135,7 +135,6 @@ pub enum Outcome {
     Begun(Box<Viewer>, Shown),
 }
 
-/// What was shown.
 pub enum Shown {
     /// What a merge from a survey gave.
     Lanes(MergedSoFar),

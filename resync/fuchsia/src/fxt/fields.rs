@@ -34,7 +34,6 @@ pub(crate) trait FieldSink {
     fn field(&mut self, name: &'static str, value: Field<'_>);
 }
 
-/// The value of an argument as a field.
 pub(crate) fn argument_field<'f>(value: &'f Value<'f, Cow<'f, str>>) -> Field<'f> {
     match value {
         Value::Null => Field::Null,

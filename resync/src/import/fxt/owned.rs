@@ -232,7 +232,6 @@ impl Owned {
         }
     }
 
-    /// Has this message.
     pub(super) fn say(&mut self, message: &[u8]) {
         self.format = b"%s".to_vec();
         self.args = vec![OwnedValue::Raw(message.to_vec())];

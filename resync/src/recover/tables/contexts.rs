@@ -34,7 +34,7 @@ impl ContextEntry {
         }
     }
 
-    /// Its keys and values.
+    /// Its own pairs, as they stand in the log: those of its parent are not among them.
     pub fn keys(&self) -> impl Iterator<Item = (Value<'_>, Value<'_>)> {
         let keys = Map::from_objects(self.count, &self.objects);
         keys.into_iter().flat_map(|keys| keys.iter())

@@ -61,12 +61,10 @@ impl Inputs {
         by.unwrap_or(0)
     }
 
-    /// The number of a file that is followed.
     pub fn number_of_followed(&self, file: u32) -> u32 {
         self.first.len() as u32 + file
     }
 
-    /// Opens a file that is followed, once.
     pub fn open_followed(&self, file: u32, open: impl FnOnce() -> Option<(Input, i64)>) {
         let mut followed = write(&self.followed);
         if followed.len() <= file as usize {
@@ -281,7 +279,6 @@ impl<'k> Resolvers<'k> {
         }
     }
 
-    /// The resolver for a place, and its tables.
     pub fn at(&mut self, place: Place) -> (&mut Resolver<'k>, &'k Tables) {
         match (&mut self.followed, &self.found.followed) {
             (Some(resolver), Some((tables, _))) if place.input >= self.inputs => (resolver, tables),

@@ -24,7 +24,6 @@ const DATE: usize = "2026-05-01 ".len();
 /// Columns before each row: its mark, and whether it is the one that the person is on.
 const MARGIN: u16 = 2;
 
-/// Draws all of it.
 pub fn draw(app: &mut App, buffer: &mut Buffer, has_color: bool) {
     let area = buffer.area;
     if area.height == 0 || area.width == 0 {

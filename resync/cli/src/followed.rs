@@ -9,7 +9,7 @@ use crate::log;
 use crate::paths;
 use crate::show::{losses, words};
 use logdef_resync::{Follow, News, Place, Tables, unmasked};
-use logdef_wire::{Record, frame};
+use logdef_wire::{Record, Run, ThreadNumber, frame};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -115,6 +115,7 @@ pub fn is_loss(news: &News) -> bool {
             | News::Unreadable { .. }
             | News::Unmoved { .. }
             | News::Pruned { .. }
+            | News::Late { .. }
     )
 }
 
@@ -133,28 +134,7 @@ pub fn line(follow: &Follow, news: &News) -> String {
             gap.len,
             gap.kind
         ),
-        News::Missing {
-            run,
-            number,
-            from,
-            count,
-        } => format!(
-            "thread {run:016x}/{}: {} {} from record {from} on: they are in no file, or not any more",
-            number.0,
-            losses::count(*count, "record"),
-            words::MISSING.word,
-        ),
-        News::Pruned {
-            run,
-            number,
-            from,
-            count,
-        } => format!(
-            "thread {run:016x}/{}: {} {} from record {from} on: the program gave them up to make room",
-            number.0,
-            losses::count(*count, "record"),
-            words::PRUNED.word,
-        ),
+        News::Missing { .. } | News::Pruned { .. } | News::Late { .. } => line_of_thread(news),
         News::Withheld { file, records } => format!(
             "{}: {} left out: found inside damage, and of a run that no undamaged frame names",
             name(*file),
@@ -185,6 +165,48 @@ pub fn line(follow: &Follow, news: &News) -> String {
                 path.display()
             )
         }
+        _ => String::new(),
+    }
+}
+
+/// What is not as it should be with the records of a thread.
+fn line_of_thread(news: &News) -> String {
+    let thread = |run: &Run, number: &ThreadNumber| format!("thread {run:016x}/{}", number.0);
+    match news {
+        News::Missing {
+            run,
+            number,
+            from,
+            count,
+        } => format!(
+            "{}: {} {} from record {from} on: they are in no file, or not any more",
+            thread(run, number),
+            losses::count(*count, "record"),
+            words::MISSING.word,
+        ),
+        News::Pruned {
+            run,
+            number,
+            from,
+            count,
+        } => format!(
+            "{}: {} {} from record {from} on: the program gave them up to make room",
+            thread(run, number),
+            losses::count(*count, "record"),
+            words::PRUNED.word,
+        ),
+        News::Late {
+            run,
+            number,
+            from,
+            to,
+            records,
+            after,
+        } => format!(
+            "{}: {} of {from} to {to} late: record {after} stood above",
+            thread(run, number),
+            losses::count(*records, "record"),
+        ),
         _ => String::new(),
     }
 }

@@ -1,8 +1,8 @@
 //! A log that is being written, followed through all its files: the one that it began
 //! with, those that it continues in when it is rotated, those of forked children and of
 //! later runs. Threads still write to the old files until their chunks are full, so all files
-//! are looked at each time. Every record is given once, in the order of its thread, and
-//! what can no longer be had is reported. Nothing that happens to a file ends this: what
+//! are looked at each time. Every record is given once, in the order of its thread or marked
+//! as late, and what can no longer be had is reported. Nothing that happens to a file ends this: what
 //! cannot be read is reported, and tried again.
 
 mod family;
@@ -56,6 +56,8 @@ pub enum News {
         bytes: Vec<u8>,
         /// How far it can be trusted.
         standing: Standing,
+        /// Whether a later record of its thread was given before: see [`News::Late`].
+        is_late: bool,
     },
     /// Records are suspect, and not given.
     Withheld {
@@ -106,6 +108,23 @@ pub enum News {
         from: u64,
         /// How many were given up from there on.
         count: u64,
+    },
+    /// Records of a thread follow that others of it should have followed: those came first, and these
+    /// were not waited for any longer. An accident that copied a piece of a file before its place may
+    /// do that.
+    Late {
+        /// The run.
+        run: Run,
+        /// The thread's number in it.
+        number: ThreadNumber,
+        /// The first count of a late record.
+        from: u64,
+        /// The last count of a late record.
+        to: u64,
+        /// How many they are.
+        records: u64,
+        /// The last count of the thread that was given before.
+        after: u64,
     },
     /// A file became shorter than what was read of it, or begins with other bytes.
     Truncated {
@@ -228,7 +247,8 @@ impl Follow {
     }
 
     /// What happened since the last call: logdefs first, then records by time, in the
-    /// order of each thread. What goes wrong with a file is news too, and may pass.
+    /// order of each thread but for those that are late. That of more than 131,072 threads is as the
+    /// files have it. What goes wrong with a file is news too, and may pass.
     pub fn poll(&mut self) -> Vec<News> {
         let mut news = Vec::new();
         if self.queue.is_empty() {
@@ -278,6 +298,7 @@ impl Follow {
             offset: frame.place.offset,
             bytes: frame.bytes,
             standing,
+            is_late: false,
         };
         match (Tag(frame.body[0]), Record::decode(&frame.body)) {
             (Tag::DATA, Ok(Record::Data(data))) => {

@@ -1,8 +1,8 @@
 //! The order of what is followed. A thread moves on to another chunk, or to another file,
 //! while the one before is not read to its end yet, so its records may be met in any
 //! order. Each record has its count in its thread: one that comes too early is held until
-//! those before it came, or did not come for a while. A record that was given is not given
-//! again, however many files hold it. Knows no files.
+//! those before it came, or did not come for a while. What comes after all is *late*: it is given,
+//! and marked. A record that was given is not given again, however many files hold it. Knows no files.
 
 use super::News;
 use crate::recover::memory::Memory;
@@ -13,13 +13,16 @@ use logdef_wire::record::{Note, Peek};
 use logdef_wire::{Run, ThreadNumber};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Range;
 use std::time::SystemTime;
 
 /// Looks at all files after which records that did not come count as missing.
 const PATIENCE: u32 = 20;
 /// The same for records of a thread that were perhaps removed before it was followed: those
-/// that are there were all read by then.
+/// that are there were all read by then. It may log during the first look.
 const PATIENCE_AT_FIRST: u32 = 2;
+/// The same, if it did not log during that look.
+const PATIENCE_WITH_OLD: u32 = 1;
 /// A record that was written this many nanoseconds before the first look, or later, may have
 /// been written during the look.
 const DURING_LOOK: u64 = 1_000_000_000;
@@ -42,10 +45,27 @@ type Key = (Run, ThreadNumber);
 
 /// A record that can be given.
 #[derive(Debug)]
-pub(super) struct Given {
+struct Given {
     /// Its time, or that of a record of its thread before it, if that is later.
-    pub(super) time: u64,
-    pub(super) news: News,
+    time: u64,
+    news: News,
+}
+
+/// What is given at once.
+#[derive(Debug, Default)]
+struct Batch {
+    number: u64,
+    given: Vec<Given>,
+    late: BTreeMap<Key, Late>,
+}
+
+/// The late records of a thread in a batch.
+#[derive(Debug)]
+struct Late {
+    from: u64,
+    to: u64,
+    records: u64,
+    after: u64,
 }
 
 /// Puts followed records in the order of their threads' counts.
@@ -60,8 +80,7 @@ pub(super) struct Order {
     looks: u32,
     /// When (Unix time) the first record came.
     begun: Option<u64>,
-    batches: u64,
-    given: Vec<Given>,
+    batch: Batch,
     /// Records that were given and may be quotations, with a hash of their bytes.
     doubted: HashMap<(Key, u64), u64>,
     /// What the writer gave up is not missing.
@@ -77,8 +96,7 @@ impl Default for Order {
             intervals: 0,
             looks: 0,
             begun: None,
-            batches: 0,
-            given: Vec::new(),
+            batch: Batch::default(),
             doubted: HashMap::new(),
             notes: Notes::new(&Memory::new(NOTED)),
         }
@@ -90,11 +108,13 @@ struct Thread {
     seen: Intervals,
     /// The count that comes next.
     next: u64,
-    held: BTreeMap<u64, Held>,
+    /// By count; of two with the same, the one in doubt comes first.
+    held: BTreeMap<(u64, bool), Held>,
     /// The look since which records are held.
     since: u32,
-    /// Its first records may have been removed before it was followed, which is no loss.
-    may_begin_late: bool,
+    /// Its first records may have been removed before it was followed, which is no loss: how many
+    /// looks they are waited for.
+    at_first: Option<u32>,
     /// The latest time of its records in a batch.
     latest: (u64, u64),
 }
@@ -111,72 +131,89 @@ impl Order {
     /// A data record comes, with the bytes it takes.
     pub(super) fn arrive(&mut self, peek: &Peek<'_>, bytes: usize, news: News) {
         let glance = &peek.glance;
+        let time = glance.time.unwrap_or(0);
         let (Some(run), Some(sequence)) = (glance.run, glance.sequence) else {
-            return self.give(glance.time.unwrap_or(0), news);
+            return self.give(time, news);
         };
         let (key, count) = ((run, sequence.number()), sequence.count());
-        let is_sound = matches!(
-            &news,
-            News::Frame {
-                standing: Standing::Sound,
-                ..
-            }
-        );
-        let is_known = self.threads.contains_key(&key);
-        if !is_known && self.threads.len() >= THREADS {
-            return self.give(glance.time.unwrap_or(0), news);
+        if !self.knows(key, time) {
+            return self.give(time, news);
         }
-        let is_first_look = self.looks == 0;
-        let thread = self.threads.entry(key).or_default();
-        let time = glance.time.unwrap_or(0);
-        if !is_known && is_first_look {
-            thread.begin(count, time, *self.begun.get_or_insert_with(now));
+        let is_first = self.see(key, count);
+        if !is_first && !self.replaces_doubted((key, count), &news) {
+            return;
         }
-        let intervals = thread.seen.len();
-        if !thread.seen.insert(count) {
-            return self.repeat((key, count), time, is_sound, news);
-        }
-        if self.intervals >= INTERVALS {
-            thread.seen.insert_range(0, thread.next);
-        }
-        self.intervals = self.intervals + thread.seen.len() - intervals;
-        if !is_sound && self.doubted.len() < DOUBTED {
+        if is_first && !is_sound(&news) && self.doubted.len() < DOUBTED {
             self.doubted.insert((key, count), hash_of(&news));
         }
-        let bytes = bytes + OF_ONE;
         let record = Held {
             time,
-            bytes,
+            bytes: bytes + OF_ONE,
             dropped: peek.dropped,
             news,
         };
+        self.put((key, count), !is_first, record);
+    }
+
+    /// Whether the order of a thread is kept, which may begin with a record of this time.
+    fn knows(&mut self, key: Key, time: u64) -> bool {
+        if self.threads.contains_key(&key) {
+            return true;
+        }
+        if self.threads.len() >= THREADS {
+            return false;
+        }
+        let mut thread = Thread::default();
+        if self.looks == 0 {
+            thread.begin(time, *self.begun.get_or_insert_with(now));
+        }
+        self.threads.insert(key, thread);
+        true
+    }
+
+    /// Whether a count of a thread was not there yet.
+    fn see(&mut self, key: Key, count: u64) -> bool {
+        let thread = self.threads.entry(key).or_default();
+        let intervals = thread.seen.len();
+        let is_first = thread.seen.insert(count);
+        if is_first && self.intervals >= INTERVALS {
+            thread.seen.insert_range(0, thread.next);
+        }
+        self.intervals = self.intervals + thread.seen.len() - intervals;
+        is_first
+    }
+
+    /// Whether a record is given though another has its place in its thread. One that quotes it, or
+    /// is invented, must not keep it from being given.
+    fn replaces_doubted(&mut self, place: (Key, u64), news: &News) -> bool {
+        let is_other = |hash: &u64| *hash != hash_of(news);
+        let replaces = is_sound(news) && self.doubted.get(&place).is_some_and(is_other);
+        if replaces {
+            self.doubted.remove(&place);
+        }
+        replaces
+    }
+
+    /// Gives a record and what waited for it, or holds it.
+    fn put(&mut self, (key, count): (Key, u64), is_other: bool, record: Held) {
+        let thread = self.threads.entry(key).or_default();
         if thread.next < count.saturating_sub(record.dropped) {
             if thread.held.is_empty() {
                 thread.since = self.looks;
                 self.waiting.insert(key);
             }
-            self.held += bytes;
-            thread.held.insert(count, record);
+            self.held += record.bytes;
+            thread.held.insert((count, is_other), record);
             return;
         }
-        thread.give(count, record, self.batches, &mut self.given);
+        thread.give((key, count), record, &mut self.batch);
         if !thread.held.is_empty() {
-            self.held -= thread.release(self.batches, &mut self.given);
+            self.held -= thread.release(key, &mut self.batch);
             // What is still held waits for another record, which may have come to be only now.
             thread.since = self.looks;
             if thread.held.is_empty() {
                 self.waiting.remove(&key);
             }
-        }
-    }
-
-    /// A record comes whose place in its thread another has taken. One that quotes it, or
-    /// is invented, must not keep it from being given.
-    fn repeat(&mut self, place: (Key, u64), time: u64, is_sound: bool, news: News) {
-        let is_other = |hash: &u64| *hash != hash_of(&news);
-        if is_sound && self.doubted.get(&place).is_some_and(is_other) {
-            self.doubted.remove(&place);
-            self.give(time, news);
         }
     }
 
@@ -187,74 +224,122 @@ impl Order {
     }
 
     /// A record without a place in a thread comes.
-    pub(super) fn give(&mut self, time: u64, news: News) {
-        self.given.push(Given { time, news });
+    fn give(&mut self, time: u64, news: News) {
+        self.batch.given.push(Given { time, news });
     }
 
     /// All files were looked at. What was waited for long enough is missing.
     pub(super) fn end_of_look(&mut self, missing: &mut Vec<News>) {
         self.looks += 1;
-        self.give_up(missing);
+        self.give_up(missing, Thread::is_out_of_patience);
+        self.end_of_batch(missing);
     }
 
-    /// Some of a look was read. If too much is held, what it waits for is missing.
+    /// Some of a look was read. If too much is held, what it waits for is missing, but for first
+    /// records if that is enough.
     pub(super) fn end_of_batch(&mut self, missing: &mut Vec<News>) {
         if self.held > HELD {
-            self.give_up(missing);
+            self.give_up(missing, |thread, _| thread.waits_for_first());
+        }
+        if self.held > HELD {
+            self.give_up(missing, |_, _| true);
         }
     }
 
-    fn give_up(&mut self, missing: &mut Vec<News>) {
-        let is_too_much = self.held > HELD;
+    /// Waits no longer for the next records of those threads of which it is said.
+    fn give_up(&mut self, missing: &mut Vec<News>, is_to_give_up: fn(&Thread, u32) -> bool) {
         for key in std::mem::take(&mut self.waiting) {
             let Some(thread) = self.threads.get_mut(&key) else {
                 continue;
             };
-            let patience = if thread.begins_late() {
-                PATIENCE_AT_FIRST
-            } else {
-                PATIENCE
-            };
-            if !is_too_much && self.looks - thread.since < patience {
-                self.waiting.insert(key);
-                continue;
-            }
-            while let Some((count, record)) = thread.held.first_key_value() {
-                let from = thread.next;
-                if !thread.begins_late() {
+            while let Some((&(count, _), record)) = thread.held.first_key_value()
+                && is_to_give_up(thread, self.looks)
+            {
+                if thread.waits_for_first() {
+                    // Others may be written during the look.
+                    thread.since = self.looks;
+                } else {
                     let to = count.saturating_sub(record.dropped);
                     let time = Some(record.time).filter(|time| *time > 0);
-                    let (run, number) = key;
-                    let count = to - from;
-                    missing.push(if self.notes.is_pruned(key, to, time) {
-                        News::Pruned {
-                            run,
-                            number,
-                            from,
-                            count,
-                        }
-                    } else {
-                        News::Missing {
-                            run,
-                            number,
-                            from,
-                            count,
-                        }
-                    });
+                    let is_pruned = self.notes.is_pruned(key, to, time);
+                    missing.push(not_there(key, thread.next..to, is_pruned));
                 }
-                thread.next = *count;
-                self.held -= thread.release(self.batches, &mut self.given);
+                thread.next = count;
+                self.held -= thread.release(key, &mut self.batch);
+            }
+            if !thread.held.is_empty() {
+                self.waiting.insert(key);
             }
         }
     }
 
-    /// What can be given now, by time, and in the order of each thread.
+    /// What can be given now, by time, and in the order of each thread; before it, what of it is
+    /// late.
     pub(super) fn take(&mut self) -> impl Iterator<Item = News> {
-        self.batches += 1;
-        let mut given = std::mem::take(&mut self.given);
+        let number = self.batch.number + 1;
+        let next = Batch {
+            number,
+            ..Batch::default()
+        };
+        let Batch {
+            mut given, late, ..
+        } = std::mem::replace(&mut self.batch, next);
         given.sort_by_key(|given| given.time);
-        given.into_iter().map(|given| given.news)
+        let late = late.into_iter().map(|(key, late)| late.of(key));
+        late.chain(given.into_iter().map(|given| given.news))
     }
+}
+
+impl Batch {
+    fn late(&mut self, key: Key, count: u64, after: u64) {
+        let late = self.late.entry(key).or_insert(Late {
+            from: count,
+            to: count,
+            records: 0,
+            after,
+        });
+        late.from = late.from.min(count);
+        late.to = late.to.max(count);
+        late.records += 1;
+    }
+}
+
+impl Late {
+    fn of(self, (run, number): Key) -> News {
+        News::Late {
+            run,
+            number,
+            from: self.from,
+            to: self.to,
+            records: self.records,
+            after: self.after,
+        }
+    }
+}
+
+/// Records of a thread that are not waited for any more.
+fn not_there((run, number): Key, counts: Range<u64>, is_pruned: bool) -> News {
+    let (from, count) = (counts.start, counts.end - counts.start);
+    if is_pruned {
+        News::Pruned {
+            run,
+            number,
+            from,
+            count,
+        }
+    } else {
+        News::Missing {
+            run,
+            number,
+            from,
+            count,
+        }
+    }
+}
+
+fn is_sound(news: &News) -> bool {
+    let standing = Standing::Sound;
+    matches!(news, News::Frame { standing: of, .. } if *of == standing)
 }
 
 fn hash_of(news: &News) -> u64 {
@@ -273,43 +358,54 @@ fn now() -> u64 {
 
 impl Thread {
     /// The first record comes that is met of it, in the first look, which began at a time.
-    /// What came before is not here any more; unless the thread logs in the middle of the
-    /// look, in a file that is read after the one where its first records are.
-    fn begin(&mut self, count: u64, time: u64, look: u64) {
-        if time.saturating_add(DURING_LOOK) < look {
-            self.next = count;
+    /// What came before may not be here any more; or it is in a part of the files that is read later,
+    /// or the thread logs in the middle of the look, in a file that was read before.
+    fn begin(&mut self, time: u64, look: u64) {
+        let is_old = time.saturating_add(DURING_LOOK) < look;
+        self.at_first = Some(if is_old {
+            PATIENCE_WITH_OLD
         } else {
-            self.may_begin_late = true;
-        }
-    }
-
-    /// Whether nothing came of it yet, and nothing has to come before what is held.
-    fn begins_late(&self) -> bool {
-        self.may_begin_late && self.next == 0
-    }
-
-    fn give(&mut self, count: u64, record: Held, batch: u64, given: &mut Vec<Given>) {
-        let (of, latest) = self.latest;
-        let latest = if of == batch { latest } else { 0 };
-        let time = record.time.max(latest);
-        self.latest = (batch, time);
-        self.next = self.next.max(count + 1);
-        given.push(Given {
-            time,
-            news: record.news,
+            PATIENCE_AT_FIRST
         });
     }
 
+    /// Whether nothing came of it yet, and nothing has to come before what is held.
+    fn waits_for_first(&self) -> bool {
+        self.at_first.is_some() && self.next == 0
+    }
+
+    fn is_out_of_patience(&self, looks: u32) -> bool {
+        let at_first = self.at_first.filter(|_| self.next == 0);
+        looks - self.since >= at_first.unwrap_or(PATIENCE)
+    }
+
+    fn give(&mut self, (key, count): (Key, u64), record: Held, batch: &mut Batch) {
+        let (of, latest) = self.latest;
+        let latest = if of == batch.number { latest } else { 0 };
+        let time = record.time.max(latest);
+        self.latest = (batch.number, time);
+        let mut news = record.news;
+        if count < self.next {
+            batch.late(key, count, self.next - 1);
+            if let News::Frame { is_late, .. } = &mut news {
+                *is_late = true;
+            }
+        }
+        self.next = self.next.max(count + 1);
+        batch.given.push(Given { time, news });
+    }
+
     /// Gives what is held and follows; how many bytes it has.
-    fn release(&mut self, batch: u64, given: &mut Vec<Given>) -> usize {
+    fn release(&mut self, key: Key, batch: &mut Batch) -> usize {
         let mut bytes = 0;
         while let Some(first) = self.held.first_entry() {
-            if self.next < first.key().saturating_sub(first.get().dropped) {
+            let (count, _) = *first.key();
+            if self.next < count.saturating_sub(first.get().dropped) {
                 break;
             }
-            let (count, record) = first.remove_entry();
+            let record = first.remove();
             bytes += record.bytes;
-            self.give(count, record, batch, given);
+            self.give((key, count), record, batch);
         }
         bytes
     }
@@ -339,6 +435,7 @@ mod tests {
             offset: count,
             bytes: Vec::new(),
             standing: Standing::Sound,
+            is_late: false,
         };
         order.arrive(&peek, bytes, news);
     }

@@ -1,7 +1,8 @@
-//! The three words for how far a frame can be trusted. How it is found out, others know.
+//! The three words for how far a frame can be trusted, and what is known of frames that come one by one.
+//! How it is found out, others know.
 
 use crate::recover::tables::Place;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Frames of which more is remembered than that they are sound.
 const FRAMES: usize = 1 << 20;
@@ -31,10 +32,11 @@ impl Standing {
     }
 }
 
-/// The standings of some frames, one by one.
+/// The standings of some frames, one by one, and which are late.
 #[derive(Clone, Debug, Default)]
 pub struct Standings {
     unsound: HashMap<Place, Standing>,
+    late: HashSet<Place>,
     /// There were more than are remembered.
     has_more: bool,
 }
@@ -60,6 +62,18 @@ impl Standings {
             Standing::Sound
         };
         self.unsound.get(&place).copied().unwrap_or(otherwise)
+    }
+
+    /// Takes note of a frame that comes behind a later one of its thread.
+    pub fn add_late(&mut self, place: Place) {
+        if self.late.len() < FRAMES {
+            self.late.insert(place);
+        }
+    }
+
+    /// Whether a frame comes behind a later one of its thread.
+    pub fn is_late(&self, place: Place) -> bool {
+        self.late.contains(&place)
     }
 
     /// Forgets all of them.

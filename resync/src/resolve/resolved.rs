@@ -31,6 +31,8 @@ pub struct Resolved<'a> {
     pub data: &'a Data<'a>,
     /// How far it can be trusted.
     pub standing: Standing,
+    /// Whether a later record of its thread came first: only where a log is followed.
+    pub is_late: bool,
     /// The format, and where it was found.
     pub format: Text<'a>,
     /// The source file, and where its name was found.
@@ -140,11 +142,18 @@ impl<'a> Resolved<'a> {
         }
     }
 
-    /// Appends the message, after its standing in brackets unless that is
-    /// [sound](Standing::Sound): for forms that have no other place for it.
+    /// What marks the record, in words: its standing, and whether it is late.
+    #[inline]
+    pub fn marks(&self) -> impl Iterator<Item = &'static str> {
+        let late = self.is_late.then_some("late");
+        self.standing.word().into_iter().chain(late)
+    }
+
+    /// Appends the message, after its [marks](Resolved::marks) in brackets: for forms that have no
+    /// other place for them.
     #[inline]
     pub fn marked_message(&self, out: &mut Vec<u8>) {
-        if let Some(word) = self.standing.word() {
+        for word in self.marks() {
             // Writing to a vector does not fail.
             let _ = write!(out, "[{word}] ");
         }

@@ -177,7 +177,8 @@ impl<'t> Resolver<'t> {
         }
     }
 
-    /// Says of each record how far it can be trusted, where records come one by one.
+    /// Says of each record how far it can be trusted and whether it is late, where records come one by
+    /// one.
     pub fn marked_by(self, standings: &'t Standings) -> Self {
         Resolver {
             judge: Judge::Standings(standings),
@@ -193,10 +194,10 @@ impl<'t> Resolver<'t> {
         let Some(site) = &self.sites[slot] else {
             unreachable!("the site was put there");
         };
-        let standing = match self.judge {
-            Judge::Recovery(recovery) => recovery.standing_of_run(place, data.run),
-            Judge::Standings(standings) => standings.of(place),
-            Judge::Nobody => Standing::Sound,
+        let (standing, is_late) = match self.judge {
+            Judge::Recovery(recovery) => (recovery.standing_of_run(place, data.run), false),
+            Judge::Standings(standings) => (standings.of(place), standings.is_late(place)),
+            Judge::Nobody => (Standing::Sound, false),
         };
         let format = site.format.as_deref().unwrap_or(&self.nothing);
         let file = site.file.as_deref().unwrap_or(&self.nothing);
@@ -204,6 +205,7 @@ impl<'t> Resolver<'t> {
             place,
             data,
             standing,
+            is_late,
             format: format.text(),
             file: file.text(),
             origin: site.origin,

@@ -14,6 +14,7 @@ mod export_fxt;
 mod export_perfetto;
 mod follow;
 mod follow_campaign;
+mod follow_order;
 mod forgeries;
 mod fuzz_corpus;
 mod hostile;

@@ -114,7 +114,7 @@ impl Writer {
                 }
             }
             "message" => record.message(cell),
-            "standing" => cell.extend(record.standing.word().into_iter().flat_map(str::bytes)),
+            "standing" => push_words(record.marks(), cell),
             "keys" => {
                 self.escaped.clear();
                 return push_keys(record, cell, &mut self.escaped);
@@ -126,6 +126,16 @@ impl Writer {
         }
         self.escaped.clear();
         escape::push(text.unwrap_or(cell), &mut self.escaped);
+    }
+}
+
+/// Appends words with a space between them.
+fn push_words<'w>(words: impl Iterator<Item = &'w str>, out: &mut Vec<u8>) {
+    for word in words {
+        if !out.is_empty() {
+            out.push(b' ');
+        }
+        out.extend_from_slice(word.as_bytes());
     }
 }
 

@@ -116,7 +116,8 @@ pub struct View {
     /// Exit with status 1 if no record matches, as grep does
     #[arg(long, help_heading = "Context")]
     pub exit_status: bool,
-    /// Keep running: show records as they are written, through rotations and restarts
+    /// Keep running: show records as they are written, through rotations and restarts. One that comes
+    /// behind later ones of its thread is marked as late
     #[arg(short, long, conflicts_with = "fold", help_heading = "Context")]
     pub follow: bool,
     /// Show records of longer logs while they are read: for tests.

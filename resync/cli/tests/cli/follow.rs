@@ -282,3 +282,57 @@ fn a_follower_that_was_stopped_shows_all_that_is_there_and_says_what_is_not() {
         assert_eq!(said.lines().count(), usize::from(kept == 1), "{said}");
     }
 }
+
+/// A piece that is written before its place is shown when what should stand before it does not come for
+/// long. When that comes after all, each of its records is marked, and a line says so. It once came
+/// without a word.
+#[test]
+fn what_comes_behind_a_later_record_of_its_thread_is_marked_as_late() {
+    let mut log = Log::of(RUN, 7, EPOCH);
+    log.site(RUN, 0, "src/net.c", b"accepted %s:%d");
+    log.thread(RUN, 0, "main");
+    let record = |count: u64| {
+        let mut log = Log {
+            counts: vec![count],
+            ..Log::default()
+        };
+        accepted(&mut log, RUN, 0, EPOCH + count * SECOND, "gamma", count);
+        log.bytes
+    };
+    let piece = [log.bytes.clone(), record(0), record(3)].concat();
+    let rest: Vec<_> = (1..5).flat_map(record).collect();
+    for (form, marked) in [
+        ("json", "gamma:1\",\"late\":true"),
+        ("short", "[late] accepted gamma:1"),
+        ("logfmt", "standing=late"),
+    ] {
+        let files = Files::new();
+        let path = files.put("app.log", &piece);
+        let mut command = command();
+        command.args(["view", "-o", form, "--follow", "-n", "5"]);
+        command.arg(&path).stdout(Stdio::piped());
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut line = || lines.next().unwrap().unwrap();
+        let mut shown = vec![line(), line()];
+        let mut file = OpenOptions::new().append(true).open(&path).unwrap();
+        file.write_all(&rest).unwrap();
+        shown.extend((0..3).map(|_| line()));
+        let done = child.wait_with_output().unwrap();
+        let said = String::from_utf8(done.stderr).unwrap();
+        for (number, line) in [0, 3, 1, 2, 4].iter().zip(&shown) {
+            assert!(line.contains(&format!("gamma:{number}")), "{shown:?}");
+        }
+        let late: Vec<_> = shown.iter().map(|line| line.contains("late")).collect();
+        assert_eq!(late, [false, false, true, true, false], "{shown:?}");
+        assert!(shown[2].contains(marked), "{}", shown[2]);
+        assert!(
+            said.contains("/0: 2 records missing from record 1 on"),
+            "{said}"
+        );
+        assert!(
+            said.contains("/0: 2 records of 1 to 2 late: record 3 stood above"),
+            "{said}"
+        );
+    }
+}

@@ -80,6 +80,9 @@ impl Writer {
         if let Some(standing) = record.standing.word() {
             object.string("standing", standing.as_bytes());
         }
+        if record.is_late {
+            object.bool("late", true);
+        }
         object.number("context", data.context);
         if let Some(kind) = data.kind {
             push_kind(kind, object.key("kind"));

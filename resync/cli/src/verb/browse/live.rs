@@ -68,6 +68,7 @@ fn take(
             offset,
             bytes,
             standing,
+            is_late,
         } = news
         else {
             if !is_first {
@@ -82,7 +83,7 @@ fn take(
         };
         let body = &arrived.body[..];
         let row = match Record::decode(body) {
-            Ok(Record::Data(data)) if is_new(body, seen, is_first) => {
+            Ok(Record::Data(data)) if is_new(body, seen, is_first) || is_late && !is_first => {
                 Row::record(place, data.level)
             }
             Ok(Record::Note(note)) if !is_first && note.kind != Some(NoteKind::MARKED) => {
@@ -91,6 +92,9 @@ fn take(
             _ => continue,
         };
         standings.add(place, standing);
+        if is_late {
+            standings.add_late(place);
+        }
         log.inputs.open_followed(file, || {
             let input = Input::open(follow.path(file)?).ok()?;
             Some((input, follow.times_moved(file)))

@@ -75,6 +75,7 @@ impl Following {
                 offset,
                 bytes,
                 standing,
+                is_late,
             } = news
             else {
                 all.push(Came::Loss(news));
@@ -85,6 +86,9 @@ impl Following {
                 offset,
             };
             self.standings.add(place, standing);
+            if is_late {
+                self.standings.add_late(place);
+            }
             if let Some(arrived) = followed::record(place, &bytes, &mut self.tables) {
                 self.is_clean &= !arrived.is_after_drops;
                 all.push(Came::Record(arrived));
@@ -189,7 +193,7 @@ fn send_loss(follow: &Follow, mut news: News, feed: &mut Feed<'_>) -> Result<(),
             (&b"doubted"[..], [identity(*file), place].concat())
         }
         _ => {
-            // The file is read again: nothing is lost yet.
+            // The file is read again, or what is late comes: nothing is lost yet.
             log::note(&text(&news));
             return Ok(());
         }

@@ -42,12 +42,16 @@ pub fn run(args: &View) -> Result<ExitCode, Failure> {
                     offset,
                     bytes,
                     standing,
+                    is_late,
                 } => {
                     let place = Place {
                         input: file,
                         offset,
                     };
                     standings.add(place, standing);
+                    if is_late {
+                        standings.add_late(place);
+                    }
                     let came = followed::record(place, &bytes, &mut tables);
                     is_clean &= came.as_ref().is_none_or(|came| !came.is_after_drops);
                     arrived.extend(came);

@@ -361,7 +361,7 @@ fn threads(view: &str) -> BTreeMap<String, Vec<u64>> {
 }
 
 /// Seeds that once failed.
-const KEPT: [u64; 2] = [1795321421391104438, 2029];
+const KEPT: [u64; 3] = [1795321421391104438, 2029, 3075];
 
 /// The seeds to try.
 fn seeds() -> Vec<u64> {

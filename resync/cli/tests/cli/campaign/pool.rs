@@ -221,10 +221,6 @@ fn folded(known: &Known<'_>, random: &mut Random) {
 /// A follower that has what it wanted ends. It may show a record before it sees the damage that
 /// makes it doubtful.
 fn followed(known: &Known<'_>, _: &mut Random) {
-    // A follower gives what an accident put before its place where it stands: it cannot know.
-    if known.trial.story.contains(" copied to ") {
-        return;
-    }
     let records = known.records().len();
     let words = format!("view -o json --follow -n {records}");
     let ran = known.trial.run(&words).is(0);

@@ -12,7 +12,7 @@
 //! [`conversions`]), also beside
 //! another copy of it in the process ([`copies`]), as filters say ([`filters`]), also
 //! when the wall clock is set ([`clock`]), and wherever and however programs run
-//! ([`wild`]), and beside what else is in their processes ([`neighbours`]). The logs are
+//! ([`wild`]), whatever rights they have ([`borrowed`]), and beside what else is in their processes ([`neighbours`]). The logs are
 //! decoded by rmp-serde, which shares no code with the logger ([`decode`]).
 //!
 //! Compilers that are not installed are named and skipped, but for the system's
@@ -21,6 +21,7 @@
 mod abi;
 mod arguments;
 mod behaviour;
+mod borrowed;
 mod clean;
 mod clock;
 mod compilers;

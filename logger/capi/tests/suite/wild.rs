@@ -403,67 +403,6 @@ fn a_wrong_setting_of_the_environment_is_printed_and_noted() {
     }
 }
 
-/// Only root can make such a program, and only where such programs are allowed.
-#[test]
-fn a_program_that_borrows_rights_obeys_no_environment() {
-    use std::os::unix::fs::PermissionsExt;
-    use std::os::unix::process::CommandExt;
-    // SAFETY: takes no pointer.
-    if unsafe { libc::geteuid() } != 0 {
-        return skip("only root makes programs set-user-ID");
-    }
-    let directory = tempfile::tempdir().unwrap();
-    let mode = |path: &Path, mode| {
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
-    };
-    mode(directory.path(), 0o755);
-    // A program of its own, with the library in it: where the other one is, its user
-    // may not look.
-    let borrowed = directory.path().join("borrowed");
-    let archive = prefix().join("lib/liblogdef.a");
-    let flags = ["-std=c11", "-D_GNU_SOURCE", "-pthread"];
-    let mut arguments: Vec<std::ffi::OsString> = flags.map(Into::into).into();
-    arguments.extend(["-I".into(), prefix().join("include").into()]);
-    arguments.extend([source("wild.c").into(), archive.into()]);
-    arguments.extend(["-ldl", "-lm", "-o"].map(Into::into));
-    arguments.push(borrowed.clone().into());
-    crate::compilers::compile_clean(toolchains()[0].cc, arguments);
-    mode(&borrowed, 0o4755);
-    let logs = directory.path().join("audit");
-    std::fs::create_dir(&logs).unwrap();
-    mode(&logs, 0o700);
-    let own = directory.path().join("own");
-    std::fs::copy(&borrowed, &own).unwrap();
-    mode(&own, 0o755);
-    let log = logs.join("audit.log");
-    for (place, cache) in [("XDG_CACHE_HOME", ""), ("HOME", ".cache")] {
-        let home = directory.path().join(place);
-        std::fs::create_dir_all(home.join(cache)).unwrap();
-        let run = |program: &Path, user, level| {
-            let mut command = Command::new(program);
-            command.arg(&log).args(["logs", "0"]).uid(user).gid(user);
-            command.env_remove("XDG_CACHE_HOME").env(place, &home);
-            command.env("LOGDEF", level).env("LOGDEF_STDERR", "1");
-            command.output().unwrap()
-        };
-        let output = run(&borrowed, 65534, "off");
-        if output.status.code() == Some(3) {
-            return skip(format_args!("no set-user-ID programs here: {output:?}"));
-        }
-        succeeded(&output);
-        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
-        assert!(numbers(std::slice::from_ref(&log)).into_iter().eq(0..10));
-        std::fs::remove_file(&log).unwrap();
-        let digests = home.join(cache).join("logdef/digests");
-        assert!(!digests.exists(), "{place}");
-        // A program of root's own obeys them.
-        let output = run(&own, 0, "on");
-        succeeded(&output);
-        assert_ne!(String::from_utf8_lossy(&output.stderr), "");
-        std::fs::remove_file(&log).unwrap();
-    }
-}
-
 /// An overlay, in a mount namespace of its own. It is mapped above ext4 and XFS, and not
 /// above what does not say that it keeps what is reserved.
 #[test]

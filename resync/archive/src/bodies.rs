@@ -2,7 +2,7 @@
 //! put together from their columns, and between them what is no record. Knows neither frames nor
 //! what becomes of them.
 
-use crate::guard::{self, wrong};
+use crate::guard::{self, Opened, wrong};
 use crate::part::RECORDS;
 use crate::read::read_all;
 use crate::rebuild::RowGroup;
@@ -12,8 +12,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, RecordBatch};
 use logdef_resync::Standing;
-use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReader};
-use std::fs::File;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 use std::io;
 use std::iter::Fuse;
 use std::path::Path;
@@ -41,8 +40,7 @@ pub(crate) struct Identity {
 
 /// The bodies of a part, from the first on.
 pub(crate) struct Bodies {
-    records: File,
-    pub(crate) metadata: ArrowReaderMetadata,
+    pub(crate) records: Opened,
     /// Row groups that were begun, and records in those that are done.
     begun: usize,
     done: u64,
@@ -55,8 +53,8 @@ pub(crate) struct Bodies {
 
 impl Bodies {
     pub(crate) fn open(part: &Path) -> io::Result<Bodies> {
-        let (records, metadata) = guard::open(&part.join(RECORDS))?;
-        let unit = guard::unit_of_records(&metadata)?;
+        let records = guard::open(&part.join(RECORDS))?;
+        let unit = guard::unit_of_records(&records.metadata)?;
         let stored = Stored {
             unit,
             sites: stored_sites(&read_all(part, "sites.parquet", SITES)?)?,
@@ -64,7 +62,6 @@ impl Bodies {
         };
         Ok(Bodies {
             records,
-            metadata,
             begun: 0,
             done: 0,
             rows: None,
@@ -93,10 +90,10 @@ impl Bodies {
 
     fn next_row_group(&mut self) -> io::Result<bool> {
         self.done += self.rows.take().map_or(0, |rows| rows.given() as u64);
-        if self.begun == self.metadata.metadata().num_row_groups() {
+        if self.begun == self.records.metadata.metadata().num_row_groups() {
             return Ok(false);
         }
-        let batch = guard::row_group(&self.records, &self.metadata, self.begun)?;
+        let batch = guard::row_group(&self.records, self.begun)?;
         self.begun += 1;
         self.rows = Some(RowGroup::new(batch, &self.stored)?);
         Ok(true)
@@ -115,14 +112,14 @@ pub(crate) struct Others {
 
 impl Others {
     pub(crate) fn open(part: &Path) -> io::Result<Others> {
-        let (file, metadata) = guard::open(&part.join("frames.parquet"))?;
-        guard::has_columns(&metadata, FRAMES, "frames.parquet")?;
-        let all = 0..metadata.metadata().num_row_groups();
+        let opened = guard::open(&part.join("frames.parquet"))?;
+        guard::has_columns(&opened.metadata, FRAMES, "frames.parquet")?;
+        let all = 0..opened.metadata.metadata().num_row_groups();
         for index in all.clone() {
-            guard::check_row_group(&file, &metadata, index, |_| true)?;
+            guard::check_row_group(&opened, index, |_| true)?;
         }
         Ok(Others {
-            reader: guard::batches(&file, &metadata, all.collect(), FRAME_ROWS)?.fuse(),
+            reader: guard::batches(&opened, all.collect(), FRAME_ROWS)?.fuse(),
             batch: None,
             row: 0,
             before: None,

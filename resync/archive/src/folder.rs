@@ -146,7 +146,7 @@ impl Archive {
 
     /// Notes what a part holds, and returns the unit of its times.
     fn take_in(&mut self, part: &Path) -> io::Result<Unit> {
-        let (_, metadata) = guard::open(&part.join(RECORDS))?;
+        let metadata = guard::open(&part.join(RECORDS))?.metadata;
         let unit = guard::unit_of_records(&metadata)?;
         let threads = read_all(part, "threads.parquet", THREADS_COLUMNS)?;
         stored::each_stretch(&threads, |thread, first, last| {

@@ -4,6 +4,7 @@
 use crate::page::Page;
 use crate::part::{VERSION, VERSION_KEY};
 use crate::schema::{self, Unit};
+use crate::sums::Sums;
 use crate::table::Of;
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
@@ -69,18 +70,31 @@ pub(crate) fn unreadable(error: impl std::fmt::Display) -> io::Error {
     wrong(&error.to_string())
 }
 
+/// A file that was opened.
+pub(crate) struct Opened {
+    file: File,
+    /// Its description.
+    pub(crate) metadata: ArrowReaderMetadata,
+    sums: Option<Sums>,
+}
+
 /// Opens a file and reads its description.
-pub(crate) fn open(path: &Path) -> io::Result<(File, ArrowReaderMetadata)> {
+pub(crate) fn open(path: &Path) -> io::Result<Opened> {
     let named = |error: io::Error| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         io::Error::new(error.kind(), format!("{name}: {error}"))
     };
     let file = File::open(path).map_err(named)?;
-    let metadata = metadata(&file).map_err(named)?;
-    Ok((file, metadata))
+    let sums = Sums::of(path).map_err(named)?;
+    let metadata = metadata(&file, sums.as_ref()).map_err(named)?;
+    Ok(Opened {
+        file,
+        metadata,
+        sums,
+    })
 }
 
-fn metadata(file: &File) -> io::Result<ArrowReaderMetadata> {
+fn metadata(file: &File, sums: Option<&Sums>) -> io::Result<ArrowReaderMetadata> {
     let about = file.metadata()?;
     let mut end = [0; 8];
     if !about.is_file() || about.len() < 12 {
@@ -91,6 +105,9 @@ fn metadata(file: &File) -> io::Result<ArrowReaderMetadata> {
     let length = u64::from(u32::from_le_bytes(length));
     if &end[4..] != b"PAR1" || length > about.len() - 8 || length > FOOTER {
         return Err(wrong("its end is not that of a Parquet file"));
+    }
+    if let Some(sums) = sums {
+        sums.check(file, about.len() - 8 - length..about.len())?;
     }
     let options = || {
         ArrowReaderOptions::new()
@@ -182,23 +199,26 @@ pub(crate) fn has_columns(
 /// Looks through the pages of a row group, in the columns that are wanted, and returns what they
 /// unpack to.
 pub(crate) fn check_row_group(
-    file: &File,
-    metadata: &ArrowReaderMetadata,
+    opened: &Opened,
     index: usize,
     is_wanted: impl Fn(&ColumnChunkMetaData) -> bool,
 ) -> io::Result<u64> {
-    let row_group = metadata.metadata().row_group(index);
+    let Opened { file, sums, .. } = opened;
+    let row_group = opened.metadata.metadata().row_group(index);
     let rows = row_group.num_rows();
     if !(0..=ROWS).contains(&rows) {
         return Err(wrong("a row group with too many rows"));
     }
     let size = file.metadata()?.len();
+    let wanted = || row_group.columns().iter().filter(|it| is_wanted(it));
+    if let Some(sums) = sums {
+        let ranges = || wanted().map(ColumnChunkMetaData::byte_range);
+        let start = ranges().map(|(start, _)| start).min().unwrap_or(0);
+        let end = ranges().map(|(start, len)| start.saturating_add(len)).max();
+        sums.check(file, start..end.unwrap_or(0))?;
+    }
     let mut unpacked = 0;
-    for column in row_group
-        .columns()
-        .iter()
-        .filter(|column| is_wanted(column))
-    {
+    for column in wanted() {
         let is_list = column.column_descr().max_rep_level() > 0;
         let most = if is_list { VALUES } else { rows as u64 };
         unpacked += pages(file, size, column, most)?;
@@ -242,19 +262,16 @@ fn pages(file: &File, size: u64, column: &ColumnChunkMetaData, most: u64) -> io:
 }
 
 /// All rows of a small table.
-pub(crate) fn all_rows(
-    file: &File,
-    metadata: &ArrowReaderMetadata,
-) -> io::Result<Vec<RecordBatch>> {
-    let all = 0..metadata.metadata().num_row_groups();
+pub(crate) fn all_rows(opened: &Opened) -> io::Result<Vec<RecordBatch>> {
+    let all = 0..opened.metadata.metadata().num_row_groups();
     let mut unpacked = 0;
     for index in all.clone() {
-        unpacked += check_row_group(file, metadata, index, |_| true)?;
+        unpacked += check_row_group(opened, index, |_| true)?;
         if unpacked > UNPACKED {
             return Err(wrong("a table that unpacks to too much"));
         }
     }
-    let batches = batches(file, metadata, all.collect(), 1 << 12)?;
+    let batches = batches(opened, all.collect(), 1 << 12)?;
     let mut rows = 0;
     let batch = |batch: Result<RecordBatch, _>| {
         let batch = batch.map_err(unreadable)?;
@@ -269,13 +286,12 @@ pub(crate) fn all_rows(
 
 /// Reads some row groups in batches.
 pub(crate) fn batches(
-    file: &File,
-    metadata: &ArrowReaderMetadata,
+    opened: &Opened,
     row_groups: Vec<usize>,
     rows: usize,
 ) -> io::Result<ParquetRecordBatchReader> {
-    let file = file.try_clone()?;
-    ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata.clone())
+    let file = opened.file.try_clone()?;
+    ParquetRecordBatchReaderBuilder::new_with_metadata(file, opened.metadata.clone())
         .with_row_groups(row_groups)
         .with_batch_size(rows)
         .build()
@@ -283,28 +299,27 @@ pub(crate) fn batches(
 }
 
 /// Reads a row group as one batch, but for the columns that have nothing in it.
-pub(crate) fn row_group(
-    file: &File,
-    metadata: &ArrowReaderMetadata,
-    index: usize,
-) -> io::Result<RecordBatch> {
+pub(crate) fn row_group(opened: &Opened, index: usize) -> io::Result<RecordBatch> {
+    let metadata = &opened.metadata;
     let row_group = metadata.metadata().row_group(index);
     let has_values = |column: &ColumnChunkMetaData| {
         let nulls = column.statistics().and_then(|it| it.null_count_opt());
         nulls.is_none_or(|nulls| nulls != column.num_values() as u64)
     };
-    check_row_group(file, metadata, index, has_values)?;
+    check_row_group(opened, index, has_values)?;
     let leaves = row_group.columns().iter().enumerate();
     let leaves = leaves.filter(|(_, column)| has_values(column));
     let mask = ProjectionMask::leaves(metadata.parquet_schema(), leaves.map(|(leaf, _)| leaf));
     let rows = row_group.num_rows() as usize;
-    let mut batches =
-        ParquetRecordBatchReaderBuilder::new_with_metadata(file.try_clone()?, metadata.clone())
-            .with_row_groups(vec![index])
-            .with_projection(mask)
-            .with_batch_size(rows.max(1))
-            .build()
-            .map_err(unreadable)?;
+    let mut batches = ParquetRecordBatchReaderBuilder::new_with_metadata(
+        opened.file.try_clone()?,
+        metadata.clone(),
+    )
+    .with_row_groups(vec![index])
+    .with_projection(mask)
+    .with_batch_size(rows.max(1))
+    .build()
+    .map_err(unreadable)?;
     match batches.next().transpose().map_err(unreadable)? {
         Some(batch) if batch.num_rows() == rows => Ok(batch),
         None if rows == 0 => Ok(RecordBatch::new_empty(metadata.schema().clone())),

@@ -41,6 +41,7 @@ mod schema;
 mod side;
 mod site;
 mod stored;
+mod sums;
 mod table;
 mod tables;
 

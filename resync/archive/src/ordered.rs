@@ -221,7 +221,7 @@ fn promised(parts: &[PathBuf]) -> io::Result<Option<Tables>> {
     let mut tables = Tables::new(TABLES);
     let mut stretches = Known::default();
     for (input, part) in parts.iter().enumerate() {
-        let (_, metadata) = guard::open(&part.join(RECORDS))?;
+        let metadata = guard::open(&part.join(RECORDS))?.metadata;
         if !is_plain(&metadata) || !has_no_losses(part)? {
             return Ok(None);
         }

@@ -8,6 +8,7 @@ use crate::packed::Packed;
 use crate::rows::Rows;
 use crate::schema::{self, Slot, Unit, slots};
 use crate::side;
+use crate::sums;
 use arrow_schema::SchemaRef;
 use logdef_resync::{Error, Input, MergedFrame, Recovery, Resolver, Standing, rewrite};
 use parquet::arrow::ArrowSchemaConverter;
@@ -73,7 +74,7 @@ pub(crate) fn write(
     rewrite::each_merged(job.inputs, recovery, |frame, mark| {
         part.add(frame, mark, resolver, job.known).map_err(failed)
     })?;
-    part.finish(job).map_err(failed)
+    part.finish(folder, job).map_err(failed)
 }
 
 /// A failure to write, with what the system said of it.
@@ -160,7 +161,7 @@ impl Part {
         Ok(())
     }
 
-    fn finish(mut self, job: &Job<'_>) -> Result<Written, ParquetError> {
+    fn finish(mut self, folder: &Path, job: &Job<'_>) -> Result<Written, ParquetError> {
         if self.columns.len() > 0 {
             self.write_row_group()?;
         }
@@ -170,6 +171,7 @@ impl Part {
         side::write_losses(job.recovery, &mut self.packed)?;
         side::write_files(job.recovery, job.files, &mut self.packed)?;
         self.packed.finish()?;
+        sums::write(folder).map_err(ParquetError::from)?;
         Ok(self.columns.written)
     }
 }

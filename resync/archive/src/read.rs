@@ -27,8 +27,8 @@ pub fn open(part: &Path, most: u64) -> io::Result<Input> {
     let name = part.display().to_string();
     let bodies = guard::caught(|| Bodies::open(part))?;
     // What the logs lost, and whether sequences show all that is missing.
-    let losses = guard::note(&bodies.metadata, LOSSES_KEY);
-    let shows_all = guard::note(&bodies.metadata, HIDDEN_KEY).is_none();
+    let losses = guard::note(&bodies.records.metadata, LOSSES_KEY);
+    let shows_all = guard::note(&bodies.records.metadata, HIDDEN_KEY).is_none();
     let input = Input::from_reader_up_to(name, Reader::of(bodies), most)?;
     Ok(match losses {
         Some(losses) => input.with_losses(losses, shows_all),
@@ -114,7 +114,7 @@ pub(crate) fn read_all(
     name: &str,
     columns: &[(&str, crate::table::Of)],
 ) -> io::Result<Vec<RecordBatch>> {
-    let (file, metadata) = guard::open(&part.join(name))?;
-    guard::has_columns(&metadata, columns, name)?;
-    guard::all_rows(&file, &metadata)
+    let opened = guard::open(&part.join(name))?;
+    guard::has_columns(&opened.metadata, columns, name)?;
+    guard::all_rows(&opened)
 }

@@ -30,7 +30,7 @@ pub(super) struct Waiting {
 
 impl Waiting {
     pub(super) fn of(part: &Path, input: u32) -> io::Result<Waiting> {
-        let (_, metadata) = guard::open(&part.join(RECORDS))?;
+        let metadata = guard::open(&part.join(RECORDS))?.metadata;
         let unit = guard::unit_of_records(&metadata)?.nanoseconds();
         let row_groups = metadata.metadata().row_groups();
         let first_time = row_groups.iter().map(first_time).min().unwrap_or(0);

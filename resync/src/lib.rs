@@ -118,6 +118,7 @@ pub use read::unmask::{decode, unmasked};
 pub use records::{Log, Records};
 pub use recover::account::{Account, GapReport, Malformed, Tally, Times};
 pub use recover::losses::Losses;
+pub use recover::pieces::Piece;
 pub use recover::recovery::{Options, Recovery};
 pub use recover::standing::{Standing, Standings};
 pub use recover::survey::Survey;

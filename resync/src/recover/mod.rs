@@ -11,6 +11,7 @@ pub(crate) mod losses;
 pub(crate) mod marks;
 pub(crate) mod memory;
 pub(crate) mod notes;
+pub(crate) mod pieces;
 pub(crate) mod recovery;
 pub(crate) mod run_of;
 pub(crate) mod sequences;

@@ -20,13 +20,14 @@ use crate::recover::losses::Losses;
 use crate::recover::marks::Marks;
 use crate::recover::memory::Memory;
 use crate::recover::notes::Notes;
+use crate::recover::pieces::{Piece, Pieces};
 use crate::recover::run_of::{run_of, run_of_body};
 use crate::recover::sequences::Intervals;
 use crate::recover::standing::Standing;
 use crate::recover::suspect::{Suspects, Vouching};
 use crate::recover::tables::{Place, Tables};
 use crate::recover::thread_report::ThreadReport;
-use crate::recover::walk::{Step, Stretch, walk};
+use crate::recover::walk::{Share, Step, Stretch, walk};
 use asides::Asides;
 use logdef_wire::record::{Note, NoteKind, Peek};
 use logdef_wire::{Record, Run, Tag};
@@ -72,6 +73,7 @@ pub struct Recovery {
     pub(crate) carried: Option<Carried>,
     /// What notes say of records that are not here.
     notes: Notes,
+    pieces: Vec<Piece>,
 }
 
 impl Recovery {
@@ -106,6 +108,11 @@ impl Recovery {
     /// What became of the bytes of each input.
     pub fn accounts(&self) -> &[Account] {
         &self.accounts
+    }
+
+    /// The inputs in pieces of [`Options::pieces`] bytes, in their order: each frame is in one of them.
+    pub fn pieces(&self) -> &[Piece] {
+        &self.pieces
     }
 
     /// Each thread's sequence, over all inputs.
@@ -242,6 +249,7 @@ struct Pass {
     tables: Tables,
     carried: Option<Carried>,
     notes: Notes,
+    pieces: Pieces,
     memory: Memory,
     input: u32,
     scratch: Vec<u8>,
@@ -279,6 +287,7 @@ impl Pass {
             tables: Tables::sharing(options.memory, memory),
             carried: None,
             notes: Notes::new(memory),
+            pieces: Pieces::new(options.piece()),
             memory: memory.clone(),
             input: 0,
             scratch: Vec::new(),
@@ -304,11 +313,16 @@ impl Pass {
                 Step::Stretch(stretch) => {
                     pass.stretch(&stretch);
                 }
-                Step::Frame(frame) => pass.frame(frame),
+                Step::Share(share) => pass.pieces.add(pass.input, &share),
+                Step::Frame(frame) => {
+                    pass.pieces.add(pass.input, &Share::of_frame(&frame));
+                    pass.frame(frame);
+                }
                 Step::Gap(gap, claim) => pass.gap(gap, claim),
             };
             let mut reached = |offset| progress(done + offset);
-            let (end, work) = walk(input, options.walkers(), &mut visit, &mut reached)?;
+            let sizes = (options.walkers(), options.piece());
+            let (end, work) = walk(input, sizes, &mut visit, &mut reached)?;
             pass.account().bytes = end;
             pass.account().work = work;
             pass.lanes.end_input(end);
@@ -448,6 +462,7 @@ impl Pass {
         account.frames.count += stretch.records;
         account.frames.bytes += stretch.bytes;
         let offset = stretch.offset;
+        self.pieces.add(self.input, &stretch.share());
         let place = Place {
             input: self.input,
             offset,
@@ -579,6 +594,7 @@ impl Pass {
             tables: self.tables,
             carried: self.carried,
             notes,
+            pieces: self.pieces.finish(),
         }
     }
 }

@@ -41,6 +41,8 @@ const BODIES: usize = 2 << 20;
 pub(crate) enum Step<'w> {
     /// Data records.
     Stretch(Stretch),
+    /// Those of the next stretch that begin in a piece of the input which ends before it does.
+    Share(Share),
     /// A frame with any other record, with a backtrace, or with what is not as writers
     /// put it.
     Frame(FrameItem<'w>),
@@ -67,19 +69,32 @@ pub(crate) struct Stretch {
     pub(crate) times: (u64, u64),
     /// The same, where no time does not count.
     pub(crate) span: Times,
+    /// The bytes and records that were reported as shares, and the time of the last of them.
+    shared: (u64, u64, u64),
 }
 
-/// Reports all of an input on up to `walkers` cores, in the order of its bytes; after
-/// each report `progress` is called with how far it is. Returns the length, and the work.
+/// Records of a stretch that begin in one piece of the input: all, where it ends in the piece in which it began.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Share {
+    /// Where the first frame begins, and the last one ends.
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+    pub(crate) records: u64,
+    /// Times that all are within, where no time counts as 0.
+    pub(crate) times: (u64, u64),
+}
+
+/// Reports all of an input on up to `walkers` cores, in the order of its bytes and in pieces of
+/// `piece` bytes; after each report `progress` is called with how far it is. Returns the length, and the work.
 pub(crate) fn walk(
     input: &Input,
-    walkers: usize,
+    (walkers, piece): (usize, u64),
     visit: &mut impl FnMut(Step<'_>),
     progress: &mut impl FnMut(u64),
 ) -> Result<(u64, Work), Error> {
     let parts = input.len().div_ceil(PART);
     let walkers = walkers.min(parts as usize / 2);
-    let mut walk = Walk::new(input, State::default());
+    let mut walk = Walk::new(input, State::default(), piece);
     if walkers < 2 {
         let mut seam = PART;
         while walk.to(seam, visit)? {
@@ -94,7 +109,7 @@ pub(crate) fn walk(
         let begin = |walker: usize| {
             let (sender, receiver) = sync_channel(1);
             let indices = (walker as u64..parts).step_by(walkers);
-            scope.spawn(move || send_parts(input, indices, &sender));
+            scope.spawn(move || send_parts(input, piece, indices, &sender));
             receiver
         };
         let receivers: Vec<Receiver<_>> = (0..walkers).map(begin).collect();
@@ -108,7 +123,7 @@ pub(crate) fn walk(
             {
                 part.visit(visit);
                 work = work + part.work + walk.work();
-                walk = Walk::new(input, part.ends);
+                walk = Walk::new(input, part.ends, piece);
             }
             walk.to(end, visit)?;
             progress(walk.items.offset());
@@ -141,13 +156,22 @@ impl State {
 struct Walk<'i> {
     items: Items<'i>,
     stretch: Option<Stretch>,
+    /// Bytes of a piece, and where the next one begins.
+    piece: u64,
+    next_piece: u64,
 }
 
 impl<'i> Walk<'i> {
-    fn new(input: &'i Input, state: State) -> Self {
+    fn new(input: &'i Input, state: State, piece: u64) -> Self {
+        Walk::over(Items::within_chunk(input, state.at, state.chunk_end), piece)
+    }
+
+    fn over(items: Items<'i>, piece: u64) -> Self {
         Walk {
-            items: Items::within_chunk(input, state.at, state.chunk_end),
+            items,
             stretch: None,
+            piece,
+            next_piece: 0,
         }
     }
 
@@ -177,6 +201,10 @@ impl<'i> Walk<'i> {
     /// Reports what begins before `end` up to the next step, or takes it into the
     /// stretch.
     fn step(&mut self, end: u64, visit: &mut impl FnMut(Step<'_>)) -> Result<bool, Error> {
+        if self.items.offset() >= self.next_piece {
+            self.begin_piece(visit);
+        }
+        let end = end.min(self.next_piece);
         let chunk_end = self.items.chunk_end();
         // Nearly all frames are taken in here. The stretch is at hand meanwhile, which
         // is most of the speed.
@@ -205,6 +233,17 @@ impl<'i> Walk<'i> {
             None => return Ok(false),
         }
         Ok(true)
+    }
+
+    /// Reports the stretch so far, as what stands next is in another piece.
+    #[cold]
+    fn begin_piece(&mut self, visit: &mut impl FnMut(Step<'_>)) {
+        if let Some(stretch) = &mut self.stretch {
+            visit(Step::Share(stretch.share()));
+            stretch.shared = (stretch.bytes, stretch.records, stretch.times.1);
+        }
+        let index = self.items.offset() / self.piece;
+        self.next_piece = (index + 1).saturating_mul(self.piece);
     }
 }
 
@@ -252,6 +291,18 @@ impl Stretch {
             dropped: peek.dropped,
             times: (time, time),
             span,
+            shared: (0, 0, time),
+        }
+    }
+
+    /// What was not reported as a share.
+    pub(crate) fn share(&self) -> Share {
+        let (bytes, records, time) = self.shared;
+        Share {
+            from: self.offset + bytes,
+            to: self.offset + self.bytes,
+            records: self.records - records,
+            times: (time, self.times.1),
         }
     }
 
@@ -281,6 +332,18 @@ impl Stretch {
     }
 }
 
+impl Share {
+    /// A frame, without the record in it.
+    pub(crate) fn of_frame(frame: &FrameItem<'_>) -> Share {
+        Share {
+            from: frame.offset,
+            to: frame.end(),
+            records: 0,
+            times: (0, 0),
+        }
+    }
+}
+
 /// What a walker reports of what lies between two seams.
 struct Part {
     /// Where it began: at the first frame behind the seam.
@@ -295,6 +358,7 @@ struct Part {
 /// A step that outlives the bytes it was made from.
 enum Kept {
     Stretch(Stretch),
+    Share(Share),
     Frame { offset: u64, len: u32, body: u32 },
     Gap(Gap, u64),
 }
@@ -303,20 +367,18 @@ impl Part {
     /// Begins at the first frame from `seam` on, and reports what begins up to `end`,
     /// or a part of that if it is much. Nothing if there is no frame, or one so long
     /// that several walkers should not hold its like.
-    fn walk(input: &Input, seam: u64, end: u64) -> Result<Option<Part>, Error> {
+    fn walk(input: &Input, piece: u64, seam: u64, end: u64) -> Result<Option<Part>, Error> {
         let Some(items) = Items::from_first_frame(input, seam, end)? else {
             return Ok(None);
         };
         let begins = items.offset();
-        let mut walk = Walk {
-            items,
-            stretch: None,
-        };
+        let mut walk = Walk::over(items, piece);
         let (mut steps, mut frames) = (Vec::new(), Vec::new());
         while walk.items.offset() < end && steps.len() < STEPS && frames.len() < BODIES {
             let mut keep = |step: Step<'_>| {
                 steps.push(match step {
                     Step::Stretch(stretch) => Kept::Stretch(stretch),
+                    Step::Share(share) => Kept::Share(share),
                     Step::Gap(gap, claim) => Kept::Gap(gap, claim),
                     Step::Frame(frame) => {
                         frames.extend_from_slice(frame.bytes);
@@ -350,6 +412,7 @@ impl Part {
         for step in &self.steps {
             visit(match step {
                 Kept::Stretch(stretch) => Step::Stretch(*stretch),
+                Kept::Share(share) => Step::Share(*share),
                 Kept::Gap(gap, claim) => Step::Gap(*gap, *claim),
                 Kept::Frame { offset, len, body } => {
                     let (bytes, rest) = frames.split_at(*len as usize);
@@ -366,9 +429,14 @@ impl Part {
 }
 
 /// Reports parts, in order, until the receiver is dropped.
-fn send_parts(input: &Input, indices: impl Iterator<Item = u64>, sender: &SyncSender<Part>) {
+fn send_parts(
+    input: &Input,
+    piece: u64,
+    indices: impl Iterator<Item = u64>,
+    sender: &SyncSender<Part>,
+) {
     for index in indices {
-        let part = match Part::walk(input, index * PART, (index + 1) * PART) {
+        let part = match Part::walk(input, piece, index * PART, (index + 1) * PART) {
             Ok(Some(part)) => part,
             // Nothing to begin at: one that joins nowhere.
             Ok(None) => Part {

@@ -1,14 +1,22 @@
 //! However many cores read an input, they find the same.
 
 use crate::synth::{self, Log, Random};
-use logdef_resync::{Event, Input, Merge, MergeOptions, Options, Recovery};
-use logdef_wire::Run;
+use logdef_resync::{
+    Event, Input, Item, Items, Merge, MergeOptions, Options, Piece, Recovery, decode,
+};
+use logdef_wire::{Record, Run};
 use std::fmt::Write;
 
 /// All that a recovery knows, but for what it cost.
 fn report(input: &Input, cores: usize) -> String {
+    report_in_pieces(input, cores, u64::MAX).0
+}
+
+/// The same, and the pieces of a size.
+fn report_in_pieces(input: &Input, cores: usize, size: u64) -> (String, Vec<Piece>) {
     let mut options = Options::default();
     options.cores = cores;
+    options.pieces = size;
     let inputs = std::slice::from_ref(input);
     let mut reached = 0;
     let recovery = Recovery::with(inputs, &options, |done| {
@@ -34,7 +42,33 @@ fn report(input: &Input, cores: usize) -> String {
         }
     }
     let _ = writeln!(text, "{places:x} {}", merge.duplicates());
-    text
+    (text, recovery.pieces().to_vec())
+}
+
+/// What the pieces of a size are, found frame by frame: where each begins and ends, its records and their times.
+fn pieces(input: &Input, size: u64) -> Vec<(u64, u64, u64, (u64, u64))> {
+    let mut pieces: Vec<(u64, u64, u64, (u64, u64))> = Vec::new();
+    let mut items = Items::new(input);
+    let mut scratch = Vec::new();
+    while let Some(item) = items.next().unwrap() {
+        let Item::Frame(frame) = item else { continue };
+        let piece = pieces.last_mut();
+        let piece = match piece.filter(|piece| piece.0 / size == frame.offset / size) {
+            Some(piece) => piece,
+            None => {
+                pieces.push((frame.offset, 0, 0, (0, 0)));
+                pieces.last_mut().unwrap()
+            }
+        };
+        piece.1 = frame.end();
+        if let Ok(Record::Data(data)) = decode(frame.body, &mut scratch) {
+            let time = data.time.unwrap_or(0);
+            let (first, last) = if piece.2 == 0 { (time, time) } else { piece.3 };
+            piece.2 += 1;
+            piece.3 = (first.min(time), last.max(time));
+        }
+    }
+    pieces
 }
 
 /// Pieces of logs, zeros and garbage, whole and damaged, in any order: seams fall
@@ -102,4 +136,27 @@ fn what_stands_in_a_frame_is_not_taken_for_frames_by_any_core() {
     let input = Input::from_bytes("outer", outer.bytes);
     let alone = report(&input, 1);
     assert!(!alone.contains("Run(9)") && alone == report(&input, 2));
+}
+
+#[test]
+fn pieces_of_any_size_are_those_of_each_frame() {
+    let seeds = if synth::slow() { 9 } else { 1 };
+    for seed in 0..seeds {
+        let input = Input::from_bytes("medley", medley(seed));
+        let alone = report(&input, 1);
+        // One for each frame, more or fewer of them than seams, and at other places.
+        for size in [0, 64, 4099, 1 << 20, 4 << 20, 5_000_001, 8 << 20, u64::MAX] {
+            let expected = pieces(&input, size.max(1));
+            for cores in 1..3 {
+                let (report, pieces) = report_in_pieces(&input, cores, size);
+                assert!(report == alone, "seed {seed}, {size} bytes, {cores} cores");
+                for (own, (from, to, records, (first, last))) in pieces.iter().zip(&expected) {
+                    let stands = (own.from, own.to, own.records, own.times.1);
+                    assert_eq!(stands, (*from, *to, *records, *last), "{size} bytes");
+                    assert!(own.times.0 <= *first, "{own:?}: {first}");
+                }
+                assert_eq!(pieces.len(), expected.len(), "{size} bytes, {cores} cores");
+            }
+        }
+    }
 }

@@ -17,6 +17,9 @@ pub struct Options {
     pub trust_suspects: bool,
     /// Cores to work on; 0 for as many as there are. What comes out is the same.
     pub cores: usize,
+    /// Bytes of the [pieces](crate::Recovery::pieces) that are found; by default each input is one. Each piece
+    /// takes some memory.
+    pub pieces: u64,
 }
 
 impl Default for Options {
@@ -25,6 +28,7 @@ impl Default for Options {
             memory: tables::DEFAULT_MEMORY,
             trust_suspects: false,
             cores: 0,
+            pieces: u64::MAX,
         }
     }
 }
@@ -36,5 +40,10 @@ impl Options {
             0 => std::thread::available_parallelism().map_or(1, |cores| cores.get().min(CORES)),
             cores => cores,
         }
+    }
+
+    /// Bytes of a piece.
+    pub(super) fn piece(&self) -> u64 {
+        self.pieces.max(1)
     }
 }

@@ -2,6 +2,7 @@
 //! need. The same for archives and for logs, whose side tables are made in memory.
 
 use crate::error;
+use crate::logs::Batched;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use datafusion::arrow::datatypes::UInt64Type;
 use datafusion::error::Result;
@@ -36,7 +37,7 @@ pub(crate) struct Site {
 pub(crate) struct Knowledge {
     pub(crate) sites: Vec<Site>,
     by_id: HashMap<u64, usize>,
-    pub(crate) tables: HashMap<Table, Vec<RecordBatch>>,
+    pub(crate) tables: Batched,
     pub(crate) logdefs: Logdefs,
 }
 
@@ -50,11 +51,11 @@ impl fmt::Debug for Knowledge {
 
 impl Knowledge {
     /// What batches of side tables say. A site that several have is one.
-    pub(crate) fn of(mut tables: HashMap<Table, Vec<RecordBatch>>) -> Result<Knowledge> {
+    pub(crate) fn of(mut tables: Batched) -> Result<Knowledge> {
         let mut knowledge = Knowledge {
             sites: Vec::new(),
             by_id: HashMap::new(),
-            tables: HashMap::new(),
+            tables: Batched::new(),
             logdefs: Logdefs::new(LOGDEFS),
         };
         for batch in tables.remove(&Table::Frames).unwrap_or_default() {

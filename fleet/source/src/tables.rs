@@ -5,12 +5,11 @@ use crate::config::Config;
 use crate::found::Found;
 use crate::functions::{self, Render};
 use crate::knowledge::{self, Knowledge};
-use crate::logs::{LogTable, Logs};
+use crate::logs::{Batched, LogTable, Logs, Sides};
 use crate::names::Names;
 use crate::overlap::Known;
 use crate::verdict::Verdict;
 use crate::{archives, error, schema};
-use datafusion::arrow::array::RecordBatch;
 use datafusion::catalog::TableProvider;
 use datafusion::datasource::{ViewTable, provider_as_source};
 use datafusion::error::Result;
@@ -18,7 +17,6 @@ use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder, ScalarUDF, col};
 use datafusion::prelude::SessionContext;
 use logdef_archive::Table;
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -104,7 +102,14 @@ impl Tables {
     ///
     /// If a file cannot be read.
     pub fn verdict(&self) -> Result<Verdict> {
-        let verdict = Verdict::of(&*self.knowledge()?);
+        let mut losses = Vec::new();
+        for part in &self.parts {
+            losses.extend(knowledge::side(part, Table::Losses)?);
+        }
+        if let Some(logs) = &self.logs {
+            losses.extend_from_slice(logs.sides()?.losses());
+        }
+        let verdict = Verdict::of(&losses);
         Ok(match &self.within {
             Some(times) => verdict.within(times.clone()),
             None => verdict,
@@ -139,7 +144,7 @@ impl Tables {
     pub fn describe(&self) -> Result<Vec<u8>> {
         let mut sides = Vec::new();
         if let Some(logs) = &self.logs {
-            sides = logs.phase()?.sides.clone();
+            sides = logs.sides()?.write()?;
         }
         let description = Description {
             sides: sides
@@ -184,9 +189,10 @@ impl Tables {
         let mut sides = Vec::new();
         for (name, len) in it.sides {
             let (stream, behind) = rest.split_at_checked(len).ok_or_else(broken)?;
-            sides.push((name, stream.to_vec()));
+            sides.push((name, stream));
             rest = behind;
         }
+        let sides = Sides::read(&sides)?;
         let logs = it.logs.map(|logs| logs.with_sides(sides));
         Ok(Arc::new(Tables {
             config: it.config,
@@ -215,8 +221,8 @@ impl Tables {
         known.clone().map_err(error::plain)
     }
 
-    fn read_side_tables(&self) -> Result<HashMap<Table, Vec<RecordBatch>>> {
-        let mut tables: HashMap<Table, Vec<RecordBatch>> = HashMap::new();
+    fn read_side_tables(&self) -> Result<Batched> {
+        let mut tables = Batched::new();
         for table in Table::ALL {
             if table == Table::Records {
                 continue;
@@ -227,8 +233,9 @@ impl Tables {
             }
         }
         if let Some(logs) = &self.logs {
-            for (table, batches) in logs.side_tables()? {
-                tables.entry(table).or_default().extend(batches);
+            for (table, batches) in logs.sides()?.all()? {
+                let own = tables.entry(*table).or_default();
+                own.extend_from_slice(batches);
             }
         }
         Ok(tables)

@@ -1,11 +1,10 @@
 //! What to say with every answer: that the records are complete, or what is missing, in the words of
 //! `logdef check`.
 
-use crate::knowledge::{Knowledge, text};
-use datafusion::arrow::array::{Array, AsArray};
+use crate::knowledge::text;
+use datafusion::arrow::array::{Array, AsArray, RecordBatch};
 use datafusion::arrow::datatypes::UInt64Type;
 use jiff::Timestamp;
-use logdef_archive::Table;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -23,9 +22,10 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    pub(crate) fn of(knowledge: &Knowledge) -> Verdict {
+    /// What tables of losses say.
+    pub(crate) fn of(losses: &[RecordBatch]) -> Verdict {
         let mut verdict = Verdict::default();
-        for batch in knowledge.tables.get(&Table::Losses).into_iter().flatten() {
+        for batch in losses {
             let column = |name| batch.column_by_name(name);
             let (Some(what), Some(why), Some(file)) =
                 (column("what"), column("why"), column("file"))

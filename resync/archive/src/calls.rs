@@ -4,7 +4,7 @@
 
 use crate::guard::wrong;
 use crate::schema::{Slot, slot_name};
-use crate::site::{Call, Site, Sites, Type, Values};
+use crate::site::{Call, Recent, Site, Sites, Type, Values};
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
 use arrow_array::{Array, ArrayRef, RecordBatch};
@@ -41,10 +41,15 @@ impl Calls {
     }
 
     /// The index of the call that a record with these values, arguments first, is of. What the answer
-    /// is does not depend on other records.
+    /// is does not depend on other records; it is found sooner with what `recent` knows of those before.
     #[inline]
-    pub fn find(&self, data: &Data<'_>, values: &[Value<'_>]) -> Option<usize> {
-        self.sites.find(&Call::of(data), data, values)
+    pub fn find(
+        &self,
+        data: &Data<'_>,
+        values: &[Value<'_>],
+        recent: &mut Recent,
+    ) -> Option<usize> {
+        self.sites.find(data, values, recent)
     }
 
     /// How many calls there are.

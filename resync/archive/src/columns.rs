@@ -4,7 +4,7 @@
 use crate::folder::{self, Known};
 use crate::rows::{Rows, Whole};
 use crate::side::{self, Frames, SiteNames, Threads};
-use crate::site::Sites;
+use crate::site::{Recent, Sites};
 use crate::table::{SideTable, Sink};
 use crate::tables::Table;
 use arrow_array::ArrayRef;
@@ -36,6 +36,7 @@ pub(crate) struct Columns {
     /// `None` if records are not wanted, only what the side tables say of them.
     rows: Option<Rows>,
     sites: Sites,
+    recent: Recent,
     site_rows: SideTable,
     threads: Threads,
     frames: Frames,
@@ -47,6 +48,7 @@ impl Columns {
         Columns {
             rows,
             sites: Sites::default(),
+            recent: Recent::default(),
             site_rows: SideTable::new(Table::Sites),
             threads: Threads::default(),
             frames: Frames::new(),
@@ -152,7 +154,7 @@ impl Columns {
         resolver: &mut Resolver<'_>,
         out: &mut dyn Sink,
     ) -> Result<Option<usize>> {
-        if let Some(site) = self.sites.find_next(data, values) {
+        if let Some(site) = self.sites.find(data, values, &mut self.recent) {
             return Ok(Some(site));
         }
         let resolved = resolver.resolve(data, frame.place);

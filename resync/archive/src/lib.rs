@@ -53,4 +53,5 @@ pub use guard::catches_panics;
 pub use ordered::{Ordered, OrderedBatch};
 pub use read::open;
 pub use schema::Unit;
+pub use site::Recent;
 pub use tables::Table;

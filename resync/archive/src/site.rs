@@ -242,6 +242,13 @@ pub(crate) fn slots(types: &[Type]) -> Option<Vec<Option<(Slot, usize)>>> {
     types.iter().map(place).collect()
 }
 
+/// Calls that records were of before, so that most of the next need no look into a table.
+#[derive(Clone, Debug, Default)]
+pub struct Recent {
+    /// The list of a call, at a place that its numbers give.
+    lists: Vec<u32>,
+}
+
 /// All sites of a part.
 #[derive(Debug, Default)]
 pub(crate) struct Sites {
@@ -249,33 +256,29 @@ pub(crate) struct Sites {
     /// Where the sites of a call are listed.
     by_call: HashMap<Call, u32, RandomState>,
     lists: Vec<Vec<u32>>,
-    /// Lists of the calls that came last, so that most records need no [`Call`] of their own.
-    recent: Vec<u32>,
     ids: HashSet<u64>,
 }
 
 impl Sites {
-    /// The site that a record is of; `None` if there is none yet.
+    /// The site that a record is of; `None` if there is none yet. `recent` are those of the records before.
     #[inline]
-    pub(crate) fn find(&self, call: &Call, data: &Data<'_>, values: &[Value<'_>]) -> Option<usize> {
-        let list = *self.by_call.get(call)?;
-        self.among(list, data, values)
-    }
-
-    /// The same, for one record after the other.
-    #[inline]
-    pub(crate) fn find_next(&mut self, data: &Data<'_>, values: &[Value<'_>]) -> Option<usize> {
+    pub(crate) fn find(
+        &self,
+        data: &Data<'_>,
+        values: &[Value<'_>],
+        recent: &mut Recent,
+    ) -> Option<usize> {
         let place = place(data);
         let is_of = |list: &u32| {
-            self.all[self.lists[*list as usize][0] as usize]
-                .call
-                .is_of(data)
+            let first = self.lists.get(*list as usize).map(|sites| sites[0]);
+            first.is_some_and(|first| self.all[first as usize].call.is_of(data))
         };
-        if let Some(list) = self.recent.get(place).copied().filter(is_of) {
+        if let Some(list) = recent.lists.get(place).copied().filter(is_of) {
             return self.among(list, data, values);
         }
         let list = *self.by_call.get(&Call::of(data))?;
-        self.recent[place] = list;
+        recent.lists.resize(REMEMBERED, list);
+        recent.lists[place] = list;
         self.among(list, data, values)
     }
 
@@ -334,7 +337,6 @@ impl Sites {
             lists.len() as u32 - 1
         });
         lists[list as usize].push(index as u32);
-        self.recent.resize(REMEMBERED, list);
         self.all.push(Site::new(id, call, values));
         &self.all[index]
     }
@@ -388,8 +390,7 @@ mod tests {
             ..Data::default()
         };
         let values: Vec<_> = data.args.unwrap().iter().collect();
-        let found = sites.find_next(&data, &values);
-        assert_eq!(found, sites.find(&Call::of(&data), &data, &values));
+        let found = sites.find(&data, &values, &mut Recent::default());
         let site = found.or_else(|| sites.add(&data, &values, |_| false));
         sites.all[site.unwrap()].id
     }
@@ -430,14 +431,14 @@ mod tests {
         all[4].front.level = Some(Level(0x30));
         all[5].format_text = Some(b"text");
         all.extend([1, 2].map(|run| record(Svma::text(7), run)));
-        let mut sites = Sites::default();
+        let (mut sites, mut recent) = (Sites::default(), Recent::default());
         for data in &all {
-            assert_eq!(sites.find_next(data, &[]), None);
+            assert_eq!(sites.find(data, &[], &mut recent), None);
             sites.add(data, &[], |_| false);
         }
         for first in 0..all.len() {
             for index in [first, 0, first, first, 5, 6, first] {
-                assert_eq!(sites.find_next(&all[index], &[]), Some(index));
+                assert_eq!(sites.find(&all[index], &[], &mut recent), Some(index));
             }
         }
     }

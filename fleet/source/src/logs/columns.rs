@@ -24,7 +24,6 @@ pub(super) struct Columns {
     columns: Vec<(usize, Builder)>,
     /// For each call, the index of the value that is in each column.
     values: Vec<Vec<Option<u16>>>,
-    wants_values: bool,
     rare: Rare,
     len: usize,
     bytes: usize,
@@ -70,10 +69,6 @@ impl Columns {
         };
         let builder = |index: &usize| (*index, Builder::of(fields[*index].data_type()));
         Columns {
-            wants_values: projection.iter().any(|index| {
-                let is_behind = *index == SITE || *index >= FRONT;
-                is_behind && *index != rare("mark")
-            }),
             columns: projection.iter().map(builder).collect(),
             schema,
             values: (0..calls.len()).map(of_call).collect(),
@@ -89,9 +84,12 @@ impl Columns {
         }
     }
 
-    /// Whether records must be looked into for their columns.
-    pub(super) fn wants_values(&self) -> bool {
-        self.wants_values
+    /// Whether records must be looked into for some columns.
+    pub(super) fn wants_values(projection: &[usize]) -> bool {
+        projection.iter().any(|index| {
+            let is_behind = *index == SITE || *index >= FRONT;
+            is_behind && *index != rare("mark")
+        })
     }
 
     /// The value of a call that is in a column.

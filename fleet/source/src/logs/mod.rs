@@ -6,26 +6,25 @@ mod excerpt;
 mod phase;
 mod reader;
 mod scan;
+mod sides;
 mod sieve;
 mod split;
 mod table;
 
 pub use scan::LogScan;
+pub(crate) use sides::{Batched, Sides};
 pub use split::Split;
 pub(crate) use table::LogTable;
 
 use crate::config::Config;
 use crate::error;
 use crate::overlap::Known;
-use datafusion::arrow::array::RecordBatch;
 use datafusion::error::Result;
 use excerpt::Excerpt;
-use logdef_archive::Table;
 use logdef_resync::Input;
 use logdef_wire::record::Data;
 use phase::Phase;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -65,7 +64,7 @@ impl Logs {
     /// What the first phase found. It runs once.
     pub(crate) fn phase(&self) -> Result<Arc<Phase>> {
         let phase = self.phase.get_or_init(|| {
-            let phase = self.inputs().and_then(|all| Phase::of(&all, self.split));
+            let phase = self.inputs().and_then(|all| Phase::of(all, self.split));
             phase.map(Arc::new).map_err(|error| error.to_string())
         });
         phase.clone().map_err(error::plain)
@@ -83,7 +82,7 @@ impl Logs {
         if logs.excerpts.iter().all(Option::is_none) {
             return Ok(None);
         }
-        let phase = Phase::of_excerpts(&logs.inputs()?, self.split)?;
+        let phase = Phase::of_excerpts(logs.inputs()?, self.split)?;
         Ok(phase.map(|phase| Logs {
             phase: OnceLock::from(Ok(Arc::new(phase))),
             ..logs
@@ -112,12 +111,12 @@ impl Logs {
     }
 
     /// The same logs, with the side tables that were found.
-    pub(crate) fn with_sides(self, sides: Vec<(String, Vec<u8>)>) -> Logs {
+    pub(crate) fn with_sides(self, sides: Sides) -> Logs {
         let found = self.phase.into_inner().and_then(std::result::Result::ok);
         let phase = OnceLock::new();
         if let Some(found) = found {
             let mut found = (*found).clone();
-            found.sides = sides;
+            found.sides = Arc::new(sides);
             let _ = phase.set(Ok(Arc::new(found)));
         }
         Logs { phase, ..self }
@@ -147,8 +146,9 @@ impl Logs {
         }
     }
 
-    pub(crate) fn side_tables(&self) -> Result<HashMap<Table, Vec<RecordBatch>>> {
-        self.phase()?.side_tables()
+    /// The side tables.
+    pub(crate) fn sides(&self) -> Result<Arc<Sides>> {
+        Ok(Arc::clone(&self.phase()?.sides))
     }
 }
 

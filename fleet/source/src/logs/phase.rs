@@ -1,19 +1,16 @@
-//! The first phase: what is found out about logs as a whole before pieces of them are read. Which
-//! frames are not to be given or to be marked, which calls there are and what columns their values
-//! are in, what is missing. All of it can be put down for another process.
+//! The first phase: what is found out about logs as a whole before pieces of them are read. Where the pieces are,
+//! which frames are not to be given or to be marked, what is missing; and, if they are asked for, which calls there
+//! are and what columns their values are in. All of it can be put down for another process.
 
+use super::sides::Sides;
 use super::split::Split;
 use crate::error;
-use datafusion::arrow::array::RecordBatch;
-use datafusion::arrow::ipc::reader::StreamReader;
-use datafusion::arrow::ipc::writer::StreamWriter;
 use datafusion::error::Result;
-use logdef_archive::{Batches, Calls, Table};
-use logdef_resync::{Input, Item, Items, NoImages, Place, Recovery, Standing, decode, rewrite};
+use logdef_archive::{Calls, Table};
+use logdef_resync::{Input, Item, Items, Options, Place, Recovery, Standing, decode, rewrite};
 use logdef_wire::{Record, Tag};
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
-use std::ops::{ControlFlow, Range};
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 /// Records whose places are remembered while copies of records are looked for.
@@ -26,9 +23,9 @@ pub(crate) struct Phase {
     pub(crate) lens: Vec<u64>,
     pub(crate) splits: Vec<Split>,
     pub(crate) exceptions: Vec<Exceptions>,
-    /// The side tables, as Arrow's streams, which go beside the rest.
+    /// The side tables, which go beside the rest.
     #[serde(skip)]
-    pub(crate) sides: Vec<(String, Vec<u8>)>,
+    pub(crate) sides: Arc<Sides>,
     #[serde(skip)]
     calls: OnceLock<std::result::Result<Arc<Calls>, String>>,
 }
@@ -74,61 +71,59 @@ type Given = Vec<(u64, Option<Mark>, bool)>;
 
 impl Phase {
     /// Reads logs through, and cuts them into pieces of about `split` bytes.
-    pub(crate) fn of(inputs: &[Input], split: u64) -> Result<Phase> {
-        let recovery = Recovery::of(inputs).map_err(error::plain)?;
-        must_hold_frames(inputs, &recovery)?;
-        let sides: Vec<_> = sides_of_all().collect();
-        Phase::recovered(inputs, &recovery, split, &sides)
+    pub(crate) fn of(logs: Vec<Input>, split: u64) -> Result<Phase> {
+        let recovery = recover(&logs, split)?;
+        must_hold_frames(&logs, &recovery)?;
+        let phase = Phase::recovered(&logs, &recovery, split)?;
+        Ok(Phase {
+            sides: Arc::new(Sides::of(logs, recovery)?),
+            ..phase
+        })
     }
 
     /// The same of excerpts, in which nothing may be amiss: what a log lost, only the whole of it shows.
-    pub(crate) fn of_excerpts(inputs: &[Input], split: u64) -> Result<Option<Phase>> {
-        let recovery = Recovery::of(inputs).map_err(error::plain)?;
+    pub(crate) fn of_excerpts(logs: Vec<Input>, split: u64) -> Result<Option<Phase>> {
+        let recovery = recover(&logs, split)?;
         if !is_plain(&recovery) || !has_all(&recovery) {
             return Ok(None);
         }
-        // Of what was cut out, they would speak as of something missing.
-        let sides: Vec<_> = sides_of_all()
-            .filter(|table| *table != Table::Losses)
-            .collect();
-        let phase = Phase::recovered(inputs, &recovery, split, &sides)?;
+        let phase = Phase::recovered(&logs, &recovery, split)?;
+        let phase = Phase {
+            sides: Arc::new(Sides::of_excerpts(logs, recovery)?),
+            ..phase
+        };
         Ok(phase.knows_all_calls()?.then_some(phase))
     }
 
-    fn recovered(
-        inputs: &[Input],
-        recovery: &Recovery,
-        split: u64,
-        tables: &[Table],
-    ) -> Result<Phase> {
+    /// The pieces of logs, and their exceptions.
+    fn recovered(logs: &[Input], recovery: &Recovery, split: u64) -> Result<Phase> {
         let mut phase = Phase {
-            lens: inputs.iter().map(Input::len).collect(),
-            sides: sides(inputs, recovery, tables)?,
+            lens: logs.iter().map(Input::len).collect(),
             ..Phase::default()
         };
-        let given = if is_plain(recovery) {
-            None
-        } else {
-            Some(given(inputs, recovery)?)
-        };
-        for (index, input) in inputs.iter().enumerate() {
-            let given = given.as_ref().map(|given| &given[index][..]);
-            phase.walk(index as u32, input, split, given)?;
+        if is_plain(recovery) {
+            phase.splits = recovery.pieces().iter().map(Split::of).collect();
+            phase.exceptions = vec![Exceptions::default(); logs.len()];
+            return Ok(phase);
+        }
+        let given = given(logs, recovery)?;
+        for (index, (log, given)) in logs.iter().zip(&given).enumerate() {
+            phase.walk(index as u32, log, split, given)?;
         }
         Ok(phase)
     }
 
-    /// Finds the pieces of an input, and its exceptions.
+    /// Finds the pieces of an input, and its exceptions to what a merge gave of it.
     fn walk(
         &mut self,
         index: u32,
         input: &Input,
         split: u64,
-        given: Option<&[(u64, Option<Mark>, bool)]>,
+        given: &[(u64, Option<Mark>, bool)],
     ) -> Result<()> {
         let mut items = Items::new(input);
         let mut exceptions = Exceptions::default();
-        let mut given = given.map(|given| given.iter().peekable());
+        let mut given = given.iter().peekable();
         let mut scratch = Vec::new();
         let mut open: Option<Split> = None;
         while let Some(item) = items.next().map_err(error::plain)? {
@@ -151,18 +146,12 @@ impl Phase {
             let Ok(Record::Data(data)) = decode(frame.body, &mut scratch) else {
                 continue;
             };
-            if let Some(given) = &mut given {
-                match given.next_if(|(at, ..)| *at == offset) {
-                    None => {
-                        extend(&mut exceptions.left_out, offset, end);
-                        continue;
-                    }
-                    Some((_, mark, is_conflict)) => {
-                        exceptions.mark(offset, end, *mark);
-                        exceptions.conflicts.extend(is_conflict.then_some(offset));
-                    }
-                }
-            }
+            let Some((_, mark, is_conflict)) = given.next_if(|(at, ..)| *at == offset) else {
+                extend(&mut exceptions.left_out, offset, end);
+                continue;
+            };
+            exceptions.mark(offset, end, *mark);
+            exceptions.conflicts.extend(is_conflict.then_some(offset));
             piece.records += 1;
             if let Some(time) = data.time.and_then(|time| i64::try_from(time).ok()) {
                 let (first, last) = piece.times.unwrap_or((time, time));
@@ -176,8 +165,7 @@ impl Phase {
 
     /// Whether there is a format and a file of each call.
     fn knows_all_calls(&self) -> Result<bool> {
-        let tables = self.side_tables()?;
-        let sites = tables.get(&Table::Sites).into_iter().flatten();
+        let sites = self.sides.all()?.get(&Table::Sites).into_iter().flatten();
         let mut columns = sites.flat_map(|sites| {
             let columns = ["format", "file"].map(|name| sites.column_by_name(name));
             columns.into_iter().flatten()
@@ -188,26 +176,12 @@ impl Phase {
     /// The calls that records are of.
     pub(crate) fn calls(&self) -> Result<Arc<Calls>> {
         let calls = self.calls.get_or_init(|| {
-            let sites = self.side_tables().map_err(|error| error.to_string())?;
-            let sites = sites.get(&Table::Sites).map_or(&[][..], |it| it);
+            let sides = self.sides.all().map_err(|error| error.to_string())?;
+            let sites = sides.get(&Table::Sites).map_or(&[][..], |it| it);
             let calls = Calls::of(sites).map_err(|error| error.to_string())?;
             Ok(Arc::new(calls))
         });
         calls.clone().map_err(error::plain)
-    }
-
-    /// The side tables.
-    pub(crate) fn side_tables(&self) -> Result<HashMap<Table, Vec<RecordBatch>>> {
-        let mut tables = HashMap::new();
-        for (name, stream) in &self.sides {
-            let Some(table) = Table::ALL.into_iter().find(|table| table.name() == name) else {
-                continue;
-            };
-            let reader = StreamReader::try_new(&stream[..], None)?;
-            let batches: std::result::Result<Vec<_>, _> = reader.collect();
-            tables.insert(table, batches?);
-        }
-        Ok(tables)
     }
 }
 
@@ -280,35 +254,10 @@ fn given(inputs: &[Input], recovery: &Recovery) -> Result<Vec<Given>> {
     Ok(given)
 }
 
-fn sides_of_all() -> impl Iterator<Item = Table> {
-    let tables = Table::ALL.into_iter();
-    tables.filter(|table| *table != Table::Records)
-}
-
-/// Side tables of logs.
-fn sides(
-    inputs: &[Input],
-    recovery: &Recovery,
-    wanted: &[Table],
-) -> Result<Vec<(String, Vec<u8>)>> {
-    let mut tables: HashMap<Table, Vec<RecordBatch>> = HashMap::new();
-    let batches = Batches::of(inputs, recovery).with_tables(wanted);
-    batches
-        .each(NoImages, |table, batch| {
-            tables.entry(table).or_default().push(batch);
-            ControlFlow::Continue(())
-        })
-        .map_err(error::plain)?;
-    let mut sides = Vec::new();
-    for (table, batches) in tables {
-        let mut stream = StreamWriter::try_new(Vec::new(), &table.schema())?;
-        for batch in &batches {
-            stream.write(batch)?;
-        }
-        sides.push((table.name().to_owned(), stream.into_inner()?));
-    }
-    sides.sort();
-    Ok(sides)
+fn recover(logs: &[Input], split: u64) -> Result<Recovery> {
+    let mut options = Options::default();
+    options.pieces = split;
+    Recovery::with(logs, &options, |_| {}).map_err(error::plain)
 }
 
 /// Fails if there is not one frame in all of it, but bytes.

@@ -11,7 +11,7 @@ use crate::schema::{LEVEL, RUN, SEQ, SITE, THREAD, TIME};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::error::Result;
-use logdef_archive::{Calls, has_columns_only};
+use logdef_archive::{Calls, Recent, has_columns_only};
 use logdef_resync::{FrameItem, Input, Item, Items, unmasked};
 use logdef_wire::record::Data;
 use logdef_wire::{Record, Typed, Value};
@@ -24,7 +24,10 @@ const FEW: usize = 16;
 pub(super) struct Reader<'l> {
     logs: &'l Logs,
     phase: Arc<Phase>,
+    /// Whether records must be looked into, and the calls, if so.
+    wants_values: bool,
     calls: Arc<Calls>,
+    recent: Recent,
     /// Conditions on what each record has, and on what calls have.
     front: Vec<Test>,
     behind: Vec<Test>,
@@ -56,13 +59,20 @@ impl<'l> Reader<'l> {
         sieve: Sieve,
     ) -> Result<Reader<'l>> {
         let phase = logs.phase()?;
-        let calls = phase.calls()?;
-        let (front, behind) = sieve.tests.into_iter().partition(Test::is_of_front);
+        let (front, behind): (_, Vec<_>) = sieve.tests.into_iter().partition(Test::is_of_front);
+        let wants_values = !behind.is_empty() || Columns::wants_values(&projection);
+        let calls = if wants_values {
+            phase.calls()?
+        } else {
+            Arc::default()
+        };
         Ok(Reader {
             columns: Columns::new(schema, projection, &calls),
             logs,
             phase,
+            wants_values,
             calls,
+            recent: Recent::default(),
             front,
             behind,
             input: None,
@@ -134,7 +144,7 @@ impl<'l> Reader<'l> {
         if !self.front.iter().all(|test| test.holds(&field)) {
             return;
         }
-        if self.behind.is_empty() && !self.columns.wants_values() {
+        if !self.wants_values {
             let call = None;
             let mark = exceptions.mark(frame.offset);
             self.columns.push(&Row {
@@ -168,7 +178,7 @@ impl<'l> Reader<'l> {
         values: &[Value<'_>],
         exceptions: &mut Cursor<'_>,
     ) {
-        let call = self.calls.find(data, values);
+        let call = self.calls.find(data, values, &mut self.recent);
         let call = call.map(|call| (call, self.calls.site(call)));
         let fits = call.is_some_and(|(call, _)| self.calls.columns(call).is_some())
             && data.run.is_some()

@@ -1,6 +1,7 @@
 //! Pieces of a log that are read side by side. A frame belongs to the piece in which its first byte
 //! stands; the piece is read on behind its end for the rest of its last frame.
 
+use logdef_resync::Piece;
 use serde::{Deserialize, Serialize};
 
 /// A piece of a log. It begins where a frame begins.
@@ -15,11 +16,24 @@ pub struct Split {
     pub to: u64,
     /// Records in it.
     pub records: u64,
-    /// Times of the earliest and the latest, in nanoseconds since the epoch.
+    /// Times that all of them are within, in nanoseconds since the epoch.
     pub times: Option<(i64, i64)>,
 }
 
 impl Split {
+    /// A piece that a recovery found.
+    pub(super) fn of(piece: &Piece) -> Split {
+        let time = |time: u64| i64::try_from(time).unwrap_or(i64::MAX);
+        let (first, last) = piece.times;
+        Split {
+            input: piece.input,
+            from: piece.from,
+            to: piece.to,
+            records: piece.records,
+            times: (piece.records > 0).then(|| (time(first), time(last))),
+        }
+    }
+
     /// Bytes in it.
     pub fn bytes(&self) -> u64 {
         self.to - self.from

@@ -1,0 +1,113 @@
+//! The side tables of logs. What is missing is known with the first phase; the calls and all else take another look at
+//! each record, and are found when they are asked for.
+
+use crate::error;
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::ipc::reader::StreamReader;
+use datafusion::arrow::ipc::writer::StreamWriter;
+use datafusion::error::Result;
+use logdef_archive::{Batches, Table};
+use logdef_resync::{Input, NoImages, Recovery};
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::sync::OnceLock;
+
+/// Batches of tables.
+pub(crate) type Batched = HashMap<Table, Vec<RecordBatch>>;
+
+/// Tables that a recovery has without another look at the logs.
+const LOSSES: [Table; 2] = [Table::Losses, Table::Files];
+
+/// The side tables of some logs.
+#[derive(Debug, Default)]
+pub(crate) struct Sides {
+    /// What they are found in; nothing if another process found them.
+    logs: Option<(Vec<Input>, Recovery)>,
+    losses: Batched,
+    all: OnceLock<std::result::Result<Batched, String>>,
+}
+
+impl Sides {
+    pub(super) fn of(logs: Vec<Input>, recovery: Recovery) -> Result<Sides> {
+        Ok(Sides {
+            losses: batched(&logs, &recovery, &LOSSES)?,
+            logs: Some((logs, recovery)),
+            all: OnceLock::new(),
+        })
+    }
+
+    /// Those of excerpts, without losses: of what was cut out, they would speak as of something missing.
+    pub(super) fn of_excerpts(logs: Vec<Input>, recovery: Recovery) -> Result<Sides> {
+        let mut sides = Sides::of(logs, recovery)?;
+        sides.losses.remove(&Table::Losses);
+        Ok(sides)
+    }
+
+    /// Those that another process put down as streams.
+    pub(crate) fn read(streams: &[(String, &[u8])]) -> Result<Sides> {
+        let mut all = Batched::new();
+        for (name, stream) in streams {
+            let table = Table::ALL.into_iter().find(|table| table.name() == name);
+            let batches: std::result::Result<Vec<_>, _> =
+                StreamReader::try_new(*stream, None)?.collect();
+            if let Some(table) = table {
+                all.insert(table, batches?);
+            }
+        }
+        let losses = all.iter().filter(|(table, _)| LOSSES.contains(table));
+        Ok(Sides {
+            losses: losses.map(|(table, it)| (*table, it.clone())).collect(),
+            all: OnceLock::from(Ok(all)),
+            logs: None,
+        })
+    }
+
+    /// All of them as Arrow's streams, for another process.
+    pub(crate) fn write(&self) -> Result<Vec<(String, Vec<u8>)>> {
+        let mut streams = Vec::new();
+        for (table, batches) in self.all()? {
+            let mut stream = StreamWriter::try_new(Vec::new(), &table.schema())?;
+            batches.iter().try_for_each(|batch| stream.write(batch))?;
+            streams.push((table.name().to_owned(), stream.into_inner()?));
+        }
+        streams.sort();
+        Ok(streams)
+    }
+
+    /// What is missing.
+    pub(crate) fn losses(&self) -> &[RecordBatch] {
+        self.losses.get(&Table::Losses).map_or(&[], |it| it)
+    }
+
+    /// All of them.
+    pub(crate) fn all(&self) -> Result<&Batched> {
+        let all = self.all.get_or_init(|| {
+            let found = self.find().map_err(|error| error.to_string());
+            found.map(|found| found.into_iter().chain(self.losses.clone()).collect())
+        });
+        all.as_ref().map_err(|why| error::plain(why.clone()))
+    }
+
+    fn find(&self) -> Result<Batched> {
+        let Some((logs, recovery)) = &self.logs else {
+            return Ok(Batched::new());
+        };
+        let tables: Vec<_> = Table::ALL
+            .into_iter()
+            .filter(|table| *table != Table::Records && !LOSSES.contains(table))
+            .collect();
+        batched(logs, recovery, &tables)
+    }
+}
+
+fn batched(logs: &[Input], recovery: &Recovery, tables: &[Table]) -> Result<Batched> {
+    let mut batched = Batched::new();
+    let batches = Batches::of(logs, recovery).with_tables(tables);
+    batches
+        .each(NoImages, |table, batch| {
+            batched.entry(table).or_default().push(batch);
+            ControlFlow::Continue(())
+        })
+        .map_err(error::plain)?;
+    Ok(batched)
+}

@@ -94,8 +94,11 @@ struct Worker {
 
 impl Worker {
     fn blame(&self, error: DataFusionError) -> DataFusionError {
-        let text = reason(&error);
         let name = &self.name;
+        if let DataFusionError::ResourcesExhausted(text) = error.find_root() {
+            return DataFusionError::ResourcesExhausted(format!("worker {name}: {text}"));
+        }
+        let text = reason(&error);
         let text = match text {
             text if text.contains("keep-alive timed out") || text.contains("KeepAliveTimedOut") => {
                 format!(

@@ -39,6 +39,9 @@ pub struct Args {
     /// How many cores to use; by default all
     #[arg(long, value_name = "COUNT")]
     pub cores: Option<usize>,
+    /// Memory for sorting, grouping and joining, in MiB; what is more goes to temporary files, if it can
+    #[arg(long, value_name = "MIB", default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..))]
+    pub memory: u32,
     /// Look for programs and libraries in this directory too, and below it
     #[arg(long, value_name = "DIR", env = "LOGDEF_IMAGE_DIR")]
     pub image_dir: Vec<PathBuf>,
@@ -94,4 +97,5 @@ Examples:
   logdef-sql logs/ < question.sql
 
 After each answer a line on standard error says that the records are complete, or what is missing.
-Exit status: 0 answered, 1 the answer could not be written, 2 the question is wrong, 4 a file cannot be read.";
+Exit status: 0 answered, 1 the answer could not be written or needs more memory than it may take, 2 the question is
+wrong, 4 a file cannot be read.";

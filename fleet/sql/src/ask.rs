@@ -1,7 +1,7 @@
 //! Asking: a session over the paths, one question after the other, and the verdict behind each answer.
 
 use crate::args::Args;
-use crate::failure::Failure;
+use crate::failure::{Asked, Failure};
 use crate::output::Output;
 use crate::prompt;
 use datafusion::execution::SendableRecordBatchStream;
@@ -17,9 +17,6 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Bytes of memory for sorting, grouping and joining; what is more goes to temporary files.
-const MEMORY: usize = 512 << 20;
-
 /// Batches that are made before they are asked for.
 const AHEAD: usize = 2;
 
@@ -27,6 +24,8 @@ const AHEAD: usize = 2;
 pub struct Session {
     pub context: SessionContext,
     pub tables: Arc<Tables>,
+    /// Memory that a question may take, in MiB.
+    memory: u32,
 }
 
 /// Answers what the command line asks.
@@ -93,11 +92,16 @@ impl Session {
             let options = options.options_mut();
             options.set(name.trim(), value.trim()).map_err(failed)?;
         }
-        let memory = RuntimeEnvBuilder::new().with_memory_limit(MEMORY, 1.0);
+        let bytes = args.memory as usize * (1 << 20);
+        let memory = RuntimeEnvBuilder::new().with_memory_limit(bytes, 1.0);
         let runtime = memory.build_arc().map_err(failed)?;
         let context = SessionContext::new_with_config_rt(options, runtime);
         tables.register(&context).map_err(failed)?;
-        Ok(Session { context, tables })
+        Ok(Session {
+            context,
+            tables,
+            memory: args.memory,
+        })
     }
 
     /// The same, answered by workers if any are named.
@@ -126,6 +130,12 @@ impl Session {
             ));
         }
         for statement in parsed {
+            let question = statement.to_string();
+            let asked = Asked {
+                question: &question,
+                memory: self.memory,
+            };
+            let failed = |error| asked.failed(&error);
             let state = self.context.state();
             let plan = state.statement_to_plan(statement).await.map_err(failed)?;
             let (plan, tables) = self.tables.narrowed(plan, &state).map_err(failed)?;

@@ -403,3 +403,26 @@ fn the_page_of_questions_is_right() {
         assert!(found.lines().count() > 1, "{question}\n{found}");
     }
 }
+
+/// The smaller side of a join is held in memory, and nowhere else.
+#[test]
+fn what_needs_more_memory_than_there_is_fails_with_a_line() {
+    let numbers = "(select unnest(range(0, 1000000)) as n)";
+    let question = format!("select count(*) from {numbers} a join {numbers} b using (n)");
+    let enough = run(&[&LOGS.log], &question, &[]);
+    assert!(enough.status.success());
+    let little = run(&[&LOGS.log], &question, &["--memory", "1"]);
+    assert_eq!(little.status.code(), Some(1));
+    let said = String::from_utf8(little.stderr).unwrap();
+    let begin = "logdef-sql: not enough memory: ";
+    assert!(
+        said.starts_with(begin) && said.lines().count() == 1,
+        "{said}"
+    );
+    for part in ["1 MiB", "--memory", "unnest(range(0, 1000000))"] {
+        assert!(
+            said.to_lowercase().contains(&part.to_lowercase()),
+            "{part}: {said}"
+        );
+    }
+}

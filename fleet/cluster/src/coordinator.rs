@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use datafusion::arrow::ipc::CompressionType;
 use datafusion::common::{DataFusionError, Result, config_err};
 use datafusion::execution::SessionStateBuilder;
 use datafusion::prelude::SessionContext;
@@ -13,7 +14,7 @@ use datafusion_distributed::{
 };
 use http::HeaderValue;
 use logdef_source::Tables;
-use url::Url;
+use url::{Host, Url};
 
 use crate::channel::{Channels, name};
 use crate::codec::Codec;
@@ -67,6 +68,12 @@ impl Cluster {
             .map(|url| cluster.greet(url, patience));
         futures::future::try_join_all(met).await?;
         Ok(cluster)
+    }
+
+    /// How batches are packed on their way: between processes of one machine not at all.
+    fn compression(&self) -> Option<CompressionType> {
+        let is_spread = !self.workers.iter().all(is_of_this_machine);
+        is_spread.then_some(CompressionType::LZ4_FRAME)
     }
 
     async fn greet(&self, url: &Url, patience: Duration) -> Result<()> {
@@ -123,6 +130,7 @@ impl Cluster {
             .with_distributed_planner()
             .with_distributed_passthrough_headers(headers)?
             .with_distributed_metrics_collection(false)?
+            .with_distributed_compression(self.compression())?
             .with_distributed_max_tasks_per_stage(self.workers.len().max(2))?
             .with_distributed_worker_connection_buffer_budget_bytes(BUFFERED)?
             .with_distributed_desired_task_count_handler(move |event: DesiredTaskCountEvent<'_>| {
@@ -132,6 +140,15 @@ impl Cluster {
                 split.plans(event)
             });
         Ok(SessionContext::new_with_state(state.build()))
+    }
+}
+
+fn is_of_this_machine(worker: &Url) -> bool {
+    match worker.host() {
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        Some(Host::Domain(name)) => name == "localhost",
+        None => false,
     }
 }
 

@@ -3,6 +3,7 @@
 
 use crate::error;
 use crate::overlap::{Known, Range};
+use crate::remote::Copies;
 use crate::schema;
 use datafusion::catalog::TableProvider;
 use datafusion::datasource::file_format::parquet::ParquetFormat;
@@ -18,10 +19,11 @@ use url::Url;
 
 /// The records of some parts, each once: a range of them that an earlier archive has is left out.
 /// `None` without parts.
-pub(crate) fn records(parts: &[PathBuf]) -> Result<Option<LogicalPlanBuilder>> {
+pub(crate) fn records(parts: &[PathBuf], copies: &Copies) -> Result<Option<LogicalPlanBuilder>> {
     let mut all: Option<LogicalPlanBuilder> = None;
     let mut add = |parts: &[PathBuf], twice: &[Range]| -> Result<()> {
-        let plan = LogicalPlanBuilder::scan("records", provider_as_source(table(parts)?), None)?;
+        let plan =
+            LogicalPlanBuilder::scan("records", provider_as_source(table(parts, copies)?), None)?;
         let plan = match twice.iter().map(is_in).reduce(Expr::or) {
             // A record without a number is in no range.
             Some(is_twice) => plan.filter(not(is_twice).is_not_false())?,
@@ -66,8 +68,8 @@ fn is_in(range: &Range) -> Expr {
         .and(counts)
 }
 
-fn table(parts: &[PathBuf]) -> Result<Arc<dyn TableProvider>> {
-    let urls: Result<Vec<_>> = parts.iter().map(|part| url(part)).collect();
+fn table(parts: &[PathBuf], copies: &Copies) -> Result<Arc<dyn TableProvider>> {
+    let urls: Result<Vec<_>> = parts.iter().map(|part| url(part, copies)).collect();
     let format = ListingOptions::new(Arc::new(ParquetFormat::default()));
     let config = ListingTableConfig::new_with_multi_paths(urls?)
         .with_listing_options(format.with_file_extension(".parquet"))
@@ -75,7 +77,10 @@ fn table(parts: &[PathBuf]) -> Result<Arc<dyn TableProvider>> {
     Ok(Arc::new(ListingTable::try_new(config)?))
 }
 
-fn url(part: &Path) -> Result<ListingTableUrl> {
+fn url(part: &Path, copies: &Copies) -> Result<ListingTableUrl> {
+    if let Some(url) = copies.records(part) {
+        return ListingTableUrl::try_new(url.clone(), None);
+    }
     let file = part.join("records.parquet");
     let file = std::path::absolute(&file).map_err(|why| error::at(&file, why))?;
     let url =

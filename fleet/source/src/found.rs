@@ -2,6 +2,7 @@
 //! bytes only.
 
 use crate::error;
+use crate::remote::{self, Copies};
 use datafusion::error::Result;
 use std::collections::HashSet;
 use std::fs;
@@ -9,11 +10,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Files to read.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Found {
     /// Folders with tables.
     pub(crate) parts: Vec<PathBuf>,
     pub(crate) logs: Vec<PathBuf>,
+    /// What was copied from elsewhere.
+    pub(crate) copies: Copies,
 }
 
 impl Found {
@@ -21,7 +24,11 @@ impl Found {
     pub(crate) fn at(paths: &[String]) -> Result<Found> {
         let mut found = Found::default();
         for path in paths {
-            found.add(&local(path)?)?;
+            if remote::is_remote(path) {
+                found.add_copies(path)?;
+            } else {
+                found.add(&local(path)?)?;
+            }
         }
         let mut seen = HashSet::new();
         let mut is_new = |path: &PathBuf| {
@@ -30,6 +37,13 @@ impl Found {
         found.parts.retain(&mut is_new);
         found.logs.retain(&mut is_new);
         Ok(found)
+    }
+
+    fn add_copies(&mut self, path: &str) -> Result<()> {
+        let copied = self.copies.add(path)?;
+        self.parts.extend(copied.parts);
+        self.logs.extend(copied.logs);
+        Ok(())
     }
 
     fn add(&mut self, path: &Path) -> Result<()> {
@@ -67,7 +81,7 @@ fn local(path: &str) -> Result<PathBuf> {
     match path.split_once("://") {
         Some(("file", rest)) => Ok(PathBuf::from(rest)),
         Some((scheme, _)) if scheme.bytes().all(|byte| byte.is_ascii_alphanumeric()) => {
-            let why = format!("{path}: {scheme}:// is not read; copy it or mount it");
+            let why = format!("{path}: {scheme}:// is not read, but http://, https:// and s3://");
             Err(error::plain(why))
         }
         _ => Ok(PathBuf::from(path)),

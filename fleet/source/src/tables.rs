@@ -8,6 +8,7 @@ use crate::knowledge::{self, Knowledge};
 use crate::logs::{Batched, LogTable, Logs, Sides};
 use crate::names::Names;
 use crate::overlap::Known;
+use crate::remote::Copies;
 use crate::verdict::Verdict;
 use crate::{archives, error, schema};
 use datafusion::catalog::TableProvider;
@@ -27,6 +28,7 @@ pub struct Tables {
     config: Config,
     parts: Vec<PathBuf>,
     logs: Option<Arc<Logs>>,
+    copies: Arc<Copies>,
     /// The times that were read of the logs, in nanoseconds since the epoch, if not all were.
     within: Option<RangeInclusive<i64>>,
     knowledge: OnceLock<std::result::Result<Arc<Knowledge>, String>>,
@@ -62,6 +64,7 @@ impl Tables {
             config,
             parts: found.parts,
             logs: logs.map(Arc::new),
+            copies: Arc::new(found.copies),
             within: None,
             knowledge: OnceLock::new(),
         }))
@@ -75,6 +78,10 @@ impl Tables {
     pub fn register(self: &Arc<Tables>, context: &SessionContext) -> Result<()> {
         for function in self.functions() {
             context.register_udf(function);
+        }
+        for (front, store) in self.copies.stores() {
+            let runtime = context.runtime_env();
+            runtime.register_object_store(front, Arc::clone(store));
         }
         let state = context.state();
         let default = &state.config_options().catalog;
@@ -129,6 +136,7 @@ impl Tables {
                 config: self.config.clone(),
                 parts: self.parts.clone(),
                 logs: Some(Arc::new(logs)),
+                copies: Arc::clone(&self.copies),
                 within: Some(times),
                 knowledge: OnceLock::new(),
             })
@@ -198,6 +206,7 @@ impl Tables {
             config: it.config,
             parts: it.parts,
             logs: logs.map(Arc::new),
+            copies: Arc::default(),
             within: it.within,
             knowledge: OnceLock::new(),
         }))
@@ -247,7 +256,7 @@ impl Tables {
             Some(_) => Some(Arc::new(LogTable::of(self))),
             None => None,
         };
-        let of_archives = archives::records(&self.parts)?;
+        let of_archives = archives::records(&self.parts, &self.copies)?;
         let plan = match (of_archives, logs) {
             (Some(archives), None) => archives,
             (None, Some(logs)) => return Ok(logs),

@@ -12,7 +12,7 @@ use std::time::Duration;
 #[derive(Debug, Parser)]
 #[command(version, after_help = EXAMPLES)]
 pub struct Args {
-    /// Archives, logs, folders of logs
+    /// Archives, logs, folders of logs; also behind http://, https:// and s3://
     #[arg(value_name = "PATH", required = true)]
     pub paths: Vec<String>,
     /// The query; several with semicolons between them

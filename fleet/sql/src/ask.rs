@@ -30,6 +30,7 @@ pub struct Session {
 
 /// Answers what the command line asks.
 pub async fn run(args: &Args) -> Result<(), Failure> {
+    must_be_of_workers(args)?;
     let session = Session::of(args)?.spread(args).await?;
     if args.query.is_none() && args.file.is_none() && prompt::is_possible() {
         return prompt::run(&session, args.output).await;
@@ -38,6 +39,19 @@ pub async fn run(args: &Args) -> Result<(), Failure> {
     session
         .answer_all(&question, &mut Output::new(args.output))
         .await
+}
+
+/// Workers read files of their machines only.
+fn must_be_of_workers(args: &Args) -> Result<(), Failure> {
+    let mut paths = args.paths.iter();
+    match paths.find(|path| logdef_source::is_remote(path)) {
+        Some(path) if args.workers.is_some() => {
+            let why =
+                format!("{path}: workers (--workers) read files: copy it to them or mount it");
+            Err(Failure::Question(why))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The same batches, made by a task of their own: who asks can turn to something else, and drop them.

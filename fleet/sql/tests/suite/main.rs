@@ -6,6 +6,7 @@
 
 mod duckdb;
 mod prompt;
+mod remote;
 mod times;
 
 use logdef_archive::Archive;

@@ -5,10 +5,13 @@
 
 use std::env;
 use std::ffi::OsStr;
+use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output};
 use std::sync::OnceLock;
+use std::thread;
+use std::time::Duration;
 
 /// Where things were built, and with what.
 #[derive(Debug)]
@@ -181,9 +184,7 @@ pub fn cargo() -> Command {
 ///
 /// If it cannot be run or does not succeed; with what it said.
 pub fn run(command: &mut Command) -> Output {
-    let output = command
-        .output()
-        .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let output = output(command).unwrap_or_else(|error| panic!("{command:?}: {error}"));
     assert!(
         output.status.success(),
         "{command:?}: {}\n{}{}",
@@ -192,4 +193,19 @@ pub fn run(command: &mut Command) -> Output {
         String::from_utf8_lossy(&output.stderr)
     );
     output
+}
+
+/// Runs a command. A program that was copied just now may still be open for writing in a child that
+/// another thread has forked meanwhile and that has not become another program yet: then it is
+/// tried again.
+fn output(command: &mut Command) -> io::Result<Output> {
+    for _ in 0..200 {
+        match command.output() {
+            Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => {
+                thread::sleep(Duration::from_millis(10));
+            }
+            result => return result,
+        }
+    }
+    command.output()
 }

@@ -204,11 +204,15 @@ fn sites_made_at_run_time_are_read_like_any_other() {
         (end.kind, pairs(&end.pairs)),
         (Some(Kind::END), vec![("span", "77")])
     );
-    let failed = of(&records, "disk failed");
-    assert!(
-        failed.caller.as_deref().unwrap().ends_with("fails"),
-        "{failed:?}"
-    );
+    // In an optimized build with line tables only, what of the logger became part of `fails` has no
+    // path by which it is known.
+    if cfg!(debug_assertions) {
+        let failed = of(&records, "disk failed");
+        assert!(
+            failed.caller.as_deref().unwrap().ends_with("fails"),
+            "{failed:?}"
+        );
+    }
     for thread in 0..4 {
         of(&records, &format!("thread {thread}"));
     }

@@ -278,6 +278,7 @@ impl<'i> Merge<'i> {
     /// [`conflict`](MergedFrame::conflict) with them.
     #[must_use]
     pub fn through(mut self, sieve: impl Sieve + 'i) -> Self {
+        self.wanted.searches = sieve.bare(b"").is_some();
         self.wanted.sieve = Some(Box::new(sieve));
         self
     }
@@ -294,6 +295,7 @@ impl<'i> Merge<'i> {
             wanted: Wanted {
                 options,
                 sieve: None,
+                searches: false,
             },
             waiting,
             open: Vec::new(),

@@ -3,7 +3,7 @@
 
 use crate::merge::rule::Rule;
 use crate::merge::survey_contract::SurveyContract;
-use crate::merge::wanted::{Checked, Timed, Wanted};
+use crate::merge::wanted::{Checked, Sifts, Timed, Wanted};
 use crate::merge::{Event, Identity, MergedFrame, Plan, Waiting};
 use crate::read::input::{Error, Input};
 use crate::read::item::{FrameItem, Item, Items};
@@ -36,6 +36,8 @@ pub(crate) struct OpenLane<'i> {
     pub(crate) index: u32,
     input: u32,
     items: Items<'i>,
+    /// Where the first text stands that the sieve searches for, or may.
+    bare_to: u64,
     has_ended: bool,
     /// Frames in the order they are given, from `next` on.
     frames: Vec<Buffered>,
@@ -194,6 +196,7 @@ impl<'i> OpenLane<'i> {
             index,
             input: lane.input,
             items,
+            bare_to: 0,
             has_ended: false,
             frames: Vec::new(),
             next: 0,
@@ -366,17 +369,29 @@ impl<'i> OpenLane<'i> {
     ) -> Result<Step, Error> {
         let options = wanted.options;
         // Of a lane that is sorted, how far it is read decides on the order.
-        let is_sifted = matches!(self.threads, Threads::One(..));
+        let sifts = match self.threads {
+            Threads::One(..) => Sifts::Now,
+            Threads::Many(_) => Sifts::Later,
+        };
+        let searches = wanted.searches && sifts == Sifts::Now;
         let input = self.input;
         let most = *sifted + if is_alone { SIFTED } else { 0 };
         // Nearly all items are short frames, and where few are searched for, nearly all are kept back.
         let (item, checked) = loop {
+            if searches && self.items.offset() >= self.bare_to {
+                self.bare_to = self.items.offset() + wanted.bare(self.items.ahead()) as u64;
+            }
             let Some(frame) = self.items.next_short() else {
                 break (self.items.next()?, None);
             };
+            let sifts = if frame.end() <= self.bare_to {
+                Sifts::Bare
+            } else {
+                sifts
+            };
             let checked = (frame.tag() == Tag::DATA).then(|| {
                 self.rule
-                    .check_frame(input, &frame, frame.body, wanted, is_sifted)
+                    .check_frame(input, &frame, frame.body, wanted, sifts)
             });
             match checked {
                 Some(Checked::Sift(record)) if *sifted < most => {
@@ -407,8 +422,7 @@ impl<'i> OpenLane<'i> {
                 match unmask::unmasked(frame.body, &mut self.scratch) {
                     Some(body) => {
                         let checked = checked.unwrap_or_else(|| {
-                            self.rule
-                                .check_frame(input, &frame, body, wanted, is_sifted)
+                            self.rule.check_frame(input, &frame, body, wanted, sifts)
                         });
                         let buffered = checked
                             .is_taken()

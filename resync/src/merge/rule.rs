@@ -3,7 +3,7 @@
 
 use crate::merge::MergeOptions;
 use crate::merge::survey_contract::SurveyContract;
-use crate::merge::wanted::{Checked, Timed, Wanted};
+use crate::merge::wanted::{Checked, Sifts, Timed, Wanted};
 use crate::read::gap::{Gap, GapKind};
 use crate::read::item::FrameItem;
 use crate::recover::recovery::Recovery;
@@ -41,14 +41,16 @@ impl Rule<'_> {
         frame: &FrameItem<'_>,
         body: &[u8],
         wanted: &mut Wanted<'_>,
-        is_sifted: bool,
+        sifts: Sifts,
     ) -> Checked {
+        let is_sifted = sifts != Sifts::Later;
+        let is_bare = sifts == Sifts::Bare;
         let place = Place {
             input,
             offset: frame.offset,
         };
         let recovery = match self {
-            Rule::Survey(contract) => return contract.check_frame(body, place, wanted),
+            Rule::Survey(contract) => return contract.check_frame(body, place, wanted, is_bare),
             Rule::Recovery(recovery) => recovery,
         };
         // Of nearly all records one look shows what they are merged by and what the sieve asks.
@@ -58,7 +60,7 @@ impl Rule<'_> {
             return if recovery.leaves_out(standing) {
                 Checked::Skip
             } else {
-                wanted.checked(body, &peek)
+                wanted.checked(body, &peek, is_bare)
             };
         }
         let data = Glance::of(body);

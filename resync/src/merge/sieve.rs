@@ -13,6 +13,14 @@ pub trait Sieve: fmt::Debug + Send {
     fn learn(&mut self, record: &Record<'_>, place: Place);
 
     /// Whether a data record is given, by its body alone: wherever else the same bytes stand, the
-    /// answer has to be the same.
-    fn passes(&mut self, body: &[u8], peek: &Peek<'_>) -> bool;
+    /// answer has to be the same. Where it `is_bare` the frame is known to hold none of the texts that the
+    /// sieve [searches](Sieve::bare) for.
+    fn passes(&mut self, body: &[u8], peek: &Peek<'_>, is_bare: bool) -> bool;
+
+    /// How many of some bytes, which are those of many frames, lie before the first text that it searches
+    /// for; all, if there is none in them. `None` if it searches for no texts.
+    fn bare(&self, bytes: &[u8]) -> Option<usize> {
+        let _ = bytes;
+        None
+    }
 }

@@ -51,11 +51,12 @@ impl SurveyContract {
         body: &[u8],
         place: Place,
         wanted: &mut Wanted<'_>,
+        is_bare: bool,
     ) -> Checked {
         // Nearly all are as this takes them.
         let mut quick = Peek::default();
         if quick.look(body) {
-            return self.check_data(&quick, body, wanted);
+            return self.check_data(&quick, body, wanted, is_bare);
         }
         self.check_other(body, place, wanted)
     }
@@ -64,7 +65,7 @@ impl SurveyContract {
     fn check_other(&mut self, body: &[u8], place: Place, wanted: &mut Wanted<'_>) -> Checked {
         if body.first() == Some(&Tag::DATA.0) {
             return match peek(body) {
-                Some(peek) => self.check_data(&peek, body, wanted),
+                Some(peek) => self.check_data(&peek, body, wanted, false),
                 None => Checked::Broken,
             };
         }
@@ -78,11 +79,17 @@ impl SurveyContract {
     }
 
     #[inline(always)]
-    fn check_data(&mut self, peek: &Peek<'_>, body: &[u8], wanted: &mut Wanted<'_>) -> Checked {
+    fn check_data(
+        &mut self,
+        peek: &Peek<'_>,
+        body: &[u8],
+        wanted: &mut Wanted<'_>,
+        is_bare: bool,
+    ) -> Checked {
         if !self.is_next(peek) {
             return Checked::Broken;
         }
-        wanted.checked(body, peek)
+        wanted.checked(body, peek, is_bare)
     }
 
     /// The lane's frames end at an offset.

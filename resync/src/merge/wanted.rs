@@ -25,6 +25,16 @@ impl Checked {
     }
 }
 
+/// When a sieve is asked about a data record.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Sifts {
+    /// When the lane is sorted.
+    Later,
+    Now,
+    /// Now, and the frame is known to hold none of the texts that it searches for.
+    Bare,
+}
+
 /// What a data record is merged by.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timed {
@@ -47,15 +57,17 @@ impl Timed {
 pub(crate) struct Wanted<'i> {
     pub(crate) options: MergeOptions,
     pub(crate) sieve: Option<Box<dyn Sieve + 'i>>,
+    /// Whether the sieve searches for texts.
+    pub(crate) searches: bool,
 }
 
 impl Wanted<'_> {
     /// What becomes of a data record that nothing else is wrong with.
     #[inline(always)]
-    pub(crate) fn checked(&mut self, body: &[u8], peek: &Peek<'_>) -> Checked {
+    pub(crate) fn checked(&mut self, body: &[u8], peek: &Peek<'_>, is_bare: bool) -> Checked {
         let timed = Timed::of(&peek.glance);
         let sieve = self.sieve.as_mut();
-        if sieve.is_none_or(|sieve| sieve.passes(body, peek)) {
+        if sieve.is_none_or(|sieve| sieve.passes(body, peek, is_bare)) {
             Checked::Take(Some(timed))
         } else {
             Checked::Sift(timed)
@@ -68,7 +80,13 @@ impl Wanted<'_> {
         let Some(sieve) = &mut self.sieve else {
             return true;
         };
-        peek(body).is_none_or(|peek| sieve.passes(body, &peek))
+        peek(body).is_none_or(|peek| sieve.passes(body, &peek, false))
+    }
+
+    /// How many of some bytes lie before the first text that the sieve searches for.
+    pub(crate) fn bare(&self, bytes: &[u8]) -> usize {
+        let bare = self.sieve.as_ref().and_then(|sieve| sieve.bare(bytes));
+        bare.unwrap_or(0)
     }
 
     /// Lets the sieve learn from another record.

@@ -224,6 +224,11 @@ impl<'i> Items<'i> {
         self.at
     }
 
+    /// The bytes from the next item on that are in memory just now.
+    pub(crate) fn ahead(&self) -> &[u8] {
+        self.scanner.window.from(self.at)
+    }
+
     /// Where the chunk ends that the last preamble opened.
     pub(crate) fn chunk_end(&self) -> u64 {
         self.chunk_end

@@ -6,11 +6,13 @@
 mod collections;
 mod decode;
 mod encode;
+mod kinds;
 
 pub use collections::{Array, Map};
 pub(crate) use decode::end_of_objects;
 pub use decode::{DecodeError, Decoder, Reason, Value};
 pub use encode::{Encoder, MapEncoder, OutOfRoom};
+pub use kinds::Kinds;
 
 /// The one byte that no msgpack object starts with.
 pub const NEVER: u8 = 0xc1;

@@ -42,6 +42,16 @@ impl Search {
         Some(Search::Any(any.ok()?))
     }
 
+    /// Bytes before the first.
+    #[inline]
+    fn bare(&self, bytes: &[u8]) -> usize {
+        let found = match self {
+            Search::One(finder) => finder.find(bytes),
+            Search::Any(any) => any.find(bytes).map(|found| found.start()),
+        };
+        found.unwrap_or(bytes.len())
+    }
+
     #[inline]
     fn finds(&self, bytes: &[u8]) -> bool {
         match self {
@@ -90,6 +100,11 @@ impl Needles {
             are_in_numbers: texts.iter().any(|text| text.iter().all(is_numeral)),
             texts,
         })
+    }
+
+    /// How many bytes lie before the first one, whatever they mean; all, if there is none.
+    pub fn bare(&self, bytes: &[u8]) -> usize {
+        self.search.bare(bytes)
     }
 
     /// Where one can be in the messages of a format.

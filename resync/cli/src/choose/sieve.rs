@@ -8,6 +8,7 @@ use crate::choose::filter::Filter;
 use crate::choose::needle::{Held, Needles};
 use logdef_resync::render::Prints;
 use logdef_resync::{CallSite, Glance, Place, Tables};
+use logdef_wire::msgpack::Kinds;
 use logdef_wire::record::Peek;
 use logdef_wire::{Magic, Record, Run, Svma};
 
@@ -71,6 +72,8 @@ struct Look {
     conditions: Vec<Expression>,
     /// The values one of which has to hold a needle, where nothing else can, in the order of the arguments.
     strings: Option<Box<[(usize, Prints)]>>,
+    /// Kinds of arguments that hold no needle but in a string, as was seen of a record that did not pass.
+    plain: Option<Kinds>,
     /// Records that were looked at, and those that passed.
     looked_at: u32,
     passed: u32,
@@ -158,34 +161,49 @@ fn verdict(
     Verdict::Look(Box::new(Look {
         conditions,
         strings,
+        plain: None,
         looked_at: 0,
         passed: 0,
     }))
 }
 
 impl Look {
-    /// Whether a record may be chosen.
+    /// Whether a record may be chosen; one that `is_bare` has no needle in its frame.
     #[inline]
-    fn passes(&self, values: &Values<'_>, needles: Option<&Needles>) -> bool {
+    fn passes(&mut self, values: &Values<'_>, needles: Option<&Needles>, is_bare: bool) -> bool {
         if !self.conditions.iter().all(|one| one.may_hold(values)) {
             return false;
         }
         let (Some(needles), Some(strings)) = (needles, &self.strings) else {
             return true;
         };
-        let mut strings = strings.iter().peekable();
-        if let Some(args) = values.args() {
-            for (index, value) in args.iter().take(FEW).enumerate() {
-                while let Some((_, prints)) = strings.next_if(|(arg, _)| *arg == index) {
-                    if needles.may_be_in(*prints, Some(value)) {
-                        return true;
-                    }
+        let kinds = values.args().and_then(Kinds::of);
+        if is_bare && kinds.is_some() && kinds == self.plain {
+            return false;
+        }
+        let passes = may_hold_one(needles, strings, values);
+        if !passes {
+            self.plain = kinds;
+        }
+        passes
+    }
+}
+
+/// Whether a needle may be in one of some strings.
+#[inline(never)]
+fn may_hold_one(needles: &Needles, strings: &[(usize, Prints)], values: &Values<'_>) -> bool {
+    let mut strings = strings.iter().peekable();
+    if let Some(args) = values.args() {
+        for (index, value) in args.iter().take(FEW).enumerate() {
+            while let Some((_, prints)) = strings.next_if(|(arg, _)| *arg == index) {
+                if needles.may_be_in(*prints, Some(value)) {
+                    return true;
                 }
             }
         }
-        // What was not looked at may hold anything.
-        strings.next().is_some()
     }
+    // What was not looked at may hold anything.
+    strings.next().is_some()
 }
 
 impl logdef_resync::Sieve for Sieve<'_> {
@@ -207,8 +225,12 @@ impl logdef_resync::Sieve for Sieve<'_> {
         }
     }
 
+    fn bare(&self, bytes: &[u8]) -> Option<usize> {
+        Some(self.needles.as_ref()?.bare(bytes))
+    }
+
     #[inline]
-    fn passes(&mut self, body: &[u8], peek: &Peek<'_>) -> bool {
+    fn passes(&mut self, body: &[u8], peek: &Peek<'_>, is_bare: bool) -> bool {
         let front = &peek.glance;
         if !self.filter.may_match(front) {
             return false;
@@ -241,7 +263,7 @@ impl logdef_resync::Sieve for Sieve<'_> {
             Verdict::Pass => true,
             Verdict::Never => false,
             Verdict::Look(look) => {
-                let passes = look.passes(&values, self.needles.as_ref());
+                let passes = look.passes(&values, self.needles.as_ref(), is_bare);
                 look.looked_at += 1;
                 look.passed += u32::from(passes);
                 if look.looked_at == LOOKED_AT && look.passed > LOOKED_AT / 8 * 7 {

@@ -96,7 +96,7 @@ impl Show<'_> {
         if body.first() == Some(&Tag::DATA.0) {
             self.records += 1;
             if let Some(sieve) = &mut self.sieve
-                && Peek::of(body).is_some_and(|peek| !sieve.passes(body, &peek))
+                && Peek::of(body).is_some_and(|peek| !sieve.passes(body, &peek, false))
             {
                 return Ok(ControlFlow::Continue(()));
             }

@@ -158,8 +158,8 @@
 //! the CPU), `image` (what is mapped), `handler`, `guard` and `process` (stacks and
 //! handlers of signals, of forks, of a thread's end), `call/site`, `call/body`, `call/printed` and `call/emit` (what a caller
 //! passes by pointer), `few` (copies of few bytes), `copies` (what another copy of the logger passes),
-//! `api/in_context` (as `context`; polls a future in its place), `api/gathered` (words that point to what it holds), `mirror/number` (the C library's printf), `sink/arena`, `sink/chunk`, `sink/mapped`,
-//! `sink/append` and `sink/names` (the log's memory, and paths that are never freed),
+//! `api/in_context` (as `context`; polls a future in its place), `api/gathered` (words that point to what it holds), `mirror/number` (the C library's printf), `sink/chunk`, `sink/mapped`,
+//! `sink/family` and `sink/kept_path` (the log's memory, and a path that calls may be reading),
 //! `changes` (functions of another copy), and what the macros
 //! expand to.
 

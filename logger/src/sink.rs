@@ -3,7 +3,6 @@
 //! their lengths.
 
 mod anchor;
-#[allow(unsafe_code)]
 mod append;
 #[allow(unsafe_code)]
 mod chunk;
@@ -13,8 +12,9 @@ mod file;
 pub(crate) mod file_system;
 mod folder;
 #[allow(unsafe_code)]
-mod mapped;
+mod kept_path;
 #[allow(unsafe_code)]
+mod mapped;
 mod names;
 mod outlet;
 mod owner;

@@ -1,7 +1,7 @@
 //! What the log takes of addresses and of the disk: a few windows, and what is kept.
 
 use logdef::{Sink, logdef};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 mod common;
 #[path = "common/tmpfs.rs"]
@@ -45,6 +45,21 @@ fn limit_addresses(bytes: u64) {
     }
 }
 
+/// A log that was closed leaves nothing mapped.
+fn opens_for_nothing(sink: Sink, path: impl Fn(u32) -> PathBuf) {
+    let open_and_close = |time| {
+        logdef::options().sink(sink).open(path(time)).unwrap();
+        logdef!(Info, "opened");
+        logdef::close();
+        std::fs::remove_file(path(time)).unwrap();
+    };
+    (0..20).for_each(open_and_close);
+    let before = addresses();
+    (20..320).for_each(open_and_close);
+    let more = addresses().saturating_sub(before);
+    assert!(more < 300 * 4096 / 4, "{more} bytes of addresses");
+}
+
 #[test]
 fn a_log_takes_a_few_windows_and_what_it_keeps_of_the_disk() {
     let all = tempfile::tempdir().unwrap();
@@ -52,13 +67,13 @@ fn a_log_takes_a_few_windows_and_what_it_keeps_of_the_disk() {
     let path = all.path().join("log");
     let options = || logdef::options().sink(Sink::Mapped);
 
-    // It opens, time and again, and continues when its file is removed, time and again.
-    for _ in 0..300 {
-        options().open(&path).unwrap();
-        logdef!(Info, "opened");
-        logdef::close();
-        std::fs::remove_file(&path).unwrap();
-    }
+    // It opens, time and again, under other names too, and continues when its file is removed,
+    // time and again.
+    let same = |_: u32| path.clone();
+    let other = |time: u32| all.path().join(format!("log-{time}"));
+    opens_for_nothing(Sink::Mapped, same);
+    opens_for_nothing(Sink::Mapped, other);
+    opens_for_nothing(Sink::Append, same);
     options().open(&path).unwrap();
     let text = "x".repeat(16 << 10);
     for round in 0..800u32 {

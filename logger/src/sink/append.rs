@@ -6,6 +6,7 @@
 //! The thread that finds that out opens the next one; no thread waits for it. Each file is a chunk
 //! of the log by itself, so that it defines what its records refer to.
 
+use super::kept_path::KeptPath;
 use super::names::Names;
 use super::outlet::{Outlet, Taken};
 use super::retry::Retry;
@@ -17,9 +18,7 @@ use crate::clock;
 use crate::state::{self, Existing, RawState};
 use crate::sys::{self, Errno, Identity};
 use core::ffi::{CStr, c_int};
-use core::num::NonZeroUsize;
-use core::ptr;
-use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
@@ -31,9 +30,8 @@ pub(crate) struct Append {
     outlets: [Outlet; OUTLETS],
     stream: Stream,
     names: Names,
-    /// A path that ends in a NUL, in memory that is never given back; null for what
-    /// came as a descriptor, and for a rotated log.
-    path: AtomicPtr<u8>,
+    /// None for what came as a descriptor, and for a rotated log.
+    path: KeptPath,
     /// Bytes of a file, if they are bounded; 0 for a log that is not rotated.
     file_size: AtomicU64,
     /// Whether files are removed, so that none may grow beyond its size.
@@ -97,7 +95,7 @@ impl Append {
             outlets: [const { Outlet::new() }; OUTLETS],
             stream: Stream::new(),
             names: Names::new(),
-            path: AtomicPtr::new(ptr::null_mut()),
+            path: KeptPath::new(),
             file_size: AtomicU64::new(0),
             is_bounded: AtomicBool::new(false),
             turn: AtomicU64::new(0),
@@ -125,11 +123,6 @@ impl Append {
         }
         let path = target::c_path(path)?;
         let fd = open_or_wait(&path, &self.access)?;
-        let bytes = path.to_bytes_with_nul();
-        let len = NonZeroUsize::new(bytes.len()).ok_or(Errno(libc::EINVAL))?;
-        let memory = sys::allocate(len).inspect_err(|_| sys::close(fd))?;
-        // SAFETY: fresh memory of this size.
-        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), memory.as_ptr(), bytes.len()) };
         let is_continued = sys::identity(fd).is_ok_and(|file| file.size > 0);
         let existing = if is_continued {
             Existing::Appended
@@ -138,8 +131,7 @@ impl Append {
         };
         self.existing.store(existing.code(), Ordering::Relaxed);
         self.go_to(fd)?;
-        self.path.store(memory.as_ptr(), Ordering::Release);
-        Ok(())
+        self.path.set(&path)
     }
 
     /// Writes to what a descriptor of the process leads to, by a descriptor of its own.
@@ -169,7 +161,7 @@ impl Append {
             .store(rotation.keep.is_some(), Ordering::Relaxed);
         self.access.set(rotation.access);
         self.names.set_bounds(&rotation);
-        self.path.store(ptr::null_mut(), Ordering::Release);
+        self.path.clear();
         self.reopen.store(false, Ordering::Relaxed);
         self.retry.granted();
         self.stay_until.store(0, Ordering::Relaxed);
@@ -279,7 +271,7 @@ impl Append {
         if limit > 0 && file.size > 0 && file.size + len > limit {
             return Some(Move::Full);
         }
-        let has_name = limit > 0 || !self.path.load(Ordering::Relaxed).is_null();
+        let has_name = limit > 0 || self.path.get().is_some();
         if file.names == 0 && has_name {
             return Some(Move::Removed);
         }
@@ -333,7 +325,7 @@ impl Append {
 
     /// Opens the path again, where another file may stand by now.
     fn open_path(&self) -> Result<(), Errno> {
-        let path = self.path().ok_or(Errno(libc::EBADF))?;
+        let path = self.path.get().ok_or(Errno(libc::EBADF))?;
         let fd = open_or_create(path, &self.access)?;
         sys::set_status_flags(fd, libc::O_APPEND).inspect_err(|_| sys::close(fd))?;
         self.go_to(fd)
@@ -402,7 +394,7 @@ impl Append {
 
     /// Fills in where the log goes.
     pub fn describe(&self, into: &mut RawState) {
-        if let Some(path) = self.path() {
+        if let Some(path) = self.path.get() {
             state::copy(&mut into.path, path.to_bytes());
             into.existing = self.existing.load(Ordering::Relaxed) as i32;
         } else if self.file_size.load(Ordering::Relaxed) > 0 {
@@ -440,12 +432,6 @@ impl Append {
         result
     }
 
-    fn path(&self) -> Option<&CStr> {
-        let path = self.path.load(Ordering::Acquire);
-        // SAFETY: null, or set in `open` to a path that ends in a NUL and stays.
-        (!path.is_null()).then(|| unsafe { CStr::from_ptr(path.cast()) })
-    }
-
     /// The descriptor, opened again if a daemon closed it: its number may be that of
     /// another file by now, which must not get a log's bytes.
     fn opened(&self, outlet: &Outlet) -> Result<(c_int, Identity), Errno> {
@@ -453,7 +439,7 @@ impl Append {
             return Ok(found);
         }
         let open = |path: &CStr| sys::open(path, FLAGS, 0);
-        let fd = match self.path() {
+        let fd = match self.path.get() {
             Some(path) => open(path)?,
             None if self.file_size.load(Ordering::Relaxed) > 0 => {
                 self.names.with_newest(open)??

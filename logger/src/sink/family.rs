@@ -74,12 +74,15 @@ impl Family {
         Ok(unsafe { &*at.cast::<Family>() })
     }
 
-    /// Gives the memory back; other processes keep theirs.
+    /// Gives the memory back, and that of the path; other processes keep theirs.
     ///
     /// # Safety
     ///
     /// No code of this process uses it any more.
     pub unsafe fn free(family: *const Family) {
+        // SAFETY: the family is there until the next line, and what uses no family uses no
+        // path of one.
+        unsafe { (*family).names.base.free() };
         sys::unmap(family.cast_mut().cast(), size_of::<Family>());
     }
 

@@ -15,13 +15,14 @@
 //! happen in a signal handler.
 
 use super::folder::{self, Found};
+use super::kept_path::KeptPath;
 use super::owner::{self, Owner};
 use super::rotation::{Rotation, SharedAccess};
 use crate::state::{self, Existing, RawState};
 use crate::sys::{self, Errno, Temporary};
 use core::ffi::{CStr, c_int};
 use core::num::NonZeroUsize;
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -30,8 +31,8 @@ type PathBytes = [u8; libc::PATH_MAX as usize];
 
 /// The paths of the files of one log.
 pub(crate) struct Names {
-    /// In memory that is never given back.
-    base: AtomicPtr<PathBytes>,
+    /// The path of the log.
+    pub(super) base: KeptPath,
     /// The highest number given out.
     number: AtomicU32,
     /// The number that a file got which had the log's name; 0 if none had it.
@@ -70,7 +71,7 @@ pub(crate) const UNNUMBERED: u32 = 0;
 impl Names {
     pub const fn new() -> Names {
         Names {
-            base: AtomicPtr::new(core::ptr::null_mut()),
+            base: KeptPath::new(),
             number: AtomicU32::new(0),
             displaced: AtomicU32::new(UNNUMBERED),
             existing: AtomicU32::new(0),
@@ -91,7 +92,7 @@ impl Names {
         let full = std::path::absolute(std::ffi::OsStr::from_bytes(path))
             .map_err(|error| Errno(error.raw_os_error().unwrap_or(libc::EINVAL)))?;
         absolute.push(full.as_os_str().as_bytes())?;
-        self.set_base(&absolute)?;
+        self.base.set(absolute.as_c_str())?;
         self.displaced.store(UNNUMBERED, Ordering::Relaxed);
         self.set_existing(Existing::Nothing);
         let mut numbers = numbers_in_use(&full);
@@ -127,26 +128,8 @@ impl Names {
         self.pruned.store(0, Ordering::Relaxed);
     }
 
-    fn set_base(&self, path: &PathBuffer) -> Result<(), Errno> {
-        let len = const { NonZeroUsize::new(size_of::<PathBytes>()).unwrap() };
-        let memory = sys::allocate(len)?.cast::<PathBytes>();
-        // SAFETY: fresh memory of this size; no other thread has its address yet.
-        unsafe {
-            memory
-                .as_ptr()
-                .cast::<u8>()
-                .copy_from(path.memory.as_slice().as_ptr(), len.get())
-        };
-        self.base.store(memory.as_ptr(), Ordering::Release);
-        Ok(())
-    }
-
     fn base(&self) -> &[u8] {
-        // SAFETY: null, or set in `set_base` and never given back.
-        match unsafe { self.base.load(Ordering::Acquire).as_ref() } {
-            Some(bytes) => sys::until_nul(bytes),
-            None => b"",
-        }
+        self.base.get().map_or(b"", CStr::to_bytes)
     }
 
     /// Says who may read and write new files, and how many bytes all logs in their

@@ -384,11 +384,7 @@ impl<'i> OpenLane<'i> {
             let Some(frame) = self.items.next_short() else {
                 break (self.items.next()?, None);
             };
-            let sifts = if frame.end() <= self.bare_to {
-                Sifts::Bare
-            } else {
-                sifts
-            };
+            let sifts = sifts.of(frame.end() <= self.bare_to);
             let checked = (frame.tag() == Tag::DATA).then(|| {
                 self.rule
                     .check_frame(input, &frame, frame.body, wanted, sifts)

@@ -35,6 +35,14 @@ pub(crate) enum Sifts {
     Bare,
 }
 
+impl Sifts {
+    /// The same for a frame, which may be known to be bare.
+    #[inline(always)]
+    pub(crate) fn of(self, is_bare: bool) -> Sifts {
+        if is_bare { Sifts::Bare } else { self }
+    }
+}
+
 /// What a data record is merged by.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timed {

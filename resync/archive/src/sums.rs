@@ -3,22 +3,24 @@
 //! other readers of Parquet pass over. Knows neither tables nor columns.
 //!
 //! The file is text: a first line that says what it is; a line for each file with its name, its length,
-//! and the CRC-32 of each block as eight hexadecimal digits; and last the CRC-32 of all that stands
-//! before.
+//! the length of a block, and the CRC-32 of each block as eight hexadecimal digits; and last the CRC-32 of
+//! all that stands before.
 
 use crate::guard::wrong;
 use std::fmt::Write;
 use std::fs::{self, File};
 use std::io::{self, Read, Write as _};
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 /// The file in a part's folder.
 pub(crate) const SUMS: &str = "sums.txt";
-/// Bytes of a block.
-const BLOCK: u64 = 64 << 10;
-const FIRST_LINE: &str = "logdef.sums 1, CRC-32 of blocks of 65536 bytes";
+/// Bytes of a block: fewer in a small file, so that a damage does not take all of it.
+const BLOCK: RangeInclusive<u64> = 4 << 10..=64 << 10;
+/// Blocks of a file, while they are not of the largest size.
+const BLOCKS: u64 = 4096;
+const FIRST_LINE: &str = "logdef.sums 1, CRC-32 of blocks";
 /// Bytes of the longest list, that of 100 GB. A larger part has none.
 const MOST: u64 = 16 << 20;
 
@@ -26,6 +28,7 @@ const MOST: u64 = 16 << 20;
 #[derive(Debug, Eq, PartialEq)]
 pub(crate) struct Sums {
     len: u64,
+    block: u64,
     of_blocks: Vec<u32>,
 }
 
@@ -53,10 +56,10 @@ impl Sums {
         if len != self.len {
             return Err(wrong(&format!("it has {len} bytes, and had {}", self.len)));
         }
-        let mut block = vec![0; BLOCK as usize];
-        for number in range.start / BLOCK..range.end.min(len).div_ceil(BLOCK) {
-            let start = number * BLOCK;
-            let bytes = &mut block[..(len - start).min(BLOCK) as usize];
+        let mut block = vec![0; self.block as usize];
+        for number in range.start / self.block..range.end.min(len).div_ceil(self.block) {
+            let start = number * self.block;
+            let bytes = &mut block[..(len - start).min(self.block) as usize];
             file.read_exact_at(bytes, start)?;
             if self.of_blocks.get(number as usize) != Some(&crc32fast::hash(bytes)) {
                 let end = start + bytes.len() as u64;
@@ -81,9 +84,22 @@ fn parse(text: &str, name: &str) -> Option<Sums> {
     let line = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
     let mut words = line.split(' ');
     let len: u64 = words.next()?.parse().ok()?;
+    let block = words.next()?.parse().ok();
+    let block = block.filter(|block| BLOCK.contains(block))?;
     let of_blocks = words.map(|word| u32::from_str_radix(word, 16).ok());
     let of_blocks: Vec<_> = of_blocks.collect::<Option<_>>()?;
-    (of_blocks.len() as u64 == len.div_ceil(BLOCK)).then_some(Sums { len, of_blocks })
+    let sums = Sums {
+        len,
+        block,
+        of_blocks,
+    };
+    (sums.of_blocks.len() as u64 == len.div_ceil(block)).then_some(sums)
+}
+
+/// Bytes of a block of a file.
+fn block_of(len: u64) -> u64 {
+    let block = (len / BLOCKS).next_power_of_two();
+    block.clamp(*BLOCK.start(), *BLOCK.end())
 }
 
 /// Lists the files of a folder, which are whole and will not change.
@@ -96,9 +112,11 @@ pub(crate) fn write(folder: &Path) -> io::Result<()> {
     for path in paths {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let mut file = File::open(&path)?;
-        let _ = write!(text, "{name} {}", file.metadata()?.len());
-        let mut block = Vec::with_capacity(BLOCK as usize);
-        while (&mut file).take(BLOCK).read_to_end(&mut block)? > 0 {
+        let len = file.metadata()?.len();
+        let size = block_of(len);
+        let _ = write!(text, "{name} {len} {size}");
+        let mut block = Vec::with_capacity(size as usize);
+        while (&mut file).take(size).read_to_end(&mut block)? > 0 {
             let _ = write!(text, " {:08x}", crc32fast::hash(&block));
             block.clear();
         }
@@ -122,6 +140,7 @@ mod tests {
     fn each_bit_that_changes_is_found_in_its_block_and_in_no_other() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.parquet");
+        const BLOCK: u64 = 4096;
         let mut bytes: Vec<u8> = (0..3 * BLOCK + 77).map(|at| (at % 251) as u8).collect();
         fs::write(&path, &bytes).unwrap();
         fs::write(folder.path().join("empty"), b"").unwrap();
@@ -152,6 +171,18 @@ mod tests {
         bytes.pop();
         fs::write(&path, &bytes).unwrap();
         assert!(sums.check(&File::open(&path).unwrap(), 0..1).is_err());
+    }
+
+    #[test]
+    fn blocks_are_small_in_small_files_and_never_too_many_or_too_large() {
+        for (len, block) in [
+            (0, 4096),
+            (16 << 20, 4096),
+            (100 << 20, 32768),
+            (1 << 40, 65536),
+        ] {
+            assert_eq!(block_of(len), block);
+        }
     }
 
     #[test]

@@ -3,7 +3,6 @@
 //! standard library's; width, sign and zeros are put around them here, since there
 //! they stand in the template alone.
 
-use std::io::Write;
 
 use logdef_wire::braces::{Argument, Count, Piece, Pieces, Placeholder, Style};
 use logdef_wire::printf::{Conversion, Integer, Length};
@@ -275,8 +274,10 @@ impl Spec<'_> {
             0
         };
         self.pad(length + zeros, b'>', out, |out| {
-            // Writing to a vector does not fail.
-            let _ = write!(out, "{sign}{prefix}{:0<zeros$}{digits}", "");
+            out.extend_from_slice(sign.as_bytes());
+            out.extend_from_slice(prefix.as_bytes());
+            push_repeated(b"0", zeros, out);
+            out.extend_from_slice(digits.as_bytes());
         });
     }
 
@@ -303,13 +304,17 @@ impl Spec<'_> {
         } else {
             self.fill
         };
-        for _ in 0..before {
-            out.extend_from_slice(fill);
-        }
+        push_repeated(fill, before, out);
         body(out);
-        for _ in before..padding {
-            out.extend_from_slice(fill);
-        }
+        push_repeated(fill, padding - before, out);
+    }
+}
+
+/// Appends a fill character `times` times.
+fn push_repeated(fill: &[u8], times: usize, out: &mut Vec<u8>) {
+    match fill {
+        [byte] => out.resize(out.len() + times, *byte),
+        _ => (0..times).for_each(|_| out.extend_from_slice(fill)),
     }
 }
 

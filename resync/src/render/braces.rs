@@ -3,7 +3,6 @@
 //! standard library's; width, sign and zeros are put around them here, since there
 //! they stand in the template alone.
 
-
 use logdef_wire::braces::{Argument, Count, Piece, Pieces, Placeholder, Style};
 use logdef_wire::printf::{Conversion, Integer, Length};
 use logdef_wire::{Description, Grammar, Typed, Value};

@@ -7,7 +7,7 @@ use core::num::NonZeroUsize;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-/// A path, or none. Zeros are none.
+/// The path of a log, if it has one: memory of zeros is a log without a path.
 pub(crate) struct KeptPath {
     /// The last that was set, in memory of its own; null before the first.
     last: AtomicPtr<u8>,
@@ -37,7 +37,7 @@ impl KeptPath {
         Ok(())
     }
 
-    /// From now on there is none.
+    /// Forgets the path, and keeps its memory for the next one.
     pub fn clear(&self) {
         self.is_set.store(false, Ordering::Release);
     }

@@ -17,7 +17,7 @@ use parquet::errors::Result;
 /// Values that most records have on the stack.
 const FEW: usize = 16;
 
-/// Sizes of a part, for its manifest.
+/// How many frames were added to an archive, by what became of them.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Written {

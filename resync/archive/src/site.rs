@@ -260,7 +260,7 @@ pub(crate) struct Sites {
 }
 
 impl Sites {
-    /// The site that a record is of; `None` if there is none yet. `recent` are those of the records before.
+    /// The site that a record is of; `None` if no record was of that site yet. `recent` holds the calls of earlier records.
     #[inline]
     pub(crate) fn find(
         &self,

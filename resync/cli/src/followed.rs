@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::log;
 use crate::paths;
 use crate::show::{losses, words};
-use logdef_resync::{Follow, News, Place, Tables, unmasked};
+use logdef_resync::{Follow, News, Place, Standing, Standings, Tables, unmasked};
 use logdef_wire::{Record, Run, ThreadNumber, frame};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -208,6 +208,14 @@ fn line_of_thread(news: &News) -> String {
             losses::count(*records, "record"),
         ),
         _ => String::new(),
+    }
+}
+
+/// Takes note of how far a frame can be trusted, and whether it is late.
+pub fn mark(standings: &mut Standings, place: Place, standing: Standing, is_late: bool) {
+    standings.add(place, standing);
+    if is_late {
+        standings.add_late(place);
     }
 }
 

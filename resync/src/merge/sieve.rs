@@ -17,8 +17,8 @@ pub trait Sieve: fmt::Debug + Send {
     /// sieve [searches](Sieve::bare) for.
     fn passes(&mut self, body: &[u8], peek: &Peek<'_>, is_bare: bool) -> bool;
 
-    /// How many of some bytes, which are those of many frames, lie before the first text that it searches
-    /// for; all, if there is none in them. `None` if it searches for no texts.
+    /// The offset of the first text that it searches for in the bytes of many frames, or their length if no
+    /// such text is there. `None` if it searches for no texts.
     fn bare(&self, bytes: &[u8]) -> Option<usize> {
         let _ = bytes;
         None

@@ -1,4 +1,4 @@
-//! The three words for how far a frame can be trusted, and what is known of frames that come one by one.
+//! The three words for how far a frame can be trusted; of frames that come one by one, also which are late.
 //! How it is found out, others know.
 
 use crate::recover::tables::Place;

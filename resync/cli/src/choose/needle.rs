@@ -42,7 +42,7 @@ impl Search {
         Some(Search::Any(any.ok()?))
     }
 
-    /// Bytes before the first.
+    /// The same as [`Needles::bare`].
     #[inline]
     fn bare(&self, bytes: &[u8]) -> usize {
         let found = match self {
@@ -102,7 +102,7 @@ impl Needles {
         })
     }
 
-    /// How many bytes lie before the first one, whatever they mean; all, if there is none.
+    /// The offset of the first needle in some bytes, or how many bytes they are if no needle is there.
     pub fn bare(&self, bytes: &[u8]) -> usize {
         self.search.bare(bytes)
     }

@@ -91,10 +91,7 @@ fn take(
             }
             _ => continue,
         };
-        standings.add(place, standing);
-        if is_late {
-            standings.add_late(place);
-        }
+        followed::mark(standings, place, standing, is_late);
         log.inputs.open_followed(file, || {
             let input = Input::open(follow.path(file)?).ok()?;
             Some((input, follow.times_moved(file)))

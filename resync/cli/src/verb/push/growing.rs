@@ -85,10 +85,7 @@ impl Following {
                 input: file,
                 offset,
             };
-            self.standings.add(place, standing);
-            if is_late {
-                self.standings.add_late(place);
-            }
+            followed::mark(&mut self.standings, place, standing, is_late);
             if let Some(arrived) = followed::record(place, &bytes, &mut self.tables) {
                 self.is_clean &= !arrived.is_after_drops;
                 all.push(Came::Record(arrived));

@@ -48,10 +48,7 @@ pub fn run(args: &View) -> Result<ExitCode, Failure> {
                         input: file,
                         offset,
                     };
-                    standings.add(place, standing);
-                    if is_late {
-                        standings.add_late(place);
-                    }
+                    followed::mark(&mut standings, place, standing, is_late);
                     let came = followed::record(place, &bytes, &mut tables);
                     is_clean &= came.as_ref().is_none_or(|came| !came.is_after_drops);
                     arrived.extend(came);

@@ -15,7 +15,7 @@ use parquet::arrow::arrow_reader::{
 };
 use parquet::file::metadata::{ColumnChunkMetaData, PageIndexPolicy};
 use std::cell::Cell;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -84,7 +84,7 @@ pub(crate) fn open(path: &Path) -> io::Result<Opened> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         io::Error::new(error.kind(), format!("{name}: {error}"))
     };
-    let file = File::open(path).map_err(named)?;
+    let file = regular(path).map_err(named)?;
     let sums = Sums::of(path).map_err(named)?;
     let metadata = metadata(&file, sums.as_ref()).map_err(named)?;
     Ok(Opened {
@@ -92,6 +92,14 @@ pub(crate) fn open(path: &Path) -> io::Result<Opened> {
         metadata,
         sums,
     })
+}
+
+/// Opens a file; anything else, a pipe for instance, could be waited for without end.
+pub(crate) fn regular(path: &Path) -> io::Result<File> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(wrong("it is no file"));
+    }
+    File::open(path)
 }
 
 fn metadata(file: &File, sums: Option<&Sums>) -> io::Result<ArrowReaderMetadata> {

@@ -6,7 +6,7 @@
 //! the length of a block, and the CRC-32 of each block as eight hexadecimal digits; and last the CRC-32 of
 //! all that stands before.
 
-use crate::guard::wrong;
+use crate::guard::{self, wrong};
 use std::fmt::Write;
 use std::fs::{self, File};
 use std::io::{self, Read, Write as _};
@@ -38,7 +38,7 @@ impl Sums {
         let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
             return Ok(None);
         };
-        let file = match File::open(folder.join(SUMS)) {
+        let file = match guard::regular(&folder.join(SUMS)) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),

@@ -4,6 +4,7 @@
 use crate::made::{Numbers, archive, held, push};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 fn log() -> Vec<u8> {
     let mut log = Vec::new();
@@ -126,6 +127,24 @@ fn a_bit_that_changes_is_never_shown_as_another_value() {
     }
     assert!(refused > 500, "{refused} of 600");
     assert_eq!(given(&part).unwrap(), whole);
+}
+
+/// A pipe in place of a file was once waited for without end.
+#[test]
+fn a_pipe_in_place_of_a_file_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let part = part_without_sums(folder.path());
+    for name in ["sums.txt", "frames.parquet"] {
+        let file = part.join(name);
+        let good = fs::read(&file).ok();
+        let _ = fs::remove_file(&file);
+        let made = Command::new("mkfifo").arg(&file).status().unwrap();
+        assert!(made.success());
+        assert!(read(&part).unwrap_err().contains("it is no file"), "{name}");
+        fs::remove_file(&file).unwrap();
+        good.into_iter()
+            .for_each(|good| fs::write(&file, good).unwrap());
+    }
 }
 
 #[test]

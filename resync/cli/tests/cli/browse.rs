@@ -2,7 +2,7 @@
 
 mod accidents;
 mod keys;
-mod terminal;
+pub mod terminal;
 
 use crate::fixture::*;
 use logdef_wire::record::{Data, Glance};

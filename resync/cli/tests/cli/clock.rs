@@ -1,6 +1,8 @@
 //! A log that was written by a wrong clock shows, with `--clock-offset`, as the same log written by a right one.
 
+use crate::browse::terminal::Terminal;
 use crate::fixture::*;
+use crate::stores::Store;
 use logdef_wire::Run;
 use std::path::Path;
 
@@ -119,4 +121,50 @@ fn a_log_of_a_wrong_clock_is_followed_as_one_of_a_right_clock() {
         assert_eq!(shown, (0, expected.clone(), String::new()), "{form}");
         assert!(ran(wrong.path(), &words, &[]).1 != expected);
     }
+}
+
+/// The requests that a store gets of a push.
+fn pushed(folder: &Path, more: &[&str]) -> Vec<String> {
+    let store = Store::new();
+    let words = format!("push --loki http://{}", store.address());
+    let (status, _, err) = ran(folder, &words, more);
+    assert_eq!(status, 0, "{err}");
+    let bodies = store.taken().into_iter();
+    bodies
+        .map(|request| String::from_utf8(request.body).unwrap())
+        .collect()
+}
+
+#[test]
+fn a_log_of_a_wrong_clock_is_pushed_as_one_of_a_right_clock() {
+    let [right, wrong] = [EPOCH, EPOCH - OFF].map(|epoch| {
+        let files = Files::new();
+        put(&files, &written_at(epoch).bytes);
+        files
+    });
+    let expected = pushed(right.path(), &[]);
+    assert!(!expected.is_empty());
+    let offset = ["--clock-offset", "b.log=+3s"];
+    assert_eq!(pushed(wrong.path(), &offset), expected);
+    assert!(pushed(wrong.path(), &[]) != expected);
+}
+
+#[test]
+fn a_log_of_a_wrong_clock_is_browsed_as_one_of_a_right_clock() {
+    let screen = |epoch, offset| {
+        let files = Files::new();
+        put(&files, &written_at(epoch).bytes);
+        let line = format!("logdef browse{offset} a.log b.log");
+        let terminal = Terminal::new(files, (100, 40), &line)?;
+        Some(terminal.wait_at_rest("1/"))
+    };
+    let Some(expected) = screen(EPOCH, "") else {
+        return;
+    };
+    assert!(expected.contains("08:00:22.000000"), "{expected}");
+    assert_eq!(
+        screen(EPOCH - OFF, " --clock-offset b.log=+3s"),
+        Some(expected.clone())
+    );
+    assert!(screen(EPOCH - OFF, "") != Some(expected));
 }

@@ -14,7 +14,10 @@ fn said(words: &str, filter: &[String], file: &Path) -> (String, String) {
     for name in ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"] {
         command.env_remove(name);
     }
-    command.args(words.split(' ')).arg("--no-logged-paths");
+    command.args(words.split(' '));
+    if !words.starts_with("import") {
+        command.arg("--no-logged-paths");
+    }
     let done = run(command.args(filter).arg(file), b"");
     assert!(
         [0, 3].contains(&done.status),
@@ -179,6 +182,70 @@ fn filters_choose_from_copies_and_archives_as_from_their_whole_output() {
             let expected: Vec<_> = whole.iter().filter(is_one).cloned().collect();
             let what = format!("log {seed}, {}, {words:?}", copy.display());
             is_same(&shown(&words, &[&copy]), &expected, &what);
+            chosen += expected.len();
+        }
+    }
+    assert!(chosen > 20 * logs as usize, "{chosen}");
+}
+
+/// The lines of `view` in a form, one for each record: of stacks below them, one stands only where the record
+/// before has another.
+fn lines(form: &str, words: &[String], file: &Path) -> Vec<String> {
+    let out = said(&format!("view --early-from 0 -o {form}"), words, file).0;
+    let lines = out.lines().filter(|line| !line.starts_with(' '));
+    lines.map(str::to_owned).collect()
+}
+
+/// What of a record goes through a trace and back.
+fn traced(words: &[String], file: &Path) -> Vec<String> {
+    let files = Files::new();
+    let [trace, back] = ["a.fxt", "b.log"].map(|name| files.path().join(name));
+    said(
+        &format!("export --to fxt -o {}", trace.display()),
+        words,
+        file,
+    );
+    said(
+        &format!("import --from fxt -o {}", back.display()),
+        &[],
+        &trace,
+    );
+    let kept = |line: String| {
+        let line: Value = serde_json::from_str(&line).unwrap();
+        let kept = [
+            "time", "thread", "level", "file", "line", "format", "args", "message",
+        ];
+        kept.map(|key| line[key].to_string()).join(" ")
+    };
+    let shown = shown(&[], &[&back]).into_iter().map(kept);
+    shown.filter(|line| is_of_call(line)).collect()
+}
+
+/// A form of `view` other than JSON, and a trace, hold what JSON holds.
+#[test]
+fn filters_choose_the_same_records_in_every_form() {
+    let files = Files::new();
+    let logs = if synth::slow() { 200 } else { 4 };
+    let mut chosen = 0;
+    for seed in 3000..3000 + logs {
+        let mut random = Random::new(seed);
+        let path = files.put("app.log", &log(&mut random));
+        let whole = shown(&[], &[&path]);
+        for form in ["text", "csv", "logfmt", "fxt"] {
+            let (words, choice) = filter(&mut random);
+            let is_one = |line: &String| choice(&serde_json::from_str(line).unwrap());
+            let given = |words: &[String]| match form {
+                "fxt" => traced(words, &path),
+                form => lines(form, words, &path),
+            };
+            let mut all = given(&[]);
+            let heading: Vec<_> = all.drain(..usize::from(form == "csv")).collect();
+            assert_eq!(all.len(), whole.len(), "log {seed}, {form}");
+            let chosen_ones = all.iter().zip(&whole).filter(|(_, line)| is_one(line));
+            let mut expected = heading;
+            expected.extend(chosen_ones.map(|(line, _)| line.clone()));
+            let what = format!("log {seed}, {form}, {words:?}");
+            is_same(&given(&words), &expected, &what);
             chosen += expected.len();
         }
     }

@@ -24,6 +24,7 @@ use crate::merge::shared::Shared;
 use crate::merge::sieve::Sieve;
 use crate::merge::wanted::Wanted;
 use crate::read::input::{Error, Input};
+use crate::read::known_bodies::KnownBodies;
 use crate::recover::account::{Account, GapReport};
 use crate::recover::floors::Stairs;
 use crate::recover::lane::{Lane, ThreadKey};
@@ -273,8 +274,8 @@ impl<'i> Merge<'i> {
         Ok(self)
     }
 
-    /// Leaves out data records that a sieve does not let pass, before they are put in order. They
-    /// are not counted as [`duplicates`](Merge::duplicates), and others are no
+    /// Leaves out data records that a sieve does not let pass, before they are put in order, and from a
+    /// survey a string logdef that repeats one byte for byte. They are not counted as [`duplicates`](Merge::duplicates), and others are no
     /// [`conflict`](MergedFrame::conflict) with them.
     #[must_use]
     pub fn through(mut self, sieve: impl Sieve + 'i) -> Self {
@@ -296,6 +297,8 @@ impl<'i> Merge<'i> {
                 options,
                 sieve: None,
                 searches: false,
+                fronts: Box::default(),
+                strings: KnownBodies::default(),
             },
             waiting,
             open: Vec::new(),

@@ -11,6 +11,31 @@ use crate::recover::tables::Place;
 use logdef_wire::Record;
 use logdef_wire::record::{Glance, Peek};
 
+/// What becomes of a data record whose fields stand as writers put them.
+#[inline(always)]
+fn check_quickly(
+    recovery: &Recovery,
+    place: Place,
+    body: &[u8],
+    wanted: &mut Wanted<'_>,
+    is_bare: bool,
+) -> Option<Checked> {
+    let mut peek = Peek::default();
+    let rest = wanted.fronts.look(&mut peek.glance, body)?;
+    let is_kept_back = rest.is_arguments(body) && wanted.keeps_back(&peek.glance);
+    if !is_kept_back && !peek.look_at_rest(rest, body) {
+        return None;
+    }
+    let standing = recovery.standing_of_run(place, peek.glance.run);
+    Some(if recovery.leaves_out(standing) {
+        Checked::Skip
+    } else if is_kept_back {
+        Checked::Sift(Timed::of(&peek.glance))
+    } else {
+        wanted.checked(body, &peek, is_bare)
+    })
+}
+
 /// By what a lane's items are given or left out.
 #[derive(Debug)]
 pub(crate) enum Rule<'i> {
@@ -50,18 +75,17 @@ impl Rule<'_> {
             offset: frame.offset,
         };
         let recovery = match self {
-            Rule::Survey(contract) => return contract.check_frame(body, place, wanted, is_bare),
+            Rule::Survey(contract) => {
+                return contract.check_frame(frame, body, place, wanted, is_bare);
+            }
             Rule::Recovery(recovery) => recovery,
         };
         // Of nearly all records one look shows what they are merged by and what the sieve asks.
-        let mut peek = Peek::default();
-        if is_sifted && wanted.sieve.is_some() && peek.look(body) {
-            let standing = recovery.standing_of_run(place, peek.glance.run);
-            return if recovery.leaves_out(standing) {
-                Checked::Skip
-            } else {
-                wanted.checked(body, &peek, is_bare)
-            };
+        if is_sifted
+            && wanted.sieve.is_some()
+            && let Some(checked) = check_quickly(recovery, place, body, wanted, is_bare)
+        {
+            return checked;
         }
         let data = Glance::of(body);
         // Malformed records are given only where all frames are.

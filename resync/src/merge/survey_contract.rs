@@ -1,8 +1,9 @@
 //! What a survey took for granted of a chunk, checked frame by frame when the chunk is
 //! merged: that it holds the next records of one thread of the run, and nothing else.
 
-use crate::merge::wanted::{Checked, Wanted, peek};
+use crate::merge::wanted::{Checked, Timed, Wanted, peek};
 use crate::read::gap::{Gap, GapKind};
+use crate::read::item::FrameItem;
 use crate::recover::lane::{Lane, ThreadKey};
 use crate::recover::run_of::run_of;
 use crate::recover::survey::Survey;
@@ -48,6 +49,7 @@ impl SurveyContract {
     #[inline]
     pub(crate) fn check_frame(
         &mut self,
+        frame: &FrameItem<'_>,
         body: &[u8],
         place: Place,
         wanted: &mut Wanted<'_>,
@@ -55,8 +57,21 @@ impl SurveyContract {
     ) -> Checked {
         // Nearly all are as this takes them.
         let mut quick = Peek::default();
-        if quick.look(body) {
-            return self.check_data(&quick, body, wanted, is_bare);
+        if let Some(rest) = wanted.fronts.look(&mut quick.glance, body) {
+            if rest.is_arguments(body) && wanted.keeps_back(&quick.glance) {
+                return if self.is_next(&quick) {
+                    Checked::Sift(Timed::of(&quick.glance))
+                } else {
+                    Checked::Broken
+                };
+            }
+            if quick.look_at_rest(rest, body) {
+                return self.check_data(&quick, body, wanted, is_bare);
+            }
+        }
+        // What was allowed once is allowed in each chunk of the run.
+        if wanted.repeats_string(frame) {
+            return Checked::Skip;
         }
         self.check_other(body, place, wanted)
     }

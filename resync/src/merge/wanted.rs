@@ -2,9 +2,11 @@
 
 use crate::merge::sieve::Sieve;
 use crate::merge::{Identity, MergeOptions};
+use crate::read::item::FrameItem;
+use crate::read::known_bodies::KnownBodies;
 use crate::recover::tables::Place;
-use logdef_wire::Record;
-use logdef_wire::record::{Glance, Peek};
+use logdef_wire::record::{Fronts, Glance, Peek};
+use logdef_wire::{Record, Tag};
 
 /// What becomes of an item of a lane.
 #[derive(Clone, Copy, Debug)]
@@ -67,9 +69,20 @@ pub(crate) struct Wanted<'i> {
     pub(crate) sieve: Option<Box<dyn Sieve + 'i>>,
     /// Whether the sieve searches for texts.
     pub(crate) searches: bool,
+    /// How the records began that were looked at.
+    pub(crate) fronts: Box<Fronts>,
+    /// The strings that were given, where the sieve leaves out what repeats them.
+    pub(crate) strings: KnownBodies,
 }
 
 impl Wanted<'_> {
+    /// Whether a data record with arguments only is kept back whatever they are.
+    #[inline(always)]
+    pub(crate) fn keeps_back(&mut self, front: &Glance) -> bool {
+        let sieve = self.sieve.as_mut();
+        sieve.is_some_and(|sieve| !sieve.may_pass(front))
+    }
+
     /// What becomes of a data record that nothing else is wrong with.
     #[inline(always)]
     pub(crate) fn checked(&mut self, body: &[u8], peek: &Peek<'_>, is_bare: bool) -> Checked {
@@ -89,6 +102,11 @@ impl Wanted<'_> {
             return true;
         };
         peek(body).is_none_or(|peek| sieve.passes(body, &peek, false))
+    }
+
+    /// Whether a frame says of a string what one said that was given before, of which a `false` is no proof.
+    pub(crate) fn repeats_string(&mut self, frame: &FrameItem<'_>) -> bool {
+        self.sieve.is_some() && frame.tag() == Tag::STRING_LOGDEF && self.strings.meet(frame)
     }
 
     /// How many of some bytes lie before the first text that the sieve searches for.

@@ -7,6 +7,7 @@ pub(crate) mod framing;
 pub(crate) mod gap;
 pub(crate) mod input;
 pub(crate) mod item;
+pub(crate) mod known_bodies;
 pub(crate) mod moved;
 pub(crate) mod reopened;
 pub(crate) mod scan;

@@ -15,13 +15,14 @@
 use crate::read::gap::GapKind;
 use crate::read::input::{Error, Input};
 use crate::read::item::{Item, Items};
+use crate::read::known_bodies::KnownBodies;
 use crate::read::scan::is_zero;
 use crate::read::unmask;
 use crate::recover::lane::{Lane, LaneThread, ThreadKey, since_of};
 use crate::recover::run_of::run_of;
 use crate::recover::tables::{self, Place, Tables};
 use logdef_wire::record::{Peek, Preamble};
-use logdef_wire::{Record, Run};
+use logdef_wire::{Record, Run, Tag};
 use std::collections::HashMap;
 use std::ops::{Range, RangeInclusive};
 
@@ -74,18 +75,28 @@ struct Head {
     begins: u64,
 }
 
+/// What the heads say that were looked at.
+struct Known {
+    tables: Tables,
+    /// Logdefs of strings, of which each chunk has those that it needs.
+    strings: KnownBodies,
+}
+
 impl Survey {
     /// Looks at the heads of an input. `None` if it is not one run in chunks from its
     /// first byte to its last.
     pub fn of(input: &Input) -> Result<Option<Survey>, Error> {
-        let mut tables = Tables::new(tables::DEFAULT_MEMORY);
+        let mut known = Known {
+            tables: Tables::new(tables::DEFAULT_MEMORY),
+            strings: KnownBodies::default(),
+        };
         let mut lanes: Vec<Lane> = Vec::new();
         let mut begins = Vec::new();
         let mut budget = UNUSED;
         let mut run = None;
         let mut at = Some(0);
         while let Some(start) = at {
-            let Some(head) = head(input, start, &mut tables)? else {
+            let Some(head) = head(input, start, &mut known)? else {
                 return Ok(None);
             };
             if *run.get_or_insert(head.run) != head.run || lanes.len() >= CHUNKS {
@@ -109,6 +120,7 @@ impl Survey {
                 threads: head.first.into_iter().collect(),
             });
         }
+        let tables = known.tables;
         let Some(run) = run.filter(|_| tables.is_whole()) else {
             return Ok(None);
         };
@@ -199,7 +211,7 @@ impl Survey {
 }
 
 /// The head of the chunk that is opened at an offset, if one is.
-fn head(input: &Input, start: u64, tables: &mut Tables) -> Result<Option<Head>, Error> {
+fn head(input: &Input, start: u64, known: &mut Known) -> Result<Option<Head>, Error> {
     let mut items = Items::range_with_step(input, start..u64::MAX, HEAD);
     let mut head: Option<Head> = None;
     let mut scratch = Vec::new();
@@ -217,6 +229,10 @@ fn head(input: &Input, start: u64, tables: &mut Tables) -> Result<Option<Head>, 
             .is_some_and(|head| frame.offset - start >= head.chunk)
         {
             break;
+        }
+        let is_string = frame.tag() == Tag::STRING_LOGDEF && head.is_some();
+        if is_string && known.strings.meet(&frame) {
+            continue;
         }
         let Ok(record) = unmask::decode(frame.body, &mut scratch) else {
             return Ok(None);
@@ -267,7 +283,7 @@ fn head(input: &Input, start: u64, tables: &mut Tables) -> Result<Option<Head>, 
             input: 0,
             offset: frame.offset,
         };
-        tables.add(&record, place);
+        known.tables.add(&record, place);
     }
     Ok(head)
 }

@@ -61,9 +61,13 @@ impl<'b> Peek<'b> {
     /// just written in narrow ones.
     #[inline(always)]
     pub fn look(&mut self, body: &'b [u8]) -> bool {
-        let Some((fields, at)) = all_fields(&mut self.glance, body) else {
-            return false;
-        };
+        let rest = all_fields(&mut self.glance, body);
+        rest.is_some_and(|rest| self.look_at_rest(rest, body))
+    }
+
+    /// Looks at what stands behind the glance, which is there already.
+    #[inline(always)]
+    pub fn look_at_rest(&mut self, Rest { fields, at }: Rest, body: &'b [u8]) -> bool {
         // Of most records the arguments are all that is left.
         let args = match fields {
             1 => only_arguments(body, at),
@@ -126,6 +130,22 @@ impl<'b> Peek<'b> {
     }
 }
 
+/// The fields of a record behind those of a glance.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rest {
+    pub(super) fields: u32,
+    /// Offset of the first.
+    pub(super) at: usize,
+}
+
+impl Rest {
+    /// Whether nothing but arguments is there, whole or not.
+    #[inline(always)]
+    pub fn is_arguments(self, body: &[u8]) -> bool {
+        self.fields == 1 && body.get(self.at) == Some(&field::ARGS)
+    }
+}
+
 /// The fields of a glance, and where the fields after them begin.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Front {
@@ -152,7 +172,7 @@ impl Front {
     #[inline(always)]
     fn of_all_fields(body: &[u8]) -> Option<Front> {
         let mut glance = Glance::default();
-        let (fields, at) = all_fields(&mut glance, body)?;
+        let Rest { fields, at } = all_fields(&mut glance, body)?;
         Some(Front {
             glance,
             fields,
@@ -241,9 +261,19 @@ impl<'b> From<&Data<'b>> for Peek<'b> {
     }
 }
 
-/// Reads all fields of a glance, if all are there, and returns how many fields are left, and where.
+/// Reads all fields of a glance, if all are there, and returns what is left.
 #[inline(always)]
-fn all_fields(glance: &mut Glance, body: &[u8]) -> Option<(u32, usize)> {
+pub(super) fn all_fields(glance: &mut Glance, body: &[u8]) -> Option<Rest> {
+    let (fields, at) = fields_to_sequence(glance, body)?;
+    let len = sequence_and_time(glance, &body[at..])?;
+    let at = at + len;
+    Some(Rest { fields, at })
+}
+
+/// Reads the fields before the sequence, if all of a glance can be there, and returns how many fields stand
+/// behind the glance, and where the sequence does.
+#[inline(always)]
+pub(super) fn fields_to_sequence(glance: &mut Glance, body: &[u8]) -> Option<(u32, usize)> {
     let (&[127, head @ 0x89..=0x8f], mut rest) = body.split_first_chunk()? else {
         return None;
     };
@@ -255,9 +285,16 @@ fn all_fields(glance: &mut Glance, body: &[u8]) -> Option<(u32, usize)> {
     glance.format = Some(Svma(next(field::FORMAT)?));
     glance.run = Some(Run(next(field::RUN)?));
     glance.thread = Some(next(field::THREAD)?);
-    glance.sequence = Some(Sequence(next(field::SEQUENCE)?));
-    glance.time = Some(next(field::TIME)?);
     Some(((head - 0x89) as u32, body.len() - rest.len()))
+}
+
+/// Reads the sequence and the time, and returns how many bytes they take.
+#[inline(always)]
+pub(super) fn sequence_and_time(glance: &mut Glance, bytes: &[u8]) -> Option<usize> {
+    let mut rest = bytes;
+    glance.sequence = Some(Sequence(uint_behind(&mut rest, field::SEQUENCE)?));
+    glance.time = Some(uint_behind(&mut rest, field::TIME)?);
+    Some(bytes.len() - rest.len())
 }
 
 /// The arguments, if they are the field at `at` and reach to the end of the body.

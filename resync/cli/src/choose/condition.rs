@@ -178,6 +178,11 @@ impl Condition {
         }
     }
 
+    /// Whether it is about an argument, as far as is known.
+    pub fn asks_arguments(&self) -> bool {
+        !matches!(self.argument, Argument::KeyAt(_, None, _))
+    }
+
     /// Whether a record has the argument and it compares so, as far as that can be said before
     /// its strings are looked up: these name its arguments.
     pub fn decided(&self, values: &Values<'_>) -> Option<bool> {

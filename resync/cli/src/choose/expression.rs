@@ -73,6 +73,17 @@ impl Expression {
         self.decided(values) != Some(false)
     }
 
+    /// Whether an argument of a record may decide on it.
+    pub fn asks_arguments(&self) -> bool {
+        match self {
+            Expression::Compare(condition) => condition.asks_arguments(),
+            Expression::Not(inner) => inner.asks_arguments(),
+            Expression::All(parts) | Expression::Any(parts) => {
+                parts.iter().any(Expression::asks_arguments)
+            }
+        }
+    }
+
     /// What the record alone decides; `None` if its strings have to be looked up.
     fn decided(&self, values: &Values<'_>) -> Option<bool> {
         match self {

@@ -70,6 +70,9 @@ enum Verdict {
 #[derive(Debug)]
 struct Look {
     conditions: Vec<Expression>,
+    /// Whether a record with arguments and nothing else may be chosen: not where a condition asks for what
+    /// the call site does not name.
+    may_pass_with_arguments: bool,
     /// The values one of which has to hold a needle, where nothing else can, in the order of the arguments.
     strings: Option<Box<[(usize, Prints)]>>,
     /// Kinds of arguments that hold no needle but in a string, as was seen of a record that did not pass.
@@ -158,7 +161,10 @@ fn verdict(
     if conditions.is_empty() && strings.is_none() {
         return Verdict::Pass;
     }
+    let no_values = Values::of_args(None);
+    let mut needed = conditions.iter().filter(|one| !one.asks_arguments());
     Verdict::Look(Box::new(Look {
+        may_pass_with_arguments: needed.all(|one| one.may_hold(&no_values)),
         conditions,
         strings,
         plain: None,
@@ -227,6 +233,23 @@ impl logdef_resync::Sieve for Sieve<'_> {
 
     fn bare(&self, bytes: &[u8]) -> Option<usize> {
         Some(self.needles.as_ref()?.bare(bytes))
+    }
+
+    #[inline]
+    fn may_pass(&mut self, front: &Glance) -> bool {
+        if !self.filter.may_match(front) {
+            return false;
+        }
+        // Where a text is searched for, nearly all sites want a look at the arguments: they are asked once.
+        if !self.filter.asks_sites() || self.needles.is_some() {
+            return true;
+        }
+        let slot = self.site(front);
+        match &self.sites[slot].verdict {
+            Verdict::Pass => true,
+            Verdict::Never => false,
+            Verdict::Look(look) => look.may_pass_with_arguments,
+        }
     }
 
     #[inline]

@@ -211,7 +211,7 @@ pub fn filter(random: &mut Random) -> (Vec<String>, Choice) {
         "ms$",
     ];
     let number = |line: &Value, arg: usize| line["args"][arg].as_f64();
-    match random.below(9) {
+    match random.below(10) {
         0 => (
             words(&["--level", "error"]),
             Box::new(|line| level(line) >= 0x50),
@@ -241,7 +241,15 @@ pub fn filter(random: &mut Random) -> (Vec<String>, Choice) {
             words(&["--not", "0=12"]),
             Box::new(move |line| number(line, 0) != Some(12.0) && line["args"][0] != "12"),
         ),
+        // Of which nearly all call sites have none.
         6 => (
+            words(&["-w", "n>10"]),
+            Box::new(|line| {
+                let named = &line["fields"]["n"];
+                named.as_f64() > Some(10.0) || named.is_boolean()
+            }),
+        ),
+        7 => (
             words(&["-w", "template~refused"]),
             Box::new(|line| {
                 line["format"]

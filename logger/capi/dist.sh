@@ -8,9 +8,9 @@
 #     FOLDER/logdef.wrap: a wrap of Meson, of this archive
 #     FOLDER/liblogdef0_*.deb, liblogdef-dev_*.deb, logdef_*.deb, where dpkg-deb is
 #
-# Needs cargo. CARGO_BUILD_TARGET builds for another machine, with the linker that cargo is
-# given for it and the strip of STRIP; COMMAND names a command that was built already. The oldest
-# glibc that what was made runs with is printed.
+# Needs cargo, and rust-src for the smaller library (install.sh). CARGO_BUILD_TARGET builds for another
+# machine, with the linker that cargo is given for it and the strip of STRIP; COMMAND names a command
+# that was built already. The oldest glibc that what was made runs with is printed.
 set -eu
 
 fail() {
@@ -68,6 +68,14 @@ umask 022
 # The oldest glibc whose symbols a file asks for.
 glibc_of() {
     objdump -T "$@" | sed -n 's/.*(\?GLIBC_\([0-9][0-9.]*\).*/\1/p' | sort -uV | tail -n 1
+}
+
+# What a package with this file depends on.
+depends_of() {
+    printf 'libc6 (>= %s)' "$(glibc_of "$1")"
+    if objdump -p "$1" | grep -q 'NEEDED *libgcc_s'; then
+        printf ', libgcc-s1'
+    fi
 }
 
 # ---- The archive --------------------------------------------------------------
@@ -146,7 +154,7 @@ cp "$tree/lib/liblogdef.so.$version" "$work/liblogdef0/$lib"
 echo "liblogdef 0 liblogdef0 (>= $version)" >"$work/liblogdef0/DEBIAN/shlibs"
 cp packaging/liblogdef0.symbols "$work/liblogdef0/DEBIAN/symbols"
 echo 'activate-noawait ldconfig' >"$work/liblogdef0/DEBIAN/triggers"
-package liblogdef0 "libc6 (>= $glibc), libgcc-s1" "crash-resilient binary log, shared library" \
+package liblogdef0 "$(depends_of "$tree/lib/liblogdef.so.$version")" "crash-resilient binary log, shared library" \
     "What programs that log with logdef need to run." "Section: libs
 Multi-Arch: same"
 package liblogdef-dev "liblogdef0 (= $version), libc6-dev" "crash-resilient binary log, for C and C++" \
@@ -155,7 +163,6 @@ Multi-Arch: same"
 mkdir -p "$work/logdef/usr"
 cp -r "$tree/bin" "$tree/share" "$work/logdef/usr"
 rm -r "$work/logdef/usr/share/doc"
-glibc=$(glibc_of "$work/logdef/usr/bin/logdef")
-package logdef "libc6 (>= $glibc), libgcc-s1" "crash-resilient binary log, the command" \
+package logdef "$(depends_of "$tree/bin/logdef")" "crash-resilient binary log, the command" \
     "Shows, checks, repairs and converts the logs." "Section: utils
 Multi-Arch: foreign"

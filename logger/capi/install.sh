@@ -9,7 +9,8 @@
 #     PREFIX/lib/pkgconfig/logdef.pc
 #     PREFIX/lib/cmake/logdef/
 #
-# Needs cargo. DESTDIR, LIBDIR (default lib), STRIP and cargo's own variables are obeyed.
+# Needs cargo. DESTDIR, LIBDIR (default lib), STRIP and cargo's own variables are obeyed. Rust's standard
+# library is built along with it, smaller, where its sources are: `rustup component add rust-src`.
 set -eu
 
 fail() {
@@ -35,14 +36,30 @@ here=$(cd "$(dirname "$0")" && pwd)
 cargo=${CARGO:-cargo}
 cd "$here"
 
-if [ $profile = capi ]; then
-    "$cargo" build --package logdef-capi --profile capi
-else
+# A quarter of the library is what Rust's standard library, as it comes, prints backtraces of panics
+# with. One that is built here has none of that; cargo may fetch the few libraries that it uses itself.
+without_symbolizer() {
+    [ -f "$(rustc --print sysroot)/lib/rustlib/src/rust/library/Cargo.lock" ] || return
+    RUSTC_BOOTSTRAP=1 "$cargo" build --package logdef-capi --profile capi --target "$1" \
+        -Z build-std=std,panic_abort -Z build-std-features=
+}
+
+# Below the target folder.
+place=${CARGO_BUILD_TARGET-}
+if [ $profile = debug ]; then
     "$cargo" build --package logdef-capi
+else
+    host=$(rustc -vV | sed -n 's/^host: //p')
+    if without_symbolizer "${place:-$host}"; then
+        place=${place:-$host}
+    else
+        echo "install.sh: Rust's standard library was not built along, so the library is a quarter larger" >&2
+        "$cargo" build --package logdef-capi --profile capi
+    fi
 fi
 metadata=$("$cargo" metadata --no-deps --format-version 1)
 target=$(printf '%s' "$metadata" | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
-built=$target${CARGO_BUILD_TARGET:+/$CARGO_BUILD_TARGET}/$profile
+built=$target${place:+/$place}/$profile
 version=$("$cargo" pkgid --package logdef-capi | sed 's/.*[#@]//')
 soversion=0
 
@@ -66,7 +83,7 @@ for header in logdef logdef_format logdef_stream; do
     put 644 include/$header.h "$to/include/$header.h"
 done
 put 644 "$built/liblogdef.a" "$to/$libdir/liblogdef.a"
-# Half of it is debug information of Rust's standard library.
+# Of Rust's standard library as it comes there is debug information, half of the file.
 if [ $profile = capi ] && command -v "${STRIP:-strip}" >/dev/null; then
     "${STRIP:-strip}" --strip-debug "$to/$libdir/liblogdef.a"
 fi

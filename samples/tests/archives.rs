@@ -220,6 +220,38 @@ fn pkg_config_follows_an_archive_that_was_moved() {
     logs_hello(&program);
 }
 
+/// The goal for the library after `strip`. What prints backtraces of Rust's panics takes it beyond.
+const MOST_BYTES: u64 = 700_000;
+
+#[test]
+fn an_installed_library_is_small_and_needs_the_c_library_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut install = Command::new(Path::new(PROJECT).join("logger/capi/install.sh"));
+    install.env("CARGO", env!("CARGO"));
+    let said = text(run(install.arg(folder.path())).stderr);
+    if let Some(line) = said.lines().find(|line| line.starts_with("install.sh:")) {
+        skip(format_args!("rust-src and its libraries: {line}"));
+        return;
+    }
+    let library = folder.path().join("lib/liblogdef.so.0");
+    let stripped = folder.path().join("stripped");
+    let mut strip = Command::new("strip");
+    strip.args(["--strip-unneeded", "-o"]).arg(&stripped);
+    run(strip.arg(&library));
+    let bytes = fs::metadata(&stripped).unwrap().len();
+    assert!(bytes <= MOST_BYTES, "{bytes} bytes");
+    let mut ask = Command::new("objdump");
+    let said = text(run(ask.arg("-p").arg(&stripped)).stdout);
+    let needed = said.lines().filter_map(|line| {
+        let (what, name) = line.trim_start().split_once(' ')?;
+        (what == "NEEDED").then(|| name.trim())
+    });
+    let others: Vec<_> = needed
+        .filter(|name| !name.starts_with("ld-linux"))
+        .collect();
+    assert_eq!(others, ["libc.so.6"]);
+}
+
 /// What `nm` says that a library defines for others.
 fn exported(library: &Path) -> Vec<String> {
     let mut nm = Command::new("nm");

@@ -178,7 +178,9 @@ pub(crate) fn encode(
         argument(&mut out, plan, arguments, scalars)?;
     }
     let mut crc = *crc;
-    if let Some(tail) = tail {
+    if let Some(tail) = tail
+        && tail.fields() > 0
+    {
         let fields = tail.fields();
         // SAFETY: the head of the map is there.
         unsafe { *out.start.add(1) += fields };

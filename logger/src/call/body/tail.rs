@@ -18,6 +18,14 @@ pub(crate) struct Tail<'c> {
 }
 
 impl Tail<'_> {
+    /// No field.
+    pub const NONE: Tail<'static> = Tail {
+        kind: 0,
+        key: None,
+        pairs: Pairs::NONE,
+        context: InContext::None,
+    };
+
     /// How many fields there are.
     #[inline(always)]
     pub fn fields(&self) -> u8 {

@@ -18,7 +18,7 @@ use crate::thread::{Dropped, Thread};
 use core::sync::atomic::Ordering;
 use logdef_wire::{Sequence, record};
 
-/// A call that is quick but for a kind, a span, pairs or a context, or is not quick at all.
+/// A call that is quick but for a kind, a span or pairs, or is not quick at all.
 #[inline(never)]
 pub(super) fn with_tail(process: &'static Process, site: &Site, words: Words, pairs: &Pairs<'_>) {
     if !log_quickly::<true>(process, site, || words, pairs) {
@@ -27,7 +27,8 @@ pub(super) fn with_tail(process: &'static Process, site: &Site, words: Words, pa
     }
 }
 
-/// Logs a call that is quick, and returns whether it is.
+/// Logs a call that is quick, and returns whether it is. Without `TAILED` no field but that of
+/// a context may follow the arguments.
 #[inline(always)]
 pub(super) fn log_quickly<const TAILED: bool>(
     process: &'static Process,
@@ -77,9 +78,6 @@ impl<'c, const TAILED: bool> Quick<'c, TAILED> {
         let thread = attached(process)?;
         let chunk = process.sink.mapped_chunk(thread)?;
         let current = context::current();
-        if !TAILED && current.is_some() {
-            return None;
-        }
         let kind = if TAILED {
             template.meta.quick
         } else {
@@ -126,15 +124,22 @@ impl<'c, const TAILED: bool> Quick<'c, TAILED> {
     /// The fields after the arguments.
     #[inline(always)]
     fn tail(&self) -> Tail<'c> {
+        let of_context = Tail {
+            context: match self.context {
+                0 => InContext::None,
+                id => InContext::Named(id),
+            },
+            ..Tail::NONE
+        };
+        if !TAILED {
+            return of_context;
+        }
         Tail {
             kind: kind_of(self.site.flags()),
             // SAFETY: a site that names a span has one word more (contract of `emit`).
             key: unsafe { key_of(self.site, self.arguments.words) },
             pairs: *self.pairs,
-            context: match self.context {
-                0 => InContext::None,
-                id => InContext::Named(id),
-            },
+            ..of_context
         }
     }
 
@@ -143,9 +148,9 @@ impl<'c, const TAILED: bool> Quick<'c, TAILED> {
         let mut buffer = [core::mem::MaybeUninit::uninit(); STACK_FRAME];
         let buffer = writable(&mut buffer);
         let head = head(self.process, self.thread, self.template, sequence);
-        let tail = TAILED.then(|| self.tail());
+        let tail = self.tail();
         let (len, front) =
-            body::encode(buffer, &head, &self.arguments, tail.as_ref()).map_err(|_| Dropped)?;
+            body::encode(buffer, &head, &self.arguments, Some(&tail)).map_err(|_| Dropped)?;
         let body = &buffer[..len];
         let check = crc::check_after(&front, body);
         if check.holds_c1 && !record::masked::is_clean(body) {

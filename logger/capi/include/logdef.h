@@ -178,7 +178,7 @@ extern "C++" { /* for those who include this within extern "C" */
                   __VA_ARGS__)
 
 /* C++: a declaration; the span lasts to the end of the block. If a filter holds its
- * beginning back, its end is not written either. The level is a constant. */
+ * beginning back, its end is not written either. */
 #ifdef __cplusplus
 #define LOGDEF_SPAN(level_, ...)                                                              \
     LOGDEF_SPAN_(LOGDEF_PICK_(LOGDEF_LEVEL_OF_##level_, level_, 0), __LINE__, __VA_ARGS__)
@@ -1269,20 +1269,21 @@ static_assert(sizeof(logdef_image) == 64, "logdef: the layout of an image");
             logdef_check_(__VA_ARGS__);                                                       \
     } while (0)
 
-/* Not the plain call for the end: compilers warn of an empty format. */
-#define LOGDEF_CHECK_SPAN_LEVEL_(level_) \
-    static_assert(__builtin_constant_p(level_), "logdef: the level of a span is not a constant")
+/* The level is kept for the end; where it is constant nothing is. Not the plain call for the
+ * end: compilers warn of an empty format. */
 #define LOGDEF_SPAN_(level_, line_, ...) LOGDEF_SPAN_AT_(level_, line_, __VA_ARGS__)
 #define LOGDEF_SPAN_AT_(level_, line_, ...)                                                   \
-    LOGDEF_CHECK_SPAN_LEVEL_(level_);                                                         \
+    const int logdef_level_##line_ = (level_);                                                \
     bool logdef_began_##line_ = false;                                                        \
     do {                                                                                      \
-        LOGDEF_EMIT_(level_, LOGDEF_SITE_BEGIN, logdef_began_##line_ = true,                  \
+        LOGDEF_EMIT_(logdef_level_##line_, LOGDEF_SITE_BEGIN, logdef_began_##line_ = true,    \
                      emit(LOGDEF_CALL_(), __VA_ARGS__), __VA_ARGS__);                         \
         if (false)                                                                            \
             logdef_check_(__VA_ARGS__);                                                       \
     } while (0);                                                                              \
-    const auto logdef_span_##line_ = ::logdef_cpp::span_of(logdef_began_##line_, [] {         \
+    LOGDEF_END_SPAN_(logdef_level_##line_, line_)
+#define LOGDEF_END_SPAN_(level_, line_)                                                       \
+    const auto logdef_span_##line_ = ::logdef_cpp::span_of(logdef_began_##line_, [=] {        \
         LOGDEF_EMIT_(level_, LOGDEF_SITE_END, (void)0, emit(LOGDEF_CALL_(), ""), "");         \
     })
 

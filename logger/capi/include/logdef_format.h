@@ -329,13 +329,11 @@ struct argument<T> {
 
 #define LOGDEF_F_SPAN_(level_, line_, ...) LOGDEF_F_SPAN_AT_(level_, line_, __VA_ARGS__)
 #define LOGDEF_F_SPAN_AT_(level_, line_, ...)                                                 \
-    LOGDEF_CHECK_SPAN_LEVEL_(level_);                                                         \
+    const int logdef_level_##line_ = (level_);                                                \
     bool logdef_began_##line_ = false;                                                        \
-    LOGDEF_F_IF_ON_(level_, LOGDEF_SITE_BEGIN, logdef_began_##line_ = true;                   \
+    LOGDEF_F_IF_ON_(logdef_level_##line_, LOGDEF_SITE_BEGIN, logdef_began_##line_ = true;     \
                     ::logdef_cpp::emit_values(LOGDEF_CALL_(), __VA_ARGS__), __VA_ARGS__);     \
-    const auto logdef_span_##line_ = ::logdef_cpp::span_of(logdef_began_##line_, [] {         \
-        LOGDEF_EMIT_(level_, LOGDEF_SITE_END, (void)0, emit(LOGDEF_CALL_(), ""), "");         \
-    })
+    LOGDEF_END_SPAN_(logdef_level_##line_, line_)
 
 #define LOGDEF_F_CHECK_(fault_)                                                               \
     static_assert(fault_ != ::logdef_cpp::format_fault::argument,                             \

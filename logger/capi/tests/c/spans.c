@@ -33,6 +33,12 @@ static T generic(T i)
     LOGDEF_SPAN(DEBUG, "second of its block");
     return i;
 }
+
+static void of_a_level(int level)
+{
+    LOGDEF_SPAN(level, "of a level");
+    level = LOGDEF_FATAL;
+}
 #endif
 
 int main(int argc, char **argv)
@@ -58,6 +64,8 @@ int main(int argc, char **argv)
 #ifdef __cplusplus
     scoped(1);
     generic(5);
+    of_a_level(LOGDEF_WARN);
+    of_a_level(LOGDEF_DEBUG);
     {
         LOGDEF_SPAN(DEBUG, "held back");
         logdef_set_level(LOGDEF_TRACE);

@@ -274,11 +274,11 @@ const WRONG: &[(&str, &str)] = &[
         r#"LOGDEF_F(INFO, text, 1);"#,
         "the format is not a string literal",
     ),
-    (
-        r#"LOGDEF_F_SPAN(number, "{}", 1);"#,
-        "the level of a span is not a constant",
-    ),
     (r#"LOGDEF_F(WARNING, "{}", 1);"#, "write WARN for WARNING"),
+    (
+        r#"LOGDEF_F_SPAN(WARNING, "{}", 1);"#,
+        "write WARN for WARNING",
+    ),
 ];
 
 /// In one line: types with fields that are right, that have one name, that have fields themselves.

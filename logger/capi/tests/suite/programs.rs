@@ -167,12 +167,14 @@ fn spans_and_counters_are_marked_as_such() {
         (1, "number nought", 0),
         (3, "disk: read %d, written %.1f", -1),
     ];
-    const SCOPES: [(i128, &str, i128); 6] = [
+    const SCOPES: [(i128, &str, i128); 8] = [
         (1, "level %d", -1),
         (1, "level %d", -1),
         (2, "", -1),
         (2, "", -1),
         (1, "generic %d", -1),
+        (2, "", -1),
+        (1, "of a level", -1),
         (2, "", -1),
     ];
     let directory = tempfile::tempdir().unwrap();
@@ -199,6 +201,11 @@ fn spans_and_counters_are_marked_as_such() {
                 // The other thread's record stands in a chunk of its own.
                 sorted.iter_mut().for_each(|list| list.sort());
                 assert_eq!(sorted[0], sorted[1], "{toolchain} {flags:?} {sink}");
+                if let Some(at) = logged.iter().position(|m| m.format == "of a level") {
+                    // The variable has changed meanwhile.
+                    let levels = [at, at + 1].map(|at| (logged[at].kind, logged[at].level));
+                    assert_eq!(levels, [(1, 0x40), (2, 0x40)], "{toolchain} {flags:?}");
+                }
             }
         }
     }

@@ -852,7 +852,7 @@ static __inline__ void logdef_log_at(int level, const char *file, uint32_t line,
 #define LOGDEF_CHECK_LEVEL_(assert_)                                                          \
     assert_(logdef_level_ != LOGDEF_MISCALLED_,                                               \
             "logdef: there is no such level: write WARN for WARNING, INFO for NOTICE, "       \
-            "ERROR for ERR, FATAL for CRITICAL, TRACE for VERBOSE");                          \
+            "ERROR for ERR, FATAL for CRITICAL, TRACE for VERBOSE, INFO for LOG_INFO");       \
     assert_(logdef_level_ != 0 && (logdef_level_ < 256 || logdef_level_ == LOGDEF_MISCALLED_), \
             "logdef: a level is from 1 to 255")
 #define LOGDEF_CHECK_FORMAT_(assert_, ...)                                                    \
@@ -872,6 +872,17 @@ static __inline__ void logdef_log_at(int level, const char *file, uint32_t line,
 #define LOGDEF_LEVEL_OF_CRIT 0, LOGDEF_MISCALLED_
 #define LOGDEF_LEVEL_OF_CRITICAL 0, LOGDEF_MISCALLED_
 #define LOGDEF_LEVEL_OF_VERBOSE 0, LOGDEF_MISCALLED_
+/* Those of syslog are numbers below all levels that are written; a program may have others of
+ * these names. */
+#define LOGDEF_NOT_SYSLOGS_(level_) ((level_) < 8 ? LOGDEF_MISCALLED_ : (level_))
+#define LOGDEF_LEVEL_OF_LOG_EMERG 0, LOGDEF_NOT_SYSLOGS_(LOG_EMERG)
+#define LOGDEF_LEVEL_OF_LOG_ALERT 0, LOGDEF_NOT_SYSLOGS_(LOG_ALERT)
+#define LOGDEF_LEVEL_OF_LOG_CRIT 0, LOGDEF_NOT_SYSLOGS_(LOG_CRIT)
+#define LOGDEF_LEVEL_OF_LOG_ERR 0, LOGDEF_NOT_SYSLOGS_(LOG_ERR)
+#define LOGDEF_LEVEL_OF_LOG_WARNING 0, LOGDEF_NOT_SYSLOGS_(LOG_WARNING)
+#define LOGDEF_LEVEL_OF_LOG_NOTICE 0, LOGDEF_NOT_SYSLOGS_(LOG_NOTICE)
+#define LOGDEF_LEVEL_OF_LOG_INFO 0, LOGDEF_NOT_SYSLOGS_(LOG_INFO)
+#define LOGDEF_LEVEL_OF_LOG_DEBUG 0, LOGDEF_NOT_SYSLOGS_(LOG_DEBUG)
 #define LOGDEF_MIN_LEVEL_() LOGDEF_MIN_LEVEL_OF_(LOGDEF_MIN_LEVEL)
 #define LOGDEF_MIN_LEVEL_OF_(level_) LOGDEF_MIN_LEVEL_PASTE_(level_)
 #define LOGDEF_MIN_LEVEL_PASTE_(level_) LOGDEF_PICK_(LOGDEF_LEVEL_OF_##level_, level_, 0)

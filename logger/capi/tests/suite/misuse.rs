@@ -41,6 +41,11 @@ const WRONG: &[(&str, &str)] = &[
         "INFO for NOTICE",
     ),
     (r#"LOGDEF_KV(ERR, "text", "key", 1);"#, "ERROR for ERR"),
+    // And the priorities of syslog, which are numbers.
+    (
+        r#"LOGDEF(LOG_ERR, "text %d", number);"#,
+        "INFO for LOG_INFO",
+    ),
     // Key-values are pairs of a literal and a value that has a type in the log.
     (r#"LOGDEF_KV(INFO, "%d", "key", 1);"#, ""),
     (r#"LOGDEF_KV(INFO, ("%s", number), "key", 1);"#, "char"),
@@ -72,12 +77,17 @@ const WRONG: &[(&str, &str)] = &[
     ),
 ];
 
-/// A statement that is right, for the frame around the wrong ones.
-const RIGHT: &str = r#"LOGDEF(INFO, "%d %s", number, text);"#;
+/// Statements that are right, for the frame around the wrong ones; and a name of syslog's that a
+/// program uses for a level.
+const RIGHT: &str = r#"LOGDEF(INFO, "%d %s", number, text);
+#undef LOG_INFO
+enum { LOG_INFO = LOGDEF_INFO };
+LOGDEF(LOG_INFO, "%d %s", number, text);"#;
 
 fn program(statement: &str) -> String {
     format!(
         "#include <logdef.h>\n\
+         #include <syslog.h>\n\
          struct structure {{ int a, b; }};\n\
          void wrong(int number, const char *text, struct structure structure);\n\
          void wrong(int number, const char *text, struct structure structure) {{\n\
@@ -91,7 +101,7 @@ fn program(statement: &str) -> String {
 const MOST_ERRORS: usize = 5;
 
 /// The line of the statement in [`program`].
-const LINE: usize = 6;
+const LINE: usize = 7;
 
 #[test]
 fn a_wrong_call_is_reported_at_its_line() {

@@ -10,7 +10,8 @@
 #
 # Needs cargo, and rust-src for the smaller library (install.sh). CARGO_BUILD_TARGET builds for another
 # machine, with the linker that cargo is given for it and the strip of STRIP; COMMAND names a command
-# that was built already. The oldest glibc that what was made runs with is printed.
+# for it that was built already, PRINTER one of this machine, which prints its manual. The oldest glibc
+# that what was made runs with is printed.
 set -eu
 
 fail() {
@@ -55,8 +56,8 @@ else
     "$cargo" build --package logdef-cli --bin logdef --release
 fi
 # The command that prints its own manual: one of this machine.
-printer=$command
-if [ "$target" != "$host" ]; then
+printer=${PRINTER:-$command}
+if [ "$target" != "$host" ] && [ -z "${PRINTER-}" ]; then
     (unset CARGO_BUILD_TARGET && "$cargo" build --package logdef-cli --bin logdef)
     printer=$targets/debug/logdef
 fi
@@ -108,6 +109,15 @@ papers() {
 }
 
 papers "$tree/share/doc/logdef"
+# pages FOLDER: what programmers read, and what binds other loggers and languages, where the pages look for it.
+pages() {
+    mkdir -p "$1/docs" "$1/samples"
+    cp ../../docs/c.md ../../docs/build.md "$1/docs"
+    cp ../../BENCHMARKS.md "$1"
+    cp -r ../../samples/bindings "$1/samples"
+}
+
+pages "$tree/share/doc/logdef"
 cp packaging/CMakeLists.txt "$tree"
 sed "s|@VERSION@|$version|g" packaging/meson.build.in >"$tree/meson.build"
 glibc=$(glibc_of "$tree/lib/liblogdef.so.$version")
@@ -157,6 +167,7 @@ echo 'activate-noawait ldconfig' >"$work/liblogdef0/DEBIAN/triggers"
 package liblogdef0 "$(depends_of "$tree/lib/liblogdef.so.$version")" "crash-resilient binary log, shared library" \
     "What programs that log with logdef need to run." "Section: libs
 Multi-Arch: same"
+pages "$dev/usr/share/doc/liblogdef-dev"
 package liblogdef-dev "liblogdef0 (= $version), libc6-dev" "crash-resilient binary log, for C and C++" \
     "The headers, the static library, and files for pkg-config and CMake." "Section: libdevel
 Multi-Arch: same"

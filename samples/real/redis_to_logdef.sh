@@ -20,6 +20,41 @@ sed -i '/^int main(int argc, char \*\*argv) {/a\
     logdef_options logdef_how = LOGDEF_OPTIONS; logdef_how.fatal_signals = 1;\
     if (logdef_open_with(getenv("REDIS_LOGDEF"), \&logdef_how) != 0) { perror("logdef_open"); return 1; }' server.c
 
+# Names and types: a message that has values is written with them as key-values too, and each record is
+# made in the context of a role, which redis's own text has as a letter.
+name_values() {
+    sed -i -e '/^#define serverLogdef(/{
+i /* As serverLog, of a message in parentheses, with key-values. */\
+#define serverLogWith(level, message, ...) do {\\\
+    if (((level)\&0xff) < server.verbosity) break;\\\
+    serverLogdefAs(LOGDEF_KV, level, message, __VA_ARGS__);\\\
+    _serverLog(level, serverLogText message); } while (0)\
+#define serverLogText(...) __VA_ARGS__\
+const logdef_context *logdefRole(void);\
+#define serverLogdef(level, ...) serverLogdefAs(LOGDEF, level, __VA_ARGS__)
+s/.*/#define serverLogdefAs(call, level, ...) do { LOGDEF_IN_CONTEXT(logdefRole()); switch ((level) \& 0xff) {\\/
+}' -e '/^#define serverLogdefAs/,/while (0)/ s/\bLOGDEF(/call(/' server.h
+    sed -i '/^int main(int argc, char \*\*argv) {/i\
+static logdef_context logdefRoles[4];\
+const logdef_context *logdefRole(void) {\
+    return &logdefRoles[server.sentinel_mode ? 0 : getpid() != server.pid ? 1 : server.masterhost ? 2 : 3];\
+}' server.c
+    sed -i '/^int main(int argc, char \*\*argv) {/a\
+    LOGDEF_CONTEXT_INIT(\&logdefRoles[0], NULL, "role", "X");\
+    LOGDEF_CONTEXT_INIT(\&logdefRoles[1], NULL, "role", "C");\
+    LOGDEF_CONTEXT_INIT(\&logdefRoles[2], NULL, "role", "S");\
+    LOGDEF_CONTEXT_INIT(\&logdefRoles[3], NULL, "role", "M");' server.c
+    # with FILE BEGIN PAIRS: the message that begins so.
+    with() {
+        sed -i "/^ *serverLog(/{ :more; /;\$/!{ N; b more }; /$2/ s/serverLog(\([^\"]*\),\s*\(\".*\));/serverLogWith(\1, (\2), $3);/ }" "$1"
+        grep -qF "$3);" "$1" || fail "$1 has no message '$2' to name the values of"
+    }
+    with server.c 'command %s of' '"command", (char *)c->argv[0]->ptr, "client", c->id, "argc", c->argc'
+    with rdb.c 'Background saving started' '"child", (long)childpid'
+    with aof.c 'Background append only file rewriting started' '"child", (long)childpid'
+    with childinfo.c 'Fork CoW' '"what", pname, "bytes", cow, "peak_bytes", peak_cow'
+}
+
 build_redis() {
     # Behind the objects that use it: some linkers drop a library that nothing before it needs.
     sed -i "s,^FINAL_LIBS=.*,& $(pkg-config --libs logdef)," Makefile

@@ -34,6 +34,8 @@ up=$(printf %s "$libdir" | sed 's|[^/][^/]*|..|g')
 
 here=$(cd "$(dirname "$0")" && pwd)
 cargo=${CARGO:-cargo}
+# rustc stands beside it.
+case $cargo in */*) PATH=${cargo%/*}:$PATH ;; esac
 cd "$here"
 
 # A quarter of the library is what Rust's standard library, as it comes, prints backtraces of panics

@@ -15,6 +15,7 @@ pub(crate) mod pieces;
 pub(crate) mod recovery;
 pub(crate) mod run_of;
 pub(crate) mod sequences;
+pub(crate) mod shapes;
 pub(crate) mod standing;
 pub(crate) mod survey;
 pub(crate) mod suspect;

@@ -5,16 +5,17 @@
 mod asides;
 mod options;
 mod places;
+mod since;
 mod thread;
 
-use crate::read::gap::{Gap, GapKind};
+use crate::read::gap::Gap;
 use crate::read::input::{Error, Input};
 use crate::read::item::FrameItem;
 use crate::read::unmask;
 use crate::recover::account::{Account, Hole, Malformed, Room};
 use crate::recover::carried::Carried;
 use crate::recover::floors::Floors;
-use crate::recover::lane::{ByThread, Lane, LaneThread, ThreadKey, since_of};
+use crate::recover::lane::{ByThread, Lane, ThreadKey};
 use crate::recover::lanes::Lanes;
 use crate::recover::losses::Losses;
 use crate::recover::marks::Marks;
@@ -23,11 +24,12 @@ use crate::recover::notes::Notes;
 use crate::recover::pieces::{Piece, Pieces};
 use crate::recover::run_of::{run_of, run_of_body};
 use crate::recover::sequences::Intervals;
+use crate::recover::shapes::Shapes;
 use crate::recover::standing::Standing;
 use crate::recover::suspect::{Suspects, Vouching};
 use crate::recover::tables::{Place, Tables};
 use crate::recover::thread_report::ThreadReport;
-use crate::recover::walk::{Share, Step, Stretch, walk};
+use crate::recover::walk::{Share, Step, Stretch, Wanted, walk};
 use asides::Asides;
 use logdef_wire::record::{Note, NoteKind, Peek};
 use logdef_wire::{Record, Run, Tag};
@@ -74,6 +76,7 @@ pub struct Recovery {
     /// What notes say of records that are not here.
     notes: Notes,
     pieces: Vec<Piece>,
+    shapes: Option<Vec<Place>>,
 }
 
 impl Recovery {
@@ -113,6 +116,14 @@ impl Recovery {
     /// The inputs in pieces of [`Options::pieces`] bytes, in their order: each frame is in one of them.
     pub fn pieces(&self) -> &[Piece] {
         &self.pieces
+    }
+
+    /// One record of each shape, the earliest, in the order of their times: records of one shape are of the same call, and
+    /// have values of the same kinds. `None` if [`Options::shapes`] did not ask for them, if they are more than
+    /// 65,536 or than memory holds, or if some frames are suspect.
+    pub fn shapes(&self) -> Option<&[Place]> {
+        let is_whole = self.accounts.iter().all(|it| it.suspect == 0);
+        self.shapes.as_deref().filter(|_| is_whole)
     }
 
     /// Each thread's sequence, over all inputs.
@@ -178,59 +189,6 @@ impl Recovery {
     pub fn is_clean(&self) -> bool {
         self.losses().is_clean()
     }
-
-    /// A time to begin the end of all this at: from it on there are some `bytes` of
-    /// records, or a few more, as [`MergeOptions::since`](crate::MergeOptions::since)
-    /// leaves them, not counting what is all of after `until`. 0 if there are no more,
-    /// or if all must be merged to know which come last.
-    pub fn since_of_last(&self, bytes: u64, until: u64) -> u64 {
-        if !self.repeated.is_empty() {
-            return 0;
-        }
-        let wanted = |lane: &&Lane| {
-            lane.threads
-                .iter()
-                .any(|thread| thread.lowest_time <= until)
-        };
-        let ends = |lane: &Lane| {
-            let ends = lane.threads.iter().map(|thread| self.merged_until(thread));
-            (ends.max().unwrap_or(0), lane.end - lane.start)
-        };
-        since_of(bytes, self.lanes.iter().filter(wanted).map(ends))
-    }
-
-    /// The highest time that records of a thread in a lane are merged by.
-    fn merged_until(&self, thread: &LaneThread) -> u64 {
-        let stairs = self.floors.of(thread.key);
-        let floor = stairs.map_or(thread.floor, |stairs| stairs.below(thread.last));
-        thread.last_time.max(floor)
-    }
-
-    /// Whether a lane holds nothing but records of its threads and logdefs, and all
-    /// of those records are merged before a time, or are of after another. Where that is
-    /// not known, it is not so.
-    pub(crate) fn is_out_of(&self, lane: usize, since: u64, until: u64) -> bool {
-        let Lane {
-            input,
-            start,
-            end,
-            ref threads,
-            is_last,
-            ..
-        } = self.lanes[lane];
-        let gaps = &self.accounts[input as usize].gaps;
-        let first = gaps.partition_point(|report| report.gap.offset < start);
-        let gaps = gaps[first..].iter().map(|report| report.gap);
-        let mut gaps = gaps.take_while(|gap| gap.offset < end);
-        !is_last
-            // Which one of copies is given depends on those before.
-            && self.repeated.is_empty()
-            && gaps.all(|gap| gap.kind == GapKind::Padding)
-            && self.asides.has_none_in(input, start..end)
-            && !threads.is_empty()
-            && (threads.iter().all(|thread| self.merged_until(thread) < since)
-                || threads.iter().all(|thread| thread.lowest_time > until))
-    }
 }
 
 struct Pass {
@@ -250,6 +208,7 @@ struct Pass {
     carried: Option<Carried>,
     notes: Notes,
     pieces: Pieces,
+    shapes: Option<Shapes>,
     memory: Memory,
     input: u32,
     scratch: Vec<u8>,
@@ -288,6 +247,7 @@ impl Pass {
             carried: None,
             notes: Notes::new(memory),
             pieces: Pieces::new(options.piece()),
+            shapes: options.shapes.then(|| Shapes::new(0, memory)),
             memory: memory.clone(),
             input: 0,
             scratch: Vec::new(),
@@ -319,10 +279,15 @@ impl Pass {
                     pass.frame(frame);
                 }
                 Step::Gap(gap, claim) => pass.gap(gap, claim),
+                Step::Shapes(shapes) => pass.add_shapes(shapes),
             };
             let mut reached = |offset| progress(done + offset);
-            let sizes = (options.walkers(), options.piece());
-            let (end, work) = walk(input, sizes, &mut visit, &mut reached)?;
+            let wanted = Wanted {
+                piece: options.piece(),
+                shapes: options.shapes.then(|| (index as u32, memory.clone())),
+            };
+            let walkers = options.walkers();
+            let (end, work) = walk(input, walkers, &wanted, &mut visit, &mut reached)?;
             pass.account().bytes = end;
             pass.account().work = work;
             pass.lanes.end_input(end);
@@ -334,6 +299,12 @@ impl Pass {
 
     fn account(&mut self) -> &mut Account {
         self.accounts.last_mut().expect("begun with each input")
+    }
+
+    fn add_shapes(&mut self, shapes: &Shapes) {
+        if let Some(own) = &mut self.shapes {
+            own.add_all(shapes);
+        }
     }
 
     fn gap(&mut self, gap: Gap, claim: u64) {
@@ -353,6 +324,9 @@ impl Pass {
         let mut scratch = std::mem::take(&mut self.scratch);
         match unmask::decode(frame.body, &mut scratch) {
             Ok(Record::Data(data)) => {
+                if let Some(shapes) = &mut self.shapes {
+                    shapes.add(&data, place);
+                }
                 let peek = Peek::from(&data);
                 let is_taken = self.stretch(&Stretch::of(&frame, &peek));
                 if let Some(backtrace) = peek.backtrace.filter(|_| is_taken) {
@@ -595,6 +569,7 @@ impl Pass {
             carried: self.carried,
             notes,
             pieces: self.pieces.finish(),
+            shapes: self.shapes.and_then(Shapes::finish),
         }
     }
 }

@@ -22,6 +22,8 @@ use crate::read::input::{Error, Input};
 use crate::read::item::{FrameItem, Item, Items};
 use crate::read::scan::Work;
 use crate::recover::account::Times;
+use crate::recover::memory::Memory;
+use crate::recover::shapes::Shapes;
 use logdef_wire::record::Peek;
 use logdef_wire::{Run, Sequence};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -48,6 +50,24 @@ pub(crate) enum Step<'w> {
     Frame(FrameItem<'w>),
     /// No frame; and where the frames that began there would end, by their headers.
     Gap(Gap, u64),
+    /// The shapes of the records in stretches since the step like this one before, if they are wanted.
+    Shapes(&'w Shapes),
+}
+
+/// What is found out of an input beside its steps.
+#[derive(Clone, Debug)]
+pub(crate) struct Wanted {
+    /// Bytes of a piece.
+    pub(crate) piece: u64,
+    /// Where shapes are remembered, and of which input they are.
+    pub(crate) shapes: Option<(u32, Memory)>,
+}
+
+impl Wanted {
+    fn shapes(&self) -> Option<Shapes> {
+        let (input, memory) = self.shapes.as_ref()?;
+        Some(Shapes::new(*input, memory))
+    }
 }
 
 /// Data records of one thread whose counts go up by one and whose times do not go down, with
@@ -84,23 +104,25 @@ pub(crate) struct Share {
     pub(crate) times: (u64, u64),
 }
 
-/// Reports all of an input on up to `walkers` cores, in the order of its bytes and in pieces of
-/// `piece` bytes; after each report `progress` is called with how far it is. Returns the length, and the work.
+/// Reports all of an input on up to `walkers` cores, in the order of its bytes; after each report
+/// `progress` is called with how far it is. Returns the length, and the work.
 pub(crate) fn walk(
     input: &Input,
-    (walkers, piece): (usize, u64),
+    walkers: usize,
+    wanted: &Wanted,
     visit: &mut impl FnMut(Step<'_>),
     progress: &mut impl FnMut(u64),
 ) -> Result<(u64, Work), Error> {
     let parts = input.len().div_ceil(PART);
     let walkers = walkers.min(parts as usize / 2);
-    let mut walk = Walk::new(input, State::default(), piece);
+    let mut walk = Walk::new(input, State::default(), wanted);
     if walkers < 2 {
         let mut seam = PART;
         while walk.to(seam, visit)? {
             seam = walk.items.offset().max(seam) + PART;
             progress(walk.items.offset());
         }
+        walk.end(visit);
         progress(walk.items.offset());
         return Ok((walk.items.offset(), walk.work()));
     }
@@ -109,7 +131,7 @@ pub(crate) fn walk(
         let begin = |walker: usize| {
             let (sender, receiver) = sync_channel(1);
             let indices = (walker as u64..parts).step_by(walkers);
-            scope.spawn(move || send_parts(input, piece, indices, &sender));
+            scope.spawn(move || send_parts(input, wanted, indices, &sender));
             receiver
         };
         let receivers: Vec<Receiver<_>> = (0..walkers).map(begin).collect();
@@ -121,9 +143,10 @@ pub(crate) fn walk(
                 && walk.to(part.begins, visit)?
                 && walk.state().joins(part.begins)
             {
+                walk.end(visit);
                 part.visit(visit);
                 work = work + part.work + walk.work();
-                walk = Walk::new(input, part.ends, piece);
+                walk = Walk::new(input, part.ends, wanted);
             }
             walk.to(end, visit)?;
             progress(walk.items.offset());
@@ -133,6 +156,7 @@ pub(crate) fn walk(
             let seam = walk.items.offset() + PART;
             walk.to(seam, visit)?
         } {}
+        walk.end(visit);
         progress(walk.items.offset());
         Ok((walk.items.offset(), work + walk.work()))
     })
@@ -159,19 +183,29 @@ struct Walk<'i> {
     /// Bytes of a piece, and where the next one begins.
     piece: u64,
     next_piece: u64,
+    shapes: Option<Shapes>,
 }
 
 impl<'i> Walk<'i> {
-    fn new(input: &'i Input, state: State, piece: u64) -> Self {
-        Walk::over(Items::within_chunk(input, state.at, state.chunk_end), piece)
+    fn new(input: &'i Input, state: State, wanted: &Wanted) -> Self {
+        let items = Items::within_chunk(input, state.at, state.chunk_end);
+        Walk::over(items, wanted)
     }
 
-    fn over(items: Items<'i>, piece: u64) -> Self {
+    fn over(items: Items<'i>, wanted: &Wanted) -> Self {
         Walk {
             items,
             stretch: None,
-            piece,
+            piece: wanted.piece,
             next_piece: 0,
+            shapes: wanted.shapes(),
+        }
+    }
+
+    /// Reports the shapes of what it has reported.
+    fn end(&self, visit: &mut impl FnMut(Step<'_>)) {
+        if let Some(shapes) = &self.shapes {
+            visit(Step::Shapes(shapes));
         }
     }
 
@@ -215,8 +249,11 @@ impl<'i> Walk<'i> {
                 let mut peek = Peek::default();
                 if !(peek.look(frame.body) && stretch.takes(&frame, &peek, chunk_end)) {
                     self.stretch = Some(stretch);
-                    take(&mut self.stretch, frame, chunk_end, visit);
+                    take(&mut self.stretch, &mut self.shapes, frame, chunk_end, visit);
                     return Ok(true);
+                }
+                if let Some(shapes) = &mut self.shapes {
+                    shapes.see(&frame, &peek);
                 }
             }
             self.stretch = Some(stretch);
@@ -225,7 +262,9 @@ impl<'i> Walk<'i> {
             }
         }
         match self.items.next()? {
-            Some(Item::Frame(frame)) => take(&mut self.stretch, frame, chunk_end, visit),
+            Some(Item::Frame(frame)) => {
+                take(&mut self.stretch, &mut self.shapes, frame, chunk_end, visit);
+            }
             Some(Item::Gap(gap)) => {
                 let claim = self.items.claim();
                 leave(&mut self.stretch, Step::Gap(gap, claim), visit);
@@ -250,6 +289,7 @@ impl<'i> Walk<'i> {
 /// Takes a frame into the stretch, or begins another, or reports it.
 fn take(
     stretch: &mut Option<Stretch>,
+    shapes: &mut Option<Shapes>,
     frame: FrameItem<'_>,
     chunk_end: u64,
     visit: &mut impl FnMut(Step<'_>),
@@ -259,6 +299,9 @@ fn take(
         leave(stretch, Step::Frame(frame), visit);
         return;
     };
+    if let Some(shapes) = shapes {
+        shapes.see(&frame, &peek);
+    }
     let continues = stretch
         .as_mut()
         .is_some_and(|stretch| stretch.takes(&frame, &peek, chunk_end));
@@ -352,6 +395,7 @@ struct Part {
     steps: Vec<Kept>,
     /// The frames in it, end to end.
     frames: Vec<u8>,
+    shapes: Option<Shapes>,
     work: Work,
 }
 
@@ -367,12 +411,12 @@ impl Part {
     /// Begins at the first frame from `seam` on, and reports what begins up to `end`,
     /// or a part of that if it is much. Nothing if there is no frame, or one so long
     /// that several walkers should not hold its like.
-    fn walk(input: &Input, piece: u64, seam: u64, end: u64) -> Result<Option<Part>, Error> {
+    fn walk(input: &Input, wanted: &Wanted, seam: u64, end: u64) -> Result<Option<Part>, Error> {
         let Some(items) = Items::from_first_frame(input, seam, end)? else {
             return Ok(None);
         };
         let begins = items.offset();
-        let mut walk = Walk::over(items, piece);
+        let mut walk = Walk::over(items, wanted);
         let (mut steps, mut frames) = (Vec::new(), Vec::new());
         while walk.items.offset() < end && steps.len() < STEPS && frames.len() < BODIES {
             let mut keep = |step: Step<'_>| {
@@ -380,6 +424,8 @@ impl Part {
                     Step::Stretch(stretch) => Kept::Stretch(stretch),
                     Step::Share(share) => Kept::Share(share),
                     Step::Gap(gap, claim) => Kept::Gap(gap, claim),
+                    // They come at the end.
+                    Step::Shapes(_) => return,
                     Step::Frame(frame) => {
                         frames.extend_from_slice(frame.bytes);
                         Kept::Frame {
@@ -404,6 +450,7 @@ impl Part {
             work: walk.work(),
             steps,
             frames,
+            shapes: walk.shapes,
         }))
     }
 
@@ -425,18 +472,21 @@ impl Part {
                 }
             });
         }
+        if let Some(shapes) = &self.shapes {
+            visit(Step::Shapes(shapes));
+        }
     }
 }
 
 /// Reports parts, in order, until the receiver is dropped.
 fn send_parts(
     input: &Input,
-    piece: u64,
+    wanted: &Wanted,
     indices: impl Iterator<Item = u64>,
     sender: &SyncSender<Part>,
 ) {
     for index in indices {
-        let part = match Part::walk(input, piece, index * PART, (index + 1) * PART) {
+        let part = match Part::walk(input, wanted, index * PART, (index + 1) * PART) {
             Ok(Some(part)) => part,
             // Nothing to begin at: one that joins nowhere.
             Ok(None) => Part {
@@ -444,6 +494,7 @@ fn send_parts(
                 ends: State::default(),
                 steps: Vec::new(),
                 frames: Vec::new(),
+                shapes: None,
                 work: Work::default(),
             },
             Err(_) => return,

@@ -2,9 +2,12 @@
 
 use crate::synth::{self, Log, Random};
 use logdef_resync::{
-    Event, Input, Item, Items, Merge, MergeOptions, Options, Piece, Recovery, decode,
+    Event, Input, Item, Items, Merge, MergeOptions, Options, Piece, Place, Recovery, decode,
 };
-use logdef_wire::{Record, Run};
+use logdef_wire::msgpack::{Array, Encoder};
+use logdef_wire::record::{Data, Kind};
+use logdef_wire::{Level, Record, Run, Svma, Value};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// All that a recovery knows, but for what it cost.
@@ -159,4 +162,107 @@ fn pieces_of_any_size_are_those_of_each_frame() {
             }
         }
     }
+}
+
+/// A log of calls that differ in all that a shape has, longer than a core reads alone.
+fn varied(seed: u64) -> Vec<u8> {
+    let mut random = Random::new(seed);
+    let mut log = Log::new();
+    log.preamble(Run(1), None);
+    let text = "x".repeat(600);
+    let mut count = 0;
+    while log.bytes.len() < 17 << 20 {
+        let time = 1_000_000 + random.next() % 1_000_000;
+        let mut data = synth::data(Run(1 + random.next() % 2), 1, count, time);
+        let mut buffer = [0; 2000];
+        let mut args = Encoder::new(&mut buffer);
+        let len = random.below(4) as u32;
+        for _ in 0..len {
+            match random.below(8) {
+                0 => args.uint(u64::MAX),
+                1 => args.int(-5),
+                2 => args.nil(),
+                3 => args.float(0.5),
+                4 => args.raw(b"\xff"),
+                5 => args.bool(true),
+                _ => args.raw(&text.as_bytes()[random.below(600)..]),
+            }
+            .unwrap();
+        }
+        data.args = Array::from_objects(len, args.written()).ok();
+        match random.below(300) {
+            0 => data.kind = Some(Kind(1)),
+            1 => data.format_text = Some(b"spelled out"),
+            2 => data.front.format = Some(Svma::text(7)),
+            3 => data.front.level = Some(Level(random.next() as u8)),
+            4 => data.front.line = None,
+            5 => data.context = Some(3),
+            6 => data.backtrace = Array::from_objects(1, &[9]).ok(),
+            7 => data.front.run = None,
+            8 => data.args = None,
+            _ => {}
+        }
+        log.record(&Record::Data(data));
+        count += 1;
+    }
+    log.bytes
+}
+
+/// What the records of one shape have in common.
+fn shape(data: &Data<'_>) -> String {
+    let kind = |value: Value<'_>| match value {
+        Value::Raw(bytes) => format!("raw {}", std::str::from_utf8(bytes).is_ok()),
+        Value::Uint(value) => format!("uint {}", i64::try_from(value).is_ok()),
+        Value::Int(_) => "int".to_owned(),
+        Value::Float(_) => "float".to_owned(),
+        Value::Bool(_) => "bool".to_owned(),
+        other => format!("{other:?}"),
+    };
+    let front = &data.front;
+    let is_of_run = front.format.is_some_and(|it| it.text_number().is_some());
+    let args = data
+        .args
+        .map(|args| args.iter().map(kind).collect::<Vec<_>>());
+    let call = (
+        front.magic,
+        front.file,
+        front.line,
+        front.level,
+        front.format,
+        data.kind,
+    );
+    format!(
+        "{call:?} {:?} {:?} {args:?}",
+        data.format_text,
+        front.run.filter(|_| is_of_run)
+    )
+}
+
+#[test]
+fn of_each_shape_the_earliest_record_is_found_by_any_number_of_cores() {
+    let input = Input::from_bytes("varied", varied(1));
+    let mut earliest = BTreeMap::new();
+    let mut items = Items::new(&input);
+    let mut scratch = Vec::new();
+    while let Some(item) = items.next().unwrap() {
+        let Item::Frame(frame) = item else { continue };
+        if let Ok(Record::Data(data)) = decode(frame.body, &mut scratch) {
+            let key = (data.time, data.run.zip(data.sequence), frame.offset);
+            let own = earliest.entry(shape(&data)).or_insert(key);
+            *own = key.min(*own);
+        }
+    }
+    let mut expected: Vec<_> = earliest.into_values().collect();
+    expected.sort_unstable();
+    assert!(expected.len() > 500, "{}", expected.len());
+    let offsets: Vec<_> = expected.iter().map(|(.., offset)| *offset).collect();
+    for cores in 1..4 {
+        let mut options = Options::default();
+        (options.cores, options.shapes) = (cores, true);
+        let recovery = Recovery::with(std::slice::from_ref(&input), &options, |_| {}).unwrap();
+        let shapes = recovery.shapes().unwrap().iter();
+        let found: Vec<_> = shapes.map(|Place { offset, .. }| *offset).collect();
+        assert!(found == offsets, "{cores} cores: {} shapes", found.len());
+    }
+    assert_eq!(Recovery::of(&[input]).unwrap().shapes(), None);
 }

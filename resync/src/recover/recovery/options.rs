@@ -20,6 +20,8 @@ pub struct Options {
     /// Bytes of the [pieces](crate::Recovery::pieces) that are found; by default each input is one. Each piece
     /// takes some memory.
     pub pieces: u64,
+    /// Whether the [shapes](crate::Recovery::shapes) of records are found.
+    pub shapes: bool,
 }
 
 impl Default for Options {
@@ -29,6 +31,7 @@ impl Default for Options {
             trust_suspects: false,
             cores: 0,
             pieces: u64::MAX,
+            shapes: false,
         }
     }
 }

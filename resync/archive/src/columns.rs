@@ -4,11 +4,11 @@
 use crate::folder::{self, Known};
 use crate::rows::{Rows, Whole};
 use crate::side::{self, Frames, SiteNames, Threads};
-use crate::site::{Recent, Sites};
+use crate::site::{self, Recent, Sites};
 use crate::table::{SideTable, Sink};
 use crate::tables::Table;
 use arrow_array::ArrayRef;
-use logdef_resync::{MergedFrame, Resolver, Standing};
+use logdef_resync::{MergedFrame, Place, Resolver, Standing};
 use logdef_wire::msgpack::Decoder;
 use logdef_wire::record::Data;
 use logdef_wire::{Record, Tag, Value};
@@ -90,13 +90,7 @@ impl Columns {
             let len = args.map_or(0, |args| args.read_into(&mut few[..len]));
             self.record(&data, frame, &few[..len], mark, resolver, out)?;
         } else {
-            let keys = keys.into_iter().flat_map(|map| map.iter());
-            let values = args
-                .into_iter()
-                .flatten()
-                .chain(keys.map(|(_, value)| value));
-            let values: Vec<_> = values.collect();
-            self.record(&data, frame, &values, mark, resolver, out)?;
+            self.record(&data, frame, &values_of(&data), mark, resolver, out)?;
         }
         self.written.records += 1;
         Ok(())
@@ -111,7 +105,7 @@ impl Columns {
         resolver: &mut Resolver<'_>,
         out: &mut dyn Sink,
     ) -> Result<()> {
-        let site = self.site(data, frame, values, resolver, out)?;
+        let site = self.site(data, frame.place, values, resolver, out)?;
         let is_of_thread = match (data.run, data.sequence) {
             (Some(run), Some(sequence)) => {
                 let time = data.time.unwrap_or(0);
@@ -146,10 +140,10 @@ impl Columns {
     }
 
     /// The site of a record; a new one becomes a row of the sites.
-    fn site(
+    pub(crate) fn site(
         &mut self,
         data: &Data<'_>,
-        frame: &MergedFrame<'_>,
+        place: Place,
         values: &[Value<'_>],
         resolver: &mut Resolver<'_>,
         out: &mut dyn Sink,
@@ -157,7 +151,7 @@ impl Columns {
         if let Some(site) = self.sites.find(data, values, &mut self.recent) {
             return Ok(Some(site));
         }
-        let resolved = resolver.resolve(data, frame.place);
+        let resolved = resolver.resolve(data, place);
         let is_unsigned = |index| resolved.prints_unsigned(index);
         let Some(index) = self.sites.add(data, values, is_unsigned) else {
             return Ok(None);
@@ -166,6 +160,21 @@ impl Columns {
         let names = SiteNames::of(&resolved, site);
         side::push_site(&mut self.site_rows, site, &names, out)?;
         Ok(Some(index))
+    }
+
+    /// Whether a record is of the same site whichever records come before it: no site takes it but the one that it
+    /// would make itself.
+    pub(crate) fn is_of_own_site(
+        &self,
+        data: &Data<'_>,
+        place: Place,
+        values: &[Value<'_>],
+        resolver: &mut Resolver<'_>,
+    ) -> bool {
+        let resolved = resolver.resolve(data, place);
+        let own = site::types(values, |index| resolved.prints_unsigned(index));
+        let mut sites = self.sites.of(data, values);
+        sites.all(|site| site.values.types == own)
     }
 
     /// Whether it is time to take the records.
@@ -197,6 +206,13 @@ impl Columns {
         self.threads.write(out)?;
         self.give_sites(out)
     }
+}
+
+/// The values of a record, arguments first.
+pub(crate) fn values_of<'d>(data: &Data<'d>) -> Vec<Value<'d>> {
+    let args = data.args.into_iter().flatten();
+    let keys = data.keys.into_iter().flat_map(|map| map.iter());
+    args.chain(keys.map(|(_, value)| value)).collect()
 }
 
 /// Whether the fields of a record are such that columns hold all of them: it is whole, has no

@@ -228,6 +228,14 @@ fn has_keys(data: &Data<'_>, keys: &[Vec<u8>]) -> bool {
         .eq(keys.iter().map(|key| Value::Raw(key)))
 }
 
+/// The types of values, where no record with such was seen before.
+pub(crate) fn types(values: &[Value<'_>], is_unsigned: impl Fn(usize) -> bool) -> Vec<Type> {
+    let values = values.iter().enumerate();
+    values
+        .map(|(index, value)| Type::of(*value, is_unsigned(index)))
+        .collect()
+}
+
 /// The columns that values of these types stand in.
 pub(crate) fn slots(types: &[Type]) -> Option<Vec<Option<(Slot, usize)>>> {
     let mut used = [0; Slot::ALL.len()];
@@ -291,6 +299,16 @@ impl Sites {
             .find(|site| self.all[*site].takes(data, values))
     }
 
+    /// All sites that take a record.
+    pub(crate) fn of(&self, data: &Data<'_>, values: &[Value<'_>]) -> impl Iterator<Item = &Site> {
+        let list = self.by_call.get(&Call::of(data));
+        let sites = list
+            .into_iter()
+            .flat_map(|list| &self.lists[*list as usize]);
+        let sites = sites.map(|site| &self.all[*site as usize]);
+        sites.filter(move |site| site.takes(data, values))
+    }
+
     /// Adds the site that a record is of, unless it cannot be one or there are too many.
     pub(crate) fn add(
         &mut self,
@@ -312,11 +330,8 @@ impl Sites {
             ),
             None => None,
         };
-        let types = values.iter().enumerate();
         let values = Values {
-            types: types
-                .map(|(index, value)| Type::of(*value, is_unsigned(index)))
-                .collect(),
+            types: types(values, is_unsigned),
             args: data.args.map(|args| args.len()),
             keys,
         };

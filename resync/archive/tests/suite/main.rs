@@ -7,3 +7,4 @@ mod hostile;
 mod made;
 mod ordered;
 mod parts;
+mod sites;

@@ -1,8 +1,8 @@
-//! What the side tables say: calls, threads, losses, and the definitions that formats and stacks
-//! need. The same for archives and for logs, whose side tables are made in memory.
+//! What is known of calls, and the definitions that formats and stacks need. The same for archives and for logs,
+//! whose side tables are made in memory.
 
 use crate::error;
-use crate::logs::Batched;
+use crate::logs::Sides;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use datafusion::arrow::datatypes::UInt64Type;
 use datafusion::error::Result;
@@ -13,9 +13,10 @@ use logdef_wire::{Level, Magic, Record, Run, Svma};
 use std::collections::HashMap;
 use std::fmt;
 use std::path::Path;
+use std::sync::{Arc, LazyLock};
 
 /// Bytes of memory for the definitions.
-const LOGDEFS: usize = 256 << 20;
+pub(crate) const LOGDEFS: usize = 256 << 20;
 
 /// A call with values of certain types.
 #[derive(Clone, Debug, Default)]
@@ -33,12 +34,20 @@ pub(crate) struct Site {
     front: Glance,
 }
 
-/// The side tables of all inputs.
+/// What is known of all inputs together.
 pub(crate) struct Knowledge {
     pub(crate) sites: Vec<Site>,
     by_id: HashMap<u64, usize>,
-    pub(crate) tables: Batched,
-    pub(crate) logdefs: Logdefs,
+    /// The table of sites, in which each stands once.
+    pub(crate) listed: Vec<RecordBatch>,
+    definitions: Definitions,
+}
+
+/// Where logdefs are.
+pub(crate) enum Definitions {
+    Own(Box<Logdefs>),
+    /// With what was found of logs, which has them.
+    OfLogs(Arc<Sides>),
 }
 
 impl fmt::Debug for Knowledge {
@@ -50,41 +59,26 @@ impl fmt::Debug for Knowledge {
 }
 
 impl Knowledge {
-    /// What batches of side tables say. A site that several have is one.
-    pub(crate) fn of(mut tables: Batched) -> Result<Knowledge> {
+    /// What tables of sites say, of which several may have the same.
+    pub(crate) fn of(sites: &[RecordBatch], definitions: Definitions) -> Result<Knowledge> {
         let mut knowledge = Knowledge {
             sites: Vec::new(),
             by_id: HashMap::new(),
-            tables: Batched::new(),
-            logdefs: Logdefs::new(LOGDEFS),
+            listed: Vec::new(),
+            definitions,
         };
-        for batch in tables.remove(&Table::Frames).unwrap_or_default() {
-            knowledge.add_logdefs(&batch);
+        for batch in sites {
+            let new = knowledge.add_sites(batch)?;
+            knowledge.listed.push(new);
         }
-        let mut once = Vec::new();
-        for batch in tables.remove(&Table::Sites).unwrap_or_default() {
-            once.push(knowledge.add_sites(&batch)?);
-        }
-        tables.insert(Table::Sites, once);
-        knowledge.tables = tables;
         Ok(knowledge)
     }
 
-    fn add_logdefs(&mut self, batch: &RecordBatch) {
-        let Some(bodies) = batch.column_by_name("body") else {
-            return;
-        };
-        for row in 0..batch.num_rows() {
-            let Some(body) = bytes(bodies, row) else {
-                continue;
-            };
-            if let Ok(record) = Record::decode(body) {
-                let place = Place {
-                    input: 0,
-                    offset: 0,
-                };
-                self.logdefs.add(&record, place);
-            }
+    pub(crate) fn logdefs(&self) -> &Logdefs {
+        static NONE: LazyLock<Logdefs> = LazyLock::new(|| Logdefs::new(0));
+        match &self.definitions {
+            Definitions::Own(logdefs) => logdefs,
+            Definitions::OfLogs(sides) => sides.logdefs().unwrap_or(&NONE),
         }
     }
 
@@ -115,7 +109,7 @@ impl Knowledge {
     /// The format of a site, taken apart; `None` if it is lost, or in a grammar of a later version.
     pub(crate) fn compiled(&self, site: usize) -> Option<CompiledFormat> {
         let site = &self.sites[site];
-        match CallSite::of(&site.front, &self.logdefs) {
+        match CallSite::of(&site.front, self.logdefs()) {
             Some(found) => found.compiled(),
             None => site
                 .format
@@ -132,6 +126,31 @@ impl Knowledge {
             format_text: site.format.as_deref().map(str::as_bytes),
             ..Data::default()
         }
+    }
+}
+
+impl Definitions {
+    /// Those in tables of frames.
+    pub(crate) fn of(frames: &[RecordBatch]) -> Definitions {
+        let mut logdefs = Logdefs::new(LOGDEFS);
+        for batch in frames {
+            add(&mut logdefs, batch);
+        }
+        Definitions::Own(Box::new(logdefs))
+    }
+}
+
+fn add(logdefs: &mut Logdefs, batch: &RecordBatch) {
+    let Some(bodies) = batch.column_by_name("body") else {
+        return;
+    };
+    let bodies = (0..batch.num_rows()).filter_map(|row| bytes(bodies, row));
+    for record in bodies.filter_map(|body| Record::decode(body).ok()) {
+        let place = Place {
+            input: 0,
+            offset: 0,
+        };
+        logdefs.add(&record, place);
     }
 }
 

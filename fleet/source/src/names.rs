@@ -109,8 +109,10 @@ impl SchemaProvider for Names {
             return self.tables.records().map(Some);
         }
         if let Some(side) = SIDE.into_iter().find(|table| table.name() == name) {
-            let knowledge = self.tables.knowledge()?;
-            let batches = knowledge.tables.get(&side).cloned().unwrap_or_default();
+            let batches = match side {
+                Table::Sites => self.tables.knowledge()?.listed.clone(),
+                side => self.tables.side(side)?,
+            };
             let schema = match batches.first() {
                 Some(batch) => batch.schema(),
                 None => side.schema(),

@@ -29,6 +29,7 @@ impl Tables {
             return Ok((plan, Arc::clone(self)));
         }
         let optimized = engine.optimize(&plan)?;
+        self.forgo_calls(&optimized)?;
         let part = match self.times(&optimized)? {
             Some(times) => self.within(times)?,
             None => None,
@@ -37,6 +38,23 @@ impl Tables {
             None => Ok((plan, Arc::clone(self))),
             Some(part) => Ok((self.moved(optimized, &part)?, part)),
         }
+    }
+
+    /// Lets the logs do without calls, if no scan of them needs any.
+    fn forgo_calls(self: &Arc<Tables>, plan: &LogicalPlan) -> Result<()> {
+        let mut needs_calls = false;
+        plan.apply_with_subqueries(|node| {
+            if let LogicalPlan::TableScan(scan) = node
+                && self.is_of_logs(scan)
+            {
+                needs_calls |= LogTable::needs_calls(scan.projection.as_deref());
+            }
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+        if let Some(logs) = self.logs().filter(|_| !needs_calls) {
+            logs.need_no_calls();
+        }
+        Ok(())
     }
 
     /// The times, in nanoseconds since the epoch, that each scan of logs is limited to.

@@ -4,13 +4,14 @@
 use crate::config::Config;
 use crate::found::Found;
 use crate::functions::{self, Render};
-use crate::knowledge::{self, Knowledge};
-use crate::logs::{Batched, LogTable, Logs, Sides};
+use crate::knowledge::{self, Definitions, Knowledge};
+use crate::logs::{LogTable, Logs, Sides};
 use crate::names::Names;
 use crate::overlap::Known;
 use crate::remote::Copies;
 use crate::verdict::Verdict;
 use crate::{archives, error, schema};
+use datafusion::arrow::array::RecordBatch;
 use datafusion::catalog::TableProvider;
 use datafusion::datasource::{ViewTable, provider_as_source};
 use datafusion::error::Result;
@@ -109,14 +110,7 @@ impl Tables {
     ///
     /// If a file cannot be read.
     pub fn verdict(&self) -> Result<Verdict> {
-        let mut losses = Vec::new();
-        for part in &self.parts {
-            losses.extend(knowledge::side(part, Table::Losses)?);
-        }
-        if let Some(logs) = &self.logs {
-            losses.extend_from_slice(logs.sides()?.losses());
-        }
-        let verdict = Verdict::of(&losses);
+        let verdict = Verdict::of(&self.side(Table::Losses)?);
         Ok(match &self.within {
             Some(times) => verdict.within(times.clone()),
             None => verdict,
@@ -221,33 +215,37 @@ impl Tables {
         self.logs.as_ref()
     }
 
-    /// What the side tables say. It is read once.
+    /// What is known of calls. It is read once.
     pub(crate) fn knowledge(&self) -> Result<Arc<Knowledge>> {
         let known = self.knowledge.get_or_init(|| {
-            let known = self.read_side_tables().and_then(Knowledge::of);
+            let known = self.read_knowledge();
             known.map(Arc::new).map_err(|error| error.to_string())
         });
         known.clone().map_err(error::plain)
     }
 
-    fn read_side_tables(&self) -> Result<Batched> {
-        let mut tables = Batched::new();
-        for table in Table::ALL {
-            if table == Table::Records {
-                continue;
-            }
-            for part in &self.parts {
-                let batches = knowledge::side(part, table)?;
-                tables.entry(table).or_default().extend(batches);
-            }
+    fn read_knowledge(&self) -> Result<Knowledge> {
+        let sites = self.side(Table::Sites)?;
+        // Of archives there are no others.
+        let of_logs = self.logs.as_ref().filter(|_| self.parts.is_empty());
+        let sides = of_logs.map(|logs| logs.sides()).transpose()?;
+        if let Some(sides) = sides.filter(|sides| sides.logdefs().is_some()) {
+            return Knowledge::of(&sites, Definitions::OfLogs(sides));
+        }
+        let definitions = Definitions::of(&self.side(Table::Frames)?);
+        Knowledge::of(&sites, definitions)
+    }
+
+    /// A side table of all inputs.
+    pub(crate) fn side(&self, table: Table) -> Result<Vec<RecordBatch>> {
+        let mut batches = Vec::new();
+        for part in &self.parts {
+            batches.extend(knowledge::side(part, table)?);
         }
         if let Some(logs) = &self.logs {
-            for (table, batches) in logs.sides()?.all()? {
-                let own = tables.entry(*table).or_default();
-                own.extend_from_slice(batches);
-            }
+            batches.extend_from_slice(logs.sides()?.table(table)?);
         }
-        Ok(tables)
+        Ok(batches)
     }
 
     /// The records as they are read from files.

@@ -272,7 +272,7 @@ impl Texts<'_> {
 
     /// The text of a record that columns cannot hold.
     fn resolve(&mut self, data: &Data<'_>) {
-        let mut resolver = Resolver::without_images(&self.knowledge.logdefs);
+        let mut resolver = Resolver::without_images(self.knowledge.logdefs());
         let place = Place {
             input: 0,
             offset: 0,
@@ -315,7 +315,7 @@ fn bare(knowledge: &Knowledge, site: usize, values: &[Value<'_>], out: &mut Vec<
     };
     let mut data = knowledge.data(site);
     data.args = Values::from_objects(count, &room[..len]).ok();
-    let mut resolver = Resolver::without_images(&knowledge.logdefs);
+    let mut resolver = Resolver::without_images(knowledge.logdefs());
     let place = Place {
         input: 0,
         offset: 0,

@@ -88,7 +88,7 @@ impl ScalarUDFImpl for Stack {
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let knowledge = self.tables.knowledge()?;
         let images = LocatedImages::new(self.locator());
-        let mut resolver = Resolver::new(&knowledge.logdefs, images);
+        let mut resolver = Resolver::new(knowledge.logdefs(), images);
         let columns = ColumnarValue::values_to_arrays(&args.args)?;
         let lists = columns[0].as_list::<i32>();
         let runs = columns[1].as_primitive::<UInt64Type>();

@@ -12,7 +12,7 @@ mod split;
 mod table;
 
 pub use scan::LogScan;
-pub(crate) use sides::{Batched, Sides};
+pub(crate) use sides::Sides;
 pub use split::Split;
 pub(crate) use table::LogTable;
 
@@ -46,6 +46,8 @@ pub(crate) struct Logs {
     split: u64,
     /// Records that archives have, which are left out.
     known: Known,
+    /// Set where no question needs the calls, before the first phase.
+    needs_no_calls: OnceLock<()>,
     phase: OnceLock<std::result::Result<Arc<Phase>, String>>,
 }
 
@@ -57,6 +59,7 @@ impl Logs {
             paths,
             split: config.split.unwrap_or(SPLIT).max(1),
             known,
+            needs_no_calls: OnceLock::new(),
             phase: OnceLock::new(),
         }))
     }
@@ -64,7 +67,9 @@ impl Logs {
     /// What the first phase found. It runs once.
     pub(crate) fn phase(&self) -> Result<Arc<Phase>> {
         let phase = self.phase.get_or_init(|| {
-            let phase = self.inputs().and_then(|all| Phase::of(all, self.split));
+            let shapes = self.needs_no_calls.get().is_none();
+            let inputs = self.inputs();
+            let phase = inputs.and_then(|all| Phase::of(all, self.split, shapes));
             phase.map(Arc::new).map_err(|error| error.to_string())
         });
         phase.clone().map_err(error::plain)
@@ -87,6 +92,11 @@ impl Logs {
             phase: OnceLock::from(Ok(Arc::new(phase))),
             ..logs
         }))
+    }
+
+    /// Lets the first phase do without the calls. Who asks for them later waits longer.
+    pub(crate) fn need_no_calls(&self) {
+        self.needs_no_calls.get_or_init(|| ());
     }
 
     /// Whether the first phase has run.
@@ -191,6 +201,7 @@ impl<'d> Deserialize<'d> for Logs {
             excerpt_from: it.excerpt_from,
             split: it.split,
             known: it.known,
+            needs_no_calls: OnceLock::new(),
             phase,
         })
     }

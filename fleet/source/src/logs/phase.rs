@@ -5,8 +5,9 @@
 use super::sides::Sides;
 use super::split::Split;
 use crate::error;
+use crate::knowledge::LOGDEFS;
 use datafusion::error::Result;
-use logdef_archive::{Calls, Table};
+use logdef_archive::Calls;
 use logdef_resync::{Input, Item, Items, Options, Place, Recovery, Standing, decode, rewrite};
 use logdef_wire::{Record, Tag};
 use serde::{Deserialize, Serialize};
@@ -70,9 +71,10 @@ impl Mark {
 type Given = Vec<(u64, Option<Mark>, bool)>;
 
 impl Phase {
-    /// Reads logs through, and cuts them into pieces of about `split` bytes.
-    pub(crate) fn of(logs: Vec<Input>, split: u64) -> Result<Phase> {
-        let recovery = recover(&logs, split)?;
+    /// Reads logs through, and cuts them into pieces of about `split` bytes. With the shapes of records, calls are
+    /// found soon.
+    pub(crate) fn of(logs: Vec<Input>, split: u64, shapes: bool) -> Result<Phase> {
+        let recovery = recover(&logs, split, shapes)?;
         must_hold_frames(&logs, &recovery)?;
         let phase = Phase::recovered(&logs, &recovery, split)?;
         Ok(Phase {
@@ -83,7 +85,7 @@ impl Phase {
 
     /// The same of excerpts, in which nothing may be amiss: what a log lost, only the whole of it shows.
     pub(crate) fn of_excerpts(logs: Vec<Input>, split: u64) -> Result<Option<Phase>> {
-        let recovery = recover(&logs, split)?;
+        let recovery = recover(&logs, split, true)?;
         if !is_plain(&recovery) || !has_all(&recovery) {
             return Ok(None);
         }
@@ -165,7 +167,7 @@ impl Phase {
 
     /// Whether there is a format and a file of each call.
     fn knows_all_calls(&self) -> Result<bool> {
-        let sites = self.sides.all()?.get(&Table::Sites).into_iter().flatten();
+        let sites = self.sides.sites()?.iter();
         let mut columns = sites.flat_map(|sites| {
             let columns = ["format", "file"].map(|name| sites.column_by_name(name));
             columns.into_iter().flatten()
@@ -176,8 +178,7 @@ impl Phase {
     /// The calls that records are of.
     pub(crate) fn calls(&self) -> Result<Arc<Calls>> {
         let calls = self.calls.get_or_init(|| {
-            let sides = self.sides.all().map_err(|error| error.to_string())?;
-            let sites = sides.get(&Table::Sites).map_or(&[][..], |it| it);
+            let sites = self.sides.sites().map_err(|error| error.to_string())?;
             let calls = Calls::of(sites).map_err(|error| error.to_string())?;
             Ok(Arc::new(calls))
         });
@@ -254,9 +255,10 @@ fn given(inputs: &[Input], recovery: &Recovery) -> Result<Vec<Given>> {
     Ok(given)
 }
 
-fn recover(logs: &[Input], split: u64) -> Result<Recovery> {
+fn recover(logs: &[Input], split: u64, shapes: bool) -> Result<Recovery> {
     let mut options = Options::default();
-    options.pieces = split;
+    (options.pieces, options.shapes) = (split, shapes);
+    options.memory = LOGDEFS;
     Recovery::with(logs, &options, |_| {}).map_err(error::plain)
 }
 

@@ -1,5 +1,5 @@
-//! The side tables of logs. What is missing is known with the first phase; the calls and all else take another look at
-//! each record, and are found when they are asked for.
+//! The side tables of logs. What is missing is known with the first phase, and mostly the calls; all else takes another
+//! look at each record, and is found when it is asked for.
 
 use crate::error;
 use datafusion::arrow::array::RecordBatch;
@@ -7,13 +7,13 @@ use datafusion::arrow::ipc::reader::StreamReader;
 use datafusion::arrow::ipc::writer::StreamWriter;
 use datafusion::error::Result;
 use logdef_archive::{Batches, Table};
-use logdef_resync::{Input, NoImages, Recovery};
+use logdef_resync::{Input, NoImages, Recovery, Tables};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::OnceLock;
 
 /// Batches of tables.
-pub(crate) type Batched = HashMap<Table, Vec<RecordBatch>>;
+type Batched = HashMap<Table, Vec<RecordBatch>>;
 
 /// Tables that a recovery has without another look at the logs.
 const LOSSES: [Table; 2] = [Table::Losses, Table::Files];
@@ -24,6 +24,8 @@ pub(crate) struct Sides {
     /// What they are found in; nothing if another process found them.
     logs: Option<(Vec<Input>, Recovery)>,
     losses: Batched,
+    /// The sites that the shapes of records show, if they do.
+    sites: OnceLock<std::result::Result<Option<Vec<RecordBatch>>, String>>,
     all: OnceLock<std::result::Result<Batched, String>>,
 }
 
@@ -32,7 +34,7 @@ impl Sides {
         Ok(Sides {
             losses: batched(&logs, &recovery, &LOSSES)?,
             logs: Some((logs, recovery)),
-            all: OnceLock::new(),
+            ..Sides::default()
         })
     }
 
@@ -58,7 +60,7 @@ impl Sides {
         Ok(Sides {
             losses: losses.map(|(table, it)| (*table, it.clone())).collect(),
             all: OnceLock::from(Ok(all)),
-            logs: None,
+            ..Sides::default()
         })
     }
 
@@ -74,13 +76,41 @@ impl Sides {
         Ok(streams)
     }
 
-    /// What is missing.
-    pub(crate) fn losses(&self) -> &[RecordBatch] {
-        self.losses.get(&Table::Losses).map_or(&[], |it| it)
+    /// One of them.
+    pub(crate) fn table(&self, table: Table) -> Result<&[RecordBatch]> {
+        let tables = match table {
+            Table::Sites => return self.sites(),
+            known if LOSSES.contains(&known) => &self.losses,
+            _ => self.all()?,
+        };
+        Ok(tables.get(&table).map_or(&[], |it| it))
+    }
+
+    /// What the logdefs define, if they are at hand and no two contradict each other.
+    pub(crate) fn logdefs(&self) -> Option<&Tables> {
+        let (_, recovery) = self.logs.as_ref()?;
+        let tables = recovery.tables();
+        (recovery.shapes().is_some() && tables.conflicts().is_empty()).then_some(tables)
+    }
+
+    /// The sites, in any order.
+    pub(super) fn sites(&self) -> Result<&[RecordBatch]> {
+        if self.all.get().is_none()
+            && let Some((logs, recovery)) = &self.logs
+        {
+            let shown = self.sites.get_or_init(|| {
+                logdef_archive::sites(logs, recovery, NoImages).map_err(|error| error.to_string())
+            });
+            let shown = shown.as_ref().map_err(|why| error::plain(why.clone()))?;
+            if let Some(sites) = shown {
+                return Ok(sites);
+            }
+        }
+        Ok(self.all()?.get(&Table::Sites).map_or(&[], |it| it))
     }
 
     /// All of them.
-    pub(crate) fn all(&self) -> Result<&Batched> {
+    fn all(&self) -> Result<&Batched> {
         let all = self.all.get_or_init(|| {
             let found = self.find().map_err(|error| error.to_string());
             found.map(|found| found.into_iter().chain(self.losses.clone()).collect())

@@ -1,5 +1,6 @@
 //! The records of logs as a table: which pieces a query must read, and what it need not see of them.
 
+use super::columns::Columns;
 use super::scan::LogScan;
 use super::sieve::Sieve;
 use super::split::{self, Split};
@@ -28,6 +29,11 @@ impl LogTable {
 
     pub(crate) fn tables(&self) -> &Arc<Tables> {
         &self.tables
+    }
+
+    /// Whether columns, or all of them, hold what only a look at calls shows.
+    pub(crate) fn needs_calls(columns: Option<&[usize]>) -> bool {
+        columns.is_none_or(Columns::wants_values)
     }
 
     /// The times, in nanoseconds since the epoch, of records that pass some conditions.

@@ -13,6 +13,7 @@ use logdef_archive::Archive;
 use logdef_resync::{Input, Log, NoImages, Recovery};
 use logdef_wire::record::{Data, Glance};
 use logdef_wire::{Level, Run, Sequence, ThreadNumber, Value, frame};
+use std::collections::HashSet;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -38,7 +39,7 @@ static LOGS: LazyLock<Logs> = LazyLock::new(|| {
     let at = |name: &str| folder.path().join(name);
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
     let unpacked = |name: &str| {
-        let packed = Input::open(&data.join(format!("{name}.gz"))).unwrap();
+        let packed = Input::open(data.join(format!("{name}.gz"))).unwrap();
         let mut bytes = Vec::new();
         packed.reader().read_to_end(&mut bytes).unwrap();
         fs::write(at(name), &bytes).unwrap();
@@ -143,6 +144,26 @@ fn an_answer_is_the_same_on_archives_and_on_logs_in_pieces_of_any_size() {
             assert_eq!(found.len(), expected.len(), "in pieces of {split}");
             assert_eq!(said.starts_with("complete"), is_complete, "{said}");
         }
+    }
+}
+
+/// A question may come first, or after one that let the calls be, or after one that read all of them.
+#[test]
+fn calls_are_the_same_whichever_way_they_are_found() {
+    let logs = &*LOGS;
+    let values = "select site, count(*), sum(i0), max(f1), min(s0), max(s1), sum(u0) from records group by site order by site";
+    for (kept, log) in [(&logs.kept, &logs.log), (&logs.kept_damaged, &logs.damaged)] {
+        let expected = answer(&[kept], values, &[]);
+        assert!(expected.lines().count() > 5, "{expected}");
+        let mut found = HashSet::new();
+        for before in ["", "select 1;", "select count(*) from threads;"] {
+            let first = before.split_terminator(';').count();
+            let given = answer(&[log], &format!("{before}{values}"), &["--split", "9000"]);
+            // Behind the answer to the first.
+            let own = given.lines().skip(first * 2).collect::<Vec<_>>().join("\n");
+            found.insert(own);
+        }
+        assert_eq!(found, HashSet::from([expected.trim_end().to_owned()]));
     }
 }
 

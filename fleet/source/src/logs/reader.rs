@@ -12,7 +12,7 @@ use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::error::Result;
 use logdef_archive::{Calls, Recent, has_columns_only};
-use logdef_resync::{FrameItem, Input, Item, Items, unmasked};
+use logdef_resync::{FrameItem, Glance, Input, Item, Items, Peek, unmasked};
 use logdef_wire::record::Data;
 use logdef_wire::{Record, Typed, Value};
 use std::sync::Arc;
@@ -130,6 +130,10 @@ impl<'l> Reader<'l> {
     #[inline]
     fn frame(&mut self, frame: &FrameItem<'_>, scratch: &mut Vec<u8>, exceptions: &mut Cursor<'_>) {
         let body = unmasked(frame.body, scratch).unwrap_or(frame.body);
+        if self.keeps_back(body) {
+            self.met += u64::from(!exceptions.leaves_out(frame.offset));
+            return;
+        }
         let Ok(Record::Data(data)) = Record::decode(body) else {
             return;
         };
@@ -140,8 +144,7 @@ impl<'l> Reader<'l> {
         if self.logs.is_known(&data) {
             return;
         }
-        let field = |column| front_field(&data, column);
-        if !self.front.iter().all(|test| test.holds(&field)) {
+        if !self.passes_front(&data.front) {
             return;
         }
         if !self.wants_values {
@@ -170,6 +173,63 @@ impl<'l> Reader<'l> {
         }
     }
 
+    /// Whether a data record does not pass, as far as a quick look shows it.
+    #[inline]
+    fn keeps_back(&mut self, body: &[u8]) -> bool {
+        let mut peek = Peek::default();
+        let has_tests = !self.front.is_empty() || !self.behind.is_empty();
+        if !has_tests || !peek.look(body) || peek.has_more {
+            return false;
+        }
+        if !self.passes_front(&peek.glance) {
+            return true;
+        }
+        let len = peek.args.map_or(0, |args| args.len()) as usize;
+        if self.behind.is_empty() || len > FEW {
+            return false;
+        }
+        let mut few = [Value::Nil; FEW];
+        let len = peek.args.map_or(0, |args| args.read_into(&mut few[..len]));
+        let data = Data {
+            front: peek.glance,
+            args: peek.args,
+            ..Data::default()
+        };
+        // What columns cannot hold has no values to pass with, so that it is kept back too.
+        let call = self.call(&data, &few[..len]);
+        !self.passes_behind(&data.front, call, &few[..len])
+    }
+
+    #[inline]
+    fn passes_front(&self, front: &Glance) -> bool {
+        let field = |column| front_field(front, column);
+        self.front.iter().all(|test| test.holds(&field))
+    }
+
+    #[inline]
+    fn passes_behind(
+        &self,
+        front: &Glance,
+        call: Option<(usize, u64)>,
+        values: &[Value<'_>],
+    ) -> bool {
+        let field = |column: usize| match column {
+            SITE => call.map(|(_, site)| Field::Number(site.into())),
+            column => match self.columns.value_of(call.map(|(call, _)| call), column) {
+                Some(index) => values.get(index).and_then(|value| field_of(*value)),
+                None => front_field(front, column),
+            },
+        };
+        self.behind.iter().all(|test| test.holds(&field))
+    }
+
+    /// The index of a record's call, and the number of that.
+    #[inline]
+    fn call(&mut self, data: &Data<'_>, values: &[Value<'_>]) -> Option<(usize, u64)> {
+        let call = self.calls.find(data, values, &mut self.recent)?;
+        Some((call, self.calls.site(call)))
+    }
+
     #[inline]
     fn record(
         &mut self,
@@ -178,23 +238,14 @@ impl<'l> Reader<'l> {
         values: &[Value<'_>],
         exceptions: &mut Cursor<'_>,
     ) {
-        let call = self.calls.find(data, values, &mut self.recent);
-        let call = call.map(|call| (call, self.calls.site(call)));
+        let call = self.call(data, values);
         let fits = call.is_some_and(|(call, _)| self.calls.columns(call).is_some())
             && data.run.is_some()
             && data.sequence.is_some()
             && has_columns_only(data, body)
             && !exceptions.is_conflict(offset);
         let values = if fits { values } else { &[] };
-        let columns = &self.columns;
-        let field = |column: usize| match column {
-            SITE => call.map(|(_, site)| Field::Number(site.into())),
-            column => match columns.value_of(call.map(|(call, _)| call), column) {
-                Some(index) => values.get(index).and_then(|value| field_of(*value)),
-                None => front_field(data, column),
-            },
-        };
-        if !self.behind.iter().all(|test| test.holds(&field)) {
+        if !self.passes_behind(&data.front, call, values) {
             return;
         }
         let body = (!fits).then_some(body);
@@ -211,13 +262,13 @@ impl<'l> Reader<'l> {
 
 /// What each record has in a column.
 #[inline]
-fn front_field<'a>(data: &Data<'a>, column: usize) -> Option<Field<'a>> {
+fn front_field(front: &Glance, column: usize) -> Option<Field<'static>> {
     let number = match column {
-        TIME => i64::try_from(data.time?).ok()?.into(),
-        LEVEL => data.level?.0.into(),
-        RUN => data.run?.0.into(),
-        THREAD => i128::from(data.sequence?.number().0 as u32),
-        SEQ => data.sequence?.count().into(),
+        TIME => i64::try_from(front.time?).ok()?.into(),
+        LEVEL => front.level?.0.into(),
+        RUN => front.run?.0.into(),
+        THREAD => i128::from(front.sequence?.number().0 as u32),
+        SEQ => front.sequence?.count().into(),
         _ => return None,
     };
     Some(Field::Number(number))

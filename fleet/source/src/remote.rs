@@ -9,6 +9,7 @@ use logdef_archive::Table;
 use object_store::path::Path as Place;
 use object_store::{Error, ObjectStore, ObjectStoreExt};
 use std::collections::HashMap;
+use std::error::Error as _;
 use std::fs::{self, File};
 use std::future::Future;
 use std::io::Write;
@@ -211,9 +212,15 @@ fn local(why: std::io::Error) -> Error {
     }
 }
 
-/// What went wrong, in a line.
+/// What went wrong, in a line: with the innermost cause, which may be a certificate that is not trusted.
 fn said(error: &Error) -> String {
-    let text = error.to_string();
+    let mut text = error.to_string();
+    let causes = std::iter::successors(error.source(), |error| (*error).source());
+    if let Some(cause) = causes.last().map(ToString::to_string)
+        && !text.contains(&cause)
+    {
+        text = format!("{text}: {cause}");
+    }
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

@@ -265,12 +265,22 @@ mod tests {
             .map_err(|e| e.to_string())?;
         let length = whole.len() as u64;
         let ranges = store
-            .get_ranges(&path, &[0..length])
+            .get_ranges(&path, std::slice::from_ref(&(0..length)))
             .await
             .map_err(|e| e.to_string())?;
         assert_eq!(ranges[0], whole);
-        assert!(store.get_ranges(&path, &[0..length + 1]).await.is_err());
-        assert!(store.get_ranges(&path, &[0..u64::MAX]).await.is_err());
+        assert!(
+            store
+                .get_ranges(&path, std::slice::from_ref(&(0..length + 1)))
+                .await
+                .is_err()
+        );
+        assert!(
+            store
+                .get_ranges(&path, std::slice::from_ref(&(0..u64::MAX)))
+                .await
+                .is_err()
+        );
         Ok(whole.to_vec())
     }
 

@@ -122,6 +122,9 @@ fn a_worker_reads_nothing_outside_of_its_folders() {
     }
 }
 
+/// What becomes of the bytes of a file.
+type Change = fn(Vec<u8>) -> Option<Vec<u8>>;
+
 /// A coordinator and a worker that see different files at one path: the worker runs in a folder of its own, which is
 /// the one that was asked about until the worker looks.
 #[test]
@@ -135,7 +138,7 @@ fn a_worker_with_another_file_of_the_same_name_says_so() {
     let original = std::fs::read(&records).unwrap();
     let local = answer(&[], &[&path], QUERY);
     // The worker is asked through a relay that puts another file there when the plan has been made.
-    let cases: [(&str, fn(Vec<u8>) -> Option<Vec<u8>>); 4] = [
+    let cases: [(&str, Change); 4] = [
         ("another length", |bytes| {
             Some([bytes.as_slice(), b"PAR1"].concat())
         }),

@@ -121,7 +121,7 @@ fn duckdb_gives_the_same_rows() {
     let (logs, kept) = (folder.path().join("logs"), folder.path().join("kept"));
     requests::write(&logs, 300).unwrap();
     let names = ["api.log", "edge.log", "store.log"];
-    let inputs = names.map(|name| Input::open(&logs.join(name)).unwrap());
+    let inputs = names.map(|name| Input::open(logs.join(name)).unwrap());
     let recovery = Recovery::of(&inputs).unwrap();
     let mut archive = Archive::open(&kept, None).unwrap();
     let files = vec![None; inputs.len()];

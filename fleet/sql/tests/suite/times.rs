@@ -59,7 +59,7 @@ impl Long {
                     magic: Some(MAGIC),
                     file: Some(Svma(0x2000)),
                     line: Some(7),
-                    level: Some(if number % 10 == 0 {
+                    level: Some(if number.is_multiple_of(10) {
                         Level::ERROR
                     } else {
                         Level::INFO

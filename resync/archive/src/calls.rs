@@ -52,6 +52,12 @@ impl Calls {
         self.sites.find(data, values, recent)
     }
 
+    /// The indices of the calls that a record may be of, whatever its values are.
+    #[inline]
+    pub fn candidates(&self, data: &Data<'_>, recent: &mut Recent) -> &[u32] {
+        self.sites.of_call(data, recent)
+    }
+
     /// How many calls there are.
     pub fn len(&self) -> usize {
         self.sites.all.len()

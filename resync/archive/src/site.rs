@@ -80,7 +80,7 @@ impl Type {
             Value::Uint(value) if is_unsigned || i64::try_from(value).is_err() => Type::Uint,
             Value::Uint(_) | Value::Int(_) => Type::Int,
             Value::Float(_) => Type::Float,
-            Value::Raw(bytes) if std::str::from_utf8(bytes).is_ok() => Type::Text,
+            Value::Raw(bytes) if is_text(bytes) => Type::Text,
             Value::Array(array) => match Typed::of(array) {
                 Some(Typed::Printed(text)) if std::str::from_utf8(text).is_ok() => Type::Printed,
                 _ => Type::Other,
@@ -99,11 +99,17 @@ impl Type {
             | (Type::Uint, Value::Uint(_))
             | (Type::Float, Value::Float(_)) => true,
             (Type::Int, Value::Uint(value)) => i64::try_from(value).is_ok(),
-            (Type::Text, Value::Raw(bytes)) => std::str::from_utf8(bytes).is_ok(),
+            (Type::Text, Value::Raw(bytes)) => is_text(bytes),
             (Type::Printed | Type::Other, _) => Type::of(value, false) == self,
             _ => false,
         }
     }
+}
+
+/// Whether bytes are UTF-8. Most texts are short and of ASCII, which is seen sooner.
+#[inline]
+fn is_text(bytes: &[u8]) -> bool {
+    bytes.is_ascii() || std::str::from_utf8(bytes).is_ok()
 }
 
 /// What the records of a call have in common, in their own numbers.
@@ -276,18 +282,31 @@ impl Sites {
         values: &[Value<'_>],
         recent: &mut Recent,
     ) -> Option<usize> {
+        self.among(self.list(data, recent)?, data, values)
+    }
+
+    /// The sites of a record's call, whatever its values are: none, if no record was of that call yet.
+    #[inline]
+    pub(crate) fn of_call(&self, data: &Data<'_>, recent: &mut Recent) -> &[u32] {
+        let list = self.list(data, recent);
+        list.map_or(&[], |list| &self.lists[list as usize])
+    }
+
+    /// The list of the sites of a record's call.
+    #[inline]
+    fn list(&self, data: &Data<'_>, recent: &mut Recent) -> Option<u32> {
         let place = place(data);
         let is_of = |list: &u32| {
             let first = self.lists.get(*list as usize).map(|sites| sites[0]);
             first.is_some_and(|first| self.all[first as usize].call.is_of(data))
         };
         if let Some(list) = recent.lists.get(place).copied().filter(is_of) {
-            return self.among(list, data, values);
+            return Some(list);
         }
         let list = *self.by_call.get(&Call::of(data))?;
         recent.lists.resize(REMEMBERED, list);
         recent.lists[place] = list;
-        self.among(list, data, values)
+        Some(list)
     }
 
     /// The first site of a list, none of which is empty, that a record is of.

@@ -226,7 +226,8 @@ fn kind(value: Value<'_>) -> u8 {
         Value::Uint(_) => 4,
         Value::Int(_) => 5,
         Value::Float(_) => 6,
-        Value::Raw(bytes) if std::str::from_utf8(bytes).is_ok() => 7,
+        // Most texts are short and of ASCII, which is seen sooner.
+        Value::Raw(bytes) if bytes.is_ascii() || std::str::from_utf8(bytes).is_ok() => 7,
         Value::Array(array) => match Typed::of(array) {
             Some(Typed::Printed(text)) if std::str::from_utf8(text).is_ok() => 8,
             _ => 9,

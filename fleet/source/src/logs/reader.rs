@@ -7,7 +7,7 @@ use super::phase::{Exceptions, Mark, Phase};
 use super::sieve::{Field, Sieve, Test};
 use super::split::Split;
 use crate::error;
-use crate::schema::{LEVEL, RUN, SEQ, SITE, THREAD, TIME};
+use crate::schema::{FRONT, LEVEL, RUN, SEQ, SITE, THREAD, TIME};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::error::Result;
@@ -31,6 +31,8 @@ pub(super) struct Reader<'l> {
     /// Conditions on what each record has, and on what calls have.
     front: Vec<Test>,
     behind: Vec<Test>,
+    /// Whether records of each call may pass the latter.
+    may_pass: Vec<bool>,
     columns: Columns,
     /// The log that was opened last.
     input: Option<(u32, Input)>,
@@ -66,8 +68,14 @@ impl<'l> Reader<'l> {
         } else {
             Arc::default()
         };
+        let columns = Columns::new(schema, projection, &calls);
+        let may_pass = |call| {
+            let has = |column| column < FRONT || columns.value_of(Some(call), column).is_some();
+            behind.iter().all(|test| test.may_hold(&has))
+        };
         Ok(Reader {
-            columns: Columns::new(schema, projection, &calls),
+            may_pass: (0..calls.len()).map(may_pass).collect(),
+            columns,
             logs,
             phase,
             wants_values,
@@ -188,13 +196,17 @@ impl<'l> Reader<'l> {
         if self.behind.is_empty() || len > FEW {
             return false;
         }
-        let mut few = [Value::Nil; FEW];
-        let len = peek.args.map_or(0, |args| args.read_into(&mut few[..len]));
         let data = Data {
             front: peek.glance,
             args: peek.args,
             ..Data::default()
         };
+        let calls = self.calls.candidates(&data, &mut self.recent);
+        if !calls.is_empty() && calls.iter().all(|call| !self.may_pass[*call as usize]) {
+            return true;
+        }
+        let mut few = [Value::Nil; FEW];
+        let len = peek.args.map_or(0, |args| args.read_into(&mut few[..len]));
         // What columns cannot hold has no values to pass with, so that it is kept back too.
         let call = self.call(&data, &few[..len]);
         !self.passes_behind(&data.front, call, &few[..len])

@@ -95,6 +95,15 @@ impl Test {
         }
     }
 
+    /// Whether it may hold for a record that has no value but in some columns.
+    pub(super) fn may_hold(&self, has: &impl Fn(usize) -> bool) -> bool {
+        match self {
+            Test::Compare(column, ..) => has(*column),
+            Test::Any(tests) => tests.iter().any(|test| test.may_hold(has)),
+            Test::All(tests) => tests.iter().all(|test| test.may_hold(has)),
+        }
+    }
+
     /// Whether it can be said without the values of the call.
     pub(super) fn is_of_front(&self) -> bool {
         match self {

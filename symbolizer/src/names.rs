@@ -154,7 +154,7 @@ impl Names {
                 name
             };
             StackFrame {
-                file: file.map(Arc::from),
+                file,
                 line,
                 column,
                 inlined: index != last,

@@ -93,8 +93,12 @@ impl Regular {
 
     /// The bytes of the file, if there are at most `limit` of them, and most were ever written.
     pub fn read(self, limit: u64) -> Result<FileBytes, Refusal> {
-        let whole = 0..u64::MAX;
-        self.read_parts(limit, std::slice::from_ref(&whole))
+        let length = self.length_within(limit)?;
+        let mut bytes = Vec::with_capacity(length);
+        let read = (&self.file).take(length as u64).read_to_end(&mut bytes);
+        read.map_err(refused)?;
+        bytes.shrink_to_fit();
+        Ok(Arc::new(bytes))
     }
 
     /// The same with only these parts of the file, in order and without overlaps; between them are

@@ -12,10 +12,9 @@ use crate::find::build_ids::HEAD;
 use crate::open::Regular;
 
 /// Sections that are read, those of split units without their `.dwo`.
-const NEEDED: [&[u8]; 22] = [
+const NEEDED: [&[u8]; 21] = [
     b".debug_abbrev",
     b".debug_addr",
-    b".debug_aranges",
     b".debug_cu_index",
     b".debug_info",
     b".debug_line",

@@ -1,26 +1,18 @@
 //! Keeps DWARF decoding within bounds. The decoders are honest, the data need not be: tables may
-//! overlap so that work grows with the square of the file, entries may nest until the stack ends.
-//! All of them read through a [`Reader`], so this is where work is counted and depth is noticed.
+//! overlap so that work grows with the square of the file. All of them read through a [`Reader`], so
+//! this is where work is counted.
 //! A reader that has no allowance left reports the end of its data.
 
 use std::borrow::Cow;
 use std::cell::Cell;
-use std::sync::Arc;
 
 use gimli::Reader as _;
 use gimli::{EndianSlice, ReaderOffsetId, Result, RunTimeEndian};
 
-use crate::image::elf::Bytes;
-use crate::open::FileBytes;
-
-/// A section, read on the allowance of the current [`metered`] call.
-#[derive(Clone, Debug)]
-pub(crate) struct Reader {
-    whole: FileBytes,
-    /// What is left, within `whole`.
-    start: usize,
-    end: usize,
-    endian: RunTimeEndian,
+/// What is left of a section, read on the allowance of the current [`metered`] call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reader<'a> {
+    rest: EndianSlice<'a, RunTimeEndian>,
     account: Account,
 }
 
@@ -75,15 +67,18 @@ impl Allowance {
             *left = left.saturating_add(more);
         }
     }
+
+    /// Adds what it takes to name the functions at one more address, when all else was read before.
+    pub fn grow_for_an_address(&mut self) {
+        for account in [Account::Entries, Account::Other] {
+            let left = &mut self.0[account as usize];
+            *left = left.saturating_add(1 << 12);
+        }
+    }
 }
 
-/// How far below the caller's the stack may grow while entries nest. Threads have two mebibytes as
-/// a rule; honest chains of inlined functions take some ten kibibytes.
-const STACK: usize = 512 << 10;
-
 /// Steps that an account draws at a time, so that most of them are one subtraction. Only when it
-/// draws again are the call's steps counted and is the stack looked at: entries cannot nest deeper
-/// in between than by one level for each step.
+/// draws again are the call's steps counted.
 const DRAW: u64 = 32;
 
 /// What the running call of [`metered`] may still read.
@@ -92,7 +87,6 @@ struct Meter {
     drawn: [Cell<u64>; ACCOUNTS],
     left: [Cell<u64>; ACCOUNTS],
     steps: Cell<u64>,
-    floor: Cell<usize>,
     stopped: Cell<Option<&'static str>>,
 }
 
@@ -102,7 +96,6 @@ thread_local! {
             drawn: [const { Cell::new(0) }; ACCOUNTS],
             left: [const { Cell::new(0) }; ACCOUNTS],
             steps: Cell::new(0),
-            floor: Cell::new(usize::MAX),
             stopped: Cell::new(None),
         }
     };
@@ -128,11 +121,9 @@ pub(crate) fn metered<T>(allowance: &mut Allowance, steps: u64, decode: impl FnO
         }
         meter.steps.set(steps);
         meter.stopped.set(None);
-        meter.floor.set(stack_pointer().saturating_sub(STACK));
     });
     let result = decode();
     METER.with(|meter| {
-        meter.floor.set(usize::MAX);
         for account in 0..ACCOUNTS {
             let drawn = meter.drawn[account].replace(0);
             allowance.0[account] = meter.left[account].replace(0) + drawn;
@@ -167,8 +158,6 @@ impl Meter {
         } else if self.steps.get() < missing {
             self.steps.set(0);
             "the debug information takes too long to read"
-        } else if stack_pointer() < self.floor.get() {
-            "entries of the debug information nest too deep"
         } else {
             let most = left.get().min(self.steps.get());
             let more = missing.saturating_add(DRAW).min(most);
@@ -183,44 +172,18 @@ impl Meter {
     }
 }
 
-/// Where the stack is, near enough: the address of a local variable.
-#[inline(always)]
-fn stack_pointer() -> usize {
-    let here = 0u8;
-    std::ptr::from_ref(std::hint::black_box(&here)).addr()
-}
-
-impl Reader {
-    pub fn new(bytes: Option<&Bytes>, endian: RunTimeEndian, account: Account) -> Reader {
-        let (whole, range) = match bytes {
-            Some(bytes) => (bytes.whole.clone(), bytes.range.clone()),
-            None => (Arc::default(), 0..0),
-        };
+impl<'a> Reader<'a> {
+    pub fn new(bytes: &'a [u8], endian: RunTimeEndian, account: Account) -> Reader<'a> {
         Reader {
-            whole,
-            start: range.start,
-            end: range.end,
-            endian,
+            rest: EndianSlice::new(bytes, endian),
             account,
         }
     }
 
     /// The bytes that are left, at no cost.
     #[inline]
-    pub fn bytes(&self) -> &[u8] {
-        &self.whole[self.start..self.end]
-    }
-
-    /// Lets `decode` read from the bytes that are left.
-    #[inline]
-    fn advance<'a, T>(
-        &'a mut self,
-        decode: impl FnOnce(&mut EndianSlice<'a, RunTimeEndian>) -> Result<T>,
-    ) -> Result<T> {
-        let mut rest = EndianSlice::new(&self.whole[self.start..self.end], self.endian);
-        let result = decode(&mut rest);
-        self.start = self.end - rest.len();
-        result
+    pub fn bytes(&self) -> &'a [u8] {
+        self.rest.slice()
     }
 
     /// Pays for `steps` of work, or reports the end of the data.
@@ -229,9 +192,19 @@ impl Reader {
         self.pay_from(self.account, steps)
     }
 
+    /// Pays for all bytes that are left, for a decoder that does not pay itself.
+    pub fn pay_for_all(&self) -> Result<()> {
+        self.pay(self.rest.len())
+    }
+
+    /// Pays for as many bytes.
+    pub fn pay_for(&self, bytes: usize) -> Result<()> {
+        self.pay(bytes)
+    }
+
     /// Pays for a copy of the text that is left.
-    fn pay_for_text(&self) -> Result<()> {
-        self.pay_from(Account::Text, self.len())
+    pub fn pay_for_text(&self) -> Result<()> {
+        self.pay_from(Account::Text, self.rest.len())
     }
 
     #[inline]
@@ -239,59 +212,53 @@ impl Reader {
         if METER.with(|meter| meter.take(account, steps as u64)) {
             Ok(())
         } else {
-            Err(gimli::Error::UnexpectedEof(self.offset_id()))
+            Err(gimli::Error::UnexpectedEof(self.rest.offset_id()))
         }
     }
 }
 
-impl gimli::Reader for Reader {
+impl<'a> gimli::Reader for Reader<'a> {
     type Endian = RunTimeEndian;
     type Offset = usize;
 
     #[inline]
     fn endian(&self) -> RunTimeEndian {
-        self.endian
+        self.rest.endian()
     }
 
     #[inline]
     fn len(&self) -> usize {
-        self.end - self.start
+        self.rest.len()
     }
 
     #[inline]
     fn empty(&mut self) {
-        self.end = self.start;
+        self.rest.empty();
     }
 
     #[inline]
     fn truncate(&mut self, length: usize) -> Result<()> {
-        if length > self.len() {
-            return Err(gimli::Error::UnexpectedEof(self.offset_id()));
-        }
-        self.end = self.start + length;
-        Ok(())
+        self.rest.truncate(length)
     }
 
     #[inline]
-    fn offset_from(&self, base: &Reader) -> usize {
-        self.start - base.start
+    fn offset_from(&self, base: &Reader<'a>) -> usize {
+        self.rest.offset_from(base.rest)
     }
 
     #[inline]
     fn offset_id(&self) -> ReaderOffsetId {
-        ReaderOffsetId((self.whole.as_ptr().addr() + self.start) as u64)
+        self.rest.offset_id()
     }
 
     #[inline]
     fn lookup_offset_id(&self, id: ReaderOffsetId) -> Option<usize> {
-        let start = self.bytes().as_ptr().addr() as u64;
-        let offset = usize::try_from(id.0.checked_sub(start)?).ok()?;
-        (offset <= self.len()).then_some(offset)
+        self.rest.lookup_offset_id(id)
     }
 
     #[inline]
     fn find(&self, byte: u8) -> Result<usize> {
-        let found = EndianSlice::new(self.bytes(), self.endian).find(byte);
+        let found = self.rest.find(byte);
         let found = found.ok_or_else(|| gimli::Error::UnexpectedEof(self.offset_id()))?;
         self.pay(1 + found / 16)?;
         Ok(found)
@@ -300,16 +267,14 @@ impl gimli::Reader for Reader {
     #[inline]
     fn skip(&mut self, length: usize) -> Result<()> {
         self.pay(1)?;
-        self.advance(|rest| rest.skip(length))
+        self.rest.skip(length)
     }
 
     #[inline]
-    fn split(&mut self, length: usize) -> Result<Reader> {
+    fn split(&mut self, length: usize) -> Result<Reader<'a>> {
         self.pay(1)?;
-        let mut first = self.clone();
-        first.truncate(length)?;
-        self.start = first.end;
-        Ok(first)
+        let rest = self.rest.split(length)?;
+        Ok(Reader { rest, ..*self })
     }
 
     fn to_slice(&self) -> Result<Cow<'_, [u8]>> {
@@ -331,7 +296,7 @@ impl gimli::Reader for Reader {
     #[inline]
     fn read_slice(&mut self, buffer: &mut [u8]) -> Result<()> {
         self.pay(1)?;
-        self.advance(|rest| gimli::Reader::read_slice(rest, buffer))
+        self.rest.read_slice(buffer)
     }
 
     // The provided methods would build these from `read_slice`; going straight to gimli's reader of a slice
@@ -340,31 +305,31 @@ impl gimli::Reader for Reader {
     #[inline]
     fn read_u8(&mut self) -> Result<u8> {
         self.pay(1)?;
-        self.advance(|rest| rest.read_u8())
+        self.rest.read_u8()
     }
 
     #[inline]
     fn read_uleb128(&mut self) -> Result<u64> {
         self.pay(1)?;
-        self.advance(|rest| rest.read_uleb128())
+        self.rest.read_uleb128()
     }
 
     #[inline]
     fn read_uleb128_u16(&mut self) -> Result<u16> {
         self.pay(1)?;
-        self.advance(|rest| rest.read_uleb128_u16())
+        self.rest.read_uleb128_u16()
     }
 
     #[inline]
     fn read_sleb128(&mut self) -> Result<i64> {
         self.pay(1)?;
-        self.advance(|rest| rest.read_sleb128())
+        self.rest.read_sleb128()
     }
 
     #[inline]
     fn skip_leb128(&mut self) -> Result<()> {
         self.pay(1)?;
-        self.advance(|rest| rest.skip_leb128())
+        self.rest.skip_leb128()
     }
 }
 
@@ -372,18 +337,14 @@ impl gimli::Reader for Reader {
 mod tests {
     use super::*;
 
-    fn section(size: usize, account: Account) -> Reader {
-        let bytes = Bytes {
-            whole: Arc::new(vec![7; size]),
-            range: 0..size,
-        };
-        Reader::new(Some(&bytes), RunTimeEndian::Little, account)
+    fn section(bytes: &[u8], account: Account) -> Reader<'_> {
+        Reader::new(bytes, RunTimeEndian::Little, account)
     }
 
     /// Reads the section byte by byte, `times` over.
-    fn read(section: &Reader, times: usize) -> Result<()> {
+    fn read(section: &Reader<'_>, times: usize) -> Result<()> {
         for _ in 0..times {
-            let mut reader = section.clone();
+            let mut reader = *section;
             while !reader.is_empty() {
                 reader.read_u8()?;
             }
@@ -394,7 +355,8 @@ mod tests {
     #[test]
     fn a_section_can_be_read_a_few_times_but_not_without_end() {
         const SIZE: usize = 1 << 20;
-        let lines = section(SIZE, Account::Lines);
+        let bytes = vec![7; SIZE];
+        let lines = section(&bytes, Account::Lines);
         let mut allowance = Allowance::default();
         allowance.grow(Account::Lines, SIZE);
         for _ in 0..4 {
@@ -405,13 +367,13 @@ mod tests {
         assert!(metered(&mut allowance, u64::MAX, || read(&lines, 1)).is_err());
         assert!(stopped().unwrap().contains("too many times"));
         // Other sections have allowances of their own.
-        let entries = section(1000, Account::Entries);
+        let entries = section(&[7; 1000], Account::Entries);
         assert!(metered(&mut allowance, u64::MAX, || read(&entries, 1)).is_ok());
     }
 
     #[test]
     fn steps_are_counted_for_each_call() {
-        let entries = section(1000, Account::Entries);
+        let entries = section(&[7; 1000], Account::Entries);
         let mut allowance = Allowance::default();
         assert!(metered(&mut allowance, 1000, || read(&entries, 1)).is_ok());
         assert!(metered(&mut allowance, 999, || read(&entries, 1)).is_err());
@@ -420,26 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn depth_is_noticed_wherever_it_comes_from() {
-        fn descend(section: &Reader, levels: usize) -> Result<usize> {
-            let padding = std::hint::black_box([0u8; 1024]);
-            section.clone().read_u8()?;
-            match levels {
-                0 => Ok(0),
-                more => Ok(descend(section, more - 1)? + 1 + usize::from(padding[0])),
-            }
-        }
-        let entries = section(10, Account::Entries);
-        let mut allowance = Allowance::default();
-        let shallow = metered(&mut allowance, 1000, || descend(&entries, 50));
-        assert_eq!(shallow, Ok(50));
-        let deep = metered(&mut allowance, 10_000, || descend(&entries, 1000));
-        assert!(deep.is_err());
-        assert!(stopped().unwrap().contains("nest too deep"));
-    }
-
-    #[test]
     fn outside_of_a_metered_call_nothing_can_be_read() {
-        assert!(section(10, Account::Other).read_u8().is_err());
+        assert!(section(&[7; 10], Account::Other).read_u8().is_err());
     }
 }

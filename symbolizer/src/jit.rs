@@ -151,7 +151,9 @@ mod tests {
     #[test]
     fn the_function_made_last_is_the_one_at_an_address() {
         let code = JitCode::parse(Arc::new(
-            b"1000 100 first\n1040 10 patch\n1000 80 second\n".to_vec(),
+            b"1000 100 first\n1040 10 patch\n1000 80 second\n"
+                .to_vec()
+                .into(),
         ));
         assert_eq!(names(&code, 0xfff), None);
         assert_eq!(names(&code, 0x1000).as_deref(), Some("second"));

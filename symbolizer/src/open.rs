@@ -1,10 +1,10 @@
 //! Reading a file that a log or another file named. Whatever stands at the path, this neither
 //! blocks nor reads more than the limit, and the bytes are owned: a file that shrinks meanwhile
-//! can only end the reading early.
+//! can only end the reading early. Of a part that is left in the file, what is asked for is read then.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
-use std::ops::Range;
+use std::ops::{Deref, Range};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +15,47 @@ use crate::error::Refusal;
 
 /// The bytes of a file, shared. They stay in the vector that they were read into: to make an
 /// `Arc<[u8]>` of them, each would be written twice.
-pub(crate) type FileBytes = Arc<Vec<u8>>;
+pub(crate) type FileBytes = Arc<Contents>;
+
+/// The bytes of a file, but for a part that may be left in it.
+#[derive(Debug, Default)]
+pub(crate) struct Contents {
+    bytes: Vec<u8>,
+    left_out: Option<(File, Range<usize>)>,
+}
+
+impl Contents {
+    /// Whether all of `range`, where zeros stand, was left in the file.
+    pub fn leaves_out(&self, range: &Range<usize>) -> bool {
+        let left_out = self.left_out.as_ref();
+        left_out.is_some_and(|(_, it)| it.start <= range.start && range.end <= it.end)
+    }
+
+    /// Some bytes of what was left in the file, if it has them still.
+    pub fn read_left_out(&self, start: usize, length: usize) -> Option<Vec<u8>> {
+        let (file, _) = self.left_out.as_ref()?;
+        let mut bytes = vec![0; length];
+        file.read_exact_at(&mut bytes, start as u64).ok()?;
+        Some(bytes)
+    }
+}
+
+impl Deref for Contents {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl From<Vec<u8>> for Contents {
+    fn from(bytes: Vec<u8>) -> Contents {
+        Contents {
+            bytes,
+            left_out: None,
+        }
+    }
+}
 
 /// Identifies one state of a file: another file, or the same after a write, has another.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -37,6 +77,14 @@ impl FileId {
             modified: (metadata.mtime(), metadata.mtime_nsec()),
         }
     }
+}
+
+/// Parts of a file.
+pub(crate) struct Parts {
+    /// In order, without overlaps.
+    pub needed: Vec<Range<u64>>,
+    /// What is read piece by piece when it is asked for.
+    pub later: Option<Range<u64>>,
 }
 
 /// A regular file, opened.
@@ -98,22 +146,23 @@ impl Regular {
         let read = (&self.file).take(length as u64).read_to_end(&mut bytes);
         read.map_err(refused)?;
         bytes.shrink_to_fit();
-        Ok(Arc::new(bytes))
+        Ok(Arc::new(bytes.into()))
     }
 
-    /// The same with only these parts of the file, in order and without overlaps; between them are
-    /// zeros, which take no memory.
-    pub fn read_parts(self, limit: u64, parts: &[Range<u64>]) -> Result<FileBytes, Refusal> {
+    /// The same with only these parts of the file; between them are zeros, which take no memory.
+    pub fn read_parts(self, limit: u64, parts: &Parts) -> Result<FileBytes, Refusal> {
         let length = self.length_within(limit)?;
         let mut bytes = vec![0; length];
-        for part in parts {
+        for part in &parts.needed {
             let (start, end) = (clip(part.start, length), clip(part.end, length));
             let read = self
                 .file
                 .read_exact_at(&mut bytes[start..end], start as u64);
             read.map_err(refused)?;
         }
-        Ok(Arc::new(bytes))
+        let within = |part: &Range<u64>| clip(part.start, length)..clip(part.end, length);
+        let left_out = parts.later.as_ref().map(|it| (self.file, within(it)));
+        Ok(Arc::new(Contents { bytes, left_out }))
     }
 
     /// Gives the bytes of the file to `take`, a piece at a time.

@@ -5,11 +5,11 @@ mod support;
 
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use logdef_symbolizer::{
-    AddressKind, Digest, Fingerprint, Limits, Locator, Options, Refusal, Svma,
+    AddressKind, Digest, Fingerprint, Limits, Locator, Options, Refusal, Source, Svma,
 };
 
 /// Bytes that this process has read from files so far.
@@ -65,20 +65,14 @@ fn what_a_log_names_costs_little_if_it_is_not_what_the_log_says() {
     a_wrong_file_is_never_in_memory(dir.path());
     debug_files_that_are_named_many_times(dir.path());
     what_names_no_code_is_not_read(dir.path());
+    units_that_are_not_asked_for_are_not_read(dir.path());
 }
 
 /// A debug file is mostly a section that no name is in.
 fn what_names_no_code_is_not_read(dir: &Path) {
     const SIZE: u64 = 48 << 20;
     let program = support::compile(dir, "gcc", "-O1 -g -Wl,--build-id", "chain.c", "padded");
-    let image = support::open(&program);
-    let id: Vec<String> = image.build_id().unwrap()[..]
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    let debug = dir.join(".build-id").join(&id[0]);
-    fs::create_dir_all(&debug).unwrap();
-    let debug = debug.join(id[1..].concat() + ".debug");
+    let debug = debug_file_of(&program, dir);
     fs::write(dir.join("macros"), vec![7; SIZE as usize]).unwrap();
     support::run(
         dir,
@@ -92,20 +86,64 @@ fn what_names_no_code_is_not_read(dir: &Path) {
     );
     support::run(dir, "strip", &["-s", "padded"]);
     let (address, _) = support::symbol(&debug, "main");
+    let read = read_for_a_name(&program, address, dir);
+    assert!(read < SIZE / 8, "{read} bytes");
+}
+
+/// A debug file of which almost all is a unit without code, behind that of the program.
+fn units_that_are_not_asked_for_are_not_read(dir: &Path) {
+    const SIZE: u32 = 80 << 20;
+    let program = support::compile(dir, "gcc", "-O1 -g -Wl,--build-id", "chain.c", "long");
+    let debug = debug_file_of(&program, dir);
+    let debug = debug.to_str().unwrap();
+    support::run(dir, "objcopy", &["--only-keep-debug", "long", debug]);
+    let dump = ["-O", "binary", "--set-section-flags=.debug_info=alloc"];
+    let dump = [&dump[..], &["--only-section=.debug_info", debug, "units"]].concat();
+    support::run(dir, "objcopy", &dump);
+    let mut units = fs::read(dir.join("units")).unwrap();
+    units.extend(SIZE.to_le_bytes());
+    units.extend([4, 0, 0, 0, 0, 0, 8]); // version, abbreviations at 0, bytes in an address
+    units.resize(units.len() + SIZE as usize - 7, 0);
+    fs::write(dir.join("units"), units).unwrap();
+    support::run(
+        dir,
+        "objcopy",
+        &["--update-section=.debug_info=units", debug],
+    );
+    support::run(dir, "strip", &["-s", "long"]);
+    let (address, _) = support::symbol(Path::new(debug), "main");
+    let read = read_for_a_name(&program, address, dir);
+    assert!(read < u64::from(SIZE) / 8, "{read} bytes");
+}
+
+/// Where the debug file of `program` is looked for by its build ID below `dir`.
+fn debug_file_of(program: &Path, dir: &Path) -> PathBuf {
+    let image = support::open(program);
+    let id: Vec<String> = image.build_id().unwrap()[..]
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    let debug = dir.join(".build-id").join(&id[0]);
+    fs::create_dir_all(&debug).unwrap();
+    debug.join(id[1..].concat() + ".debug")
+}
+
+/// The bytes that are read to name the function at `address`, which has lines.
+fn read_for_a_name(program: &Path, address: Svma, dir: &Path) -> u64 {
     let locator = Locator::new(Options {
         debug_dirs: vec![dir.to_owned()],
         ..Options::default()
     });
-    let image = locator.open(&program).unwrap();
+    let image = locator.open(program).unwrap();
     let before = bytes_read();
+    let found = image.symbolize(address, AddressKind::Exact);
     assert_eq!(
-        support::chain(&image, address).len(),
-        1,
+        found.source(),
+        Source::DebugInfo,
         "{:?}",
         image.complaints()
     );
-    let read = bytes_read() - before;
-    assert!(read < SIZE / 8, "{read} bytes");
+    bytes_read() - before
 }
 
 /// It is large, and all there. It has the size that the log says, so its digest decides.

@@ -10,7 +10,7 @@ use crate::error::Refusal;
 use crate::find::parts;
 use crate::fingerprint::{Digest, Hasher};
 use crate::limits::Limits;
-use crate::open::{FileBytes, FileId, Regular};
+use crate::open::{Contents, FileBytes, FileId, Regular};
 
 /// What a file is read for. Each has a bound of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,7 +40,7 @@ struct Known {
     /// Set once a file was asked for its build ID, and had this one, or none.
     build_id: Option<Option<Vec<u8>>>,
     /// By purpose: of debug files only some parts are read.
-    bytes: [Option<Weak<Vec<u8>>>; 2],
+    bytes: [Option<Weak<Contents>>; 2],
     /// Whether it was hashed and not yet read into memory. The two count as one.
     is_only_hashed: bool,
 }

@@ -191,7 +191,7 @@ impl Locator {
     /// The image that some bytes are, which the caller has from `path` or elsewhere; nothing is
     /// compared.
     pub fn parse(&self, path: &Path, bytes: Vec<u8>) -> Result<Image, Error> {
-        Elf::parse(bytes.into())
+        Elf::parse(Arc::new(bytes.into()))
             .map(|elf| self.made(elf, path.to_owned(), Proof::Named))
             .map_err(|refusal| Error {
                 wanted: path.to_owned(),
@@ -262,7 +262,7 @@ impl Locator {
         // A server that cannot be reached knows nothing.
         let bytes = bytes.ok()??;
         let source = PathBuf::from(format!("build-id:{}", Hex(build_id)));
-        Some((Arc::new(bytes), source))
+        Some((Arc::new(bytes.into()), source))
     }
 
     /// Files that may be the image, by name.

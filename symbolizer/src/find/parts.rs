@@ -2,14 +2,15 @@
 //! macros, indexes), is neither read nor in memory.
 
 use std::ops::Range;
+use std::ptr;
 
 use object::Endianness;
-use object::elf::{FileHeader32, FileHeader64, SHT_NOBITS, SHT_NOTE};
+use object::elf::{FileHeader32, FileHeader64, SHF_COMPRESSED, SHT_NOBITS, SHT_NOTE};
 use object::pod;
 use object::read::elf::{FileHeader, SectionHeader};
 
 use crate::find::build_ids::HEAD;
-use crate::open::Regular;
+use crate::open::{Parts, Regular};
 
 /// Sections that are read, those of split units without their `.dwo`.
 const NEEDED: [&[u8]; 21] = [
@@ -36,12 +37,18 @@ const NEEDED: [&[u8]; 21] = [
     b".symtab_shndx",
 ];
 
+/// The section with the units, by far the largest; a name takes one of them.
+const UNITS: &[u8] = b".debug_info\0";
+
+/// From how many bytes on it is left in the file, and its units are read one by one.
+const LARGE: u64 = 64 << 20;
+
 /// Bytes that the table of sections or their names may have. Honest debug files have forty sections.
 const TABLE: usize = 1 << 20;
 
 /// The parts of the file in order, without overlaps. `None` if it has to be read whole: what is
 /// no ELF file is refused by what parses it.
-pub(crate) fn needed(file: &mut Regular) -> Option<Vec<Range<u64>>> {
+pub(crate) fn needed(file: &mut Regular) -> Option<Parts> {
     let head = file.head(HEAD).ok()?;
     match head.get(..5)? {
         b"\x7fELF\x01" => of_elf::<FileHeader32<Endianness>>(file, &head),
@@ -50,10 +57,7 @@ pub(crate) fn needed(file: &mut Regular) -> Option<Vec<Range<u64>>> {
     }
 }
 
-fn of_elf<H: FileHeader<Endian = Endianness>>(
-    file: &Regular,
-    head: &[u8],
-) -> Option<Vec<Range<u64>>> {
+fn of_elf<H: FileHeader<Endian = Endianness>>(file: &Regular, head: &[u8]) -> Option<Parts> {
     let header = H::parse(head).ok()?;
     let endian = header.endian().ok()?;
     let count = usize::from(header.e_shnum(endian));
@@ -81,9 +85,21 @@ fn of_elf<H: FileHeader<Endian = Endianness>>(
         kind == SHT_NOTE
             || kind != SHT_NOBITS && name.is_some_and(|it| NEEDED.contains(&it) || is_packed(it))
     };
-    let mut parts: Vec<Range<u64>> = sections.iter().filter(is_needed).map(place).collect();
-    parts.extend([0..head.len() as u64, table]);
-    Some(merged(parts))
+    let is_later = |section: &&H::SectionHeader| {
+        let name = names.get(section.sh_name(endian) as usize..);
+        let size: u64 = section.sh_size(endian).into();
+        let is_packed = section.sh_flags(endian).contains(SHF_COMPRESSED);
+        size >= LARGE && !is_packed && name.is_some_and(|it| it.starts_with(UNITS))
+    };
+    let later = sections.iter().find(is_later);
+    let is_now = |it: &&H::SectionHeader| later.is_none_or(|later| !ptr::eq(*it, later));
+    let needed = sections.iter().filter(is_needed).filter(is_now);
+    let mut needed: Vec<Range<u64>> = needed.map(place).collect();
+    needed.extend([0..head.len() as u64, table]);
+    Some(Parts {
+        needed: merged(needed),
+        later: later.map(place),
+    })
 }
 
 fn range(start: u64, length: u64) -> Range<u64> {

@@ -272,7 +272,7 @@ impl Elf {
 impl From<Vec<u8>> for Bytes {
     fn from(bytes: Vec<u8>) -> Bytes {
         let range = 0..bytes.len();
-        let whole = Arc::new(bytes);
+        let whole = Arc::new(bytes.into());
         Bytes { whole, range }
     }
 }

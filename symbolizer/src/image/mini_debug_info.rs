@@ -23,5 +23,5 @@ pub(crate) fn unpack(image: &Elf, limits: &Limits) -> Option<Elf> {
         reader.take(most).read_to_end(&mut unpacked).ok()?;
         ((unpacked.len() as u64) < most).then_some(unpacked)
     })??;
-    Elf::parse(Arc::new(unpacked)).ok()
+    Elf::parse(Arc::new(unpacked.into())).ok()
 }

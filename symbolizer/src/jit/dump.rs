@@ -287,7 +287,7 @@ mod tests {
     #[test]
     fn what_was_loaded_and_moved_has_names_and_lines_in_both_byte_orders() {
         for order in [Order::Little, Order::Big] {
-            let code = JitCode::parse(Arc::new(sample(order)));
+            let code = JitCode::parse(Arc::new(sample(order).into()));
             let named = |name: &str, file: Option<&str>, line| {
                 Some((name.to_owned(), file.map(str::to_owned), line))
             };
@@ -304,7 +304,7 @@ mod tests {
         let whole = sample(Order::Little);
         let mut most = 0;
         for length in 0..=whole.len() {
-            let code = JitCode::parse(Arc::new(whole[..length].to_vec()));
+            let code = JitCode::parse(Arc::new(whole[..length].to_vec().into()));
             assert!(code.functions.len() >= most, "{length}");
             most = code.functions.len();
         }
@@ -313,7 +313,7 @@ mod tests {
             for value in [0, 1, 0x7f, 0xff] {
                 let mut bytes = whole.clone();
                 bytes[index] = value;
-                let code = JitCode::parse(Arc::new(bytes));
+                let code = JitCode::parse(Arc::new(bytes.into()));
                 for address in [0, 0x1000, 0x1fff, 0x3004, u64::MAX] {
                     let _ = at(&code, address);
                 }
@@ -326,7 +326,7 @@ mod tests {
         let mut writer = Writer::new(Order::Little);
         writer.record(LINES, &[0x1000, u64::MAX], b"");
         writer.record(LOAD, &[0x1000, 0x1000, 0x20, 0], b"f\0");
-        let code = JitCode::parse(Arc::new(writer.bytes));
+        let code = JitCode::parse(Arc::new(writer.bytes.into()));
         assert_eq!(at(&code, 0x1000), Some(("f".to_owned(), None, None)));
     }
 }

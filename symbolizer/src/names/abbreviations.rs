@@ -13,17 +13,9 @@ use crate::names::meter::explain;
 /// reader would notice.
 const ATTRIBUTES: usize = 256;
 
-/// Fails if tables that units refer to overlap, or an entry has attributes without end.
-pub(crate) fn vet(view: &View<'_>) -> Result<(), String> {
-    let mut offsets = BTreeSet::new();
-    let mut units = view.units();
-    while let Some(unit) = units.next().map_err(explain)? {
-        offsets.insert(unit.debug_abbrev_offset().0);
-    }
-    vet_tables(view.debug_abbrev.reader().bytes(), &offsets)
-}
-
-fn vet_tables(section: &[u8], offsets: &BTreeSet<usize>) -> Result<(), String> {
+/// Fails if the tables at `offsets`, which units refer to, overlap, or an entry has attributes without end.
+pub(crate) fn vet(view: &View<'_>, offsets: &BTreeSet<usize>) -> Result<(), String> {
+    let section = view.debug_abbrev.reader().bytes();
     let mut end_of_last = 0;
     for &offset in offsets {
         if offset < end_of_last {

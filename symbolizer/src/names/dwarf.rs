@@ -7,6 +7,7 @@ mod code;
 mod entries;
 mod files;
 mod functions;
+mod info;
 mod inlined;
 mod line_program;
 mod lines;

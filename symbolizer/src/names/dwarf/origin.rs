@@ -14,7 +14,7 @@ const HOPS: usize = 16;
 pub(crate) struct Seen<'l, 'a> {
     pub view: &'l View<'a>,
     /// The part of a split unit refers to nothing outside of it.
-    pub file: Option<&'l File>,
+    pub file: Option<&'a File>,
 }
 
 /// What one entry says of its name.

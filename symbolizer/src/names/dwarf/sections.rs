@@ -1,6 +1,9 @@
 //! The sections of one file, as they stay in memory. Decoders get a [`View`] that borrows them, all through the
 //! [meter](crate::names::meter).
 
+use std::borrow::Cow;
+use std::ops::Range;
+
 use gimli::{
     DwarfPackage, DwarfPackageSections, DwarfSections, RunTimeEndian, SectionId, UnitHeader,
 };
@@ -42,10 +45,40 @@ impl Section {
         })
     }
 
+    /// All of it, if it is in memory.
     pub fn reader(&self) -> Reader<'_> {
-        let bytes = self.bytes.as_ref();
-        let bytes = bytes.map_or(&[][..], |it| &it.whole[it.range.clone()]);
+        let bytes = self.bytes.as_ref().filter(|_| !self.is_in_file());
+        self.reader_of(bytes.map_or(&[][..], Bytes::as_slice))
+    }
+
+    /// Some of its bytes.
+    pub fn reader_of<'a>(&self, bytes: &'a [u8]) -> Reader<'a> {
         Reader::new(bytes, self.endian, self.account)
+    }
+
+    pub fn endian(&self) -> RunTimeEndian {
+        self.endian
+    }
+
+    pub fn size(&self) -> usize {
+        self.bytes.as_ref().map_or(0, |it| it.range.len())
+    }
+
+    /// Whether it was left in its file.
+    pub fn is_in_file(&self) -> bool {
+        let bytes = self.bytes.as_ref();
+        bytes.is_some_and(|it| it.whole.leaves_out(&it.range))
+    }
+
+    /// Its bytes at `place`; no more than `most` of them if they are in the file still.
+    pub fn bytes(&self, place: Range<usize>, most: usize) -> Option<Cow<'_, [u8]>> {
+        let bytes = self.bytes.as_ref()?;
+        if !self.is_in_file() {
+            return bytes.as_slice().get(place).map(Cow::Borrowed);
+        }
+        let start = bytes.range.start + place.start;
+        let read = bytes.whole.read_left_out(start, place.len().min(most));
+        read.map(Cow::Owned)
     }
 }
 

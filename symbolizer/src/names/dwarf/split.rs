@@ -1,5 +1,6 @@
 //! The other part of a split unit (DWARF 5, section 7.3.2): in a package, or in a file of its own.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use gimli::{Abbreviations, DwarfSections, DwoId, SectionId};
@@ -47,8 +48,9 @@ impl Split {
     }
 
     fn in_view(sections: Option<Box<DwarfSections<Section>>>, view: &View<'_>) -> Option<Split> {
-        abbreviations::vet(view).ok()?;
         let header = view.units().next().ok()??;
+        let table = BTreeSet::from([header.debug_abbrev_offset().0]);
+        abbreviations::vet(view, &table).ok()?;
         Some(Split {
             sections,
             offset: header.offset().0,

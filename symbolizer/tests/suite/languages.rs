@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::Path;
 
+use crate::oracle::{self, Place};
 use crate::support::{self, chain, have, open, program, run};
 use logdef_symbolizer::{AddressKind, Svma};
 
@@ -31,6 +32,36 @@ fn ocaml_is_named_as_linkers_know_it() {
         assert_begins(&path, "camlNested__outer_", 2);
         equals_addr2line(&path, "camlNested__");
     }
+}
+
+#[test]
+#[ignore = "needs Zig, which is large: .ci/nightly runs it where it is installed"]
+fn zig_is_named_as_llvm_names_it() {
+    if !have("zig") || !have("llvm-symbolizer") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    for flags in ["-ODebug", "-OReleaseFast"] {
+        let path = dir.path().join("nested");
+        let output = format!("-femit-bin={}", path.display());
+        let source = program("nested.zig");
+        let source = source.to_str().unwrap();
+        let build = ["build-exe", source, flags, "-fno-strip", &output];
+        let cache = dir.path().join("cache");
+        let caches =
+            ["GLOBAL", "LOCAL"].map(|it| format!("ZIG_{it}_CACHE_DIR={}", cache.display()));
+        let caches = caches.each_ref().map(String::as_str);
+        run(dir.path(), "env", &[&caches[..], &["zig"], &build].concat());
+        equals_llvm(&path, "nested.");
+    }
+    let flags = ["cc", "-g", "-O1", "-o", "chain"];
+    let source = program("chain.c");
+    run(
+        dir.path(),
+        "zig",
+        &[&flags[..], &[source.to_str().unwrap()]].concat(),
+    );
+    equals_llvm(&dir.path().join("chain"), "main");
 }
 
 #[test]
@@ -120,6 +151,21 @@ fn equals_addr2line(path: &Path, part: &str) {
         let place = theirs[1].split(" (disc").next().unwrap();
         let file = inner.file.as_deref().unwrap();
         assert_eq!(format!("{file}:{}", inner.line.unwrap()), place, "{number}");
+    }
+}
+
+/// Chains of functions, files and lines are those of llvm-symbolizer.
+fn equals_llvm(path: &Path, part: &str) {
+    let (image, addresses) = (open(path), addresses_in(path, part));
+    assert!(!addresses.is_empty());
+    let functions = oracle::functions(path);
+    for (address, theirs) in addresses.iter().zip(oracle::llvm_chains(path, &addresses)) {
+        let ours = image.symbolize(*address, AddressKind::Exact);
+        let ours: Vec<Place> = ours.frames().iter().map(Place::of).collect();
+        assert!(
+            oracle::agree(&ours, &theirs, &functions),
+            "{address:#x} {ours:?} {theirs:?}"
+        );
     }
 }
 

@@ -61,7 +61,7 @@ impl Inlined {
             let attributes = abbreviation.attributes();
             match abbreviation.tag() {
                 gimli::DW_TAG_inlined_subroutine if other.is_none() => {
-                    let mut call = Call::new(at);
+                    let mut call = Call::new(at, unit.unit.header.version());
                     let code = call.note(&mut entries, attributes, unit)?;
                     inlined.note(call, &code, depth, unit)?;
                     continue;
@@ -137,10 +137,12 @@ impl Reading {
 }
 
 impl Call {
-    fn new(entry: UnitOffset) -> Call {
+    /// A call of which only the entry is known. Zig leaves out the file if it is the first, which the unit was
+    /// compiled of; before DWARF 5 that has no number.
+    fn new(entry: UnitOffset, version: u16) -> Call {
         Call {
             entry,
-            file: None,
+            file: (version >= 5).then_some(0),
             line: 0,
             column: 0,
         }

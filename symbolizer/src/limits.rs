@@ -13,7 +13,7 @@ pub struct Limits {
     /// Most bytes that the compressed sections of one file may unpack to, all together.
     pub unpacked_size: u64,
     /// Most steps of DWARF decoding for one address. A step is one number or string read from a
-    /// section; a hundred million take about a second.
+    /// section, or one byte passed over; a hundred million take about a second.
     pub steps_per_address: u64,
     /// Most entries to look at in the directories given, when a file is not where its name says.
     pub directory_entries: usize,

@@ -1635,7 +1635,7 @@ constexpr bool are_values(types<First, Rest...> *)
 
 constexpr bool is_key(const char *key)
 {
-    return *key == 0 || (*key != ',' && (*key < 0 || *key >= ' ') && is_key(key + 1));
+    return *key == 0 || (*key != ',' && static_cast<unsigned char>(*key) >= ' ' && is_key(key + 1));
 }
 
 /* The types of what the text prints, and of key-values after it. */

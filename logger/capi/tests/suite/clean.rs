@@ -77,16 +77,17 @@ fn key_values_compile_clean_in_every_standard() {
 }
 
 /// As the first and only include, and twice, and within `extern "C"` as some
-/// headers of C programs do it.
+/// headers of C programs do it; where `char` has a sign, and where it has none.
 #[test]
 fn the_header_stands_alone() {
     let header = package().join("include/logdef.h");
+    let with_sign = |standard| ["-fsigned-char", "-funsigned-char"].map(|sign| [standard, sign]);
     for toolchain in toolchains() {
         for (compiler, language, standards) in [(toolchain.cc, "c", C), (toolchain.cxx, "c++", CPP)]
         {
-            for standard in standards {
-                let mut arguments: Vec<OsString> = vec![standard.into(), "-x".into()];
-                arguments.extend([language.into(), "-fsyntax-only".into()]);
+            for options in standards.iter().copied().flat_map(with_sign) {
+                let mut arguments: Vec<OsString> = options.map(OsString::from).into();
+                arguments.extend(["-x", language, "-fsyntax-only"].map(OsString::from));
                 arguments.extend(WARNINGS.iter().map(OsString::from));
                 for _ in 0..2 {
                     arguments.extend(["-include".into(), header.clone().into()]);

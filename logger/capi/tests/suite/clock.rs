@@ -14,9 +14,12 @@ fn a_clock_that_is_set_is_noted_and_followed() {
     let directory = tempfile::tempdir().unwrap();
     let program = directory.path().join("clock");
     build(toolchains()[0].cc, &[], &[source("clock.c")], &program);
-    let counter_is_trusted =
-        std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource")
-            .is_ok_and(|source| source.trim() == "tsc");
+    // An emulator shows the clock source of the machine that it runs on.
+    let counter_is_trusted = cfg!(target_arch = "x86_64")
+        && std::fs::read_to_string(
+            "/sys/devices/system/clocksource/clocksource0/current_clocksource",
+        )
+        .is_ok_and(|source| source.trim() == "tsc");
     for clock in ["0", "1", "2"] {
         let records = records(&log_by(&program, &[clock]));
         let int = |record: &Record, field| record.field(field).unwrap().int();

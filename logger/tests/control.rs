@@ -1,6 +1,7 @@
 //! The control page from the side of the process: the test is `logdef ctl`, which writes
 //! into the page and rings the bell.
 
+use common::skip;
 use logdef::Level;
 use logdef_wire::control::{Block, Request, SIZE, State, Wanted};
 use logdef_wire::{Record, frame};
@@ -13,8 +14,6 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 mod common;
 #[path = "control/program.rs"]
 mod program;
-#[path = "../../samples/src/skip.rs"]
-mod skip;
 
 fn is_root() -> bool {
     // SAFETY: has no preconditions.

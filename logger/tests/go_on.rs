@@ -81,7 +81,13 @@ fn log(numbers: std::ops::Range<u64>) {
 fn a_log_that_cannot_have_another_file_continues_in_the_one_that_it_has() {
     let all = tempfile::tempdir().unwrap();
     other_reasons(all.path());
-    for keep in [None, Some(1), Some(3)] {
+    let bounds = [None, Some(1), Some(3)];
+    let bounds = if common::is_advice_followed() {
+        &bounds[..]
+    } else {
+        &bounds[..1]
+    };
+    for &keep in bounds {
         let directory = all.path().join(format!("{keep:?}"));
         std::fs::create_dir(&directory).unwrap();
         let path = directory.join("log");

@@ -29,9 +29,15 @@ fn set(round: usize) {
 
 /// Bytes of addresses that the process has.
 fn addresses() -> u64 {
-    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
-    let pages: u64 = statm.split(' ').next().unwrap().parse().unwrap();
-    pages * 4096
+    // Not by `statm`, where an emulator's own memory counts too.
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let sizes = maps.lines().map(|line| {
+        let (range, _) = line.split_once(' ').unwrap();
+        let (start, end) = range.split_once('-').unwrap();
+        let [start, end] = [start, end].map(|text| u64::from_str_radix(text, 16).unwrap());
+        end - start
+    });
+    sizes.sum()
 }
 
 fn run(number: u64) {

@@ -2,14 +2,13 @@
 //! is killed. A library that is loaded before all others makes the program see such pages.
 //! This program is its own victim.
 
+use common::skip;
 use logdef::{Sink, logdef};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 mod common;
-#[path = "../../samples/src/skip.rs"]
-mod skip;
 
 const VICTIM: &str = "LOGDEF_TEST_VICTIM";
 const THREADS: u64 = 4;

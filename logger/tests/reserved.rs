@@ -8,6 +8,9 @@ mod seccomp;
 
 #[test]
 fn what_was_reserved_is_written_without_opening_or_growing_anything() {
+    if !seccomp::is_here() {
+        return;
+    }
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("log");
     assert!(logdef::reserve(1).is_err(), "no log is open");

@@ -3,6 +3,9 @@
 
 #![allow(dead_code, reason = "each test uses some of it")]
 
+#[path = "../../../samples/src/skip.rs"]
+pub mod skip;
+
 use logdef_wire::record::Data;
 use logdef_wire::{Level, Record, Value, frame};
 use std::collections::HashSet;
@@ -140,6 +143,30 @@ pub fn numbers(directory: &Path) -> (HashSet<u64>, HashSet<u64>) {
         });
     }
     (infos, warnings)
+}
+
+/// Whether `madvise` does what it says that it did: an emulator may do nothing. Says so if not.
+pub fn is_advice_followed() -> bool {
+    let (prot, flags) = (
+        libc::PROT_READ | libc::PROT_WRITE,
+        libc::MAP_SHARED | libc::MAP_ANONYMOUS,
+    );
+    let len = 64 << 10;
+    // SAFETY: memory of its own of this length, of which the first byte is used.
+    let left = unsafe {
+        let at = libc::mmap(std::ptr::null_mut(), len, prot, flags, -1, 0);
+        assert_ne!(at, libc::MAP_FAILED);
+        let byte = at.cast::<u8>();
+        byte.write_volatile(1);
+        assert_eq!(libc::madvise(at, len, libc::MADV_REMOVE), 0);
+        let left = byte.read_volatile();
+        libc::munmap(at, len);
+        left
+    };
+    if left != 0 {
+        skip::skip("memory is not taken back when the system is asked to");
+    }
+    left == 0
 }
 
 /// Does work in a forked child, which must come to the end of it.

@@ -1,8 +1,6 @@
 //! A small file system of the calling thread's own, where the machine allows it.
 
-#[path = "../../../samples/src/skip.rs"]
-mod skip;
-
+use crate::common::skip;
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};

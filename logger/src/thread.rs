@@ -519,6 +519,7 @@ impl Thread {
     pub fn wipe(&self) {
         self.run.store(0, Ordering::Relaxed);
         self.place.store(0, Ordering::Relaxed);
+        self.chunks.store(0, Ordering::Relaxed);
     }
 
     /// Leaves the memory to the next thread.

@@ -334,7 +334,7 @@ fn entries_nested_without_end_do_not_end_the_stack() {
     let shallow = unit(&[&*head, &link.repeat(40), &[0; 42]].concat());
     let (chain, _) = Forged::new(&abbreviations, &shallow, &[]).ask(8 << 20);
     assert_eq!(chain.len(), 41);
-    // The chain is cut; calls without code are none.
+    // The symbolizer cuts the chain, and takes no call that has no code.
     for (entries, length) in [(link.repeat(100_000), 1025), (vec![4; 4_000_000], 1)] {
         let deep = unit(&[&*head, &entries].concat());
         let (chain, _) = Forged::new(&abbreviations, &deep, &[]).ask(64 << 20);

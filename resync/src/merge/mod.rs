@@ -274,9 +274,10 @@ impl<'i> Merge<'i> {
         Ok(self)
     }
 
-    /// Leaves out data records that a sieve does not let pass, before they are put in order, and from a
-    /// survey a string logdef that repeats one byte for byte. They are not counted as [`duplicates`](Merge::duplicates), and others are no
-    /// [`conflict`](MergedFrame::conflict) with them.
+    /// Leaves out data records that a sieve does not let pass, before they are put in order. They
+    /// are not counted as [`duplicates`](Merge::duplicates), and others are no
+    /// [`conflict`](MergedFrame::conflict) with them. From a survey, a string logdef that repeats one
+    /// byte for byte is left out too.
     #[must_use]
     pub fn through(mut self, sieve: impl Sieve + 'i) -> Self {
         self.wanted.searches = sieve.bare(b"").is_some();

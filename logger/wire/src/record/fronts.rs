@@ -72,26 +72,26 @@ impl Fronts {
             return self.look_and_keep(glance, body);
         }
         *glance = known.glance;
-        let len = sequence_and_time(glance, &body[known.len..])?;
-        Some(Rest {
+        let rest = Rest {
             fields: known.fields,
-            at: known.len + len,
-        })
+            at: known.len,
+        };
+        sequence_and_time(glance, body, rest)
     }
 
     #[inline(never)]
     fn look_and_keep(&mut self, glance: &mut Glance, body: &[u8]) -> Option<Rest> {
-        let (fields, len) = fields_to_sequence(glance, body)?;
-        if let Some(words) = words(body).filter(|_| len <= BYTES) {
+        let rest = fields_to_sequence(glance, body)?;
+        if let Some(words) = words(body).filter(|_| rest.at <= BYTES) {
             self.known[slot(&words)] = Known {
                 words,
-                mask: mask(len),
-                len,
-                fields,
+                mask: mask(rest.at),
+                len: rest.at,
+                fields: rest.fields,
                 glance: *glance,
             };
         }
-        all_fields(glance, body)
+        sequence_and_time(glance, body, rest)
     }
 }
 

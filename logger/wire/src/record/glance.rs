@@ -264,16 +264,14 @@ impl<'b> From<&Data<'b>> for Peek<'b> {
 /// Reads all fields of a glance, if all are there, and returns what is left.
 #[inline(always)]
 pub(super) fn all_fields(glance: &mut Glance, body: &[u8]) -> Option<Rest> {
-    let (fields, at) = fields_to_sequence(glance, body)?;
-    let len = sequence_and_time(glance, &body[at..])?;
-    let at = at + len;
-    Some(Rest { fields, at })
+    let rest = fields_to_sequence(glance, body)?;
+    sequence_and_time(glance, body, rest)
 }
 
 /// Reads the fields before the sequence, if all of a glance can be there, and returns how many fields stand
-/// behind the glance, and where the sequence does.
+/// behind the glance, with the place of the sequence.
 #[inline(always)]
-pub(super) fn fields_to_sequence(glance: &mut Glance, body: &[u8]) -> Option<(u32, usize)> {
+pub(super) fn fields_to_sequence(glance: &mut Glance, body: &[u8]) -> Option<Rest> {
     let (&[127, head @ 0x89..=0x8f], mut rest) = body.split_first_chunk()? else {
         return None;
     };
@@ -285,16 +283,20 @@ pub(super) fn fields_to_sequence(glance: &mut Glance, body: &[u8]) -> Option<(u3
     glance.format = Some(Svma(next(field::FORMAT)?));
     glance.run = Some(Run(next(field::RUN)?));
     glance.thread = Some(next(field::THREAD)?);
-    Some(((head - 0x89) as u32, body.len() - rest.len()))
+    Some(Rest {
+        fields: (head - 0x89) as u32,
+        at: body.len() - rest.len(),
+    })
 }
 
-/// Reads the sequence and the time, and returns how many bytes they take.
+/// Reads the sequence, which stands at the place of the rest, and the time, and returns what is left.
 #[inline(always)]
-pub(super) fn sequence_and_time(glance: &mut Glance, bytes: &[u8]) -> Option<usize> {
-    let mut rest = bytes;
-    glance.sequence = Some(Sequence(uint_behind(&mut rest, field::SEQUENCE)?));
-    glance.time = Some(uint_behind(&mut rest, field::TIME)?);
-    Some(bytes.len() - rest.len())
+pub(super) fn sequence_and_time(glance: &mut Glance, body: &[u8], rest: Rest) -> Option<Rest> {
+    let mut bytes = &body[rest.at..];
+    glance.sequence = Some(Sequence(uint_behind(&mut bytes, field::SEQUENCE)?));
+    glance.time = Some(uint_behind(&mut bytes, field::TIME)?);
+    let at = body.len() - bytes.len();
+    Some(Rest { at, ..rest })
 }
 
 /// The arguments, if they are the field at `at` and reach to the end of the body.

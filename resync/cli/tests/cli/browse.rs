@@ -129,7 +129,8 @@ fn rows_are_found_shown_and_written_as_view_shows_them() {
     terminal.wait_on("gamma:600");
     terminal.type_in("50%");
     terminal.wait_on("gamma:500");
-    // A filter that chose none once forgot which row that was.
+    // A filter that chose none once forgot which row that was, and so did one whose first letter had
+    // chosen another before the key was taken in.
     terminal.press("&");
     terminal.type_in("nowhere");
     terminal.wait_for("0 matches");

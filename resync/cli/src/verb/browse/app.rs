@@ -146,6 +146,10 @@ impl App {
         }
         self.work();
         self.clamp();
+        // Only here: while a key is taken in, what a half typed filter chose may be there already.
+        if let (Some(current), None) = (self.current, &self.prompt) {
+            self.anchor = current.number;
+        }
     }
 
     /// After all rows were replaced: goes to where the row that the person was on stands now.
@@ -202,9 +206,6 @@ impl App {
         self.top = self.top.min(positions.end - 1 - last).max(positions.start);
         let current = self.list.rows(self.cursor, 1, &self.log);
         self.current = current.first().copied();
-        if let (Some(current), None) = (self.current, &self.prompt) {
-            self.anchor = current.number;
-        }
     }
 
     /// Rows from the first on the screen on, with their text.

@@ -3,8 +3,13 @@
 
 pub(crate) mod call_site;
 pub(crate) mod images;
+mod loaded_images;
 mod names;
 pub(crate) mod resolved;
 pub(crate) mod resolver;
 pub(crate) mod spans;
 pub(crate) mod stack;
+mod texts;
+
+/// Strings read from images, images and load biases that are remembered.
+const REMEMBERED: usize = 1 << 16;

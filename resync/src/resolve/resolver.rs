@@ -5,28 +5,21 @@
 use crate::recover::recovery::Recovery;
 use crate::recover::standing::{Standing, Standings};
 use crate::recover::tables::{
-    BacktraceEntry, ContextKeys, Image, Origin, Place, Provenance, RunInfo, StringId, Tables,
-    Thread, latest,
+    ContextKeys, Image, Origin, Place, Provenance, RunInfo, Tables, Thread, latest,
 };
-use crate::render::CompiledFormat;
 use crate::resolve::images::{Images, NoImages};
-use crate::resolve::resolved::{Resolved, Text, key_of};
+use crate::resolve::loaded_images::LoadedImages;
+use crate::resolve::resolved::{Resolved, key_of};
 use crate::resolve::stack::{StackEntry, leave_expansion_out, leave_loggers_out};
+use crate::resolve::texts::{Known, Texts};
 use logdef_wire::record::Data;
-use logdef_wire::{Array, Avma, Description, Magic, Run, Svma, ThreadNumber, Value};
-use std::collections::HashMap;
+use logdef_wire::{Array, Avma, Magic, Run, Svma, ThreadNumber, Value};
 use std::sync::Arc;
 
 /// Call sites whose look-ups are at hand: a power of two.
 const SITES: usize = 1024;
 /// Threads whose names are at hand: a power of two.
 const THREADS: usize = 64;
-/// Strings read from images, images and load biases that are remembered.
-const REMEMBERED: usize = 1 << 16;
-/// Bytes that texts take as they are at hand, compiled. When there are more, all are forgotten.
-const TEXTS: usize = 24 << 20;
-/// A longer text that a record brings along is not remembered.
-const LONG: usize = 1 << 20;
 
 /// Resolves records against tables and images.
 ///
@@ -63,31 +56,11 @@ pub struct Resolver<'t> {
     tables: &'t Tables,
     /// What knows how far records can be trusted.
     judge: Judge<'t>,
-    images: Box<dyn Images + 't>,
-    /// Strings of the tables first, by their index, then those that records and
-    /// images gave.
-    texts: Vec<Option<Arc<Known>>>,
-    found: HashMap<(Magic, Svma, Option<Run>), Option<Arc<Known>>>,
-    inline: HashMap<Arc<[u8]>, Arc<Known>>,
-    /// Bytes that these take, roughly.
-    taken: usize,
+    images: LoadedImages<'t>,
+    texts: Texts,
     sites: Vec<Option<Site<'t>>>,
     threads: Vec<Option<Names<'t>>>,
     nothing: Arc<Known>,
-    /// Images that no preamble describes, as far as they could be found.
-    identified: HashMap<Magic, Image>,
-    /// Load biases, as far as they are known or could be worked out.
-    biases: HashMap<(Run, Magic), Option<u64>>,
-    loaded: HashMap<Run, Arc<[(Image, u64)]>>,
-}
-
-/// A text, compiled when it is first used as a format.
-#[derive(Debug)]
-struct Known {
-    bytes: Arc<[u8]>,
-    description: Arc<[u8]>,
-    provenance: Provenance,
-    compiled: std::sync::OnceLock<Option<CompiledFormat>>,
 }
 
 /// What knows how far records can be trusted.
@@ -96,34 +69,6 @@ enum Judge<'t> {
     Nobody,
     Recovery(&'t Recovery),
     Standings(&'t Standings),
-}
-
-impl Known {
-    fn new(bytes: Arc<[u8]>, description: Arc<[u8]>, provenance: Provenance) -> Arc<Known> {
-        Arc::new(Known {
-            bytes,
-            description,
-            provenance,
-            compiled: std::sync::OnceLock::new(),
-        })
-    }
-
-    /// Bytes that it takes, roughly, once it is compiled.
-    fn memory(&self) -> usize {
-        let is_directive = |byte: &&u8| matches!(byte, b'%' | b'{');
-        let directives = self.bytes.iter().filter(is_directive).count();
-        512 + 2 * self.bytes.len() + CompiledFormat::DIRECTIVE * directives
-    }
-
-    /// None for a template in a grammar that is not known here.
-    fn compiled(&self) -> Option<&CompiledFormat> {
-        let compile = || CompiledFormat::described(&self.bytes, self.description());
-        self.compiled.get_or_init(compile).as_ref()
-    }
-
-    fn description(&self) -> Description<'_> {
-        Description::of_format(&self.description, &self.bytes)
-    }
 }
 
 /// All that the thread of a record was.
@@ -150,17 +95,11 @@ impl<'t> Resolver<'t> {
         Resolver {
             tables,
             judge: Judge::Nobody,
-            images: Box::new(images),
-            texts: vec![None; tables.string_count()],
-            found: HashMap::new(),
-            inline: HashMap::new(),
-            taken: 0,
+            images: LoadedImages::new(tables, images),
+            texts: Texts::of(tables),
             sites: vec![None; SITES],
             threads: vec![None; THREADS],
             nothing: Known::new(Arc::default(), Arc::default(), Provenance::Missing),
-            identified: HashMap::new(),
-            biases: HashMap::new(),
-            loaded: HashMap::new(),
         }
     }
 
@@ -262,7 +201,7 @@ impl<'t> Resolver<'t> {
 
     /// What went wrong with images since this was asked last, a line each.
     pub fn complaints(&mut self) -> Vec<String> {
-        self.images.complaints()
+        self.images.images.complaints()
     }
 
     fn stack_entry(
@@ -281,125 +220,14 @@ impl<'t> Resolver<'t> {
             return entry;
         };
         entry.logged = self.tables.backtrace(run, address, place).cloned();
-        entry.image = self.image_of(run, address, time, entry.logged.as_ref());
+        let loaded = &mut self.images;
+        entry.image = loaded.image_of(run, address, time, entry.logged.as_ref());
         if let Some((image, svma)) = &entry.image {
-            entry.functions = self.images.functions(image, *svma, exact);
+            entry.functions = loaded.images.functions(image, *svma, exact);
         } else if let Some(of) = self.tables.run(run) {
-            entry.functions = self.images.compiled_functions(of, address, exact);
+            entry.functions = loaded.images.compiled_functions(of, address, exact);
         }
         entry
-    }
-
-    /// The image that holds an address: by its logdef, else by the modules, else
-    /// the one of those that log in which it is code.
-    fn image_of(
-        &mut self,
-        run: Run,
-        address: Avma,
-        time: Option<u64>,
-        logged: Option<&BacktraceEntry>,
-    ) -> Option<(Image, Svma)> {
-        if let Some(logged) = logged
-            && let (Some(path), Some(bias)) = (&logged.fname, logged.load_bias)
-        {
-            let image = Image {
-                path: path.clone(),
-                build_id: logged.build_id.clone(),
-                ..Image::default()
-            };
-            let image = self.known_image(run, image);
-            return Some((image, Svma(address.0.wrapping_sub(bias))));
-        }
-        if let Some(module) = self.tables.module(run, address, time)
-            && let Some(bias) = module.load_bias
-        {
-            let image = self.known_image(run, module.image.clone());
-            return Some((image, Svma(address.0.wrapping_sub(bias))));
-        }
-        // The module that was mapped there before no longer is.
-        if self.tables.has_module(run, address) {
-            return None;
-        }
-        let loaded = self.loaded(run);
-        let mut claims = loaded.iter().filter_map(|(image, bias)| {
-            let svma = Svma(address.0.wrapping_sub(*bias));
-            let is_code = self.images.is_code(image, svma);
-            is_code.then(|| (image.clone(), svma))
-        });
-        let claim = claims.next()?;
-        // One of them was unloaded, and nothing shows which was loaded at the time.
-        claims.next().is_none().then_some(claim)
-    }
-
-    /// The images of a run that are at hand, with their load biases. A log may name thousands that
-    /// are not, so they are looked for once.
-    fn loaded(&mut self, run: Run) -> Arc<[(Image, u64)]> {
-        if let Some(known) = self.loaded.get(&run) {
-            return known.clone();
-        }
-        let mut loaded = Vec::new();
-        for magic in self.tables.images_of(run) {
-            let Some(bias) = self.load_bias(run, magic) else {
-                continue;
-            };
-            let image = self.image(magic);
-            if self.images.is_found(&image) {
-                loaded.push((image, bias));
-            }
-        }
-        if self.loaded.len() >= REMEMBERED {
-            self.loaded.clear();
-        }
-        let loaded: Arc<[_]> = loaded.into();
-        self.loaded.insert(run, loaded.clone());
-        loaded
-    }
-
-    /// The image of a magic: as a preamble describes it, else what is at hand.
-    fn image(&mut self, magic: Magic) -> Image {
-        if let Some(known) = self.tables.image(magic) {
-            return known.clone();
-        }
-        if self.identified.len() >= REMEMBERED {
-            self.identified.clear();
-        }
-        let images = &mut self.images;
-        let found = self.identified.entry(magic).or_insert_with(|| {
-            let found = images.identify(magic);
-            found.unwrap_or_else(|| Image::of_magic(magic))
-        });
-        found.clone()
-    }
-
-    /// The load bias of an image that logged: from a preamble of the run, else from
-    /// where its records were logged.
-    fn load_bias(&mut self, run: Run, magic: Magic) -> Option<u64> {
-        if let Some(bias) = self.tables.load_bias(run, magic) {
-            return Some(bias);
-        }
-        if let Some(known) = self.biases.get(&(run, magic)) {
-            return *known;
-        }
-        let image = self.image(magic);
-        let calls = self.tables.callers(run, magic);
-        let bias = self.images.load_bias(&image, calls);
-        if self.biases.len() >= REMEMBERED {
-            self.biases.clear();
-        }
-        self.biases.insert((run, magic), bias);
-        bias
-    }
-
-    /// The same image as a preamble of the run describes it, which knows size and
-    /// digest too.
-    fn known_image(&self, run: Run, image: Image) -> Image {
-        let magics = self.tables.run(run).map_or(&[][..], |run| &run.images);
-        let mut known = magics.iter().filter_map(|magic| self.tables.image(*magic));
-        let same = |known: &&Image| match (&known.build_id, &image.build_id) {
-            (Some(known), Some(wanted)) => known == wanted,
-            _ => known.path == image.path,
-        };
-        known.find(same).cloned().unwrap_or(image)
     }
 
     #[inline]
@@ -454,71 +282,16 @@ impl<'t> Resolver<'t> {
         given: Option<&[u8]>,
     ) -> Option<Arc<Known>> {
         if let Some(given) = given {
-            return Some(self.given_text(given));
+            return Some(self.texts.given(given));
         }
         let address = address?;
-        match self.tables.string_of(&data.front, address) {
-            Some(id) => Some(self.logged(id)),
-            None => self.rebuilt(data.magic?, address),
+        if let Some(id) = self.tables.string_of(&data.front, address) {
+            return Some(self.texts.logged(self.tables, id));
         }
-    }
-
-    fn logged(&mut self, id: StringId) -> Arc<Known> {
-        if let Some(known) = &self.texts[Tables::index(id)] {
-            return known.clone();
-        }
-        let (bytes, description) = self.tables.shared_text(id);
-        let known = Known::new(bytes, description, Provenance::Logged);
-        self.make_room_for(&known);
-        self.texts[Tables::index(id)] = Some(known.clone());
-        known
-    }
-
-    /// Forgets all texts if another would be too much.
-    fn make_room_for(&mut self, known: &Known) {
-        let memory = known.memory();
-        if self.taken + memory > TEXTS {
-            self.texts.fill(None);
-            self.inline.clear();
-            self.found.clear();
-            self.taken = 0;
-        }
-        self.taken += memory;
-    }
-
-    fn given_text(&mut self, given: &[u8]) -> Arc<Known> {
-        if let Some(known) = self.inline.get(given) {
-            return known.clone();
-        }
-        let bytes: Arc<[u8]> = given.into();
-        let known = Known::new(bytes.clone(), Arc::default(), Provenance::Logged);
-        if given.len() <= LONG {
-            self.make_room_for(&known);
-            self.inline.insert(bytes, known.clone());
-        }
-        known
-    }
-
-    /// The string in the image itself, which no logdef gave.
-    fn rebuilt(&mut self, magic: Magic, address: Svma) -> Option<Arc<Known>> {
-        let key = (magic, address, None);
-        if let Some(found) = self.found.get(&key) {
-            return found.clone();
-        }
-        if self.found.len() >= REMEMBERED {
-            self.found.clear();
-        }
-        let image = self.image(magic);
-        let string = self.images.string_at(&image, address);
-        let known = string.map(|string| {
-            let description = self.images.description_at(&image, address);
-            Known::new(string.into(), description.into(), Provenance::Rebuilt)
-        });
-        if let Some(known) = &known {
-            self.make_room_for(known);
-        }
-        self.found.insert(key, known.clone());
-        known
+        // Which no logdef gave, so it is in the image itself, if anywhere.
+        let (magic, loaded) = (data.magic?, &mut self.images);
+        self.texts
+            .rebuilt((magic, address), || loaded.string_at(magic, address))
     }
 }
 
@@ -527,15 +300,6 @@ fn origin<'t>(tables: &'t Tables, data: &Data<'_>) -> Option<&'t Origin> {
     let format = data.format.filter(|at| at.text_number().is_some())?;
     let (_, origin) = tables.numbered(data.run?, format)?;
     Some(origin)
-}
-
-impl Known {
-    fn text(&self) -> Text<'_> {
-        Text {
-            bytes: (self.provenance != Provenance::Missing).then_some(&*self.bytes),
-            provenance: self.provenance,
-        }
-    }
 }
 
 #[cfg(test)]
@@ -635,26 +399,6 @@ mod tests {
             resolver.stack_entry(Some(RUN), address, Some(9), PLACE, false);
         }
         assert_eq!(asked.get(), 500);
-    }
-
-    #[test]
-    fn texts_that_records_bring_along_are_forgotten_when_they_are_many() {
-        let tables = Tables::new(1 << 20);
-        let mut resolver = Resolver::without_images(&tables);
-        let mut most = 0;
-        for number in 0..1000 {
-            let text = format!("{number:60000}");
-            let data = Data {
-                format_text: Some(text.as_bytes()),
-                ..Data::default()
-            };
-            let mut message = Vec::new();
-            resolver.resolve(&data, PLACE).message(&mut message);
-            assert_eq!(message.len(), 60_000);
-            let held: usize = resolver.inline.keys().map(|text| text.len()).sum();
-            most = most.max(held);
-        }
-        assert!(most <= TEXTS, "{most}");
     }
 
     #[test]

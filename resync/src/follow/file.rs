@@ -3,19 +3,17 @@
 //! reader comes back to it. Knows the file by its inode, and no other file.
 
 use super::News;
+use super::pending::{Pending, PendingRanges};
+use super::probe::first_written;
 use crate::read::gap::{Gap, GapKind, Torn};
 use crate::read::input::{Error, Input};
 use crate::read::item::{Item, Items};
+use logdef_wire::Tag;
 use logdef_wire::record::Preamble;
-use logdef_wire::{Tag, frame};
-use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
 use std::path::PathBuf;
 
-/// Places to come back to; when there are more, the oldest are given up, as the
-/// unused ends of chunks are.
-const PENDING: usize = 1 << 16;
 /// How often bytes that are no frame are looked at again before they count as
 /// damage: a reader may meet a writer in the middle of a frame.
 const PATIENCE: u32 = 3;
@@ -24,8 +22,6 @@ const AGAIN: u64 = 64 << 10;
 /// Bytes that are read at a time, and the fewest.
 const STEP: u64 = 64 << 10;
 const LEAST_STEP: u64 = 1 << 10;
-/// Where a frame's length stands in it.
-const LENGTH_AT: u64 = 6;
 /// Bytes of the first frame that are compared: another frame in its place means that
 /// the file was emptied and has grown again. Runs differ within them.
 const HEAD: usize = 64;
@@ -57,7 +53,7 @@ pub(super) struct Followed {
     /// Every byte before was given, is pending, or was given up.
     at: u64,
     /// Ranges before `at` that may yet become frames.
-    pending: BTreeMap<u64, Pending>,
+    pending: PendingRanges,
     /// Its length when it ended in damage, and how often it did with that length.
     grown: (u64, u32),
     /// How its first frame begins, once there is one.
@@ -65,15 +61,6 @@ pub(super) struct Followed {
     /// Where the room for notes ends, if the file has any: in the first chunk, frames come
     /// after it, and others may never come into it.
     room_end: Option<u64>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Pending {
-    end: u64,
-    /// How often it was looked at without success while it was not zeros.
-    looks: u32,
-    /// Whether it is the rest of one chunk, which is filled from its start.
-    is_rest: bool,
 }
 
 impl Followed {
@@ -86,7 +73,7 @@ impl Followed {
             input: Some(input),
             is_named: true,
             at: 0,
-            pending: BTreeMap::new(),
+            pending: PendingRanges::default(),
             grown: (0, 0),
             head: Vec::new(),
             room_end: None,
@@ -117,8 +104,7 @@ impl Followed {
 
     /// Whether a frame at an offset was given, if it stands there.
     pub(super) fn has_passed(&self, offset: u64) -> bool {
-        let pending = self.pending.range(..=offset).next_back();
-        offset < self.at && pending.is_none_or(|(_, pending)| pending.end <= offset)
+        offset < self.at && !self.pending.contain(offset)
     }
 
     /// Where reading continues: every byte before was looked at.
@@ -171,9 +157,9 @@ impl Followed {
             sink.news(News::Truncated { file: self.number });
             self.begin_again();
         }
-        for (start, pending) in std::mem::take(&mut self.pending) {
+        for (start, pending) in self.pending.take() {
             if sink.is_full() {
-                self.pending.insert(start, pending);
+                self.pending.add(start, pending);
             } else {
                 self.look_again(input, start, pending, len, sink)?;
             }
@@ -181,9 +167,7 @@ impl Followed {
         if !sink.is_full() && self.at < len {
             self.look(input, self.at..u64::MAX, 0, len, sink)?;
         }
-        while self.pending.len() > PENDING {
-            self.pending.pop_first();
-        }
+        self.pending.give_up_excess();
         Ok(!sink.is_full())
     }
 
@@ -199,40 +183,17 @@ impl Followed {
         len: u64,
         sink: &mut impl Sink,
     ) -> Result<(), Error> {
-        let written = self.first_written(input, start, pending);
+        let written = first_written(input, start, pending, self.room_end);
         let zeros = Pending {
             end: written.unwrap_or(pending.end),
             looks: 0,
             ..pending
         };
-        self.wait(start, zeros);
+        self.pending.add(start, zeros);
         match written {
             Some(at) => self.look(input, at..pending.end, pending.looks, len, sink),
             None => Ok(()),
         }
-    }
-
-    /// Where the first frame begins that was written to a range.
-    fn first_written(&self, input: &Input, start: u64, pending: Pending) -> Option<u64> {
-        let head = |at: u64| {
-            let end = at.saturating_add(frame::HEADER_LEN as u64);
-            first_byte(input, at..end.min(pending.end)).map(|_| at)
-        };
-        if let Some(first) = head(start) {
-            return Some(first);
-        }
-        let found = if pending.is_rest {
-            let room_end = self.room_end.filter(|end| *end > start)?;
-            head(room_end)?
-        } else {
-            first_byte(input, start..pending.end)?
-        };
-        // Where frames are being written that moment, one before it, or its length, may have
-        // come after that part was read.
-        head(start).or_else(|| {
-            let first = first_byte(input, start..found + 1)?;
-            Some(frame_of(input, first).max(start))
-        })
     }
 
     /// Reads a range, part of which may have become frames.
@@ -254,7 +215,7 @@ impl Followed {
             if sink.is_full() {
                 let at = items.offset();
                 if known {
-                    self.wait_for_frames(at, range.end, looks);
+                    self.pending.add_frames(at, range.end, looks);
                 } else {
                     self.at = at;
                 }
@@ -327,7 +288,7 @@ impl Followed {
     fn await_more(&mut self, gap: &Gap, chunk_end: u64) {
         self.at = gap.offset;
         if gap.kind == GapKind::Padding {
-            self.wait_for_zeros(gap.offset, gap.end(), chunk_end);
+            self.pending.add_zeros(gap.offset, gap.end(), chunk_end);
             self.at = gap.end();
         }
     }
@@ -350,49 +311,22 @@ impl Followed {
         if self.grown.1 > PATIENCE {
             return None;
         }
-        self.pending.split_off(&start);
+        self.pending.forget_from(start);
         self.at = start;
         Some(start)
     }
 
     fn gap(&mut self, gap: Gap, looks: u32, chunk_end: u64, sink: &mut impl Sink) {
         match gap.kind {
-            GapKind::Padding => self.wait_for_zeros(gap.offset, gap.end(), chunk_end),
-            GapKind::Torn(_) => self.wait_for_frames(gap.offset, gap.end(), 0),
+            GapKind::Padding => self.pending.add_zeros(gap.offset, gap.end(), chunk_end),
+            GapKind::Torn(_) => self.pending.add_frames(gap.offset, gap.end(), 0),
             GapKind::Damage(_) if looks < PATIENCE => {
-                self.wait_for_frames(gap.offset, gap.end(), looks + 1);
+                self.pending.add_frames(gap.offset, gap.end(), looks + 1);
             }
             GapKind::Damage(_) => sink.news(News::Damage {
                 file: self.number,
                 gap,
             }),
-        }
-    }
-
-    /// Zeros may reach across the end of a chunk, and each chunk is filled from its start.
-    fn wait_for_zeros(&mut self, start: u64, end: u64, chunk_end: u64) {
-        let seam = chunk_end.clamp(start, end);
-        let rest = Pending {
-            end: seam,
-            looks: 0,
-            is_rest: true,
-        };
-        self.wait(start, rest);
-        self.wait_for_frames(seam, end, 0);
-    }
-
-    fn wait_for_frames(&mut self, start: u64, end: u64, looks: u32) {
-        let pending = Pending {
-            end,
-            looks,
-            is_rest: false,
-        };
-        self.wait(start, pending);
-    }
-
-    fn wait(&mut self, start: u64, pending: Pending) {
-        if start < pending.end {
-            self.pending.insert(start, pending);
         }
     }
 }
@@ -402,40 +336,6 @@ impl Followed {
 fn step(range: &Range<u64>) -> usize {
     let len = range.end.saturating_sub(range.start);
     len.clamp(LEAST_STEP, STEP) as usize
-}
-
-/// Where the first byte of a range is that is not zero, or cannot be read: a failure of the
-/// medium is a gap for the items to find. Holes are not read.
-fn first_byte(input: &Input, range: Range<u64>) -> Option<u64> {
-    let len = range.end.saturating_sub(range.start).min(STEP);
-    let mut buffer = vec![0; len as usize];
-    let mut at = range.start;
-    while at < range.end {
-        let wanted = (range.end - at).min(buffer.len() as u64) as usize;
-        let read = match input.read_at(&mut buffer[..wanted], at) {
-            Ok(0) => return None,
-            Ok(read) => read,
-            Err(_) => return Some(at),
-        };
-        if let Some(found) = buffer[..read].iter().position(|byte| *byte != 0) {
-            return Some(at + found as u64);
-        }
-        at += read as u64;
-        if at < range.end {
-            at = input.behind_hole(at);
-        }
-    }
-    None
-}
-
-/// Where the frame begins that has its first byte at an offset: of one that is being written,
-/// the length is stored first.
-fn frame_of(input: &Input, first: u64) -> u64 {
-    let mut head = [0; 2];
-    match input.read_at(&mut head, first) {
-        Ok(2) if head != [0xc1, 0xce] => first.saturating_sub(LENGTH_AT),
-        _ => first,
-    }
 }
 
 /// Whether a frame may open a chunk; a masked one may hold a preamble.
@@ -449,7 +349,7 @@ mod tests {
     use crate::read::gap::Damage;
     use crate::read::input::Source;
     use logdef_wire::record::{Data, Glance, Preamble};
-    use logdef_wire::{Record, Run};
+    use logdef_wire::{Record, Run, frame};
     use std::sync::atomic::{AtomicU64, Ordering};
     use std::sync::{Arc, Mutex};
 

@@ -9,6 +9,8 @@ mod family;
 mod file;
 mod judge;
 mod order;
+mod pending;
+mod probe;
 
 pub use family::{begins_as_log, family, is_log};
 

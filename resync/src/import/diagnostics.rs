@@ -15,8 +15,9 @@
 //! Exported again, the data are what they were. Times are those of the data: of the
 //! monotonic clock, which starts at boot, unless a log was exported with Unix times.
 
+use super::entry::Entry;
 use super::fxt::Imported;
-use super::log_writer::{Entry, LogWriter, Origin};
+use super::log_writer::{LogWriter, Origin};
 use crate::export::imported::Part;
 use crate::export::lost;
 use crate::read::input::{Error, Input};

@@ -26,7 +26,8 @@
 mod owned;
 mod whole;
 
-use super::log_writer::{LogWriter, Origin, Written, literal};
+use super::entry::literal;
+use super::log_writer::{LogWriter, Origin, Written};
 use super::order::Order;
 use crate::export::fxt::{MADE_UP, UNNAMED};
 use crate::export::text::CUT;

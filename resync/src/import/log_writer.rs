@@ -9,83 +9,28 @@
 //!
 //! **Memory.** Tables are bounded; what finds no room is written into the records.
 
+use super::addresses::{Addresses, hash};
+use super::entry::Entry;
 use crate::read::framing;
 use crate::read::input::Error;
-use crate::recover::carried::Carried;
 use crate::recover::losses::Losses;
 use crate::recover::standing::Standing;
 use crate::rewrite::marker::Output;
 use logdef_wire::msgpack::{Encoder, OutOfRoom};
-use logdef_wire::record::{
-    BacktraceLogdef, Data, Glance, Kind, Note, NoteKind, Preamble, StringLogdef, ThreadLogdef,
-};
-use logdef_wire::{
-    Array, Description, Level, Magic, Map, Run, Sequence, Svma, Tag, ThreadNumber, Value, frame,
-};
-use sha1::{Digest, Sha1};
-use std::borrow::Cow;
+use logdef_wire::record::{BacktraceLogdef, Data, Glance, Preamble, StringLogdef, ThreadLogdef};
+use logdef_wire::{Array, Description, Magic, Map, Run, Sequence, Svma, Tag, ThreadNumber, frame};
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 use std::io::{self, Write};
 
-/// Strings that have logdefs, and the longest of them.
-const STRINGS: usize = 1 << 16;
-const LONGEST_STRING: usize = 4096;
 /// Threads that can be distinguished; when there are more, all begin new runs.
 const THREADS: u64 = 1 << 20;
 /// How many logdefs are remembered as written; more are written again.
 const REMEMBERED: usize = 1 << 20;
 
-/// A record of another log, with everything spelled out. What is not known is left
-/// at its default.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Entry<'a> {
-    /// The program, component or library that logged, by path or name.
-    pub image: &'a [u8],
-    /// The process, by its number.
-    pub pid: Option<u64>,
-    /// The thread, as the kernel numbers it.
-    pub tid: Option<u64>,
-    /// The process has no such number: this one only keeps it apart from others, and the log
-    /// does not have it.
-    pub is_pid_made_up: bool,
-    /// The same of the thread.
-    pub is_tid_made_up: bool,
-    /// The thread's name; a change of it begins no other thread.
-    pub thread_name: Option<&'a [u8]>,
-    /// Nanoseconds since the Unix epoch.
-    pub time: Option<u64>,
-    /// Severity; `None` where the source has none.
-    pub level: Option<Level>,
-    /// The source file, or whatever else names a place.
-    pub file: Option<&'a [u8]>,
-    /// The line in that file.
-    pub line: Option<u64>,
-    /// A printf format: `%s` with one argument for a text, or see [`literal`]. Or one in
-    /// the grammar that its description names.
-    pub format: &'a [u8],
-    /// Grammar of the format and names of its arguments, as
-    /// [`Description`](logdef_wire::Description) reads them.
-    pub description: &'a [u8],
-    /// Arguments, in the order in which the format takes them from the wire.
-    pub args: &'a [Value<'a>],
-    /// Keys and values beside the arguments; the text does not show them.
-    pub keys: &'a [(&'a [u8], Value<'a>)],
-    /// Return addresses, innermost first; nil behind them where there were more.
-    pub backtrace: Option<Array<'a>>,
-    /// What is known of these addresses. The run and the magic are those of the record.
-    pub addresses: &'a [BacktraceLogdef<'a>],
-    /// What the record stands for; absent for a message.
-    pub kind: Option<Kind>,
-    /// Records of this thread that were lost just before this one.
-    pub dropped: u64,
-    /// How far it could be trusted where it comes from.
-    pub standing: Standing,
-}
-
 /// Where records come from: runs of different sources differ in it.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub struct Origin(u64);
+pub struct Origin(pub(super) u64);
 
 impl Origin {
     /// The origin with these bytes: the source itself, or its first few thousand bytes, if
@@ -104,15 +49,6 @@ pub struct Written {
     pub bytes: u64,
     /// What the log lacks, since its source does: it is [clean](Losses::is_clean) if that is.
     pub lost: Losses,
-}
-
-/// A format that prints `text` as it stands.
-pub fn literal(text: &[u8]) -> Cow<'_, [u8]> {
-    if !text.contains(&b'%') {
-        return Cow::Borrowed(text);
-    }
-    let twice = |byte: &u8| std::iter::repeat_n(*byte, if *byte == b'%' { 2 } else { 1 });
-    Cow::Owned(text.iter().flat_map(twice).collect())
 }
 
 /// Writes a log.
@@ -142,7 +78,7 @@ pub fn literal(text: &[u8]) -> Cow<'_, [u8]> {
 #[derive(Debug)]
 pub struct LogWriter<W> {
     out: Output<W>,
-    origin: Origin,
+    pub(super) origin: Origin,
     /// Times are of the monotonic clock: a run says so by beginning at one time of both.
     is_monotonic: bool,
     /// Counts how often there were too many threads.
@@ -154,19 +90,16 @@ pub struct LogWriter<W> {
     runs: HashMap<Option<u64>, Run>,
     introduced: HashSet<(Run, Magic)>,
     threads: HashMap<(Run, Option<u64>), Thread>,
-    strings: HashMap<Vec<u8>, Svma>,
-    /// Those with descriptions, by both.
-    described: HashMap<Vec<u8>, Svma>,
-    key: Vec<u8>,
+    addresses: Addresses,
     logged: HashSet<(Magic, Svma)>,
     /// Backtrace logdefs, by their hashes.
-    addresses: HashSet<u64>,
+    backtraces: HashSet<u64>,
     args: Vec<u8>,
     keys: Vec<u8>,
     buffer: Vec<u8>,
     records: u64,
     /// What the source says that it lacks.
-    lost: Losses,
+    pub(super) lost: Losses,
     /// Records that entries say were dropped before them, and entries that are suspect.
     dropped: u64,
     suspect: u64,
@@ -192,11 +125,9 @@ impl<W: Write> LogWriter<W> {
             runs: HashMap::new(),
             introduced: HashSet::new(),
             threads: HashMap::new(),
-            strings: HashMap::new(),
-            described: HashMap::new(),
-            key: Vec::new(),
+            addresses: Addresses::default(),
             logged: HashSet::new(),
-            addresses: HashSet::new(),
+            backtraces: HashSet::new(),
             args: Vec::new(),
             keys: Vec::new(),
             buffer: vec![0; 1 << 10],
@@ -233,7 +164,7 @@ impl<W: Write> LogWriter<W> {
             None => None,
         };
         for address in entry.addresses {
-            self.address(&BacktraceLogdef {
+            self.backtrace(&BacktraceLogdef {
                 run: Some(run),
                 magic: Some(magic),
                 ..*address
@@ -288,60 +219,6 @@ impl<W: Write> LogWriter<W> {
         self.records += 1;
         self.dropped = self.dropped.saturating_add(entry.dropped);
         self.suspect += u64::from(entry.standing == Standing::Suspect);
-        Ok(())
-    }
-
-    /// Takes in what the source lacks of what was logged, but for dropped records that entries count: the
-    /// log is not clean.
-    pub fn lose(&mut self, losses: &Losses) {
-        let lost = &mut self.lost;
-        for (sum, more) in [
-            (&mut lost.missing, losses.missing),
-            (&mut lost.dropped, losses.dropped),
-            (&mut lost.damaged, losses.damaged),
-            (&mut lost.rejected, losses.rejected),
-            (&mut lost.broken_off, losses.broken_off),
-            (&mut lost.torn, losses.torn),
-        ] {
-            // What a source says may be anything.
-            *sum = sum.saturating_add(more).min(u64::MAX >> 8);
-        }
-    }
-
-    /// Writes notes of what the source lacks.
-    fn note_losses(&mut self) -> Result<(), Error> {
-        let lost = self.lost;
-        let carried = Carried {
-            damaged: lost.damaged,
-            torn: lost.torn,
-            missing: lost.missing,
-            rejected: lost.rejected,
-            broken_off: lost.broken_off,
-            rebuilt: 0,
-            may_hide_records: false,
-        };
-        if carried.is_news() {
-            let text = carried.to_string();
-            let note = Note {
-                kind: Some(NoteKind::RECOVERY),
-                text: Some(text.as_bytes()),
-                ..Note::default()
-            };
-            self.frame(|encoder| note.encode(encoder))?;
-        }
-        // No thread of this log counts them: a run of which nothing else is here has made these calls.
-        if lost.missing + lost.dropped > 0 {
-            let origin = self.origin.0.to_be_bytes();
-            let note = Note {
-                run: Some(Run(hash(&[b"lost", &origin]))),
-                kind: Some(NoteKind::END),
-                text: Some(b"records that the source of this log lacks"),
-                calls: Some(lost.missing + lost.dropped),
-                dropped: Some(lost.dropped),
-                ..Note::default()
-            };
-            self.frame(|encoder| note.encode(encoder))?;
-        }
         Ok(())
     }
 
@@ -435,46 +312,16 @@ impl<W: Write> LogWriter<W> {
         Ok(Sequence::new(number, count))
     }
 
-    /// The address of a string, after its logdef; none if it must stand in the
-    /// record itself. What has a description cannot: its logdef is written again then.
+    /// The address of a string, after its logdef; `None` if it must stand in the record itself.
     fn string(
         &mut self,
         magic: Magic,
         string: &[u8],
         description: &[u8],
     ) -> Result<Option<Svma>, Error> {
-        let is_plain = description.is_empty();
-        let (strings, key) = if is_plain {
-            (&mut self.strings, string)
-        } else {
-            self.key.clear();
-            for part in [
-                &(description.len() as u64).to_be_bytes(),
-                description,
-                string,
-            ] {
-                self.key.extend_from_slice(part);
-            }
-            (&mut self.described, &self.key[..])
-        };
-        let known = strings.get(key).copied();
-        let has_room = strings.len() < STRINGS && key.len() <= LONGEST_STRING;
-        if known.is_none() && !has_room && is_plain {
+        let Some(address) = self.addresses.of(string, description) else {
             return Ok(None);
-        }
-        let address = known.unwrap_or_else(|| {
-            // Below the numbers of texts.
-            let kind = if is_plain {
-                &b"string"[..]
-            } else {
-                b"described"
-            };
-            let address = Svma(hash(&[kind, key]) >> 1);
-            if has_room {
-                strings.insert(key.to_vec(), address);
-            }
-            address
-        });
+        };
         if is_news(&mut self.logged, (magic, address)) {
             let is_template = Description::of(description).grammar().is_template();
             let logdef = StringLogdef {
@@ -482,7 +329,7 @@ impl<W: Write> LogWriter<W> {
                 address: Some(address),
                 string: Some(string).filter(|_| !is_template),
                 template: Some(string).filter(|_| is_template),
-                description: Some(description).filter(|_| !is_plain),
+                description: Some(description).filter(|description| !description.is_empty()),
                 run: None,
             };
             self.frame(|encoder| logdef.encode(encoder))?;
@@ -491,16 +338,16 @@ impl<W: Write> LogWriter<W> {
     }
 
     /// Writes a backtrace logdef, once for all records that need it.
-    fn address(&mut self, logdef: &BacktraceLogdef<'_>) -> Result<(), Error> {
+    fn backtrace(&mut self, logdef: &BacktraceLogdef<'_>) -> Result<(), Error> {
         let mut body = Vec::new();
         encode_all(&mut body, |encoder| logdef.encode(encoder))?;
-        if is_news(&mut self.addresses, hash(&[&body])) {
+        if is_news(&mut self.backtraces, hash(&[&body])) {
             self.frame(|encoder| logdef.encode(encoder))?;
         }
         Ok(())
     }
 
-    fn frame(
+    pub(super) fn frame(
         &mut self,
         body: impl Fn(&mut Encoder<'_>) -> Result<(), OutOfRoom>,
     ) -> Result<(), Error> {
@@ -514,17 +361,6 @@ fn is_news<K: Eq + Hash>(remembered: &mut HashSet<K>, key: K) -> bool {
         remembered.clear();
     }
     remembered.insert(key)
-}
-
-/// The first eight bytes of a SHA-1 over parts that cannot run into one another.
-fn hash(parts: &[&[u8]]) -> u64 {
-    let mut sha1 = Sha1::new();
-    for part in parts {
-        sha1.update((part.len() as u64).to_be_bytes());
-        sha1.update(part);
-    }
-    let digest = sha1.finalize();
-    u64::from_be_bytes(std::array::from_fn(|at| digest[at]))
 }
 
 /// Replaces what `buffer` holds by the objects that `write` writes.
@@ -549,9 +385,12 @@ fn encode_all(
 
 #[cfg(test)]
 mod tests {
+    use super::super::addresses::LONGEST_STRING;
+    use super::super::entry::literal;
     use super::*;
     use crate::{Event, Input, Merge, MergeOptions, Recovery, Resolver};
-    use logdef_wire::Record;
+    use logdef_wire::record::Kind;
+    use logdef_wire::{Level, Record, Value};
 
     fn written(entries: &[Entry<'_>]) -> Vec<u8> {
         let mut log = LogWriter::new(Vec::new(), Origin::of(b"test"));
@@ -750,6 +589,9 @@ mod tests {
         read(written(&[entry]), |_, _, message| {
             assert_eq!(message, "100 % of 5%d");
         });
-        assert!(matches!(literal(b"plain"), Cow::Borrowed(b"plain")));
+        assert!(matches!(
+            literal(b"plain"),
+            std::borrow::Cow::Borrowed(b"plain")
+        ));
     }
 }

@@ -2,7 +2,7 @@
 //! the events behind them, which show it to viewers.
 
 use crate::export::fxt::whole::NAME;
-use crate::import::log_writer::Entry;
+use crate::import::entry::Entry;
 use crate::resolve::resolved::push_value;
 use logdef_fuchsia::fxt::{Blob, BlobKind, Resolved};
 use logdef_wire::Value;

@@ -14,20 +14,26 @@
 //! All but [`Names::set`] works without allocation, since a rotation may
 //! happen in a signal handler.
 
+mod link;
+mod number;
+mod path;
+mod places;
+
 use super::folder::{self, Found};
 use super::kept_path::KeptPath;
 use super::owner::{self, Owner};
 use super::rotation::{Rotation, SharedAccess};
 use crate::state::{self, Existing, RawState};
-use crate::sys::{self, Errno, Temporary};
+use crate::sys::{self, Errno};
 use core::ffi::{CStr, c_int};
-use core::num::NonZeroUsize;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use link::Link;
+use number::{number_of, numbers_in_use};
+use path::PathBuffer;
+use places::{PLACES, Places};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 
-/// A path that ends in a NUL.
-type PathBytes = [u8; libc::PATH_MAX as usize];
+pub(crate) use number::{UNNUMBERED, is_numbered};
 
 /// The paths of the files of one log.
 pub(crate) struct Names {
@@ -39,34 +45,20 @@ pub(crate) struct Names {
     displaced: AtomicU32,
     /// What became of what had the log's name ([`Existing`]).
     existing: AtomicU32,
-    /// Files at places below this were removed.
-    pruned: AtomicU64,
     keep: AtomicU32,
     /// Bytes of all logs in the directory; 0 for any number.
     folder_bytes: AtomicU64,
     /// Who may read and write new files.
     access: SharedAccess,
-    /// The numbers of the files that are or were the log's, each at its place modulo
-    /// the length; 0 for none.
-    places: [AtomicU32; PLACES],
-    /// The turn of the first file.
-    first_turn: AtomicU64,
-    /// What is added to a file's turn for its place: files of earlier runs have places
-    /// too.
-    before: AtomicU64,
+    /// The files that are or were the log's.
+    places: Places,
 }
-
-/// More files than half of these are not kept, if any are to be removed at all.
-const PLACES: usize = 2048;
 
 /// Names that other processes may take before this one gets one.
 const ATTEMPTS: u32 = 4096;
 /// Numbers at most that are looked at for the highest of a log: a directory may hold
 /// any number of other files of this form.
 const LOOKED_AT: usize = 4096;
-
-/// The number of the file that stands under the path itself.
-pub(crate) const UNNUMBERED: u32 = 0;
 
 impl Names {
     pub const fn new() -> Names {
@@ -75,13 +67,10 @@ impl Names {
             number: AtomicU32::new(0),
             displaced: AtomicU32::new(UNNUMBERED),
             existing: AtomicU32::new(0),
-            pruned: AtomicU64::new(0),
             keep: AtomicU32::new(0),
             folder_bytes: AtomicU64::new(0),
             access: SharedAccess::new(),
-            places: [const { AtomicU32::new(0) }; PLACES],
-            first_turn: AtomicU64::new(0),
-            before: AtomicU64::new(0),
+            places: Places::new(),
         }
     }
 
@@ -111,21 +100,8 @@ impl Names {
         for number in numbers.drain(..excess) {
             let _ = self.with(number, sys::unlink);
         }
-        self.start_places(&numbers, turn);
+        self.places.start(&numbers, turn);
         Ok(())
-    }
-
-    fn start_places(&self, earlier: &[u32], turn: u64) {
-        for place in &self.places {
-            place.store(0, Ordering::Relaxed);
-        }
-        for (place, number) in self.places.iter().zip(earlier) {
-            place.store(*number, Ordering::Relaxed);
-        }
-        let before = (earlier.len() as u64).wrapping_sub(turn);
-        self.first_turn.store(turn, Ordering::Relaxed);
-        self.before.store(before, Ordering::Relaxed);
-        self.pruned.store(0, Ordering::Relaxed);
     }
 
     fn base(&self) -> &[u8] {
@@ -184,9 +160,7 @@ impl Names {
 
     /// Whether the run has one file so far.
     fn newest_is_first(&self) -> bool {
-        let before = self.before.load(Ordering::Relaxed);
-        let first = self.first_turn.load(Ordering::Relaxed).wrapping_add(before);
-        self.number_at(first) == self.number.load(Ordering::Relaxed)
+        self.places.number_at(self.places.first()) == self.number.load(Ordering::Relaxed)
     }
 
     fn set_existing(&self, existing: Existing) {
@@ -258,19 +232,6 @@ impl Names {
         }
     }
 
-    /// What kind of link stands under the path.
-    fn link(&self) -> Link {
-        let mut target = [0; 256];
-        let read = self.with(UNNUMBERED, |path| {
-            sys::read_link(path, &mut target).map(<[u8]>::len)
-        });
-        match read {
-            Ok(Ok(len)) if is_numbered(&target[..len], self.name()) => Link::Ours,
-            Ok(Ok(_)) => Link::Foreign,
-            _ => Link::None,
-        }
-    }
-
     /// The last part of the path.
     fn name(&self) -> &[u8] {
         let base = self.base();
@@ -305,84 +266,16 @@ impl Names {
 
     /// File `number` is the log's as the `turn`th.
     pub fn enter(&self, turn: u64, number: u32) {
-        let place = self.before.load(Ordering::Relaxed).wrapping_add(turn);
-        self.places[place as usize % PLACES].store(number, Ordering::SeqCst);
-        if place < self.pruned.load(Ordering::SeqCst) {
-            // Other threads made enough files meanwhile that this one is too old.
+        let place = self.places.of_turn(turn);
+        if !self.places.put(place, number) {
             self.remove_at(place);
         }
-    }
-
-    /// Lets the path lead to file `number`. A plain file that stands under the path
-    /// keeps a numbered name; a link that is not the log's stays.
-    pub fn point_to(&self, number: u32) -> Result<(), Errno> {
-        if self.link() == Link::Foreign {
-            return Ok(());
-        }
-        let mut target = PathBuffer::new()?;
-        target.push(self.name())?;
-        target.push(b".")?;
-        target.push_number(number)?;
-        let mut link = PathBuffer::new()?;
-        link.push(self.base())?;
-        link.push(b".")?;
-        link.push_number(number)?;
-        link.push(b".link")?;
-        let link = link.as_c_str();
-        let _ = sys::unlink(link);
-        sys::symlink(target.as_c_str(), link)?;
-        match self.with(UNNUMBERED, |path| take_name(link, path))? {
-            Ok(true) => self.keep_displaced(link),
-            Ok(false) => Ok(()),
-            // The file system cannot exchange names.
-            Err(Errno(libc::EINVAL | libc::ENOSYS)) => self.replace_by(link),
-            Err(errno) => Err(errno),
-        }
-    }
-
-    /// Renames `link` to the path, where a plain file gets a second name before.
-    fn replace_by(&self, link: &CStr) -> Result<(), Errno> {
-        if self.link() == Link::None {
-            let number = self.number.fetch_add(1, Ordering::Relaxed) + 1;
-            let linked = self.with(UNNUMBERED, |from| {
-                self.with(number, |to| sys::link(from, to))
-            })??;
-            linked.or_else(unless_gone)?;
-        }
-        self.with(UNNUMBERED, |path| sys::rename(link, path))?
-    }
-
-    /// Removes the link that stood under the path, which has the name `at` now; a plain
-    /// file gets a number.
-    fn keep_displaced(&self, at: &CStr) -> Result<(), Errno> {
-        if sys::read_link(at, &mut [0; 1]).is_ok() {
-            // That of an earlier run, or of this one at a later rotation.
-            let is_first = self.existing.load(Ordering::Relaxed) == Existing::Nothing.code()
-                && self.newest_is_first();
-            if is_first {
-                self.set_existing(Existing::Relinked);
-            }
-            return sys::unlink(at);
-        }
-        for _ in 0..ATTEMPTS {
-            let number = self.number.fetch_add(1, Ordering::Relaxed) + 1;
-            match self.with(number, |to| sys::rename_without_replacing(at, to))? {
-                Err(Errno(libc::EEXIST)) => {}
-                Ok(()) => {
-                    self.displaced.store(number, Ordering::Relaxed);
-                    self.set_existing(Existing::Renamed);
-                    return Ok(());
-                }
-                result => return result,
-            }
-        }
-        Err(Errno(libc::EEXIST))
     }
 
     /// Removes what is not kept when the newest is the `turn`th.
     pub fn prune(&self, turn: u64) {
         let keep = self.keep.load(Ordering::Relaxed) as u64;
-        let newest = self.before.load(Ordering::Relaxed).wrapping_add(turn);
+        let newest = self.places.of_turn(turn);
         if let Some(oldest) = (newest + 1).checked_sub(keep).filter(|_| keep > 0) {
             self.remove_below(oldest);
         }
@@ -398,9 +291,7 @@ impl Names {
     /// `false` if it stays.
     fn remove_log(&self, log: &Found<'_>, newest: u64) -> bool {
         let number = number_of(log.name.to_bytes(), self.name()).unwrap_or(UNNUMBERED);
-        let is_at = |place: &u64| self.number_at(*place) == number;
-        let from = self.pruned.load(Ordering::SeqCst);
-        let own = (number != UNNUMBERED).then(|| (from..=newest).find(is_at));
+        let own = (number != UNNUMBERED).then(|| self.places.find(number, newest));
         match own.flatten() {
             Some(place) if place < newest => {
                 self.remove_below(place + 1);
@@ -411,42 +302,22 @@ impl Names {
         }
     }
 
-    fn number_at(&self, place: u64) -> u32 {
-        self.places[place as usize % PLACES].load(Ordering::SeqCst)
-    }
-
     fn remove_below(&self, oldest: u64) {
-        let from = self.pruned.fetch_max(oldest, Ordering::SeqCst);
-        for place in from..oldest {
+        for place in self.places.prune_below(oldest) {
             self.remove_at(place);
         }
     }
 
     /// Files of earlier turns were removed.
     pub fn oldest_turn(&self) -> u64 {
-        let pruned = self.pruned.load(Ordering::SeqCst);
-        let before = self.before.load(Ordering::Relaxed);
-        // Files of earlier runs have places below those of the first turn.
-        (pruned.wrapping_sub(before) as i64).max(0) as u64
+        self.places.oldest_turn()
     }
 
     fn remove_at(&self, place: u64) {
-        let number = self.places[place as usize % PLACES].swap(0, Ordering::SeqCst);
-        if number != 0 {
+        if let Some(number) = self.places.take(place) {
             let _ = self.with(number, sys::unlink);
         }
     }
-}
-
-/// What kind of link a path is.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Link {
-    /// No link, or nothing.
-    None,
-    /// It leads to a numbered file beside it.
-    Ours,
-    /// It leads elsewhere.
-    Foreign,
 }
 
 /// Gives what is called `new` the name `path`. `true` if something had that name,
@@ -475,85 +346,11 @@ fn unless_gone(errno: Errno) -> Result<(), Errno> {
     }
 }
 
-/// The number in the name of a log's file, if it is one of `log`'s.
-fn number_of(name: &[u8], log: &[u8]) -> Option<u32> {
-    let digits = name.strip_prefix(log)?.strip_prefix(b".")?;
-    let are_ours = digits.iter().all(u8::is_ascii_digit)
-        && (digits.len() == 6 || digits.len() > 6 && digits[0] != b'0');
-    let digits = core::str::from_utf8(digits).ok().filter(|_| are_ours)?;
-    digits.parse().ok().filter(|number| *number != UNNUMBERED)
-}
-
-/// Whether a name is that of a numbered file of `log`.
-pub(crate) fn is_numbered(name: &[u8], log: &[u8]) -> bool {
-    number_of(name, log).is_some()
-}
-
-/// The numbers after `path` in its directory, in their order.
-fn numbers_in_use(path: &Path) -> Vec<u32> {
-    let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
-        return Vec::new();
-    };
-    let Ok(entries) = std::fs::read_dir(directory) else {
-        return Vec::new();
-    };
-    let entries = entries.flatten();
-    let mut numbers: Vec<u32> = entries
-        .filter_map(|entry| number_of(entry.file_name().as_bytes(), name.as_bytes()))
-        .collect();
-    numbers.sort_unstable();
-    numbers
-}
-
-/// A path under construction. In memory of its own: stacks of signal handlers are
-/// small.
-struct PathBuffer {
-    memory: Temporary,
-    len: usize,
-}
-
-impl PathBuffer {
-    fn new() -> Result<PathBuffer, Errno> {
-        let len = const { NonZeroUsize::new(size_of::<PathBytes>()).unwrap() };
-        Ok(PathBuffer {
-            memory: Temporary::new(len)?,
-            len: 0,
-        })
-    }
-
-    fn push(&mut self, bytes: &[u8]) -> Result<(), Errno> {
-        let end = self.len + bytes.len();
-        // One byte stays for the NUL.
-        let memory = self.memory.bytes();
-        if end >= memory.len() {
-            return Err(Errno(libc::ENAMETOOLONG));
-        }
-        memory[self.len..end].copy_from_slice(bytes);
-        self.len = end;
-        Ok(())
-    }
-
-    /// A number of at least six digits, so that names sort.
-    fn push_number(&mut self, number: u32) -> Result<(), Errno> {
-        let mut digits = [b'0'; 10];
-        let mut rest = number;
-        for digit in digits.iter_mut().rev() {
-            *digit = b'0' + (rest % 10) as u8;
-            rest /= 10;
-        }
-        let first = digits.iter().position(|digit| *digit != b'0');
-        self.push(&digits[first.unwrap_or(10).min(4)..])
-    }
-
-    fn as_c_str(&self) -> &CStr {
-        CStr::from_bytes_until_nul(self.memory.as_slice()).unwrap_or_default()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use logdef_wire::record::Preamble;
+    use std::path::Path;
 
     fn names(keep: Option<u32>) -> (tempfile::TempDir, Names) {
         let directory = tempfile::tempdir().unwrap();

@@ -1,0 +1,98 @@
+//! Which file was the log's as which. Each turn has a place, behind those of the files that
+//! earlier runs left, and a place holds the number of its file until that is removed.
+
+use core::ops::Range;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// More files than half of these are not kept, if any are to be removed at all.
+pub(super) const PLACES: usize = 2048;
+
+/// The files that are or were the log's.
+pub(super) struct Places {
+    /// Their numbers, each at its place modulo the length; 0 for none.
+    numbers: [AtomicU32; PLACES],
+    /// The turn of the first file.
+    first_turn: AtomicU64,
+    /// What is added to a file's turn for its place: files of earlier runs have places
+    /// too.
+    before: AtomicU64,
+    /// Files at places below this were removed.
+    pruned: AtomicU64,
+}
+
+impl Places {
+    pub const fn new() -> Places {
+        Places {
+            numbers: [const { AtomicU32::new(0) }; PLACES],
+            first_turn: AtomicU64::new(0),
+            before: AtomicU64::new(0),
+            pruned: AtomicU64::new(0),
+        }
+    }
+
+    /// Starts with the files of earlier runs, oldest first. The next file will be the log's
+    /// as the `turn`th.
+    pub fn start(&self, earlier: &[u32], turn: u64) {
+        for number in &self.numbers {
+            number.store(0, Ordering::Relaxed);
+        }
+        for (place, number) in self.numbers.iter().zip(earlier) {
+            place.store(*number, Ordering::Relaxed);
+        }
+        let before = (earlier.len() as u64).wrapping_sub(turn);
+        self.first_turn.store(turn, Ordering::Relaxed);
+        self.before.store(before, Ordering::Relaxed);
+        self.pruned.store(0, Ordering::Relaxed);
+    }
+
+    /// The place of the file that is the log's as the `turn`th.
+    pub fn of_turn(&self, turn: u64) -> u64 {
+        self.before.load(Ordering::Relaxed).wrapping_add(turn)
+    }
+
+    /// The place of the run's first file.
+    pub fn first(&self) -> u64 {
+        self.of_turn(self.first_turn.load(Ordering::Relaxed))
+    }
+
+    fn at(&self, place: u64) -> &AtomicU32 {
+        &self.numbers[place as usize % PLACES]
+    }
+
+    /// The number of the file at a place; 0 for none.
+    pub fn number_at(&self, place: u64) -> u32 {
+        self.at(place).load(Ordering::SeqCst)
+    }
+
+    /// Puts a file at a place. `false` if other threads made enough files meanwhile that it
+    /// is too old to stay.
+    pub fn put(&self, place: u64, number: u32) -> bool {
+        self.at(place).store(number, Ordering::SeqCst);
+        place >= self.pruned.load(Ordering::SeqCst)
+    }
+
+    /// Takes a file away from its place, for one thread to remove it.
+    pub fn take(&self, place: u64) -> Option<u32> {
+        let number = self.at(place).swap(0, Ordering::SeqCst);
+        (number != 0).then_some(number)
+    }
+
+    /// The place of a file up to that of the newest, if it has one that was not pruned.
+    pub fn find(&self, number: u32, newest: u64) -> Option<u64> {
+        let mut kept = self.pruned.load(Ordering::SeqCst)..=newest;
+        kept.find(|place| self.number_at(*place) == number)
+    }
+
+    /// Files below the place `oldest` are to go. The places of those that stood until now.
+    pub fn prune_below(&self, oldest: u64) -> Range<u64> {
+        self.pruned.fetch_max(oldest, Ordering::SeqCst)..oldest
+    }
+
+    /// Files of earlier turns were removed.
+    pub fn oldest_turn(&self) -> u64 {
+        let pruned = self.pruned.load(Ordering::SeqCst);
+        let before = self.before.load(Ordering::Relaxed);
+        // Files of earlier runs have places below those of the first turn.
+        (pruned.wrapping_sub(before) as i64).max(0) as u64
+    }
+}

@@ -2,35 +2,32 @@
 //! number and count, and what the chunk it writes to already defines.
 //!
 //! A thread's memory is its own, and everything in it may be met half-changed
-//! by a signal handler of the same thread that logs. So a mark is never a
-//! flag that must be cleared: it is the id of the chunk for which it holds, and
-//! a new chunk makes all marks stale at once.
+//! by a signal handler of the same thread that logs.
 //!
 //! The memory reads as zeros in a forked child. Zero is no run, so a child
 //! finds that it has to start again at the price of a comparison that is made
 //! anyway. What a call needs that the fork interrupted is kept beside it, in memory
 //! that a child has a copy of ([`Lasting`]).
 
+mod fields;
+mod marks;
 mod owner;
 mod region;
 
 use crate::calls::{Calls, Holder, Mark};
-use crate::crc;
 use crate::sys;
 use crate::tls;
 use crate::window::{Windows, count};
 use core::num::NonZeroUsize;
-use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering, compiler_fence};
-use logdef_wire::record::field;
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use logdef_wire::{Run, Sequence, ThreadNumber};
 
+use marks::Marks;
 use owner::Owner;
+
+pub(crate) use fields::Fields;
 pub(crate) use region::Threads;
 
-/// Sites with numbers beyond this are defined again at each call.
-pub(crate) const MAX_SITES: usize = 16 << 10;
-const ADDRESS_SETS: usize = 2048;
-const ADDRESS_WAYS: usize = 2;
 /// The stack on which a fatal signal is noted: the unwinder alone takes more than
 /// the stacks that runtimes lay aside for such handlers.
 const SIGNAL_STACK: usize = 64 << 10;
@@ -71,12 +68,7 @@ pub(crate) struct Thread {
     begins: AtomicU64,
     tid: AtomicU32,
     pub clock: crate::clock::Anchor,
-    thread_mark: AtomicU32,
-    images: [AtomicU32; 256],
-    files: [AtomicU32; crate::image::Images::MAX_FILES],
-    addresses: [[AddressMark; ADDRESS_WAYS]; ADDRESS_SETS],
-    victim: AtomicU8,
-    sites: [AtomicU32; MAX_SITES],
+    marks: Marks,
 }
 
 /// The part of a thread's memory of which a forked child has a copy: a call that a
@@ -96,50 +88,6 @@ pub(crate) struct Lasting {
 // lent to its own thread only, one call at a time, by `Scratch`; the other is
 // given to the kernel, for the same thread.
 unsafe impl Sync for Lasting {}
-
-/// The fields run and thread of a thread's records, encoded.
-#[derive(Clone, Copy)]
-pub(crate) struct Fields {
-    pub words: [u64; Fields::ROOM / 8],
-    /// Bytes in use.
-    pub len: usize,
-    /// Whether the byte `c1` is among them.
-    pub holds_c1: bool,
-    /// The state of the checksum after them, had it been zero before.
-    pub crc: u32,
-}
-
-impl Fields {
-    /// Bytes at most.
-    pub const ROOM: usize = 24;
-    const HOLDS_C1: u64 = 1 << 8;
-
-    /// Those of a thread that has this `pthread_self()`.
-    pub fn of(run: Run, thread: u64) -> Fields {
-        let mut bytes = [0; Fields::ROOM];
-        let mut encoder = logdef_wire::msgpack::Encoder::new(&mut bytes);
-        // Two field tags and two integers: at most twenty bytes.
-        let encoded = encoder
-            .uint(field::RUN.into())
-            .and_then(|()| encoder.uint64(run.0))
-            .and_then(|()| encoder.uint(field::THREAD.into()))
-            .and_then(|()| encoder.uint(thread));
-        debug_assert!(encoded.is_ok());
-        let len = encoder.position();
-        let [a, b, c] = [0, 8, 16].map(|at| word(&bytes[at..]));
-        Fields {
-            words: [a, b, c],
-            len,
-            holds_c1: bytes.contains(&0xc1),
-            crc: crc::state_after(0, &bytes[..len]),
-        }
-    }
-}
-
-struct AddressMark {
-    chunk: AtomicU32,
-    address: AtomicU64,
-}
 
 /// A call's record could not be written.
 pub(crate) struct Dropped;
@@ -195,84 +143,6 @@ impl Thread {
         self.tid.load(Ordering::Relaxed)
     }
 
-    /// Whether a chunk defines this thread.
-    #[inline]
-    pub fn has_thread(&self, chunk: u32) -> bool {
-        self.thread_mark.load(Ordering::Relaxed) == chunk
-    }
-
-    /// Marks the thread as defined; after its logdef was published.
-    pub fn mark_thread(&self, chunk: u32) {
-        self.thread_mark.store(chunk, Ordering::Relaxed);
-    }
-
-    /// Whether a chunk defines the format and file of a site.
-    #[inline]
-    pub fn has_site(&self, id: u32, chunk: u32) -> bool {
-        let mark = self.sites.get(id as usize);
-        mark.is_some_and(|mark| mark.load(Ordering::Relaxed) == chunk)
-    }
-
-    /// Marks a site as defined; after its logdefs were published.
-    pub fn mark_site(&self, id: u32, chunk: u32) {
-        if let Some(mark) = self.sites.get(id as usize) {
-            mark.store(chunk, Ordering::Relaxed);
-        }
-    }
-
-    /// Whether a chunk defines a file name.
-    pub fn has_file(&self, file: u16, chunk: u32) -> bool {
-        let mark = self.files.get(file as usize);
-        mark.is_some_and(|mark| mark.load(Ordering::Relaxed) == chunk)
-    }
-
-    /// Marks a file name as defined.
-    pub fn mark_file(&self, file: u16, chunk: u32) {
-        if let Some(mark) = self.files.get(file as usize) {
-            mark.store(chunk, Ordering::Relaxed);
-        }
-    }
-
-    /// Whether a chunk holds the preamble of an image.
-    pub fn has_image(&self, image: u8, chunk: u32) -> bool {
-        self.images[image as usize].load(Ordering::Relaxed) == chunk
-    }
-
-    /// Marks an image's preamble as written.
-    pub fn mark_image(&self, image: u8, chunk: u32) {
-        self.images[image as usize].store(chunk, Ordering::Relaxed);
-    }
-
-    /// Whether a chunk defines a code address.
-    pub fn has_address(&self, address: u64, chunk: u32) -> bool {
-        // The chunk is read first. If a handler replaces the entry between the
-        // two reads and the address still matches, the handler defined it.
-        address_set(&self.addresses, address).iter().any(|mark| {
-            let of = mark.chunk.load(Ordering::Relaxed);
-            compiler_fence(Ordering::SeqCst);
-            of == chunk && mark.address.load(Ordering::Relaxed) == address
-        })
-    }
-
-    /// Marks a code address as defined. An older one may be forgotten for it,
-    /// and is then defined again.
-    pub fn mark_address(&self, address: u64, chunk: u32) {
-        let set = address_set(&self.addresses, address);
-        let stale = set
-            .iter()
-            .position(|mark| mark.chunk.load(Ordering::Relaxed) != chunk);
-        let way = stale.unwrap_or_else(|| {
-            let victim = self.victim.load(Ordering::Relaxed);
-            self.victim.store(victim.wrapping_add(1), Ordering::Relaxed);
-            victim as usize % ADDRESS_WAYS
-        });
-        set[way].chunk.store(0, Ordering::Relaxed);
-        compiler_fence(Ordering::SeqCst);
-        set[way].address.store(address, Ordering::Relaxed);
-        compiler_fence(Ordering::SeqCst);
-        set[way].chunk.store(chunk, Ordering::Relaxed);
-    }
-
     /// Scratch memory of the thread, unless this call and those that were interrupted
     /// have all there is. It is lent for as long as the mark, on the caller's stack, is
     /// there.
@@ -282,18 +152,6 @@ impl Thread {
         let (holder, memory) = all.find(|(holder, _)| holder.take(mark))?;
         Some(Scratch { holder, memory })
     }
-}
-
-fn address_set(
-    sets: &[[AddressMark; ADDRESS_WAYS]; ADDRESS_SETS],
-    address: u64,
-) -> &[AddressMark; ADDRESS_WAYS] {
-    let hash = address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - ADDRESS_SETS.ilog2());
-    &sets[hash as usize % ADDRESS_SETS]
-}
-
-fn word(bytes: &[u8]) -> u64 {
-    bytes.first_chunk().copied().map_or(0, u64::from_ne_bytes)
 }
 
 /// Adds to a word that only its own thread and that thread's signal handlers
@@ -431,7 +289,7 @@ impl Thread {
         let goes_on = self.place.load(Ordering::Relaxed) != 0;
         let chunks = lasting.windows.count().0 - u32::from(goes_on);
         self.chunks_before.store(chunks, Ordering::Relaxed);
-        self.thread_mark.store(0, Ordering::Relaxed);
+        self.marks.forget_thread();
         let first = Sequence::new(number, 0).0;
         self.next.store(first, Ordering::Relaxed);
         self.returned.store(first, Ordering::Relaxed);
@@ -503,11 +361,7 @@ impl Thread {
     /// Forgets what chunks define, and which were an earlier owner's: their names start again.
     pub fn forget_marks(&self) {
         self.chunks_before.store(0, Ordering::Relaxed);
-        self.thread_mark.store(0, Ordering::Relaxed);
-        let addresses = self.addresses.iter().flatten().map(|mark| &mark.chunk);
-        let all = self.images.iter().chain(&self.files).chain(&self.sites);
-        all.chain(addresses)
-            .for_each(|mark| mark.store(0, Ordering::Relaxed));
+        self.marks.forget();
     }
 
     /// Whether the thread has logged in a run.
@@ -549,31 +403,6 @@ mod tests {
     fn thread() -> &'static Thread {
         static THREADS: Threads = Threads::new();
         THREADS.claim().unwrap()
-    }
-
-    #[test]
-    fn marks_hold_for_one_chunk() {
-        let thread = thread();
-        assert!(!thread.has_site(7, 1));
-        thread.mark_site(7, 1);
-        thread.mark_file(3, 1);
-        thread.mark_image(0, 1);
-        assert!(thread.has_site(7, 1) && thread.has_file(3, 1) && thread.has_image(0, 1));
-        assert!(!thread.has_site(7, 2) && !thread.has_file(3, 2) && !thread.has_image(0, 2));
-        thread.mark_site(MAX_SITES as u32, 1);
-        assert!(!thread.has_site(MAX_SITES as u32, 1));
-    }
-
-    #[test]
-    fn addresses_are_remembered_until_they_are_crowded_out() {
-        let thread = thread();
-        for address in 0..100_000u64 {
-            thread.mark_address(address, 9);
-            assert!(thread.has_address(address, 9));
-            assert!(!thread.has_address(address, 8));
-        }
-        let kept = (0..100_000).filter(|a| thread.has_address(*a, 9)).count();
-        assert_eq!(kept, ADDRESS_SETS * ADDRESS_WAYS);
     }
 
     #[test]

@@ -387,7 +387,6 @@ impl Parts<'_> {
         bound: usize,
         buffer: &mut [u8],
     ) -> Result<usize, OutOfRoom> {
-        let meta = self.template.meta;
         let head = head(
             record.process,
             record.thread,
@@ -395,20 +394,18 @@ impl Parts<'_> {
             record.sequence,
         );
         let arguments = self.arguments(bound);
+        let tail = Tail {
+            kind: self.kind(),
+            key: self.key,
+            pairs: self.pairs,
+            context: match record.context {
+                Some(context) => InContext::Named(context.id()),
+                None => InContext::None,
+            },
+        };
         let optional = OptionalFields {
             dropped: record.dropped,
-            backtrace: record.backtrace,
-            format_text: meta.format_text.then(|| self.strings.format().to_bytes()),
-            file_text: meta.file_text.then(|| self.strings.file().to_bytes()),
-            tail: Tail {
-                kind: self.kind(),
-                key: self.key,
-                pairs: self.pairs,
-                context: match record.context {
-                    Some(context) => InContext::Named(context.id()),
-                    None => InContext::None,
-                },
-            },
+            ..OptionalFields::of(self.template, self.strings, record.backtrace, tail)
         };
         let room = buffer.get_mut(HEADER_LEN..).ok_or(OutOfRoom)?;
         let (len, _) = body::encode(room, &head, &arguments, None)?;

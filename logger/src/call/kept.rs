@@ -91,20 +91,14 @@ impl Call<'_> {
             bound,
             ..self.arguments
         };
-        let meta = self.template.meta;
-        let optional = OptionalFields {
-            dropped: 0,
-            backtrace: self.backtrace,
-            format_text: meta.format_text.then(|| self.strings.format().to_bytes()),
-            file_text: meta.file_text.then(|| self.strings.file().to_bytes()),
-            tail: Tail {
-                kind: self.kind,
-                key: self.key,
-                pairs: self.pairs,
-                // The context may be gone when the log opens.
-                context: context::current().map_or(InContext::None, InContext::Spelled),
-            },
+        let tail = Tail {
+            kind: self.kind,
+            key: self.key,
+            pairs: self.pairs,
+            // The context may be gone when the log opens.
+            context: context::current().map_or(InContext::None, InContext::Spelled),
         };
+        let optional = OptionalFields::of(self.template, self.strings, self.backtrace, tail);
         let (len, _) = body::encode(buffer, &head, &arguments, None)?;
         body::append_optional_fields(buffer, len, &optional, bound)
     }

@@ -10,6 +10,20 @@ pub use crate::context::{Context, KeysHead};
 pub use crate::copies::leader::{LeaderTable, leader_or_self};
 pub use crate::state::RawState;
 
+use crate::clock::ClockSource;
+use crate::options::{Sink, of_number};
+use core::ffi::c_int;
+
+/// The sink that has a number in `logdef.h`.
+pub fn sink(number: c_int) -> Option<Sink> {
+    of_number(&Sink::ALL, number.try_into().ok()?)
+}
+
+/// The clock that has a number in `logdef.h`.
+pub fn clock(number: c_int) -> Option<ClockSource> {
+    of_number(&ClockSource::ALL, number.try_into().ok()?)
+}
+
 /// Fills in the state of the log.
 pub fn state(into: &mut RawState) {
     crate::api::choose::state(into);

@@ -32,6 +32,12 @@ pub enum ClockSource {
     Coarse,
 }
 
+impl ClockSource {
+    /// All clocks, each at its number in `logdef.h` and between copies of the logger.
+    pub(crate) const ALL: [ClockSource; 3] =
+        [ClockSource::Auto, ClockSource::Kernel, ClockSource::Coarse];
+}
+
 /// The clock of the process.
 pub(crate) struct Clock {
     source: AtomicU8,

@@ -23,6 +23,16 @@ pub enum Sink {
     Append,
 }
 
+impl Sink {
+    /// All sinks, each at its number in `logdef.h` and between copies of the logger.
+    pub(crate) const ALL: [Sink; 3] = [Sink::Auto, Sink::Mapped, Sink::Append];
+}
+
+/// The choice that has a number.
+pub(crate) fn of_number<T: Copy>(all: &[T], number: u32) -> Option<T> {
+    all.get(number as usize).copied()
+}
+
 /// The options with which [`open`](Self::open) opens a log.
 ///
 /// Signal safety: not async-signal-safe, neither making nor changing them.
@@ -278,16 +288,8 @@ impl Options {
     pub(crate) fn numbers(&self) -> Numbers {
         let level = |level: Option<Level>| level.map_or(0, |level| level.0 as u32 + 1);
         Numbers {
-            sink: match self.sink {
-                Sink::Auto => 0,
-                Sink::Mapped => 1,
-                Sink::Append => 2,
-            },
-            clock: match self.clock {
-                ClockSource::Auto => 0,
-                ClockSource::Kernel => 1,
-                ClockSource::Coarse => 2,
-            },
+            sink: self.sink as u32,
+            clock: self.clock as u32,
             level: level(self.level),
             backtrace_level: level(self.backtrace_level),
             backtrace_depth: self.backtrace_depth.map_or(0, |n| n as u32 + 1),
@@ -321,18 +323,8 @@ impl Options {
             Filter::parse(text).map_err(|_| invalid())
         });
         Ok(Options {
-            sink: match numbers.sink {
-                0 => Sink::Auto,
-                1 => Sink::Mapped,
-                2 => Sink::Append,
-                _ => return Err(invalid()),
-            },
-            clock: match numbers.clock {
-                0 => ClockSource::Auto,
-                1 => ClockSource::Kernel,
-                2 => ClockSource::Coarse,
-                _ => return Err(invalid()),
-            },
+            sink: of_number(&Sink::ALL, numbers.sink).ok_or_else(invalid)?,
+            clock: of_number(&ClockSource::ALL, numbers.clock).ok_or_else(invalid)?,
             rotation: Rotation {
                 file_size: (numbers.file_size > 0).then_some(numbers.file_size),
                 keep: (numbers.keep > 0).then_some(numbers.keep),
@@ -362,6 +354,21 @@ impl Options {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_choice_stands_at_its_number() {
+        assert!(
+            (0..)
+                .zip(Sink::ALL)
+                .all(|(number, sink)| sink as u32 == number)
+        );
+        assert!(
+            (0..)
+                .zip(ClockSource::ALL)
+                .all(|(number, clock)| clock as u32 == number)
+        );
+        assert_eq!(of_number(&Sink::ALL, 3), None);
+    }
 
     #[test]
     fn options_reach_another_copy_as_they_are() {

@@ -4,7 +4,7 @@
 use crate::calls::level_of;
 use core::ffi::{CStr, c_char, c_int};
 use logdef::abi::RawState;
-use logdef::{ClockSource, Filter, Level, Options, Sink};
+use logdef::{Filter, Level, Options};
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
@@ -286,18 +286,9 @@ unsafe fn options_at(options: *const u8) -> io::Result<OptionsOfC> {
 ///
 /// The filter is a C string or null.
 unsafe fn options_of(from: &OptionsOfC) -> io::Result<Options> {
-    let sink = match from.sink {
-        0 => Sink::Auto,
-        1 => Sink::Mapped,
-        2 => Sink::Append,
-        _ => return Err(errno(libc::EINVAL)),
-    };
-    let clock = match from.clock {
-        0 => ClockSource::Auto,
-        1 => ClockSource::Kernel,
-        2 => ClockSource::Coarse,
-        _ => return Err(errno(libc::EINVAL)),
-    };
+    let invalid = || errno(libc::EINVAL);
+    let sink = logdef::abi::sink(from.sink).ok_or_else(invalid)?;
+    let clock = logdef::abi::clock(from.clock).ok_or_else(invalid)?;
     let mut options = logdef::options().sink(sink).clock(clock);
     if let Some(level) = in_range(from.level, 255)? {
         options = options.level(Level(level as u8));

@@ -120,6 +120,14 @@ fn not_kept(error: std::io::Error) -> Failure {
     Failure::Output("a temporary file for what was found".into(), error)
 }
 
+/// Moves rows to those that are shown when there are enough.
+fn keep(begun: &mut Rows, rows: &mut Vec<Row>) -> Result<(), Failure> {
+    let mut numbers = rows.drain(..).map(|row| row.0);
+    numbers
+        .try_for_each(|number| begun.push(number))
+        .map_err(not_kept)
+}
+
 /// Finds the rows of a log by its survey. `None` if it is not what the survey takes for granted.
 fn surveyed(log: &Log, input: &Input, mut survey: Survey) -> Result<Option<Seen>, Failure> {
     // They take the place of those of the beginning when there are as many, or all.
@@ -152,11 +160,7 @@ fn surveyed(log: &Log, input: &Input, mut survey: Survey) -> Result<Option<Seen>
                 log.push(&mut rows, WAITING).map_err(not_kept)?;
                 continue;
             };
-            let mut added = rows.drain(..);
-            added
-                .try_for_each(|row| begun.push(row.0))
-                .map_err(not_kept)?;
-            drop(added);
+            keep(begun, &mut rows)?;
             if begun.len() >= least {
                 first.take().map(show);
             }
@@ -253,11 +257,7 @@ fn merged(log: &Log, recovery: Arc<Recovery>) -> Result<(), Failure> {
                 log.push(&mut rows, WAITING).map_err(not_kept)?;
                 continue;
             };
-            let mut added = rows.drain(..);
-            added
-                .try_for_each(|row| begun.push(row.0))
-                .map_err(not_kept)?;
-            drop(added);
+            keep(begun, &mut rows)?;
             if begun.len() >= FIRST {
                 let rows = first.take().unwrap_or_default();
                 log.replace(rows, Known::Whole(recovery.clone()));

@@ -93,6 +93,15 @@ fn pushed(store: &Store) -> usize {
     entries.filter(is_of_call).count()
 }
 
+/// A filter, and what it chooses of the output of a verb, in which a piece stands for each line of `whole`.
+fn choose(random: &mut Random, whole: &[String], all: &[String]) -> (Vec<String>, Vec<String>) {
+    let (words, choice) = filter(random);
+    assert_eq!(all.len(), whole.len());
+    let pieces = all.iter().zip(whole);
+    let chosen = pieces.filter(|(_, line)| choice(&serde_json::from_str(line).unwrap()));
+    (words, chosen.map(|(piece, _)| piece.clone()).collect())
+}
+
 #[test]
 fn every_verb_gives_the_records_that_view_shows() {
     let files = Files::new();
@@ -103,13 +112,9 @@ fn every_verb_gives_the_records_that_view_shows() {
         let path = files.put("app.log", &log(&mut random));
         let whole = shown(&[], &[&path]);
         for form in ["otlp-json", "journald", "diagnostics-json"] {
-            let (words, choice) = filter(&mut random);
-            let is_one = |line: &String| choice(&serde_json::from_str(line).unwrap());
             let verb = format!("export --to {form} -o -");
             let all = pieces(form, &said(&verb, &[], &path).0);
-            assert_eq!(all.len(), whole.len(), "log {seed}, {form}");
-            let expected = all.iter().zip(&whole).filter(|(_, line)| is_one(line));
-            let expected: Vec<_> = expected.map(|(piece, _)| piece.clone()).collect();
+            let (words, expected) = choose(&mut random, &whole, &all);
             let given = pieces(form, &said(&verb, &words, &path).0);
             is_same(&given, &expected, &format!("log {seed}, {form}, {words:?}"));
             chosen += given.len();
@@ -177,9 +182,7 @@ fn filters_choose_from_copies_and_archives_as_from_their_whole_output() {
         }
         for copy in copies {
             let whole = shown(&[], &[&copy]);
-            let (words, choice) = filter(&mut random);
-            let is_one = |line: &&String| choice(&serde_json::from_str(line).unwrap());
-            let expected: Vec<_> = whole.iter().filter(is_one).cloned().collect();
+            let (words, expected) = choose(&mut random, &whole, &whole);
             let what = format!("log {seed}, {}, {words:?}", copy.display());
             is_same(&shown(&words, &[&copy]), &expected, &what);
             chosen += expected.len();
@@ -232,18 +235,14 @@ fn filters_choose_the_same_records_in_every_form() {
         let path = files.put("app.log", &log(&mut random));
         let whole = shown(&[], &[&path]);
         for form in ["text", "csv", "logfmt", "fxt"] {
-            let (words, choice) = filter(&mut random);
-            let is_one = |line: &String| choice(&serde_json::from_str(line).unwrap());
             let given = |words: &[String]| match form {
                 "fxt" => traced(words, &path),
                 form => lines(form, words, &path),
             };
             let mut all = given(&[]);
             let heading: Vec<_> = all.drain(..usize::from(form == "csv")).collect();
-            assert_eq!(all.len(), whole.len(), "log {seed}, {form}");
-            let chosen_ones = all.iter().zip(&whole).filter(|(_, line)| is_one(line));
-            let mut expected = heading;
-            expected.extend(chosen_ones.map(|(line, _)| line.clone()));
+            let (words, records) = choose(&mut random, &whole, &all);
+            let expected = [heading, records].concat();
             let what = format!("log {seed}, {form}, {words:?}");
             is_same(&given(&words), &expected, &what);
             chosen += expected.len();

@@ -56,23 +56,23 @@ pub enum Refusal {
     },
     /// Another file of the same name and size: the digest differs.
     Digest {
-        /// Of the file.
+        /// The digest of the file.
         found: Digest,
         /// Of the image that logged.
         wanted: Digest,
     },
     /// Another build: the build ID differs, or there is none.
     BuildId {
-        /// In the file.
+        /// The build ID in the file, if it has one.
         found: Option<Vec<u8>>,
         /// In the image that logged.
         wanted: Vec<u8>,
     },
     /// The CRC-32 that `.gnu_debuglink` asks for differs.
     Crc {
-        /// Of the file.
+        /// The checksum of the file.
         found: u32,
-        /// In `.gnu_debuglink`.
+        /// The checksum in `.gnu_debuglink`.
         wanted: u32,
     },
     /// The file matches, but is no ELF file that can be read.

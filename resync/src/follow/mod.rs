@@ -82,16 +82,16 @@ pub enum News {
         /// How many they are.
         records: u64,
     },
-    /// Bytes that stayed no frame.
+    /// Bytes that did not become a frame.
     Damage {
         /// The number of the file.
         file: u32,
-        /// Where, and why.
+        /// Its range of bytes, and what is wrong with them.
         gap: Gap,
     },
     /// Records of a thread are in none of the files, or not any more.
     Missing {
-        /// The run.
+        /// The run of the process.
         run: Run,
         /// The thread's number in it.
         number: ThreadNumber,
@@ -102,7 +102,7 @@ pub enum News {
     },
     /// Records of a thread are not here: the writer gave them up to make room.
     Pruned {
-        /// The run.
+        /// The run of the process.
         run: Run,
         /// The thread's number in it.
         number: ThreadNumber,
@@ -115,7 +115,7 @@ pub enum News {
     /// were not waited for any longer. An accident that copied a piece of a file before its place may
     /// do that.
     Late {
-        /// The run.
+        /// The run of the process.
         run: Run,
         /// The thread's number in it.
         number: ThreadNumber,
@@ -141,7 +141,7 @@ pub enum News {
     },
     /// A file cannot be read now, and why. It is reported once, and tried again.
     Unreadable {
-        /// The file.
+        /// The path under which it is followed.
         path: PathBuf,
         /// What the system says: `Permission denied`.
         why: String,

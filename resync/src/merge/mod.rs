@@ -48,11 +48,11 @@ const HELD: usize = 48 << 20;
 /// its records come late: in their threads' order, and not in that of time.
 const OPEN: usize = 1 << 15;
 
-/// What a merge gives.
+/// What a merge yields, in order.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Event<'m> {
-    /// A frame.
+    /// The next frame in the order of time.
     Frame(MergedFrame<'m>),
     /// A gap, where its lane comes to it. Padding is left out.
     Gap(u32, &'m GapReport),

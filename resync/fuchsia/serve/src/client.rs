@@ -47,7 +47,7 @@ pub struct Client {
 pub struct Synced {
     /// Records stored: they survive the end of the service.
     pub stored: u64,
-    /// Packets refused.
+    /// Packets that the service rejected.
     pub invalid: u64,
     /// Records this client reported as dropped.
     pub dropped: u64,

@@ -39,7 +39,7 @@ pub enum DataSource {
     Logs,
     /// Written by older services.
     LifecycleEvent,
-    /// Not said.
+    /// The data does not name a service.
     #[default]
     Unknown,
 }

@@ -72,10 +72,10 @@ impl Default for InspectName {
     }
 }
 
-/// The tree.
+/// The tree of values that a component exposes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct InspectPayload {
-    /// Its root.
+    /// The root of the tree; JSON has it under `root`.
     pub root: Node,
 }
 

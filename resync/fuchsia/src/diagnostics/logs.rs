@@ -61,7 +61,7 @@ pub struct LogsMetadata {
     pub component_url: Option<String>,
     /// Nanoseconds on the clock of the stream.
     pub timestamp: i64,
-    /// The named severity.
+    /// The severity, one of the named ones.
     #[serde(with = "severity_name")]
     pub severity: Severity,
     /// The severity byte, if it is not one of the named.
@@ -70,13 +70,13 @@ pub struct LogsMetadata {
     /// The tags in the order they were written; written even if there are none.
     #[serde(default, deserialize_with = "null_is_default")]
     pub tags: Vec<String>,
-    /// The process.
+    /// The number of the process, as its machine has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<u64>,
-    /// The thread.
+    /// The number of the thread, as its machine has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tid: Option<u64>,
-    /// The source file.
+    /// The source file that logged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// The line in it.
@@ -108,21 +108,21 @@ impl LogsMetadata {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LogError {
-    /// The writer could not send this many records before this one.
+    /// The writer could not send some records before this one.
     DroppedLogs {
-        /// How many.
+        /// How many records.
         count: u64,
     },
-    /// The service rolled this many records out before they could be answered.
+    /// The service dropped some records for newer ones before they were read.
     RolledOutLogs {
-        /// How many.
+        /// How many records.
         count: u64,
     },
     /// The record could not be read.
     ParseRecord(String),
-    /// Anything else.
+    /// Any other error.
     Other {
-        /// What it was.
+        /// The service's description of it.
         message: String,
     },
 }
@@ -197,7 +197,7 @@ mod severity_name {
 /// In JSON, under `root`: `keys` if there are any, and `message`, empty if there is none.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LogsPayload {
-    /// The text.
+    /// The formatted message; `None` if the record has none.
     pub message: Option<String>,
     /// The arguments that are not metadata; names may repeat.
     pub keys: Vec<(String, Property)>,

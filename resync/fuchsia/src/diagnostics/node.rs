@@ -15,9 +15,9 @@ use super::property::PropertyVisitor;
 /// Names may repeat, in JSON too. Properties are written before child nodes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Node {
-    /// The leaves.
+    /// The named values of this node.
     pub properties: Vec<(String, Property)>,
-    /// The inner nodes.
+    /// The named nodes below this one.
     pub children: Vec<(String, Node)>,
 }
 

@@ -18,9 +18,9 @@ const BYTES_PREFIX: &str = "b64:";
 /// [`SignedInt`](Self::SignedInt).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Property {
-    /// A signed number.
+    /// A signed integer.
     SignedInt(i64),
-    /// An unsigned number.
+    /// An unsigned integer.
     UnsignedInt(u64),
     /// A double; NaN and infinity are written as the largest finite doubles.
     Double(f64),

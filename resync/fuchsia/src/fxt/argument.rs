@@ -27,9 +27,9 @@ pub type RawArgument<'a> = Argument<'a, StringRef<'a>>;
 /// they stand in the bytes, `Cow<str>` when looked up.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Argument<'a, T> {
-    /// The name.
+    /// The name, an index or spelled out as the layer has it.
     pub name: T,
-    /// The value.
+    /// The value, with its type.
     pub value: Value<'a, T>,
     /// Whole words after the value that its type does not explain. Kept, and written
     /// back by the raw layer.

@@ -26,7 +26,7 @@ pub enum Problem {
     Size {
         /// Words that the header claims.
         claimed: u64,
-        /// Words given.
+        /// Words in the slice.
         given: usize,
     },
 }
@@ -64,7 +64,7 @@ pub enum WriteError {
     },
     /// `what` must not be zero.
     Zero {
-        /// The field.
+        /// The name of the field.
         what: &'static str,
     },
     /// The record is well formed but the format forbids it here.

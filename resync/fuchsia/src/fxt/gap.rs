@@ -10,7 +10,7 @@ use super::error::Malformed;
 pub struct Gap {
     /// Where it begins in the input, in bytes.
     pub offset: u64,
-    /// How many bytes.
+    /// Its length in bytes.
     pub len: u64,
     /// Why these bytes are no record.
     pub reason: GapReason,
@@ -24,7 +24,7 @@ pub enum GapReason {
     /// A record of this many words would reach beyond the end, while other records
     /// follow before.
     BeyondEnd {
-        /// The size that the header claims.
+        /// The size that the header claims, in words of 8 bytes.
         words: u64,
     },
     /// A record that contradicts itself.
@@ -39,12 +39,12 @@ pub enum GapReason {
     /// A record of unknown type, whose claimed size leads to nothing while records
     /// follow before.
     LeadsNowhere {
-        /// The size that the header claims.
+        /// The size that the header claims, in words of 8 bytes.
         words: u64,
     },
     /// A record larger than the reader's limit on memory.
     TooLarge {
-        /// Its size.
+        /// Its size in words of 8 bytes.
         words: u64,
     },
     /// The input ends inside a record.

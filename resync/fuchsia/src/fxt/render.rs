@@ -32,9 +32,9 @@ pub struct Line<'l, 'r> {
     pub offset: u64,
     /// The size of the record in bytes.
     pub size: usize,
-    /// Who wrote it.
+    /// The provider that wrote the record.
     pub provider: &'l Provider,
-    /// The record.
+    /// The record, with strings and threads in place of indices.
     pub record: &'l Record<Resolved<'r>>,
     /// Words that its type does not explain.
     pub extra: &'l [u8],

@@ -18,19 +18,19 @@ use super::warning::{Tally, Warning};
 /// Counts of what is in a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stat {
-    /// Bytes read.
+    /// Bytes of the trace that were read.
     pub bytes: u64,
     /// Records of all types.
     pub records: u64,
     /// Records by type and subtype.
     pub kinds: Tally,
-    /// Providers met.
+    /// How many providers wrote records.
     pub providers: u64,
     /// Warnings by kind.
     pub warnings: Tally,
     /// Gaps by reason.
     pub gaps: Tally,
-    /// Bytes in gaps.
+    /// Bytes of all gaps together.
     pub gap_bytes: u64,
 }
 

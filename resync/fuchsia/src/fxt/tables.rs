@@ -30,9 +30,9 @@ pub struct Provider {
 /// A kernel object that has been given a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Object {
-    /// Its type.
+    /// The type that its record gives.
     pub kind: ObjectKind,
-    /// Its name.
+    /// The name that its record gives.
     pub name: Box<str>,
 }
 

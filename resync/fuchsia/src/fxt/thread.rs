@@ -27,9 +27,9 @@ impl From<u64> for Koid {
 /// A thread of a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Thread {
-    /// The process.
+    /// The kernel's id of the process.
     pub process: Koid,
-    /// The thread.
+    /// The kernel's id of the thread.
     pub thread: Koid,
 }
 

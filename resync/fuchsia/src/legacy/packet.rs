@@ -19,7 +19,7 @@ pub struct Packet<'a> {
     pub raw_severity: i32,
     /// Records the writer could not send so far, in all: see [`RunningDrops`](super::RunningDrops).
     pub dropped_logs: u32,
-    /// The tags.
+    /// Up to five tags, in the order of the packet.
     pub tags: Tags<'a>,
     /// The text, repaired where it is not UTF-8.
     pub message: Cow<'a, str>,
@@ -117,17 +117,17 @@ impl<'a> Tags<'a> {
 /// Why some bytes are not a legacy packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParseError {
-    /// Only this many bytes.
+    /// The packet has only this many bytes, too few for a header and the end of the tags.
     ShortRead(usize),
-    /// The last byte is this, not 0.
+    /// The last byte of the packet is this, not 0.
     NotNullTerminated(u8),
-    /// A sixth tag.
+    /// More than five tags.
     TooManyTags,
     /// A tag of more than 63 bytes.
     TagTooLong {
-        /// Which, from 0.
+        /// The index of the tag, from 0.
         index: usize,
-        /// Its length.
+        /// Its length in bytes.
         length: usize,
     },
     /// A tag or the message passes the end of the packet.

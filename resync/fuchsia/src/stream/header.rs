@@ -7,7 +7,7 @@ use super::Koid;
 /// A copy of the header of a buffer, taken at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BufferHeader {
-    /// Which buffer.
+    /// The kernel's id of the buffer.
     pub koid: Koid,
     /// Which filling of a buffer of the source it holds, from 1; 0 before its first.
     pub filling: u64,

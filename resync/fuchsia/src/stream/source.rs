@@ -21,7 +21,7 @@ pub struct RetrieverId(pub u64);
 pub enum Action {
     /// Start a filling: store its number, set committed to 0, clear done, zero the records.
     Start {
-        /// The buffer.
+        /// The buffer to fill.
         buffer: BufferIndex,
         /// The number of the filling.
         filling: u64,
@@ -30,7 +30,7 @@ pub enum Action {
     MarkDone(BufferIndex),
     /// Send OnBufferInit with the descriptor of the buffer.
     SendInit(RetrieverId, BufferIndex),
-    /// Send OnBufferDone.
+    /// Send OnBufferDone, with the id of the buffer.
     SendDone(RetrieverId, Koid),
     /// Close the connection; the source has forgotten the retriever.
     Close(RetrieverId, Closed),
@@ -48,7 +48,7 @@ pub enum Closed {
 /// Where a record may be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot {
-    /// The buffer.
+    /// The buffer to write to.
     pub buffer: BufferIndex,
     /// Offset behind the header: what is committed in it so far.
     pub offset: usize,

@@ -16,18 +16,18 @@ const BOOLEAN: u8 = 9;
 /// A named value of a record.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Argument<'a> {
-    /// What it is called. Never empty and at most 256 bytes in a strict record; not unique.
+    /// The name. Never empty and at most 256 bytes in a strict record; not unique.
     pub name: &'a str,
-    /// What it says.
+    /// Its value, with its type.
     pub value: Value<'a>,
 }
 
 /// The value of an argument.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value<'a> {
-    /// A signed number.
+    /// A signed integer.
     SignedInt(i64),
-    /// An unsigned number.
+    /// An unsigned integer.
     UnsignedInt(u64),
     /// A double; its bit pattern travels unchanged.
     Floating(f64),

@@ -11,7 +11,7 @@ pub struct DecodeError {
     pub field: Field,
     /// Where that field starts, in bytes from the start of the record.
     pub offset: usize,
-    /// What it breaks.
+    /// The rule of the format that it breaks.
     pub rule: Rule,
 }
 

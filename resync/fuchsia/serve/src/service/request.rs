@@ -12,7 +12,7 @@ pub struct Request {
     pub mode: Mode,
     /// Logs, or the state of the service as inspect data (always a snapshot).
     pub data: Kind,
-    /// Only this moniker.
+    /// Records of the component with this moniker only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub moniker: Option<String>,
     /// Only this severity or worse, by name.
@@ -32,11 +32,11 @@ pub enum Mode {
     Snapshot,
     /// Those that are there and those that come.
     SnapshotThenSubscribe,
-    /// Those that come.
+    /// Records that arrive from now on.
     Subscribe,
 }
 
-/// Which data.
+/// Which data a query asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {

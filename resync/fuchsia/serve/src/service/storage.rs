@@ -60,7 +60,7 @@ impl Stored<'_> {
     }
 }
 
-/// Keeps records.
+/// Stores records, so that queries can return them.
 pub trait Storage {
     /// Takes a record.
     ///

@@ -40,7 +40,7 @@ pub struct StreamRetriever {
     more: bool,
 }
 
-/// What came next.
+/// What a retriever read.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Next<'a> {
     /// A record; its size is right and nothing else of it was judged.
@@ -263,7 +263,7 @@ fn read_header(memory: &ReadableMemory) -> Result<BufferHeader, HeaderError> {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum RetrieverError {
-    /// Socket or memory.
+    /// A system call on the socket or the memory failed.
     Io(io::Error),
     /// A packet that is not a message.
     Message(MessageError),

@@ -18,18 +18,18 @@ const THREAD: Bits = bits(24, 31);
 const CATEGORY: Bits = bits(32, 47);
 const NAME: Bits = bits(48, 63);
 
-/// An event.
+/// An event on a thread's time line (record type 4).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Event<L: Layer> {
-    /// When; for [`EventKind::DurationComplete`] when it began.
+    /// The time of the event; for [`EventKind::DurationComplete`] the time at which it began.
     pub time: L::Time,
     /// The thread that it happened on.
     pub thread: L::Thread,
     /// What family of events this belongs to.
     pub category: L::Text,
-    /// What happened.
+    /// The name of the event; viewers show it.
     pub name: L::Text,
-    /// More about it.
+    /// Named values that belong to the event.
     pub args: L::Args,
     /// The shape of the event.
     pub kind: EventKind<L::Time>,
@@ -51,7 +51,7 @@ pub enum EventKind<T> {
     DurationEnd,
     /// The thread did something from the event's time to `end`.
     DurationComplete {
-        /// When it ended.
+        /// The time at which it ended, not before the event's time.
         end: T,
     },
     /// Something begins that may cross threads.

@@ -34,18 +34,18 @@ pub struct LargeBlob<L: Layer> {
     pub name: L::Text,
     /// When and where, in format 0; nothing in format 1.
     pub origin: Option<BlobOrigin<L>>,
-    /// The bytes.
+    /// The bytes; `category` and `name` say what they mean.
     pub data: L::Bytes,
 }
 
 /// When and where a large blob comes from.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BlobOrigin<L: Layer> {
-    /// When.
+    /// The time at which the blob was written.
     pub time: L::Time,
     /// The thread that made it.
     pub thread: L::Thread,
-    /// More about it.
+    /// Named values that belong to the blob.
     pub args: L::Args,
 }
 

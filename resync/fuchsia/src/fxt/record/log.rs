@@ -16,14 +16,14 @@ const THREAD: Bits = bits(32, 39);
 /// The longest message that fits beside a spelled-out thread, in bytes.
 pub const MAX_LOG_LEN: usize = (MAX_WORDS as usize - 4) * WORD;
 
-/// A message.
+/// A log message (record type 9).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Log<L: Layer> {
-    /// When.
+    /// The time at which it was logged.
     pub time: L::Time,
     /// The thread that logged it.
     pub thread: L::Thread,
-    /// What: [`MAX_LOG_LEN`] bytes always fit.
+    /// The text: [`MAX_LOG_LEN`] bytes always fit.
     pub message: L::Spelled,
 }
 

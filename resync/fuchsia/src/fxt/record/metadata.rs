@@ -59,29 +59,29 @@ impl ProviderEvent {
     }
 }
 
-/// A metadata record.
+/// A metadata record (type 0): about the trace and its providers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Metadata<L: Layer> {
     /// Names a provider; what follows belongs to it.
     ProviderInfo {
-        /// The provider.
+        /// The number by which later sections name it.
         provider: ProviderId,
         /// Its name, 255 bytes at most.
         name: L::Spelled,
     },
     /// What follows belongs to this provider.
     ProviderSection {
-        /// The provider.
+        /// Its number, from its `ProviderInfo`.
         provider: ProviderId,
     },
     /// Something happened to a provider. What follows still belongs to whom it did.
     ProviderEvent {
-        /// The provider.
+        /// Its number, from its `ProviderInfo`.
         provider: ProviderId,
-        /// What happened.
+        /// What happened, such as a full buffer.
         event: ProviderEvent,
     },
-    /// The magic number.
+    /// The magic number that a trace begins with.
     Magic,
 }
 

@@ -22,11 +22,11 @@ const ARGUMENTS: Bits = bits(40, 43);
 pub struct UserspaceObject<L: Layer> {
     /// The process in whose memory it lives.
     pub process: L::Process,
-    /// The address.
+    /// Its address in that process.
     pub pointer: u64,
     /// A label for people.
     pub name: L::Text,
-    /// More about it.
+    /// Named values that belong to the object.
     pub args: L::Args,
 }
 
@@ -100,11 +100,11 @@ impl ObjectKind {
 pub struct KernelObject<L: Layer> {
     /// The type of the object.
     pub kind: ObjectKind,
-    /// The object.
+    /// The kernel's id of the object.
     pub koid: Koid,
     /// A label for people. Any bytes occur in the wild.
     pub name: L::Text,
-    /// More about it.
+    /// Named values that belong to the object.
     pub args: L::Args,
 }
 

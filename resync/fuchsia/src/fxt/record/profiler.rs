@@ -25,18 +25,18 @@ const BACKTRACE: u64 = 2;
 /// The most stack frames in one backtrace record.
 pub const MAX_STACK_FRAMES: usize = 255;
 
-/// A profiler record.
+/// A profiler record (type 10): what is needed to symbolize backtraces, and these.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Profiler<L: Layer> {
     /// A module that a process has loaded. Subtype 0.
     Module {
         /// When it was found.
         time: L::Time,
-        /// The process.
+        /// The process that has the module.
         process: L::Process,
         /// The thread word behind a spelled-out process.
         thread: ThreadWord,
-        /// What mappings call it.
+        /// The number by which mappings name it.
         module: u16,
         /// Its name, 255 bytes at most.
         name: L::Spelled,
@@ -47,11 +47,11 @@ pub enum Profiler<L: Layer> {
     Mapping {
         /// When it was found.
         time: L::Time,
-        /// The process.
+        /// The process that has the module.
         process: L::Process,
         /// The thread word behind a spelled-out process.
         thread: ThreadWord,
-        /// Which module.
+        /// The number of the module in that process.
         module: u16,
         /// Address in memory where it begins.
         start: u64,
@@ -64,9 +64,9 @@ pub enum Profiler<L: Layer> {
     },
     /// The call stack of a thread. Subtype 2.
     Backtrace {
-        /// When.
+        /// The time at which the stack was taken.
         time: L::Time,
-        /// Whose.
+        /// The thread whose stack it is.
         thread: L::Thread,
         /// Addresses, innermost first; whole little-endian words. [`stack_frames`]
         /// reads them, [`MAX_STACK_FRAMES`] at most.
@@ -84,7 +84,7 @@ pub enum ThreadWord {
     Standard,
     /// There, and not zero.
     NonZero(Koid),
-    /// Left out.
+    /// Left out by the writer.
     Missing,
 }
 

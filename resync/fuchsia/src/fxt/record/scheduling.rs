@@ -27,7 +27,7 @@ const LEGACY_CONTEXT_SWITCH: u64 = 0;
 const CONTEXT_SWITCH: u64 = 1;
 const THREAD_WAKEUP: u64 = 2;
 
-/// What a thread is up to: an open set of 16 numbers.
+/// The state of a thread: an open set of 16 numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ThreadState(pub u8);
 
@@ -36,9 +36,9 @@ impl ThreadState {
     pub const NEW: ThreadState = ThreadState(0);
     /// On a CPU.
     pub const RUNNING: ThreadState = ThreadState(1);
-    /// Held by another.
+    /// Stopped by another thread, such as a debugger's.
     pub const SUSPENDED: ThreadState = ThreadState(2);
-    /// Waiting.
+    /// Waiting for something.
     pub const BLOCKED: ThreadState = ThreadState(3);
     /// Ending.
     pub const DYING: ThreadState = ThreadState(4);
@@ -59,18 +59,18 @@ impl ThreadState {
     }
 }
 
-/// A scheduling record.
+/// A scheduling record (type 8).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scheduling<L: Layer> {
     /// A CPU went from one thread to another. Subtype 1.
     ContextSwitch {
-        /// When.
+        /// The time of the switch.
         time: L::Time,
-        /// The CPU.
+        /// The number of the CPU.
         cpu: u16,
         /// The thread that ran before.
         outgoing: Koid,
-        /// What it is up to now.
+        /// Its state from then on.
         outgoing_state: ThreadState,
         /// The thread that runs now.
         incoming: Koid,
@@ -79,30 +79,30 @@ pub enum Scheduling<L: Layer> {
     },
     /// A thread can run again. Subtype 2.
     ThreadWakeup {
-        /// When.
+        /// The time of the wakeup.
         time: L::Time,
-        /// The CPU.
+        /// The number of the CPU on which the thread was woken.
         cpu: u16,
-        /// The thread.
+        /// The thread that can run again.
         thread: Koid,
         /// By convention `weight`, 32-bit, and `waker`, a koid.
         args: L::Args,
     },
     /// The older context switch. Subtype 0.
     LegacyContextSwitch {
-        /// When.
+        /// The time of the switch.
         time: L::Time,
-        /// The CPU.
+        /// The number of the CPU.
         cpu: u8,
         /// The thread that ran before.
         outgoing: L::Thread,
-        /// What it is up to now.
+        /// Its state from then on.
         outgoing_state: ThreadState,
-        /// Its priority.
+        /// The priority of the thread that ran before.
         outgoing_priority: u8,
         /// The thread that runs now.
         incoming: L::Thread,
-        /// Its priority.
+        /// The priority of the thread that runs now.
         incoming_priority: u8,
     },
 }

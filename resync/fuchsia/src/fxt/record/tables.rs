@@ -43,7 +43,7 @@ impl Initialization {
 pub struct StringRecord<L: Layer> {
     /// The index. None stands for index zero, which readers ignore.
     pub index: Option<StringIndex>,
-    /// The string.
+    /// The string that records name by this index from now on.
     pub text: L::Spelled,
 }
 
@@ -75,7 +75,7 @@ impl<'a> StringRecord<Raw<'a>> {
 pub struct ThreadRecord {
     /// The index. None stands for index zero, which readers ignore.
     pub index: Option<ThreadIndex>,
-    /// The thread.
+    /// The thread that records name by this index from now on.
     pub thread: Thread,
 }
 

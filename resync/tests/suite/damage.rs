@@ -2,6 +2,9 @@
 //! table that readers were compared with, and each rule for torn, damaged and
 //! suspect bytes.
 
+mod lost_logdefs;
+mod quoted;
+
 use crate::synth::{self, EPOCH, Log, MAGIC, Random};
 use logdef_resync::{
     Damage, Event, GapKind, Input, LocatedImages, Merge, MergeOptions, NoImages, Recovery,
@@ -315,118 +318,6 @@ fn torn_frames_follow_each_other_into_padding_and_the_end() {
     );
 }
 
-/// Run 2's log, logged by run 1 with a writer that masks nothing, laid bare by
-/// damage to the frame around it.
-fn quoting(inner: &Log) -> Log {
-    let mut body = vec![0x63, 0x81, 0x00, 0xdb];
-    let tail = b"and more after it";
-    body.extend(((inner.bytes.len() + tail.len()) as u32).to_be_bytes());
-    body.extend(&inner.bytes);
-    body.extend(tail);
-    let mut log = Log::new();
-    log.preamble(Run(1), None)
-        .data(Run(1), 0, 0, EPOCH, b"before");
-    let start = log.bytes.len();
-    log.unmasked(&body);
-    log.bytes[start + 3] ^= 1;
-    log.data(Run(1), 0, 1, EPOCH + 1, b"after");
-    log
-}
-
-#[test]
-fn a_quoted_log_is_suspect_and_defines_nothing() {
-    let mut inner = Log::new();
-    inner
-        .preamble(Run(2), None)
-        .string(Run(2), Svma(0x2008), b"you are root");
-    inner.data(Run(2), 0, 0, EPOCH, b"quoted");
-    let log = quoting(&inner);
-    let recovery = recover(&log);
-    assert_eq!(recovery.accounts()[0].suspect, 3);
-    assert_eq!(merged(&[&log]), [(1, 0, 0), (1, 0, 1)]);
-    let found = recovery.tables().string(MAGIC, Svma(0x2008), Some(Run(1)));
-    assert_eq!(found, StringLookup::Missing);
-    let mut clean = Vec::new();
-    let written = rewrite::recover(&[input(&log)], &recovery, &mut NoImages, &mut clean).unwrap();
-    assert_eq!(written.left_out, 3);
-}
-
-#[test]
-fn a_run_that_is_vouched_for_elsewhere_is_recovered() {
-    let mut inner = Log::new();
-    inner
-        .preamble(Run(2), None)
-        .data(Run(2), 0, 0, EPOCH, b"quoted");
-    let quoting = quoting(&inner);
-    let mut other = Log::new();
-    other
-        .preamble(Run(2), None)
-        .data(Run(2), 0, 5, EPOCH, b"own");
-    let inputs = [input(&quoting), input(&other)];
-    let recovery = Recovery::of(&inputs).unwrap();
-    assert_eq!(recovery.accounts()[0].suspect, 0);
-    assert_eq!(merged(&[&quoting, &other]).len(), 4);
-}
-
-/// A quotation touches the damage that laid it bare: what stands between two frames of a
-/// run that is vouched for is not a quotation.
-#[test]
-fn a_run_between_others_is_recovered_and_one_beside_damage_is_suspect() {
-    let mut log = Log::new();
-    log.data(Run(1), 0, 0, EPOCH, b"a").raw(b"?");
-    log.data(Run(2), 0, 0, EPOCH, b"b");
-    log.data(Run(3), 0, 0, EPOCH, b"c").raw(b"?");
-    log.data(Run(1), 0, 1, EPOCH, b"d");
-    log.data(Run(3), 0, 1, EPOCH, b"e");
-    log.data(Run(1), 0, 2, EPOCH, b"f").raw(b"?");
-    log.data(Run(4), 0, 0, EPOCH, b"g").raw(b"?");
-    log.data(Run(1), 0, 3, EPOCH, b"h");
-    // 1 vouches for 3, which then stands alone between two damages; 2 touches one of
-    // them, and 4 both.
-    assert_eq!(recover(&log).accounts()[0].suspect, 2);
-    assert_eq!(merged(&[&log]).len(), 6);
-}
-
-#[test]
-fn what_is_longer_than_a_frame_between_two_damages_is_recovered() {
-    let between = |len: usize| {
-        let mut log = Log::new();
-        log.data(Run(1), 0, 0, EPOCH, b"a").raw(b"?");
-        let end = log.bytes.len() + len;
-        let mut records = 0;
-        while log.bytes.len() < end {
-            log.data(Run(2), 0, records, EPOCH, &[b'x'; 1000]);
-            records += 1;
-        }
-        log.raw(b"?").data(Run(1), 0, 1, EPOCH, b"b");
-        (records, recover(&log).accounts()[0].suspect)
-    };
-    let (records, suspect) = between(frame::MAX_BODY - 5000);
-    assert_eq!(suspect, records);
-    let (_, suspect) = between(frame::MAX_BODY + 1);
-    assert_eq!(suspect, 0);
-}
-
-#[test]
-fn where_no_run_is_vouched_for_all_are_recovered() {
-    let mut log = Log::new();
-    log.raw(b"?")
-        .data(Run(1), 0, 0, EPOCH, b"a")
-        .raw(b"??")
-        .data(Run(2), 0, 0, EPOCH, b"b");
-    log.raw(b"???").data(Run(1), 0, 1, EPOCH, b"c").raw(b"?");
-    assert_eq!(recover(&log).accounts()[0].suspect, 0);
-    assert_eq!(merged(&[&log]).len(), 3);
-    // A record without a run belongs to no run, and no writer of ours wrote it.
-    let mut log = Log::new();
-    log.data(Run(1), 0, 0, EPOCH, b"a").raw(b"?");
-    log.record(&Record::Data(Data::default()))
-        .raw(b"?")
-        .data(Run(1), 0, 1, EPOCH, b"b");
-    assert_eq!(recover(&log).accounts()[0].data(), 2);
-    assert_eq!(recover(&log).accounts()[0].suspect, 1);
-}
-
 #[test]
 fn equal_identity_with_other_bytes_is_shown() {
     let mut log = Log::new();
@@ -512,92 +403,6 @@ fn merged_files_read_as_their_sources_did() {
     assert_eq!(twice, bytes);
 }
 
-/// An image that has every string that is asked for.
-#[derive(Debug)]
-struct AllStrings;
-
-impl logdef_resync::Images for AllStrings {
-    fn string_at(&mut self, _: &logdef_resync::Image, address: Svma) -> Option<Vec<u8>> {
-        Some(format!("string at {address:#x}").into_bytes())
-    }
-
-    fn functions(
-        &mut self,
-        _: &logdef_resync::Image,
-        _: Svma,
-        _: bool,
-    ) -> std::sync::Arc<[logdef_resync::Function]> {
-        Default::default()
-    }
-}
-
-#[test]
-fn lost_strings_are_rebuilt_from_the_image_and_then_logged() {
-    let mut log = Log::new();
-    log.preamble(Run(7), None).data(Run(7), 0, 0, EPOCH, b"x");
-    let inputs = [input(&log)];
-    let recovery = Recovery::of(&inputs).unwrap();
-    let data = synth::data(Run(7), 0, 0, EPOCH);
-    let place = logdef_resync::Place {
-        input: 0,
-        offset: 99,
-    };
-    let mut without = Resolver::without_images(recovery.tables());
-    let mut text = Vec::new();
-    without.resolve(&data, place).message(&mut text);
-    assert_eq!(text, b"?0x2008");
-    let mut with = Resolver::new(recovery.tables(), AllStrings);
-    let resolved = with.resolve(&data, place);
-    assert_eq!(
-        resolved.format.provenance,
-        logdef_resync::Provenance::Rebuilt
-    );
-    let mut text = Vec::new();
-    resolved.message(&mut text);
-    assert_eq!(text, b"string at 0x2008");
-
-    let mut clean = Vec::new();
-    let written = rewrite::recover(&inputs, &recovery, &mut AllStrings, &mut clean).unwrap();
-    assert_eq!(written.rebuilt, 2);
-    let inputs = [Input::from_bytes("clean", clean.clone())];
-    let recovery = Recovery::of(&inputs).unwrap();
-    let mut again = Vec::new();
-    let written = rewrite::recover(&inputs, &recovery, &mut AllStrings, &mut again).unwrap();
-    assert_eq!((written.rebuilt, again), (0, clean));
-    let kind = logdef_wire::Tag::NOTE.0 as usize;
-    assert_eq!(recovery.accounts()[0].records[kind], 1);
-}
-
-#[test]
-fn two_magics_in_one_file_keep_their_strings_apart() {
-    let mut log = Log::new();
-    for (magic, text) in [(Magic(1), &b"one %d"[..]), (Magic(2), b"two %d")] {
-        log.record(&Record::StringLogdef(StringLogdef {
-            magic: Some(magic),
-            address: Some(Svma(0x2008)),
-            string: Some(text),
-            run: Some(Run(7)),
-            ..StringLogdef::default()
-        }));
-    }
-    let recovery = recover(&log);
-    let mut resolver = Resolver::without_images(recovery.tables());
-    for (magic, text) in [
-        (Magic(1), "one %!d(missing)"),
-        (Magic(2), "two %!d(missing)"),
-    ] {
-        let mut data = synth::data(Run(7), 0, 0, EPOCH);
-        data.magic = Some(magic);
-        let mut message = Vec::new();
-        let place = logdef_resync::Place {
-            input: 0,
-            offset: 0,
-        };
-        resolver.resolve(&data, place).message(&mut message);
-        assert_eq!(String::from_utf8_lossy(&message), text);
-    }
-}
-
 #[test]
 fn a_hostile_file_of_claims_takes_linear_work() {
     // Headers everywhere, each claiming much, and a valid frame now and then.
@@ -638,33 +443,6 @@ fn a_hostile_file_of_claims_takes_linear_work() {
     assert!(two.summed < 3 * one.summed, "{one:?} then {two:?}");
     assert!(one.summed <= 2 * log.bytes.len() as u64 + 1024 * one.candidates);
     assert_eq!(recover(&log).accounts()[0].frames.count, 50);
-}
-
-#[test]
-fn a_backtrace_is_named_by_what_the_process_knew() {
-    let mut log = Log::new();
-    log.preamble(Run(7), None).backtrace(Run(7), Avma(0x7000));
-    let objects = [0xcd, 0x70, 0x00, 0x05];
-    let addresses = logdef_wire::Array::from_objects(2, &objects).unwrap();
-    let recovery = recover(&log);
-    let locator = logdef_symbolizer::Locator::new(logdef_symbolizer::Options::default());
-    let mut resolver = Resolver::new(recovery.tables(), LocatedImages::new(locator));
-    let data = Data {
-        backtrace: Some(addresses),
-        ..synth::data(Run(7), 0, 0, EPOCH)
-    };
-    let place = logdef_resync::Place {
-        input: 0,
-        offset: 9999,
-    };
-    let stack = resolver.backtrace(&data, place);
-    assert_eq!(
-        (stack[0].address, stack[1].address),
-        (Avma(0x7000), Avma(5))
-    );
-    let logged = stack[0].logged.as_ref().unwrap();
-    assert_eq!(logged.fname.as_deref(), Some(&b"/lib/libexample.so"[..]));
-    assert!(stack[1].logged.is_none());
 }
 
 /// Seen once in some thousand killed programs: behind the zeros at a chunk's end

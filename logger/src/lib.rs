@@ -1,6 +1,6 @@
 //! A log that is still there after the crash.
 //!
-//! [`logdef!`] takes a level, a format for `format!` or printf, and arguments. The calling thread
+//! [`logdef!`] takes a level, a format in the grammar of `format!` or printf, and arguments. The calling thread
 //! writes a compact binary record straight into the log, and when the call has
 //! returned the record survives `kill -9`. There is no background thread, no
 //! queue, no lock and no allocation. Format strings and file names are written
@@ -28,8 +28,8 @@
 //! A signal handler may log, even if it interrupted its thread in the middle of a log
 //! call, and may jump out of that call. It uses up to 10 KiB of stack, more than an
 //! alternate stack of `SIGSTKSZ` bytes has. A forked child starts a run of its own with its
-//! first record, and continues in its parent's files: it needs no new file, and no right that it
-//! may have given up. A thread may end or be killed anywhere; at most the record it was writing
+//! first record, and continues in its parent's files: it needs no new file, and no privilege that it
+//! may have dropped. A thread may end or be killed anywhere; at most the record it was writing
 //! is lost. Calls before the first [`open`]
 //! are kept in memory, up to 32 KiB and 256 calls, and written when the log opens, with their own
 //! times and threads, by the level and the filter that it is opened with; strings are cut to
@@ -107,7 +107,7 @@
 //! # Start-up
 //!
 //! [`open`] takes the SHA-1 of the program's file, which proves later that a
-//! file at hand is the one that logged, and lists exported functions, so that
+//! file is the one that logged, and lists exported functions, so that
 //! backtraces have names. The digest is kept in `$XDG_CACHE_HOME/logdef/digests`
 //! (else `~/.cache/logdef/digests`, if there is a `~/.cache`), for as long as the
 //! file stays the same, and costs nothing from the second start on. A library's digest

@@ -186,7 +186,7 @@ impl Sink {
         self.mapped.enter(thread, claim, opening);
     }
 
-    /// Writes a note into room that is kept back for it, or beyond the size of a file that no other
+    /// Writes a note into room that is reserved for it, or beyond the size of a file that no other
     /// can follow.
     pub fn put_note(&self, frame: &[u8]) -> bool {
         match self.chosen() {

@@ -1,5 +1,5 @@
-//! The reader of crash-resilient binary logs: it loses only what was touched,
-//! says what that was to the byte and the record, and reads on.
+//! The reader of crash-resilient binary logs: of a damaged log it loses only the records that
+//! were hit, reports which bytes and how many records these are, and reads the rest.
 //!
 //! ```no_run
 //! use logdef_resync::Log;
@@ -22,7 +22,7 @@
 //!             Items              Recovery               Merge         Resolver
 //! Input ---> frames, gaps ---> accounts, tables ---> one sequence ---> texts ---> render
 //!   ^         (scan)              (recover)            (merge)        (resolve)   export
-//!   '---- files, streams, packed ones; read, not mapped           Images: strings and
+//!   '---- files, streams, compressed or not; not mapped           Images: strings and
 //!                                                                  functions of programs
 //! ```
 //!

@@ -243,7 +243,7 @@ impl<W: Write> Frames<W> {
         self.output.copy(&self.buffer[..len], body, mark)
     }
 
-    /// Writes what is kept back, and gives back what it wrote to.
+    /// Writes what is buffered, and returns what it wrote to.
     pub fn finish(self) -> Result<W, Error> {
         Ok(self.output.finish()?.0)
     }

@@ -17,11 +17,11 @@
  *
  * A log call is a statement. Its level is TRACE, DEBUG, INFO, WARN, ERROR or
  * FATAL, or an integer from 1 to 255: a constant, or any int expression that begins with
- * a name, which is evaluated once. What a call looks up once where its level is constant, it
- * looks up for each record where that is a variable, which takes about ten times as long. Its format
+ * a name, which is evaluated once. A call whose level is a variable looks up for each record
+ * what others look up once, and takes about ten times as long. Its format
  * is a string literal, checked with its arguments by the compiler as printf's
  * is; it takes up to 32 arguments. The arguments are evaluated once when the
- * record is written, and not at all when a filter holds it back. As with any
+ * record is written, and not at all when a filter suppresses it. As with any
  * macro, in C an argument with a bare comma between braces needs parentheses.
  *
  * In C++ `%s` also takes std::string, std::string_view and other ranges of char
@@ -137,7 +137,7 @@ extern "C++" { /* for those who include this within extern "C" */
 
 /*
  * Rate limits. Each call site counts for itself, over all threads; calls that a
- * filter holds back are not counted. A record's field `skipped` is the number of calls
+ * filter suppresses are not counted. A record's field `skipped` is the number of calls
  * that were skipped since the site's last record; its format and arguments are as
  * they are without a limit. LOGDEF_ONCE and LOGDEF_FIRST_N never report what they
  * skip after their last record.
@@ -177,8 +177,8 @@ extern "C++" { /* for those who include this within extern "C" */
     LOGDEF_PLAIN_(LOGDEF_PICK_(LOGDEF_LEVEL_OF_##level_, level_, 0), LOGDEF_SITE_END,         \
                   __VA_ARGS__)
 
-/* C++: a declaration; the span lasts to the end of the block. If a filter holds its
- * beginning back, its end is not written either. */
+/* C++: a declaration; the span lasts to the end of the block. If a filter suppresses its
+ * beginning, its end is not written either. */
 #ifdef __cplusplus
 #define LOGDEF_SPAN(level_, ...)                                                              \
     LOGDEF_SPAN_(LOGDEF_PICK_(LOGDEF_LEVEL_OF_##level_, level_, 0), __LINE__, __VA_ARGS__)
@@ -227,7 +227,7 @@ enum {
 };
 
 /*
- * The options of logdef_open_with. Zero means the default, which stands last in each
+ * The options of logdef_open_with. Zero means the default, which comes last in each
  * comment below. Initialize with LOGDEF_OPTIONS: later versions add members at the end.
  */
 typedef struct logdef_options {
@@ -242,7 +242,7 @@ typedef struct logdef_options {
     uint64_t file_size;  /* bytes; a file that reaches this size is followed by a new
                             one, or continues beyond it if none can be made. Each
                             process that appends to a log counts its own files. EINVAL
-                            for pipes, sockets and devices; one file. A number is left out
+                            for pipes, sockets and devices; one file. A number is skipped
                             where threads began a file at the same moment, or another file
                             has that name */
     uint64_t files;      /* how many of these files are kept, at most 1,024. Where no new
@@ -280,7 +280,7 @@ typedef struct logdef_options {
                             then; off */
     int helper;          /* 1: a thread makes room for records ahead, so that a call which
                             needs more seldom waits for the file system. For mapped logs
-                            that are written to much; four chunks of up to 4 MiB are ready.
+                            with many records; four chunks of up to 4 MiB are ready.
                             It blocks all signals, has the scheduling and the CPUs of the
                             thread that opens the log, and ends when that is closed; a
                             forked child has none. logdef_status.helper says why, if it

@@ -380,7 +380,7 @@ macro_rules! logdef_end {
 /// } // ends here
 /// ```
 ///
-/// Give it a name: `let _ =` would drop it at once. If a filter holds the beginning back,
+/// Give it a name: `let _ =` would drop it at once. If a filter suppresses the beginning,
 /// the end is not logged either.
 ///
 /// Both records carry a number that names the span (15 bytes each), so it may end

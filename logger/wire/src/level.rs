@@ -4,7 +4,7 @@
 use core::fmt;
 use core::str::FromStr;
 
-/// The severity of a record; higher is graver. The named numbers are those of
+/// The severity of a record; a higher number is more severe. The named numbers are those of
 /// Fuchsia's structured logs.
 #[derive(Clone, Copy, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Level(pub u8);

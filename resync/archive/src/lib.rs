@@ -1,5 +1,5 @@
-//! Logs as Parquet, for those who keep them for years or ask one question of many: a folder of
-//! tables that other tools query as they are, and that turns back into the log.
+//! Logs as Parquet, for those who keep them for years or query many at once: a folder of
+//! tables that other tools query directly, and that turns back into the log.
 //!
 //! ```
 //! use logdef_archive::Archive;

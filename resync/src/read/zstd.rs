@@ -1,5 +1,5 @@
 //! Zstandard streams, one frame behind the other, as RFC 8878 has them. A stream that was cut gives
-//! all of its whole blocks: the decoder keeps back as much as a window holds, megabytes mostly, until
+//! all of its whole blocks: the decoder retains as much as a window holds, megabytes mostly, until
 //! a block comes that is marked as the last. Where the stream ends before that, one is put there.
 //! Knows nothing of what is in the blocks.
 

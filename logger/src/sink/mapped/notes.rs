@@ -1,4 +1,4 @@
-//! Room for notes in a mapped log: what each file keeps back for them behind the frames
+//! Room for notes in a mapped log: what each file reserves for them after the frames
 //! that open it, and where a pruned range stands seen from a note. Knows nothing of what
 //! a note says.
 
@@ -21,7 +21,7 @@ impl Mapped {
         file.map_or(opening, |reached| reached.file.keep_room(opening))
     }
 
-    /// Writes a frame into the room that the newest file with any keeps back for notes.
+    /// Writes a frame into the room that the newest file with any has reserved for notes.
     pub fn put_note(&self, frame: &[u8]) -> bool {
         let Some(log) = self.log() else {
             return false;

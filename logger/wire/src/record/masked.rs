@@ -7,7 +7,7 @@ use crate::msgpack::{DecodeError, Encoder, OutOfRoom};
 use crate::pattern::apply;
 pub use crate::pattern::{OVERHEAD, is_clean, mask_in_place};
 
-/// A masked record.
+/// A record in a form that cannot hold the pattern of a frame header.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Masked<'a> {
     /// Field 0: XORed over the body, repeated, first byte the highest.

@@ -47,7 +47,7 @@ impl Opened {
         if bytes > 0 && accounts.iter().all(|account| account.frames.count == 0) {
             let names: Vec<_> = inputs.iter().map(Input::name).collect();
             let names = names.join(", ");
-            let why = format!("{names}: no frame in {bytes} bytes: is this a log of logdef?");
+            let why = format!("{names}: no frame in {bytes} bytes: is this a logdef log?");
             return Err(Failure::NoLog(why));
         }
         Ok(Opened {

@@ -169,7 +169,7 @@ fn a_log_that_is_gone_comes_out_of_the_core() {
     assert_eq!(records(&shown), records(&on_disk));
     // Those that were acknowledged, and that of the thread that idles.
     assert_eq!(records(&shown).len(), died.acknowledged + 1, "{shown}");
-    assert!(shown.contains("not there on disk; "), "{shown}");
+    assert!(shown.contains("missing on disk; "), "{shown}");
     // The same through a pipe, and compressed.
     let packed = Command::new("gzip").arg("-1c").arg(&died.core).output();
     let file = died.folder.path().join("packed");

@@ -62,7 +62,7 @@ pub(crate) fn caught<T>(read: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
 
 /// An error about a file that is no part of an archive of ours.
 pub(crate) fn wrong(why: &str) -> io::Error {
-    let why = format!("not an archive of logdef, or a damaged one: {why}");
+    let why = format!("not a logdef archive, or a damaged one: {why}");
     io::Error::new(io::ErrorKind::InvalidData, why)
 }
 
@@ -112,7 +112,7 @@ fn metadata(file: &File, sums: Option<&Sums>) -> io::Result<ArrowReaderMetadata>
     let [length @ .., _, _, _, _] = end;
     let length = u64::from(u32::from_le_bytes(length));
     if &end[4..] != b"PAR1" || length > about.len() - 8 || length > FOOTER {
-        return Err(wrong("its end is not that of a Parquet file"));
+        return Err(wrong("it does not end as a Parquet file"));
     }
     if let Some(sums) = sums {
         sums.check(file, about.len() - 8 - length..about.len())?;

@@ -42,8 +42,8 @@ use std::process::ExitCode;
 
 /// Shows, checks, repairs and converts crash-resilient logs.
 ///
-/// `logdef app.log` is short for `logdef view app.log`. In every verb, `-o FORM` chooses the form of what it
-/// gives, and `-O FILE` names the file that it makes.
+/// `logdef app.log` is short for `logdef view app.log`. In every verb, `-o FORM` chooses the
+/// output format, and `-O FILE` names the output file.
 #[derive(Debug, Parser)]
 #[command(version, after_help = words::help())]
 pub struct Args {
@@ -86,7 +86,7 @@ pub enum Verb {
     Check(Check),
     /// Count records by level, call site, run and thread, and over time
     Stats(Box<Stats>),
-    /// Write a page about a log, to be mailed: how it ended, what changed, the last records
+    /// Write a page about a log, to send by mail: how it ended, what changed, the last records
     Report(Box<Report>),
     /// Show how a process died, from its core dump, and the last records of its log
     Core(Box<Core>),
@@ -97,7 +97,7 @@ pub enum Verb {
     /// Keep logs as Parquet files, which databases query and every verb here reads
     #[cfg(feature = "archive")]
     Archive(ArchiveLogs),
-    /// Query logs and archives in SQL, by the program logdef-sql
+    /// Query logs and archives in SQL, with the program logdef-sql
     Sql(Sql),
     /// Show frames and their fields, undecoded
     Dump(Dump),
@@ -113,7 +113,7 @@ pub enum Verb {
     Sites(Sites),
     /// Add names to the addresses in a log, in text or in Fuchsia's symbolizer markup
     Symbolize(Symbolize),
-    /// See and change what a living process logs: level, filter, sync, rotation
+    /// See and change what a running process logs: level, filter, sync, rotation
     Ctl(Ctl),
     /// Receive records of other programs over a socket, store them, answer queries
     Serve(Serve),
@@ -121,8 +121,8 @@ pub enum Verb {
     Stream(Stream),
     /// Send one record to a log service
     Send(Send),
-    /// Print completions for a shell: of verbs and options, and of sites, threads and names in the
-    /// logs at hand
+    /// Print completions for a shell: of verbs and options, and of sites, threads and names in
+    /// the named logs
     Completions(Completions),
     /// Print the manual page
     Man,

@@ -15,7 +15,7 @@ const VERBS: [(&str, &[Example]); 23] = [
         &[
             (
                 "logdef browse app.log",
-                "from its beginning; h shows the keys, q leaves",
+                "from its beginning; h shows the keys, q quits",
             ),
             (
                 "logdef browse --follow logs/",
@@ -60,7 +60,7 @@ const VERBS: [(&str, &[Example]); 23] = [
         &[
             (
                 "logdef report -O report.html logs/",
-                "how each run ended, what changed, the last records: one page to mail",
+                "how each run ended, what changed, the last records: one page to send by mail",
             ),
             (
                 "logdef report -O report.html --against old.log.gz app.log",
@@ -77,7 +77,7 @@ const VERBS: [(&str, &[Example]); 23] = [
         &[
             (
                 "logdef core core.77",
-                "why the process died, where, and the last it logged",
+                "why the process died, where, and its last records",
             ),
             (
                 "logdef core --stacks all --tail 100 -l warn core.77 app.log",
@@ -111,7 +111,7 @@ const VERBS: [(&str, &[Example]); 23] = [
             ),
             (
                 "logdef merge --redact -O mail.log app.log",
-                "the same log without values; --redact='[a-z.]+@[a-z.]+' takes out what matches",
+                "the same log without values; --redact='[a-z.]+@[a-z.]+' replaces what matches",
             ),
             (
                 "logdef merge --clock-offset bad.log=+3s -O all.log bad.log app.log",
@@ -128,7 +128,7 @@ const VERBS: [(&str, &[Example]); 23] = [
             ),
             (
                 "logdef archive -O coarse --time us app.log",
-                "times in microseconds, which take less room",
+                "times in microseconds, which take less space",
             ),
             (
                 "logdef archive -O kept --redact='[0-9]{16}' app.log",
@@ -137,7 +137,7 @@ const VERBS: [(&str, &[Example]); 23] = [
             ("logdef view kept", "the log again"),
             (
                 "duckdb -c \"select level, count(*) from 'kept/*/records.parquet' group by level\"",
-                "a question to all of it",
+                "query all of it in DuckDB",
             ),
         ],
     ),
@@ -146,11 +146,11 @@ const VERBS: [(&str, &[Example]); 23] = [
         &[
             (
                 "logdef sql kept -q 'select level, count(*) from records group by level'",
-                "a question to an archive",
+                "query an archive",
             ),
             (
                 "logdef sql app.log -q \"select time, message from records where level >= level('error')\"",
-                "and to a log as it lies",
+                "query a log directly",
             ),
         ],
     ),
@@ -188,7 +188,7 @@ const VERBS: [(&str, &[Example]); 23] = [
             ),
             (
                 "logdef push --loki http://localhost:3100 --follow --cursor-file app.cursor app.log",
-                "to Loki as it is written, after a restart from where it stood",
+                "to Loki as it is written; a restart resumes where it stopped",
             ),
             (
                 "logdef push --loki http://localhost:3100 --gzip -l warn --label cluster=test logs/",
@@ -196,7 +196,7 @@ const VERBS: [(&str, &[Example]); 23] = [
             ),
             (
                 "logdef push --otlp http://localhost:4318 --header-env Authorization=TOKEN app.log",
-                "with a token that no list of processes shows",
+                "with a token that ps does not show",
             ),
         ],
     ),
@@ -236,7 +236,7 @@ const VERBS: [(&str, &[Example]); 23] = [
             ),
             (
                 "logdef symbolize crash.txt --image ./app@0x55d0c0a00000",
-                "numbers in a text that lie in app",
+                "addresses in a text that are in app",
             ),
             (
                 "logdef symbolize crash.txt --maps maps.txt",
@@ -342,7 +342,7 @@ const VIEW: [Example; 14] = [
     ),
     (
         "logdef view -w 'ms>500' app.log",
-        "an argument by its name; all forms of conditions stand above",
+        "an argument by its name; all forms of conditions are listed above",
     ),
     (
         "logdef view -w 'ms>500 and (path~\"/api\" or not user=root)' app.log",

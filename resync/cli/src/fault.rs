@@ -1,10 +1,10 @@
-//! What the command says of a fault of its own: that it is not the log's or the user's, and
+//! What the command reports about a bug of its own: that it is not the fault of the log or the user, and
 //! what to send.
 
 use std::panic::{self, PanicHookInfo};
 use std::sync::Once;
 
-/// Lets a panic be said in one line, once, in place of Rust's own message. With RUST_BACKTRACE
+/// Reports a panic in one line, once, in place of Rust's own message. With RUST_BACKTRACE
 /// set, Rust's message comes before it.
 pub fn install() {
     let usual = panic::take_hook();
@@ -33,7 +33,7 @@ fn line(info: &PanicHookInfo<'_>) -> String {
 
 fn message(what: &str, place: &str) -> String {
     format!(
-        "this is a fault of logdef {} and not of your log: {what}{place}. Please report it with this \
+        "this is a bug in logdef {} and not in your log: {what}{place}. Please report it with this \
          line, the command line, and the log if others may read it; RUST_BACKTRACE=1 shows more",
         env!("CARGO_PKG_VERSION")
     )
@@ -47,7 +47,7 @@ mod tests {
     fn a_fault_names_the_version_and_what_to_send() {
         let line = message("index out of bounds", " (src/x.rs:3:4)");
         let version = env!("CARGO_PKG_VERSION");
-        assert!(line.starts_with(&format!("this is a fault of logdef {version} ")));
+        assert!(line.starts_with(&format!("this is a bug in logdef {version} ")));
         assert!(line.contains("index out of bounds (src/x.rs:3:4). Please report it"));
     }
 }

@@ -147,7 +147,7 @@ pub fn line(follow: &Follow, news: &News) -> String {
             to,
             records,
         } => format!(
-            "{}: {} in bytes {from:#x}..{to:#x} stood above without the word: {}",
+            "{}: {} in bytes {from:#x}..{to:#x} was shown above without this mark: {}",
             name(*file),
             losses::count(*records, "record"),
             standing.word().unwrap_or_default(),

@@ -98,7 +98,7 @@ impl Log {
         }
         let names: Vec<_> = accounts.iter().map(|account| &*account.name).collect();
         Err(Failure::Unreadable(format!(
-            "{}: no frame in {bytes} bytes: is this a log of logdef? `logdef dump` shows the bytes",
+            "{}: no frame in {bytes} bytes: is this a logdef log? `logdef dump` shows the bytes",
             names.join(", ")
         )))
     }

@@ -5,13 +5,16 @@ use super::{comments, source};
 
 /// Phrases of whole words for documents, comments of every language, and names of functions,
 /// whose words are divided by `_`.
-const AVOIDED: [&str; 18] = [
+const AVOIDED: [&str; 21] = [
     "anew",
     "go on",
     "goes on",
+    "graver",
+    "gravest",
     "hear",
     "heard",
     "hears",
+    "how grave",
     "is none",
     "just asked for",
     "likewise",

@@ -272,6 +272,6 @@ fn must_hold_frames(inputs: &[Input], recovery: &Recovery) -> Result<()> {
     }
     let names: Vec<_> = inputs.iter().map(Input::name).collect();
     let names = names.join(", ");
-    let why = format!("{names}: no frame in {bytes} bytes: is this a log of logdef?");
+    let why = format!("{names}: no frame in {bytes} bytes: is this a logdef log?");
     Err(error::plain(why))
 }

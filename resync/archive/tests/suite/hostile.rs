@@ -159,12 +159,12 @@ fn what_is_no_table_of_ours_is_refused_in_one_line() {
         assert!(error.contains(why) && error.lines().count() == 1, "{error}");
     };
     refused(b"", "too short");
-    refused(b"no Parquet at all", "not that of a Parquet file");
-    refused(&good[..good.len() - 1], "not that of a Parquet file");
+    refused(b"no Parquet at all", "does not end as a Parquet file");
+    refused(&good[..good.len() - 1], "does not end as a Parquet file");
     let mut long = good.clone();
     let end = long.len() - 8;
     long[end..end + 4].copy_from_slice(&u32::MAX.to_le_bytes());
-    refused(&long, "not that of a Parquet file");
+    refused(&long, "does not end as a Parquet file");
     // Another table in its place.
     let sites = fs::read(part.join("sites.parquet")).unwrap();
     refused(&sites, "has other columns");

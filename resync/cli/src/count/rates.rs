@@ -1,4 +1,4 @@
-//! How many records there are over time, by how grave they are; and their histogram, in text and
+//! How many records there are over time, by severity; and their histogram, in text and
 //! as a picture.
 
 use crate::show::clock;
@@ -26,7 +26,7 @@ pub enum Band {
 }
 
 impl Band {
-    /// All of them, the gravest first.
+    /// All of them, the most severe first.
     pub const ALL: [Band; 4] = [Band::Error, Band::Warn, Band::Info, Band::Other];
 
     pub fn of(level: Option<Level>) -> Band {
@@ -136,7 +136,7 @@ impl Rates {
         let _ = writeln!(out, "[{}] at most {most} in {slice} s", sparkline(&totals));
     }
 
-    /// A bar for each slice, the gravest records on top.
+    /// A bar for each slice, the most severe records on top.
     pub fn svg(&self) -> String {
         let totals = self.totals();
         let most = totals.iter().copied().max().unwrap_or(0).max(1);

@@ -1,5 +1,5 @@
 //! Headers of requests: as words of the command line, and for what is secret from the environment or a
-//! file, since others see the words of a command. Knows no store.
+//! file, since other users can see the arguments of a command. Knows no store.
 
 use crate::failure::Failure;
 use std::path::{Path, PathBuf};

@@ -211,7 +211,7 @@ impl Sender {
                     has_cut = true;
                     parts.push(part);
                 }
-                Outcome::TooLarge => self.refused(&part, "too large, also when cut")?,
+                Outcome::TooLarge => self.refused(&part, "too large even when cut")?,
                 Outcome::Refused(why) => self.refused(&part, &why)?,
             }
         }

@@ -45,7 +45,7 @@ impl Store {
         labels: Vec<(String, String)>,
     ) -> Result<Store, Failure> {
         if let Some((name, _)) = labels.iter().find(|(name, _)| !is_label(name)) {
-            let why = "a label is of letters, digits and _, begins with no digit, and is not level or service_name";
+            let why = "a label has letters, digits and _, does not begin with a digit, and is not level or service_name";
             return Err(Failure::Usage(format!("--label {name}: {why}")));
         }
         Ok(Store {
@@ -145,7 +145,7 @@ fn address(url: &str, path: &str, is_whole: impl Fn(&str) -> bool) -> Result<Uri
         .authority()
         .is_some_and(|it| it.as_str().contains('@'))
     {
-        let why = "others see the words of a command: put a password into --header-env Authorization=VARIABLE";
+        let why = "other users can see the arguments of a command: pass a password by --header-env Authorization=VARIABLE";
         return Err(Failure::Usage(why.into()));
     }
     Ok(address)

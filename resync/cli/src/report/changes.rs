@@ -52,7 +52,7 @@ pub fn between(before: &Counts, now: &Counts) -> Vec<Change> {
 }
 
 /// How many standard deviations lie between what came and what was to be expected, of counts
-/// that vary as Poisson's do; grave levels weigh more.
+/// that vary as Poisson's do; severe levels weigh more.
 fn surprise(change: &Change, before: u64, now: u64) -> f64 {
     let all = (before + now).max(1) as f64;
     let both = (change.before + change.now) as f64;

@@ -30,7 +30,7 @@ struct Lane {
     records: u64,
     errors: u64,
     name: Vec<u8>,
-    /// The gravest band of each cell.
+    /// The most severe band of each cell.
     cells: Vec<Option<Band>>,
 }
 

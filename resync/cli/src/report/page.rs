@@ -358,7 +358,7 @@ impl Page<'_> {
             out.push_str("<p>No thread logged.</p>\n");
         } else {
             out.push_str(
-                "<p class=\"quiet\">A lane for each thread: the gravest record of each slice in its colour, and below it the longest spans.</p>\n",
+                "<p class=\"quiet\">A lane for each thread: the most severe record of each slice in its colour, and below it the longest spans.</p>\n",
             );
             out.push_str(&lanes.svg());
             if lanes.left_out() > 0 {
@@ -455,7 +455,7 @@ impl Page<'_> {
     fn damage(&self, out: &mut String) {
         let _ = write!(
             out,
-            "<section>\n<h2 id=\"damage\">What stands in the files</h2>\n{}",
+            "<section>\n<h2 id=\"damage\">What is in the files</h2>\n{}",
             self.map
         );
         let accounts = self.log.recovery.accounts();

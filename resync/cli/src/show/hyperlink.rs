@@ -27,7 +27,7 @@ impl Link {
                     .into(),
             ),
             text if text.bytes().any(|byte| !(b' '..=b'~').contains(&byte)) => {
-                Err("a link is of printable ASCII characters".into())
+                Err("a link has printable ASCII characters only".into())
             }
             text => Ok(Link::Editor(text.to_owned())),
         }

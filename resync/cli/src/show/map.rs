@@ -177,7 +177,7 @@ pub fn worst_svg(
     }
     let rows = |map: &Map| map.cells.len().div_ceil(ROW);
     let height: usize = maps.iter().map(|(_, map)| rows(map) * CELL + 30).sum();
-    let name = "what stands in each slice of each file";
+    let name = "what is in each slice of each file";
     let mut svg = Svg::new(ROW * CELL + 20, height + 30, name);
     let mut y = 10;
     for (account, map) in &maps {

@@ -64,7 +64,7 @@ pub const STATUSES: [(u8, &str); 5] = [
     ),
     (
         1,
-        "the output could not be written, no record matches (view with --exit-status), or a process has not taken the request (ctl with --wait)",
+        "the output could not be written, no record matches (view with --exit-status), or a process has not accepted the request (ctl with --wait)",
     ),
     (2, "wrong usage"),
     (

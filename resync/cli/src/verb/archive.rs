@@ -45,7 +45,7 @@ pub struct ArchiveLogs {
 pub enum TimeUnit {
     /// Nanoseconds, as the log has them
     Ns,
-    /// Microseconds, which take less room: times are rounded down
+    /// Microseconds, which take less space: times are rounded down
     Us,
 }
 

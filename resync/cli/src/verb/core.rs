@@ -130,7 +130,7 @@ impl Core {
         // What is on disk too is a copy of that.
         opened.extend(found.inputs);
         if opened.is_empty() {
-            log::say("it had no log open that is still there: name the log behind the core");
+            log::say("no log that it had open still exists: name the log after the core");
             return Ok(log::status(false, true, true));
         }
         view.run_on(Inputs {

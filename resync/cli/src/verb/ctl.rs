@@ -21,7 +21,7 @@ use std::process::ExitCode;
     args_conflicts_with_subcommands = true,
     after_help = "A program can be controlled if it opens its log with the option `control`, or is started with \
                   LOGDEF_CTL=1. A request takes effect at the program's next log call, even one that is off, or \
-                  through its helper thread. Exit status 1: the process had not taken the request when --wait \
+                  through its helper thread. Exit status 1: the process had not accepted the request when --wait \
                   was over."
 )]
 pub struct Ctl {
@@ -37,7 +37,7 @@ enum Action {
     List(list::List),
     /// List the log calls in a process: whether each is on now, and how many records of it are in the log
     Sites(sites::Sites),
-    /// Log from this level on, except at places that a directive of the program's filter names
+    /// Log at this level and above, except at places that a directive of the program's filter names
     Level {
         #[command(flatten)]
         whom: Whom,
@@ -68,7 +68,7 @@ enum Action {
         #[command(flatten)]
         whom: Whom,
     },
-    /// Begin another file; if the log does not rotate, open its path again
+    /// Begin another file; if the log does not rotate, reopen its path
     Rotate {
         #[command(flatten)]
         whom: Whom,
@@ -95,7 +95,7 @@ struct Whom {
     /// All processes that log there. Without this and --pid, there must be only one
     #[arg(long, conflicts_with = "pid")]
     all: bool,
-    /// Wait at most this long until the process has taken the request: 10s, 5m. By default one
+    /// Wait at most this long until the process has accepted the request: 10s, 5m. By default one
     /// second, after which a pending request is not a failure
     #[arg(long, value_name = "TIME", value_parser = time)]
     wait: Option<SignedDuration>,

@@ -60,10 +60,10 @@ pub struct Push {
     pub label: Vec<(String, String)>,
     #[command(flatten)]
     pub headers: Headers,
-    /// Pack requests with gzip
+    /// Compress requests with gzip
     #[arg(long, help_heading = "Delivery")]
     pub gzip: bool,
-    /// Send about this many bytes in a request, before packing: 500K, 4M
+    /// Send about this many bytes in a request, before compression: 500K, 4M
     #[arg(long, value_name = "SIZE", value_parser = crate::args::size, default_value = "1M", help_heading = "Delivery")]
     pub batch_bytes: u64,
     /// Send this many records in a request at most

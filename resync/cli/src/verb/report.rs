@@ -1,4 +1,4 @@
-//! `report`: one page about a log, to be mailed.
+//! `report`: one page about a log, to send by mail.
 
 use crate::args::{Filters, Images, Source};
 use crate::choose::chosen;

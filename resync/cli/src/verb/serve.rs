@@ -150,7 +150,7 @@ fn failed(directory: &Path, error: io::Error) -> Failure {
     let directory = directory.display();
     match error.kind() {
         io::ErrorKind::AddrInUse => {
-            Failure::Unreadable(format!("{directory}: another service is at work there"))
+            Failure::Unreadable(format!("{directory}: another service is running there"))
         }
         _ => Failure::Unreadable(format!("{directory}: {error}")),
     }

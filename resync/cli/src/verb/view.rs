@@ -117,7 +117,7 @@ pub struct View {
     #[arg(long, help_heading = "Context")]
     pub exit_status: bool,
     /// Keep running: show records as they are written, through rotations and restarts. One that comes
-    /// behind later ones of its thread is marked as late
+    /// after later ones of its thread is marked as late
     #[arg(short, long, conflicts_with = "fold", help_heading = "Context")]
     pub follow: bool,
     /// Show records of longer logs while they are read: for tests.
@@ -248,7 +248,7 @@ impl View {
         if viewer.late() > 0 {
             let late = viewer.late();
             log::note(&format!(
-                "{late} of the records stand below later ones: they were found when those were shown"
+                "{late} of the records are shown after later ones: they were found after those had been shown"
             ));
         }
         for complaint in resolver.complaints() {

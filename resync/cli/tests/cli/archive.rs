@@ -182,7 +182,7 @@ fn what_cannot_be_an_archive_is_said_in_a_line() {
         done.err
     );
     assert!(
-        done.err.contains("records.parquet: not an archive"),
+        done.err.contains("records.parquet: not a logdef archive"),
         "{}",
         done.err
     );

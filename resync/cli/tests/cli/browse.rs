@@ -408,7 +408,7 @@ fn without_a_terminal_one_line_says_so() {
     let (status, said) = refused(&["browse", "app.log"], Stdio::null(), files.path());
     assert_eq!(status, Some(2));
     assert_eq!(said.lines().count(), 1);
-    assert!(said.contains("standard output is not one"), "{said}");
+    assert!(said.contains("a terminal as standard output"), "{said}");
     let Some(terminal) = Terminal::new(
         files,
         (100, 10),
@@ -416,7 +416,7 @@ fn without_a_terminal_one_line_says_so() {
     ) else {
         return;
     };
-    terminal.wait_for("standard input is not one");
+    terminal.wait_for("a terminal as standard input");
     terminal.wait_for("no such file");
     terminal.wait_for("status 4");
     let line = "cat app.log | logdef browse -";

@@ -115,7 +115,7 @@ fn the_log_is_read_out_of_a_core_from_standard_input() {
     let records = run(command().args(["view", "-"]), &log.bytes).out;
     let head = "exa\\x1b[2m (pid 77) was killed by SIGSEGV at 0x10: nothing is mapped there\n\
         command example -v\n\
-        log /nowhere/app.log: not there on disk; ";
+        log /nowhere/app.log: missing on disk; ";
     assert!(ran.out.starts_with(head), "{}", ran.out);
     assert!(
         ran.out.contains("thread 77, which died\n    #0  0x1234\n"),

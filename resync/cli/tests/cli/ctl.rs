@@ -181,7 +181,11 @@ fn what_the_process_takes_is_said() {
     );
     put_page(&files, ".app.log.ctl", &taken);
     let asked = ctl(&files, &["level", "app.log", "warn", "--wait", "5s"]);
-    assert_eq!(asked.out, "app.log: taken by process 5\n", "{}", asked.err);
+    assert_eq!(
+        asked.out, "app.log: accepted by process 5\n",
+        "{}",
+        asked.err
+    );
 }
 
 #[test]
@@ -325,8 +329,7 @@ fn a_process_of_another_container_is_asked_through_the_page() {
     }
     let listed = inside("list app.log");
     let pid = std::process::id();
-    let expected =
-        format!("pid {pid} alive (not seen from here; that is its number in its container)");
+    let expected = format!("pid {pid} alive (in another container; this is its pid there)");
     assert!(
         listed.out.contains(&expected),
         "{} {}",
@@ -335,7 +338,11 @@ fn a_process_of_another_container_is_asked_through_the_page() {
     );
     let asked = inside("level app.log debug --wait 1ms");
     assert_eq!(asked.status, 1, "{}", asked.err);
-    assert!(asked.out.contains("not within reach"), "{}", asked.out);
+    assert!(
+        asked.out.contains("not accessible from here"),
+        "{}",
+        asked.out
+    );
     let bytes = request(&files, ".app.log.ctl");
     assert_eq!(
         Request::decode(&bytes).unwrap().wanted,
@@ -408,7 +415,11 @@ fn a_memory_file_that_is_not_what_the_page_says_is_not_written_to() {
     rustix::fs::fcntl_lock(&held, lock).unwrap();
     let asked = ctl(&files, &["level", "app.log", "debug", "--wait", "1ms"]);
     assert_eq!(asked.status, 1, "{}", asked.err);
-    assert!(asked.out.contains("not within reach"), "{}", asked.out);
+    assert!(
+        asked.out.contains("not accessible from here"),
+        "{}",
+        asked.out
+    );
     assert!(std::fs::read(&victim).unwrap() == [0x40; 4096]);
 }
 

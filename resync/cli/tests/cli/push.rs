@@ -319,9 +319,9 @@ fn what_makes_no_sense_is_said_before_anything_is_sent() {
         ("--otlp ftp://x {}", "try http://HOST:PORT"),
         (
             "--otlp http://u:p@x {}",
-            "others see the words of a command",
+            "other users can see the arguments of a command",
         ),
-        ("--loki URL --label level=x {}", "a label is of"),
+        ("--loki URL --label level=x {}", "a label has letters"),
         ("--otlp URL --label a=x {}", "cannot be used with"),
         (
             "--otlp URL --header-env A=NOT_SET_ANYWHERE {}",

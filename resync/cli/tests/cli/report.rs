@@ -1,4 +1,4 @@
-//! `report`: one page that can be mailed.
+//! `report`: one page that can be sent by mail.
 
 use crate::escapes::log_of;
 use crate::fixture::*;

@@ -187,7 +187,7 @@ fn the_state_of_a_service_counts() {
         .unwrap();
     assert_eq!(second.status.code(), Some(4));
     let said = String::from_utf8_lossy(&second.stderr);
-    assert!(said.contains("another service is at work there"), "{said}");
+    assert!(said.contains("another service is running there"), "{said}");
 }
 
 #[test]

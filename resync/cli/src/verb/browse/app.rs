@@ -377,8 +377,8 @@ impl App {
             Command::Next => self.search_again(true),
             Command::Previous => self.search_again(false),
             Command::Filter => self.ask(For::Filter, &self.filter.clone()),
-            Command::MoreGrave => self.raise_level(true),
-            Command::LessGrave => self.raise_level(false),
+            Command::RaiseLevel => self.raise_level(true),
+            Command::LowerLevel => self.raise_level(false),
             Command::Fold => {
                 self.folds = !self.folds;
                 self.choose();
@@ -540,7 +540,7 @@ impl App {
     pub(super) fn search_again(&mut self, is_same_way: bool) {
         match self.search.clone() {
             Some((target, is_forward)) => self.seek(target, is_forward == is_same_way),
-            None => self.message = "nothing was searched for yet: / searches".into(),
+            None => self.message = "no search yet: / searches".into(),
         }
     }
 

@@ -86,7 +86,7 @@ impl<'k> Writers<'k> {
                 (note.time, None)
             }
             _ => {
-                out.extend_from_slice(b"what stood here is not in the file any more");
+                out.extend_from_slice(b"what was here is no longer in the file");
                 (None, None)
             }
         };

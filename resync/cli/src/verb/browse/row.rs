@@ -1,4 +1,4 @@
-//! A row of the browser: where a record, a note or a gap stands, and how grave it is, in eight bytes. Knows
+//! A row of the browser: the place of a record, a note or a gap, and its severity, in eight bytes. Knows
 //! nothing of what stands there.
 
 use crate::choose::filter::Filter;
@@ -16,7 +16,7 @@ pub const INPUTS: usize = 1 << INPUT;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Row(pub u64);
 
-/// How grave a row is: a number for all levels of a band.
+/// The severity of a row: a number for all levels of a band.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Gravity(u64);
 

@@ -72,11 +72,11 @@ fn give_back() {
 /// Whether there is a terminal to work in; why not, if not.
 pub fn check(reads_input: bool) -> Result<(), Failure> {
     let why = if !io::stdout().is_terminal() {
-        "browse draws on a terminal, and standard output is not one: `logdef view` prints records"
+        "browse needs a terminal as standard output: `logdef view` prints records"
     } else if reads_input && io::stdin().is_terminal() {
         "browse needs a log: name a file or a folder"
     } else if !reads_input && !io::stdin().is_terminal() {
-        "browse reads keys from a terminal, and standard input is not one: `logdef view` prints records"
+        "browse needs a terminal as standard input: `logdef view` prints records"
     } else {
         return Ok(());
     };

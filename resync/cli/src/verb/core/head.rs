@@ -161,9 +161,9 @@ fn reason(death: &Death) -> &'static str {
     const SIGSEGV: u32 = 11;
     match (death.signal, death.code) {
         (SIGSEGV, 1) => ": nothing is mapped there",
-        (SIGSEGV, 2) => ": what is mapped there does not permit it",
+        (SIGSEGV, 2) => ": the mapping there does not permit the access",
         (SIGBUS, 2) => ": the file that is mapped there is shorter",
-        (SIGBUS, 4 | 5) => ": the memory is broken",
+        (SIGBUS, 4 | 5) => ": the memory has a hardware error",
         _ => "",
     }
 }

@@ -93,7 +93,7 @@ impl fmt::Display for OpenLog {
             Whereabouts::Disk => "read from disk",
             Whereabouts::Process => "read through the process",
             Whereabouts::Removed => "was removed from disk",
-            Whereabouts::Absent => "not there on disk",
+            Whereabouts::Absent => "missing on disk",
             Whereabouts::NotLookedFor => "not looked for on disk",
         };
         let path = String::from_utf8_lossy(&self.path);

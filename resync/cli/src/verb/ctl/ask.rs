@@ -81,7 +81,7 @@ pub fn all(whom: &Whom, wish: &Wish<'_>) -> Result<ExitCode, Failure> {
             Some(taken) if refused(wish, &taken) => {
                 output.flush()?;
                 return Err(Failure::Usage(format!(
-                    "{name}: process {} refused the request: it has taken too many changes",
+                    "{name}: process {} refused the request: it has accepted too many changes",
                     taken.pid
                 )));
             }
@@ -93,13 +93,13 @@ pub fn all(whom: &Whom, wish: &Wish<'_>) -> Result<ExitCode, Failure> {
                     taken.pid
                 )));
             }
-            Some(taken) => writeln!(output.buffer, ": taken by process {}", taken.pid),
+            Some(taken) => writeln!(output.buffer, ": accepted by process {}", taken.pid),
             None => {
                 is_pending = true;
                 let when = if rings {
-                    "the next log call of the process will take the request, even a call that is off"
+                    "the next log call of the process will accept the request, even a call that is off"
                 } else {
-                    "the process's memory is not within reach from here, so the next call that is logged will take the request, within a second"
+                    "the process's memory is not accessible from here, so the next call that is logged will accept the request, within a second"
                 };
                 writeln!(output.buffer, ": pending: {when}")
             }

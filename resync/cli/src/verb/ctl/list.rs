@@ -161,7 +161,7 @@ impl Row {
         }
         out.extend_from_slice(b" alive");
         if self.life.pid.is_none() {
-            out.extend_from_slice(b" (not seen from here; that is its number in its container)");
+            out.extend_from_slice(b" (in another container; this is its pid there)");
         }
         let _ = write!(out, ", level {}", spelled(self.level));
         if !self.filter.is_empty() {

@@ -64,7 +64,7 @@ impl Sites {
         };
         let (Some(pid), Some(state)) = (life.pid, page.state()) else {
             return Err(Failure::Unreadable(format!(
-                "{}: its process is in a container that is not seen from here: ask from inside",
+                "{}: its process is in another container: run this command inside it",
                 page.log().display()
             )));
         };

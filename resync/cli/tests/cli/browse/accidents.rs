@@ -86,7 +86,7 @@ fn a_file_that_is_cut_or_replaced_keeps_the_rows_that_are_there() {
     terminal.type_in("g");
     terminal.wait_on("accepted alpha:0");
     terminal.type_in("700G");
-    terminal.wait_on("what stood here is not in the file any more");
+    terminal.wait_on("what was here is no longer in the file");
     for key in ["Enter", "y", "Y", "Enter", "/"] {
         terminal.press(key);
     }

@@ -1,6 +1,9 @@
 //! `tests/c/wild.c`: what real programs and administrators do around a log, and what
 //! the log must not do to them.
 
+mod bounds;
+mod pipes;
+
 use crate::compilers::skip::skip;
 use crate::compilers::{source, toolchains};
 use crate::decode::{Message, Value, messages, records};
@@ -218,84 +221,6 @@ fn a_link_in_dev_is_not_replaced() {
         }
         refused => skip(format_args!("no mount namespace here: {refused:?}")),
     }
-}
-
-/// What a reader gets who is a little slow, from a story that writes to a pipe; and what
-/// the story says.
-fn through_a_pipe(directory: &Path, name: &str, more: &[&str]) -> (PathBuf, Output) {
-    let fifo = directory.join("fifo");
-    let path = std::ffi::CString::new(fifo.to_str().unwrap()).unwrap();
-    // SAFETY: a C string.
-    assert_eq!(unsafe { libc::mkfifo(path.as_ptr(), 0o600) }, 0);
-    let mut command = story(&fifo, name, more);
-    let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let running = command.spawn().unwrap();
-    let (into, from) = (directory.join("read.log"), fifo.clone());
-    let reader = std::thread::spawn(move || {
-        let mut from = std::fs::File::open(from).unwrap();
-        let mut to = std::fs::File::create(into).unwrap();
-        let mut piece = [0; 3000];
-        for turn in 0.. {
-            match std::io::Read::read(&mut from, &mut piece).unwrap() {
-                0 => break,
-                len => to.write_all(&piece[..len]).unwrap(),
-            }
-            if turn % 20 == 0 {
-                std::thread::sleep(std::time::Duration::from_micros(100));
-            }
-        }
-    });
-    let output = running.wait_with_output().unwrap();
-    succeeded(&output);
-    reader.join().unwrap();
-    std::fs::remove_file(fifo).unwrap();
-    (directory.join("read.log"), output)
-}
-
-#[test]
-fn threads_that_share_a_pipe_do_not_tear_each_others_records() {
-    let directory = tempfile::tempdir().unwrap();
-    let (read, _) = through_a_pipe(directory.path(), "crowds", &[]);
-    assert!(numbers(&[read]).into_iter().eq(0..2000));
-}
-
-#[test]
-fn a_write_that_a_signal_interrupts_is_finished() {
-    for logs in ["0", "1"] {
-        let directory = tempfile::tempdir().unwrap();
-        let (read, output) = through_a_pipe(directory.path(), "interrupts", &[logs]);
-        let in_handler: i128 = String::from_utf8(output.stderr).unwrap().parse().unwrap();
-        let (mut main, mut handler, mut dropped) = (0, 0, 0);
-        for message in messages(&read) {
-            match message.level {
-                0x30 => main += 1,
-                _ => handler += 1,
-            }
-            dropped += message.dropped;
-        }
-        assert_eq!(main, 500, "each record of the interrupted thread");
-        // After the last calls no record follows that could contain their count.
-        let count = format!("{handler} of {in_handler} in handlers, {dropped} dropped");
-        println!("{count}");
-        assert!(handler + dropped <= in_handler, "{count}");
-        assert!(
-            logs == "0" || handler > 0,
-            "{handler} of {in_handler}, {dropped} dropped"
-        );
-        println!("{handler} of {in_handler} in handlers, {dropped} dropped");
-    }
-}
-
-#[test]
-fn a_pipe_without_a_reader_is_refused() {
-    let directory = tempfile::tempdir().unwrap();
-    let fifo = directory.path().join("fifo");
-    let path = std::ffi::CString::new(fifo.to_str().unwrap()).unwrap();
-    // SAFETY: a C string.
-    assert_eq!(unsafe { libc::mkfifo(path.as_ptr(), 0o600) }, 0);
-    let output = story(&fifo, "logs", &["0"]).output().unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(said, format!("errno {}\n", libc::ENXIO));
 }
 
 #[test]
@@ -576,79 +501,6 @@ fn calls_before_the_log_is_open_are_shown_and_those_of_a_daemon_are_written() {
     let output = shown.env("LOGDEF_STDERR", "info").output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(said.lines().count(), 4, "{said}");
-}
-
-#[test]
-fn a_file_that_is_old_is_followed_by_another() {
-    for sink in [MAPPED, APPEND] {
-        let directory = tempfile::tempdir().unwrap();
-        let log = directory.path().join("app.log");
-        let output = story(&log, "ages", &[sink]).output().unwrap();
-        succeeded(&output);
-        let logged: i128 = String::from_utf8_lossy(&output.stdout)
-            .trim()
-            .parse()
-            .unwrap();
-        let files = files(directory.path());
-        assert_eq!(files.len(), 2, "{files:?}");
-        let numbers = numbers(&files);
-        let first = numbers[0];
-        assert!(first > 0, "two files are kept");
-        assert!(numbers.into_iter().eq(first..logged), "{sink}");
-    }
-}
-
-/// Whether a file is of a log.
-fn is_of(file: &Path, log: &str) -> bool {
-    let name = file.file_name().unwrap().to_str().unwrap();
-    name.starts_with(log)
-}
-
-/// Bytes that files take of the file system.
-fn blocks(files: &[PathBuf]) -> u64 {
-    use std::os::unix::fs::MetadataExt;
-    let all = files.iter().map(|file| std::fs::metadata(file).unwrap());
-    all.map(|file| file.blocks() * 512).sum()
-}
-
-#[test]
-fn all_logs_of_a_directory_keep_within_a_bound_and_nothing_else_is_removed() {
-    for sink in [MAPPED, APPEND] {
-        let directory = tempfile::tempdir().unwrap();
-        let at = |name: &str| directory.path().join(name);
-        let log = at("app.log");
-        // An older log of another name, and one whose process lives.
-        succeeded(&story(&at("other"), "logs", &[sink]).output().unwrap());
-        std::fs::write(at("app.log.20261119"), "a text log\n").unwrap();
-        std::fs::write(at("notes.txt"), "no log\n").unwrap();
-        let mut lives = story(&at("lives"), "waits", &[MAPPED, "131072", "2"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut done = BufReader::new(lives.stdout.take().unwrap()).lines();
-        let mut go = lives.stdin.take().unwrap();
-        writeln!(go, "go").unwrap();
-        done.next().unwrap().unwrap();
-        succeeded(&story(&log, "folds", &[sink, "100000"]).output().unwrap());
-        let all = files(directory.path());
-        assert!(all.contains(&at("other")));
-        let of_other = all.iter().filter(|file| is_of(file, "lives")).count();
-
-        succeeded(&story(&log, "folds", &[sink, "512"]).output().unwrap());
-        let left = files(directory.path());
-        assert!(!left.contains(&at("other")), "{sink} {left:?}");
-        assert!(left.contains(&at("app.log.20261119")) && left.contains(&at("notes.txt")));
-        let living = |file: &&PathBuf| is_of(file, "lives");
-        assert_eq!(left.iter().filter(living).count(), of_other, "{left:?}");
-        // What was full, and the file that is written to.
-        assert!(blocks(&left) <= (512 + 128 + 16) << 10, "{sink} {left:?}");
-        let newest = std::fs::read_link(&log).unwrap();
-        let newest = directory.path().join(newest);
-        assert_eq!(numbers(&[newest]).last(), Some(&19_999));
-        drop(go);
-        assert!(lives.wait().unwrap().success());
-    }
 }
 
 #[test]

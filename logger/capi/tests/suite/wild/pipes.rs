@@ -1,0 +1,81 @@
+//! Logs that are written to a pipe.
+
+use super::*;
+
+/// What a reader gets who is a little slow, from a story that writes to a pipe; and what
+/// the story says.
+fn through_a_pipe(directory: &Path, name: &str, more: &[&str]) -> (PathBuf, Output) {
+    let fifo = directory.join("fifo");
+    let path = std::ffi::CString::new(fifo.to_str().unwrap()).unwrap();
+    // SAFETY: a C string.
+    assert_eq!(unsafe { libc::mkfifo(path.as_ptr(), 0o600) }, 0);
+    let mut command = story(&fifo, name, more);
+    let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let running = command.spawn().unwrap();
+    let (into, from) = (directory.join("read.log"), fifo.clone());
+    let reader = std::thread::spawn(move || {
+        let mut from = std::fs::File::open(from).unwrap();
+        let mut to = std::fs::File::create(into).unwrap();
+        let mut piece = [0; 3000];
+        for turn in 0.. {
+            match std::io::Read::read(&mut from, &mut piece).unwrap() {
+                0 => break,
+                len => to.write_all(&piece[..len]).unwrap(),
+            }
+            if turn % 20 == 0 {
+                std::thread::sleep(std::time::Duration::from_micros(100));
+            }
+        }
+    });
+    let output = running.wait_with_output().unwrap();
+    succeeded(&output);
+    reader.join().unwrap();
+    std::fs::remove_file(fifo).unwrap();
+    (directory.join("read.log"), output)
+}
+
+#[test]
+fn threads_that_share_a_pipe_do_not_tear_each_others_records() {
+    let directory = tempfile::tempdir().unwrap();
+    let (read, _) = through_a_pipe(directory.path(), "crowds", &[]);
+    assert!(numbers(&[read]).into_iter().eq(0..2000));
+}
+
+#[test]
+fn a_write_that_a_signal_interrupts_is_finished() {
+    for logs in ["0", "1"] {
+        let directory = tempfile::tempdir().unwrap();
+        let (read, output) = through_a_pipe(directory.path(), "interrupts", &[logs]);
+        let in_handler: i128 = String::from_utf8(output.stderr).unwrap().parse().unwrap();
+        let (mut main, mut handler, mut dropped) = (0, 0, 0);
+        for message in messages(&read) {
+            match message.level {
+                0x30 => main += 1,
+                _ => handler += 1,
+            }
+            dropped += message.dropped;
+        }
+        assert_eq!(main, 500, "each record of the interrupted thread");
+        // After the last calls no record follows that could contain their count.
+        let count = format!("{handler} of {in_handler} in handlers, {dropped} dropped");
+        println!("{count}");
+        assert!(handler + dropped <= in_handler, "{count}");
+        assert!(
+            logs == "0" || handler > 0,
+            "{handler} of {in_handler}, {dropped} dropped"
+        );
+        println!("{handler} of {in_handler} in handlers, {dropped} dropped");
+    }
+}
+
+#[test]
+fn a_pipe_without_a_reader_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let fifo = directory.path().join("fifo");
+    let path = std::ffi::CString::new(fifo.to_str().unwrap()).unwrap();
+    // SAFETY: a C string.
+    assert_eq!(unsafe { libc::mkfifo(path.as_ptr(), 0o600) }, 0);
+    let output = story(&fifo, "logs", &["0"]).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(said, format!("errno {}\n", libc::ENXIO));
+}

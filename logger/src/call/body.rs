@@ -211,8 +211,10 @@ fn argument(
     // valid (`Words::new`).
     unsafe {
         match call.words.get(plan.caller_arg) {
-            Some((ArgKind::INT, word)) => out.int(word as i64),
-            Some((ArgKind::UINT, word)) => out.uint(word),
+            // Together, so that the compiler makes comparisons of the kinds and no table.
+            Some((kind @ (ArgKind::INT | ArgKind::UINT), word)) => {
+                out.int_or_uint(word, kind == ArgKind::INT)
+            }
             Some((ArgKind::DOUBLE, word)) => {
                 let [a, b, c, d, e, f, g, h] = word.to_be_bytes();
                 out.bytes([0xcb, a, b, c, d, e, f, g, h]);
@@ -225,9 +227,9 @@ fn argument(
                 out.short((*(word as *const Bytes)).at, (*(word as *const Bytes)).len);
             }
             _ => {
-                // A copy, so that `out` itself stays in registers.
-                let mut copy = out.rest();
-                other_argument(&mut copy, plan, call, then)?;
+                // Copies, so that the originals stay in registers.
+                let (mut copy, call) = (out.rest(), *call);
+                other_argument(&mut copy, plan, &call, then)?;
                 out.at = copy.at;
             }
         }

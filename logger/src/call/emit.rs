@@ -470,8 +470,9 @@ fn head<'c>(
 ) -> Head<'c> {
     Head {
         template,
+        // First, so that what is read of the thread need not be put aside meanwhile.
+        time: process.now(thread),
         thread: thread.fields(),
         sequence: sequence.0,
-        time: process.now(thread),
     }
 }

@@ -101,13 +101,24 @@ impl<'b> Out<'b> {
     /// [`SCALAR`] bytes were asked for and are left.
     #[inline(always)]
     pub unsafe fn int(&mut self, value: i64) {
-        let form = if value >= 0 {
-            unsigned_form(value as u64)
+        // SAFETY: `need` found room for `SCALAR` bytes.
+        unsafe { self.int_or_uint(value as u64, true) }
+    }
+
+    /// An integer whose highest bit is a sign or is not.
+    ///
+    /// # Safety
+    ///
+    /// [`SCALAR`] bytes were asked for and are left.
+    #[inline(always)]
+    pub unsafe fn int_or_uint(&mut self, value: u64, is_signed: bool) {
+        let form = if (value as i64) < 0 && is_signed {
+            negative_form(value as i64)
         } else {
-            negative_form(value)
+            unsigned_form(value)
         };
         // SAFETY: `need` found room for `SCALAR` bytes.
-        unsafe { self.integer(value as u64, form) }
+        unsafe { self.integer(value, form) }
     }
 
     /// An integer in a form of `1 + size` bytes: its head and the low `size`

@@ -71,6 +71,7 @@ fn take_dropped(process: &Process, thread: &Thread) -> u64 {
 }
 
 /// A call that has its sequence.
+#[derive(Clone, Copy)]
 pub struct Counted<'t> {
     pub thread: &'t Thread,
     mark: &'t Mark,

@@ -43,7 +43,9 @@ pub(super) fn log_quickly<const TAILED: bool>(
     let counted = Counted::begin(call.thread, &mark);
     let mut written = call.write(counted.sequence);
     if written.is_err() {
-        let counted = Some((&counted, call.chunk));
+        // A copy, so that the original stays in registers.
+        let copy = counted;
+        let counted = Some((&copy, call.chunk));
         written = in_full(process, site, arguments(), pairs, counted);
     }
     counted.end(written);

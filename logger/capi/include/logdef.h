@@ -451,8 +451,10 @@ const char *logdef_version(void) LOGDEF_NOTHROW_;
  * these keys besides those that they had before. LOGDEF_CONTEXT_INIT is a statement: it
  * makes a context that adds to another one, or to none, and LOGDEF_IN_CONTEXT is a
  * declaration: until its block ends, the records of this thread have the keys of that
- * context and of those that it adds to, and no others. A block must be left by its end,
- * break, return, goto or an exception: longjmp out of it leaves the context in place.
+ * context and of those that it adds to, and no others. A block is left by its end, break,
+ * return, goto or an exception. After longjmp, and in C after pthread_exit or
+ * pthread_cancel, the thread stays in the context until its memory is used for other
+ * things, and is in none then. No co_await may stand in the block of a coroutine.
  *
  * Up to 16 pairs: a key is a string, a value a number, a string, a pointer or a bool. A
  * context holds LOGDEF_CONTEXT_ROOM bytes of them; strings that do not fit are cut and

@@ -1,4 +1,5 @@
-//! Contexts as `logdef.h` has them: with their keys in the same memory.
+//! Contexts as `logdef.h` has them: with their keys in the same memory, which may be gone while a
+//! thread is in them.
 
 use core::ffi::c_int;
 use logdef::abi::{self, Context, KeysHead};
@@ -22,7 +23,7 @@ const _: () = assert!(size_of::<ContextOfC>() == 32 + ROOM);
 ///
 /// # Safety
 ///
-/// `context` is valid for writes, and then stays as it is while a thread is in it; so does
+/// `context` is valid for writes, and then stays readable while a thread is in it; so does
 /// `parent`, or it is null. `kinds` and `words` have an item for each of `n`: a word is of
 /// the kind beside it.
 #[unsafe(no_mangle)]
@@ -41,8 +42,7 @@ pub unsafe extern "C" fn logdef_context_init(
         let (count, len) = abi::encode_pairs(&mut (*context).pairs, kinds, words, n);
         let len = len as u32;
         (&raw mut (*context).head).write(KeysHead { count, len });
-        let keys = &raw const (*context).head;
-        (&raw mut (*context).context).write(Context::new(abi::next_context(), parent, keys));
+        Context::seal(context.cast(), abi::next_context(), parent);
     }
 }
 

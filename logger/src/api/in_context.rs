@@ -73,7 +73,7 @@ impl Context {
     fn make(parent: Option<Context>, pairs: &[(&str, Passed<'_>)]) -> Context {
         let keys = encoded(pairs);
         let above = parent.as_ref();
-        let above = above.map_or(ptr::null(), |parent| &raw const parent.0.context);
+        let above = above.map_or(ptr::null(), |parent| parent.0.context.as_kept());
         // SAFETY: parent and keys live as long as the context, in `Owned`, and never change; the
         // first word of the keys is their head.
         let context =
@@ -94,7 +94,7 @@ impl Context {
         let scope = SCOPE.try_with(Cell::get).ok()?;
         // SAFETY: null, or borrowed by the scope that this thread is in.
         let context = unsafe { scope.as_ref() }?;
-        ptr::eq(&context.0.context, choose::current_context()).then(|| context.clone())
+        ptr::eq(context.0.context.as_kept(), choose::current_context()).then(|| context.clone())
     }
 
     /// Calls `work`, and all that this thread logs meanwhile is logged in the context.
@@ -110,7 +110,7 @@ impl Context {
         // `self` is borrowed until the thread is back in the context before.
         let outer = SCOPE.try_with(|scope| scope.replace(self));
         let _before = Before(
-            choose::enter_context(&raw const self.0.context),
+            choose::enter_context(self.0.context.as_kept()),
             outer.unwrap_or(ptr::null()),
         );
         work()

@@ -114,3 +114,31 @@ fn records_have_the_keys_of_the_contexts_that_their_calls_are_made_in() {
         }
     }
 }
+
+/// The program died: the log call followed what stood on the stack where the context had been.
+#[test]
+fn a_context_whose_block_was_left_by_a_jump_or_the_threads_end_does_no_harm() {
+    let expected = [
+        ("before the jump", "jump=0"),
+        ("before the jump", "jump=1"),
+        ("before the jump", "jump=2"),
+        ("after the jumps", ""),
+        ("entered again", "entered=1"),
+        ("before the end", "thread=one"),
+        ("at the end of the thread", ""),
+    ];
+    let directory = tempfile::tempdir().unwrap();
+    let program = directory.path().join("left");
+    for toolchain in toolchains() {
+        for level in ["-O0", "-O2"] {
+            let flags = ["-std=c11", level, "-pthread", "-D_GNU_SOURCE"];
+            let compiler = toolchain.compiler(Language::C);
+            build(compiler, &flags, &[source("left.c")], &program);
+            for sink in [MAPPED, APPEND] {
+                let logged = logged(&log_by(&program, &[sink]));
+                let logged: Vec<_> = logged.iter().map(|(f, k)| (&f[..], &k[..])).collect();
+                assert_eq!(logged, expected, "{toolchain} {level} {sink}");
+            }
+        }
+    }
+}

@@ -653,12 +653,15 @@ enum {
     LOGDEF_TYPE_POINTER = 28
 };
 
-#define LOGDEF_INLINE_ static __inline__ __attribute__((__always_inline__))
-#define LOGDEF_INLINE_MEMBER_ inline __attribute__((__always_inline__))
+/* Functions of this header are no calls of the program's: with -finstrument-functions a call in
+ * __cyg_profile_func_enter would come to itself. */
+#define LOGDEF_OWN_ __attribute__((__no_instrument_function__))
+#define LOGDEF_INLINE_ static __inline__ __attribute__((__always_inline__)) LOGDEF_OWN_
+#define LOGDEF_INLINE_MEMBER_ inline __attribute__((__always_inline__)) LOGDEF_OWN_
 #define LOGDEF_PRINTF_(format, first) __attribute__((__format__(__printf__, format, first)))
 
 /* Never runs: here the compiler looks at formats and arguments. */
-LOGDEF_PRINTF_(1, 2) static __inline__ void logdef_check_(const char *format, ...)
+LOGDEF_PRINTF_(1, 2) LOGDEF_OWN_ static __inline__ void logdef_check_(const char *format, ...)
 {
     (void)format;
 }
@@ -741,7 +744,7 @@ void logdef_write(int level, const char *file, uint32_t line, const char *functi
  */
 
 LOGDEF_PRINTF_(5, 0)
-static __inline__ void logdef_vlog_at(int level, const char *file, uint32_t line,
+LOGDEF_OWN_ static __inline__ void logdef_vlog_at(int level, const char *file, uint32_t line,
                                       const char *function, const char *format, va_list args)
 {
 #define LOGDEF_TAKE_SIGNED_(code, type)                              \
@@ -820,7 +823,7 @@ static __inline__ void logdef_vlog_at(int level, const char *file, uint32_t line
 }
 
 LOGDEF_PRINTF_(5, 6)
-static __inline__ void logdef_log_at(int level, const char *file, uint32_t line,
+LOGDEF_OWN_ static __inline__ void logdef_log_at(int level, const char *file, uint32_t line,
                                      const char *function, const char *format, ...)
 {
     va_list args;
@@ -1247,7 +1250,7 @@ LOGDEF_INLINE_ uint64_t logdef_pointer_word_(const volatile void *value, long do
     LOGDEF_CONTEXT_INIT_(&logdef_with_##line_, logdef_context_current(), __VA_ARGS__);        \
     LOGDEF_IN_CONTEXT_AT_(&logdef_with_##line_, line_)
 
-static __inline__ void logdef_context_leave_(const logdef_context *const *before)
+LOGDEF_OWN_ static __inline__ void logdef_context_leave_(const logdef_context *const *before)
 {
     (void)logdef_context_enter(*before);
 }
@@ -1399,7 +1402,8 @@ static_assert(sizeof(logdef_image) == 64, "logdef: the layout of an image");
     LOGDEF_TYPES_(__VA_ARGS__);                                                               \
     LOGDEF_SITE_AT_(level_, flags_, LOGDEF_FORMAT_(__VA_ARGS__), decltype(logdef_types_))
 
-#if defined(__clang__) || !(defined(__x86_64__) || defined(__aarch64__) || defined(__riscv))
+#if defined(__clang__) || defined(__code_model_large__) || \
+    !(defined(__x86_64__) || defined(__aarch64__) || defined(__riscv))
 
 #define LOGDEF_HERE_AT_(level_, flags_, text_)                                                \
     LOGDEF_LEVEL_(level_);                                                                    \

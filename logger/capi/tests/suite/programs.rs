@@ -5,6 +5,7 @@ use crate::decode::{DATA, Message, PREAMBLE, Value, messages, records};
 use crate::installed::{build, log_by, log_of};
 use logdef_wire::site::flags::{SKIPPED, SPAN_ID};
 use std::collections::HashSet;
+use std::ffi::OsString;
 
 /// The line of a source on which a text stands.
 fn line_of(file: &str, text: &str) -> i128 {
@@ -226,25 +227,28 @@ fn every_call_of_c_and_cpp_reaches_the_log() {
     let directory = tempfile::tempdir().unwrap();
     let program = directory.path().join("everything");
     let mut counts = HashSet::new();
+    let models: &[&[&str]] = &[
+        &["-O0"],
+        &["-O2"],
+        #[cfg(target_arch = "x86_64")]
+        &["-O1", "-mcmodel=large"],
+    ];
     for toolchain in toolchains() {
-        for level in ["-O0", "-O2"] {
+        for flags in models {
             let c: Vec<_> = ["everything.c", "calls.c"]
                 .into_iter()
                 .map(|file| {
                     let object = directory.path().join(file).with_extension("o");
-                    let arguments: [std::ffi::OsString; 5] = [
-                        level.into(),
-                        "-c".into(),
-                        source(file).into(),
-                        "-o".into(),
-                        object.clone().into(),
-                    ];
+                    let mut arguments: Vec<OsString> = flags.iter().map(OsString::from).collect();
+                    arguments.extend(["-c".into(), source(file).into()]);
+                    arguments.extend(["-o".into(), object.clone().into()]);
                     crate::compilers::compile_clean(toolchain.cc, arguments);
                     object
                 })
                 .collect();
             let sources = [c, vec![source("calls.cc"), source("other.cc")]].concat();
-            build(toolchain.cxx, &[level, "-std=c++17"], &sources, &program);
+            let flags = [flags, &["-std=c++17"][..]].concat();
+            build(toolchain.cxx, &flags, &sources, &program);
             let logged = messages(&log_of(&program));
             let formats: HashSet<&str> = logged.iter().map(|m| &*m.format).collect();
             for format in [
@@ -257,7 +261,7 @@ fn every_call_of_c_and_cpp_reaches_the_log() {
                 "vlog %hhd %lu %Lf %s",
                 "template %d, every second",
             ] {
-                assert!(formats.contains(format), "{toolchain} {level}: {format}");
+                assert!(formats.contains(format), "{toolchain} {flags:?}: {format}");
             }
             assert!(!formats.contains("never reached %d"));
             // That of the object that is constructed before `main` too.
@@ -266,6 +270,26 @@ fn every_call_of_c_and_cpp_reaches_the_log() {
         }
     }
     assert_eq!(counts.len(), 1, "{counts:?}");
+}
+
+/// The first call of a function came back to the one that logs it, without end.
+#[test]
+fn a_program_whose_functions_log_themselves_logs_none_of_the_headers() {
+    let directory = tempfile::tempdir().unwrap();
+    let program = directory.path().join("profiled");
+    for toolchain in toolchains() {
+        for (language, standard) in [(Language::C, "-xc"), (Language::Cpp, "-xc++")] {
+            for level in ["-O0", "-O1"] {
+                let flags = [level, "-finstrument-functions", standard];
+                let compiler = toolchain.compiler(language);
+                build(compiler, &flags, &[source("profiled.c")], &program);
+                let logged = messages(&log_of(&program));
+                let spans = logged.iter().filter(|message| message.kind == 1);
+                let case = format!("{toolchain} {flags:?}");
+                assert_eq!((spans.count(), logged.len()), (3, 10), "{case}");
+            }
+        }
+    }
 }
 
 /// A library that logs from inline functions, templates and static objects is

@@ -11,6 +11,7 @@ use super::claim::{AHEAD, Held};
 use super::{Log, Mapped};
 use crate::sink::chunk::UNIT;
 use crate::sys;
+use crate::thread::Thread;
 use crate::window::Range;
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
@@ -230,18 +231,26 @@ impl Mapped {
 }
 
 impl Log<'_> {
-    /// A chunk of this many units that is ready, unless nothing may be written there any more.
-    pub(super) fn take_ready(&self, units: u64) -> Option<Held> {
+    /// A chunk of this many units that is ready, unless nothing may be written there any more. It
+    /// is of no file before the thread's: what a thread logs later stands in a later file, which is
+    /// pruned later.
+    pub(super) fn take_ready(&self, thread: &Thread, units: u64) -> Option<Held> {
         let has_size = |place: &&Place| place.len.load(Ordering::Relaxed) == units * UNIT;
         let ready = || {
             let mut sized = self.mapped.ahead.ready.iter().filter(has_size);
             sized.find_map(Place::take)
         };
+        let windows = &thread.lasting().windows;
+        let range = self.mapped.chunk(thread).and_then(|at| windows.range(at));
+        let turn = range.map_or(0, |range| range.turn);
         while let Some(held) = ready() {
-            if !self.is_evicted(held.range) && held.range.len == units * UNIT {
+            if held.range.turn < turn {
+                self.give_back_ready(held);
+            } else if !self.is_evicted(held.range) && held.range.len == units * UNIT {
                 return Some(held);
+            } else {
+                self.discard(held);
             }
-            self.discard(held);
         }
         None
     }

@@ -88,7 +88,7 @@ impl Log<'_> {
             return None;
         }
         let nth = thread.chunks.load(Ordering::Relaxed);
-        let ready = self.take_ready(self.chunk_units(nth, need));
+        let ready = self.take_ready(thread, self.chunk_units(nth, need));
         let has_helper = self.mapped.ahead.has_helper();
         let mut size = if has_helper { nth.min(BETWEEN) } else { nth };
         let held = match ready {

@@ -122,6 +122,14 @@ impl Reached<'_> {
 }
 
 impl Threads<'_> {
+    /// When a sieve is asked: of a lane that is sorted, how far it is read decides on the order.
+    fn sifts(&self) -> Sifts {
+        match self {
+            Threads::One(..) => Sifts::Now,
+            Threads::Many(_) => Sifts::Later,
+        }
+    }
+
     /// The time that a record is merged by.
     #[inline]
     fn key_of(&mut self, record: Timed) -> u64 {
@@ -368,16 +376,13 @@ impl<'i> OpenLane<'i> {
         sifted: &mut usize,
     ) -> Result<Step, Error> {
         let options = wanted.options;
-        // Of a lane that is sorted, how far it is read decides on the order.
-        let sifts = match self.threads {
-            Threads::One(..) => Sifts::Now,
-            Threads::Many(_) => Sifts::Later,
-        };
+        let sifts = self.threads.sifts();
         let searches = wanted.searches && sifts == Sifts::Now;
         let input = self.input;
         let most = *sifted + if is_alone { SIFTED } else { 0 };
         // Nearly all items are short frames, and where few are searched for, nearly all are kept back.
         let (item, checked) = loop {
+            *sifted += self.pass_over(wanted, most - *sifted);
             if searches && self.items.offset() >= self.bare_to {
                 self.bare_to = self.items.offset() + wanted.bare(self.items.ahead()) as u64;
             }
@@ -442,6 +447,22 @@ impl<'i> OpenLane<'i> {
                 self.frames.push(buffered);
                 data.map_or(Step::Lead, Step::Data)
             }
+        })
+    }
+
+    /// Passes over records of the only thread that are kept back as others were before them. Returns how many.
+    #[inline]
+    fn pass_over(&mut self, wanted: &mut Wanted<'_>, most: usize) -> usize {
+        let Threads::One(thread, reached) = &mut self.threads else {
+            return 0;
+        };
+        if !wanted.asks_fronts() {
+            return 0;
+        }
+        let (rule, items) = (&mut self.rule, &mut self.items);
+        let thread = (self.input, *thread);
+        rule.pass_over(items, thread, wanted, most, |sequence, time| {
+            self.key = reached.lift(sequence.count(), time);
         })
     }
 

@@ -5,11 +5,12 @@ use crate::merge::MergeOptions;
 use crate::merge::survey_contract::SurveyContract;
 use crate::merge::wanted::{Checked, Sifts, Timed, Wanted};
 use crate::read::gap::{Gap, GapKind};
-use crate::read::item::FrameItem;
+use crate::read::item::{FrameItem, Items};
+use crate::recover::lane::ThreadKey;
 use crate::recover::recovery::Recovery;
 use crate::recover::tables::Place;
-use logdef_wire::Record;
 use logdef_wire::record::{Glance, Peek};
+use logdef_wire::{Record, Sequence};
 
 /// What becomes of a data record whose fields stand as writers put them.
 #[inline(always)]
@@ -22,7 +23,7 @@ fn check_quickly(
 ) -> Option<Checked> {
     let mut peek = Peek::default();
     let rest = wanted.fronts.look(&mut peek.glance, body)?;
-    let is_kept_back = rest.is_arguments(body) && wanted.keeps_back(&peek.glance);
+    let is_kept_back = rest.is_arguments(body) && wanted.keeps_back(&peek.glance, body);
     if !is_kept_back && !peek.look_at_rest(rest, body) {
         return None;
     }
@@ -56,6 +57,36 @@ impl Rule<'_> {
         } else {
             Checked::Skip
         }
+    }
+
+    /// Passes over records of a thread, up to `most`, that are kept back as others with the same front were
+    /// before them. Returns how many; sequence and time of each go to `see`.
+    #[inline]
+    pub(crate) fn pass_over(
+        &mut self,
+        items: &mut Items<'_>,
+        (input, thread): (u32, ThreadKey),
+        wanted: &mut Wanted<'_>,
+        most: usize,
+        mut see: impl FnMut(Sequence, u64),
+    ) -> usize {
+        items.pass_over(most, |offset, body, checksum| {
+            let Some((sequence, time)) = wanted.keeps_back_again(thread, body, checksum) else {
+                return false;
+            };
+            let is_as_planned = match self {
+                Rule::Survey(contract) => contract.continues_with(sequence),
+                Rule::Recovery(recovery) => {
+                    let standing =
+                        recovery.standing_of_run(Place { input, offset }, Some(thread.0));
+                    !recovery.leaves_out(standing)
+                }
+            };
+            if is_as_planned {
+                see(sequence, time);
+            }
+            is_as_planned
+        })
     }
 
     /// Checks a record of an input by its unmasked body.

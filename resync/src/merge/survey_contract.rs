@@ -9,7 +9,7 @@ use crate::recover::run_of::run_of;
 use crate::recover::survey::Survey;
 use crate::recover::tables::Place;
 use logdef_wire::record::{NoteKind, Peek};
-use logdef_wire::{Record, Run, Tag};
+use logdef_wire::{Record, Run, Sequence, Tag};
 
 /// What a survey assumed of a chunk.
 #[derive(Clone, Copy, Debug)]
@@ -58,7 +58,7 @@ impl SurveyContract {
         // Nearly all are as this takes them.
         let mut quick = Peek::default();
         if let Some(rest) = wanted.fronts.look(&mut quick.glance, body) {
-            if rest.is_arguments(body) && wanted.keeps_back(&quick.glance) {
+            if rest.is_arguments(body) && wanted.keeps_back(&quick.glance, body) {
                 return if self.is_next(&quick) {
                     Checked::Sift(Timed::of(&quick.glance))
                 } else {
@@ -122,6 +122,14 @@ impl SurveyContract {
             && sequence.count() == self.count.saturating_add(peek.dropped);
         self.count = sequence.count() + 1;
         is_next
+    }
+
+    /// Whether a data record of the thread is the next, behind no dropped ones. If not, nothing is changed.
+    #[inline(always)]
+    pub(crate) fn continues_with(&mut self, sequence: Sequence) -> bool {
+        let continues = sequence.count() == self.count;
+        self.count += u64::from(continues);
+        continues
     }
 
     /// Whether another record may stand at an offset.

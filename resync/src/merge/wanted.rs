@@ -4,9 +4,10 @@ use crate::merge::sieve::Sieve;
 use crate::merge::{Identity, MergeOptions};
 use crate::read::item::FrameItem;
 use crate::read::known_bodies::KnownBodies;
+use crate::recover::lane::ThreadKey;
 use crate::recover::tables::Place;
-use logdef_wire::record::{Fronts, Glance, Peek};
-use logdef_wire::{Record, Tag};
+use logdef_wire::record::{Expected, Fronts, Glance, Peek};
+use logdef_wire::{Record, Sequence, Tag};
 
 /// What becomes of an item of a lane.
 #[derive(Clone, Copy, Debug)]
@@ -76,23 +77,68 @@ pub(crate) struct Wanted<'i> {
 }
 
 impl Wanted<'_> {
-    /// Whether a data record with arguments only is kept back whatever they are.
+    /// Whether it is remembered of fronts what became of their records: where a text is searched for, too few are
+    /// alike.
     #[inline(always)]
-    pub(crate) fn keeps_back(&mut self, front: &Glance) -> bool {
+    pub(crate) fn asks_fronts(&self) -> bool {
+        self.sieve.is_some() && !self.searches
+    }
+
+    /// Whether a data record with arguments only is kept back whatever they are; others with its front are then,
+    /// too.
+    #[inline(always)]
+    pub(crate) fn keeps_back(&mut self, front: &Glance, body: &[u8]) -> bool {
         let sieve = self.sieve.as_mut();
-        sieve.is_some_and(|sieve| !sieve.may_pass(front))
+        let keeps_back = sieve.is_some_and(|sieve| !sieve.may_pass(front));
+        if keeps_back {
+            self.fronts.expect(body, Expected::KeptBack);
+        }
+        keeps_back
     }
 
     /// What becomes of a data record that nothing else is wrong with.
     #[inline(always)]
     pub(crate) fn checked(&mut self, body: &[u8], peek: &Peek<'_>, is_bare: bool) -> Checked {
         let timed = Timed::of(&peek.glance);
-        let sieve = self.sieve.as_mut();
-        if sieve.is_none_or(|sieve| sieve.passes(body, peek, is_bare)) {
+        let Some(sieve) = &mut self.sieve else {
+            return Checked::Take(Some(timed));
+        };
+        let passes = sieve.passes(body, peek, is_bare);
+        if self.asks_fronts() {
+            let expected = if passes {
+                Expected::Nothing
+            } else {
+                Expected::Alike
+            };
+            self.fronts.expect(body, expected);
+        }
+        if passes {
             Checked::Take(Some(timed))
         } else {
             Checked::Sift(timed)
         }
+    }
+
+    /// Sequence and time of a record of a thread that is kept back as another with the same front was before it: of
+    /// its body, and the checksum in its header, which is right then. `None` means: use the general path.
+    #[inline(always)]
+    pub(crate) fn keeps_back_again(
+        &mut self,
+        thread: ThreadKey,
+        body: &[u8],
+        checksum: u32,
+    ) -> Option<(Sequence, u64)> {
+        let record = self.fronts.again(body, checksum)?;
+        if (record.run()?, record.sequence.number()) != thread {
+            return None;
+        }
+        if !record.is_kept_back {
+            let peek = record.peek(body)?;
+            if self.sieve.as_mut()?.passes(body, &peek, false) {
+                return None;
+            }
+        }
+        Some((record.sequence, record.time))
     }
 
     /// Whether a data record passes the sieve, if there is one, or is malformed.

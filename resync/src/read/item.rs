@@ -245,16 +245,35 @@ impl<'i> Items<'i> {
         self.scanner.work()
     }
 
+    /// Whether the next item may be a frame that nothing is known of yet.
+    #[inline(always)]
+    fn may_be_short(&self) -> bool {
+        let is_known = self.gap.is_some() || self.tail.is_some() || self.frame.is_some();
+        !is_known && self.at < self.limit && self.at < self.next_known
+    }
+
+    /// Passes over short frames of data records that are at hand, up to `most`, as long as `is_valid` says of
+    /// an offset, a body and the checksum in its header that they are those of such a frame. Returns how many.
+    #[inline(always)]
+    pub(crate) fn pass_over(
+        &mut self,
+        most: usize,
+        is_valid: impl FnMut(u64, &[u8], u32) -> bool,
+    ) -> usize {
+        if !self.may_be_short() {
+            return 0;
+        }
+        let limit = self.limit.min(self.next_known);
+        let (at, count) = self.scanner.pass_over(self.at, limit, most, is_valid);
+        self.at = at;
+        count
+    }
+
     /// The next item if it is a short frame that is at hand and opens nothing: nearly
     /// all are. `None` means: use the general path.
     #[inline(always)]
     pub(crate) fn next_short(&mut self) -> Option<FrameItem<'_>> {
-        if self.gap.is_some()
-            || self.tail.is_some()
-            || self.frame.is_some()
-            || self.at >= self.limit
-            || self.next_known <= self.at
-        {
+        if !self.may_be_short() {
             return None;
         }
         let offset = self.at;

@@ -134,27 +134,47 @@ impl<'i> Scanner<'i> {
     /// that writers write, and in the window: nearly all are. `None` means: use the general path.
     #[inline(always)]
     pub(crate) fn short_frame_at(&mut self, at: u64) -> Option<u16> {
-        let bytes = self.window.from(at);
-        let (&[0xc1, 0xce, a, b, c, d, 0xc1, 0xda, hi, lo], rest) = bytes.split_first_chunk()?
-        else {
-            return None;
-        };
-        let len = u16::from_be_bytes([hi, lo]);
-        if !SHORT.contains(&len) {
-            return None;
-        }
-        let body = rest.get(..len as usize)?;
+        let (sum, body) = short_claim(self.window.from(at))?;
+        let len = body.len();
         if !frame::looks_like_record(body) {
             return None;
         }
         self.work.candidates += 1;
         self.work.summed += len as u64;
-        if checksum(&self.hasher, body) != u32::from_be_bytes([a, b, c, d]) {
+        if checksum(&self.hasher, body) != sum {
             self.refused = at;
-            self.claims(at + (frame::HEADER_LEN + len as usize) as u64);
+            self.claims(at + (frame::HEADER_LEN + len) as u64);
             return None;
         }
-        Some(len)
+        Some(len as u16)
+    }
+
+    /// Where the short frames end that stand one behind the other from `at` on and before `limit`, in the
+    /// window, as long as `is_valid` says of a body and the checksum in its header that they are those of a
+    /// valid frame; and how many there are, which are no more than `most`.
+    #[inline(always)]
+    pub(crate) fn pass_over(
+        &mut self,
+        at: u64,
+        limit: u64,
+        most: usize,
+        mut is_valid: impl FnMut(u64, &[u8], u32) -> bool,
+    ) -> (u64, usize) {
+        let bytes = self.window.from(at);
+        let (mut rest, mut count) = (bytes, 0);
+        let limit = limit.saturating_sub(at);
+        while count < most
+            && ((bytes.len() - rest.len()) as u64) < limit
+            && let Some((sum, body)) = short_claim(rest)
+            && is_valid(at + (bytes.len() - rest.len()) as u64, body, sum)
+        {
+            rest = &rest[frame::HEADER_LEN + body.len()..];
+            count += 1;
+        }
+        let passed = (bytes.len() - rest.len()) as u64;
+        self.work.candidates += count as u64;
+        self.work.summed += passed;
+        (at + passed, count)
     }
 
     /// The valid frame at `at`, if one starts there.
@@ -296,6 +316,20 @@ impl<'i> Scanner<'i> {
         }
         Ok(at)
     }
+}
+
+/// The checksum that a short header claims for its body, and the body, if both are at the front of bytes.
+#[inline(always)]
+fn short_claim(bytes: &[u8]) -> Option<(u32, &[u8])> {
+    let (&[0xc1, 0xce, a, b, c, d, 0xc1, 0xda, hi, lo], rest) = bytes.split_first_chunk()? else {
+        return None;
+    };
+    let len = u16::from_be_bytes([hi, lo]);
+    if !SHORT.contains(&len) {
+        return None;
+    }
+    let body = rest.get(..len as usize)?;
+    Some((u32::from_be_bytes([a, b, c, d]), body))
 }
 
 /// The [checksum](frame::checksum) of a body, by a hasher of nothing.

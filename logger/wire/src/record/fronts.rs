@@ -1,24 +1,28 @@
 //! The fronts of records that were looked at before. What a thread writes at a call site begins with
 //! the same bytes each time, up to the sequence: they are compared at once, where a look would read one
-//! integer after another. Knows nothing of what stands behind the front.
+//! integer after another, and their part of the checksum is known. Knows nothing of the arguments.
 //!
 //! ```text
 //! 127 head 0 magic 1 file 2 line 3 level 4 format 5 run 6 thread 7 | sequence 8 time ...
 //! |<-------------------- the same each time -------------------->|
 //! ```
 
-use super::Glance;
-use super::glance::{Rest, all_fields, fields_to_sequence, sequence_and_time};
+use super::glance::{
+    Rest, all_fields, fields_to_sequence, only_arguments, sequence_and_time, uint_behind,
+};
+use super::{Glance, Peek, field};
+use crate::{Run, Sequence};
+use crc32fast::Hasher;
 
 /// Bytes that are compared: those of nearly all fronts are fewer.
 const BYTES: usize = 64;
 /// Words of them.
 const WORDS: usize = BYTES / 8;
 /// Fronts that are remembered: a power of two.
-const FRONTS: usize = 1 << 7;
+const FRONTS: usize = 1 << 8;
 
-/// A front, and what it says; a length of 0 where none was kept.
-#[derive(Clone, Copy, Debug, Default)]
+/// A front, what it says, and what is expected of records with it; a length of 0 where none was kept.
+#[derive(Clone, Debug, Default)]
 struct Known {
     words: [u64; WORDS],
     /// Ones where `words` has bytes of the front.
@@ -27,6 +31,9 @@ struct Known {
     /// How many fields stand behind the time.
     fields: u32,
     glance: Glance,
+    /// The checksum, so far as the front reaches.
+    sum: Hasher,
+    expected: Expected,
 }
 
 impl Known {
@@ -37,7 +44,7 @@ impl Known {
     }
 }
 
-/// Looks at the fronts of records, and remembers them: in some 40 KB.
+/// Looks at the fronts of records, and remembers them: in some 80 KB.
 ///
 /// ```
 /// use logdef_wire::record::{Fronts, Glance};
@@ -54,7 +61,7 @@ pub struct Fronts {
 impl Default for Fronts {
     fn default() -> Self {
         Fronts {
-            known: [Known::default(); FRONTS],
+            known: core::array::from_fn(|_| Known::default()),
         }
     }
 }
@@ -83,15 +90,106 @@ impl Fronts {
     fn look_and_keep(&mut self, glance: &mut Glance, body: &[u8]) -> Option<Rest> {
         let rest = fields_to_sequence(glance, body)?;
         if let Some(words) = words(body).filter(|_| rest.at <= BYTES) {
+            let mut sum = Hasher::new();
+            sum.update(&body[..rest.at]);
             self.known[slot(&words)] = Known {
                 words,
                 mask: mask(rest.at),
                 len: rest.at,
                 fields: rest.fields,
                 glance: *glance,
+                sum,
+                expected: Expected::Nothing,
             };
         }
         sequence_and_time(glance, body, rest)
+    }
+
+    /// Remembers of the front of a body, which was [looked](Self::look) at, what to expect of the next record
+    /// with it that has nothing but arguments behind.
+    pub fn expect(&mut self, body: &[u8], expected: Expected) {
+        let Some(words) = words(body) else { return };
+        let known = &mut self.known[slot(&words)];
+        if known.expected != expected && known.fields == 1 && known.begins(&words) {
+            known.expected = expected;
+        }
+    }
+
+    /// A record of which something was [expected](Self::expect), if its body has this checksum: what is the same
+    /// each time needs not be summed again. `None` means: use the general path.
+    #[inline(always)]
+    pub fn again(&self, body: &[u8], checksum: u32) -> Option<Again<'_>> {
+        let words = words(body)?;
+        let known = &self.known[slot(&words)];
+        if known.expected == Expected::Nothing || !known.begins(&words) {
+            return None;
+        }
+        let behind = &body[known.len..];
+        let mut rest = behind;
+        let sequence = Sequence(uint_behind(&mut rest, field::SEQUENCE)?);
+        let time = uint_behind(&mut rest, field::TIME)?;
+        if rest.first() != Some(&field::ARGS) {
+            return None;
+        }
+        let mut sum = known.sum.clone();
+        sum.update(behind);
+        (sum.finalize() == checksum).then_some(Again {
+            front: &known.glance,
+            sequence,
+            time,
+            at: body.len() - rest.len(),
+            is_kept_back: known.expected == Expected::KeptBack,
+        })
+    }
+}
+
+/// What is expected of records with a front.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Expected {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// That their arguments keep them back, as those of the last one did.
+    Alike,
+    /// That they are kept back whatever their arguments are.
+    KeptBack,
+}
+
+/// A record with a front of which something was expected, and nothing but arguments behind it.
+#[derive(Clone, Copy, Debug)]
+pub struct Again<'f> {
+    /// Sequence and time in it are of another record.
+    front: &'f Glance,
+    /// Thread and count.
+    pub sequence: Sequence,
+    /// Nanoseconds since the epoch.
+    pub time: u64,
+    /// Offset of the arguments.
+    at: usize,
+    /// Whether it is kept back whatever its arguments are.
+    pub is_kept_back: bool,
+}
+
+impl Again<'_> {
+    /// The run.
+    #[inline(always)]
+    pub fn run(&self) -> Option<Run> {
+        self.front.run
+    }
+
+    /// Looks at the whole body. `None` if its arguments are malformed.
+    #[inline(always)]
+    pub fn peek<'b>(&self, body: &'b [u8]) -> Option<Peek<'b>> {
+        let args = only_arguments(body, self.at)?;
+        Some(Peek {
+            glance: Glance {
+                sequence: Some(self.sequence),
+                time: Some(self.time),
+                ..*self.front
+            },
+            args: Some(args),
+            ..Peek::default()
+        })
     }
 }
 
@@ -181,6 +279,62 @@ mod tests {
         assert!(fronts.look(&mut Glance::default(), &first).is_some());
         assert!(fronts.knows(&first) && fronts.knows(&body(0, 2, &rest)));
         assert!(!fronts.knows(&body(1, 2, &rest)));
+    }
+
+    /// Of a record that was seen whole, and of all that differ from it in one byte: what is said without a look
+    /// at the front is what a look says, and nothing is said where the checksum is of other bytes.
+    #[test]
+    fn what_is_expected_is_said_of_records_with_the_right_checksum_only() {
+        let arguments = [&[9, 0x92, 7, 0xa9][..], b"some text"].concat();
+        let mut whole = body(0, 1, &arguments);
+        whole[1] = 0x8a;
+        let sum = crc32fast::hash;
+        for expected in [Expected::Alike, Expected::KeptBack] {
+            let mut fronts = Fronts::default();
+            assert!(fronts.look(&mut Glance::default(), &whole).is_some());
+            assert!(fronts.again(&whole, sum(&whole)).is_none());
+            fronts.expect(&whole, expected);
+            let mut said = 0;
+            for at in 0..whole.len() {
+                for change in 0..=255 {
+                    let mut other = whole.clone();
+                    other[at] ^= change;
+                    if change != 0 {
+                        assert!(fronts.again(&other, sum(&whole)).is_none(), "{other:02x?}");
+                    }
+                    let Some(again) = fronts.again(&other, sum(&other)) else {
+                        continue;
+                    };
+                    let mut peek = Peek::default();
+                    let rest = all_fields(&mut peek.glance, &other);
+                    assert!(rest.is_some_and(|rest| rest.is_arguments(&other)));
+                    assert_eq!(again.sequence, peek.glance.sequence.unwrap());
+                    assert_eq!(again.time, peek.glance.time.unwrap());
+                    assert_eq!(again.run(), peek.glance.run);
+                    assert_eq!(again.is_kept_back, expected == Expected::KeptBack);
+                    let is_whole = peek.look_at_rest(rest.unwrap(), &other);
+                    assert_eq!(again.peek(&other), is_whole.then_some(peek));
+                    said += 1;
+                }
+            }
+            assert!(said > 2000, "{said}");
+            assert!(fronts.again(&whole[..BYTES - 1], sum(&whole)).is_none());
+            fronts.expect(&whole, Expected::Nothing);
+            assert!(fronts.again(&whole, sum(&whole)).is_none());
+        }
+    }
+
+    #[test]
+    fn nothing_is_expected_where_more_than_arguments_stand_behind() {
+        let whole = body(0, 1, &[9, 0x91, 7, 13, 0xcc, 200, 14, 1, 15, 0x80, 0, 0]);
+        for head in [0x89, 0x8b, 0x8c] {
+            let mut body = whole.clone();
+            body[1] = head;
+            let mut fronts = Fronts::default();
+            assert!(fronts.look(&mut Glance::default(), &body).is_some());
+            fronts.expect(&body, Expected::KeptBack);
+            assert!(fronts.again(&body, crc32fast::hash(&body)).is_none());
+        }
     }
 
     impl Fronts {

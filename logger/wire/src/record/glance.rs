@@ -301,7 +301,7 @@ pub(super) fn sequence_and_time(glance: &mut Glance, body: &[u8], rest: Rest) ->
 
 /// The arguments, if they are the field at `at` and reach to the end of the body.
 #[inline(always)]
-fn only_arguments(body: &[u8], at: usize) -> Option<Array<'_>> {
+pub(super) fn only_arguments(body: &[u8], at: usize) -> Option<Array<'_>> {
     if body.get(at) != Some(&field::ARGS) {
         return None;
     }
@@ -338,7 +338,7 @@ fn uint(body: &[u8], at: &mut usize) -> Option<u64> {
 /// The unsigned integer at the front of `rest`, behind this key; then `rest` begins
 /// behind it. A short one at the very end is left to [`uint`].
 #[inline(always)]
-fn uint_behind(rest: &mut &[u8], key: u8) -> Option<u64> {
+pub(super) fn uint_behind(rest: &mut &[u8], key: u8) -> Option<u64> {
     let [first, head, digits @ ..] = *rest.first_chunk::<10>()?;
     if first != key {
         return None;

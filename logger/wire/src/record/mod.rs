@@ -21,7 +21,7 @@ pub use backtrace_logdef::BacktraceLogdef;
 pub use context_logdef::ContextLogdef;
 pub use data::{Data, Glance, Kind, field};
 pub use durable::Durable;
-pub use fronts::Fronts;
+pub use fronts::{Again, Expected, Fronts};
 pub use glance::{Peek, Rest};
 pub use masked::Masked;
 pub use module::Module;

@@ -58,3 +58,36 @@ fn more_threads_than_descriptors_lose_no_call() {
         log(tempfile::tempdir().unwrap().path(), limit, Some(8));
     }
 }
+
+/// The log gave up a file whose directory it could not open: it had no other, and every call after
+/// the sync was dropped.
+#[test]
+fn a_sync_without_a_descriptor_fails_and_the_log_continues() {
+    let folder = tempfile::tempdir().unwrap();
+    common::in_child(|| {
+        let limit = libc::rlimit {
+            rlim_cur: 80,
+            rlim_max: 80,
+        };
+        // SAFETY: the limit outlives the call.
+        assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }, 0);
+        let options = logdef::options().sink(Sink::Mapped);
+        options.open(folder.path().join("log")).unwrap();
+        logdef!(Info, "before");
+        let all: Vec<_> = std::iter::from_fn(|| std::fs::File::open("/dev/null").ok()).collect();
+        let refused = logdef::sync().unwrap_err();
+        assert_eq!(refused.raw_os_error(), Some(libc::EMFILE));
+        for call in 0..100 {
+            logdef!(Info, "call %d", call);
+        }
+        assert_eq!(logdef::unwritten(), 0);
+        drop(all);
+        logdef::sync().unwrap();
+    });
+    let mut found = 0;
+    common::data(&std::fs::read(folder.path().join("log")).unwrap(), |data| {
+        assert_eq!(data.dropped, None);
+        found += 1;
+    });
+    assert_eq!(found, 101);
+}

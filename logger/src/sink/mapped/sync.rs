@@ -34,6 +34,11 @@ impl Log<'_> {
             }
             match synced {
                 Ok(()) if is_old && !wanted => self.leave(index, file_use),
+                // The file or its directory could not be opened, which speaks of no write:
+                // another sync may find a descriptor.
+                Err(errno @ Errno(libc::EMFILE | libc::ENFILE)) if !file.is_given_up() => {
+                    result = result.and(Err(errno));
+                }
                 Err(errno) if !file.is_given_up() => {
                     // The kernel reports a failed write once, and forgets it: a
                     // later sync of this file would promise what is not true.

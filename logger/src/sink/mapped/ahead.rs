@@ -231,11 +231,11 @@ impl Mapped {
 }
 
 impl Log<'_> {
-    /// A chunk of this many units that is ready, unless nothing may be written there any more. It
-    /// is of no file before the thread's: what a thread logs later stands in a later file, which is
-    /// pruned later.
-    pub(super) fn take_ready(&self, thread: &Thread, units: u64) -> Option<Held> {
-        let has_size = |place: &&Place| place.len.load(Ordering::Relaxed) == units * UNIT;
+    /// A chunk of as many units as `fits` wants that is ready, unless nothing may be written there
+    /// any more. It is of no file before the thread's: what a thread logs later stands in a later
+    /// file, which is pruned later.
+    pub(super) fn take_ready(&self, thread: &Thread, fits: impl Fn(u64) -> bool) -> Option<Held> {
+        let has_size = |place: &&Place| fits(place.len.load(Ordering::Relaxed) / UNIT);
         let ready = || {
             let mut sized = self.mapped.ahead.ready.iter().filter(has_size);
             sized.find_map(Place::take)
@@ -246,7 +246,7 @@ impl Log<'_> {
         while let Some(held) = ready() {
             if held.range.turn < turn {
                 self.give_back_ready(held);
-            } else if !self.is_evicted(held.range) && held.range.len == units * UNIT {
+            } else if !self.is_evicted(held.range) && fits(held.range.len / UNIT) {
                 return Some(held);
             } else {
                 self.discard(held);

@@ -88,12 +88,17 @@ impl Log<'_> {
             return None;
         }
         let nth = thread.chunks.load(Ordering::Relaxed);
-        let ready = self.take_ready(thread, self.chunk_units(nth, need));
+        let wanted = self.chunk_units(nth, need);
+        let ready = self.take_ready(thread, |units| units == wanted);
         let has_helper = self.mapped.ahead.has_helper();
         let mut size = if has_helper { nth.min(BETWEEN) } else { nth };
         let held = match ready {
             Some(held) => Ok(held),
-            None => self.new_chunk(shared, &mut size, need),
+            None => self.new_chunk(shared, &mut size, need).or_else(|refused| {
+                // What the helper took of a disk that is full now is of another size, perhaps.
+                let any = self.take_ready(thread, |units| units >= self.chunk_units(0, need));
+                any.ok_or(refused)
+            }),
         };
         let claim = held.and_then(|held| self.adopt(thread, held).map_err(Some));
         if let Err(Some(errno)) = claim {

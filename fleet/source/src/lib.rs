@@ -26,6 +26,7 @@ mod error;
 mod found;
 mod functions;
 mod knowledge;
+mod likes;
 mod logs;
 mod names;
 mod narrow;

@@ -5,6 +5,7 @@ use crate::config::Config;
 use crate::found::Found;
 use crate::functions::{self, Render};
 use crate::knowledge::{self, Definitions, Knowledge};
+use crate::likes::Likes;
 use crate::logs::{LogTable, Logs, Sides};
 use crate::names::Names;
 use crate::overlap::Known;
@@ -80,6 +81,7 @@ impl Tables {
         for function in self.functions() {
             context.register_udf(function);
         }
+        context.add_optimizer_rule(Arc::new(Likes));
         for (front, store) in self.copies.stores() {
             let runtime = context.runtime_env();
             runtime.register_object_store(front, Arc::clone(store));

@@ -1,9 +1,11 @@
-//! Functions of SQL: the text of a record, levels by name, stacks with names.
+//! Functions of SQL: the text of a record, levels by name, stacks with names, whether a text is in another.
 
+mod contains;
 mod level;
 mod render;
 mod stack;
 
+pub(crate) use contains::Contains;
 pub(crate) use render::Render;
 
 use crate::tables::Tables;
@@ -18,6 +20,7 @@ pub(crate) fn all(tables: &Arc<Tables>) -> Vec<ScalarUDF> {
         stack::Stack::of(tables).into(),
         level::LevelName::new().into(),
         level::LevelNumber::new().into(),
+        Contains::new().into(),
     ]
 }
 
@@ -30,6 +33,12 @@ pub(crate) fn tables_of(function: &ScalarUDF) -> Option<&Arc<Tables>> {
             .downcast_ref::<stack::Stack>()
             .map(stack::Stack::tables)
     })
+}
+
+/// Whether it is the function that says that a text is in another.
+pub(crate) fn is_contains(function: &ScalarUDF) -> bool {
+    let inner: &dyn std::any::Any = &**function.inner();
+    inner.is::<Contains>()
 }
 
 /// The function of a name, over some tables.

@@ -1,6 +1,7 @@
 //! Conditions of a query that are looked at record by record, before columns are made. What cannot be
 //! said here is left to the engine, which looks at all that passes again.
 
+use crate::functions;
 use crate::schema::{self, FRONT, SITE, TIME};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::logical_expr::expr::InList;
@@ -214,15 +215,24 @@ fn test(filter: &Expr) -> Option<Test> {
                 return None;
             };
             let text = pattern.try_as_str()??.trim_matches('%');
-            if text.contains(['%', '_', '\\']) {
+            let is_plain = !text.contains(['%', '_', '\\']);
+            is_plain.then(|| contains(expr, text))?
+        }
+        Expr::ScalarFunction(call) if functions::is_contains(&call.func) => {
+            let [expr, Expr::Literal(part, _)] = &call.args[..] else {
                 return None;
-            }
-            let (column, data_type) = column(expr)?;
-            let is_text = data_type == DataType::Utf8View;
-            is_text.then(|| Test::Compare(column, Op::Contains, Literal::Text(text.to_owned())))
+            };
+            contains(expr, part.try_as_str()??)
         }
         _ => None,
     }
+}
+
+/// Whether a text is in a column.
+fn contains(expr: &Expr, text: &str) -> Option<Test> {
+    let (column, data_type) = column(expr)?;
+    let is_text = data_type == DataType::Utf8View;
+    is_text.then(|| Test::Compare(column, Op::Contains, Literal::Text(text.to_owned())))
 }
 
 fn compare(own: &Expr, op: Op, other: &Expr) -> Option<Test> {
@@ -268,7 +278,7 @@ fn column(expr: &Expr) -> Option<(usize, DataType)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use datafusion::logical_expr::{col, lit};
+    use datafusion::logical_expr::{ScalarUDF, col, lit};
 
     fn passes(filter: Expr, value: Option<i128>) -> bool {
         let sieve = Sieve::of(&[filter]);
@@ -297,6 +307,21 @@ mod tests {
         // What is not understood lets everything through.
         assert!(passes(col("i0").not_eq(lit(2i64)), None));
         assert!(passes(col("i0").lt(lit("x")), Some(1)));
+    }
+
+    #[test]
+    fn a_text_in_another_is_a_condition_however_it_is_said() {
+        let field = |_| Some(Field::Text(b"an item of a list"));
+        let holds = |filter: Expr| {
+            let sieve = Sieve::of(&[filter]);
+            assert_eq!(sieve.tests.len(), 1);
+            sieve.tests[0].holds(&field)
+        };
+        for (part, is_in) in [("item", true), ("items", false), ("", true)] {
+            let contains = ScalarUDF::from(functions::Contains::new());
+            assert_eq!(holds(contains.call(vec![col("s0"), lit(part)])), is_in);
+            assert_eq!(holds(col("s0").like(lit(format!("%{part}%")))), is_in);
+        }
     }
 
     #[test]

@@ -119,7 +119,7 @@ fn a_file_of_a_daemon_in_c_is_logged_for_a_time() {
     let mut follower = Running(follower.stdout(Stdio::piped()).spawn().unwrap());
     let words = ["off,compress.c=trace", "--for", "2s", "--wait", "60s"];
     let asked = String::from_utf8(run(&mut daemon.ctl("filter", &words)).stdout).unwrap();
-    let taken = format!("taken by process {}", daemon.pid());
+    let taken = format!("accepted by process {}", daemon.pid());
     assert!(asked.contains(&taken), "{asked}");
 
     let mut lines = BufReader::new(follower.0.stdout.take().unwrap()).lines();

@@ -192,7 +192,7 @@ fn a_log_that_is_nowhere_is_missed() {
     let output = command.arg("core").arg(&died.core).output().unwrap();
     assert_eq!(output.status.code(), Some(4), "{output:?}");
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("name the log behind the core"), "{said}");
+    assert!(said.contains("name the log after the core"), "{said}");
     let shown = died.core(&[elsewhere.to_str().unwrap()]);
     assert!(shown.ends_with("request 99 of null\n"), "{shown}");
 }

@@ -400,7 +400,7 @@ mod tests {
     use crate::window::Range;
     use std::collections::BTreeSet;
 
-    fn thread() -> &'static Thread {
+    pub(super) fn thread() -> &'static Thread {
         static THREADS: Threads = Threads::new();
         THREADS.claim().unwrap()
     }

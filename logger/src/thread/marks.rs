@@ -137,12 +137,7 @@ fn address_set(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::thread::Threads;
-
-    fn thread() -> &'static Thread {
-        static THREADS: Threads = Threads::new();
-        THREADS.claim().unwrap()
-    }
+    use crate::thread::tests::thread;
 
     #[test]
     fn marks_hold_for_one_chunk() {

@@ -55,7 +55,7 @@ impl Begins {
     }
 }
 
-/// A buffer, and what is known of it.
+/// A buffer that was asked about with a text, and where the text begins in it.
 #[derive(Debug)]
 struct Known {
     text: Box<[u8]>,
@@ -92,7 +92,8 @@ impl Searched {
         begins
     }
 
-    /// Takes what is known out: others need not wait for a search.
+    /// Removes the entry of a buffer from the list, or makes one, so that the list is not locked while the buffer is
+    /// searched.
     fn take(&self, text: &[u8], buffer: &Buffer) -> Known {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut known = all.iter();

@@ -4,8 +4,10 @@
 //! Each call of one thread is timed, and percentiles are printed, timing included (some
 //! 30 ns). The variants: one growing file, the same while `dd` writes to the same file
 //! system, rotated, and a log that cannot grow since the disk is full; the first three with a
-//! helper thread too, which has to find another CPU than the calls. The first variant makes
-//! no call, but waits as long as one takes, and so shows what the machine takes from a thread.
+//! helper thread too, which has to find another CPU than the calls, and the first two also with
+//! room that was reserved before the first call for what the helper makes ready. The first
+//! variant makes no call, but waits as long as one takes, and so shows what the machine takes
+//! from a thread.
 //! Each is a process of its own, since a process has one log. The last column is the CPU time
 //! of the whole process for a record.
 
@@ -13,12 +15,14 @@ use logdef::{Sink, logdef};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-const VARIANTS: [&str; 8] = [
+const VARIANTS: [&str; 10] = [
     "no call",
     "plain",
     "helper",
     "beside dd",
     "helper beside dd",
+    "helper reserved",
+    "helper reserved beside dd",
     "rotated",
     "helper rotated",
     "full",
@@ -26,6 +30,8 @@ const VARIANTS: [&str; 8] = [
 
 /// What a call takes, timing included.
 const NO_CALL_NS: u64 = 100;
+/// The helper's four chunks of 4 MiB, and the first ones of the thread on both sides of them.
+const RESERVED: u64 = 24 << 20;
 
 fn main() {
     let args: Vec<String> = std::env::args().collect();
@@ -38,7 +44,7 @@ fn main() {
         .map_or(std::env::temp_dir(), |directory| directory.into());
     let calls = plain.next().map_or("10000000", |calls| calls);
     println!(
-        "{:18} {:>8} {:>8} {:>8} {:>10} {:>10} {:>10} {:>9}",
+        "{:26} {:>8} {:>8} {:>8} {:>10} {:>10} {:>10} {:>9}",
         "ns a call", "p50", "p99", "p99.9", "p99.99", "p99.999", "max", "CPU"
     );
     for variant in VARIANTS {
@@ -55,7 +61,7 @@ fn main() {
             let _ = dd.wait();
         }
         assert!(output.status.success(), "{variant}");
-        print!("{variant:18} {}", String::from_utf8_lossy(&output.stdout));
+        print!("{variant:26} {}", String::from_utf8_lossy(&output.stdout));
     }
 }
 
@@ -80,6 +86,9 @@ fn child(variant: &str, calls: usize, directory: &str) {
         options = options.rotate(64 << 20).keep(4);
     }
     options.open(&path).unwrap();
+    if variant.contains("reserved") {
+        logdef::reserve(RESERVED).unwrap();
+    }
     logdef!(Info, "Logging int: %d, int: %d, double: %f", 0, 0, 0.0);
     let filler = Path::new(directory).join("filler");
     if variant == "full" && !fill(&filler) {

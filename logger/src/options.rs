@@ -228,7 +228,9 @@ impl Options {
     /// seldom waits for the file system; default off. The thread keeps four chunks ready, of up to
     /// 4 MiB each: the file is larger by them until they are used, and they stay zeros if the
     /// process ends before. It is meant for mapped logs with many records; a call that begins
-    /// another file still creates that file itself.
+    /// another file still creates that file itself. Until the first chunk is ready, about a
+    /// millisecond after the first record, a call may wait as long: [`reserve`](crate::reserve)
+    /// 24 MiB after opening if that is too long.
     ///
     /// The thread is called `logdef`, blocks all signals, has the scheduling and the CPUs
     /// of the thread that opens the log (open it before you pin that), and ends when the log is

@@ -284,7 +284,9 @@ typedef struct logdef_options {
                             It blocks all signals, has the scheduling and the CPUs of the
                             thread that opens the log, and ends when that is closed; a
                             forked child has none. logdef_status.helper says why, if it
-                            cannot be started; off */
+                            cannot be started. Until its first chunk is ready, a call may
+                            wait a millisecond for it: logdef_reserve 24 MiB first if that
+                            is too long; off */
     int control;         /* 1: `logdef ctl` may see and change the log while the program runs:
                             level and filter, for a time or for good, another file, a
                             sync, a note; 2: it may not. A log in a file has a page of 4 KiB

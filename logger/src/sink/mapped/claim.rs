@@ -20,8 +20,9 @@ const CHUNKS: [u64; 4] = [UNIT, 64 << 10, 512 << 10, 2 << 20];
 pub(super) const AHEAD: u32 = CHUNKS.len() as u32 - 1;
 /// Bytes of a chunk that is made ready ahead, by a helper that need not hurry.
 const READY_CHUNK: u64 = 4 << 20;
-/// Which a thread takes at most if none is ready that should be.
-const BETWEEN: u32 = 1;
+/// Which a thread takes at most if none is ready that should be. Its claim mostly waits for the
+/// helper's turns at the kernel's locks: smaller chunks would wait as long, and more often.
+const BETWEEN: u32 = 2;
 /// Files that a thread may find full or gone, one after another, before its call is
 /// dropped. A few of them where many threads share the smallest of files, since
 /// the others may have filled a new one before its maker gets to use it.

@@ -75,7 +75,8 @@ impl Options {
 
     /// Starts a new file when one has `file_size` bytes; default one file. The files are
     /// called `path.000001`, `path.000002`, … and `path` is a link to the newest; each
-    /// can be read alone. Where no new file can be made, a mapped log continues in the old
+    /// can be read alone. Files are smaller where the process may have no larger ones
+    /// (`RLIMIT_FSIZE`). Where no new file can be made, a mapped log continues in the old
     /// one beyond its size, and a note says why. Each process that appends to a log counts its
     /// own files.
     ///

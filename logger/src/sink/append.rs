@@ -16,7 +16,7 @@ use super::target;
 use super::{Put, Rotation};
 use crate::clock;
 use crate::state::{self, Existing, RawState};
-use crate::sys::{self, Errno, Identity};
+use crate::sys::{self, Errno, Identity, Limit};
 use core::ffi::{CStr, c_int};
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::os::unix::ffi::OsStrExt;
@@ -228,7 +228,12 @@ impl Append {
             return false;
         };
         let opened = self.opened(&outlet);
-        let put = |(fd, _)| matches!(write_to_file(fd, frame), Ok(Written::All));
+        let put = |(fd, _)| {
+            matches!(
+                write_to_file(fd, frame, Limit::FileSize.granted()),
+                Ok(Written::All)
+            )
+        };
         outlet.kind() == Kind::File && opened.is_ok_and(put)
     }
 
@@ -257,18 +262,25 @@ impl Append {
                 .write(fd, kind, frames, by)
                 .map(|()| Written::All);
         }
-        if let Some(why) = self.should_move(&identity, frames.len() as u64)
+        let most = Limit::FileSize.granted();
+        let len = frames.len() as u64;
+        if let Some(why) = self.should_move(&identity, len, most)
             && self.move_on(why)?
         {
             return Ok(Written::Elsewhere);
         }
-        write_to_file(fd, frames)
+        // The system would write what has room.
+        if most.is_some_and(|most| identity.size + len > most) {
+            return Err(Errno(libc::EFBIG));
+        }
+        write_to_file(fd, frames, most)
     }
 
     #[inline]
-    fn should_move(&self, file: &Identity, len: u64) -> Option<Move> {
+    fn should_move(&self, file: &Identity, len: u64, most: Option<u64>) -> Option<Move> {
         let limit = self.file_size.load(Ordering::Relaxed);
-        if limit > 0 && file.size > 0 && file.size + len > limit {
+        let most = limit.min(most.unwrap_or(u64::MAX));
+        if limit > 0 && file.size > 0 && file.size + len > most {
             return Some(Move::Full);
         }
         let has_name = limit > 0 || self.path.get().is_some();
@@ -451,9 +463,9 @@ impl Append {
 }
 
 /// Appends frames, though signals interrupt that a few times.
-fn write_to_file(fd: c_int, frames: &[u8]) -> Result<Written, Errno> {
+fn write_to_file(fd: c_int, frames: &[u8], most: Option<u64>) -> Result<Written, Errno> {
     for _ in 0..8 {
-        match sys::write_without_sigxfsz(fd, frames) {
+        match sys::write_within(most, fd, frames) {
             Err(Errno(libc::EINTR)) => {}
             Ok(len) if len == frames.len() => return Ok(Written::All),
             Ok(_) => return Ok(Written::Part),

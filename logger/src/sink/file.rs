@@ -440,7 +440,16 @@ impl Reached<'_> {
             return Err(Refusal::Lost);
         }
         let claimed = self.file.claimed_in(turn);
-        let at = chunk::claim(&claimed, units, self.file.capacity()).ok_or(Refusal::Full)?;
+        let capacity = self.file.capacity();
+        // Asked first: to claim beyond it would take what is left from others.
+        let ready = self.file.ready.load(Ordering::Acquire);
+        let granted = (Limit::FileSize.or_any() / UNIT).max(ready).min(capacity);
+        let refusal = if granted < capacity {
+            Refusal::No(Errno(libc::EFBIG))
+        } else {
+            Refusal::Full
+        };
+        let at = chunk::claim(&claimed, units, granted).ok_or(refusal)?;
         let supplied = self.supply(at, units, open);
         if supplied.is_err() {
             self.give_back(turn, at, units);
@@ -458,7 +467,7 @@ impl Reached<'_> {
     pub fn prepare(&self, bytes: u64, open: impl FnOnce() -> Option<c_int>) -> Result<(), Refusal> {
         let claimed = self.file.claimed_units();
         let units = bytes.div_ceil(UNIT);
-        if claimed + units > self.file.capacity() {
+        if claimed + units > self.file.capacity().min(Limit::FileSize.or_any() / UNIT) {
             return Err(Refusal::No(Errno(libc::EFBIG)));
         }
         let (fd, _) = self.opened(open).ok_or(Refusal::Lost)?;
@@ -511,14 +520,7 @@ impl Reached<'_> {
 
     /// Gives a range of the file blocks.
     fn reserve(&self, fd: c_int, at: u64, units: u64) -> Result<(), Refusal> {
-        let (offset, len) = (at * UNIT, units * UNIT);
-        if Limit::FileSize
-            .granted()
-            .is_some_and(|limit| offset + len > limit)
-        {
-            return Err(Refusal::No(Errno(libc::EFBIG)));
-        }
-        sys::reserve_blocks(fd, offset, len).map_err(Refusal::No)?;
+        sys::reserve_blocks(fd, at * UNIT, units * UNIT).map_err(Refusal::No)?;
         self.file.supplied.store(true, Ordering::Release);
         Ok(())
     }
@@ -551,7 +553,7 @@ impl Reached<'_> {
             return false;
         };
         let len = frame.len() as u64;
-        let limit = Limit::FileSize.granted().unwrap_or(u64::MAX);
+        let limit = Limit::FileSize.or_any();
         if facts.size < self.file.front().max(1) || limit < self.file.front() {
             return false;
         }

@@ -15,6 +15,11 @@ pub(crate) enum Limit {
 }
 
 impl Limit {
+    /// What the process is granted; the largest number if there is no limit.
+    pub(crate) fn or_any(self) -> u64 {
+        self.granted().unwrap_or(u64::MAX)
+    }
+
     /// What the process is granted, if there is a limit.
     pub(crate) fn granted(self) -> Option<u64> {
         // C libraries differ in the type of these.

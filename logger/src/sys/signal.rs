@@ -3,7 +3,6 @@
 
 use super::errno::{Errno, checked};
 use super::file::write;
-use super::limit::Limit;
 use core::ffi::c_int;
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering};
@@ -17,10 +16,11 @@ pub(crate) fn write_without_sigpipe(fd: c_int, bytes: &[u8]) -> Result<usize, Er
     write_without(libc::SIGPIPE, libc::EPIPE, fd, bytes)
 }
 
-/// Writes once to a file. If that would make it larger than files may be, the
-/// SIGXFSZ that this raises is taken away before it is delivered.
-pub(crate) fn write_without_sigxfsz(fd: c_int, bytes: &[u8]) -> Result<usize, Errno> {
-    match Limit::FileSize.granted() {
+/// Writes once to a file. If that would make it larger than `most` bytes, which is the
+/// [limit](super::Limit::FileSize) of files, the SIGXFSZ that this raises is taken away before it is
+/// delivered.
+pub(crate) fn write_within(most: Option<u64>, fd: c_int, bytes: &[u8]) -> Result<usize, Errno> {
+    match most {
         Some(_) => write_without(libc::SIGXFSZ, libc::EFBIG, fd, bytes),
         None => write(fd, bytes),
     }

@@ -7,6 +7,7 @@ use crate::shared::Shared;
 use crate::sink::chunk::{Claim, UNIT};
 use crate::sink::family::SLOT_BITS;
 use crate::sink::file::{Refusal, Supplied};
+use crate::sink::names::UNNUMBERED;
 use crate::sys::{self, Errno, Limit};
 use crate::thread::Thread;
 use crate::window::Range;
@@ -93,14 +94,7 @@ impl Log<'_> {
         let ready = self.take_ready(thread, |units| units == wanted);
         let has_helper = self.mapped.ahead.has_helper();
         let mut size = if has_helper { nth.min(BETWEEN) } else { nth };
-        let held = match ready {
-            Some(held) => Ok(held),
-            None => self.new_chunk(shared, &mut size, need).or_else(|refused| {
-                // What the helper took of a disk that is full now is of another size, perhaps.
-                let any = self.take_ready(thread, |units| units >= self.chunk_units(0, need));
-                any.ok_or(refused)
-            }),
-        };
+        let held = ready.map_or_else(|| self.new_chunk(shared, thread, &mut size, need), Ok);
         let claim = held.and_then(|held| self.adopt(thread, held).map_err(Some));
         if let Err(Some(errno)) = claim {
             self.refuse(shared, now, errno);
@@ -123,16 +117,24 @@ impl Log<'_> {
     pub(super) fn new_chunk(
         &self,
         shared: &Shared,
+        thread: &Thread,
         nth: &mut u32,
         need: u64,
     ) -> Result<Held, Option<Errno>> {
         let mut too_full = 0;
+        // What the helper took of a file or of a disk that is full now: of another size, perhaps.
+        let any_ready = || self.take_ready(thread, |units| units >= self.chunk_units(0, need));
         for _ in 0..ATTEMPTS {
             let tried = self.try_current(*nth, need);
             match tried.claimed {
                 None | Some(Err(Refusal::Again)) => {}
                 Some(Ok(held)) => return Ok(held),
                 Some(Err(refusal @ (Refusal::Full | Refusal::Lost | Refusal::OutOfReach))) => {
+                    if refusal == Refusal::Full
+                        && let Some(held) = any_ready()
+                    {
+                        return Ok(held);
+                    }
                     too_full += u32::from(tried.units * 4 > tried.capacity);
                     if too_full > LARGE_ATTEMPTS {
                         return Err(None);
@@ -146,7 +148,16 @@ impl Log<'_> {
                 )))) if *nth > 0 => {
                     *nth = 0;
                 }
-                Some(Err(Refusal::No(errno))) => return Err(Some(errno)),
+                Some(Err(Refusal::No(errno))) => {
+                    if let Some(held) = any_ready() {
+                        return Ok(held);
+                    }
+                    if !self.fits_the_next(&tried, errno) {
+                        return Err(Some(errno));
+                    }
+                    self.rotate(shared, tried.current)
+                        .map_err(|_| Some(errno))?;
+                }
             }
         }
         Err(None)
@@ -179,6 +190,13 @@ impl Log<'_> {
         tried
     }
 
+    /// Whether a chunk was refused only since the file is as large as the process's files may
+    /// be, in a log that is rotated.
+    fn fits_the_next(&self, tried: &Tried, errno: Errno) -> bool {
+        let is_rotated = self.file_of(tried.current).file.number() != UNNUMBERED;
+        errno == Errno(libc::EFBIG) && is_rotated && tried.units * UNIT <= Limit::FileSize.or_any()
+    }
+
     /// Begins the file that follows the one of which a chunk was refused; or stays in that,
     /// if no other can be made.
     fn follow(&self, shared: &Shared, tried: &Tried, refusal: Refusal) -> Result<(), Errno> {
@@ -196,7 +214,9 @@ impl Log<'_> {
     /// How large the `nth` chunk of a thread is, which needs `need` bytes, and perhaps
     /// as many for definitions.
     pub(super) fn chunk_units(&self, nth: u32, need: u64) -> u64 {
-        let capacity = self.family.file_units.load(Ordering::Relaxed);
+        let file_units = self.family.file_units.load(Ordering::Relaxed);
+        let granted = Limit::FileSize.or_any() / UNIT;
+        let capacity = file_units.min(granted).max(1);
         // A record that would need more than a file has the whole of one.
         let needed = (need * 2).div_ceil(UNIT).next_power_of_two();
         let least = needed.min(1 << capacity.ilog2()).max(smallest_chunk());

@@ -1,0 +1,90 @@
+//! A process whose files may have a size and no more (RLIMIT_FSIZE): a log that is rotated
+//! continues in another file, though its own files were to be larger; one that is not uses most of
+//! what it may have. With a helper as without, mapped and appended.
+
+use logdef::{Options, Sink, logdef};
+use std::collections::HashSet;
+use std::path::Path;
+
+mod common;
+
+const LIMIT: u64 = (5 << 20) + (100 << 10);
+
+fn limit_files(bytes: u64) {
+    let limit = libc::rlimit {
+        rlim_cur: bytes,
+        rlim_max: bytes,
+    };
+    // SAFETY: a valid struct.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &limit) }, 0);
+}
+
+/// Logs numbers from 0 on with 1 KiB each.
+fn log(count: u64) {
+    let text = "x".repeat(1024);
+    for number in 0..count {
+        logdef!(Info, "%u %s", number, text);
+    }
+}
+
+fn ways() -> [(&'static str, Options); 3] {
+    let mapped = logdef::options().sink(Sink::Mapped);
+    [
+        ("mapped", mapped.clone()),
+        ("mapped, with a helper", mapped.helper()),
+        ("appended", logdef::options().sink(Sink::Append)),
+    ]
+}
+
+fn sizes(directory: &Path) -> Vec<u64> {
+    let entries = std::fs::read_dir(directory).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths
+        .filter(|path| !path.is_symlink())
+        .map(|path| path.metadata().unwrap().len())
+        .collect()
+}
+
+#[test]
+fn a_rotated_log_continues_in_another_file() {
+    for (way, options) in ways() {
+        let directory = tempfile::tempdir().unwrap();
+        common::in_child(|| {
+            limit_files(LIMIT);
+            let path = directory.path().join("log");
+            options.rotate(64 << 20).open(path).unwrap();
+            log(14_000);
+            let state = logdef::state();
+            assert_eq!(state.dropped, 0, "{way}");
+            logdef::close();
+        });
+        let (seen, _) = common::numbers(directory.path());
+        assert_eq!(seen, (0..14_000).collect::<HashSet<_>>(), "{way}");
+        let sizes = sizes(directory.path());
+        assert!(sizes.len() <= 6, "{way} {sizes:?}");
+        assert!(sizes.iter().all(|size| *size <= LIMIT), "{way} {sizes:?}");
+    }
+}
+
+#[test]
+fn a_log_in_one_file_uses_most_of_what_it_may_have() {
+    for (way, options) in ways() {
+        for _ in 0..10 {
+            let directory = tempfile::tempdir().unwrap();
+            common::in_child(|| {
+                limit_files(LIMIT);
+                let options = options.clone();
+                options.open(directory.path().join("log")).unwrap();
+                log(8_000);
+                assert!(logdef::state().dropped > 0);
+                logdef::close();
+            });
+            let (seen, _) = common::numbers(directory.path());
+            // Chunks start at multiples of their size, a quarter of it at most, behind smaller ones.
+            let most = LIMIT / 1104;
+            let seen = seen.len() as u64;
+            let is_near = (most / 2..=most).contains(&seen);
+            assert!(is_near, "{way}: {seen} of {most}");
+        }
+    }
+}

@@ -65,7 +65,7 @@
 //!
 //! | when | in the mapped log |
 //! |---|---|
-//! | loading | `openat`, `read`, `close` of `/proc/self/maps`, `memfd_create`, `ftruncate`, `mmap`, `mprotect` |
+//! | loading | `openat`, `read`, `close` of `/proc/self/maps`, `memfd_create`, `prlimit64`, `ftruncate`, `mmap`, `mprotect` |
 //! | [`open`] | files in `/proc`, `/sys` and the log's directory; `fcntl`, `flock`, `mmap`, `madvise`, `fstatfs`, `getrandom`, `uname` |
 //! | a call | none |
 //! | an image's first call | `openat`, `fstat`, `mmap`, `munmap`, `read`, `readlink`, `close`: its digest |

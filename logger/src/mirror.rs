@@ -167,7 +167,7 @@ impl Mirror {
             let mut line = Line::new(self.colored.load(Ordering::Relaxed));
             self.write(&mut line, &data, strings);
             if self.is_standard_error() {
-                let _ = sys::write_without_sigpipe(STDERR, line.finish());
+                let _ = sys::write_without_signals(STDERR, line.finish());
             }
         }
         let observed = self.observed_level().zip(data.level);
@@ -251,7 +251,7 @@ pub(crate) fn level_of_environment() -> Result<Option<Level>, String> {
 /// Writes `logdef: ` and `text` as a line to standard error.
 pub(crate) fn print_line(text: &str) {
     let line = format!("logdef: {text}\n");
-    let _ = sys::write_without_sigpipe(STDERR, line.as_bytes());
+    let _ = sys::write_without_signals(STDERR, line.as_bytes());
 }
 
 /// A data record's body, unmasked, and its fields.

@@ -40,7 +40,7 @@ fn sizes(directory: &Path) -> Vec<u64> {
     let entries = std::fs::read_dir(directory).unwrap();
     let paths = entries.map(|entry| entry.unwrap().path());
     paths
-        .filter(|path| !path.is_symlink())
+        .filter(|path| path.is_file() && !path.is_symlink())
         .map(|path| path.metadata().unwrap().len())
         .collect()
 }
@@ -86,5 +86,48 @@ fn a_log_in_one_file_uses_most_of_what_it_may_have() {
             let is_near = (most / 2..=most).contains(&seen);
             assert!(is_near, "{way}: {seen} of {most}");
         }
+    }
+}
+
+/// Each call with a record that has no room in an empty file began eight files.
+#[test]
+fn no_file_is_begun_for_a_record_that_has_no_room_in_one() {
+    for (way, options) in ways() {
+        let directory = tempfile::tempdir().unwrap();
+        common::in_child(|| {
+            limit_files(16 << 10);
+            let path = directory.path().join("log");
+            options.rotate(64 << 20).open(path).unwrap();
+            log(10);
+            let text = "x".repeat(65_000);
+            for _ in 0..100 {
+                logdef!(Info, "%s", text);
+            }
+            assert!(logdef::state().dropped >= 100, "{way}");
+            logdef::close();
+        });
+        let sizes = sizes(directory.path());
+        assert!(sizes.len() <= 2, "{way} {sizes:?}");
+    }
+}
+
+/// SIGXFSZ ended a program whose digest could not be kept.
+#[test]
+fn a_program_whose_files_may_have_no_byte_is_not_ended() {
+    for (way, options) in ways() {
+        let directory = tempfile::tempdir().unwrap();
+        common::in_child(|| {
+            // SAFETY: this process has no other thread.
+            unsafe { std::env::set_var("XDG_CACHE_HOME", directory.path()) };
+            limit_files(0);
+            options
+                .rotate(1 << 20)
+                .open(directory.path().join("log"))
+                .unwrap();
+            log(10);
+            assert_eq!(logdef::state().dropped, 10, "{way}");
+            logdef::close();
+        });
+        assert_eq!(sizes(directory.path()).iter().sum::<u64>(), 0, "{way}");
     }
 }

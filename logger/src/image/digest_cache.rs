@@ -12,6 +12,7 @@
 //! wins, and one line is lost until the next start. Nothing is allocated.
 
 use crate::published::Published;
+use crate::sys::Limit;
 use crate::{environment, sys};
 use core::ffi::{CStr, c_int};
 use core::num::NonZeroUsize;
@@ -304,9 +305,9 @@ fn replace(place: &Place, bytes: &[u8]) -> Option<()> {
 fn replace_in(directory: c_int, name: &CStr, bytes: &[u8]) -> Option<()> {
     let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW;
     let fd = sys::open_at(directory, name, flags, 0o600).ok()?;
-    let written = sys::write(fd, bytes) == Ok(bytes.len());
+    let written = sys::write_within(Limit::FileSize.granted(), fd, bytes);
     sys::close(fd);
-    if !written || sys::rename_at(directory, name, FILE).is_err() {
+    if written != Ok(bytes.len()) || sys::rename_at(directory, name, FILE).is_err() {
         let _ = sys::unlink_at(directory, name);
         return None;
     }

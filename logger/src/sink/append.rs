@@ -228,11 +228,10 @@ impl Append {
             return false;
         };
         let opened = self.opened(&outlet);
-        let put = |(fd, _)| {
-            matches!(
-                write_to_file(fd, frame, Limit::FileSize.granted()),
-                Ok(Written::All)
-            )
+        let most = Limit::FileSize.granted();
+        let put = |(fd, identity)| {
+            let written = write_to_file(fd, &identity, frame, most);
+            matches!(written, Ok(Written::All))
         };
         outlet.kind() == Kind::File && opened.is_ok_and(put)
     }
@@ -269,11 +268,7 @@ impl Append {
         {
             return Ok(Written::Elsewhere);
         }
-        // The system would write what has room.
-        if most.is_some_and(|most| identity.size + len > most) {
-            return Err(Errno(libc::EFBIG));
-        }
-        write_to_file(fd, frames, most)
+        write_to_file(fd, &identity, frames, most)
     }
 
     #[inline]
@@ -462,8 +457,18 @@ impl Append {
     }
 }
 
-/// Appends frames, though signals interrupt that a few times.
-fn write_to_file(fd: c_int, frames: &[u8], most: Option<u64>) -> Result<Written, Errno> {
+/// Appends frames to a file, though signals interrupt that a few times. Files may have `most`
+/// bytes, if they are limited.
+fn write_to_file(
+    fd: c_int,
+    file: &Identity,
+    frames: &[u8],
+    most: Option<u64>,
+) -> Result<Written, Errno> {
+    // The system would write what has room.
+    if most.is_some_and(|most| file.size + frames.len() as u64 > most) {
+        return Err(Errno(libc::EFBIG));
+    }
     for _ in 0..8 {
         match sys::write_within(most, fd, frames) {
             Err(Errno(libc::EINTR)) => {}

@@ -4,7 +4,7 @@
 //! files.
 
 use crate::run::RunState;
-use crate::sys::{self, Errno};
+use crate::sys::{self, Errno, Limit};
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -193,8 +193,9 @@ fn write_piece(fd: c_int, kind: Kind, bytes: &[u8]) -> Result<usize, Errno> {
         Kind::Socket => sys::send(fd, bytes, libc::MSG_DONTWAIT),
         Kind::Pipe => {
             let len = bytes.len().min(libc::PIPE_BUF);
-            sys::write_without_sigpipe(fd, &bytes[..len])
+            sys::write_without_signals(fd, &bytes[..len])
         }
-        Kind::Device | Kind::File => sys::write(fd, bytes),
+        Kind::Device => sys::write(fd, bytes),
+        Kind::File => sys::write_within(Limit::FileSize.granted(), fd, bytes),
     }
 }

@@ -3,6 +3,7 @@
 //! and do not pass to its children; when the process started. Part of the room for unsafe.
 
 use super::errno::{Errno, checked};
+use super::signal::without_sigxfsz;
 use super::{close, lift, open, page_size, read};
 use crate::gate::GatePage;
 use core::ffi::{CStr, c_int};
@@ -22,14 +23,15 @@ pub(crate) fn memory_file_of(page: &GatePage) -> Result<c_int, Errno> {
     let made = make(sealable | libc::MFD_NOEXEC_SEAL).or_else(|_| make(sealable))?;
     let fd = lift(made as c_int)?;
     let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
-    // SAFETY: the page is one, and only read; the other calls take no pointer.
-    let done = unsafe {
-        let from = ptr::from_ref(page).cast::<u8>();
-        let written = libc::syscall(libc::SYS_pwrite64, fd, from, GatePage::LEN, 0);
-        checked(written as isize).and_then(|_| {
-            checked(libc::syscall(libc::SYS_fcntl, fd, libc::F_ADD_SEALS, seals) as isize)
-        })
-    };
+    let from = ptr::from_ref(page).cast::<u8>();
+    let written = without_sigxfsz(|| {
+        // SAFETY: the page is one, and only read.
+        checked(unsafe { libc::syscall(libc::SYS_pwrite64, fd, from, GatePage::LEN, 0) } as isize)
+    });
+    let done = written.and_then(|_| {
+        // SAFETY: takes no pointer.
+        checked(unsafe { libc::syscall(libc::SYS_fcntl, fd, libc::F_ADD_SEALS, seals) } as isize)
+    });
     done.map(|_| fd).inspect_err(|_| close(fd))
 }
 

@@ -3,6 +3,7 @@
 
 use super::errno::{Errno, checked};
 use super::lift;
+use super::signal::{without_signals, without_sigxfsz};
 use core::ffi::{CStr, c_int};
 use core::ptr;
 use core::sync::atomic::AtomicU8;
@@ -34,13 +35,28 @@ pub(crate) fn write(fd: c_int, bytes: &[u8]) -> Result<usize, Errno> {
     checked(unsafe { libc::syscall(libc::SYS_write, fd, bytes.as_ptr(), bytes.len()) } as isize)
 }
 
-/// Writes once, at an offset of a file.
+/// Writes once, without the SIGPIPE or the SIGXFSZ that would go with an error.
+pub(crate) fn write_without_signals(fd: c_int, bytes: &[u8]) -> Result<usize, Errno> {
+    without_signals(|| write(fd, bytes))
+}
+
+/// Writes once to a file, which may have `most` bytes if files are [limited](Limit::FileSize).
+pub(crate) fn write_within(most: Option<u64>, fd: c_int, bytes: &[u8]) -> Result<usize, Errno> {
+    match most {
+        Some(_) => write_without_signals(fd, bytes),
+        None => write(fd, bytes),
+    }
+}
+
+/// Writes once, at an offset of a file, without SIGXFSZ.
 pub(crate) fn write_at(fd: c_int, bytes: &[u8], offset: u64) -> Result<usize, Errno> {
     let offset = libc::off64_t::try_from(offset).map_err(|_| Errno(libc::EFBIG))?;
-    // SAFETY: the slice is valid for its length.
-    let written =
-        unsafe { libc::syscall(libc::SYS_pwrite64, fd, bytes.as_ptr(), bytes.len(), offset) };
-    checked(written as isize)
+    without_sigxfsz(|| {
+        // SAFETY: the slice is valid for its length.
+        let written =
+            unsafe { libc::syscall(libc::SYS_pwrite64, fd, bytes.as_ptr(), bytes.len(), offset) };
+        checked(written as isize)
+    })
 }
 
 /// Sends once, without SIGPIPE.

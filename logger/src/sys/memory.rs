@@ -4,7 +4,7 @@
 use super::errno::{Errno, checked};
 use super::file::close;
 use super::lift;
-use super::signal::KERNEL_SIGSET;
+use super::signal::{KERNEL_SIGSET, without_sigxfsz};
 use core::ffi::{CStr, c_int};
 use core::num::NonZeroUsize;
 use core::ptr::{self, NonNull};
@@ -137,28 +137,29 @@ pub(crate) fn allocate_named(name: &CStr, len: NonZeroUsize) -> Result<NonNull<u
     // SAFETY: the name ends in a NUL.
     let fd = unsafe { libc::syscall(libc::SYS_memfd_create, name.as_ptr(), libc::MFD_CLOEXEC) };
     let fd = lift(checked(fd as isize)? as c_int)?;
-    // SAFETY: `ftruncate` takes no pointer; without MAP_FIXED the kernel picks
-    // addresses that nothing uses.
-    let at = unsafe {
-        let sized = libc::ftruncate(fd, len.get() as libc::off_t);
-        match checked(sized as isize) {
-            Ok(_) => libc::mmap(
+    let sized = without_sigxfsz(|| {
+        // SAFETY: takes no pointer.
+        checked(unsafe { libc::ftruncate(fd, len.get() as libc::off_t) } as isize)
+    });
+    let mapped = sized.and_then(|_| {
+        // SAFETY: without MAP_FIXED the kernel picks addresses that nothing uses.
+        let at = unsafe {
+            libc::mmap(
                 ptr::null_mut(),
                 len.get(),
                 libc::PROT_READ | libc::PROT_WRITE,
                 libc::MAP_PRIVATE,
                 fd,
                 0,
-            ),
-            Err(_) => libc::MAP_FAILED,
+            )
+        };
+        match NonNull::new(at.cast::<u8>()) {
+            Some(at) if at.as_ptr().addr() != usize::MAX => Ok(at),
+            _ => Err(Errno::last()),
         }
-    };
-    let errno = Errno::last();
+    });
     close(fd);
-    match NonNull::new(at.cast::<u8>()) {
-        Some(at) if at.as_ptr().addr() != usize::MAX => Ok(at),
-        _ => Err(errno),
-    }
+    mapped
 }
 
 /// Makes memory that was allocated here unwritable.

@@ -1,8 +1,8 @@
-//! Signals: handlers, their stacks, and writes that raise none. Part of the room for
+//! Signals: handlers, their stacks, and how a call raises none. Part of the room for
 //! unsafe.
 
 use super::errno::{Errno, checked};
-use super::file::write;
+use super::limit::Limit;
 use core::ffi::c_int;
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering};
@@ -10,24 +10,9 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 /// Bytes of a signal set as the kernel counts them.
 pub(super) const KERNEL_SIGSET: usize = 8;
 
-/// Writes once to a pipe. If it has no reader, the SIGPIPE that this raises is taken away
-/// before it is delivered.
-pub(crate) fn write_without_sigpipe(fd: c_int, bytes: &[u8]) -> Result<usize, Errno> {
-    write_without(libc::SIGPIPE, libc::EPIPE, fd, bytes)
-}
-
-/// Writes once to a file. If that would make it larger than `most` bytes, which is the
-/// [limit](super::Limit::FileSize) of files, the SIGXFSZ that this raises is taken away before it is
-/// delivered.
-pub(crate) fn write_within(most: Option<u64>, fd: c_int, bytes: &[u8]) -> Result<usize, Errno> {
-    match most {
-        Some(_) => write_without(libc::SIGXFSZ, libc::EFBIG, fd, bytes),
-        None => write(fd, bytes),
-    }
-}
-
-/// Writes once, without the signal that goes with an error.
-fn write_without(signal: c_int, error: c_int, fd: c_int, bytes: &[u8]) -> Result<usize, Errno> {
+/// Does what may raise SIGPIPE or SIGXFSZ beside its error: the signal is taken away before
+/// it is delivered.
+pub(crate) fn without_signals<T>(work: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
     // SAFETY: the sets are valid, and filled before they are used; the mask is
     // put back as it was.
     unsafe {
@@ -35,16 +20,25 @@ fn write_without(signal: c_int, error: c_int, fd: c_int, bytes: &[u8]) -> Result
         let mut before: libc::sigset_t = core::mem::zeroed();
         let mut pending: libc::sigset_t = core::mem::zeroed();
         libc::sigemptyset(&mut set);
-        libc::sigaddset(&mut set, signal);
+        libc::sigaddset(&mut set, libc::SIGPIPE);
+        libc::sigaddset(&mut set, libc::SIGXFSZ);
         libc::sigpending(&mut pending);
-        let was_pending = libc::sigismember(&pending, signal) == 1;
         libc::pthread_sigmask(libc::SIG_BLOCK, &set, &mut before);
-        let written = write(fd, bytes);
-        if written == Err(Errno(error)) && !was_pending {
+        let done = work();
+        let raised = match done {
+            Err(Errno(libc::EPIPE)) => Some(libc::SIGPIPE),
+            Err(Errno(libc::EFBIG)) => Some(libc::SIGXFSZ),
+            _ => None,
+        };
+        if let Some(signal) = raised
+            && libc::sigismember(&pending, signal) != 1
+        {
             let now = libc::timespec {
                 tv_sec: 0,
                 tv_nsec: 0,
             };
+            libc::sigemptyset(&mut set);
+            libc::sigaddset(&mut set, signal);
             libc::syscall(
                 libc::SYS_rt_sigtimedwait,
                 &set,
@@ -54,7 +48,15 @@ fn write_without(signal: c_int, error: c_int, fd: c_int, bytes: &[u8]) -> Result
             );
         }
         libc::pthread_sigmask(libc::SIG_SETMASK, &before, ptr::null_mut());
-        written
+        done
+    }
+}
+
+/// Does what may make a file larger than files may be, without SIGXFSZ.
+pub(crate) fn without_sigxfsz<T>(work: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
+    match Limit::FileSize.granted() {
+        Some(_) => without_signals(work),
+        None => work(),
     }
 }
 

@@ -462,12 +462,9 @@ fn a_program_can_ask_what_is_wrong_with_its_log() {
         let [called, dropped] = printed(&output)[..] else {
             panic!("{output:?}");
         };
-        // What is appended is cut at the limit, in the middle of a record.
-        if sink == MAPPED {
-            let files = files(directory.path());
-            assert_eq!(numbers(&files).len() as i128 + dropped, called);
-            assert_eq!(counted(&files), dropped);
-        }
+        let files = files(directory.path());
+        assert_eq!(numbers(&files).len() as i128 + dropped, called);
+        assert_eq!(counted(&files), dropped);
     }
     // A sink that was asked for needs no reason; the test of overlays has one that does.
     let directory = tempfile::tempdir().unwrap();
@@ -476,6 +473,32 @@ fn a_program_can_ask_what_is_wrong_with_its_log() {
         let output = story(&log, "says_why", &[sink]).output().unwrap();
         succeeded(&output);
         assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
+    }
+}
+
+/// SIGXFSZ ended it when a digest, the page of `ctl` or a line on standard error was written.
+#[test]
+fn a_program_whose_files_may_have_no_byte_is_not_ended() {
+    for sink in [MAPPED, APPEND] {
+        let directory = tempfile::tempdir().unwrap();
+        let log = directory.path().join("app.log");
+        let story = story(&log, "says_why", &[sink]);
+        let output = std::process::Command::new("sh")
+            .args(["-c", "ulimit -f 0; exec \"$@\"", "sh"])
+            .arg(story.get_program())
+            .args(story.get_args())
+            .env("LOGDEF_CTL", "1")
+            .env("LOGDEF_STDERR", "info")
+            .env("XDG_CACHE_HOME", directory.path())
+            .stderr(std::fs::File::create(directory.path().join("said")).unwrap())
+            .output()
+            .unwrap();
+        succeeded(&output);
+        assert!(
+            output
+                .stdout
+                .starts_with(if sink == MAPPED { b"1" } else { b"0" })
+        );
     }
 }
 

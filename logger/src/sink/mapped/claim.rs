@@ -152,7 +152,7 @@ impl Log<'_> {
                     if let Some(held) = any_ready() {
                         return Ok(held);
                     }
-                    if !self.fits_the_next(&tried, errno) {
+                    if !self.fits_the_next(&tried, need, errno) {
                         return Err(Some(errno));
                     }
                     self.rotate(shared, tried.current)
@@ -190,11 +190,12 @@ impl Log<'_> {
         tried
     }
 
-    /// Whether a chunk was refused only since the file is as large as the process's files may
-    /// be, in a log that is rotated.
-    fn fits_the_next(&self, tried: &Tried, errno: Errno) -> bool {
+    /// Whether a chunk for `need` bytes was refused only since the file is as large as the
+    /// process's files may be, in a log that is rotated.
+    fn fits_the_next(&self, tried: &Tried, need: u64, errno: Errno) -> bool {
         let is_rotated = self.file_of(tried.current).file.number() != UNNUMBERED;
-        errno == Errno(libc::EFBIG) && is_rotated && tried.units * UNIT <= Limit::FileSize.or_any()
+        let bytes = (tried.units * UNIT).max(need * 2);
+        errno == Errno(libc::EFBIG) && is_rotated && bytes <= Limit::FileSize.or_any()
     }
 
     /// Begins the file that follows the one of which a chunk was refused; or stays in that,

@@ -29,6 +29,8 @@ pub(crate) struct Windows {
     slots: [Window; SLOTS],
     /// How many chunks the thread had.
     count: AtomicU32,
+    /// The turn of the newest file of which it had one.
+    newest: AtomicU64,
 }
 
 struct Window {
@@ -79,6 +81,12 @@ impl Windows {
         Count(self.count.load(Ordering::Relaxed))
     }
 
+    /// The turn of the newest file of which the thread had a chunk, which it may have lost
+    /// since; 0 for none.
+    pub fn newest_turn(&self) -> u64 {
+        self.newest.load(Ordering::Relaxed)
+    }
+
     /// Makes a range of a file, mapped at `base`, the next chunk. The chunk's name, and
     /// whether names start again with it.
     pub fn put(&self, range: Range, base: *mut u8) -> Result<(u32, bool), Errno> {
@@ -97,6 +105,8 @@ impl Windows {
         slot.offset.store(range.offset, Ordering::Relaxed);
         slot.base.store(base, Ordering::Release);
         self.count.store(count, Ordering::Relaxed);
+        let newest = self.newest_turn().max(range.turn);
+        self.newest.store(newest, Ordering::Relaxed);
         Ok((chunk, count <= before))
     }
 
@@ -195,5 +205,26 @@ impl Window {
             offset: self.offset.load(Ordering::Relaxed),
             len: self.len() as u64,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A thread that had lost its chunk, as on a full disk, could take one of an earlier file.
+    #[test]
+    fn the_newest_file_is_known_when_its_window_is_gone() {
+        // SAFETY: zeros are a thread without windows.
+        let windows: Windows = unsafe { core::mem::zeroed() };
+        assert_eq!(windows.newest_turn(), 0);
+        for turn in [1, 3, 2] {
+            let (offset, len) = (0, 1);
+            let range = Range { turn, offset, len };
+            windows.put(range, ptr::dangling_mut()).unwrap();
+        }
+        windows.leave(|_| false, |_| None, |_, _, _| {});
+        assert_eq!(windows.ranges().count(), 0);
+        assert_eq!(windows.newest_turn(), 3);
     }
 }

@@ -232,17 +232,15 @@ impl Mapped {
 
 impl Log<'_> {
     /// A chunk of as many units as `fits` wants that is ready, unless nothing may be written there
-    /// any more. It is of no file before the thread's: what a thread logs later stands in a later
-    /// file, which is pruned later.
+    /// any more. It is of no file before the thread's newest: what a thread logs later stands in
+    /// a later file, which is pruned later.
     pub(super) fn take_ready(&self, thread: &Thread, fits: impl Fn(u64) -> bool) -> Option<Held> {
         let has_size = |place: &&Place| fits(place.len.load(Ordering::Relaxed) / UNIT);
         let ready = || {
             let mut sized = self.mapped.ahead.ready.iter().filter(has_size);
             sized.find_map(Place::take)
         };
-        let windows = &thread.lasting().windows;
-        let range = self.mapped.chunk(thread).and_then(|at| windows.range(at));
-        let turn = range.map_or(0, |range| range.turn);
+        let turn = thread.lasting().windows.newest_turn();
         while let Some(held) = ready() {
             if held.range.turn < turn {
                 self.give_back_ready(held);

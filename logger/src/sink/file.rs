@@ -5,8 +5,11 @@
 use super::chunk::{self, UNIT, Word};
 use crate::sys::{self, Errno, Identity, Limit};
 use core::ffi::{CStr, c_int};
-use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering, fence};
+pub(crate) use descriptor::Descriptor;
 use logdef_wire::record::Preamble;
+
+mod descriptor;
 
 /// A log file, in a slot that other files use after it. In memory that processes share.
 pub(crate) struct LogFile {
@@ -42,16 +45,6 @@ pub(crate) struct LogFile {
     new: AtomicBool,
     /// Units that were made ready beyond those that were claimed.
     ready: AtomicU64,
-}
-
-/// How a process reaches the file in a slot.
-pub(crate) struct Descriptor {
-    /// The use of the slot for which it was opened, and one more than its number; 0 for
-    /// none. One word: who closes it must not close the next one.
-    word: AtomicU64,
-    /// Of the file, as it was when the word was set.
-    device: AtomicU64,
-    inode: AtomicU64,
 }
 
 /// A file and this process's way to it.
@@ -299,74 +292,6 @@ impl LogFile {
     }
 }
 
-impl Descriptor {
-    pub const fn new() -> Descriptor {
-        Descriptor {
-            word: AtomicU64::new(0),
-            device: AtomicU64::new(0),
-            inode: AtomicU64::new(0),
-        }
-    }
-
-    fn word_of(Use(of): Use, fd: c_int) -> u64 {
-        of << 32 | (fd as u64 + 1)
-    }
-
-    fn fd_in(word: u64) -> Option<c_int> {
-        (word as u32 as c_int).checked_sub(1).filter(|fd| *fd >= 0)
-    }
-
-    /// Closes it, if it was opened for another use of its slot than this one.
-    pub fn close_unless_of(&self, now: Option<Use>) {
-        let word = self.word.load(Ordering::Acquire);
-        let current = now.map(|Use(of)| of << 32 >> 32);
-        if word != 0 && current != Some(word >> 32) {
-            self.empty(word, None);
-        }
-    }
-
-    /// Closes it, if it was opened for this use of its slot.
-    pub fn close_of(&self, Use(of): Use) {
-        let word = self.word.load(Ordering::Acquire);
-        if word != 0 && word >> 32 == of << 32 >> 32 {
-            self.empty(word, None);
-        }
-    }
-
-    /// Forgets a word, unless another thread has, and closes what it leads to. A daemon
-    /// may have closed that, and the number be another file's, or `new`.
-    fn empty(&self, word: u64, new: Option<c_int>) -> bool {
-        let device = self.device.load(Ordering::Relaxed);
-        let inode = self.inode.load(Ordering::Relaxed);
-        let emptied = self
-            .word
-            .compare_exchange(word, 0, Ordering::AcqRel, Ordering::Relaxed);
-        if let (Ok(_), Some(fd)) = (emptied, Descriptor::fd_in(word))
-            && Some(fd) != new
-            && sys::identity(fd).is_ok_and(|found| found.file == (device, inode))
-        {
-            sys::close(fd);
-        }
-        emptied.is_ok()
-    }
-
-    /// Leads to another file, unless another thread has seen to that since `word`.
-    fn set(&self, word: u64, of: Use, fd: c_int, facts: &Identity) -> bool {
-        if word != 0 && !self.empty(word, Some(fd)) {
-            return false;
-        }
-        self.device.store(facts.file.0, Ordering::Relaxed);
-        self.inode.store(facts.file.1, Ordering::Relaxed);
-        let set = self.word.compare_exchange(
-            0,
-            Descriptor::word_of(of, fd),
-            Ordering::AcqRel,
-            Ordering::Relaxed,
-        );
-        set.is_ok()
-    }
-}
-
 impl Reached<'_> {
     /// Makes the slot, which was taken for this use, that of a file that was just
     /// created.
@@ -375,8 +300,8 @@ impl Reached<'_> {
         let file_system = sys::file_system(fd)?;
         let file = self.file;
         file.number.store(number, Ordering::Relaxed);
-        file.device.store(facts.file.0, Ordering::Relaxed);
-        file.inode.store(facts.file.1, Ordering::Relaxed);
+        file.device.store(facts.file.0, Ordering::Release);
+        file.inode.store(facts.file.1, Ordering::Release);
         file.capacity.store(capacity, Ordering::Relaxed);
         file.claimed
             .store(file.claimed_in(file.turn()).with(0), Ordering::Relaxed);
@@ -390,7 +315,7 @@ impl Reached<'_> {
         file.ready.store(0, Ordering::Relaxed);
         file.file_system.store(file_system, Ordering::Relaxed);
         // The descriptor of an earlier use is no longer needed.
-        let left = self.descriptor.word.load(Ordering::Acquire);
+        let left = self.descriptor.word();
         if !self.descriptor.set(left, of, fd, &facts) {
             return Err(Errno(libc::EAGAIN));
         }
@@ -403,7 +328,7 @@ impl Reached<'_> {
     /// process made the file.
     pub fn opened(&self, open: impl FnOnce() -> Option<c_int>) -> Option<(c_int, Identity)> {
         let now = self.file.in_use()?;
-        let word = self.descriptor.word.load(Ordering::Acquire);
+        let word = self.descriptor.word();
         if let Some(fd) = Descriptor::fd_in(word)
             && let Some(facts) = self.leads_here(fd)
         {
@@ -416,7 +341,7 @@ impl Reached<'_> {
             // descriptor.
             _ => {
                 sys::close(fd);
-                let word = self.descriptor.word.load(Ordering::Acquire);
+                let word = self.descriptor.word();
                 let fd = Descriptor::fd_in(word)?;
                 Some((fd, self.leads_here(fd)?))
             }
@@ -427,6 +352,15 @@ impl Reached<'_> {
     pub fn leads_here(&self, fd: c_int) -> Option<Identity> {
         let facts = sys::identity(fd).ok()?;
         self.file.is(&facts).then_some(facts)
+    }
+
+    /// Whether a descriptor leads to the file that the slot has, and had at a turn: others
+    /// may have left that meanwhile, and another file may have its slot and its descriptor.
+    fn is_still(&self, turn: u64, fd: c_int) -> bool {
+        let leads_here = self.leads_here(fd).is_some();
+        // The turn is found that goes with the identity which was compared, or a later one.
+        fence(Ordering::Acquire);
+        leads_here && self.file.turn() == turn
     }
 
     /// Claims a chunk and makes it ready to be mapped and written.
@@ -450,7 +384,7 @@ impl Reached<'_> {
             Refusal::Full
         };
         let at = chunk::claim(&claimed, units, granted).ok_or(refusal)?;
-        let supplied = self.supply(at, units, open);
+        let supplied = self.supply(turn, at, units, open);
         if supplied.is_err() {
             self.give_back(turn, at, units);
         }
@@ -484,6 +418,7 @@ impl Reached<'_> {
     /// mapped at all.
     fn supply(
         &self,
+        turn: u64,
         at: u64,
         units: u64,
         open: impl FnOnce() -> Option<c_int>,
@@ -513,7 +448,10 @@ impl Reached<'_> {
         self.reserve(fd, at, units)?;
         // Zeros that are written fill the page cache in large folios.
         if super::file_system::likes_writes(file.file_system()) && len >= 1 << 20 {
-            sys::write_zeros(fd, offset, len).map_err(Refusal::No)?;
+            let may = || self.is_still(turn, fd);
+            if !sys::write_zeros(fd, offset, len, may).map_err(Refusal::No)? {
+                return Err(Refusal::Again);
+            }
         }
         Ok(supplied)
     }
@@ -561,9 +499,11 @@ impl Reached<'_> {
         at.is_some_and(|at| sys::write_at(fd, frame, at) == Ok(frame.len()))
     }
 
-    /// Gives back the blocks of a range of a file that no process maps.
-    pub fn punch(&self, from: u64, end: u64, open: impl FnOnce() -> Option<c_int>) {
-        if let Some((fd, _)) = self.opened(open) {
+    /// Gives back the blocks of a range of the file of a turn that no process maps.
+    pub fn punch(&self, turn: u64, from: u64, end: u64) {
+        if let Some((fd, _)) = self.opened(|| None)
+            && self.is_still(turn, fd)
+        {
             let _ = sys::punch(fd, from, end - from);
         }
     }
@@ -591,5 +531,47 @@ mod tests {
         slot.taker.store(u32::MAX >> 2, Ordering::Relaxed);
         slot.take_from_the_dead();
         assert!(slot.take(7).is_some());
+    }
+
+    /// A thread that was at it for long took the blocks of the file that had the slot after that
+    /// which the log gave up, and wrote zeros over its records.
+    #[test]
+    fn who_looked_at_a_slot_for_long_does_not_touch_the_file_that_came_after() {
+        const CHUNK: u64 = 2 << 20;
+        let family = crate::sink::family::Family::allocate().unwrap();
+        let descriptor = Descriptor::new();
+        let reached = Reached {
+            file: &family.files[0],
+            descriptor: &descriptor,
+        };
+        let directory = tempfile::tempdir().unwrap();
+        let begin = |turn: u64| {
+            let path = directory.path().join(turn.to_string());
+            std::fs::write(&path, vec![1; CHUNK as usize]).unwrap();
+            let name = std::ffi::CString::new(path.to_str().unwrap()).unwrap();
+            let of = reached.file.take(turn).unwrap();
+            let fd = LogFile::open(&name).unwrap();
+            reached.set(of, fd, 1, 1 << 20).unwrap();
+            (of, path)
+        };
+        let ones = |path| {
+            let bytes: Vec<u8> = std::fs::read(path).unwrap();
+            bytes.iter().filter(|byte| **byte == 1).count() as u64
+        };
+        let (of, first) = begin(1);
+        let (fd, _) = reached.opened(|| None).unwrap();
+        assert!(reached.is_still(1, fd));
+        reached.punch(1, 0, CHUNK / 2);
+        assert_eq!(ones(&first), CHUNK / 2);
+        reached.file.leave(of);
+        let (_, second) = begin(2);
+        let (again, _) = reached.opened(|| None).unwrap();
+        // The descriptor that it had leads to the second file now.
+        assert!(reached.is_still(2, again) && !reached.is_still(1, again));
+        reached.punch(1, 0, CHUNK);
+        // Some file systems take no zeros.
+        let supplied = reached.supply(1, 0, CHUNK / UNIT, || None);
+        assert!(supplied.is_ok() || supplied == Err(Refusal::Again));
+        assert_eq!(ones(&second), CHUNK);
     }
 }

@@ -163,13 +163,22 @@ pub(crate) fn reserve_blocks(fd: c_int, offset: u64, len: u64) -> Result<(), Err
 }
 
 /// Writes zeros to a range of a file; in pieces, between which others may have the lock that
-/// the kernel keeps on the file.
-pub(crate) fn write_zeros(fd: c_int, offset: u64, len: u64) -> Result<(), Errno> {
+/// the kernel keeps on the file. Before each, `may` says whether the descriptor still leads there;
+/// `false` if not.
+pub(crate) fn write_zeros(
+    fd: c_int,
+    offset: u64,
+    len: u64,
+    may: impl Fn() -> bool,
+) -> Result<bool, Errno> {
     // Memory that could be written to needs no room in the program's file.
     static ZEROS: [AtomicU8; 64 << 10] = [const { AtomicU8::new(0) }; 64 << 10];
     const MOST: usize = 4;
     let (mut at, end) = (offset, offset + len);
     while at < end {
+        if !may() {
+            return Ok(false);
+        }
         let mut vectors = [libc::iovec {
             iov_base: ptr::null_mut(),
             iov_len: 0,
@@ -198,7 +207,7 @@ pub(crate) fn write_zeros(fd: c_int, offset: u64, len: u64) -> Result<(), Errno>
             Err(errno) => return Err(errno),
         }
     }
-    Ok(())
+    Ok(true)
 }
 
 /// Removes a name.

@@ -81,8 +81,9 @@ impl Log<'_> {
             let Some(file_use) = reached.file.in_use() else {
                 continue;
             };
-            if reached.file.turn() < oldest {
-                self.punch(&reached, 0, reached.file.claimed_bytes());
+            let turn = reached.file.turn();
+            if turn < oldest {
+                self.punch(&reached, turn, 0, reached.file.claimed_bytes());
                 self.leave(index, file_use);
             }
         }
@@ -113,7 +114,7 @@ impl Log<'_> {
                 0 => reached.file.front(),
                 from => from * UNIT,
             };
-            self.punch(&reached, from, end * UNIT);
+            self.punch(&reached, turn, from, end * UNIT);
         }
     }
 
@@ -137,16 +138,15 @@ impl Log<'_> {
             if let Some(left) = self.left_of(range)
                 && let Some(file) = self.file_of_turn(range.turn)
             {
-                file.punch(range.offset + left, range.offset + range.len, || None);
+                file.punch(range.turn, range.offset + left, range.offset + range.len);
             }
         });
     }
 
-    /// Gives back the parts of a range of a file that no process maps.
-    fn punch(&self, file: &Reached, mut from: u64, end: u64) {
-        let turn = file.file.turn();
+    /// Gives back the parts of a range of the file of a turn that no process maps.
+    fn punch(&self, file: &Reached, turn: u64, mut from: u64, end: u64) {
         while let Some((start, next)) = self.family.gap(turn, from, end) {
-            file.punch(start, next, || None);
+            file.punch(turn, start, next);
             from = next;
         }
     }

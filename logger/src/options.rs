@@ -232,6 +232,8 @@ impl Options {
     /// another file still creates that file itself. Until the first chunk is ready, about a
     /// millisecond after the first record, a call may wait as long: [`reserve`](crate::reserve)
     /// 24 MiB after opening if that is too long.
+    /// It also gives back the space of a file that is no longer [kept](Self::keep), some
+    /// milliseconds after the file that took its place was begun.
     ///
     /// The thread is called `logdef`, blocks all signals, has the scheduling and the CPUs
     /// of the thread that opens the log (open it before you pin that), and ends when the log is

@@ -1,5 +1,6 @@
-//! Chunks that a helper thread makes ready before a thread wants them, and windows that it
-//! unmaps when they were left: a call that needs another chunk only takes one then. The
+//! Chunks that a helper thread makes ready before a thread wants them, windows that it
+//! unmaps when they were left, and files whose space it gives back when the log no longer keeps
+//! them: a call that needs another chunk only takes one then. The
 //! helper is there if the program asked for it. It claims chunks as every thread does, so
 //! that no byte of them is touched once another thread may write there.
 //!
@@ -207,6 +208,7 @@ impl Mapped {
                     log.give_up_evicted();
                 }
                 log.make_ready(is_wanted);
+                log.empty_old_files(|| log.make_ready(is_wanted));
             }
             let pause_ms = each_round().min(PAUSE_MS);
             if is_wanted() {
@@ -226,6 +228,7 @@ impl Mapped {
             while let Some(held) = ready() {
                 log.give_back_ready(held);
             }
+            log.empty_old_files(|| {});
         }
     }
 }

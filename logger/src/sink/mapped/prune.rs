@@ -19,6 +19,9 @@ use core::sync::atomic::Ordering;
 /// tries again to make another.
 const STEP: u64 = (64 << 20) / UNIT;
 
+/// Bytes of a file whose blocks are given back at a time: half a millisecond.
+const PIECE: usize = 4 << 20;
+
 impl Log<'_> {
     /// Lets a file grow past the `capacity` that it may have, since its successor cannot be
     /// made.
@@ -71,11 +74,24 @@ impl Log<'_> {
         }
         self.family.oldest.fetch_max(oldest, Ordering::SeqCst);
         // The thread that left the last of them has expelled their writers.
-        let is_older = |file: &LogFile| file.in_use().is_some() && file.turn() < oldest;
-        if !self.family.files.iter().any(is_older) {
+        let is_older = |file: &&LogFile| file.in_use().is_some() && file.turn() < oldest;
+        if self.family.files.iter().find(is_older).is_none() {
             return;
         }
         self.expel(shared);
+        if self.mapped.ahead.has_helper() && self.family.files.iter().filter(is_older).count() == 1
+        {
+            // Its space comes back some milliseconds later, which this call need not wait for.
+            self.mapped.ahead.ask_for_more();
+        } else {
+            self.empty_old_files(|| {});
+        }
+    }
+
+    /// Gives back the space of files that the log no longer keeps. In pieces, between which
+    /// something else may be done.
+    pub(super) fn empty_old_files(&self, meanwhile: impl Fn()) {
+        let oldest = self.family.oldest.load(Ordering::SeqCst);
         for index in 0..FILES {
             let reached = self.file_at(index);
             let Some(file_use) = reached.file.in_use() else {
@@ -83,7 +99,11 @@ impl Log<'_> {
             };
             let turn = reached.file.turn();
             if turn < oldest {
-                self.punch(&reached, turn, 0, reached.file.claimed_bytes());
+                let end = reached.file.claimed_bytes();
+                for from in (0..end).step_by(PIECE) {
+                    self.punch(&reached, turn, from, end.min(from + PIECE as u64));
+                    meanwhile();
+                }
                 self.leave(index, file_use);
             }
         }

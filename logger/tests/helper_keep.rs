@@ -1,0 +1,57 @@
+//! A rotated log of which some files are kept, with a helper: it gives back the space of those
+//! that are not, so that no call waits for that.
+
+mod common;
+#[path = "common/tmpfs.rs"]
+mod tmpfs;
+
+use logdef::{Sink, logdef};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+const FILE: u64 = 4 << 20;
+const KEPT: u32 = 2;
+/// Two files, one that is on its way out, what is ready of the next, and a thread's chunk.
+const DISK_MIB: u32 = 24;
+
+/// Files that this process can still reach, though they have no name.
+fn removed(directory: &Path) -> usize {
+    let entries = std::fs::read_dir("/proc/self/fd").unwrap();
+    let paths = entries.filter_map(|entry| std::fs::read_link(entry.unwrap().path()).ok());
+    let is_removed = |path: &std::path::PathBuf| {
+        path.starts_with(directory) && path.to_string_lossy().ends_with(" (deleted)")
+    };
+    paths.filter(is_removed).count()
+}
+
+fn log(records: u32) {
+    let text = "x".repeat(1000);
+    for number in 0..records {
+        logdef!(Info, "%u %s", number, text);
+    }
+}
+
+#[test]
+fn the_helper_gives_back_the_space_of_files_that_are_not_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let Some(disk) = tmpfs::mount(directory.path(), DISK_MIB) else {
+        return;
+    };
+    let options = logdef::options().sink(Sink::Mapped).helper();
+    let options = options.rotate(FILE).keep(KEPT);
+    options.open(disk.join("log")).unwrap();
+    // A file and more each time.
+    for _ in 0..50 {
+        log(5_000);
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while removed(&disk) > 0 {
+            assert!(Instant::now() < deadline, "the helper has not come");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+    assert_eq!(logdef::state().dropped, 0);
+    let (seen, _) = common::numbers(&disk);
+    assert!(seen.contains(&4_999) && seen.len() as u64 * 1000 > FILE / 2);
+    logdef::close();
+    assert_eq!(removed(&disk), 0);
+}

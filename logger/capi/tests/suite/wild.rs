@@ -483,7 +483,7 @@ fn a_program_whose_files_may_have_no_byte_is_not_ended() {
         let directory = tempfile::tempdir().unwrap();
         let log = directory.path().join("app.log");
         let story = story(&log, "says_why", &[sink]);
-        let output = std::process::Command::new("sh")
+        let output = Command::new("sh")
             .args(["-c", "ulimit -f 0; exec \"$@\"", "sh"])
             .arg(story.get_program())
             .args(story.get_args())

@@ -218,7 +218,8 @@ fn threads_cancelled_at_any_instruction_take_no_more_with_them() {
         println!("left out: only the C library as it is installed can be unwound anywhere");
         return;
     }
-    let cancels = count(100, 5_000);
+    // Each leaves a chunk behind, and the log is read as a whole.
+    let cancels = count(100, 1_000);
     let after = After::of("asynchronous-cancels", cancels, &[]);
     assert_eq!(after.logged["work"], cancels);
     assert!(after.torn <= cancels);

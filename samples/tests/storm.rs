@@ -229,7 +229,7 @@ fn threads_cancelled_at_any_instruction_take_no_more_with_them() {
 #[test]
 fn jumping_out_of_a_handler_costs_the_record_in_flight() {
     // Three milliseconds of calls each: many more would fill disk and memory.
-    let jumps = count(200, 1_000);
+    let jumps = count(200, 400);
     let after = After::of("jumps", jumps, &[]);
     assert_eq!(after.logged["work"], 1_000);
     // The sync at the end knows that no call is in progress.

@@ -12,7 +12,6 @@
 //! wins, and one line is lost until the next start. Nothing is allocated.
 
 use crate::published::Published;
-use crate::sys::Limit;
 use crate::{environment, sys};
 use core::ffi::{CStr, c_int};
 use core::num::NonZeroUsize;
@@ -305,7 +304,7 @@ fn replace(place: &Place, bytes: &[u8]) -> Option<()> {
 fn replace_in(directory: c_int, name: &CStr, bytes: &[u8]) -> Option<()> {
     let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW;
     let fd = sys::open_at(directory, name, flags, 0o600).ok()?;
-    let written = sys::write_within(Limit::FileSize.granted(), fd, bytes);
+    let written = sys::without_sigxfsz(|| sys::write(fd, bytes));
     sys::close(fd);
     if written != Ok(bytes.len()) || sys::rename_at(directory, name, FILE).is_err() {
         let _ = sys::unlink_at(directory, name);

@@ -80,12 +80,7 @@ fn a_log_without_room_says_how_many_calls_were_dropped() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("log");
     let limit_files = || {
-        let limit = libc::rlimit {
-            rlim_cur: 128 << 10,
-            rlim_max: 128 << 10,
-        };
-        // SAFETY: a valid struct.
-        assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &limit) }, 0);
+        common::limit_files(128 << 10);
     };
     // The limit goes with the child.
     check(&path, limit_files, || (), libc::EFBIG);

@@ -10,15 +10,6 @@ mod common;
 
 const LIMIT: u64 = (5 << 20) + (100 << 10);
 
-fn limit_files(bytes: u64) {
-    let limit = libc::rlimit {
-        rlim_cur: bytes,
-        rlim_max: bytes,
-    };
-    // SAFETY: a valid struct.
-    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &limit) }, 0);
-}
-
 /// Logs numbers from 0 on with 1 KiB each.
 fn log(count: u64) {
     let text = "x".repeat(1024);
@@ -50,7 +41,7 @@ fn a_rotated_log_continues_in_another_file() {
     for (way, options) in ways() {
         let directory = tempfile::tempdir().unwrap();
         common::in_child(|| {
-            limit_files(LIMIT);
+            common::limit_files(LIMIT);
             let path = directory.path().join("log");
             options.rotate(64 << 20).open(path).unwrap();
             log(14_000);
@@ -72,7 +63,7 @@ fn a_log_in_one_file_uses_most_of_what_it_may_have() {
         for _ in 0..10 {
             let directory = tempfile::tempdir().unwrap();
             common::in_child(|| {
-                limit_files(LIMIT);
+                common::limit_files(LIMIT);
                 let options = options.clone();
                 options.open(directory.path().join("log")).unwrap();
                 log(8_000);
@@ -95,7 +86,7 @@ fn no_file_is_begun_for_a_record_that_has_no_room_in_one() {
     for (way, options) in ways() {
         let directory = tempfile::tempdir().unwrap();
         common::in_child(|| {
-            limit_files(16 << 10);
+            common::limit_files(16 << 10);
             let path = directory.path().join("log");
             options.rotate(64 << 20).open(path).unwrap();
             log(10);
@@ -119,7 +110,7 @@ fn a_program_whose_files_may_have_no_byte_is_not_ended() {
         common::in_child(|| {
             // SAFETY: this process has no other thread.
             unsafe { std::env::set_var("XDG_CACHE_HOME", directory.path()) };
-            limit_files(0);
+            common::limit_files(0);
             options
                 .rotate(1 << 20)
                 .open(directory.path().join("log"))

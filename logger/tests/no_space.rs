@@ -80,19 +80,6 @@ fn remove_torn(bytes: &mut Vec<u8>) {
     }
 }
 
-/// Lets files be no larger than `bytes`; returns the limit before.
-fn limit_files(bytes: u64) -> u64 {
-    // SAFETY: valid structs.
-    unsafe {
-        let mut limit: libc::rlimit = std::mem::zeroed();
-        libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit);
-        let before = limit.rlim_cur;
-        limit.rlim_cur = bytes;
-        assert_eq!(libc::setrlimit(libc::RLIMIT_FSIZE, &limit), 0);
-        before
-    }
-}
-
 #[test]
 fn dropped_records_are_counted_and_space_that_returns_is_noted() {
     let directory = tempfile::tempdir().unwrap();
@@ -102,8 +89,8 @@ fn dropped_records_are_counted_and_space_that_returns_is_noted() {
             sink,
             &path,
             "file size limit reached (errno 27) for ",
-            || limit_files(1 << 20),
-            |before| assert_eq!(limit_files(before), 1 << 20),
+            || common::limit_files(1 << 20),
+            |before| assert_eq!(common::limit_files(before), 1 << 20),
         );
     }
     if seccomp::is_here() {

@@ -169,6 +169,19 @@ pub fn is_advice_followed() -> bool {
     left == 0
 }
 
+/// Lets files be no larger than `bytes`; returns the limit before.
+pub fn limit_files(bytes: u64) -> u64 {
+    // SAFETY: valid structs.
+    unsafe {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit);
+        let before = limit.rlim_cur;
+        limit.rlim_cur = bytes;
+        assert_eq!(libc::setrlimit(libc::RLIMIT_FSIZE, &limit), 0);
+        before
+    }
+}
+
 /// Does work in a forked child, which must come to the end of it.
 pub fn in_child(work: impl FnOnce()) {
     // SAFETY: the child logs and leaves.

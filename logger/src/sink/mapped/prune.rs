@@ -75,12 +75,12 @@ impl Log<'_> {
         self.family.oldest.fetch_max(oldest, Ordering::SeqCst);
         // The thread that left the last of them has expelled their writers.
         let is_older = |file: &&LogFile| file.in_use().is_some() && file.turn() < oldest;
-        if self.family.files.iter().find(is_older).is_none() {
+        let older = self.family.files.iter().filter(is_older).count();
+        if older == 0 {
             return;
         }
         self.expel(shared);
-        if self.mapped.ahead.has_helper() && self.family.files.iter().filter(is_older).count() == 1
-        {
+        if older == 1 && self.mapped.ahead.has_helper() {
             // Its space comes back some milliseconds later, which this call need not wait for.
             self.mapped.ahead.ask_for_more();
         } else {

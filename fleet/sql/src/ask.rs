@@ -1,10 +1,12 @@
 //! Asking: a session over the paths, one question after the other, and the verdict behind each answer.
 
 use crate::args::Args;
+use crate::cooperative::CooperativeJoins;
 use crate::failure::{Asked, Failure};
 use crate::output::Output;
 use crate::prompt;
 use datafusion::execution::SendableRecordBatchStream;
+use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::physical_plan::stream::RecordBatchReceiverStreamBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
@@ -109,7 +111,11 @@ impl Session {
         let bytes = args.memory as usize * (1 << 20);
         let memory = RuntimeEnvBuilder::new().with_memory_limit(bytes, 1.0);
         let runtime = memory.build_arc().map_err(failed)?;
-        let context = SessionContext::new_with_config_rt(options, runtime);
+        let state = SessionStateBuilder::new_with_default_features()
+            .with_config(options)
+            .with_runtime_env(runtime)
+            .with_physical_optimizer_rule(Arc::new(CooperativeJoins));
+        let context = SessionContext::new_with_state(state.build());
         tables.register(&context).map_err(failed)?;
         Ok(Session {
             context,

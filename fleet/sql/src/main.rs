@@ -3,6 +3,7 @@
 
 mod args;
 mod ask;
+mod cooperative;
 mod escape;
 mod failure;
 mod output;

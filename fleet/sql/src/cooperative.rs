@@ -1,5 +1,5 @@
-//! Joins that other tasks get a turn beside, and that end when they are cancelled. The engine counts the batches that
-//! are read; a join makes billions of rows of a few batches, and one that nobody waits for any longer kept its thread.
+//! Joins that give way to other tasks, and that end when their query is cancelled. The engine lets a task give way after some
+//! batches that it reads; a join makes billions of rows of a few batches, and kept its thread after its query was cancelled.
 
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};

@@ -160,14 +160,18 @@ fn every_kind_of_instruction_has_the_callers_that_libgcc_finds() {
             shapes.call(c"everything", visit);
         });
     }
-    let shapes = Library::of("clang", "shapes.c", &["-O2", omit]);
-    step_through(amount, || {
-        shapes.call(c"everything", visit);
-    });
-    let exceptions = Library::of("g++", "exceptions.cc", &["-O2", omit]);
-    step_through(amount, || {
-        exceptions.call(c"one_exception", visit);
-    });
+    if compiled::has("clang") {
+        let shapes = Library::of("clang", "shapes.c", &["-O2", omit]);
+        step_through(amount, || {
+            shapes.call(c"everything", visit);
+        });
+    }
+    if compiled::has("g++") {
+        let exceptions = Library::of("g++", "exceptions.cc", &["-O2", omit]);
+        step_through(amount, || {
+            exceptions.call(c"one_exception", visit);
+        });
+    }
     step_through(amount, || {
         let caught = std::panic::catch_unwind(|| {
             let items: Vec<String> = (0..3).map(|item| format!("item {item}")).collect();

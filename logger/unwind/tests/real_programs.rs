@@ -45,15 +45,17 @@ fn a_child_throws_and_panics_and_sorts() {
     std::panic::set_hook(Box::new(|_| ()));
     let options = ["-O2", "-fomit-frame-pointer"];
     let shapes = Library::of("gcc", "shapes.c", &options);
-    let exceptions = Library::of("g++", "exceptions.cc", &options);
+    let exceptions = compiled::has("g++").then(|| Library::of("g++", "exceptions.cc", &options));
     let resolver = Library::of("gcc", "resolver.c", &options);
     // SAFETY: the handler has the right form.
     unsafe { libc::signal(libc::SIGUSR1, on_signal as *const () as usize) };
     let start = Instant::now();
     while start.elapsed() < Duration::from_millis(1500) {
         shapes.call(c"everything", visit);
-        exceptions.call(c"exceptions", visit);
-        exceptions.call(c"containers", visit);
+        if let Some(exceptions) = &exceptions {
+            exceptions.call(c"exceptions", visit);
+            exceptions.call(c"containers", visit);
+        }
         resolver.call(c"through_resolved", visit);
         // SAFETY: handled above.
         unsafe { libc::raise(libc::SIGUSR1) };

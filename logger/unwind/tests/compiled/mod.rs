@@ -9,12 +9,24 @@ use std::process::{Command, id};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+#[path = "../../../../samples/src/skip.rs"]
+pub mod skip;
+
 /// Held while a library is unloaded and that is made known.
 static LOADER: Mutex<()> = Mutex::new(());
 
 /// A library that is loaded for as long as this lives.
 pub struct Library {
     handle: *mut c_void,
+}
+
+/// Whether a compiler that a machine need not have is here. Says so if it is not.
+pub fn has(compiler: &str) -> bool {
+    let has = Command::new(compiler).arg("--version").output().is_ok();
+    if !has {
+        skip::skip(format_args!("{compiler} is not installed"));
+    }
+    has
 }
 
 /// Compiles `tests/native/<source>` to a shared library with `compiler` and

@@ -103,6 +103,7 @@ fn mutated_images_are_answered_for() {
         ("gcc", "-O1 -gdwarf-5", "records.c"),
     ]
     .into_iter()
+    .filter(|(compiler, ..)| support::have(compiler))
     .map(|(compiler, flags, source)| {
         let path = compile(dir.path(), compiler, flags, source, "program");
         let (main, size) = support::symbol(&path, "main");

@@ -29,7 +29,7 @@ pub enum Language {
     Cpp,
 }
 
-/// The compilers of one maker.
+/// The compilers of one maker. That of C++ may be missing.
 #[derive(Clone, Copy)]
 pub struct Toolchain {
     pub cc: &'static str,
@@ -52,11 +52,11 @@ impl fmt::Display for Toolchain {
 }
 
 impl Toolchain {
-    /// The compiler of a language.
-    pub fn compiler(self, language: Language) -> &'static str {
+    /// The compiler of a language; `None`, and said so, if it is not installed.
+    pub fn compiler(self, language: Language) -> Option<&'static str> {
         match language {
-            Language::C => self.cc,
-            Language::Cpp => self.cxx,
+            Language::C => Some(self.cc),
+            Language::Cpp => works(self.cxx).then_some(self.cxx),
         }
     }
 }
@@ -71,15 +71,20 @@ pub fn toolchains() -> &'static [Toolchain] {
     FOUND.get_or_init(|| {
         let mut found: Vec<Toolchain> = [GCC, CLANG]
             .into_iter()
-            .filter(|toolchain| works(toolchain.cc) && works(toolchain.cxx))
+            .filter(|toolchain| works(toolchain.cc))
             .collect();
         if found.is_empty() {
             assert!(works(SYSTEM.cc), "there is no C compiler");
-            assert!(works(SYSTEM.cxx), "there is no C++ compiler");
             found.push(SYSTEM);
         }
         found
     })
+}
+
+/// Those of them that have a C++ compiler.
+pub fn cpp_toolchains() -> impl Iterator<Item = &'static Toolchain> {
+    let toolchains = toolchains().iter();
+    toolchains.filter(|toolchain| toolchain.compiler(Language::Cpp).is_some())
 }
 
 /// Whether a program can be run; says so if not.

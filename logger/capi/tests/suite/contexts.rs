@@ -88,7 +88,9 @@ fn records_have_the_keys_of_the_contexts_that_their_calls_are_made_in() {
             (Language::Cpp, ["-std=c++20", "-O2", "-xc++"]),
         ] {
             let flags = [&flags[..], &["-pthread", "-D_GNU_SOURCE"]].concat();
-            let compiler = toolchain.compiler(language);
+            let Some(compiler) = toolchain.compiler(language) else {
+                continue;
+            };
             build(compiler, &flags, &[source("context.c")], &program);
             for sink in [MAPPED, APPEND] {
                 let mut logged = logged(&log_by(&program, &[sink]));
@@ -132,8 +134,7 @@ fn a_context_whose_block_was_left_by_a_jump_or_the_threads_end_does_no_harm() {
     for toolchain in toolchains() {
         for level in ["-O0", "-O2"] {
             let flags = ["-std=c11", level, "-pthread", "-D_GNU_SOURCE"];
-            let compiler = toolchain.compiler(Language::C);
-            build(compiler, &flags, &[source("left.c")], &program);
+            build(toolchain.cc, &flags, &[source("left.c")], &program);
             for sink in [MAPPED, APPEND] {
                 let logged = logged(&log_by(&program, &[sink]));
                 let logged: Vec<_> = logged.iter().map(|(f, k)| (&f[..], &k[..])).collect();

@@ -177,8 +177,11 @@ fn every_form_of_the_table_is_captured_alike_in_c_cpp_and_va_lists() {
             (Language::C, ["-O0", "-xc", "-std=gnu11", "-w"]),
             (Language::Cpp, ["-O0", "-xc++", "-std=gnu++17", "-w"]),
         ] {
+            let Some(compiler) = toolchain.compiler(language) else {
+                continue;
+            };
             let sources = std::slice::from_ref(&file);
-            build(toolchain.compiler(language), &flags, sources, &binary);
+            build(compiler, &flags, sources, &binary);
             let logged = messages(&log_of(&binary));
             assert_eq!(logged.len(), 2 * calls.len());
             for (pair, call) in logged.chunks(2).zip(&calls) {

@@ -1,7 +1,7 @@
 //! Filters in the environment and by call, for modules, files and lines, in a C
 //! program and in a C++ library that it loads afterwards.
 
-use crate::compilers::{source, toolchains};
+use crate::compilers::{cpp_toolchains, source};
 use crate::decode::messages;
 use crate::installed::build;
 use std::process::Command;
@@ -11,7 +11,7 @@ fn filters_reach_libraries_that_are_loaded_later() {
     let text = std::fs::read_to_string(source("filters.c")).unwrap();
     let line = text.lines().position(|line| line.contains("this line"));
     let filter = format!("off,net=debug,c/filters.c:{}=on", line.unwrap() + 1);
-    for toolchain in toolchains() {
+    for toolchain in cpp_toolchains() {
         let directory = tempfile::tempdir().unwrap();
         let plugin = directory.path().join("libplugin.so");
         let program = directory.path().join("program");

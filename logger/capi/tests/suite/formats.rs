@@ -1,7 +1,7 @@
 //! Calls of C++20 with the formats of `std::format`, from the macro to the file.
 
 use crate::compilers::{
-    Toolchain, WARNINGS, compile, compile_clean, package, slow, source, toolchains,
+    Toolchain, WARNINGS, compile, compile_clean, cpp_toolchains, package, slow, source,
 };
 use crate::decode::{DATA, STRING_LOGDEF, Value, records};
 use crate::installed::{build, log_of};
@@ -66,7 +66,7 @@ const EXPECTED: &[&str] = &[
 fn typed_values_reach_the_log_behind_a_template() {
     let directory = tempfile::tempdir().unwrap();
     let program = directory.path().join("formats");
-    for toolchain in toolchains() {
+    for toolchain in cpp_toolchains() {
         for level in ["-O0", "-O2"] {
             let flags = ["-std=c++20", level];
             build(toolchain.cxx, &flags, &[source("formats.cc")], &program);
@@ -110,7 +110,7 @@ const TYPES_EXPECTED: &[&str] = &[
 fn types_of_the_program_reach_the_log_as_they_say() {
     let directory = tempfile::tempdir().unwrap();
     let program = directory.path().join("types");
-    for toolchain in toolchains() {
+    for toolchain in cpp_toolchains() {
         for flags in [
             &["-std=c++20", "-O0"][..],
             // As programs turn off what their code or their libraries cannot bear.
@@ -136,7 +136,7 @@ fn types_of_the_program_reach_the_log_as_they_say() {
 fn the_header_of_formats_compiles_clean() {
     let modes: &[&[&str]] = &[&["-O0"], &["-O2", "-fPIC"], &["-O2", "-flto", "-fPIC"]];
     let modes = if slow() { modes } else { &modes[..2] };
-    for toolchain in toolchains() {
+    for toolchain in cpp_toolchains() {
         for mode in modes {
             let mut arguments: Vec<OsString> = vec!["-std=c++20".into()];
             arguments.extend(mode.iter().chain(WARNINGS).map(OsString::from));
@@ -312,7 +312,7 @@ fn compiled(toolchain: &Toolchain, file: &Path, statement: &str, standard: &str)
 fn a_wrong_format_is_reported_at_its_line_by_what_to_write() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("wrong.cc");
-    for toolchain in toolchains() {
+    for toolchain in cpp_toolchains() {
         let right = r#"LOGDEF_F(INFO, "{} {:>5}", number, text);"#;
         let (accepted, said) = compiled(toolchain, &file, right, "-std=c++20");
         assert!(accepted, "{toolchain}: {said}");

@@ -3,8 +3,9 @@
 //! package's C library or command, so it is called once more from here; what
 //! is built already costs nothing.
 
+use crate::skip::skip;
 use std::env;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -78,12 +79,12 @@ impl Workshop {
     /// If the compiler finds anything to say.
     pub fn compile(&self, sources: &[&str], out: &Path, more: &[&str]) {
         let cpp = sources.iter().any(|source| source.ends_with(".cpp"));
-        let (variable, default, standard) = if cpp {
-            ("CXX", "c++", "-std=c++17")
+        let (compiler, standard) = if cpp {
+            (cpp_compiler(), "-std=c++17")
         } else {
-            ("CC", "cc", "-std=c11")
+            let compiler = env::var_os("CC").unwrap_or_else(|| "cc".into());
+            (compiler, "-std=c11")
         };
-        let compiler = env::var_os(variable).unwrap_or_else(|| default.into());
         let mut command = Command::new(compiler);
         // The logs will name the files as they are named here.
         command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
@@ -171,6 +172,23 @@ impl Drop for Running {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// The compiler of C++.
+pub fn cpp_compiler() -> OsString {
+    env::var_os("CXX").unwrap_or_else(|| "c++".into())
+}
+
+/// Whether that is installed. Says so if it is not.
+pub fn has_cpp() -> bool {
+    let has = Command::new(cpp_compiler())
+        .arg("--version")
+        .output()
+        .is_ok();
+    if !has {
+        skip("there is no compiler of C++");
+    }
+    has
 }
 
 /// The cargo that runs this, or else the one that built it.

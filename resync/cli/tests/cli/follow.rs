@@ -1,6 +1,7 @@
 //! `view --follow`: logs that grow.
 
 use crate::fixture::*;
+use rustix::process::{Pid, Signal, kill_process};
 use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -220,10 +221,9 @@ fn part(number: u64) -> Log {
 const RECORDS: u64 = 50;
 
 /// Sends a signal and waits until the process is stopped, or is not.
-fn signal(child: &Child, name: &str, stops: bool) {
-    let pid = child.id().to_string();
-    let sent = Command::new("kill").args([name, &pid]).status();
-    assert!(sent.unwrap().success());
+fn send(signal: Signal, child: &Child, stops: bool) {
+    let pid = child.id();
+    kill_process(Pid::from_child(child), signal).unwrap();
     let is_stopped = || {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
         stat.rsplit_once(") ").unwrap().1.starts_with('T')
@@ -256,7 +256,7 @@ fn a_follower_that_was_stopped_shows_all_that_is_there_and_says_what_is_not() {
             panic!("it ended: {:?}", child.wait());
         };
         show_until(RECORDS - 1, &mut child);
-        signal(&child, "-STOP", true);
+        send(Signal::STOP, &child, true);
         let old = |number: u64| files.path().join(format!("app.log.{number}"));
         for number in 1..=3 {
             for older in (1..=kept).rev().filter(|number| old(*number).exists()) {
@@ -269,7 +269,7 @@ fn a_follower_that_was_stopped_shows_all_that_is_there_and_says_what_is_not() {
             std::fs::rename(&path, old(1)).unwrap();
             std::fs::write(&path, part(number).bytes).unwrap();
         }
-        signal(&child, "-CONT", false);
+        send(Signal::CONT, &child, false);
         let shown = show_until(4 * RECORDS - 1, &mut child);
         child.kill().unwrap();
         let done = child.wait_with_output().unwrap();

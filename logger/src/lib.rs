@@ -76,8 +76,9 @@
 //! | a forked child's first call | `rt_sigprocmask`, `getpid`, `getrandom`, `mmap`, `munmap`; a chunk |
 //!
 //! The times come from the vDSO where there is one. In the appended log a call is
-//! `statx`, `prlimit64` and `write`; on a pipe, a socket or a terminal `statx`, `gettid`,
-//! `fcntl`, and for each 4 KiB of a pipe `ppoll` and `write`, with `futex` where threads meet.
+//! `statx`, `prlimit64` and `write`, on NFS also `readlink` and once a second `fdatasync`;
+//! on a pipe, a socket or a terminal `statx`, `gettid`, `fcntl`, and for each 4 KiB of a pipe
+//! `ppoll` and `write`, with `futex` where threads meet.
 //!
 //! # Spans and counters
 //!

@@ -53,6 +53,8 @@ pub(crate) struct Append {
     no_space_errno: AtomicI32,
     /// Until then no other file is tried.
     stay_until: AtomicU64,
+    /// When a server was asked whether it has what was written, by the coarse clock.
+    confirmed_at: AtomicU64,
     chunks: AtomicU32,
     /// What became of what was under the path ([`Existing`]).
     existing: AtomicU32,
@@ -60,6 +62,8 @@ pub(crate) struct Append {
 
 /// Another file that could not be had is not tried for this many nanoseconds.
 const RETRY_AFTER: u64 = 1_000_000_000;
+/// Nanoseconds after which a server is asked again whether it has what was written.
+const CONFIRM_AFTER: u64 = 1_000_000_000;
 /// The file that is written to, and those before it that a `sync` has yet to reach.
 const OUTLETS: usize = 32;
 const PLACE_BITS: u32 = 8;
@@ -107,6 +111,7 @@ impl Append {
             retry: Retry::new(),
             no_space_errno: AtomicI32::new(0),
             stay_until: AtomicU64::new(0),
+            confirmed_at: AtomicU64::new(0),
             chunks: AtomicU32::new(0),
             existing: AtomicU32::new(0),
         }
@@ -204,7 +209,8 @@ impl Append {
         let Some((chunk, outlet)) = self.take(wanted) else {
             return Ok(Put::Moved);
         };
-        match self.put_into(&outlet, frames, by) {
+        let written = self.put_into(&outlet, frames, by);
+        match written.and_then(|written| self.confirmed(&outlet, written)) {
             Ok(Written::All) => {
                 self.retry.granted();
                 Ok(Put::Done(chunk))
@@ -219,6 +225,21 @@ impl Append {
             }
             Err(errno) => Err(errno),
         }
+    }
+
+    /// NFS takes what its server may refuse later. The server is asked once a second whether it has all
+    /// that was written, and by each call after one that it had no room for.
+    fn confirmed(&self, outlet: &Outlet, written: Written) -> Result<Written, Errno> {
+        if matches!(written, Written::All) && outlet.is_on_nfs() {
+            let now = sys::clock(libc::CLOCK_MONOTONIC_COARSE);
+            let (at, order) = (self.confirmed_at.load(Ordering::Relaxed), Ordering::Relaxed);
+            let is_due = now > at + CONFIRM_AFTER
+                && (self.confirmed_at.compare_exchange(at, now, order, order)).is_ok();
+            if is_due || self.retry.was_refused() {
+                outlet.confirm(self.opened(outlet)?.0)?;
+            }
+        }
+        Ok(written)
     }
 
     /// Writes a note of drops into the file that is written to, though it be full: where no other
@@ -253,7 +274,14 @@ impl Append {
     }
 
     fn put_into(&self, outlet: &Outlet, frames: &[u8], by: Writer<'_>) -> Result<Written, Errno> {
-        let (fd, identity) = self.opened(outlet)?;
+        let (fd, identity) = match self.opened(outlet) {
+            // The server has it no more.
+            Err(errno @ Errno(libc::ESTALE | libc::ENOENT)) if outlet.is_on_nfs() => {
+                let moved = self.move_on(Move::Removed)?;
+                return moved.then_some(Written::Elsewhere).ok_or(errno);
+            }
+            opened => opened?,
+        };
         let kind = outlet.kind();
         if kind != Kind::File {
             return self
@@ -263,7 +291,8 @@ impl Append {
         }
         let most = Limit::FileSize.granted();
         let len = frames.len() as u64;
-        if let Some(why) = self.should_move(&identity, len, most)
+        let is_removed = || outlet.is_removed(fd, &identity);
+        if let Some(why) = self.should_move(&identity, len, most, is_removed)
             && self.move_on(why)?
         {
             return Ok(Written::Elsewhere);
@@ -272,14 +301,20 @@ impl Append {
     }
 
     #[inline]
-    fn should_move(&self, file: &Identity, len: u64, most: Option<u64>) -> Option<Move> {
+    fn should_move(
+        &self,
+        file: &Identity,
+        len: u64,
+        most: Option<u64>,
+        is_removed: impl FnOnce() -> bool,
+    ) -> Option<Move> {
         let limit = self.file_size.load(Ordering::Relaxed);
         let most = limit.min(most.unwrap_or(u64::MAX));
         if limit > 0 && file.size > 0 && file.size + len > most {
             return Some(Move::Full);
         }
         let has_name = limit > 0 || self.path.get().is_some();
-        if file.names == 0 && has_name {
+        if has_name && is_removed() {
             return Some(Move::Removed);
         }
         self.reopen.load(Ordering::Relaxed).then_some(Move::Asked)

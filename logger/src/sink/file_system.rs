@@ -24,6 +24,12 @@ pub(crate) fn may_be_mapped(magic: i64) -> bool {
     matches!(name(magic), Some(b"ext4" | b"xfs" | b"tmpfs"))
 }
 
+/// Whether a file there may be on another machine, which refuses later what `write(2)` took, and
+/// whether one that is open gets a hidden name when its own is removed.
+pub(crate) fn is_nfs(magic: i64) -> bool {
+    name(magic) == Some(b"nfs")
+}
+
 /// Why a log there is appended, in words.
 pub(crate) fn why_appended(magic: i64) -> &'static str {
     match name(magic) {

@@ -2,11 +2,12 @@
 //! It is used only after its device and inode were compared: a program may close it,
 //! and the number become another file's.
 
+use super::file_system;
 use super::stream::Kind;
 use crate::sys::{self, Errno, Identity};
 use core::ffi::c_int;
 use core::ops::Deref;
-use core::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 /// A descriptor, with the device and inode that it must have.
 pub(crate) struct Outlet {
@@ -15,6 +16,9 @@ pub(crate) struct Outlet {
     kind: AtomicU8,
     device: AtomicU64,
     inode: AtomicU64,
+    is_on_nfs: AtomicBool,
+    /// A server said that its file has no name.
+    is_unlinked: AtomicBool,
     /// Calls that hold on to it.
     users: AtomicU32,
 }
@@ -48,6 +52,8 @@ impl Outlet {
             kind: AtomicU8::new(Kind::File as u8),
             device: AtomicU64::new(0),
             inode: AtomicU64::new(0),
+            is_on_nfs: AtomicBool::new(false),
+            is_unlinked: AtomicBool::new(false),
             users: AtomicU32::new(0),
         }
     }
@@ -76,8 +82,12 @@ impl Outlet {
         let stat = sys::stat(fd)?;
         self.device.store(stat.st_dev, Ordering::Relaxed);
         self.inode.store(stat.st_ino, Ordering::Relaxed);
-        let kind = Kind::of(stat.st_mode) as u8;
-        self.kind.store(kind, Ordering::Relaxed);
+        let kind = Kind::of(stat.st_mode);
+        let on = sys::file_system(fd).ok().filter(|_| kind == Kind::File);
+        let is_on_nfs = on.is_some_and(file_system::is_nfs);
+        self.is_on_nfs.store(is_on_nfs, Ordering::Relaxed);
+        self.is_unlinked.store(false, Ordering::Relaxed);
+        self.kind.store(kind as u8, Ordering::Relaxed);
         self.fd.store(fd, Ordering::Release);
         Ok(true)
     }
@@ -112,6 +122,26 @@ impl Outlet {
         let fd = self.fd.load(Ordering::Acquire);
         let identity = sys::identity(fd).ok().filter(|_| fd >= 0)?;
         self.is(&identity).then_some((fd, identity))
+    }
+
+    /// Whether it is a file on NFS.
+    pub fn is_on_nfs(&self) -> bool {
+        self.is_on_nfs.load(Ordering::Relaxed)
+    }
+
+    /// Asks the server whether it has all that was written to `fd`, and whether the file still has
+    /// a name.
+    pub fn confirm(&self, fd: c_int) -> Result<(), Errno> {
+        if sys::is_unlinked(fd) {
+            self.is_unlinked.store(true, Ordering::Relaxed);
+        }
+        sys::sync_data(fd)
+    }
+
+    /// Whether its file, which `fd` leads to, has no name left that a user knows.
+    pub fn is_removed(&self, fd: c_int, identity: &Identity) -> bool {
+        let is_unlinked = self.is_unlinked.load(Ordering::Relaxed);
+        identity.names == 0 || is_unlinked || self.is_on_nfs() && sys::is_hidden_by_nfs(fd)
     }
 
     /// Takes a new descriptor in place of one that was closed, if it leads to the same

@@ -29,6 +29,11 @@ impl Retry {
         until > 0 && now() < until
     }
 
+    /// Whether the last attempt was refused.
+    pub fn was_refused(&self) -> bool {
+        self.until.load(Ordering::Relaxed) > 0
+    }
+
     /// An attempt was refused that began at `now`, or that ended then. Threads that were all
     /// refused in the same moment met one refusal: the first of them lengthens the pause.
     pub fn refused(&self, now: u64) {

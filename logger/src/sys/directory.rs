@@ -1,7 +1,9 @@
 //! Directories, descriptors' numbers and locks of files. Part of the room for unsafe.
 
-use super::{Errno, checked, close, open};
+use super::{Errno, checked, close, open, read_link};
+use crate::fixed_text::FixedText;
 use core::ffi::{CStr, c_int};
+use core::fmt::Write;
 
 /// Descriptors of the log are numbered from here: programs that close 0, 1 and 2, or
 /// count on the lowest free number, do not meet them.
@@ -61,7 +63,38 @@ pub(crate) fn mark_in_use(fd: c_int) {
 pub(crate) fn is_in_use(fd: c_int) -> bool {
     // SAFETY: touches none of our memory.
     let locked = unsafe { libc::syscall(libc::SYS_flock, fd, libc::LOCK_EX | libc::LOCK_NB) };
-    locked == -1 && Errno::last() == Errno(libc::EWOULDBLOCK)
+    match Errno::last() {
+        _ if locked != -1 => false,
+        Errno(libc::EWOULDBLOCK) => true,
+        // NFS locks only what is open for writing.
+        Errno(libc::EBADF) => is_locked(fd),
+        _ => false,
+    }
+}
+
+/// Whether another has a lock of any byte of a file, without taking one.
+fn is_locked(fd: c_int) -> bool {
+    // SAFETY: all zeros is a valid `flock`, which means the whole file.
+    let mut lock: libc::flock = unsafe { core::mem::zeroed() };
+    lock.l_type = libc::F_WRLCK as libc::c_short;
+    lock.l_whence = libc::SEEK_SET as libc::c_short;
+    // SAFETY: the lock is valid for reads and writes.
+    let asked = unsafe { libc::syscall(libc::SYS_fcntl, fd, libc::F_OFD_GETLK, &raw mut lock) };
+    asked == 0 && lock.l_type != libc::F_UNLCK as libc::c_short
+}
+
+/// Whether the last name of an open file was removed on NFS by this machine: it has a hidden
+/// one then, until it is closed. `false` where `/proc` is out of reach, or the path is longer than 1 KiB.
+pub(crate) fn is_hidden_by_nfs(fd: c_int) -> bool {
+    let mut link = FixedText::<32>::new();
+    let mut path = [0; 1024];
+    if write!(link, "/proc/self/fd/{fd}").is_err() {
+        return false;
+    }
+    let path = read_link(link.as_c_str(), &mut path).unwrap_or_default();
+    let name = path.rsplit(|byte| *byte == b'/').next();
+    let number = name.and_then(|name| name.strip_prefix(b".nfs"));
+    number.is_some_and(|number| !number.is_empty() && number.iter().all(u8::is_ascii_hexdigit))
 }
 
 /// Gives a file of the log's a mode, unless that is 0: it has the one that only the user
@@ -276,4 +309,41 @@ pub(crate) fn is_one_unwritten_extent(fd: c_int, len: u64) -> bool {
         && first.logical == 0
         && first.len >= len
         && first.flags & UNWRITTEN != 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsRawFd;
+
+    /// NFS does not let a file that is open for reading be locked: over it, files of another
+    /// machine's running program were removed.
+    #[test]
+    fn a_lock_that_cannot_be_had_is_asked_for() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let (one, other) = (file.reopen().unwrap(), file.reopen().unwrap());
+        assert!(!is_locked(other.as_raw_fd()));
+        // SAFETY: all zeros is a valid `flock`.
+        let mut lock: libc::flock = unsafe { core::mem::zeroed() };
+        lock.l_type = libc::F_RDLCK as libc::c_short;
+        // SAFETY: the lock is valid for reads.
+        let set = unsafe { libc::fcntl(one.as_raw_fd(), libc::F_OFD_SETLK, &lock) };
+        assert_eq!(set, 0);
+        assert!(is_locked(other.as_raw_fd()));
+        assert!(!is_locked(one.as_raw_fd()));
+    }
+
+    #[test]
+    fn the_name_that_nfs_gives_a_removed_file_is_known() {
+        let directory = tempfile::tempdir().unwrap();
+        for (name, is_hidden) in [
+            (".nfs000000000000002400000001", true),
+            (".nfs", false),
+            (".nfs-log", false),
+            ("app.log", false),
+        ] {
+            let file = std::fs::File::create(directory.path().join(name)).unwrap();
+            assert_eq!(is_hidden_by_nfs(file.as_raw_fd()), is_hidden, "{name}");
+        }
+    }
 }

@@ -106,10 +106,19 @@ pub(crate) struct Identity {
 /// `fstat` looks at the times too, and what was looked at the kernel must change
 /// at the next write: that would double the cost of writing.
 pub(crate) fn identity(fd: c_int) -> Result<Identity, Errno> {
+    identity_by(fd, 0)
+}
+
+/// Whether a file has no name any more where it is kept, which may be another machine.
+pub(crate) fn is_unlinked(fd: c_int) -> bool {
+    identity_by(fd, libc::AT_STATX_FORCE_SYNC).is_ok_and(|file| file.names == 0)
+}
+
+fn identity_by(fd: c_int, flags: c_int) -> Result<Identity, Errno> {
     // SAFETY: all zeros is a valid `statx`.
     let mut stat: libc::statx = unsafe { core::mem::zeroed() };
     let wanted = libc::STATX_INO | libc::STATX_SIZE | libc::STATX_NLINK;
-    let (name, flags) = (c"".as_ptr(), libc::AT_EMPTY_PATH);
+    let (name, flags) = (c"".as_ptr(), libc::AT_EMPTY_PATH | flags);
     // Older C libraries have no function for it.
     // SAFETY: the path ends in a NUL, and `stat` is valid for writes.
     let done = unsafe { libc::syscall(libc::SYS_statx, fd, name, flags, wanted, &raw mut stat) };

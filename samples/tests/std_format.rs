@@ -2,12 +2,15 @@
 //! placeholders and values beside libfmt, and beside the standard's `std::to_chars`.
 
 use logdef_samples::skip::skip;
-use logdef_samples::workshop::{Workshop, run};
+use logdef_samples::workshop::{Workshop, has_cpp, run};
 use std::path::Path;
 use std::process::Command;
 
 #[test]
 fn records_are_shown_as_the_standard_formats_them() {
+    if !has_cpp() {
+        return;
+    }
     if !Path::new("/usr/include/fmt/format.h").exists() {
         return skip("libfmt (Debian's libfmt-dev) is not installed");
     }

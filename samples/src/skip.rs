@@ -9,3 +9,16 @@ pub fn skip(what: impl core::fmt::Display) {
     assert!(!required, "cannot run here (LOGDEF_REQUIRE=1): {what}");
     println!("skipped: {what}");
 }
+
+/// Whether a program is installed, so that it starts. Says that what needs it is left out if it is not.
+#[allow(dead_code, reason = "not every package that includes this file asks")]
+#[track_caller]
+pub fn has(program: impl AsRef<std::ffi::OsStr>) -> bool {
+    let program = program.as_ref();
+    let mut asked = std::process::Command::new(program);
+    let has = asked.arg("--version").output().is_ok();
+    if !has {
+        skip(format_args!("{} is not installed", program.display()));
+    }
+    has
+}

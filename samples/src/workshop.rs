@@ -3,7 +3,7 @@
 //! package's C library or command, so it is called once more from here; what
 //! is built already costs nothing.
 
-use crate::skip::skip;
+use crate::skip::has;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -175,20 +175,13 @@ impl Drop for Running {
 }
 
 /// The compiler of C++.
-pub fn cpp_compiler() -> OsString {
+fn cpp_compiler() -> OsString {
     env::var_os("CXX").unwrap_or_else(|| "c++".into())
 }
 
 /// Whether that is installed. Says so if it is not.
 pub fn has_cpp() -> bool {
-    let has = Command::new(cpp_compiler())
-        .arg("--version")
-        .output()
-        .is_ok();
-    if !has {
-        skip("there is no compiler of C++");
-    }
-    has
+    has(cpp_compiler())
 }
 
 /// The cargo that runs this, or else the one that built it.

@@ -2,6 +2,7 @@
 //! compiled and linked it, stripped or not. The sources say behind each call
 //! how its line must read.
 
+use logdef_samples::skip::has;
 use logdef_samples::workshop::{Workshop, run};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -66,14 +67,6 @@ impl Expected {
     }
 }
 
-fn have(tool: &str) -> bool {
-    let found = Command::new(tool).arg("--version").output().is_ok();
-    if !found {
-        logdef_samples::skip::skip(format_args!("{tool} is not installed"));
-    }
-    found
-}
-
 fn slow() -> bool {
     std::env::var_os("LOGDEF_MATRIX").is_some_and(|value| value == "1")
 }
@@ -119,7 +112,7 @@ fn every_log_call_of_c_and_cpp_is_listed_however_it_was_built() {
             for &(compiler, linker) in chosen {
                 let compiler = compilers[compiler];
                 let relr = flags.contains("pack-relative") && linker == "lld";
-                if relr || !have(compiler) || !have(&format!("ld.{linker}")) {
+                if relr || !has(compiler) || !has(format!("ld.{linker}")) {
                     continue;
                 }
                 let image = folder.path().join("image");
@@ -181,7 +174,7 @@ fn every_log_call_of_rust_is_listed_however_it_was_built() {
         ("-Crelocation-model=static", "lld"),
         ("-O -Clink-dead-code", "bfd"),
     ] {
-        if linker == "lld" && !have("ld.lld") {
+        if linker == "lld" && !has("ld.lld") {
             continue;
         }
         let mut command = Command::new(std::env::var_os("RUSTC").unwrap_or("rustc".into()));

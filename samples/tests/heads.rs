@@ -1,7 +1,7 @@
 //! Backtraces begin in the function that logs: what the header and the library add before it is
 //! left out, whatever the compiler made of it.
 
-use logdef_samples::skip::skip;
+use logdef_samples::skip::has;
 use logdef_samples::workshop::{Workshop, run};
 use std::path::Path;
 use std::process::Command;
@@ -50,8 +50,7 @@ fn the_function_that_logs_heads_its_backtrace() {
     let shared = ["-L", library, "-llogdef"];
     let plugin = ["-shared", "-fPIC", "-DPLUGIN", &archive];
     for compiler in ["g++", "clang++"] {
-        if Command::new(compiler).arg("--version").output().is_err() {
-            skip(format_args!("{compiler} is not installed"));
+        if !has(compiler) {
             continue;
         }
         for level in ["-O0", "-O2"] {

@@ -30,7 +30,7 @@ fn stacks_are_walked_by_the_list_of_modules() {
     assert!(modules::find(inside).is_some_and(|module| module.contains(inside)));
 
     Library::open(&path).call(c"everything", visit);
-    if compiled::has("g++") {
+    if compiled::skip::has("g++") {
         let exceptions = Library::of("g++", "exceptions.cc", &["-O2", omit]);
         exceptions.call(c"exceptions", visit);
         exceptions.call(c"containers", visit);

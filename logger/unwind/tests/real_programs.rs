@@ -45,7 +45,8 @@ fn a_child_throws_and_panics_and_sorts() {
     std::panic::set_hook(Box::new(|_| ()));
     let options = ["-O2", "-fomit-frame-pointer"];
     let shapes = Library::of("gcc", "shapes.c", &options);
-    let exceptions = compiled::has("g++").then(|| Library::of("g++", "exceptions.cc", &options));
+    let exceptions =
+        compiled::skip::has("g++").then(|| Library::of("g++", "exceptions.cc", &options));
     let resolver = Library::of("gcc", "resolver.c", &options);
     // SAFETY: the handler has the right form.
     unsafe { libc::signal(libc::SIGUSR1, on_signal as *const () as usize) };

@@ -1,12 +1,18 @@
 //! Builds small programs with the compilers at hand and asks the tools at hand about them.
-#![allow(dead_code, reason = "each test binary uses its own part")]
+#![allow(
+    dead_code,
+    unused_imports,
+    reason = "each test binary uses its own part"
+)]
 
 #[path = "../../../samples/src/skip.rs"]
 pub mod skip;
 
+pub use skip::has as have;
+
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use logdef_symbolizer::{Image, Locator, Options, Svma};
 
@@ -15,20 +21,6 @@ pub fn program(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/programs")
         .join(name)
-}
-
-/// Whether `tool` can be started here. Says so if not, so that a run shows what it left out.
-pub fn have(tool: &str) -> bool {
-    let found = Command::new(tool)
-        .arg("--version")
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .is_ok();
-    if !found {
-        skip::skip(format_args!("{tool} is not installed"));
-    }
-    found
 }
 
 /// Runs a tool in `dir` and returns what it printed; panics if it fails.

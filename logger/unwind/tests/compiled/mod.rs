@@ -20,15 +20,6 @@ pub struct Library {
     handle: *mut c_void,
 }
 
-/// Whether a compiler that a machine need not have is here. Says so if it is not.
-pub fn has(compiler: &str) -> bool {
-    let has = Command::new(compiler).arg("--version").output().is_ok();
-    if !has {
-        skip::skip(format_args!("{compiler} is not installed"));
-    }
-    has
-}
-
 /// Compiles `tests/native/<source>` to a shared library with `compiler` and
 /// `options`.
 pub fn compile(compiler: &str, source: &str, options: &[&str]) -> PathBuf {

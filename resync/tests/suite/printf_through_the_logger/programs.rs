@@ -47,11 +47,7 @@ impl Compiler {
     }
 
     pub fn is_installed(&self) -> bool {
-        let installed = Command::new(self.name).arg("--version").output().is_ok();
-        if !installed {
-            skip::skip(format_args!("{} is not installed", self.name));
-        }
-        installed
+        skip::has(self.name)
     }
 }
 

@@ -184,7 +184,9 @@ impl<'i> Window<'i> {
             let more = (wanted - *len).max(ahead).min(64 * STEP);
             let end = *len + more;
             // Most of it was read into before: it needs not be made zeros again.
-            if end > buffer.len() {
+            if buffer.is_empty() {
+                *buffer = vec![0; end];
+            } else if end > buffer.len() {
                 buffer.reserve_exact(end - buffer.len());
                 buffer.resize(end, 0);
             }

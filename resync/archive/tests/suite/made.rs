@@ -23,10 +23,9 @@ impl Numbers {
 
 /// Appends the frame of a body.
 pub fn push(log: &mut Vec<u8>, body: impl Fn(&mut Encoder<'_>) -> Result<(), OutOfRoom>) {
-    let start = log.len();
-    log.resize(start + (1 << 14), 0);
-    let len = frame::encode(&mut log[start..], |encoder| body(encoder)).unwrap();
-    log.truncate(start + len);
+    let mut frame = vec![0; 1 << 14];
+    let len = frame::encode(&mut frame, |encoder| body(encoder)).unwrap();
+    log.extend_from_slice(&frame[..len]);
 }
 
 /// Archives logs into a folder.

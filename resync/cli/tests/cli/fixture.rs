@@ -52,9 +52,9 @@ impl Log {
             Record::StringLogdef(logdef) => logdef.string.map_or(0, <[u8]>::len),
             _ => 0,
         };
-        self.bytes.resize(start + (1 << 16) + room, 0);
-        let len = frame::encode(&mut self.bytes[start..], |encoder| record.encode(encoder));
-        self.bytes.truncate(start + len.unwrap());
+        let mut frame = vec![0; (1 << 16) + room];
+        let len = frame::encode(&mut frame, |encoder| record.encode(encoder));
+        self.bytes.extend_from_slice(&frame[..len.unwrap()]);
         self.frames.push(start..self.bytes.len());
         start..self.bytes.len()
     }

@@ -427,4 +427,5 @@ fn note_signal(signal: c_int, address: usize, context: Option<&libc::ucontext_t>
         }
         .encode(encoder)
     });
+    process.sink.settle_rotation(&process.shared);
 }

@@ -232,8 +232,10 @@ impl Options {
     /// another file still creates that file itself. Until the first chunk is ready, about a
     /// millisecond after the first record, a call may wait as long: [`reserve`](crate::reserve)
     /// 24 MiB after opening if that is too long.
-    /// It also gives back the space of a file that is no longer [kept](Self::keep), some
-    /// milliseconds after the file that took its place was begun.
+    /// It also removes a file that is no longer [kept](Self::keep), gives back its space, and lets
+    /// the log's path lead to the newest file, within milliseconds after that file was begun. If
+    /// the process is killed, or ends without [`close`](crate::close), in these, the path leads to
+    /// the file before, and one file too many is left until the log is next opened.
     ///
     /// The thread is called `logdef`, blocks all signals, has the scheduling and the CPUs
     /// of the thread that opens the log (open it before you pin that), and ends when the log is

@@ -137,7 +137,7 @@ impl Process {
     pub fn close(&self) -> bool {
         let closed = self.shared.run.close();
         self.control.end();
-        self.sink.stop_helper();
+        self.sink.stop_helper(&self.shared);
         self.shared.settings.move_gate();
         closed
     }

@@ -254,15 +254,22 @@ impl Sink {
     }
 
     /// See [`Mapped::start_helper`]. An appended log needs none.
-    pub fn start_helper(&'static self, each_round: fn() -> i32) {
+    pub fn start_helper(&'static self, shared: &'static Shared, each_round: fn() -> i32) {
         if let Chosen::Mapped(mapped) = self.chosen() {
-            mapped.start_helper(each_round);
+            mapped.start_helper(shared, each_round);
         }
     }
 
     /// See [`Mapped::stop_helper`].
-    pub fn stop_helper(&self) {
-        self.mapped.stop_helper();
+    pub fn stop_helper(&self, shared: &Shared) {
+        self.mapped.stop_helper(shared);
+    }
+
+    /// See [`Mapped::settle_rotation`].
+    pub fn settle_rotation(&self, shared: &Shared) {
+        if let Chosen::Mapped(mapped) = self.chosen() {
+            mapped.settle_rotation(shared);
+        }
     }
 
     /// See [`Mapped::heed_evictions`].

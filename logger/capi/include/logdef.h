@@ -286,8 +286,10 @@ typedef struct logdef_options {
                             forked child has none. logdef_status.helper says why, if it
                             cannot be started. Until its first chunk is ready, a call may
                             wait a millisecond for it: logdef_reserve 24 MiB first if that
-                            is too long. It also gives back, some milliseconds later, the
-                            space of files that are no longer kept; off */
+                            is too long. It also removes files that are no longer kept,
+                            and lets `path` lead to the newest, within milliseconds after
+                            that was begun: if the process is killed in these, or ends
+                            without logdef_close, `path` leads to the file before; off */
     int control;         /* 1: `logdef ctl` may see and change the log while the program runs:
                             level and filter, for a time or for good, another file, a
                             sync, a note; 2: it may not. A log in a file has a page of 4 KiB

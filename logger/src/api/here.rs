@@ -63,7 +63,7 @@ pub(crate) fn open(request: &OpenRequest<'_>) -> io::Result<()> {
         );
     }
     if options.helper {
-        process.sink.start_helper(helper_round);
+        process.sink.start_helper(&process.shared, helper_round);
     }
     process.shared.set_ages_at(process.sink.ages_at());
     kept::write_all(process);

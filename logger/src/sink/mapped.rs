@@ -26,6 +26,7 @@ use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use evict::Evictions;
 use logdef_wire::frame::HEADER_LEN;
+use successor::Due;
 
 mod ahead;
 mod claim;
@@ -34,6 +35,7 @@ mod notes;
 mod prune;
 mod reopen;
 mod rotate;
+mod successor;
 mod sync;
 
 /// Units of a file that is not rotated: less than any file system's largest.
@@ -57,6 +59,7 @@ pub(crate) struct Mapped {
     anchor: Anchor,
     evictions: Evictions,
     ahead: Ahead,
+    due: Due,
 }
 
 /// The log, for as long as it is in use.
@@ -77,6 +80,7 @@ impl Mapped {
             anchor: Anchor::new(),
             evictions: Evictions::new(),
             ahead: Ahead::new(),
+            due: Due::new(),
         }
     }
 
@@ -296,6 +300,7 @@ impl Mapped {
         self.users.store(0, Ordering::SeqCst);
         self.anchor.become_childs();
         self.ahead.leave_to_parent();
+        self.due.forget();
         self.window_bytes.store(0, Ordering::Relaxed);
         for thread in shared.threads.iter() {
             let lasting = thread.lasting();
@@ -324,6 +329,7 @@ impl Mapped {
 
     /// Waits until every file's bytes are on stable storage.
     pub fn sync(&self, shared: &Shared) -> Result<(), Errno> {
+        self.finish_last_rotation(shared);
         match self.log() {
             Some(log) => log.sync(shared),
             None => Ok(()),

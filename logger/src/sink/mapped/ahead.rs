@@ -10,6 +10,7 @@
 
 use super::claim::{AHEAD, Held};
 use super::{Log, Mapped};
+use crate::shared::Shared;
 use crate::sink::chunk::UNIT;
 use crate::sys;
 use crate::thread::Thread;
@@ -115,7 +116,7 @@ impl Ahead {
 
     /// Whether a helper runs.
     pub fn has_helper(&self) -> bool {
-        self.wanted.load(Ordering::Relaxed) != 0
+        self.wanted.load(Ordering::SeqCst) != 0
     }
 
     /// Whether a helper runs (1), cannot be had (the errno, below zero), or was not wanted (0).
@@ -172,11 +173,11 @@ impl Ahead {
 impl Mapped {
     /// Starts a helper, which also calls `each_round`, again after at most as
     /// many milliseconds as that returns. Not for handlers.
-    pub fn start_helper(&'static self, each_round: fn() -> i32) {
+    pub fn start_helper(&'static self, shared: &'static Shared, each_round: fn() -> i32) {
         let ahead = &self.ahead;
         let number = ahead.started.fetch_add(1, Ordering::Relaxed) + 1;
         ahead.wanted.store(number, Ordering::Release);
-        let started = sys::start_thread("logdef", move || self.help(number, each_round));
+        let started = sys::start_thread("logdef", move || self.help(shared, number, each_round));
         let failed = started.err().map_or(0, |errno| errno.0);
         ahead.failed.store(failed, Ordering::Relaxed);
         if failed != 0 {
@@ -184,19 +185,21 @@ impl Mapped {
         }
     }
 
-    /// Ends the helper, if there is one, and gives up what is ready. Not for handlers.
-    pub fn stop_helper(&self) {
+    /// Ends the helper, if there is one, gives up what is ready, and does what was left to it. Not
+    /// for handlers.
+    pub fn stop_helper(&self, shared: &Shared) {
         let ahead = &self.ahead;
         ahead.failed.store(0, Ordering::Relaxed);
-        if ahead.wanted.swap(0, Ordering::AcqRel) != 0 {
+        if ahead.wanted.swap(0, Ordering::SeqCst) != 0 {
             ahead.bell.fetch_add(1, Ordering::Release);
             sys::wake_one(&ahead.bell);
+            self.finish_last_rotation(shared);
             self.give_up_ready();
         }
     }
 
     /// What the helper does for as long as it is wanted.
-    fn help(&self, number: u32, each_round: fn() -> i32) {
+    fn help(&self, shared: &Shared, number: u32, each_round: fn() -> i32) {
         let ahead = &self.ahead;
         let mut evictions = 0;
         let is_wanted = || ahead.wanted.load(Ordering::Acquire) == number;
@@ -207,6 +210,7 @@ impl Mapped {
                 if self.evictions.have_changed(&mut evictions) {
                     log.give_up_evicted();
                 }
+                log.settle_rotation(shared);
                 log.make_ready(is_wanted);
                 log.empty_old_files(|| log.make_ready(is_wanted));
             }

@@ -73,14 +73,7 @@ impl Log<'_> {
                 shared.reports.left_file();
                 self.close_descriptors();
                 self.settle_old_files(shared);
-                // A file without the link to it is a file all the same.
-                let _ = self.point_to(slot.turn, number);
-                self.prune(shared, slot.turn);
-                let newest = self.file_of(self.family.current.load(Ordering::Acquire));
-                if newest.file.turn() > slot.turn {
-                    // Another rotation overtook this one; its link is to stand.
-                    let _ = names.point_to(newest.file.number());
-                }
+                self.welcome(shared, slot.turn);
                 Ok(())
             }
             Ok(false) => {
@@ -94,7 +87,7 @@ impl Log<'_> {
         }
     }
 
-    fn point_to(&self, turn: u64, number: u32) -> Result<(), Errno> {
+    pub(super) fn point_to(&self, turn: u64, number: u32) -> Result<(), Errno> {
         let names = &self.family.names;
         names.point_to(number)?;
         names.prune(turn);

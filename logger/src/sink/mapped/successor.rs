@@ -1,0 +1,143 @@
+//! What is to be done once a file has followed another: the log's path is to lead to it, and
+//! what is not kept any more is to go. The file system may take milliseconds for that, so
+//! the helper does it, if there is one; else the thread that made the file.
+//!
+//! A log that is killed in between has its newest records under a number to which its path
+//! does not lead, and one file too many.
+
+use super::super::names::UNNUMBERED;
+use super::{Log, Mapped};
+use crate::shared::Shared;
+use crate::sys;
+use core::sync::atomic::{AtomicU32, Ordering};
+
+/// For how long a thread waits for another that is at it.
+const PATIENCE_MS: u32 = 1000;
+
+/// Whether something is to be done.
+pub(super) struct Due {
+    state: AtomicU32,
+}
+
+const NOTHING: u32 = 0;
+const DUE: u32 = 1;
+const BEING_DONE: u32 = 2;
+
+impl Due {
+    pub const fn new() -> Due {
+        Due {
+            state: AtomicU32::new(NOTHING),
+        }
+    }
+
+    fn change(&self, from: u32, to: u32) -> bool {
+        let (order, failed) = (Ordering::SeqCst, Ordering::Relaxed);
+        let changed = self.state.compare_exchange(from, to, order, failed);
+        changed.is_ok()
+    }
+
+    /// Leaves it to another thread. `false` if that has not come to it since the last time:
+    /// then the log would have more than one file too many.
+    fn leave(&self) -> bool {
+        self.change(NOTHING, DUE)
+    }
+
+    /// Does it, if it is to be done and no other thread is at it.
+    fn settle(&self, work: impl FnOnce()) {
+        if self.change(DUE, BEING_DONE) {
+            work();
+            self.forget();
+        }
+    }
+
+    /// Waits for a thread that is at it. Not for handlers, which may have interrupted that.
+    pub fn wait_until_done(&self) {
+        for _ in 0..PATIENCE_MS {
+            if self.state.load(Ordering::Acquire) != BEING_DONE {
+                break;
+            }
+            sys::wait_while(&self.state, BEING_DONE, 1);
+        }
+    }
+
+    /// Nothing is to be done: so in a forked child.
+    pub fn forget(&self) {
+        self.state.store(NOTHING, Ordering::Release);
+    }
+}
+
+impl Log<'_> {
+    /// The file of a turn is there.
+    pub(super) fn welcome(&self, shared: &Shared, turn: u64) {
+        let ahead = &self.mapped.ahead;
+        if ahead.has_helper() && self.mapped.due.leave() {
+            ahead.ask_for_more();
+            // A helper that was stopped meanwhile may have looked before.
+            if !ahead.has_helper() {
+                self.settle_rotation(shared);
+            }
+        } else {
+            self.finish_rotation(shared, turn);
+        }
+    }
+
+    /// Does what was left to the helper, unless another thread is at it.
+    pub(super) fn settle_rotation(&self, shared: &Shared) {
+        let due = &self.mapped.due;
+        due.settle(|| self.finish_rotation(shared, self.family.turn()));
+    }
+
+    fn finish_rotation(&self, shared: &Shared, mut turn: u64) {
+        // A rotation that overtakes this one has its own links: the newest is to stand.
+        for _ in 0..2 {
+            if let Some(reached) = self.file_of_turn(turn)
+                && reached.file.number() != UNNUMBERED
+            {
+                // A file without the link to it is a file all the same.
+                let _ = self.point_to(turn, reached.file.number());
+            }
+            self.prune(shared, turn);
+            let newest = self.family.turn();
+            if core::mem::replace(&mut turn, newest) == newest {
+                break;
+            }
+        }
+    }
+}
+
+impl Mapped {
+    /// Does what a rotation left to the helper, unless a thread is at it. For handlers too.
+    pub fn settle_rotation(&self, shared: &Shared) {
+        if let Some(log) = self.log() {
+            log.settle_rotation(shared);
+        }
+    }
+
+    /// Does it, or waits for the thread that is at it.
+    pub(super) fn finish_last_rotation(&self, shared: &Shared) {
+        self.settle_rotation(shared);
+        self.due.wait_until_done();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rotation_is_left_to_the_helper_once_until_it_was_seen_to() {
+        let due = Due::new();
+        due.settle(|| panic!("nothing was left"));
+        assert!(due.leave());
+        assert!(!due.leave());
+        let mut times = 0;
+        due.settle(|| {
+            times += 1;
+            // Another file comes meanwhile: who made it sees to that.
+            assert!(!due.leave());
+            due.settle(|| panic!("one thread at a time"));
+        });
+        due.wait_until_done();
+        assert!(times == 1 && due.leave());
+    }
+}

@@ -36,6 +36,10 @@ impl App {
             // What was chosen before stays while something is typed.
             Err(why) => return self.message = why,
         };
+        // What it was done on is replaced.
+        if self.job.take().is_some() {
+            self.message = "stopped".into();
+        }
         let anchor = self.anchor;
         if let List::Chosen(scan) = &self.list {
             scan.cancel();
@@ -125,13 +129,10 @@ impl App {
                 Ok(written) => self.jump_to_time(written.moment(&self.zone).0),
                 Err(why) => self.message = why,
             },
-            For::Write if !text.is_empty() => {
-                let first = self.list.positions(&self.log).start;
-                match Job::write(Path::new(text), first) {
-                    Ok(job) => self.job = Some(job),
-                    Err(why) => self.message = why,
-                }
-            }
+            For::Write if !text.is_empty() => match Job::write(Path::new(text)) {
+                Ok(job) => self.job = Some(job),
+                Err(why) => self.message = why,
+            },
             For::Time | For::Write => {}
         }
     }

@@ -253,7 +253,7 @@ impl App {
 
     /// Whether something is under way that a look at the next moment moves on.
     pub fn is_busy(&self) -> bool {
-        self.job.is_some()
+        self.job.as_ref().is_some_and(|job| !job.waits())
     }
 
     /// A key was pressed.
@@ -413,7 +413,7 @@ impl App {
             Command::Sites => {
                 self.open(Page::Sites(Vec::new(), 0));
                 self.job = Some(Job::Count {
-                    at: self.list.positions(&self.log).start,
+                    at: None,
                     counts: Box::default(),
                     times: None,
                 });

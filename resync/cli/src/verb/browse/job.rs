@@ -42,12 +42,12 @@ pub enum Job {
         more: u64,
     },
     Count {
-        at: i64,
+        at: Option<i64>,
         counts: Box<Counts>,
         times: Option<(u64, u64)>,
     },
     Write {
-        at: i64,
+        at: Option<i64>,
         file: BufWriter<File>,
         path: PathBuf,
         written: u64,
@@ -73,15 +73,23 @@ pub struct Place<'p> {
 
 impl Job {
     /// Begins to write all rows of a list to a file that is not there yet.
-    pub fn write(path: &Path, from: i64) -> Result<Job, String> {
+    pub fn write(path: &Path) -> Result<Job, String> {
         let file = File::options().write(true).create_new(true).open(path);
         let file = file.map_err(|error| format!("cannot write {}: {error}", path.display()))?;
         Ok(Job::Write {
-            at: from,
+            at: None,
             file: BufWriter::new(file),
             path: path.to_owned(),
             written: 0,
         })
+    }
+
+    /// Whether it waits until all rows of the list are there.
+    pub fn waits(&self) -> bool {
+        matches!(
+            self,
+            Job::Count { at: None, .. } | Job::Write { at: None, .. }
+        )
     }
 
     /// Does a piece of it.
@@ -94,11 +102,12 @@ impl Job {
                 more,
             } => seek(target, *is_forward, at, more, place),
             Job::Count { at, counts, times } => {
-                let rows = place.list.rows(*at, READ, place.log);
-                let Some(last) = rows.last() else {
-                    return Step::Done(None);
+                let Some(rows) = next_rows(at, place) else {
+                    return Step::More;
                 };
-                *at = last.position + 1;
+                if rows.is_empty() {
+                    return Step::Done(None);
+                }
                 count(&rows, counts, times, place);
                 Step::More
             }
@@ -108,13 +117,14 @@ impl Job {
                 path,
                 written,
             } => {
-                let rows = place.list.rows(*at, READ, place.log);
+                let Some(rows) = next_rows(at, place) else {
+                    return Step::More;
+                };
                 let failed =
                     |error| Step::Failed(format!("cannot write {}: {error}", path.display()));
-                let Some(last) = rows.last() else {
+                if rows.is_empty() {
                     return file.flush().map_or_else(failed, |()| Step::Done(None));
-                };
-                *at = last.position + 1;
+                }
                 *written += rows.len() as u64;
                 let is_json = path
                     .extension()
@@ -126,6 +136,19 @@ impl Job {
             }
         }
     }
+}
+
+/// The next rows of a list, from its first on; empty at its end. `None` as long as it is not
+/// complete: rows that come then may stand before others, and take their positions.
+fn next_rows(at: &mut Option<i64>, place: &Place<'_>) -> Option<Vec<Listed>> {
+    let from = match *at {
+        Some(from) => from,
+        None if place.list.is_complete(place.log) => place.list.positions(place.log).start,
+        None => return None,
+    };
+    let rows = place.list.rows(from, READ, place.log);
+    *at = Some(rows.last().map_or(from, |last| last.position + 1));
+    Some(rows)
 }
 
 fn seek(

@@ -1,7 +1,7 @@
 //! Which rows the person walks through: all, or those that filters choose. Positions of all rows are their
 //! numbers; those of chosen ones count from where the person was when the filter was set.
 
-use super::log::Log;
+use super::log::{Log, Stage};
 use super::row::Row;
 use super::scan::Scan;
 use std::ops::Range;
@@ -34,6 +34,20 @@ impl List {
                 -(chosen.before.len() as i64)..chosen.behind.len() as i64
             }
         }
+    }
+
+    /// Whether all rows are there that the log has so far.
+    pub fn is_complete(&self, log: &Log) -> bool {
+        // Asked first: no row stands elsewhere after it.
+        let is_read = matches!(log.stage(), Stage::Done | Stage::Following);
+        is_read
+            && match self {
+                List::All => true,
+                List::Chosen(scan) => {
+                    let found = log.found();
+                    scan.chosen().is_of_all(&found)
+                }
+            }
     }
 
     /// Some rows from a position on.

@@ -75,6 +75,11 @@ fn call_site(data: &Data<'_>) -> Option<CallSite> {
 }
 
 impl Chosen {
+    /// Whether all rows were looked at.
+    pub fn is_of_all(&self, found: &Found) -> bool {
+        self.generation == found.generation && self.looked == (0..found.rows.len())
+    }
+
     /// How many neighbours are folded into the row at a position.
     pub fn folded(&self, position: i64) -> u64 {
         let count = |at: u64| self.counts.get(at).ok().flatten();

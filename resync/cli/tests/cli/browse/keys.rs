@@ -93,6 +93,35 @@ fn logs_of_the_logger_are_walked_through_as_view_shows_them() {
     }
 }
 
+/// Asked for while only the beginning had been read, it once wrote what was there, or some rows twice.
+#[test]
+fn all_rows_are_written_however_early_that_is_asked_for() {
+    let log = long();
+    let mut bytes = log.bytes[..log.frames[9].start].to_vec();
+    bytes.extend([0xff; 100]);
+    bytes.extend(&log.bytes[log.frames[9].start..]);
+    (1..60_000).for_each(|count| bytes.extend(later(count)));
+    for (filter, first) in [("", "alpha:0"), (" -g 7$", "gamma:17")] {
+        let line = format!("logdef browse{filter} app.log");
+        let files = files("app.log", &bytes);
+        let shown = logdef(
+            &format!("view -o json{filter} {{}}"),
+            &files.path().join("app.log"),
+        );
+        let written = files.path().join("out.json");
+        let Some(terminal) = Terminal::new(files, (80, 24), &line) else {
+            return;
+        };
+        terminal.wait_for(first);
+        terminal.type_in("wout.json");
+        terminal.press("Enter");
+        terminal.wait_for(" in out.json");
+        let written = std::fs::read_to_string(written).unwrap();
+        let numbers = [&written, &shown.out].map(|text| text.lines().count());
+        assert!(written == shown.out, "{filter}: {numbers:?} lines");
+    }
+}
+
 /// The page once stayed when its count was stopped, though its bar says what closes it.
 #[test]
 fn a_page_is_closed_while_its_rows_are_counted() {

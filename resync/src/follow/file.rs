@@ -54,6 +54,8 @@ pub(super) struct Followed {
     at: u64,
     /// Ranges before `at` that may yet become frames.
     pending: PendingRanges,
+    /// Where the frame ends that was given last in this look.
+    given: u64,
     /// Its length when it ended in damage, and how often it did with that length.
     grown: (u64, u32),
     /// How its first frame begins, once there is one.
@@ -74,6 +76,7 @@ impl Followed {
             is_named: true,
             at: 0,
             pending: PendingRanges::default(),
+            given: 0,
             grown: (0, 0),
             head: Vec::new(),
             room_end: None,
@@ -157,13 +160,20 @@ impl Followed {
             sink.news(News::Truncated { file: self.number });
             self.begin_again();
         }
+        self.given = 0;
+        let mut result = Ok(());
         for (start, pending) in self.pending.take() {
-            if sink.is_full() {
+            // A frame's length may have been read before all of it was stored: then more is of
+            // the frame than what was taken for it.
+            let start = start.max(self.given);
+            if sink.is_full() || result.is_err() {
                 self.pending.add(start, pending);
-            } else {
-                self.look_again(input, start, pending, len, sink)?;
+            } else if start < pending.end {
+                result = self.look_again(input, start, pending, len, sink);
             }
         }
+        self.at = self.at.max(self.given);
+        result?;
         if !sink.is_full() && self.at < len {
             self.look(input, self.at..u64::MAX, 0, len, sink)?;
         }
@@ -212,18 +222,19 @@ impl Followed {
         // Where damage begins that no frame stands behind.
         let mut damage = None;
         loop {
+            let at = items.offset();
             if sink.is_full() {
-                let at = items.offset();
-                if known {
-                    self.pending.add_frames(at, range.end, looks);
-                } else {
-                    self.at = at;
-                }
+                self.stop_at(at, &range, looks);
                 return Ok(());
             }
             let chunk_end = items.chunk_end();
-            let Some(item) = items.next()? else {
-                break;
+            let item = match items.next() {
+                Ok(Some(item)) => item,
+                Ok(None) => break,
+                Err(error) => {
+                    self.stop_at(at, &range, looks);
+                    return Err(error);
+                }
             };
             match item {
                 Item::Frame(frame) => {
@@ -239,6 +250,7 @@ impl Followed {
                         self.begins_with(frame.bytes, room);
                     }
                     damage = None;
+                    self.given = frame.end();
                     sink.frame(frame.offset, frame.bytes, known);
                 }
                 Item::Gap(gap) => {
@@ -276,6 +288,15 @@ impl Followed {
             self.at = items.offset();
         }
         Ok(())
+    }
+
+    /// Begins the next look at an offset of a range, up to which all was given.
+    fn stop_at(&mut self, at: u64, range: &Range<u64>, looks: u32) {
+        if range.end == u64::MAX {
+            self.at = at;
+        } else {
+            self.pending.add_frames(at, range.end, looks);
+        }
     }
 
     /// Remembers the first frame, and where the room for notes behind it ends, if it has any.
@@ -344,14 +365,17 @@ fn is_preamble(tag: Tag) -> bool {
 }
 
 #[cfg(test)]
+mod growing;
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::read::gap::Damage;
     use crate::read::input::Source;
     use logdef_wire::record::{Data, Glance, Preamble};
     use logdef_wire::{Record, Run, frame};
+    use std::sync::Arc;
     use std::sync::atomic::{AtomicU64, Ordering};
-    use std::sync::{Arc, Mutex};
 
     /// Bytes of which a sector fails.
     #[derive(Debug)]
@@ -372,15 +396,27 @@ mod tests {
         }
     }
 
-    #[derive(Default)]
-    struct Seen {
-        frames: Vec<u64>,
-        news: Vec<News>,
+    pub(super) struct Seen {
+        pub(super) frames: Vec<u64>,
+        pub(super) news: Vec<News>,
+        /// How many more frames are taken.
+        pub(super) room: usize,
+    }
+
+    impl Default for Seen {
+        fn default() -> Seen {
+            Seen {
+                frames: Vec::new(),
+                news: Vec::new(),
+                room: usize::MAX,
+            }
+        }
     }
 
     impl Sink for Seen {
         fn frame(&mut self, offset: u64, _: &[u8], _: bool) {
             self.frames.push(offset);
+            self.room -= 1;
         }
 
         fn doubt(&mut self, _: u64, _: bool) {}
@@ -390,7 +426,7 @@ mod tests {
         }
 
         fn is_full(&self) -> bool {
-            false
+            self.room == 0
         }
     }
 
@@ -481,90 +517,5 @@ mod tests {
         assert_eq!(seen.news.len() as u64, DAMAGES);
         let read = read.load(Ordering::Relaxed);
         assert!(read < 8 * 1024 * DAMAGES, "{read}");
-    }
-
-    /// Bytes that change while they are followed.
-    #[derive(Clone, Debug)]
-    struct Growing(Arc<Mutex<Vec<u8>>>);
-
-    impl Source for Growing {
-        fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-            let bytes = self.0.lock().unwrap();
-            let rest = &bytes[(offset as usize).min(bytes.len())..];
-            let len = rest.len().min(buffer.len());
-            buffer[..len].copy_from_slice(&rest[..len]);
-            Ok(len)
-        }
-    }
-
-    impl Growing {
-        const CHUNK: usize = 16 << 10;
-
-        fn of_chunks(chunks: usize) -> (Growing, Followed) {
-            let growing = Growing(Arc::new(Mutex::new(vec![0; chunks * Self::CHUNK])));
-            let len = (chunks * Self::CHUNK) as u64;
-            let input = Input::from_source("growing", growing.clone(), len);
-            let mut file = Followed::new("app.log".into(), (0, 0), input);
-            file.is_fixed = false;
-            (growing, file)
-        }
-
-        /// Writes the preamble that opens a chunk; where it ends.
-        fn open_chunk(&self, chunk: usize) -> usize {
-            let preamble = Preamble {
-                run: Some(Run(7)),
-                chunk: Some(Self::CHUNK as u64),
-                ..Preamble::default()
-            };
-            self.write(chunk * Self::CHUNK, &Record::Preamble(preamble))
-        }
-
-        /// Writes a frame; where it ends.
-        fn write(&self, at: usize, record: &Record<'_>) -> usize {
-            let mut bytes = self.0.lock().unwrap();
-            let room = &mut bytes[at..];
-            at + frame::encode(room, |encoder| record.encode(encoder)).unwrap()
-        }
-    }
-
-    #[test]
-    fn a_chunk_is_read_behind_the_room_for_notes_that_its_preamble_leaves() {
-        let (growing, mut file) = Growing::of_chunks(2);
-        let mut seen = Seen::default();
-        assert!(file.read(&mut seen).unwrap());
-        let preamble = growing.open_chunk(0);
-        growing.open_chunk(1);
-        assert!(file.read(&mut seen).unwrap());
-        // The thread comes to run again.
-        let first = preamble + Preamble::ROOM_FOR_NOTES as usize;
-        let data = Data {
-            format_text: Some(b"here"),
-            ..Data::default()
-        };
-        let end = growing.write(first, &Record::Data(data));
-        assert!(file.read(&mut seen).unwrap());
-        let note = growing.write(preamble, &Record::Data(data));
-        assert!(note < first);
-        growing.write(end, &Record::Data(data));
-        assert!(file.read(&mut seen).unwrap());
-        let expected = [0, Growing::CHUNK, first, preamble, end];
-        assert_eq!(seen.frames, expected.map(|at| at as u64));
-        assert!(seen.news.is_empty(), "{:?}", seen.news);
-    }
-
-    #[test]
-    fn a_chunk_is_read_behind_one_whose_thread_has_not_come_to_write() {
-        let (growing, mut file) = Growing::of_chunks(6);
-        growing.open_chunk(0);
-        let mut seen = Seen::default();
-        // Claimed in the order of their numbers, and opened in another.
-        for chunk in [4, 2, 3, 1, 5] {
-            assert!(file.read(&mut seen).unwrap());
-            growing.open_chunk(chunk);
-        }
-        assert!(file.read(&mut seen).unwrap());
-        let chunks = seen.frames.iter().map(|at| at / Growing::CHUNK as u64);
-        assert_eq!(chunks.collect::<Vec<_>>(), [0, 4, 2, 3, 1, 5]);
-        assert!(seen.news.is_empty(), "{:?}", seen.news);
     }
 }

@@ -34,6 +34,8 @@ impl Found {
         let mut is_new = |path: &PathBuf| {
             fs::metadata(path).is_ok_and(|about| seen.insert((about.dev(), about.ino())))
         };
+        // The link of a log leads to another file soon.
+        found.logs.sort_by_key(|path| path.is_symlink());
         found.parts.retain(&mut is_new);
         found.logs.retain(&mut is_new);
         Ok(found)
@@ -85,5 +87,20 @@ fn local(path: &str) -> Result<PathBuf> {
             Err(error::plain(why))
         }
         _ => Ok(PathBuf::from(path)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_read_by_its_own_name_rather_than_by_a_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("app.log.000001");
+        fs::write(&file, "a log").unwrap();
+        std::os::unix::fs::symlink(&file, folder.path().join("app.log")).unwrap();
+        let found = Found::at(&[folder.path().display().to_string()]).unwrap();
+        assert_eq!(found.logs, [file]);
     }
 }

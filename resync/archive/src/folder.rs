@@ -67,6 +67,11 @@ impl Identity {
         })
     }
 
+    /// Whether it is that of the file that was opened, not of another that had its name before.
+    pub fn is_of(&self, input: &Input) -> bool {
+        input.device_and_inode() == Some(self.file())
+    }
+
     fn file(&self) -> (u64, u64) {
         (self.device, self.inode)
     }
@@ -266,5 +271,26 @@ mod tests {
         assert!(!holds(&known, 1, 3, 0));
         assert_eq!(stretch("7-9").unwrap(), (7, 9));
         assert!(stretch("7").is_err());
+    }
+
+    /// The link of a log led to one file when it was asked, and to another when it was opened: the other
+    /// was then archived under the name of the first, which counted as archived.
+    #[test]
+    fn an_identity_is_of_the_file_that_was_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let [first, second, link] = ["1", "2", "link"].map(|name| folder.path().join(name));
+        for file in [&first, &second] {
+            fs::write(file, "the same").unwrap();
+        }
+        let opened_at = |file| {
+            let _ = fs::remove_file(&link);
+            std::os::unix::fs::symlink(file, &link).unwrap();
+            (Identity::of(&link).unwrap(), Input::open(&link).unwrap())
+        };
+        let (identity, input) = opened_at(&first);
+        let (other, newer) = opened_at(&second);
+        assert!(identity.is_of(&input) && other.is_of(&newer));
+        assert!(!identity.is_of(&newer) && !other.is_of(&input));
+        assert!(!identity.is_of(&Input::from_bytes("memory", b"the same".to_vec())));
     }
 }

@@ -71,7 +71,9 @@ impl Followed {
             number: 0,
             path,
             identity,
-            is_fixed: !matches!(input.file_identity(), Ok(Some(found)) if found.0 == identity),
+            is_fixed: input
+                .file_identity()
+                .is_ok_and(|found| found.is_none_or(|found| found.0 != identity)),
             input: Some(input),
             is_named: true,
             at: 0,

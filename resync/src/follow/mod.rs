@@ -375,6 +375,10 @@ impl Follow {
             match self.numbers.get(&identity) {
                 Some(number) => self.rename(*number, path),
                 None => match Input::open(&path) {
+                    // The link to the newest file led to a newer one by then.
+                    Ok(input) if input.device_and_inode() != Some(identity) => {
+                        named.remove(&identity);
+                    }
                     Ok(input) => {
                         let by = (self.offset_of)(&path);
                         let begins = first_time(&input).saturating_add_signed(by);

@@ -8,7 +8,7 @@ use crate::read::reopened::Reopened;
 use crate::read::spool::{self, Spooled};
 use crate::read::temporary::Temporary;
 use std::fmt;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, BufReader, Read};
 use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -29,6 +29,8 @@ const SECTOR: u64 = 4096;
 pub struct Input {
     name: String,
     path: Option<PathBuf>,
+    /// Device and inode of the file that was opened there.
+    opened: Option<(u64, u64)>,
     store: Store,
     len: u64,
     /// Why a stream ended before its end.
@@ -141,6 +143,7 @@ impl Input {
         Input {
             name: name.into(),
             path: None,
+            opened: None,
             len: bytes.len() as u64,
             store: Store::Memory(bytes),
             broken_off: None,
@@ -153,6 +156,7 @@ impl Input {
         Input {
             name: name.into(),
             path: None,
+            opened: None,
             len,
             store: Store::Source(Box::new(source)),
             broken_off: None,
@@ -184,6 +188,7 @@ impl Input {
         Ok(Input {
             name: name.into(),
             path: None,
+            opened: None,
             store,
             len,
             broken_off: spool.broken_off.map(|error| error.to_string()),
@@ -207,6 +212,7 @@ impl Input {
             Input {
                 name: name.to_owned(),
                 path: None,
+                opened: None,
                 len: metadata.len(),
                 store: match Reopened::instead_of(&file, path, &metadata) {
                     Some(reopened) => Store::Reopened(reopened),
@@ -219,6 +225,7 @@ impl Input {
             Input::from_reader_up_to(name, file, most)?
         };
         input.path = Some(path.to_owned());
+        input.opened = Some(identity(&metadata));
         Ok(input)
     }
 
@@ -260,6 +267,11 @@ impl Input {
     /// The path it was opened at, if it has one.
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
+    }
+
+    /// Device and inode of the file that was opened at that path, which may name another by now.
+    pub fn device_and_inode(&self) -> Option<(u64, u64)> {
+        self.opened
     }
 
     /// Bytes it had when it was opened, decompressed. A live file may have grown
@@ -367,15 +379,19 @@ impl Input {
     pub(crate) fn file_identity(&self) -> io::Result<Option<((u64, u64), u64)>> {
         match &self.store {
             Store::Memory(_) | Store::Source(_) => Ok(None),
-            Store::File(file) => identity(file).map(Some),
-            Store::Reopened(file) => identity(&file.open()?).map(Some),
+            Store::File(file) => identity_and_len(file).map(Some),
+            Store::Reopened(file) => identity_and_len(&file.open()?).map(Some),
         }
     }
 }
 
-fn identity(file: &File) -> io::Result<((u64, u64), u64)> {
+fn identity_and_len(file: &File) -> io::Result<((u64, u64), u64)> {
     let metadata = file.metadata()?;
-    Ok(((metadata.dev(), metadata.ino()), metadata.len()))
+    Ok((identity(&metadata), metadata.len()))
+}
+
+fn identity(metadata: &Metadata) -> (u64, u64) {
+    (metadata.dev(), metadata.ino())
 }
 
 /// Where the next data of a file is, or its end. Reads name their own offsets, so it is no

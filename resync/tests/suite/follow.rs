@@ -6,7 +6,9 @@ use logdef_wire::Run;
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, symlink};
+use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Offsets of the frames in some news; nothing else may be in it.
 fn frames(news: Vec<News>) -> Vec<u64> {
@@ -119,6 +121,50 @@ fn rotation_is_noticed_after_the_old_file_was_read() {
             ..
         }
     ));
+}
+
+/// A file was once followed under the name of another, since the link to the newest file led to it between
+/// two questions: what was written to it later was not read, and of the other nothing.
+#[test]
+fn a_link_that_leads_elsewhere_from_one_moment_to_the_next_hides_no_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    let logs = [8, 9].map(|run| synth::appended(Run(run), 1, 8, run));
+    let names = ["app.log.1", "app.log.2"];
+    let is_done = AtomicBool::new(false);
+    let link = || {
+        for name in names.iter().cycle() {
+            symlink(name, at("new")).unwrap();
+            fs::rename(at("new"), at("app.log")).unwrap();
+            if is_done.load(Ordering::Relaxed) {
+                break;
+            }
+        }
+    };
+    let follow = || {
+        let records = logs.iter().map(|log| log.frames.len()).sum::<usize>();
+        for round in 0..500 {
+            let files = [0, 1].map(|one| {
+                let mut file = File::create(at(names[one])).unwrap();
+                file.write_all(&logs[one].bytes[..logs[one].frames[3].end])
+                    .unwrap();
+                file
+            });
+            let mut follow = Follow::new(&at("app.log"));
+            let mut seen = frames(follow.poll()).len();
+            for (mut file, log) in files.into_iter().zip(&logs) {
+                file.write_all(&log.bytes[log.frames[3].end..]).unwrap();
+            }
+            seen += frames(soon(&mut follow)).len();
+            assert_eq!(seen, records, "in round {round}");
+        }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(link);
+        let result = std::panic::catch_unwind(AssertUnwindSafe(follow));
+        is_done.store(true, Ordering::Relaxed);
+        result.unwrap();
+    });
 }
 
 #[test]

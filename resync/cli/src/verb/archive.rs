@@ -136,8 +136,8 @@ impl ArchiveLogs {
         for (path, identity) in files {
             match log::open(&path) {
                 Ok(input) => {
+                    identities.push(identity.filter(|file| file.is_of(&input)));
                     opened.push(input);
-                    identities.push(identity);
                 }
                 Err(failure) => seen.problems.push(failure.to_string()),
             }

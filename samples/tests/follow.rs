@@ -99,15 +99,15 @@ fn follow(programs: &[[u64; 5]], every: u32) {
     assert_eq!(sum(&threads) as u64, calls);
 }
 
-/// Rotation leaves few numbers out: one is, where a thread is kept from running after it has
-/// made a file that another thread's file then follows.
+/// Rotation leaves few numbers out: one each time that a thread is kept from running after it has
+/// made a file that another thread's file then follows, which happened twice in one of 1,900 runs.
 fn most_numbers_have_a_file(log: &Path) {
     let files = family(log).into_iter();
     let number = |file: std::path::PathBuf| file.extension()?.to_str()?.parse().ok();
     let numbers: Vec<usize> = files.filter_map(number).collect();
     let highest = numbers.iter().copied().max().unwrap_or(0);
     assert!(
-        highest <= numbers.len() + numbers.len() / 8 + 1,
+        highest <= numbers.len() + numbers.len() / 8 + 2,
         "{numbers:?}"
     );
     assert!(numbers.len() > 2, "{numbers:?}");

@@ -31,7 +31,7 @@ use crate::args::{Filters, Images, Source};
 use crate::failure::{Failure, UNREADABLE};
 use crate::log::{images, inputs};
 use app::App;
-use log::Log;
+use log::{Log, Stage};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -89,11 +89,13 @@ impl Browse {
     fn read(&self, log: &Arc<Log>, may_follow: bool) {
         let (log, source) = (log.clone(), self.source.clone());
         std::thread::spawn(move || {
-            let seen = match index::run(&log, source.suspects) {
-                Ok(seen) => seen,
-                Err(failure) => return log.say(failure.to_string()),
-            };
-            if may_follow && let Err(failure) = live::run(&log, &source, seen) {
+            let read = index::run(&log, source.suspects);
+            let read = read.and_then(|seen| match may_follow {
+                true => live::run(&log, &source, seen),
+                false => Ok(()),
+            });
+            if let Err(failure) = read {
+                log.reach(Stage::Failed);
                 log.say(failure.to_string());
             }
         });

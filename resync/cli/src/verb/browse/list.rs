@@ -39,7 +39,7 @@ impl List {
     /// Whether all rows are there that the log has so far.
     pub fn is_complete(&self, log: &Log) -> bool {
         // Asked first: no row stands elsewhere after it.
-        let is_read = matches!(log.stage(), Stage::Done | Stage::Following);
+        let is_read = matches!(log.stage(), Stage::Done | Stage::Following | Stage::Failed);
         is_read
             && match self {
                 List::All => true,

@@ -125,6 +125,8 @@ pub enum Stage {
     Done,
     /// New records come, and how many files there are.
     Following,
+    /// Reading ended with an error: no other row comes.
+    Failed,
 }
 
 /// What the threads share.

@@ -75,9 +75,10 @@ fn call_site(data: &Data<'_>) -> Option<CallSite> {
 }
 
 impl Chosen {
-    /// Whether all rows were looked at.
+    /// Whether all rows were looked at, or no other will be.
     pub fn is_of_all(&self, found: &Found) -> bool {
-        self.generation == found.generation && self.looked == (0..found.rows.len())
+        let has_all = self.generation == found.generation && self.looked == (0..found.rows.len());
+        has_all || self.problem.is_some()
     }
 
     /// How many neighbours are folded into the row at a position.

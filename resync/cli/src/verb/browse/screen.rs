@@ -246,6 +246,7 @@ fn status(app: &App) -> String {
         Stage::Reading => parts.push("reading".into()),
         Stage::Done => {}
         Stage::Following => parts.push("following".into()),
+        Stage::Failed => parts.push("not all read".into()),
     }
     if app.sticks {
         parts.push("at the end".into());

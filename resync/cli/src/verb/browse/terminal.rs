@@ -125,7 +125,7 @@ pub fn run(app: &mut App, has_color: bool) -> Result<(), Failure> {
         copy(app)?;
         let mut pause = if app.is_busy() {
             Duration::ZERO
-        } else if app.current.is_none() && app.log.stage() != Stage::Done {
+        } else if app.current.is_none() && !matches!(app.log.stage(), Stage::Done | Stage::Failed) {
             AT_FIRST
         } else {
             PAUSE

@@ -122,6 +122,21 @@ fn all_rows_are_written_however_early_that_is_asked_for() {
     }
 }
 
+/// Where reading had ended with an error, they were once waited for without end.
+#[test]
+fn the_rows_that_were_found_are_written_where_no_other_can_be() {
+    let mut bytes = long().bytes;
+    (1..270_000).for_each(|count| bytes.extend(later(count)));
+    let line = "TMPDIR=/no/such/folder logdef browse app.log";
+    let Some(terminal) = Terminal::new(files("app.log", &bytes), (80, 24), line) else {
+        return;
+    };
+    terminal.wait_for("a temporary file for what was found");
+    terminal.type_in("wout.json");
+    terminal.press("Enter");
+    terminal.wait_for(" 262144 rows are in out.json");
+}
+
 /// The page once stayed when its count was stopped, though its bar says what closes it.
 #[test]
 fn a_page_is_closed_while_its_rows_are_counted() {

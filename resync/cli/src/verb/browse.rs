@@ -89,10 +89,12 @@ impl Browse {
     fn read(&self, log: &Arc<Log>, may_follow: bool) {
         let (log, source) = (log.clone(), self.source.clone());
         std::thread::spawn(move || {
-            let read = index::run(&log, source.suspects);
-            let read = read.and_then(|seen| match may_follow {
-                true => live::run(&log, &source, seen),
-                false => Ok(()),
+            let read = index::run(&log, source.suspects).and_then(|seen| {
+                if may_follow {
+                    live::run(&log, &source, seen)
+                } else {
+                    Ok(())
+                }
             });
             if let Err(failure) = read {
                 log.reach(Stage::Failed);

@@ -4,6 +4,7 @@
 //! frames.
 
 use crate::read::compression::{self, Compression};
+use crate::read::frozen::Frozen;
 use crate::read::reopened::Reopened;
 use crate::read::spool::{self, Spooled};
 use crate::read::temporary::Temporary;
@@ -13,6 +14,7 @@ use std::io::{self, BufReader, Read};
 use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// What is given up of an input where one read fails: the smallest piece that the
 /// page cache asks a device for.
@@ -38,6 +40,8 @@ pub struct Input {
     /// What the logs lost that it was made from, in the words of a note; and whether sequences
     /// show all records that are missing.
     made_from: Option<(String, bool)>,
+    /// What of it stays as it is while it is written.
+    frozen: OnceLock<Frozen>,
 }
 
 #[derive(Debug)]
@@ -148,6 +152,7 @@ impl Input {
             store: Store::Memory(bytes),
             broken_off: None,
             made_from: None,
+            frozen: OnceLock::new(),
         }
     }
 
@@ -161,6 +166,7 @@ impl Input {
             store: Store::Source(Box::new(source)),
             broken_off: None,
             made_from: None,
+            frozen: OnceLock::new(),
         }
     }
 
@@ -193,6 +199,7 @@ impl Input {
             len,
             broken_off: spool.broken_off.map(|error| error.to_string()),
             made_from: None,
+            frozen: OnceLock::new(),
         })
     }
 
@@ -220,6 +227,7 @@ impl Input {
                 },
                 broken_off: None,
                 made_from: None,
+                frozen: OnceLock::new(),
             }
         } else {
             Input::from_reader_up_to(name, file, most)?
@@ -249,6 +257,8 @@ impl Input {
         Ok(Input {
             store: Store::File(file),
             len,
+            opened: None,
+            frozen: OnceLock::new(),
             ..self
         })
     }
@@ -274,10 +284,10 @@ impl Input {
         self.opened
     }
 
-    /// Bytes it had when it was opened, decompressed. A live file may have grown
-    /// since.
+    /// Bytes it has, decompressed, as far as they are read: a live file may have grown since it was
+    /// opened, or since something was made of it as a whole.
     pub fn len(&self) -> u64 {
-        self.len
+        self.frozen.get().map_or(self.len, Frozen::end)
     }
 
     /// Why it ends before its end, if it is a stream that broke off: a compressed file
@@ -288,7 +298,7 @@ impl Input {
 
     /// Whether it had no bytes.
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.len() == 0
     }
 
     /// Fills `buffer` from `offset` on, as far as there are bytes, and returns
@@ -310,9 +320,22 @@ impl Input {
         }
     }
 
-    /// Reads as above, where the medium may fail: sectors that it does not give become
-    /// zeros, and their ranges are appended to `unreadable`.
+    /// Reads as above, what there was when it was frozen, and where the medium may fail: sectors that
+    /// it does not give become zeros, and their ranges are appended to `unreadable`.
     pub(crate) fn read_around(
+        &self,
+        buffer: &mut [u8],
+        offset: u64,
+        unreadable: &mut Vec<Range<u64>>,
+    ) -> io::Result<usize> {
+        let got = self.read_around_now(buffer, offset, unreadable)?;
+        Ok(self
+            .frozen
+            .get()
+            .map_or(got, |frozen| frozen.restore(&mut buffer[..got], offset)))
+    }
+
+    fn read_around_now(
         &self,
         buffer: &mut [u8],
         offset: u64,
@@ -371,7 +394,27 @@ impl Input {
             Store::Source(source) => Some(source.behind_hole(offset)),
             Store::Memory(_) => None,
         };
-        found.unwrap_or(offset).max(offset)
+        let found = found.unwrap_or(offset);
+        let end = self.frozen.get().map_or(u64::MAX, Frozen::end);
+        found.min(end).max(offset)
+    }
+
+    /// Whether it is a plain file, which a program may be writing, and was not frozen yet.
+    pub(crate) fn may_be_written(&self) -> bool {
+        self.opened.is_some()
+            && self.frozen.get().is_none()
+            && matches!(self.file_identity(), Ok(Some((file, _))) if Some(file) == self.opened)
+    }
+
+    /// Its length now, if it is a file.
+    pub(crate) fn len_now(&self) -> io::Result<u64> {
+        Ok(self.file_identity()?.map_or(self.len, |(_, len)| len))
+    }
+
+    /// Makes what it is now what is read from here on.
+    pub(crate) fn set_frozen(&self, frozen: Frozen) {
+        // Another thread was as early.
+        let _ = self.frozen.set(frozen);
     }
 
     /// Device and inode of the file that is open, to notice when another takes

@@ -4,6 +4,8 @@
 pub(crate) mod compression;
 pub(crate) mod crc;
 pub(crate) mod framing;
+pub(crate) mod freeze;
+pub(crate) mod frozen;
 pub(crate) mod gap;
 pub(crate) mod input;
 pub(crate) mod item;

@@ -360,7 +360,7 @@ fn leading_zeros(bytes: &[u8]) -> usize {
             .unwrap_or(rest.len())
 }
 
-fn trailing_zeros(bytes: &[u8]) -> usize {
+pub(crate) fn trailing_zeros(bytes: &[u8]) -> usize {
     let blocks = bytes.rchunks_exact(64).take_while(|block| is_zero(block));
     let skipped = blocks.count() * 64;
     let rest = &bytes[..bytes.len() - skipped];

@@ -8,6 +8,7 @@ mod places;
 mod since;
 mod thread;
 
+use crate::read::freeze::freeze;
 use crate::read::gap::Gap;
 use crate::read::input::{Error, Input};
 use crate::read::item::FrameItem;
@@ -92,6 +93,7 @@ impl Recovery {
         options: &Options,
         mut progress: impl FnMut(u64),
     ) -> Result<Recovery, Error> {
+        freeze(inputs)?;
         let memory = |held: usize| Memory::new((MEMORY + options.memory).saturating_sub(held));
         let none = Suspects::default();
         let mut first = Pass::over(inputs, options, none, &memory(0), &mut progress)?;

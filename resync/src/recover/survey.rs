@@ -12,6 +12,7 @@
 //! What a survey takes for granted is checked when the records are read: see
 //! [`Merge::from_survey`](crate::Merge::from_survey).
 
+use crate::read::freeze::freeze;
 use crate::read::gap::GapKind;
 use crate::read::input::{Error, Input};
 use crate::read::item::{Item, Items};
@@ -25,6 +26,7 @@ use logdef_wire::record::{Peek, Preamble};
 use logdef_wire::{Record, Run, Tag};
 use std::collections::HashMap;
 use std::ops::{Range, RangeInclusive};
+use std::slice;
 
 /// Bytes that are read of each head at a time.
 const HEAD: usize = 4 << 10;
@@ -86,6 +88,7 @@ impl Survey {
     /// Looks at the heads of an input. `None` if it is not one run in chunks from its
     /// first byte to its last.
     pub fn of(input: &Input) -> Result<Option<Survey>, Error> {
+        freeze(slice::from_ref(input))?;
         let mut known = Known {
             tables: Tables::new(tables::DEFAULT_MEMORY),
             strings: KnownBodies::default(),
@@ -301,7 +304,7 @@ fn next_chunk(input: &Input, end: u64) -> Result<Option<u64>, Error> {
         }
         last = Some(at);
         let mut bytes = [0];
-        let read = input.read_at(&mut bytes, at);
+        let read = input.read_around(&mut bytes, at, &mut Vec::new());
         read.map_err(|cause| Error::new(input.name(), cause))?;
         if bytes != [0] {
             return Ok(Some(at));
@@ -318,7 +321,7 @@ fn is_unused(input: &Input, range: Range<u64>, budget: &mut u64) -> Result<bool,
     let mut buffer = vec![0; STEP.min(end.saturating_sub(at)) as usize];
     while at < end && *budget > 0 {
         let len = (end - at).min(STEP) as usize;
-        let read = input.read_at(&mut buffer[..len], at);
+        let read = input.read_around(&mut buffer[..len], at, &mut Vec::new());
         let read = read.map_err(|cause| Error::new(input.name(), cause))?;
         if !is_zero(&buffer[..read]) {
             return Ok(false);

@@ -1,0 +1,396 @@
+//! A log that is being written, as it was at one moment. Bytes are read at many moments, some of
+//! them twice: without this, records that come meanwhile would stand behind zeros that were read before
+//! they came, and look like damage, or like the loss of those between. Knows where chunks and frames
+//! stand, and nothing of what records say.
+//!
+//! ```text
+//! chunk of a thread          chunk of another     not opened yet
+//! |frame|frame|fra 00 00 00 ..|frame|frame 00 ..   |00 00 00 00 ..
+//!              ^ stays so     ^ a thread is here later than there
+//! ```
+//!
+//! What a writer yet writes is zeros now, and each of its threads fills one chunk after another. So
+//! first the opened chunks are listed, again and again until none was opened between two lists: what is
+//! no chunk then stays zeros. What stands in each chunk is asked after that; of a thread that has another
+//! one, all of it is there.
+
+use crate::read::frozen::{Frozen, Part};
+use crate::read::input::{Error, Input};
+use crate::read::scan::trailing_zeros;
+use crate::read::unmask;
+use logdef_wire::{Record, frame};
+use std::io;
+use std::ops::Range;
+
+/// Chunks stand at multiples of this, and are multiples of it.
+const UNIT: u64 = 16 << 10;
+/// How often chunks are listed, and the end of a chunk is looked for, at most.
+const TRIES: usize = 16;
+/// Bytes that are read to find a chunk's preamble, and backwards from its end at a time.
+const HEAD: usize = 4 << 10;
+const STEP: u64 = 64 << 10;
+/// Places where no chunk is and no zeros are: with more of them, it is no log in chunks, or a damaged one,
+/// and nothing is known of where it is written.
+const OTHERS: usize = 64;
+/// Ranges that stay as they are, of one input.
+const PARTS: usize = 1 << 16;
+
+/// What there was of an input when its chunks were listed.
+#[derive(Debug, Eq, PartialEq)]
+struct List {
+    len: u64,
+    chunks: Vec<Range<u64>>,
+    /// Where no chunk was: zeros, but for those that were being opened.
+    unopened: Vec<Part>,
+}
+
+/// Freezes the files among some inputs, those together that were not yet.
+pub(crate) fn freeze(inputs: &[Input]) -> Result<(), Error> {
+    let live = inputs.iter().filter(|input| input.may_be_written());
+    let live: Vec<&Input> = live.collect();
+    if live.is_empty() {
+        return Ok(());
+    }
+    let mut lists = list_all(&live)?;
+    for _ in 1..TRIES {
+        let again = list_all(&live)?;
+        let is_same = again == lists;
+        lists = again;
+        if is_same {
+            break;
+        }
+    }
+    for (input, list) in live.into_iter().zip(lists) {
+        let frozen = list
+            .freeze(input)
+            .map_err(|cause| Error::new(input.name(), cause))?;
+        input.set_frozen(frozen);
+    }
+    Ok(())
+}
+
+/// The lists of inputs, of which a thread goes to later ones.
+fn list_all(inputs: &[&Input]) -> Result<Vec<List>, Error> {
+    let list = |input: &&Input| List::of(input).map_err(|cause| Error::new(input.name(), cause));
+    inputs.iter().map(list).collect()
+}
+
+impl List {
+    fn of(input: &Input) -> io::Result<List> {
+        let mut list = List {
+            len: input.len_now()?,
+            chunks: Vec::new(),
+            unopened: Vec::new(),
+        };
+        let (mut at, mut others) = (0, 0);
+        while at < list.len && list.chunks.len() + list.unopened.len() < PARTS {
+            let end = match unit_at(input, at)? {
+                Unit::Chunk(len) => {
+                    let end = at.saturating_add(len).min(list.len);
+                    list.chunks.push(at..end);
+                    end
+                }
+                Unit::Zeros => {
+                    let data = input.behind_hole(at) / UNIT * UNIT;
+                    let end = data.max(at + UNIT).min(list.len);
+                    list.add_unopened(at..end, Vec::new());
+                    end
+                }
+                Unit::Opening(kept) => {
+                    let end = (at + UNIT).min(list.len);
+                    list.add_unopened(at..end, kept);
+                    end
+                }
+                Unit::Other => {
+                    others += 1;
+                    if list.chunks.is_empty() || others > OTHERS {
+                        list.chunks.clear();
+                        list.unopened.clear();
+                        break;
+                    }
+                    at + UNIT
+                }
+            };
+            at = end.next_multiple_of(UNIT);
+        }
+        Ok(list)
+    }
+
+    fn add_unopened(&mut self, range: Range<u64>, kept: Vec<u8>) {
+        match self.unopened.last_mut() {
+            Some(last) if last.range.end == range.start && kept.is_empty() => {
+                last.range.end = range.end;
+            }
+            _ => self.unopened.push(Part { range, kept }),
+        }
+    }
+
+    /// What of the input stays as it is.
+    fn freeze(self, input: &Input) -> io::Result<Frozen> {
+        let mut parts = self.unopened;
+        for chunk in self.chunks {
+            parts.extend(end_of(input, chunk)?);
+        }
+        Ok(Frozen::new(parts, self.len))
+    }
+}
+
+/// What stands where a chunk may.
+enum Unit {
+    /// A chunk of this many bytes.
+    Chunk(u64),
+    Zeros,
+    /// A chunk whose preamble is not whole yet: what there is of it.
+    Opening(Vec<u8>),
+    Other,
+}
+
+fn unit_at(input: &Input, at: u64) -> io::Result<Unit> {
+    let mut bytes = vec![0; HEAD];
+    let got = input.read_at(&mut bytes, at)?;
+    bytes.truncate(got);
+    if bytes.first() == Some(&0) {
+        bytes.resize(UNIT as usize, 0);
+        let got = got + input.read_at(&mut bytes[got..], at + got as u64)?;
+        bytes.truncate(got - trailing_zeros(&bytes[..got]));
+        return Ok(if bytes.is_empty() {
+            Unit::Zeros
+        } else {
+            Unit::Opening(bytes)
+        });
+    }
+    let Ok(frame) = frame::decode(&bytes) else {
+        return Ok(Unit::Other);
+    };
+    Ok(match unmask::decode(frame.body, &mut Vec::new()) {
+        Ok(Record::Preamble(preamble)) => match preamble.chunk {
+            Some(len @ UNIT..) => Unit::Chunk(len),
+            _ => Unit::Other,
+        },
+        _ => Unit::Other,
+    })
+}
+
+/// What of an opened chunk stays as it is: the bytes behind its last frame. `None` if there are none.
+fn end_of(input: &Input, chunk: Range<u64>) -> io::Result<Option<Part>> {
+    let mut part = None;
+    for _ in 0..TRIES {
+        let Some(last) = last_written(input, &chunk)? else {
+            return Ok(None);
+        };
+        let mut end = End::read(input, &chunk, last, HEAD as u64)?;
+        if end.frames_end.is_none() {
+            end = End::read(input, &chunk, last, STEP)?;
+        }
+        let is_settled = end.is_settled(&chunk);
+        part = Some(end.into_part(&chunk)).filter(|part| !part.range.is_empty());
+        if is_settled {
+            break;
+        }
+    }
+    Ok(part)
+}
+
+/// The bytes around the last one that was written to a chunk.
+struct End {
+    start: u64,
+    bytes: Vec<u8>,
+    /// Where the last byte of them that is not zero ends.
+    written: usize,
+    /// Where the last valid frame ends.
+    frames_end: Option<usize>,
+}
+
+impl End {
+    fn read(input: &Input, chunk: &Range<u64>, last: u64, before: u64) -> io::Result<End> {
+        let start = last.saturating_sub(before).max(chunk.start);
+        // More may have been written by now, and a frame may end in zeros.
+        let end = (last + STEP).min(chunk.end);
+        let mut bytes = vec![0; (end - start) as usize];
+        let got = input.read_at(&mut bytes, start)?;
+        bytes.truncate(got);
+        Ok(End {
+            start,
+            written: bytes.len() - trailing_zeros(&bytes),
+            frames_end: end_of_frames(&bytes),
+            bytes,
+        })
+    }
+
+    /// What was begun behind the last frame.
+    fn begun(&self) -> &[u8] {
+        let begun = self
+            .frames_end
+            .and_then(|end| self.bytes.get(end..self.written));
+        begun.unwrap_or_default()
+    }
+
+    /// Whether all is there that had been written, and a frame that was begun has its length: bytes are
+    /// read one after another.
+    fn is_settled(&self, chunk: &Range<u64>) -> bool {
+        let begun = self.begun();
+        let has_length = begun.len() < frame::HEADER_LEN || begun[frame::RESERVED_OFFSET] == 0xc1;
+        let is_all = self.start + self.bytes.len() as u64 == chunk.end;
+        has_length && (is_all || self.bytes.len() - self.written >= HEAD)
+    }
+
+    fn into_part(self, chunk: &Range<u64>) -> Part {
+        let from = self.frames_end.unwrap_or(self.written);
+        Part {
+            range: self.start + from as u64..chunk.end,
+            kept: self.begun().to_vec(),
+        }
+    }
+}
+
+/// Where the last byte of a chunk that is not zero ends.
+fn last_written(input: &Input, chunk: &Range<u64>) -> io::Result<Option<u64>> {
+    let mut end = chunk.end;
+    let mut step = HEAD as u64;
+    let mut buffer = Vec::new();
+    while end > chunk.start {
+        let start = end.saturating_sub(step).max(chunk.start);
+        buffer.resize((end - start) as usize, 0);
+        let got = input.read_at(&mut buffer, start)?;
+        let written = got - trailing_zeros(&buffer[..got]);
+        if written > 0 {
+            return Ok(Some(start + written as u64));
+        }
+        end = start;
+        step = STEP;
+    }
+    Ok(None)
+}
+
+/// Where the last valid frame of some bytes ends.
+fn end_of_frames(bytes: &[u8]) -> Option<usize> {
+    let starts = memchr::memrchr_iter(0xc1, bytes);
+    let mut frames = starts.filter_map(|at| {
+        let frame = frame::decode(&bytes[at..]).ok()?;
+        Some(at + frame.len)
+    });
+    frames.next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use logdef_wire::Run;
+    use logdef_wire::record::{Data, Preamble};
+    use std::fs::File;
+    use std::os::unix::fs::FileExt;
+
+    const CHUNK: usize = 2 * UNIT as usize;
+
+    fn write(bytes: &mut [u8], at: usize, record: &Record<'_>) -> usize {
+        let room = &mut bytes[at..];
+        at + frame::encode(room, |encoder| record.encode(encoder)).unwrap()
+    }
+
+    fn open_chunk(bytes: &mut [u8], at: usize) -> usize {
+        let preamble = Preamble {
+            run: Some(Run(7)),
+            chunk: Some(CHUNK as u64),
+            ..Preamble::default()
+        };
+        write(bytes, at, &Record::Preamble(preamble))
+    }
+
+    fn data() -> Record<'static> {
+        Record::Data(Data {
+            format_text: Some(b"some text of a record that is written"),
+            ..Data::default()
+        })
+    }
+
+    /// A full chunk, one with a few records, one that was not opened, and one more with a few; and where
+    /// their frames end.
+    fn log() -> (Vec<u8>, [usize; 3]) {
+        let mut bytes = vec![0; 4 * CHUNK];
+        let mut ends = [0, CHUNK, 3 * CHUNK].map(|at| open_chunk(&mut bytes, at));
+        while ends[0] + 80 < CHUNK {
+            ends[0] = write(&mut bytes, ends[0], &data());
+        }
+        for end in &mut ends[1..] {
+            for _ in 0..5 {
+                *end = write(&mut bytes, *end, &data());
+            }
+        }
+        (bytes, ends)
+    }
+
+    fn all_of(input: &Input) -> Vec<u8> {
+        let mut bytes = vec![0; 1 << 20];
+        let got = input.read_around(&mut bytes, 0, &mut Vec::new()).unwrap();
+        bytes.truncate(got);
+        bytes
+    }
+
+    fn frozen(bytes: &[u8]) -> (tempfile::NamedTempFile, Input) {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), bytes).unwrap();
+        let inputs = [Input::open(file.path()).unwrap()];
+        freeze(&inputs).unwrap();
+        let [input] = inputs;
+        (file, input)
+    }
+
+    #[test]
+    fn what_is_written_later_is_not_seen() {
+        let (bytes, ends) = log();
+        // A record that was begun stays begun.
+        for begun in 0..30 {
+            let mut before = bytes.clone();
+            let mut whole = before.clone();
+            write(&mut whole, ends[1], &data());
+            let begun = ends[1] + frame::RESERVED_OFFSET..ends[1] + frame::RESERVED_OFFSET + begun;
+            before[begun.clone()].copy_from_slice(&whole[begun]);
+            let (file, input) = frozen(&before);
+            assert_eq!(all_of(&input), before);
+            let mut later = before.clone();
+            later.extend([0; CHUNK]);
+            for end in ends {
+                let chunk_end = (end / CHUNK + 1) * CHUNK;
+                let mut at = end;
+                while at + 80 < chunk_end {
+                    at = write(&mut later, at, &data());
+                }
+            }
+            for at in [2 * CHUNK, 4 * CHUNK] {
+                let end = open_chunk(&mut later, at);
+                write(&mut later, end, &data());
+            }
+            let file = File::options().write(true).open(file.path()).unwrap();
+            file.write_all_at(&later, 0).unwrap();
+            assert_eq!(input.len(), before.len() as u64);
+            assert!(all_of(&input) == before);
+            let mut piece = [1; 100];
+            for at in (0..before.len()).step_by(37) {
+                let got = input.read_around(&mut piece, at as u64, &mut Vec::new());
+                let got = &piece[..got.unwrap()];
+                assert_eq!(got, &before[at..before.len().min(at + 100)], "{at}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_nothing_writes_is_as_it_is() {
+        let (bytes, _) = log();
+        let mut step = 1;
+        for seed in 0..200_usize {
+            let mut bytes = bytes.clone();
+            // Damage, cuts, and what stands where no chunk does.
+            step = step * 31 % 65_537;
+            let at = (seed * step) % bytes.len();
+            let end = (at + step % 5000).min(bytes.len());
+            match seed % 4 {
+                0 => bytes[at..end].fill(0),
+                1 => bytes[at..end].fill(0xc1),
+                2 => bytes.truncate(at),
+                _ => bytes.copy_within(0..end - at, at),
+            }
+            let (_file, input) = frozen(&bytes);
+            assert!(all_of(&input) == bytes, "{seed}");
+        }
+    }
+}

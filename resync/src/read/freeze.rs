@@ -18,7 +18,8 @@ use crate::read::frozen::{Frozen, Part};
 use crate::read::input::{Error, Input};
 use crate::read::scan::trailing_zeros;
 use crate::read::unmask;
-use logdef_wire::{Record, frame};
+use logdef_wire::Record;
+use logdef_wire::frame::{self, Header};
 use std::io;
 use std::ops::Range;
 
@@ -32,8 +33,42 @@ const STEP: u64 = 64 << 10;
 /// Places where no chunk is and no zeros are: with more of them, it is no log in chunks, or a damaged one,
 /// and nothing is known of where it is written.
 const OTHERS: usize = 64;
-/// Ranges that stay as they are, of one input.
-const PARTS: usize = 1 << 16;
+/// Bytes of the largest chunk that a writer can claim.
+const LARGEST: u64 = 256 << 20;
+/// Bytes of a chunk whose end is looked for without its holes.
+const LONG: u64 = 1 << 20;
+/// Bytes whose checksum is looked at to find the last frame of a chunk.
+const SUMMED: usize = 128 << 10;
+/// Ranges that stay as they are, and bytes that are kept of them, of all inputs together.
+const PARTS: usize = 1 << 17;
+const KEPT: usize = 8 << 20;
+
+/// What may yet be remembered.
+struct Room {
+    parts: usize,
+    kept: usize,
+}
+
+impl Default for Room {
+    fn default() -> Room {
+        Room {
+            parts: PARTS,
+            kept: KEPT,
+        }
+    }
+}
+
+impl Room {
+    /// Takes a part that keeps some bytes; `false` if there is no room for it.
+    fn take(&mut self, kept: usize) -> bool {
+        let has_room = self.parts > 0 && self.kept >= kept;
+        if has_room {
+            self.parts -= 1;
+            self.kept -= kept;
+        }
+        has_room
+    }
+}
 
 /// What there was of an input when its chunks were listed.
 #[derive(Debug, Eq, PartialEq)]
@@ -60,9 +95,10 @@ pub(crate) fn freeze(inputs: &[Input]) -> Result<(), Error> {
             break;
         }
     }
+    let mut room = Room::default();
     for (input, list) in live.into_iter().zip(lists) {
         let frozen = list
-            .freeze(input)
+            .freeze(input, &mut room)
             .map_err(|cause| Error::new(input.name(), cause))?;
         input.set_frozen(frozen);
     }
@@ -71,19 +107,23 @@ pub(crate) fn freeze(inputs: &[Input]) -> Result<(), Error> {
 
 /// The lists of inputs, of which a thread goes to later ones.
 fn list_all(inputs: &[&Input]) -> Result<Vec<List>, Error> {
-    let list = |input: &&Input| List::of(input).map_err(|cause| Error::new(input.name(), cause));
+    let mut room = Room::default();
+    let list = |input: &&Input| {
+        let list = List::of(input, &mut room);
+        list.map_err(|cause| Error::new(input.name(), cause))
+    };
     inputs.iter().map(list).collect()
 }
 
 impl List {
-    fn of(input: &Input) -> io::Result<List> {
+    fn of(input: &Input, room: &mut Room) -> io::Result<List> {
         let mut list = List {
             len: input.len_now()?,
             chunks: Vec::new(),
             unopened: Vec::new(),
         };
         let (mut at, mut others) = (0, 0);
-        while at < list.len && list.chunks.len() + list.unopened.len() < PARTS {
+        while at < list.len && room.take(0) {
             let end = match unit_at(input, at)? {
                 Unit::Chunk(len) => {
                     let end = at.saturating_add(len).min(list.len);
@@ -96,12 +136,12 @@ impl List {
                     list.add_unopened(at..end, Vec::new());
                     end
                 }
-                Unit::Opening(kept) => {
+                Unit::Opening(kept) if room.take(kept.len()) => {
                     let end = (at + UNIT).min(list.len);
                     list.add_unopened(at..end, kept);
                     end
                 }
-                Unit::Other => {
+                Unit::Opening(_) | Unit::Other => {
                     others += 1;
                     if list.chunks.is_empty() || others > OTHERS {
                         list.chunks.clear();
@@ -126,10 +166,11 @@ impl List {
     }
 
     /// What of the input stays as it is.
-    fn freeze(self, input: &Input) -> io::Result<Frozen> {
+    fn freeze(self, input: &Input, room: &mut Room) -> io::Result<Frozen> {
         let mut parts = self.unopened;
         for chunk in self.chunks {
-            parts.extend(end_of(input, chunk)?);
+            let end = end_of(input, chunk)?;
+            parts.extend(end.filter(|part| room.take(part.kept.len())));
         }
         Ok(Frozen::new(parts, self.len))
     }
@@ -164,7 +205,7 @@ fn unit_at(input: &Input, at: u64) -> io::Result<Unit> {
     };
     Ok(match unmask::decode(frame.body, &mut Vec::new()) {
         Ok(Record::Preamble(preamble)) => match preamble.chunk {
-            Some(len @ UNIT..) => Unit::Chunk(len),
+            Some(len @ UNIT..=LARGEST) => Unit::Chunk(len),
             _ => Unit::Other,
         },
         _ => Unit::Other,
@@ -173,7 +214,7 @@ fn unit_at(input: &Input, at: u64) -> io::Result<Unit> {
 
 /// What of an opened chunk stays as it is: the bytes behind its last frame. `None` if there are none.
 fn end_of(input: &Input, chunk: Range<u64>) -> io::Result<Option<Part>> {
-    let mut part = None;
+    let mut before: Option<End> = None;
     for _ in 0..TRIES {
         let Some(last) = last_written(input, &chunk)? else {
             return Ok(None);
@@ -182,16 +223,18 @@ fn end_of(input: &Input, chunk: Range<u64>) -> io::Result<Option<Part>> {
         if end.frames_end.is_none() {
             end = End::read(input, &chunk, last, STEP)?;
         }
-        let is_settled = end.is_settled(&chunk);
-        part = Some(end.into_part(&chunk)).filter(|part| !part.range.is_empty());
+        let is_settled = end.is_settled(&chunk) || before.as_ref() == Some(&end);
+        before = Some(end);
         if is_settled {
             break;
         }
     }
-    Ok(part)
+    let part = before.map(|end| end.into_part(&chunk));
+    Ok(part.filter(|part| !part.range.is_empty()))
 }
 
 /// The bytes around the last one that was written to a chunk.
+#[derive(Eq, PartialEq)]
 struct End {
     start: u64,
     bytes: Vec<u8>,
@@ -245,7 +288,7 @@ impl End {
 
 /// Where the last byte of a chunk that is not zero ends.
 fn last_written(input: &Input, chunk: &Range<u64>) -> io::Result<Option<u64>> {
-    let mut end = chunk.end;
+    let mut end = data_end(input, chunk);
     let mut step = HEAD as u64;
     let mut buffer = Vec::new();
     while end > chunk.start {
@@ -262,14 +305,38 @@ fn last_written(input: &Input, chunk: &Range<u64>) -> io::Result<Option<u64>> {
     Ok(None)
 }
 
-/// Where the last valid frame of some bytes ends.
+/// An offset in a chunk with nothing but a hole behind it: near the beginning of that, if it is long.
+fn data_end(input: &Input, chunk: &Range<u64>) -> u64 {
+    let Range { mut start, mut end } = *chunk;
+    if end - start > LONG {
+        while end - start > STEP {
+            let middle = start.midpoint(end);
+            if input.behind_hole(middle) >= chunk.end {
+                end = middle;
+            } else {
+                start = middle;
+            }
+        }
+    }
+    end
+}
+
+/// Where the last valid frame of some bytes ends, if that is found without summing too many of them.
 fn end_of_frames(bytes: &[u8]) -> Option<usize> {
-    let starts = memchr::memrchr_iter(0xc1, bytes);
-    let mut frames = starts.filter_map(|at| {
-        let frame = frame::decode(&bytes[at..]).ok()?;
-        Some(at + frame.len)
-    });
-    frames.next()
+    let mut room = SUMMED;
+    for at in memchr::memrchr_iter(0xc1, bytes) {
+        let Some(header) = Header::parse(&bytes[at..]) else {
+            continue;
+        };
+        if header.frame_len() > bytes.len() - at {
+            continue;
+        }
+        room = room.checked_sub(header.body_len)?;
+        if let Ok(frame) = frame::decode(&bytes[at..]) {
+            return Some(at + frame.len);
+        }
+    }
+    None
 }
 
 #[cfg(test)]
@@ -370,6 +437,35 @@ mod tests {
                 let got = &piece[..got.unwrap()];
                 assert_eq!(got, &before[at..before.len().min(at + 100)], "{at}");
             }
+        }
+    }
+
+    #[test]
+    fn the_end_of_a_long_chunk_is_found_in_its_holes() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let mut bytes = vec![0; 1 << 20];
+        let preamble = Preamble {
+            run: Some(Run(7)),
+            chunk: Some(LARGEST),
+            ..Preamble::default()
+        };
+        let mut end = write(&mut bytes, 0, &Record::Preamble(preamble));
+        let room = end + Preamble::ROOM_FOR_NOTES as usize;
+        end = write(&mut bytes, room, &data());
+        for records in 0..3 {
+            file.as_file().set_len(0).unwrap();
+            file.as_file().set_len(LARGEST).unwrap();
+            file.as_file().write_all_at(&bytes[..end], 0).unwrap();
+            let inputs = [Input::open(file.path()).unwrap()];
+            let chunk = 0..LARGEST;
+            assert_eq!(last_written(&inputs[0], &chunk).unwrap(), Some(end as u64));
+            freeze(&inputs).unwrap();
+            let later = [0xc1; 100];
+            file.as_file().write_all_at(&later, end as u64).unwrap();
+            let mut read = [1; 100];
+            let got = inputs[0].read_around(&mut read, end as u64, &mut Vec::new());
+            assert_eq!((got.unwrap(), read), (100, [0; 100]), "{records}");
+            end = write(&mut bytes, end, &data());
         }
     }
 

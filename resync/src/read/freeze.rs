@@ -15,7 +15,7 @@
 //! one, all of it is there.
 
 use crate::read::frozen::{Frozen, Part};
-use crate::read::input::{Error, Input};
+use crate::read::input::Input;
 use crate::read::scan::trailing_zeros;
 use crate::read::unmask;
 use logdef_wire::Record;
@@ -80,15 +80,16 @@ struct List {
 }
 
 /// Freezes the files among some inputs, those together that were not yet.
-pub(crate) fn freeze(inputs: &[Input]) -> Result<(), Error> {
+pub(crate) fn freeze(inputs: &[Input]) {
     let live = inputs.iter().filter(|input| input.may_be_written());
-    let live: Vec<&Input> = live.collect();
-    if live.is_empty() {
-        return Ok(());
-    }
-    let mut lists = list_all(&live)?;
+    freeze_all(&live.collect::<Vec<_>>());
+}
+
+/// One that cannot be read somewhere is read as it is: what fails there is found when all of it is read.
+fn freeze_all(inputs: &[&Input]) {
+    let mut lists = list_all(inputs);
     for _ in 1..TRIES {
-        let again = list_all(&live)?;
+        let again = list_all(inputs);
         let is_same = again == lists;
         lists = again;
         if is_same {
@@ -96,22 +97,18 @@ pub(crate) fn freeze(inputs: &[Input]) -> Result<(), Error> {
         }
     }
     let mut room = Room::default();
-    for (input, list) in live.into_iter().zip(lists) {
-        let frozen = list
-            .freeze(input, &mut room)
-            .map_err(|cause| Error::new(input.name(), cause))?;
-        input.set_frozen(frozen);
+    for (input, list) in inputs.iter().zip(lists) {
+        let frozen = list.and_then(|list| list.freeze(input, &mut room).ok());
+        if let Some(frozen) = frozen {
+            input.set_frozen(frozen);
+        }
     }
-    Ok(())
 }
 
-/// The lists of inputs, of which a thread goes to later ones.
-fn list_all(inputs: &[&Input]) -> Result<Vec<List>, Error> {
+/// The lists of inputs; `None` of one that cannot be read.
+fn list_all(inputs: &[&Input]) -> Vec<Option<List>> {
     let mut room = Room::default();
-    let list = |input: &&Input| {
-        let list = List::of(input, &mut room);
-        list.map_err(|cause| Error::new(input.name(), cause))
-    };
+    let list = |input: &&Input| List::of(input, &mut room).ok();
     inputs.iter().map(list).collect()
 }
 
@@ -342,6 +339,7 @@ fn end_of_frames(bytes: &[u8]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::read::input::Source;
     use logdef_wire::Run;
     use logdef_wire::record::{Data, Preamble};
     use std::fs::File;
@@ -397,7 +395,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), bytes).unwrap();
         let inputs = [Input::open(file.path()).unwrap()];
-        freeze(&inputs).unwrap();
+        freeze(&inputs);
         let [input] = inputs;
         (file, input)
     }
@@ -440,6 +438,46 @@ mod tests {
         }
     }
 
+    const SECTOR: u64 = 4096;
+
+    /// A log of which a sector fails.
+    #[derive(Debug)]
+    struct Broken(Vec<u8>, u64);
+
+    impl Source for Broken {
+        fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+            let end = offset + buffer.len() as u64;
+            if offset < self.1 + SECTOR && end > self.1 {
+                return Err(io::Error::from_raw_os_error(5));
+            }
+            let rest = &self.0[(offset as usize).min(self.0.len())..];
+            let len = rest.len().min(buffer.len());
+            buffer[..len].copy_from_slice(&rest[..len]);
+            Ok(len)
+        }
+    }
+
+    #[test]
+    fn a_log_with_a_sector_that_fails_is_read_as_it_is() {
+        let (bytes, _) = log();
+        for broken in (0..bytes.len() as u64).step_by(SECTOR as usize) {
+            let len = bytes.len() as u64;
+            let source = Broken(bytes.clone(), broken);
+            let input = Input::from_source("broken", source, len);
+            freeze_all(&[&input]);
+            let mut expected = bytes.clone();
+            expected[broken as usize..][..SECTOR as usize].fill(0);
+            let mut read = vec![1; bytes.len()];
+            let mut unreadable = Vec::new();
+            let got = input.read_around(&mut read, 0, &mut unreadable).unwrap();
+            assert_eq!(
+                (got, &unreadable[..]),
+                (bytes.len(), &[broken..broken + SECTOR][..])
+            );
+            assert!(read == expected, "{broken}");
+        }
+    }
+
     #[test]
     fn the_end_of_a_long_chunk_is_found_in_its_holes() {
         let file = tempfile::NamedTempFile::new().unwrap();
@@ -459,7 +497,7 @@ mod tests {
             let inputs = [Input::open(file.path()).unwrap()];
             let chunk = 0..LARGEST;
             assert_eq!(last_written(&inputs[0], &chunk).unwrap(), Some(end as u64));
-            freeze(&inputs).unwrap();
+            freeze(&inputs);
             let later = [0xc1; 100];
             file.as_file().write_all_at(&later, end as u64).unwrap();
             let mut read = [1; 100];

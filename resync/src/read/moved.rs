@@ -25,7 +25,7 @@ impl Input {
     ///
     /// If it cannot be read, or the temporary file cannot be written.
     pub fn moved_in_time(self, by: i64) -> Result<(Input, u64), Error> {
-        freeze(slice::from_ref(&self))?;
+        freeze(slice::from_ref(&self));
         let mut copy = Copy {
             file: Temporary::new().map_err(|cause| Error::new(self.name(), cause))?,
             ready: Vec::new(),

@@ -93,7 +93,7 @@ impl Recovery {
         options: &Options,
         mut progress: impl FnMut(u64),
     ) -> Result<Recovery, Error> {
-        freeze(inputs)?;
+        freeze(inputs);
         let memory = |held: usize| Memory::new((MEMORY + options.memory).saturating_sub(held));
         let none = Suspects::default();
         let mut first = Pass::over(inputs, options, none, &memory(0), &mut progress)?;

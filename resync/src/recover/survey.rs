@@ -88,7 +88,7 @@ impl Survey {
     /// Looks at the heads of an input. `None` if it is not one run in chunks from its
     /// first byte to its last.
     pub fn of(input: &Input) -> Result<Option<Survey>, Error> {
-        freeze(slice::from_ref(input))?;
+        freeze(slice::from_ref(input));
         let mut known = Known {
             tables: Tables::new(tables::DEFAULT_MEMORY),
             strings: KnownBodies::default(),

@@ -470,10 +470,8 @@ mod tests {
             let mut read = vec![1; bytes.len()];
             let mut unreadable = Vec::new();
             let got = input.read_around(&mut read, 0, &mut unreadable).unwrap();
-            assert_eq!(
-                (got, &unreadable[..]),
-                (bytes.len(), &[broken..broken + SECTOR][..])
-            );
+            assert_eq!((got, unreadable.len()), (bytes.len(), 1));
+            assert_eq!(unreadable[0], broken..broken + SECTOR);
             assert!(read == expected, "{broken}");
         }
     }

@@ -7,8 +7,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// The files that the words stand for, in their order, each file once however many names
-/// lead to it, by one that is no link if there is any; standard input if there is no word. What stands for nothing is a problem,
-/// in a line.
+/// lead to it, by one that is no link if there is any; standard input if there is no word.
+/// What stands for nothing is a problem, in a line.
 pub fn of(words: &[PathBuf]) -> Vec<Result<PathBuf, String>> {
     if words.is_empty() {
         return vec![Ok(PathBuf::from("-"))];

@@ -156,8 +156,7 @@ impl Followed {
     }
 
     fn read_input(&mut self, input: &Input, sink: &mut impl Sink) -> Result<bool, Error> {
-        let len = input.file_identity().map_err(|cause| self.error(cause))?;
-        let len = len.map_or(input.len(), |(_, len)| len);
+        let len = input.len_now().map_err(|cause| self.error(cause))?;
         if len < self.at || self.has_new_head(input) {
             sink.news(News::Truncated { file: self.number });
             self.begin_again();

@@ -209,7 +209,7 @@ fn unit_at(input: &Input, at: u64) -> io::Result<Unit> {
     })
 }
 
-/// What of an opened chunk stays as it is: the bytes behind its last frame. `None` if there are none.
+/// Keeps the bytes of an opened chunk behind its last frame; `None` if there are none.
 fn end_of(input: &Input, chunk: Range<u64>) -> io::Result<Option<Part>> {
     let mut before: Option<End> = None;
     for _ in 0..TRIES {
@@ -472,6 +472,7 @@ mod tests {
             let got = input.read_around(&mut read, 0, &mut unreadable).unwrap();
             assert_eq!((got, unreadable.len()), (bytes.len(), 1));
             assert_eq!(unreadable[0], broken..broken + SECTOR);
+            assert!(input.read_frozen(&mut read[..10], broken).is_err());
             assert!(read == expected, "{broken}");
         }
     }

@@ -329,10 +329,18 @@ impl Input {
         unreadable: &mut Vec<Range<u64>>,
     ) -> io::Result<usize> {
         let got = self.read_around_now(buffer, offset, unreadable)?;
-        Ok(self
-            .frozen
-            .get()
-            .map_or(got, |frozen| frozen.restore(&mut buffer[..got], offset)))
+        Ok(self.restore(&mut buffer[..got], offset))
+    }
+
+    /// Reads what there was when it was frozen; where the medium fails, that is an error.
+    pub(crate) fn read_frozen(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let got = self.read_at(buffer, offset)?;
+        Ok(self.restore(&mut buffer[..got], offset))
+    }
+
+    fn restore(&self, bytes: &mut [u8], offset: u64) -> usize {
+        let frozen = self.frozen.get();
+        frozen.map_or(bytes.len(), |frozen| frozen.restore(bytes, offset))
     }
 
     fn read_around_now(

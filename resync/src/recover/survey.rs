@@ -304,7 +304,7 @@ fn next_chunk(input: &Input, end: u64) -> Result<Option<u64>, Error> {
         }
         last = Some(at);
         let mut bytes = [0];
-        let read = input.read_around(&mut bytes, at, &mut Vec::new());
+        let read = input.read_frozen(&mut bytes, at);
         read.map_err(|cause| Error::new(input.name(), cause))?;
         if bytes != [0] {
             return Ok(Some(at));
@@ -321,7 +321,7 @@ fn is_unused(input: &Input, range: Range<u64>, budget: &mut u64) -> Result<bool,
     let mut buffer = vec![0; STEP.min(end.saturating_sub(at)) as usize];
     while at < end && *budget > 0 {
         let len = (end - at).min(STEP) as usize;
-        let read = input.read_around(&mut buffer[..len], at, &mut Vec::new());
+        let read = input.read_frozen(&mut buffer[..len], at);
         let read = read.map_err(|cause| Error::new(input.name(), cause))?;
         if !is_zero(&buffer[..read]) {
             return Ok(false);

@@ -35,7 +35,8 @@ impl Workshop {
         WORKSHOP.get_or_init(|| {
             let mut built = env::current_exe().expect("this program has a path");
             built.pop();
-            if built.ends_with("deps") {
+            let is_test = built.ends_with("deps");
+            if is_test {
                 built.pop();
             }
             let profile = match built.file_name().and_then(OsStr::to_str) {
@@ -55,9 +56,10 @@ impl Workshop {
                 command.arg(target).args(what);
                 run(&mut command);
             };
-            // As `cargo test --workspace` has built it: with only these two packages
-            // named, their libraries would have other features, and be built again.
-            build(profile, &["--workspace", "--bins"]);
+            // As `cargo test --workspace` has built it: with other packages named, or without a test
+            // among them, libraries would have other features, and be built again.
+            let all = ["--workspace", "--bins", "--test", "live"];
+            build(profile, if is_test { &all } else { &all[..2] });
             build(library_profile, &["--package", "logdef-capi"]);
             // The name that programs look for, which installing it would make.
             let _ = symlink("liblogdef.so", library.join("liblogdef.so.0"));

@@ -12,14 +12,7 @@ use tracing_subscriber::prelude::*;
 fn plugin() -> PathBuf {
     let built = &Workshop::open().built;
     let mut cargo = cargo();
-    cargo.args([
-        "build",
-        "--offline",
-        "--package",
-        "logdef-samples",
-        "--example",
-        "plugin",
-    ]);
+    cargo.args(["build", "--offline", "--workspace", "--example", "plugin"]);
     if !cfg!(debug_assertions) {
         cargo.arg("--release");
     }

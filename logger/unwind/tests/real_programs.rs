@@ -19,8 +19,8 @@ const REPORT: &str = "LOGDEF_UNWIND_REPORT";
 
 fn preload() -> PathBuf {
     let mut build = Command::new(env!("CARGO"));
-    build.args(["build", "--quiet", "--package", "logdef-unwind"]);
-    build.args(["--example", "compare", "--message-format", "json"]);
+    build.args(["build", "--quiet", "--workspace", "--example", "compare"]);
+    build.args(["--message-format", "json"]);
     if !cfg!(debug_assertions) {
         build.arg("--release");
     }

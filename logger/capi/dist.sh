@@ -19,9 +19,10 @@ fail() {
     exit 1
 }
 
-debug=
+debug= gzip="gzip -6" deb_format=
 if [ "${1-}" = --debug ]; then
-    debug=--debug
+    # What is tried out once need not be small.
+    debug=--debug gzip="gzip -1" deb_format="-Zgzip -z1"
     shift
 fi
 [ $# -eq 1 ] || fail "usage: dist.sh [--debug] FOLDER"
@@ -121,7 +122,7 @@ pages "$tree/share/doc/logdef"
 cp packaging/CMakeLists.txt "$tree"
 sed "s|@VERSION@|$version|g" packaging/meson.build.in >"$tree/meson.build"
 glibc=$(glibc_of "$tree/lib/liblogdef.so.$version")
-tar --sort=name --owner=0 --group=0 --numeric-owner -C "$work" -czf "$out/$name.tar.gz" "$name"
+tar --sort=name --owner=0 --group=0 --numeric-owner -C "$work" -I "$gzip" -cf "$out/$name.tar.gz" "$name"
 echo "made $out/$name.tar.gz, for glibc $glibc and later"
 hash=$(sha256sum "$out/$name.tar.gz" | cut -d ' ' -f 1)
 sed -e "s|@NAME@|$name|g" -e "s|@HASH@|$hash|g" packaging/logdef.wrap.in >"$out/logdef.wrap"
@@ -149,7 +150,7 @@ package() {
         printf 'Priority: optional\n%s\nDepends: %s\n' "$5" "$2"
         printf 'Description: %s\n %s\n' "$3" "$4"
     } >"$work/$1/DEBIAN/control"
-    dpkg-deb --root-owner-group --build "$work/$1" "$out/${1}_${version}_$deb.deb" >/dev/null
+    dpkg-deb $deb_format --root-owner-group --build "$work/$1" "$out/${1}_${version}_$deb.deb" >/dev/null
     echo "made $out/${1}_${version}_$deb.deb"
 }
 

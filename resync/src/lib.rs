@@ -107,6 +107,7 @@ pub use merge::progress::MergedSoFar;
 pub use merge::sieve::Sieve;
 pub use merge::{Event, Merge, MergeOptions, MergedFrame};
 pub use read::compression::SUFFIXES as COMPRESSED;
+pub use read::freeze::freeze;
 pub use read::gap::{Damage, Gap, GapKind, Torn};
 pub use read::input::{Error, Input, Source};
 pub use read::item::{FrameItem, Item, Items};

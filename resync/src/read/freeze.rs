@@ -22,6 +22,7 @@ use logdef_wire::Record;
 use logdef_wire::frame::{self, Header};
 use std::io;
 use std::ops::Range;
+use std::slice;
 
 /// Chunks stand at multiples of this, and are multiples of it.
 const UNIT: u64 = 16 << 10;
@@ -79,10 +80,18 @@ struct List {
     unopened: Vec<Part>,
 }
 
-/// Freezes the files among some inputs, those together that were not yet.
-pub(crate) fn freeze(inputs: &[Input]) {
+/// Makes what the files among some inputs hold now what is read of them from here on, of all of them at
+/// one moment; what was frozen before stays as it was then. [`Recovery`](crate::Recovery) does this with its
+/// inputs, and [`Items::new`](crate::Items::new) with the one it reads; who walks over several files of a log
+/// by themselves and recovers them too freezes them first.
+pub fn freeze(inputs: &[Input]) {
     let live = inputs.iter().filter(|input| input.may_be_written());
     freeze_all(&live.collect::<Vec<_>>());
+}
+
+/// Freezes an input by itself.
+pub(crate) fn freeze_one(input: &Input) {
+    freeze(slice::from_ref(input));
 }
 
 /// One that cannot be read somewhere is read as it is: what fails there is found when all of it is read.

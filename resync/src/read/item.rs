@@ -7,6 +7,7 @@
 //! |------|------|- padding --|-------------|--- damage ----|--------|------- torn --------|
 //! ```
 
+use crate::read::freeze::freeze_one;
 use crate::read::gap::{Damage, Gap, GapKind, KnownGaps, Torn};
 use crate::read::input::{Error, Input};
 use crate::read::scan::{Found, Scanner, Span, Work};
@@ -133,8 +134,9 @@ enum Step {
 }
 
 impl<'i> Items<'i> {
-    /// All items of an input.
+    /// All items of an input; of a file that a program is writing, as it is now: see [`freeze`](crate::freeze).
     pub fn new(input: &'i Input) -> Self {
+        freeze_one(input);
         Items::range(input, 0..u64::MAX)
     }
 
@@ -331,10 +333,8 @@ impl<'i> Items<'i> {
             return Ok(None);
         };
         self.at = frame.end();
-        if matches!(
-            Tag(self.scanner.body(frame)[0]),
-            Tag::PREAMBLE | Tag::MASKED
-        ) {
+        let tag = Tag(self.scanner.body(frame)[0]);
+        if matches!(tag, Tag::PREAMBLE | Tag::MASKED) {
             self.enter_chunk(frame);
         }
         Ok(Some(Step::Frame(frame)))

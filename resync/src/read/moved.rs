@@ -2,7 +2,6 @@
 //! offsets, but for the times in whole frames, and the checksums of these. Knows of records only where
 //! their times stand.
 
-use crate::read::freeze::freeze;
 use crate::read::input::{Error, Input};
 use crate::read::item::{Item, Items};
 use crate::read::temporary::Temporary;
@@ -10,7 +9,6 @@ use crate::read::unmask;
 use logdef_wire::msgpack::Decoder;
 use logdef_wire::{Record, Tag, Value, frame};
 use std::io;
-use std::slice;
 
 /// Bytes that are copied at a time.
 const STEP: usize = 256 << 10;
@@ -25,7 +23,6 @@ impl Input {
     ///
     /// If it cannot be read, or the temporary file cannot be written.
     pub fn moved_in_time(self, by: i64) -> Result<(Input, u64), Error> {
-        freeze(slice::from_ref(&self));
         let mut copy = Copy {
             file: Temporary::new().map_err(|cause| Error::new(self.name(), cause))?,
             ready: Vec::new(),

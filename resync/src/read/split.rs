@@ -2,6 +2,7 @@
 //! exactly one part: the one its first byte is in. Knows where to start reading
 //! a part, nothing of what is read.
 
+use crate::read::freeze::freeze_one;
 use crate::read::input::{Error, Input};
 use crate::read::item::{Item, Items};
 use logdef_wire::frame;
@@ -47,8 +48,10 @@ pub fn part(input: &Input, range: Range<u64>) -> Result<Items<'_>, Error> {
     Ok(Items::range(input, start..range.end.max(start)))
 }
 
-/// Cuts an input into `count` ranges of about equal length.
+/// Cuts an input into `count` ranges of about equal length; a file that a program is writing as it is now: see
+/// [`freeze`](crate::freeze).
 pub fn ranges(input: &Input, count: usize) -> Vec<Range<u64>> {
+    freeze_one(input);
     let count = count.max(1) as u64;
     let len = input.len();
     let cut = |index: u64| (len as u128 * index as u128 / count as u128) as u64;

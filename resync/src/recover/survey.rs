@@ -12,7 +12,7 @@
 //! What a survey takes for granted is checked when the records are read: see
 //! [`Merge::from_survey`](crate::Merge::from_survey).
 
-use crate::read::freeze::freeze;
+use crate::read::freeze::freeze_one;
 use crate::read::gap::GapKind;
 use crate::read::input::{Error, Input};
 use crate::read::item::{Item, Items};
@@ -26,7 +26,6 @@ use logdef_wire::record::{Peek, Preamble};
 use logdef_wire::{Record, Run, Tag};
 use std::collections::HashMap;
 use std::ops::{Range, RangeInclusive};
-use std::slice;
 
 /// Bytes that are read of each head at a time.
 const HEAD: usize = 4 << 10;
@@ -88,7 +87,7 @@ impl Survey {
     /// Looks at the heads of an input. `None` if it is not one run in chunks from its
     /// first byte to its last.
     pub fn of(input: &Input) -> Result<Option<Survey>, Error> {
-        freeze(slice::from_ref(input));
+        freeze_one(input);
         let mut known = Known {
             tables: Tables::new(tables::DEFAULT_MEMORY),
             strings: KnownBodies::default(),

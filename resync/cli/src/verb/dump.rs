@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::log::{self, Log};
 use crate::output::Output;
 use crate::show::escape;
-use logdef_resync::{Item, Items};
+use logdef_resync::{Item, Items, freeze};
 use logdef_wire::record::Fields;
 use logdef_wire::{Record, Tag, Value};
 use std::io::Write;
@@ -22,6 +22,7 @@ impl Dump {
     pub fn run(&self) -> Result<ExitCode, Failure> {
         let mut output = Output::new();
         let inputs = log::inputs(&self.source)?;
+        freeze(&inputs.opened);
         for input in &inputs.opened {
             escape::push(input.name().as_bytes(), &mut output.buffer);
             output.buffer.extend(b":\n");

@@ -14,6 +14,9 @@ use std::sync::OnceLock;
 use std::thread;
 use std::time::Duration;
 
+/// Set for the commands that a workshop starts: it has built what they would build.
+const IS_BUILT: &str = "LOGDEF_WORKSHOP_IS_BUILT";
+
 /// Where things were built, and with what.
 #[derive(Debug)]
 pub struct Workshop {
@@ -49,6 +52,9 @@ impl Workshop {
                 "dev" => ("dev", built.clone()),
                 _ => ("capi", target.join("capi")),
             };
+            if env::var_os(IS_BUILT).is_some() {
+                return Workshop { built, library };
+            }
             let build = |profile, what: &[&str]| {
                 let mut command = cargo();
                 command.current_dir(env!("CARGO_MANIFEST_DIR"));
@@ -69,7 +75,9 @@ impl Workshop {
 
     /// A command that was built: `logdef`, or a sample in Rust.
     pub fn command(&self, name: &str) -> Command {
-        Command::new(self.built.join(name))
+        let mut command = Command::new(self.built.join(name));
+        command.env(IS_BUILT, "1");
+        command
     }
 
     /// Compiles a program in C (`.c`) or C++ (`.cpp`) that logs, from sources

@@ -1,7 +1,7 @@
 //! A log that is read while a program writes it as fast as it can reads as it was at one moment: nothing
 //! in it is damaged or missing, and each pass over it finds the same.
 
-use logdef_resync::{Event, GapKind, Input, Item, Items, Merge, MergeOptions, Recovery, family};
+use logdef_resync::{Event, Input, Item, Items, Merge, MergeOptions, Recovery, family};
 use std::path::Path;
 use std::process::Command;
 
@@ -56,8 +56,7 @@ fn walks(inputs: &[Input], look: u32) {
         let mut items = Items::new(input);
         while let Some(item) = items.next().unwrap() {
             let Item::Gap(gap) = item else { continue };
-            let is_damage = matches!(gap.kind, GapKind::Damage(_));
-            assert!(!is_damage, "look {look}: {gap:#?}");
+            assert!(!gap.is_damage(), "look {look}: {gap:#?}");
         }
     }
 }

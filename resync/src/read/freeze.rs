@@ -218,7 +218,8 @@ fn unit_at(input: &Input, at: u64) -> io::Result<Unit> {
     })
 }
 
-/// Keeps the bytes of an opened chunk behind its last frame; `None` if there are none.
+/// The bytes behind the last frame of an opened chunk, as they stay from here on; `None` if the chunk ends with
+/// a frame, or has none.
 fn end_of(input: &Input, chunk: Range<u64>) -> io::Result<Option<Part>> {
     let mut before: Option<End> = None;
     for _ in 0..TRIES {

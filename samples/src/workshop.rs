@@ -6,10 +6,11 @@
 use crate::skip::has;
 use std::env;
 use std::ffi::{OsStr, OsString};
+use std::fs;
 use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output};
+use std::process::{self, Child, Command, Output};
 use std::sync::OnceLock;
 use std::thread;
 use std::time::Duration;
@@ -101,11 +102,15 @@ impl Workshop {
         command.args([standard, "-g", "-Og", "-pthread"]);
         command.args(["-Wall", "-Wextra", "-Wformat=2", "-Wconversion", "-Werror"]);
         command.arg("-Ilogger/capi/include").args(sources);
-        command.arg("-o").arg(out);
+        // Renamed when it is whole: another run of the same tests may read or run the file that stands there.
+        let mut made = out.as_os_str().to_owned();
+        made.push(format!(".{}", process::id()));
+        command.arg("-o").arg(&made);
         command.args(more);
         command.arg("-L").arg(&self.library).arg("-llogdef");
         command.arg(format!("-Wl,-rpath,{}", self.library.display()));
         run(&mut command);
+        fs::rename(&made, out).expect("what was compiled gets its name");
     }
 
     /// The victim as static programs of the C library musl: the one in C, by `musl-gcc`, into

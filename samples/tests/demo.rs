@@ -4,7 +4,9 @@ use logdef_samples::workshop::{Workshop, run};
 
 #[test]
 fn the_demo_shows_records_backtraces_and_damage() {
-    let output = run(&mut Workshop::open().command("demo"));
+    // Another run of the same tests may be at it in the usual folder.
+    let folder = tempfile::tempdir().unwrap();
+    let output = run(Workshop::open().command("demo").arg(folder.path()));
     let text = String::from_utf8(output.stdout).unwrap();
     for part in [
         "signal: 9 (SIGKILL)",

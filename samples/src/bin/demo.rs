@@ -5,14 +5,17 @@
 //! is not.
 //!
 //! ```text
-//! cargo run --release -p logdef-samples --bin demo
+//! cargo run --release --bin demo
 //! ```
+//!
+//! What it makes lies in `demo-logs` beside the program, or in the folder that is its argument.
 
 use logdef_samples::frames;
 use logdef_samples::smash::Blow;
 use logdef_samples::workshop::Workshop;
+use std::env;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::thread;
 use std::time::Duration;
@@ -20,9 +23,16 @@ use std::time::Duration;
 fn main() -> ExitCode {
     println!("# Building liblogdef, the logdef command and the two programs.\n");
     let workshop = Workshop::open();
-    let folder = workshop.built.join("demo-logs");
-    let _ = fs::remove_dir_all(&folder);
+    let folder = match env::args_os().nth(1) {
+        Some(folder) => PathBuf::from(folder),
+        None => {
+            let usual = workshop.built.join("demo-logs");
+            let _ = fs::remove_dir_all(&usual);
+            usual
+        }
+    };
     fs::create_dir_all(&folder).expect("a folder for the demo");
+    let folder = fs::canonicalize(folder).expect("the folder is there");
 
     let server = workshop.compile_server(&folder);
     let logs = [

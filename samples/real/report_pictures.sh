@@ -5,7 +5,7 @@
 #
 #     samples/real/report_pictures.sh [FOLDER]    by default target/real/reports
 #
-# It wants the demo to have run: cargo run --release --package logdef-samples --bin demo
+# It wants the demo to have run: cargo run --release --bin demo
 . "$(dirname "$0")/common.sh"
 
 at=${1:-$work/reports}

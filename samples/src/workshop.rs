@@ -7,13 +7,10 @@ use crate::skip::has;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{self, Child, Command, Output};
 use std::sync::OnceLock;
-use std::thread;
-use std::time::Duration;
 
 /// Set for the commands that a workshop starts: it has built what they would build.
 const IS_BUILT: &str = "LOGDEF_WORKSHOP_IS_BUILT";
@@ -210,7 +207,9 @@ pub fn cargo() -> Command {
 ///
 /// If it cannot be run or does not succeed; with what it said.
 pub fn run(command: &mut Command) -> Output {
-    let output = output(command).unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let output = command
+        .output()
+        .unwrap_or_else(|error| panic!("{command:?}: {error}"));
     assert!(
         output.status.success(),
         "{command:?}: {}\n{}{}",
@@ -221,17 +220,12 @@ pub fn run(command: &mut Command) -> Output {
     output
 }
 
-/// Runs a command. A program that was copied just now may still be open for writing in a child that
-/// another thread has forked meanwhile and that has not become another program yet: then it is
-/// tried again.
-fn output(command: &mut Command) -> io::Result<Output> {
-    for _ in 0..200 {
-        match command.output() {
-            Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => {
-                thread::sleep(Duration::from_millis(10));
-            }
-            result => return result,
-        }
-    }
-    command.output()
+/// Copies a program that is to be run. By a child: what this process has open for writing stays open in
+/// a child that another thread forks meanwhile, until that becomes a program, and cannot be run.
+///
+/// # Panics
+///
+/// If it cannot be copied.
+pub fn copy_program(program: &Path, to: &Path) {
+    run(Command::new("cp").arg(program).arg(to));
 }

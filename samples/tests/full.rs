@@ -7,7 +7,7 @@
 use logdef_samples::disk::{Disk, quiet};
 use logdef_samples::frames::{self, Value};
 use logdef_samples::skip::skip;
-use logdef_samples::workshop::{Workshop, run};
+use logdef_samples::workshop::{Workshop, copy_program};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -94,9 +94,7 @@ impl Quota {
             return Command::new(program);
         };
         let copy = disk.path("hoarder");
-        // By a child: what this process has open for writing stays open in a child that another test
-        // forks meanwhile, until that becomes a program, and cannot be run.
-        run(Command::new("cp").arg(program).arg(&copy));
+        copy_program(&program, &copy);
         let folder = disk.root().parent().expect("the temporary folder");
         fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).unwrap();
         let mut command = Command::new(copy);

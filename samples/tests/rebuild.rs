@@ -2,7 +2,7 @@
 //! view` shows what it shows of the undamaged log, backtraces included.
 
 use logdef_samples::frames;
-use logdef_samples::workshop::{Workshop, has_cpp, run};
+use logdef_samples::workshop::{Workshop, copy_program, has_cpp, run};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -201,7 +201,7 @@ fn c_and_cpp_with_a_loaded_library_read_the_same_from_their_records_alone() {
 fn rust_reads_the_same_from_its_records_alone() {
     let case = Case::new();
     let orders = case.path("images").join("orders");
-    std::fs::copy(Workshop::open().built.join("orders"), &orders).unwrap();
+    copy_program(&Workshop::open().built.join("orders"), &orders);
     let args = [OsStr::new("0"), OsStr::new("40")];
     let log = case.log(&orders, &args);
     let whole = case.assert_rebuilt(&log, data_only, "short");

@@ -89,9 +89,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 #[test]
 fn mutated_images_are_answered_for() {
     let _turn = turn();
-    let seconds = std::env::var("LOGDEF_IMAGES_SECONDS").map(|it| it.parse().unwrap());
+    let seconds = std::env::var("LOGDEF_IMAGES_SECONDS").map_or(120, |it| it.parse().unwrap());
     let (rounds, limit) = match std::env::var_os("LOGDEF_SLOW") {
-        Some(_) => (usize::MAX, Duration::from_secs(seconds.unwrap_or(120))),
+        Some(_) => (usize::MAX, Duration::from_secs(seconds)),
         None => (60, PATIENCE),
     };
     let dir = tempfile::tempdir().unwrap();

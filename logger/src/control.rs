@@ -85,9 +85,26 @@ impl News {
     /// Something else is asked for.
     pub const ASKED: News = News(16);
 
+    const NONE: News = News(0);
+
     pub fn has(self, other: News) -> bool {
         self.0 & other.0 != 0
     }
+
+    fn add(&mut self, other: News) {
+        self.0 |= other.0;
+    }
+
+    /// Whether calls may be on or off now that were not before.
+    fn is_change(self) -> bool {
+        self.has(News(News::CHANGED.0 | News::ENDED.0 | News::RESET.0))
+    }
+}
+
+/// Which request for level and filter was looked at.
+struct Answer {
+    set: u64,
+    is_refused: bool,
 }
 
 /// Memory for a page that is read and a block that is written.
@@ -307,31 +324,39 @@ impl Control {
             self.logged
                 .store(crate::clock::realtime(), Ordering::Relaxed);
         }
-        let mut is_other = self.end_if_over(now);
-        if let Some(mut scratch) = Scratch::new() {
-            let (read, write) = scratch.halves();
-            if let Some(page) = self.page.read(read) {
-                is_other |= self.obey(page, now, write);
-            }
-            let ends = self.change().and_then(|change| change.ends);
-            if let Some(ends) = ends {
-                self.due_at.fetch_min(ends.monotonic, Ordering::Relaxed);
-            }
-            if self.page.become_holder() {
-                if self.process.pid.load(Ordering::Relaxed) != sys::process_id() {
-                    self.identify();
-                }
-                self.write_state(shared, write);
-            }
+        let mut news = self.end_if_over(now);
+        let mut scratch = Scratch::new();
+        let mut answer = None;
+        if let Some(scratch) = &mut scratch
+            && let Some(page) = self.page.read(scratch.halves().0)
+        {
+            answer = self.obey(page, now, &mut news);
+        }
+        if let Some(ends) = self.change().and_then(|change| change.ends) {
+            self.due_at.fetch_min(ends.monotonic, Ordering::Relaxed);
         }
         let mut looked_at = before;
-        if is_other {
+        if news.is_change() {
             let moved = gate::advance();
             if moved == gate::after(before) {
                 looked_at = moved;
             }
             shared.listeners_are_due();
         }
+        if let Some(scratch) = &mut scratch {
+            if let Some(answer) = answer {
+                self.answer(answer, scratch);
+            }
+            if self.page.become_holder() {
+                if self.process.pid.load(Ordering::Relaxed) != sys::process_id() {
+                    self.identify();
+                }
+                self.write_state(shared, scratch.halves().1);
+            }
+        }
+        // Not said before the gate has moved: else calls of other threads would be made as
+        // before behind the record that says that they are off.
+        self.add_news(news);
         self.looked_at.store(looked_at, Ordering::Release);
         self.leave();
     }
@@ -356,68 +381,81 @@ impl Control {
         self.inside.store(0, Ordering::Release);
     }
 
-    fn end_if_over(&self, now: u64) -> bool {
+    fn end_if_over(&self, now: u64) -> News {
         let ends = self.change().and_then(|change| change.ends);
         let is_over = ends.is_some_and(|ends| now >= ends.monotonic);
-        if is_over {
-            self.change.replace(None);
-            self.add_news(News::ENDED);
+        if !is_over {
+            return News::NONE;
         }
-        is_over
+        self.change.replace(None);
+        News::ENDED
     }
 
-    /// Obeys a page. `true` if level or filter is another now.
-    fn obey(&self, page: &[u8], now: u64, scratch: &mut [u8; SIZE]) -> bool {
-        let Some(request) = Request::decode(page) else {
-            return false;
-        };
-        let mut taken = Taken::decode(page).unwrap_or_default();
+    /// Obeys a page, and adds what has to be written down. The answer, if the page asks for
+    /// another level or filter than before.
+    fn obey(&self, page: &[u8], now: u64, news: &mut News) -> Option<Answer> {
+        let request = Request::decode(page)?;
+        let taken = Taken::decode(page).unwrap_or_default();
         if request.sync > taken.sync || request.rotate > taken.rotate || request.note > taken.note {
-            self.add_news(News::ASKED);
+            news.add(News::ASKED);
         }
         if request.set == self.seen.load(Ordering::Relaxed) {
-            return false;
+            return None;
         }
-        let is_refused = !self.set(&request, now);
+        let is_refused = !self.set(&request, now, news);
         self.seen.store(request.set, Ordering::Relaxed);
-        if request.set > taken.set {
-            taken.set = request.set;
-            taken.set_refused = is_refused;
-            taken.pid = sys::process_id();
-            // Another of the family, if one writes now, says the same.
-            self.page.alone(|| self.page.write(&taken, scratch));
-        }
-        !is_refused
+        Some(Answer {
+            set: request.set,
+            is_refused,
+        })
+    }
+
+    /// Says in the page how far requests for level and filter were looked at. Not if another of
+    /// the family is writing there: it says the same.
+    fn answer(&self, answer: Answer, scratch: &mut Scratch) {
+        let (read, write) = scratch.halves();
+        self.page.alone(|| {
+            // Read once more: what else was asked for may have been taken meanwhile.
+            let Some(page) = self.page.read(read) else {
+                return;
+            };
+            let mut taken = Taken::decode(page).unwrap_or_default();
+            if answer.set > taken.set {
+                taken.set = answer.set;
+                taken.set_refused = answer.is_refused;
+                taken.pid = sys::process_id();
+                self.page.write(&taken, write);
+            }
+        });
     }
 
     /// Sets level and filter as a request wants them. `false` if it cannot be obeyed.
-    fn set(&self, request: &Request<'_>, now: u64) -> bool {
+    fn set(&self, request: &Request<'_>, now: u64, news: &mut News) -> bool {
         let ends = ends(request, now);
         let is_over = ends.is_some_and(|ends| now >= ends.monotonic);
         let change = match Change::of(request, ends) {
             Ok(change) => change.filter(|_| !is_over),
             Err(_) => {
-                self.add_news(News::REFUSED);
+                news.add(News::REFUSED);
                 return false;
             }
         };
         let Some(change) = change else {
-            let was_other = self.change().is_some();
-            self.change.replace(None);
-            if was_other {
-                self.add_news(News::RESET);
+            if self.change().is_some() {
+                self.change.replace(None);
+                news.add(News::RESET);
             }
             return true;
         };
         if self.changes.fetch_add(1, Ordering::Relaxed) >= MOST_CHANGES {
-            self.add_news(News::REFUSED);
+            news.add(News::REFUSED);
             return false;
         }
         match sys::allocate_for(change) {
             Ok(change) => self.change.replace(Some(change)),
             Err(_) => return false,
         }
-        self.add_news(News::CHANGED);
+        news.add(News::CHANGED);
         true
     }
 

@@ -3,7 +3,7 @@
 
 use logdef_samples::workshop::{Running, Workshop, run};
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -14,25 +14,36 @@ struct Daemon {
     process: Running,
 }
 
+const WORKERS: usize = 4;
+
+/// What the log says when the time is over.
+const OVER: &str = "control: level and filter of the program again: the time is over";
+
 impl Daemon {
     fn start() -> Daemon {
+        Daemon::start_with("off", |_, _| ())
+    }
+
+    /// With a filter, and more in its environment.
+    fn start_with(filter: &str, prepare: impl FnOnce(&Path, &mut Command)) -> Daemon {
         let workshop = Workshop::open();
         let folder = tempfile::tempdir().unwrap();
         let mut command = Command::new(workshop.compile_server(folder.path()));
+        prepare(folder.path(), &mut command);
         command
             .arg(folder.path().join("server.log"))
             .arg("1000")
-            .envs([("LOGDEF_CTL", "1"), ("LOGDEF", "off")]);
+            .envs([("LOGDEF_CTL", "1"), ("LOGDEF", filter)]);
         let process = Running(command.stdout(Stdio::null()).spawn().unwrap());
         let daemon = Daemon {
             workshop,
             folder,
             process,
         };
-        let page = daemon.folder.path().join(".server.log.ctl");
+        // Until it has set its level, which the page says after that of the logger.
         let deadline = Instant::now() + Duration::from_secs(60);
-        while !page.exists() || daemon.lists().is_empty() {
-            assert!(Instant::now() < deadline, "no page");
+        while !daemon.lists().contains("level debug") {
+            assert!(Instant::now() < deadline, "no page: {}", daemon.lists());
             std::thread::sleep(Duration::from_millis(10));
         }
         daemon
@@ -57,6 +68,14 @@ impl Daemon {
     fn lists(&self) -> String {
         let output = self.ctl("list", &["--live"]).output().unwrap();
         String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// What is in the log.
+    fn lines(&self) -> Vec<String> {
+        let mut view = self.workshop.command("logdef");
+        let shown = run(view.arg("view").arg(self.log())).stdout;
+        let shown = String::from_utf8(shown).unwrap();
+        shown.lines().map(str::to_owned).collect()
     }
 
     /// Its log calls: records in the log, `on` or `off`, and the file.
@@ -104,6 +123,36 @@ fn the_log_calls_of_a_daemon_are_listed() {
     assert!(sites.iter().any(|site| site.1 == "off"), "{sites:?}");
 }
 
+/// While calls that the program wants are off for a time, they ask each time whether it is over.
+/// Such a call once wrote down that it is, while the thread that ended it had not come so far that the
+/// other calls were off again.
+#[test]
+fn calls_are_off_when_the_log_says_so_where_the_page_is_slow_to_read() {
+    let daemon = Daemon::start_with("compress.c=off", |folder, command| {
+        let slow = folder.join("slow.so");
+        let mut compile = Command::new("cc");
+        compile.args(["-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-o"]);
+        compile.arg(&slow);
+        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/control/slow.c");
+        run(compile.arg(source).arg("-ldl"));
+        command.env("LD_PRELOAD", slow);
+    });
+    let words = ["off,compress.c=trace", "--for", "1s", "--wait", "60s"];
+    run(&mut daemon.ctl("filter", &words));
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let is_over = |line: &String| line.ends_with(OVER);
+    while !daemon.lines().iter().any(is_over) {
+        assert!(Instant::now() < deadline, "it never ends");
+    }
+    run(&mut daemon.ctl("note", &["the end", "--wait", "60s"]));
+    let lines = daemon.lines();
+    let over = lines.iter().position(is_over).unwrap();
+    let is_raised = |line: &&String| line.contains("compress.c:");
+    assert!(lines[..over].iter().any(|line| is_raised(&line)));
+    let late = lines[over..].iter().filter(is_raised).count();
+    assert!(late <= WORKERS, "{late} records after the time was over");
+}
+
 #[test]
 fn a_file_of_a_daemon_in_c_is_logged_for_a_time() {
     let daemon = Daemon::start();
@@ -138,7 +187,7 @@ fn a_file_of_a_daemon_in_c_is_logged_for_a_time() {
     let mut raised = 0;
     loop {
         let line = next();
-        if line.contains("control: level and filter of the program again: the time is over") {
+        if line.ends_with(OVER) {
             break;
         }
         assert!(line.contains("compress.c:"), "{line}");
@@ -155,5 +204,5 @@ fn a_file_of_a_daemon_in_c_is_logged_for_a_time() {
         }
         late += 1;
     }
-    assert!(late <= 4, "{late} records after the time was over");
+    assert!(late <= WORKERS, "{late} records after the time was over");
 }

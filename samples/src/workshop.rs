@@ -220,7 +220,7 @@ pub fn run(command: &mut Command) -> Output {
     output
 }
 
-/// Copies a program that is to be run. By a child: what this process has open for writing stays open in
+/// Copies a program or a script that is to be run. By a child: what this process has open for writing stays open in
 /// a child that another thread forks meanwhile, until that becomes a program, and cannot be run.
 ///
 /// # Panics

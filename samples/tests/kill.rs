@@ -68,8 +68,9 @@ fn a_killed_c_program_has_lost_nothing_on_pages_of_64_kib_either() {
         at("large_pages.so").display(),
         at("victim").display()
     );
-    fs::write(at("start"), script).unwrap();
-    fs::set_permissions(at("start"), Permissions::from_mode(0o755)).unwrap();
+    fs::write(at("start.sh"), script).unwrap();
+    fs::set_permissions(at("start.sh"), Permissions::from_mode(0o755)).unwrap();
+    workshop::copy_program(&at("start.sh"), &at("start"));
     campaign(&at("start"), 5, true, &Length::Kills(25));
 }
 

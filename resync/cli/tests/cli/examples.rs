@@ -61,9 +61,12 @@ fn folder() -> Files {
     files.put("maps.txt", b"");
     let program = Path::new(env!("CARGO_BIN_EXE_logdef"));
     std::os::unix::fs::symlink(program, files.path().join("app")).unwrap();
+    let tools = files.path().join("tools");
+    std::fs::create_dir(&tools).unwrap();
     let tool = |name: &str, text: &str| {
-        let path = files.put(&format!("tools/{name}"), text.as_bytes());
-        std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
+        let script = files.put("script", text.as_bytes());
+        std::fs::set_permissions(&script, PermissionsExt::from_mode(0o755)).unwrap();
+        copy_program(&script, &tools.join(name));
     };
     tool(
         "logdef",

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use crate::fixture::command;
+use crate::fixture::{command, copy_program};
 
 /// `logdef serve` in a directory of its own.
 struct Service {
@@ -282,11 +282,7 @@ fn a_service_of_another_user_gets_nothing() {
         return;
     }
     let program = place.path().join("logdef");
-    // By a child: what this process has open for writing stays open in a child that another test
-    // forks meanwhile, until that becomes a program, and cannot be run.
-    let mut copy = Command::new("cp");
-    copy.arg(env!("CARGO_BIN_EXE_logdef")).arg(&program);
-    assert!(copy.status().unwrap().success());
+    copy_program(Path::new(env!("CARGO_BIN_EXE_logdef")), &program);
     open(&program, 0o755);
 
     // They serve, and then open all doors to those who come.

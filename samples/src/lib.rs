@@ -5,6 +5,7 @@
 //! The samples themselves are in `c/`, `cpp/` and `src/bin/`; `corpus/` holds
 //! small logs, good and damaged, each beside the text it reads as.
 
+pub mod copy;
 pub mod corpus;
 pub mod disk;
 pub mod frames;

@@ -219,13 +219,3 @@ pub fn run(command: &mut Command) -> Output {
     );
     output
 }
-
-/// Copies a program or a script that is to be run. By a child: what this process has open for writing stays open in
-/// a child that another thread forks meanwhile, until that becomes a program, and cannot be run.
-///
-/// # Panics
-///
-/// If it cannot be copied.
-pub fn copy_program(program: &Path, to: &Path) {
-    run(Command::new("cp").arg(program).arg(to));
-}

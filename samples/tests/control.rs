@@ -3,7 +3,7 @@
 
 use logdef_samples::workshop::{Running, Workshop, run};
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -26,15 +26,19 @@ fn time(line: &str) -> &str {
 
 impl Daemon {
     fn start() -> Daemon {
-        Daemon::start_with("off", |_, _| ())
+        Daemon::start_with("off", None)
     }
 
-    /// With a filter, and more in its environment.
-    fn start_with(filter: &str, prepare: impl FnOnce(&Path, &mut Command)) -> Daemon {
+    /// With a filter, and a library, named by its source, that is loaded first.
+    fn start_with(filter: &str, first: Option<&str>) -> Daemon {
         let workshop = Workshop::open();
         let folder = tempfile::tempdir().unwrap();
         let mut command = Command::new(workshop.compile_server(folder.path()));
-        prepare(folder.path(), &mut command);
+        if let Some(source) = first {
+            let library = folder.path().join("first.so");
+            workshop.compile(&[source], &library, &["-shared", "-fPIC", "-ldl"]);
+            command.env("LD_PRELOAD", library);
+        }
         command
             .arg(folder.path().join("server.log"))
             .arg("1000")
@@ -133,15 +137,8 @@ fn the_log_calls_of_a_daemon_are_listed() {
 /// other calls were off again.
 #[test]
 fn calls_are_off_when_the_log_says_so_where_the_page_is_slow_to_read() {
-    let daemon = Daemon::start_with("compress.c=off", |folder, command| {
-        let slow = folder.join("slow.so");
-        let mut compile = Command::new("cc");
-        compile.args(["-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-o"]);
-        compile.arg(&slow);
-        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/control/slow.c");
-        run(compile.arg(source).arg("-ldl"));
-        command.env("LD_PRELOAD", slow);
-    });
+    let slow = "samples/tests/control/slow.c";
+    let daemon = Daemon::start_with("compress.c=off", Some(slow));
     let words = ["off,compress.c=trace", "--for", "1s", "--wait", "60s"];
     run(&mut daemon.ctl("filter", &words));
     let deadline = Instant::now() + Duration::from_secs(60);

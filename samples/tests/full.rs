@@ -4,10 +4,11 @@
 //! The disks are mounted for this, which takes rights that not every machine
 //! gives.
 
+use logdef_samples::copy::copy_program;
 use logdef_samples::disk::{Disk, quiet};
 use logdef_samples::frames::{self, Value};
 use logdef_samples::skip::skip;
-use logdef_samples::workshop::{Workshop, copy_program};
+use logdef_samples::workshop::Workshop;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};

@@ -4,6 +4,7 @@
 //! shares no code with the writer.
 
 use logdef_resync::{Account, GapKind, Input, Recovery};
+use logdef_samples::copy::copy_program;
 use logdef_samples::skip::skip;
 use logdef_samples::smash::Random;
 use logdef_samples::witness::Witness;
@@ -70,7 +71,7 @@ fn a_killed_c_program_has_lost_nothing_on_pages_of_64_kib_either() {
     );
     fs::write(at("start.sh"), script).unwrap();
     fs::set_permissions(at("start.sh"), Permissions::from_mode(0o755)).unwrap();
-    workshop::copy_program(&at("start.sh"), &at("start"));
+    copy_program(&at("start.sh"), &at("start"));
     campaign(&at("start"), 5, true, &Length::Kills(25));
 }
 

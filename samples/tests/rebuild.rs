@@ -1,8 +1,9 @@
 //! Logs that have lost all logdefs and preambles: with the images at hand `logdef
 //! view` shows what it shows of the undamaged log, backtraces included.
 
+use logdef_samples::copy::copy_program;
 use logdef_samples::frames;
-use logdef_samples::workshop::{Workshop, copy_program, has_cpp, run};
+use logdef_samples::workshop::{Workshop, has_cpp, run};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -4,6 +4,7 @@
 
 use crate::compilers::skip::skip;
 use crate::compilers::{compile_clean, source, toolchains};
+use crate::copy::copy_program;
 use crate::installed::prefix;
 use crate::wild::{MAPPED, files, numbers};
 use std::ffi::OsString;
@@ -81,10 +82,7 @@ impl Place {
         build(&borrowed);
         mode(&borrowed, 0o4755);
         // Later, so that the other's digest can be kept as soon as this one's is.
-        // By a child: what this process has open for writing stays open in a child that another test
-        // forks meanwhile, until that becomes a program, and cannot be run.
-        let copied = Command::new("cp").arg(&borrowed).arg(&own).status();
-        assert!(copied.unwrap().success());
+        copy_program(&borrowed, &own);
         mode(&own, 0o755);
         fs::create_dir(at("audit")).unwrap();
         mode(&at("audit"), 0o700);

@@ -28,6 +28,8 @@ mod compilers;
 mod contexts;
 mod conversions;
 mod copies;
+#[path = "../../../../samples/src/copy.rs"]
+mod copy;
 mod decode;
 mod filters;
 mod formats;

@@ -1,5 +1,6 @@
 //! The command lines at the end of each verb's `--help` work as they stand there.
 
+use crate::copy::copy_program;
 use crate::ctl;
 use crate::fixture::*;
 use crate::stores::Store;

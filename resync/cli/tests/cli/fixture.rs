@@ -229,14 +229,6 @@ impl Files {
     }
 }
 
-/// Copies a program or a script that is to be run. By a child: what this process has open for writing
-/// stays open in a child that another test forks meanwhile, until that becomes a program, and cannot be
-/// run.
-pub fn copy_program(program: &Path, to: &Path) {
-    let copied = Command::new("cp").arg(program).arg(to).status();
-    assert!(copied.unwrap().success());
-}
-
 /// Bytes compressed by gzip.
 pub fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());

@@ -11,6 +11,8 @@ mod check;
 mod clock;
 mod complete;
 mod contexts;
+#[path = "../../../../samples/src/copy.rs"]
+mod copy;
 mod cores;
 mod ctl;
 mod cursor;

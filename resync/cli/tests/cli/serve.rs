@@ -4,7 +4,8 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use crate::fixture::{command, copy_program};
+use crate::copy::copy_program;
+use crate::fixture::command;
 
 /// `logdef serve` in a directory of its own.
 struct Service {

@@ -16,6 +16,7 @@
 
 use crate::read::frozen::{Frozen, Part};
 use crate::read::input::Input;
+use crate::read::reserved;
 use crate::read::scan::trailing_zeros;
 use crate::read::unmask;
 use logdef_wire::Record;
@@ -275,13 +276,12 @@ impl End {
         begun.unwrap_or_default()
     }
 
-    /// Whether all is there that had been written, and a frame that was begun has its length: bytes are
-    /// read one after another.
+    /// Whether all is there that had been written. What was begun is one frame that is not published yet: a
+    /// processor may read bytes in any order, so that a header may come without its body, which is there at the
+    /// next look.
     fn is_settled(&self, chunk: &Range<u64>) -> bool {
-        let begun = self.begun();
-        let has_length = begun.len() < frame::HEADER_LEN || begun[frame::RESERVED_OFFSET] == 0xc1;
         let is_all = self.start + self.bytes.len() as u64 == chunk.end;
-        has_length && (is_all || self.bytes.len() - self.written >= HEAD)
+        reserved::is_front(self.begun()) && (is_all || self.bytes.len() - self.written >= HEAD)
     }
 
     fn into_part(self, chunk: &Range<u64>) -> Part {
@@ -349,11 +349,15 @@ fn end_of_frames(bytes: &[u8]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::read::gap::Gap;
     use crate::read::input::Source;
+    use crate::read::item::{Item, Items};
     use logdef_wire::Run;
     use logdef_wire::record::{Data, Preamble};
     use std::fs::File;
     use std::os::unix::fs::FileExt;
+    use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::Ordering::Relaxed;
 
     const CHUNK: usize = 2 * UNIT as usize;
 
@@ -446,6 +450,75 @@ mod tests {
                 assert_eq!(got, &before[at..before.len().min(at + 100)], "{at}");
             }
         }
+    }
+
+    /// A log that is written while it is read: other bytes after a number of reads.
+    #[derive(Debug)]
+    struct Written {
+        before: Vec<u8>,
+        after: Vec<u8>,
+        reads: AtomicUsize,
+    }
+
+    impl Source for Written {
+        fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+            let is_before = self
+                .reads
+                .fetch_update(Relaxed, Relaxed, |reads| reads.checked_sub(1));
+            let bytes = if is_before.is_ok() {
+                &self.before
+            } else {
+                &self.after
+            };
+            let rest = &bytes[(offset as usize).min(bytes.len())..];
+            let len = rest.len().min(buffer.len());
+            buffer[..len].copy_from_slice(&rest[..len]);
+            Ok(len)
+        }
+    }
+
+    /// The damage in a log that has the bytes `before` for a number of reads, and then those `after`.
+    fn damage(before: &[u8], after: &[u8], reads: usize) -> Option<Gap> {
+        let source = Written {
+            before: before.to_owned(),
+            after: after.to_owned(),
+            reads: AtomicUsize::new(reads),
+        };
+        let input = Input::from_source("written", source, before.len() as u64);
+        freeze_all(&[&input]);
+        let mut items = Items::new(&input);
+        while let Some(item) = items.next().unwrap() {
+            if let Item::Gap(gap) = item
+                && gap.is_damage()
+            {
+                return Some(gap);
+            }
+        }
+        None
+    }
+
+    /// Reads until the end of the chunk that is written was looked at twice.
+    const TWO_LOOKS: usize = 22;
+
+    /// The header of a frame was once read with its checksum while some of the body, which was stored before, was
+    /// read as it had been: processors load what is copied in any order. The record counted as damage.
+    #[test]
+    fn a_frame_is_whole_or_begun_whatever_was_read_of_it_first() {
+        let (mut before, ends) = log();
+        let mut after = before.clone();
+        let frame = ends[1]..write(&mut after, ends[1], &data());
+        let next = write(&mut after, frame.end, &data());
+        let starts = frame.clone().step_by(3);
+        let mut damaged = 0;
+        for unread in starts.flat_map(|start| [start..start + 7, start..next, frame.start..start]) {
+            before.copy_from_slice(&after);
+            before[unread.clone()].fill(0);
+            for reads in 0..TWO_LOOKS {
+                assert_eq!(damage(&before, &after, reads), None, "{unread:?} {reads}");
+            }
+            damaged += u32::from(damage(&before, &before, 0).is_some());
+        }
+        assert!(damaged > 20, "{damaged}");
     }
 
     const SECTOR: u64 = 4096;

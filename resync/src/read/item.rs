@@ -10,6 +10,7 @@
 use crate::read::freeze::freeze_one;
 use crate::read::gap::{Damage, Gap, GapKind, KnownGaps, Torn};
 use crate::read::input::{Error, Input};
+use crate::read::reserved;
 use crate::read::scan::{Found, Scanner, Span, Work};
 use crate::read::unmask;
 use crate::read::window::Window;
@@ -522,28 +523,15 @@ impl<'i> Items<'i> {
         let first = start.max(zeros_end.saturating_sub(frame::RESERVED_OFFSET as u64));
         for offset in first..zeros_end {
             let bytes = self.scanner.window.ensure(first, offset, HEADER)?;
-            let len = match bytes.get(frame::RESERVED_OFFSET..) {
-                Some([0xc1, 0xda, hi, lo, ..]) => {
-                    frame::HEADER_LEN as u64 + u16::from_be_bytes([*hi, *lo]) as u64
-                }
-                Some([0xc1, 0xdb, a, b, c, d, ..]) => {
-                    let body = u32::from_be_bytes([*a, *b, *c, *d]);
-                    if body as usize > frame::MAX_BODY {
-                        continue;
-                    }
-                    frame::LONG_HEADER_LEN as u64 + body as u64
-                }
-                _ => continue,
+            let Some(len) = reserved::frame_len(bytes) else {
+                continue;
             };
-            if self.scanner.passes_over(len as usize - frame::HEADER_LEN) {
+            if self.scanner.passes_over(len - frame::HEADER_LEN) {
                 continue;
             }
-            let end = offset + len;
-            let rest = self
-                .scanner
-                .window
-                .ensure(first, offset, len as usize + 1)?;
-            let (rest_len, next) = (rest.len() as u64, rest.get(len as usize).copied());
+            let end = offset + len as u64;
+            let rest = self.scanner.window.ensure(first, offset, len + 1)?;
+            let (rest_len, next) = (rest.len() as u64, rest.get(len).copied());
             let end = match next {
                 None => offset + rest_len,
                 Some(0) => end,

@@ -12,6 +12,7 @@ pub(crate) mod item;
 pub(crate) mod known_bodies;
 pub(crate) mod moved;
 pub(crate) mod reopened;
+pub(crate) mod reserved;
 pub(crate) mod scan;
 pub mod split;
 pub(crate) mod spool;

@@ -14,7 +14,7 @@ const PROJECT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 const MEMBERS: &str = r#"members = ["logger", "logger/log", "logger/macros", "logger/tracing",
     "logger/unwind", "logger/wire", "plugin"]"#;
 const PLUGIN: &str = r#"[package]
-name = "plugin"
+name = "NAME"
 version = "0.0.0"
 edition = "2024"
 
@@ -29,28 +29,35 @@ tracing.workspace = true
 tracing-subscriber.workspace = true
 "#;
 
-/// Makes a workspace of the crates that log, as version 0.9.0, and of the plugin.
-fn later_version(folder: &Path) {
+/// Makes a workspace of the crates that log, as that version, and of the plugin under a name of its own. What has not
+/// changed keeps its time, so that it is built once.
+fn later_version(folder: &Path, name: &str, version: &str) {
     let _ = fs::remove_dir_all(folder.join("logger"));
     fs::create_dir_all(folder.join("plugin/src")).unwrap();
     let project = Path::new(PROJECT);
-    let mut copy = Command::new("cp");
-    copy.arg("-r").arg(project.join("logger")).arg(folder);
-    run(&mut copy);
+    let copy = |from: &str, to: PathBuf| {
+        let mut copy = Command::new("cp");
+        run(copy.arg("-rp").arg(project.join(from)).arg(to));
+    };
+    copy("logger", folder.to_owned());
+    copy(
+        "samples/examples/plugin.rs",
+        folder.join("plugin/src/lib.rs"),
+    );
     let manifest = fs::read_to_string(project.join("Cargo.toml")).unwrap();
     let (before, rest) = manifest.split_once("members = [").unwrap();
     let (_, rest) = rest.split_once(']').unwrap();
-    let manifest = format!("{before}{MEMBERS}{rest}").replace("\"0.1.0\"", "\"0.9.0\"");
+    let manifest = format!("{before}{MEMBERS}{rest}").replace("0.1.0", version);
     fs::write(folder.join("Cargo.toml"), manifest).unwrap();
     fs::copy(project.join("Cargo.lock"), folder.join("Cargo.lock")).unwrap();
-    fs::write(folder.join("plugin/Cargo.toml"), PLUGIN).unwrap();
-    let source = project.join("samples/examples/plugin.rs");
-    fs::copy(source, folder.join("plugin/src/lib.rs")).unwrap();
+    let plugin = PLUGIN.replace("NAME", name);
+    fs::write(folder.join("plugin/Cargo.toml"), plugin).unwrap();
 }
 
 /// Changes the names under which copies of the logger find each other.
 fn meet_elsewhere(folder: &Path) {
     let path = folder.join("logger/src/copies/serve.rs");
+    let written = fs::metadata(&path).unwrap().modified().unwrap();
     let source = fs::read_to_string(&path).unwrap();
     let changed = source
         .replace("logdef-v1", "logdef-v2")
@@ -60,19 +67,18 @@ fn meet_elsewhere(folder: &Path) {
         2,
         "its names are elsewhere"
     );
-    fs::write(path, changed).unwrap();
+    fs::write(&path, changed).unwrap();
+    let file = fs::File::options().write(true).open(&path).unwrap();
+    file.set_modified(written).unwrap();
 }
 
-/// Builds the plugin, and puts it under a name of its own.
-fn build(folder: &Path, name: &str) -> PathBuf {
+/// Builds the plugin of the workspace in `folder`, together with what others have built in `target`.
+fn build(folder: &Path, name: &str, target: &Path) -> PathBuf {
     let mut cargo = cargo();
-    cargo.args(["build", "--quiet", "--offline", "--package", "plugin"]);
-    cargo.arg("--target-dir").arg(folder.join("target"));
+    cargo.args(["build", "--quiet", "--offline", "--package", name]);
+    cargo.arg("--target-dir").arg(target);
     run(cargo.current_dir(folder));
-    let named = folder.join(name);
-    let _ = fs::remove_file(&named);
-    fs::copy(folder.join("target/debug/libplugin.so"), &named).unwrap();
-    named
+    target.join(format!("debug/lib{name}.so"))
 }
 
 fn plug(library: &Path) {
@@ -89,10 +95,15 @@ fn plug(library: &Path) {
 #[test]
 fn plugins_of_other_versions_log_with_the_host_or_leave_its_log_alone() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("plugin_versions");
-    later_version(&folder);
-    let shares = build(&folder, "shares.so");
-    meet_elsewhere(&folder);
-    let stranger = build(&folder, "stranger.so");
+    let target = folder.join("target");
+    let [shares, stranger] = [("shares", "0.9.0"), ("stranger", "0.9.1")].map(|(name, version)| {
+        let folder = folder.join(name);
+        later_version(&folder, name, version);
+        if name == "stranger" {
+            meet_elsewhere(&folder);
+        }
+        build(&folder, name, &target)
+    });
 
     let logs = tempfile::tempdir().unwrap();
     let path = logs.path().join("log");

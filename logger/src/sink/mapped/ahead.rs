@@ -74,6 +74,10 @@ impl Place {
         self.state.load(Ordering::Relaxed) == EMPTY
     }
 
+    fn is_filled(&self) -> bool {
+        self.state.load(Ordering::Relaxed) == FILLED
+    }
+
     /// Puts a range here, unless one is there.
     fn put(&self, Held { base, range }: Held) -> bool {
         let is_mine = self.change(EMPTY);
@@ -242,7 +246,8 @@ impl Log<'_> {
     /// any more. It is of no file before the thread's newest: what a thread logs later stands in
     /// a later file, which is pruned later.
     pub(super) fn take_ready(&self, thread: &Thread, fits: impl Fn(u64) -> bool) -> Option<Held> {
-        let has_size = |place: &&Place| fits(place.len.load(Ordering::Relaxed) / UNIT);
+        let has_size =
+            |place: &&Place| place.is_filled() && fits(place.len.load(Ordering::Relaxed) / UNIT);
         let ready = || {
             let mut sized = self.mapped.ahead.ready.iter().filter(has_size);
             sized.find_map(Place::take)

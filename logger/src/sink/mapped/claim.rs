@@ -87,7 +87,9 @@ impl Log<'_> {
         }
         let now = sys::clock(libc::CLOCK_MONOTONIC_COARSE);
         if self.mapped.retry.is_paused(|| now) {
-            return None;
+            // The helper may have been at work on one when the last was refused.
+            let held = self.any_ready(thread, need)?;
+            return self.adopt(thread, held).ok();
         }
         let nth = thread.chunks.load(Ordering::Relaxed);
         let wanted = self.chunk_units(nth, need);
@@ -122,8 +124,7 @@ impl Log<'_> {
         need: u64,
     ) -> Result<Held, Option<Errno>> {
         let mut too_full = 0;
-        // What the helper took of a file or of a disk that is full now: of another size, perhaps.
-        let any_ready = || self.take_ready(thread, |units| units >= self.chunk_units(0, need));
+        let any_ready = || self.any_ready(thread, need);
         for _ in 0..ATTEMPTS {
             let tried = self.try_current(*nth, need);
             match tried.claimed {
@@ -161,6 +162,11 @@ impl Log<'_> {
             }
         }
         Err(None)
+    }
+
+    /// What the helper took of a file or of a disk that is full now: of another size, perhaps.
+    fn any_ready(&self, thread: &Thread, need: u64) -> Option<Held> {
+        self.take_ready(thread, |units| units >= self.chunk_units(0, need))
     }
 
     /// Tries to claim a chunk of the file that is written to.

@@ -509,10 +509,17 @@ mod tests {
         let frame = ends[1]..write(&mut after, ends[1], &data());
         let next = write(&mut after, frame.end, &data());
         let starts = frame.clone().step_by(3);
+        let holes = starts.flat_map(|start| [start..start + 7, start..next, frame.start..start]);
+        let holes = holes.map(|hole| [hole, 0..0]);
+        // Not published, and the rest not read: the reservation may be in two cache lines.
+        let reservation = frame.start + frame::RESERVED_OFFSET;
+        let fronts = (reservation..frame.end).map(|end| [frame.start..reservation, end..next]);
         let mut damaged = 0;
-        for unread in starts.flat_map(|start| [start..start + 7, start..next, frame.start..start]) {
+        for unread in holes.chain(fronts) {
             before.copy_from_slice(&after);
-            before[unread.clone()].fill(0);
+            for hole in unread.clone() {
+                before[hole].fill(0);
+            }
             for reads in 0..TWO_LOOKS {
                 assert_eq!(damage(&before, &after, reads), None, "{unread:?} {reads}");
             }

@@ -14,6 +14,10 @@ use core::sync::atomic::{AtomicU32, Ordering};
 /// For how long a thread waits for another that is at it.
 const PATIENCE_MS: u32 = 1000;
 
+/// For how many rotations one after another a thread sees to the link: one that was about to set it
+/// when others overtook it has to set it once more.
+const ROTATIONS: u32 = 16;
+
 /// Whether something is to be done.
 pub(super) struct Due {
     state: AtomicU32,
@@ -89,7 +93,7 @@ impl Log<'_> {
 
     fn finish_rotation(&self, shared: &Shared, mut turn: u64) {
         // A rotation that overtakes this one has its own links: the newest is to stand.
-        for _ in 0..2 {
+        for _ in 0..ROTATIONS {
             if let Some(reached) = self.file_of_turn(turn)
                 && reached.file.number() != UNNUMBERED
             {

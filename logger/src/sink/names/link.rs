@@ -46,6 +46,9 @@ impl Names {
         link.push(self.base())?;
         link.push(b".")?;
         link.push_number(number)?;
+        // Of its own: another thread may set the same link, and the two names exchanged twice would be as before.
+        link.push(b".")?;
+        link.push_number(sys::thread_id())?;
         link.push(b".link")?;
         let link = link.as_c_str();
         let _ = sys::unlink(link);
@@ -55,7 +58,10 @@ impl Names {
             Ok(false) => Ok(()),
             // The file system cannot exchange names.
             Err(Errno(libc::EINVAL | libc::ENOSYS)) => self.replace_by(link),
-            Err(errno) => Err(errno),
+            Err(errno) => {
+                let _ = sys::unlink(link);
+                Err(errno)
+            }
         }
     }
 

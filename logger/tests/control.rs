@@ -347,11 +347,9 @@ fn a_helper_takes_what_is_asked_while_the_program_is_idle() {
         text: b"hello",
         ..level(1, Level::DEBUG)
     });
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while program.taken().note != 2 || program.taken().set != 1 {
-        assert!(Instant::now() < deadline, "the helper does not look");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    common::until("the helper does not look", || {
+        program.taken().note == 2 && program.taken().set == 1
+    });
     program.does("log");
     assert_eq!(program.counts(), (2, 1));
 }

@@ -66,9 +66,9 @@ fn wait_for_helper() {
     let Some(helper) = threads.find(is_helper) else {
         return;
     };
-    while !read(&helper, "stat").contains(") S ") {
-        std::thread::yield_now();
-    }
+    common::until("the helper does not sleep", || {
+        read(&helper, "stat").contains(") S ")
+    });
 }
 
 fn read(thread: &Path, file: &str) -> String {

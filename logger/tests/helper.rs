@@ -5,7 +5,6 @@ mod common;
 
 use logdef::{Helper, Sink, logdef};
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 /// The threads of the process that are the logger's, and the signals that they block.
 fn helpers() -> Vec<u64> {
@@ -42,14 +41,6 @@ fn all_signals() -> u64 {
     std::thread::spawn(show).join().unwrap()
 }
 
-fn until(what: &str, is_so: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !is_so() {
-        assert!(Instant::now() < deadline, "{what}");
-        std::thread::sleep(Duration::from_millis(1));
-    }
-}
-
 fn log(numbers: std::ops::Range<u32>) {
     let text = "x".repeat(2000);
     for number in numbers {
@@ -74,7 +65,7 @@ fn mapped(directory: &Path) -> u64 {
 fn in_threads(options: logdef::Options, directory: &Path) {
     options.open(directory.join("log")).unwrap();
     assert_eq!(logdef::state().helper, Helper::Runs);
-    until("it starts", || helpers().len() == 1);
+    common::until("it starts", || helpers().len() == 1);
     // All but those by which the C library changes rights, and those that cannot be.
     let may_pass =
         1 << 31 | 1 << 32 | 1 << 33 | 1 << (libc::SIGKILL - 1) | 1 << (libc::SIGSTOP - 1);
@@ -94,7 +85,7 @@ fn in_threads(options: logdef::Options, directory: &Path) {
     let state = logdef::state();
     assert_eq!((state.dropped, state.unreported), (0, 0));
     // A chunk a thread, and what is ready.
-    until("little is mapped", || {
+    common::until("little is mapped", || {
         mapped(directory) <= (5 + 4) * (4 << 20) + (1 << 20)
     });
 }
@@ -118,7 +109,7 @@ fn a_helper_loses_no_record_and_ends_with_the_log() {
         unsafe { assert_eq!(libc::setuid(libc::getuid()), 0) };
         logdef::close();
         assert_eq!(logdef::state().helper, Helper::None);
-        until("it ends", || helpers().is_empty());
+        common::until("it ends", || helpers().is_empty());
         let (seen, _) = common::numbers(directory.path());
         let lost: Vec<_> = all.difference(&seen).collect();
         assert!(lost.is_empty(), "{name}: {lost:?}");

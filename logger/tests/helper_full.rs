@@ -5,7 +5,6 @@ mod common;
 mod tmpfs;
 
 use logdef::{Sink, logdef};
-use std::time::{Duration, Instant};
 
 /// How long the log is when one chunk is ready, and the helper is at another.
 const READY: u64 = 12 << 20;
@@ -22,11 +21,9 @@ fn threads_take_what_is_ready_where_a_disk_is_full() {
     let options = logdef::options().sink(Sink::Mapped).helper();
     options.open(&log).unwrap();
     logdef!(Info, "first");
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while std::fs::metadata(&log).unwrap().len() < READY {
-        assert!(Instant::now() < deadline, "nothing is ready");
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    common::until("nothing is ready", || {
+        std::fs::metadata(&log).unwrap().len() >= READY
+    });
     tmpfs::fill(&disk);
     for thread in 0..3 {
         std::thread::spawn(move || logdef!(Info, "thread %d", thread))

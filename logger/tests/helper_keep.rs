@@ -7,7 +7,6 @@ mod tmpfs;
 
 use logdef::{Sink, logdef};
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 const FILE: u64 = 4 << 20;
 const KEPT: u32 = 2;
@@ -51,11 +50,9 @@ fn the_helper_gives_back_the_space_of_files_that_are_not_kept() {
     // A file and more each time.
     for round in 0..50 {
         log(round * 5_000..(round + 1) * 5_000);
-        let deadline = Instant::now() + Duration::from_secs(60);
-        while too_many(&disk) + removed(&disk) > 0 {
-            assert!(Instant::now() < deadline, "the helper has not come");
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        common::until("the helper has not come", || {
+            too_many(&disk) + removed(&disk) == 0
+        });
     }
     assert_eq!(logdef::state().dropped, 0);
     let (seen, _) = common::numbers(&disk);

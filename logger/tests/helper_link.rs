@@ -5,7 +5,9 @@ use logdef::{Sink, logdef};
 use std::ffi::{c_char, c_int};
 use std::path::Path;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+mod common;
 
 const FILE: u64 = 1 << 20;
 const KEPT: u32 = 2;
@@ -74,14 +76,11 @@ fn log(records: u32) {
 
 /// Waits until the path leads to a file after the `newest` that was seen.
 fn wait_until_settled(directory: &Path, newest: &mut u32) {
-    let deadline = Instant::now() + Duration::from_secs(30);
-    loop {
-        match settled(directory) {
-            Some(number) if number > *newest => break *newest = number,
-            _ => std::thread::sleep(Duration::from_millis(1)),
-        }
-        assert!(Instant::now() < deadline, "the helper has not come");
-    }
+    let seen = *newest;
+    common::until("the helper has not come", || {
+        *newest = settled(directory).unwrap_or(seen);
+        *newest > seen
+    });
 }
 
 #[test]

@@ -79,6 +79,15 @@ pub fn line_of(child: &mut Child) -> String {
     line.trim_end().to_owned()
 }
 
+/// Waits until something is so. Panics with what is wrong if it is not after a minute.
+pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !is_so() {
+        assert!(Instant::now() < deadline, "{what}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
 /// Repeats a call until its record is written, and returns how many were not: a log that
 /// had no space is tried again only now and then.
 pub fn until_written(call: impl Fn()) -> u64 {

@@ -124,7 +124,6 @@ impl Log<'_> {
         need: u64,
     ) -> Result<Held, Option<Errno>> {
         let mut too_full = 0;
-        let any_ready = || self.any_ready(thread, need);
         for _ in 0..ATTEMPTS {
             let tried = self.try_current(*nth, need);
             match tried.claimed {
@@ -132,7 +131,7 @@ impl Log<'_> {
                 Some(Ok(held)) => return Ok(held),
                 Some(Err(refusal @ (Refusal::Full | Refusal::Lost | Refusal::OutOfReach))) => {
                     if refusal == Refusal::Full
-                        && let Some(held) = any_ready()
+                        && let Some(held) = self.any_ready(thread, need)
                     {
                         return Ok(held);
                     }
@@ -150,7 +149,7 @@ impl Log<'_> {
                     *nth = 0;
                 }
                 Some(Err(Refusal::No(errno))) => {
-                    if let Some(held) = any_ready() {
+                    if let Some(held) = self.any_ready(thread, need) {
                         return Ok(held);
                     }
                     if !self.fits_the_next(&tried, need, errno) {

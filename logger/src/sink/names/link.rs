@@ -53,16 +53,16 @@ impl Names {
         let link = link.as_c_str();
         let _ = sys::unlink(link);
         sys::symlink(target.as_c_str(), link)?;
-        match self.with(UNNUMBERED, |path| take_name(link, path))? {
-            Ok(true) => self.keep_displaced(link),
+        let set = match self.with(UNNUMBERED, |path| take_name(link, path))? {
+            Ok(true) => return self.keep_displaced(link),
             Ok(false) => Ok(()),
             // The file system cannot exchange names.
             Err(Errno(libc::EINVAL | libc::ENOSYS)) => self.replace_by(link),
-            Err(errno) => {
-                let _ = sys::unlink(link);
-                Err(errno)
-            }
-        }
+            Err(errno) => Err(errno),
+        };
+        set.inspect_err(|_| {
+            let _ = sys::unlink(link);
+        })
     }
 
     /// Renames `link` to the path, where a plain file gets a second name before.

@@ -34,8 +34,7 @@ pub(crate) fn is_front(bytes: &[u8]) -> bool {
     let fits = match (frame_len(bytes), reserving) {
         (Some(len), _) => bytes.len() <= len,
         // A length may end in zeros.
-        (None, [0xc1, 0xda, ..]) => bytes.len() < HEADER_LEN,
-        (None, [0xc1, 0xdb, ..]) => bytes.len() < LONG_HEADER_LEN,
+        (None, [0xc1, 0xda | 0xdb, ..]) => bytes.len() < LONG_HEADER_LEN,
         _ => false,
     };
     is_unpublished && fits

@@ -84,10 +84,17 @@ for question, answer in given['answers']:
 print('equal')
 ";
 
+/// The Python to compare with, which `LOGDEF_PYTHON` names where it is not the one of the path.
+fn python(program: &str) -> Command {
+    let name = std::env::var("LOGDEF_PYTHON").unwrap_or_default();
+    let mut python = Command::new(if name.is_empty() { "python3" } else { &name });
+    python.args(["-c", program]);
+    python
+}
+
 fn has_duckdb() -> bool {
-    let mut python = Command::new("python3");
-    let python = python.args(["-c", "import duckdb"]).stderr(Stdio::null());
-    python.status().is_ok_and(|status| status.success())
+    let status = python("import duckdb").stderr(Stdio::null()).status();
+    status.is_ok_and(|status| status.success())
 }
 
 /// Fails unless DuckDB answers alike of what was kept.
@@ -101,9 +108,7 @@ fn compare(kept: &Path, asked: &[&Path]) {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("given.json");
         std::fs::write(&file, given.to_string()).unwrap();
-        let mut python = Command::new("python3");
-        python.args(["-c", SCRIPT]);
-        let output = python
+        let output = python(SCRIPT)
             .stdin(std::fs::File::open(file).unwrap())
             .output()
             .unwrap();

@@ -104,7 +104,7 @@ impl Opening {
             }
             (Place::File(_), Sink::Mapped) => true,
             (_, Sink::Mapped) => return Err(Errno(libc::EINVAL).into()),
-            _ => false,
+            (_, Sink::Auto | Sink::Append) => false,
         };
         let advice = Advice { map, why: None };
         Ok(Opening::At { target, advice })

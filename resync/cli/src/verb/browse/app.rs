@@ -137,6 +137,9 @@ impl App {
             self.generation = generation;
             self.lines.clear();
             self.find_again();
+            if let Some(job) = &mut self.job {
+                job.begin_again(self.cursor);
+            }
         }
         if let Some(said) = self.log.take_said() {
             self.message = said;
@@ -525,16 +528,8 @@ impl App {
     }
 
     pub(super) fn seek(&mut self, target: Target, is_forward: bool) {
-        self.job = Some(Job::Seek {
-            target,
-            is_forward,
-            at: if is_forward {
-                self.cursor + 1
-            } else {
-                self.cursor - 1
-            },
-            more: self.count.unwrap_or(1),
-        });
+        let nth = self.count.unwrap_or(1);
+        self.job = Some(Job::seek(target, is_forward, self.cursor, nth));
     }
 
     pub(super) fn search_again(&mut self, is_same_way: bool) {

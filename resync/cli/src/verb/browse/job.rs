@@ -26,8 +26,12 @@ pub enum Target {
 }
 
 impl Target {
-    fn is_glance(&self) -> bool {
-        !matches!(self, Target::Text(_))
+    /// Rows that are looked at in one piece.
+    fn most(&self) -> usize {
+        match self {
+            Target::Text(_) => READ,
+            Target::Error | Target::Gap => GLANCED,
+        }
     }
 }
 
@@ -38,8 +42,11 @@ pub enum Job {
         is_forward: bool,
         /// The next position to look at.
         at: i64,
-        /// How many more there have to be.
-        more: u64,
+        /// Which of those that are found is wanted, and how many were found so far.
+        nth: u64,
+        found: u64,
+        /// All rows that there are were looked at, and others are still to come.
+        waits: bool,
     },
     Count {
         at: Option<i64>,
@@ -84,11 +91,40 @@ impl Job {
         })
     }
 
-    /// Whether it waits until all rows of the list are there.
+    /// Begins to search beside a position, for the nth row.
+    pub fn seek(target: Target, is_forward: bool, position: i64, nth: u64) -> Job {
+        Job::Seek {
+            target,
+            is_forward,
+            at: beside(position, is_forward),
+            nth,
+            found: 0,
+            waits: false,
+        }
+    }
+
+    /// After all rows were replaced: a search begins again beside a position, where the person is now.
+    pub fn begin_again(&mut self, position: i64) {
+        if let Job::Seek {
+            is_forward,
+            at,
+            found,
+            waits,
+            ..
+        } = self
+        {
+            *at = beside(position, *is_forward);
+            (*found, *waits) = (0, false);
+        }
+    }
+
+    /// Whether it waits for rows of the list that are not there yet.
     pub fn waits(&self) -> bool {
         matches!(
             self,
-            Job::Count { at: None, .. } | Job::Write { at: None, .. }
+            Job::Seek { waits: true, .. }
+                | Job::Count { at: None, .. }
+                | Job::Write { at: None, .. }
         )
     }
 
@@ -99,8 +135,23 @@ impl Job {
                 target,
                 is_forward,
                 at,
-                more,
-            } => seek(target, *is_forward, at, more, place),
+                nth,
+                found,
+                waits,
+            } => {
+                // Asked first: no row comes after it.
+                let is_complete = place.list.is_complete(place.log);
+                let rows = next_in(*is_forward, at, target.most(), place);
+                *waits = rows.is_empty() && !is_complete;
+                match seek(target, &rows, *nth - *found, place) {
+                    Ok(position) => Step::Done(Some(position)),
+                    Err(_) if rows.is_empty() && is_complete => Step::Done(None),
+                    Err(more) => {
+                        *found += more;
+                        Step::More
+                    }
+                }
+            }
             Job::Count { at, counts, times } => {
                 let Some(rows) = next_rows(at, place) else {
                     return Step::More;
@@ -151,37 +202,33 @@ fn next_rows(at: &mut Option<i64>, place: &Place<'_>) -> Option<Vec<Listed>> {
     Some(rows)
 }
 
-fn seek(
-    target: &Target,
-    is_forward: bool,
-    at: &mut i64,
-    more: &mut u64,
-    place: &mut Place<'_>,
-) -> Step {
-    let positions = place.list.positions(place.log);
-    let most = if target.is_glance() { GLANCED } else { READ };
-    let (from, most) = if is_forward {
-        (*at, most)
-    } else {
-        let from = (*at + 1 - most as i64).max(positions.start);
-        (from, (*at + 1 - from).max(0) as usize)
-    };
+/// The position that follows one.
+fn beside(position: i64, is_forward: bool) -> i64 {
+    position + if is_forward { 1 } else { -1 }
+}
+
+/// The next rows of a list from a position on, in one direction; none at its end.
+fn next_in(is_forward: bool, at: &mut i64, most: usize, place: &Place<'_>) -> Vec<Listed> {
+    if is_forward {
+        let rows = place.list.rows(*at, most, place.log);
+        *at = rows.last().map_or(*at, |last| last.position + 1);
+        return rows;
+    }
+    let from = (*at + 1 - most as i64).max(place.list.positions(place.log).start);
+    let most = (*at + 1 - from).max(0) as usize;
     let mut rows = place.list.rows(from, most, place.log);
-    if rows.is_empty() {
-        return Step::Done(None);
-    }
-    *at = if is_forward {
-        from + rows.len() as i64
-    } else {
-        from - 1
-    };
-    if !is_forward {
-        rows.reverse();
-    }
+    rows.reverse();
+    *at = rows.last().map_or(*at, |first| first.position - 1);
+    rows
+}
+
+/// The position of the nth of some rows that is searched for, or how many there are of them.
+fn seek(target: &Target, rows: &[Listed], nth: u64, place: &mut Place<'_>) -> Result<i64, u64> {
     let found = place.log.found();
     let inputs = &place.log.inputs;
     let mut writers = Writers::new(&found, inputs, place.images, place.zone);
-    for listed in &rows {
+    let mut count = 0;
+    for listed in rows {
         let is_one = match target {
             Target::Error => listed.row.gravity().is_error(),
             Target::Gap => listed.row.is_gap(),
@@ -190,14 +237,12 @@ fn seek(
                 regex.is_match(line.text.as_bytes())
             }
         };
-        if is_one {
-            if *more <= 1 {
-                return Step::Done(Some(listed.position));
-            }
-            *more -= 1;
+        count += u64::from(is_one);
+        if is_one && count >= nth {
+            return Ok(listed.position);
         }
     }
-    Step::More
+    Err(count)
 }
 
 fn count(
@@ -272,4 +317,92 @@ fn write(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::log::{Known, Stage};
+    use super::super::row::Row;
+    use super::super::rows::Rows;
+    use super::*;
+    use logdef_resync::{LocatedImages, Place as At, Tables};
+    use logdef_symbolizer::Locator;
+
+    /// Rows at offsets of one file, from a first one on; every fourth is a gap.
+    fn rows(offsets: std::ops::Range<u64>) -> Vec<Row> {
+        let of = |offset| {
+            let place = At { input: 0, offset };
+            if offset % 4 == 3 {
+                Row::gap(place)
+            } else {
+                Row::record(place, None)
+            }
+        };
+        offsets.map(of).collect()
+    }
+
+    /// Does the work until it waits or ends: where it found something, if it ended.
+    fn work(job: &mut Job, log: &Log) -> Option<Option<i64>> {
+        let mut frames = Frames::of(log.inputs.clone());
+        let no_images = || LocatedImages::new(Locator::new(Default::default()));
+        let mut images = [no_images(), no_images()];
+        loop {
+            let step = job.step(&mut Place {
+                log,
+                list: &List::All,
+                frames: &mut frames,
+                images: &mut images,
+                zone: &TimeZone::UTC,
+            });
+            match step {
+                Step::Done(found) => return Some(found),
+                Step::More if job.waits() => return None,
+                Step::More => {}
+                Step::Failed(why) => panic!("{why}"),
+            }
+        }
+    }
+
+    /// A search that came to the last row of those that were there so far said that there was nothing.
+    #[test]
+    fn a_search_waits_for_rows_that_are_still_to_come() {
+        let log = Log::new(Vec::new());
+        let push = |offsets| log.push(&mut rows(offsets), 0).unwrap();
+        let mut job = Job::seek(Target::Gap, true, 0, 2);
+        assert_eq!(work(&mut job, &log), None);
+        push(0..3);
+        log.reach(Stage::Checking(3));
+        assert_eq!(work(&mut job, &log), None);
+        push(3..6);
+        log.reach(Stage::Reading);
+        assert_eq!(work(&mut job, &log), None);
+        push(6..9);
+        assert_eq!(work(&mut job, &log), Some(Some(7)));
+        let mut another = Job::seek(Target::Gap, true, 7, 1);
+        assert_eq!(work(&mut another, &log), None);
+        log.reach(Stage::Done);
+        assert_eq!(work(&mut another, &log), Some(None));
+    }
+
+    #[test]
+    fn a_search_looks_again_at_rows_that_were_replaced() {
+        let log = Log::new(Vec::new());
+        log.push(&mut rows(4..7), 0).unwrap();
+        let mut job = Job::seek(Target::Gap, true, 1, 1);
+        assert_eq!(work(&mut job, &log), None);
+        let mut all = Rows::default();
+        for row in rows(0..9) {
+            all.push(row.0).unwrap();
+        }
+        let tables = Tables::new(1 << 20);
+        log.replace(all, Known::Growing(Box::new(tables)));
+        log.reach(Stage::Done);
+        // The row that stood at 1 stands at 5 now.
+        job.begin_again(5);
+        assert_eq!(work(&mut job, &log), Some(Some(7)));
+        let mut back = Job::seek(Target::Gap, false, 5, 1);
+        assert_eq!(work(&mut back, &log), Some(Some(3)));
+        let mut none = Job::seek(Target::Gap, false, 3, 1);
+        assert_eq!(work(&mut none, &log), Some(None));
+    }
 }

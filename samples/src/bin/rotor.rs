@@ -6,12 +6,14 @@
 //! ```
 //!
 //! Each of the FAST threads logs RECORDS records. The SLOW ones log one for a hundred of
-//! those, so that they stay in their chunk of an old file while others move to new ones. On the way
-//! CHILDREN are forked one after another, each of which logs a little. SINK is `mapped`, the
-//! default, or `auto`.
+//! those, so that they stay in their chunk of an old file while others move to new ones. None logs a
+//! second one before all have logged one: a thread that begins when another has ended continues
+//! in its chunk. On the way CHILDREN are forked one after another, each of which logs a little. SINK
+//! is `mapped`, the default, or `auto`.
 
 use logdef::{Sink, logdef};
 use std::process::ExitCode;
+use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 fn main() -> ExitCode {
@@ -30,8 +32,12 @@ fn main() -> ExitCode {
     };
     let options = logdef::options().sink(sink).rotate(file_size);
     options.open(log).expect("a log");
+    let begun = Arc::new(Barrier::new((fast + slow) as usize));
     let threads: Vec<_> = (0..fast + slow)
-        .map(|thread| std::thread::spawn(move || log_in_thread(thread, records, thread < fast)))
+        .map(|thread| {
+            let begun = begun.clone();
+            std::thread::spawn(move || log_in_thread(thread, records, thread < fast, &begun))
+        })
         .collect();
     for child in 0..children {
         log_in_child(child);
@@ -48,8 +54,11 @@ fn usage() -> ExitCode {
     ExitCode::from(2)
 }
 
-fn log_in_thread(thread: u64, records: u64, is_fast: bool) {
+fn log_in_thread(thread: u64, records: u64, is_fast: bool, begun: &Barrier) {
     for record in 0..records {
+        if record == 1 {
+            begun.wait();
+        }
         if is_fast {
             logdef!(Info, "thread %lu, record %lu of a fast one", thread, record);
             if record % 1000 == 0 {

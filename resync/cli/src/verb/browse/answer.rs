@@ -73,11 +73,13 @@ impl App {
         match (pending, self.marks.get(&letter)) {
             (Pending::Mark, _) => {
                 if let Some(current) = self.current {
-                    self.marks.insert(letter, current.number);
+                    self.marks.insert(letter, current);
                 }
             }
-            (Pending::ToMark, _) if letter == '\'' => self.jump_to_row(self.last),
-            (Pending::ToMark, Some(number)) => self.jump_to_row(*number),
+            (Pending::ToMark, _) if letter == '\'' => {
+                self.jump_to_row(self.last.map_or(0, |last| last.number));
+            }
+            (Pending::ToMark, Some(marked)) => self.jump_to_row(marked.number),
             (Pending::ToMark, None) => self.message = format!("no row is marked {letter}"),
         }
     }

@@ -70,8 +70,9 @@ pub struct App {
     pub page_top: usize,
     /// All that is known of the row, if that is shown, and how far that is scrolled.
     pub details: Option<usize>,
-    pub(super) marks: BTreeMap<char, u64>,
-    pub(super) last: u64,
+    pub(super) marks: BTreeMap<char, Listed>,
+    /// Where they were before the last jump.
+    pub(super) last: Option<Listed>,
     pub(super) search: Option<(Target, bool)>,
     pub job: Option<Job>,
     /// The person is at the end, and stays there while it moves.
@@ -113,7 +114,7 @@ impl App {
             page_top: 0,
             details: None,
             marks: BTreeMap::new(),
-            last: 0,
+            last: None,
             search: None,
             job: None,
             sticks: false,
@@ -155,17 +156,23 @@ impl App {
         }
     }
 
-    /// After all rows were replaced: goes to where the row that the person was on stands now.
+    /// After all rows were replaced: finds where those stand now that the person marked, and goes to the
+    /// one that they were on.
     fn find_again(&mut self) {
-        let (List::All, Some(current)) = (&self.list, self.current) else {
-            return;
-        };
         let mut rows = Vec::new();
-        let found = self.log.found();
-        let most = found.rows.len().min(1 << 18) as usize;
-        if found.rows.read(0, most, &mut rows).is_ok() {
-            let at = rows.iter().position(|row| *row == current.row.0);
-            let moved = at.map_or(0, |at| at as i64 - self.cursor);
+        {
+            let found = self.log.found();
+            let most = found.rows.len().min(1 << 18) as usize;
+            if found.rows.read(0, most, &mut rows).is_err() {
+                return;
+            }
+        }
+        let number = |of: &Listed| rows.iter().position(|row| *row == of.row.0);
+        for marked in self.marks.values_mut().chain(&mut self.last) {
+            marked.number = number(marked).map_or(marked.number, |at| at as u64);
+        }
+        if let (List::All, Some(current)) = (&self.list, self.current) {
+            let moved = number(&current).map_or(0, |at| at as i64 - self.cursor);
             self.cursor += moved;
             self.top += moved;
         }
@@ -251,7 +258,7 @@ impl App {
 
     pub fn mark_of(&self, number: u64) -> Option<char> {
         let mut marks = self.marks.iter();
-        marks.find_map(|(letter, marked)| (*marked == number).then_some(*letter))
+        marks.find_map(|(letter, marked)| (marked.number == number).then_some(*letter))
     }
 
     /// Whether something is under way that a look at the next moment moves on.
@@ -471,7 +478,7 @@ impl App {
 
     pub(super) fn jump(&mut self, position: i64) {
         self.sticks = false;
-        self.last = self.current.map_or(0, |current| current.number);
+        self.last = self.current;
         let was = self.top..self.top + self.height as i64;
         self.cursor = position;
         if !was.contains(&position) {
@@ -546,5 +553,33 @@ impl App {
             Job::Count { counts, .. } => format!("counting: {}", counts.records),
             Job::Write { written, .. } => format!("writing: {written}"),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::job::tests::{no_images, replace, rows};
+    use super::*;
+
+    /// Marks that were set while the beginning was shown led to other rows when all were there.
+    #[test]
+    fn a_mark_stays_on_its_row_where_rows_are_replaced() {
+        let log = Arc::new(Log::new(Vec::new()));
+        log.push(&mut rows(4..7), 0).unwrap();
+        let mut app = App::new(log.clone(), Filters::none(), Box::new(no_images));
+        let number = |app: &App| app.current.unwrap().number;
+        app.tick();
+        for key in ["j", "m", "a", "G", "g"] {
+            app.key(key);
+        }
+        assert_eq!((number(&app), app.mark_of(1)), (0, Some('a')));
+        replace(&log, 0..9);
+        app.tick();
+        assert_eq!((number(&app), app.mark_of(5)), (4, Some('a')));
+        for (key, expected) in [("a", 5), ("'", 4)] {
+            app.key("'");
+            app.key(key);
+            assert_eq!(number(&app), expected);
+        }
     }
 }

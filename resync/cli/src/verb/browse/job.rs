@@ -320,16 +320,17 @@ fn write(
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::super::log::{Known, Stage};
     use super::super::row::Row;
     use super::super::rows::Rows;
     use super::*;
     use logdef_resync::{LocatedImages, Place as At, Tables};
     use logdef_symbolizer::Locator;
+    use std::ops::Range;
 
     /// Rows at offsets of one file, from a first one on; every fourth is a gap.
-    fn rows(offsets: std::ops::Range<u64>) -> Vec<Row> {
+    pub fn rows(offsets: Range<u64>) -> Vec<Row> {
         let of = |offset| {
             let place = At { input: 0, offset };
             if offset % 4 == 3 {
@@ -341,11 +342,25 @@ mod tests {
         offsets.map(of).collect()
     }
 
+    /// Puts rows in place of all.
+    pub fn replace(log: &Log, offsets: Range<u64>) {
+        let mut all = Rows::default();
+        for row in rows(offsets) {
+            all.push(row.0).unwrap();
+        }
+        let tables = Tables::new(1 << 20);
+        log.replace(all, Known::Growing(Box::new(tables)));
+    }
+
+    pub fn no_images() -> Images {
+        let none = || LocatedImages::new(Locator::new(Default::default()));
+        [none(), none()]
+    }
+
     /// Does the work until it waits or ends: where it found something, if it ended.
     fn work(job: &mut Job, log: &Log) -> Option<Option<i64>> {
         let mut frames = Frames::of(log.inputs.clone());
-        let no_images = || LocatedImages::new(Locator::new(Default::default()));
-        let mut images = [no_images(), no_images()];
+        let mut images = no_images();
         loop {
             let step = job.step(&mut Place {
                 log,
@@ -390,12 +405,7 @@ mod tests {
         log.push(&mut rows(4..7), 0).unwrap();
         let mut job = Job::seek(Target::Gap, true, 1, 1);
         assert_eq!(work(&mut job, &log), None);
-        let mut all = Rows::default();
-        for row in rows(0..9) {
-            all.push(row.0).unwrap();
-        }
-        let tables = Tables::new(1 << 20);
-        log.replace(all, Known::Growing(Box::new(tables)));
+        replace(&log, 0..9);
         log.reach(Stage::Done);
         // The row that stood at 1 stands at 5 now.
         job.begin_again(5);

@@ -113,6 +113,8 @@ pub fn run(app: &mut App, has_color: bool) -> Result<(), Failure> {
             terminal.clear()?;
             drawn = None;
         }
+        // Before the line that says so.
+        copy(app)?;
         let version = (app.log.version(), app.list.version(), app.is_busy());
         // The first rows are shown when they come.
         let is_due = drawn.is_none_or(|(shown, at): (_, Instant)| {
@@ -122,7 +124,6 @@ pub fn run(app: &mut App, has_color: bool) -> Result<(), Failure> {
             terminal.draw(|frame| screen::draw(app, frame.buffer_mut(), has_color))?;
             drawn = Some((version, Instant::now()));
         }
-        copy(app)?;
         let mut pause = if app.is_busy() {
             Duration::ZERO
         } else if app.current.is_none() && !matches!(app.log.stage(), Stage::Done | Stage::Failed) {

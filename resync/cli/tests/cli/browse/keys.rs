@@ -3,6 +3,7 @@
 use super::terminal::Terminal;
 use super::{files, later, long};
 use crate::fixture::*;
+use logdef_wire::Level;
 
 #[test]
 fn marks_are_shown_on_their_rows_and_lead_back_and_forth() {
@@ -63,6 +64,32 @@ fn a_copy_is_in_the_clipboard_as_view_shows_the_row() {
         terminal.wait_for(&format!("copied {} bytes", row.len()));
         assert_eq!(clipboard(), row);
     }
+}
+
+/// It said that all was copied: that it was not came behind it, and was seen at the next key.
+#[test]
+fn a_row_that_no_terminal_takes_is_not_said_to_be_copied() {
+    let mut log = long();
+    let time = EPOCH + 5000 * SECOND;
+    log.site(RUN, 3, "src/long.c", &[1; 20_000]);
+    let site = Site {
+        number: 3,
+        line: 7,
+        level: Level::INFO,
+    };
+    log.data(RUN, 0, time, &site, |_| 0);
+    let Some(terminal) = Terminal::new(
+        files("app.log", &log.bytes),
+        (80, 24),
+        "logdef browse app.log",
+    ) else {
+        return;
+    };
+    terminal.wait_for("1/1001 ");
+    terminal.press("G");
+    terminal.wait_for("1001/1001 ");
+    terminal.press("y");
+    terminal.wait_for("too long to be copied: w writes a file");
 }
 
 /// Logs that the logger wrote, some of them damaged.

@@ -119,6 +119,13 @@ fn put(
     thread.lasting().calls.uncounted(put)
 }
 
+/// What could not be done, and why.
+fn refused(what: &str, errno: Errno) -> ShortText {
+    let mut text = ShortText::new();
+    let _ = write!(text, "{what}: {} (errno {})", in_words(errno), errno.0);
+    text
+}
+
 /// Writes down what is due ([`crate::self_reports`]). May be called in a signal handler.
 #[cold]
 pub(crate) fn report(process: &'static Process) {
@@ -144,17 +151,18 @@ pub(crate) fn report(process: &'static Process) {
     if (due.reopen() || is_old)
         && let Err(errno) = process.sink.reopen(&process.shared)
     {
-        let mut text = ShortText::new();
-        let _ = write!(text, "not opened again: {}", in_words(errno));
-        let _ = write!(text, " (errno {})", errno.0);
+        let text = refused("not opened again", errno);
         note(NoteKind::SINK, text.bytes(), None, None);
     }
     if due.stay()
         && let Some(errno) = process.shared.reports.why_stay()
     {
-        let mut text = ShortText::new();
-        let _ = write!(text, "no new file: {}", in_words(errno));
-        let _ = write!(text, " (errno {})", errno.0);
+        let text = refused("no new file", errno);
+        note(NoteKind::SINK, text.bytes(), None, None);
+    }
+    if due.link() {
+        let errno = process.shared.reports.why_not_linked();
+        let text = refused("the path leads to an older file", errno);
         note(NoteKind::SINK, text.bytes(), None, None);
     }
     if due.file_is_old() {
@@ -292,6 +300,7 @@ pub(crate) fn in_words(errno: Errno) -> &'static str {
         libc::EIO => "input/output error",
         libc::EACCES | libc::EPERM => "permission denied",
         libc::ENOENT => "directory is gone",
+        libc::EISDIR => "a directory is there",
         libc::EMFILE | libc::ENFILE => "too many open files",
         libc::ENOMEM => "no memory",
         libc::EPIPE => "broken pipe",

@@ -76,8 +76,8 @@ impl Options {
     /// Starts a new file when one has `file_size` bytes; default one file. The files are
     /// called `path.000001`, `path.000002`, … and `path` is a link to the newest; each
     /// can be read alone. Files are smaller where the process may have no larger ones
-    /// (`RLIMIT_FSIZE`). Where no new file can be made, a mapped log continues in the old
-    /// one beyond its size, and a note says why. Each process that appends to a log counts its
+    /// (`RLIMIT_FSIZE`). Where no new file can be made, the log continues in the old
+    /// one beyond its size, and a note says why; so where the link cannot be set. Each process that appends to a log counts its
     /// own files.
     ///
     /// An old file of a mapped log stays open until its last chunk is taken, and mapped until each thread that
@@ -94,7 +94,7 @@ impl Options {
     /// bytes of the log and of its forked children. A file that is removed gives its space
     /// back, except for the chunks that threads still map, at most one for each thread. Where
     /// no new file can be made, the oldest parts of the log give their space back instead, and
-    /// its files keep their names.
+    /// its files keep their names; an appended log drops calls and counts them.
     pub fn keep(mut self, files: u32) -> Self {
         self.rotation.keep = Some(files.max(1));
         self

@@ -23,6 +23,8 @@ pub(crate) struct SelfReports {
     suspect_errno: AtomicU32,
     /// Why a file is still written to where another should have followed it; 0 if that is not so.
     stay_errno: AtomicU32,
+    /// Why the log's path does not lead to the newest file.
+    link_errno: AtomicU32,
     /// What the wall clock is ahead of the monotonic one.
     ahead: AtomicI64,
 }
@@ -41,6 +43,7 @@ impl Due {
     const FILE_IS_OLD: Due = Due(64);
     const NEWS: Due = Due(128);
     const LISTENERS: Due = Due(256);
+    const LINK: Due = Due(512);
 
     /// There was no space, and there is again.
     pub fn space_returned(self) -> bool {
@@ -60,6 +63,11 @@ impl Due {
     /// A file is still written to where another should have followed it.
     pub fn stay(self) -> bool {
         self.0 & Due::STAY.0 != 0
+    }
+
+    /// The log's path leads to an older file than the one that is written to.
+    pub fn link(self) -> bool {
+        self.0 & Due::LINK.0 != 0
     }
 
     /// Calls were dropped that no note has reported.
@@ -102,6 +110,7 @@ impl SelfReports {
             no_space_since: AtomicU64::new(0),
             suspect_errno: AtomicU32::new(0),
             stay_errno: AtomicU32::new(0),
+            link_errno: AtomicU32::new(0),
             ahead: AtomicI64::new(0),
         }
     }
@@ -232,6 +241,18 @@ impl SelfReports {
             0 => None,
             errno => Some(Errno(errno as i32)),
         }
+    }
+
+    /// The log's path could not be made to lead to the newest file. Each such file has to report it:
+    /// those before it may be removed.
+    pub fn not_linked(&self, errno: Errno) {
+        self.link_errno.store(errno.0 as u32, Ordering::Relaxed);
+        self.give_back(Due::LINK);
+    }
+
+    /// Why the log's path does not lead to the newest file.
+    pub fn why_not_linked(&self) -> Errno {
+        Errno(self.link_errno.load(Ordering::Relaxed) as i32)
     }
 
     /// Compares two readings of one instant with those that were last reported.

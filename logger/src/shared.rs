@@ -95,6 +95,12 @@ impl Shared {
         }
     }
 
+    /// The log's path does not lead to the newest file, which the log will report.
+    pub fn not_linked(&self, errno: Errno) {
+        self.reports.not_linked(errno);
+        self.update_slow_path_level();
+    }
+
     /// Calls were dropped; the next note with room for it reports that.
     pub fn drops_are_due(&self) {
         self.reports.drops_are_due();

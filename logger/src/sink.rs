@@ -151,18 +151,20 @@ impl Sink {
     pub fn put(&self, shared: &Shared, thread: &Thread, frames: &[u8], chunk: Option<u32>) -> Put {
         match self.chosen() {
             Chosen::Mapped(mapped) => mapped.put(thread, frames, chunk),
-            Chosen::Append(append) => match append.put(frames, chunk, writer(shared, thread)) {
-                Ok(put) => {
-                    if put != Put::Moved {
-                        shared.write_succeeded();
+            Chosen::Append(append) => {
+                match append.put(shared, frames, chunk, writer(shared, thread)) {
+                    Ok(put) => {
+                        if put != Put::Moved {
+                            shared.write_succeeded();
+                        }
+                        put
                     }
-                    put
+                    Err(errno) => {
+                        shared.reports.write_failed(errno);
+                        Put::Dropped
+                    }
                 }
-                Err(errno) => {
-                    shared.reports.write_failed(errno);
-                    Put::Dropped
-                }
-            },
+            }
         }
     }
 

@@ -81,6 +81,7 @@ fn log(numbers: std::ops::Range<u64>) {
 fn a_log_that_cannot_have_another_file_continues_in_the_one_that_it_has() {
     let all = tempfile::tempdir().unwrap();
     other_reasons(all.path());
+    a_directory_stands_at_the_path();
     let bounds = [None, Some(1), Some(3)];
     let bounds = if common::is_advice_followed() {
         &bounds[..]
@@ -148,11 +149,12 @@ fn a_log_that_cannot_have_another_file_continues_in_the_one_that_it_has() {
 /// Logs more than some files, while no new one can be made; says what the note gives as the
 /// reason. All records are there.
 fn continues_where_no_file_can_be_made(
+    sink: Sink,
     directory: &Path,
     take: impl FnOnce(),
     give: impl FnOnce(),
 ) -> String {
-    let options = logdef::options().sink(Sink::Mapped).rotate(SIZE);
+    let options = logdef::options().sink(sink).rotate(SIZE);
     options.open(directory.join("log")).unwrap();
     log(0..100);
     take();
@@ -184,6 +186,7 @@ fn other_reasons(all: &Path) {
             let fillers = || (0..40).map(|n| small.join(format!("filler{n}")));
             let fill = || fillers().all(|path| std::fs::File::create(path).is_ok());
             let why = continues_where_no_file_can_be_made(
+                Sink::Mapped,
                 &small,
                 || assert!(!fill(), "there are inodes left"),
                 || fillers().for_each(|path| drop(std::fs::remove_file(path))),
@@ -196,25 +199,29 @@ fn other_reasons(all: &Path) {
         std::fs::set_permissions(directory, mode).unwrap();
     };
     // Root gives up its rights first.
-    let directory = under("read only");
-    common::in_child(|| {
-        if is_root {
-            set_mode(all, 0o755);
-            std::os::unix::fs::chown(&directory, Some(65_534), None).unwrap();
-            // SAFETY: gives up rights, in a child that only logs.
-            assert_eq!(unsafe { libc::setuid(65_534) }, 0);
-        }
-        let why = continues_where_no_file_can_be_made(
-            &directory,
-            || set_mode(&directory, 0o555),
-            || set_mode(&directory, 0o755),
-        );
-        assert!(why.contains("(errno 13)"), "{why}");
-    });
+    for sink in [Sink::Mapped, Sink::Append] {
+        let directory = under(&format!("read only {sink:?}"));
+        common::in_child(|| {
+            if is_root {
+                set_mode(all, 0o755);
+                std::os::unix::fs::chown(&directory, Some(65_534), None).unwrap();
+                // SAFETY: gives up rights, in a child that only logs.
+                assert_eq!(unsafe { libc::setuid(65_534) }, 0);
+            }
+            let why = continues_where_no_file_can_be_made(
+                sink,
+                &directory,
+                || set_mode(&directory, 0o555),
+                || set_mode(&directory, 0o755),
+            );
+            assert!(why.contains("(errno 13)"), "{why}");
+        });
+    }
     let directory = under("root's");
     if is_root {
         common::in_child(|| {
             let why = continues_where_no_file_can_be_made(
+                Sink::Mapped,
                 &directory,
                 // SAFETY: gives up rights, in a child that only logs.
                 || assert_eq!(unsafe { libc::seteuid(65_534) }, 0),
@@ -224,4 +231,26 @@ fn other_reasons(all: &Path) {
             assert!(why.contains("(errno 13)"), "{why}");
         });
     }
+}
+
+/// An appended log whose path cannot be opened again says so.
+fn a_directory_stands_at_the_path() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("log");
+    common::in_child(|| {
+        logdef::options().sink(Sink::Append).open(&path).unwrap();
+        log(0..10);
+        std::fs::rename(&path, path.with_extension("1")).unwrap();
+        std::fs::create_dir(&path).unwrap();
+        logdef::reopen().unwrap();
+        log(10..20);
+        logdef::close();
+    });
+    std::fs::remove_dir(&path).unwrap();
+    let found = read(directory.path());
+    assert_eq!(found.numbers, (0..20).collect());
+    assert_eq!(
+        found.notes,
+        ["no new file: a directory is there (errno 21)"]
+    );
 }

@@ -15,6 +15,7 @@ use super::stream::{Kind, Stream, Writer};
 use super::target;
 use super::{Put, Rotation};
 use crate::clock;
+use crate::shared::Shared;
 use crate::state::{self, Existing, RawState};
 use crate::sys::{self, Errno, Identity, Limit};
 use core::ffi::{CStr, c_int};
@@ -124,7 +125,7 @@ impl Append {
             let turn = self.turn.load(Ordering::Relaxed) + 1;
             self.names
                 .set(path.as_os_str().as_bytes(), rotation.keep, turn)?;
-            return self.next_file();
+            return self.next_file()?;
         }
         let path = target::c_path(path)?;
         let fd = open_or_wait(&path, &self.access)?;
@@ -201,7 +202,13 @@ impl Append {
 
     /// Writes the frames in one go, if `wanted` is still the chunk that is written to.
     /// What a full disk cuts short is torn, and the call's records count as dropped.
-    pub fn put(&self, frames: &[u8], wanted: Option<u32>, by: Writer<'_>) -> Result<Put, Errno> {
+    pub fn put(
+        &self,
+        shared: &Shared,
+        frames: &[u8],
+        wanted: Option<u32>,
+        by: Writer<'_>,
+    ) -> Result<Put, Errno> {
         let now = || sys::clock(libc::CLOCK_MONOTONIC_COARSE);
         if self.retry.is_paused(now) {
             return Err(Errno(self.no_space_errno.load(Ordering::Relaxed)));
@@ -209,7 +216,7 @@ impl Append {
         let Some((chunk, outlet)) = self.take(wanted) else {
             return Ok(Put::Moved);
         };
-        let written = self.put_into(&outlet, frames, by);
+        let written = self.put_into(shared, &outlet, frames, by);
         match written.and_then(|written| self.confirmed(&outlet, written)) {
             Ok(Written::All) => {
                 self.retry.granted();
@@ -273,11 +280,17 @@ impl Append {
         None
     }
 
-    fn put_into(&self, outlet: &Outlet, frames: &[u8], by: Writer<'_>) -> Result<Written, Errno> {
+    fn put_into(
+        &self,
+        shared: &Shared,
+        outlet: &Outlet,
+        frames: &[u8],
+        by: Writer<'_>,
+    ) -> Result<Written, Errno> {
         let (fd, identity) = match self.opened(outlet) {
             // The server has it no more.
             Err(errno @ Errno(libc::ESTALE | libc::ENOENT)) if outlet.is_on_nfs() => {
-                let moved = self.move_on(Move::Removed)?;
+                let moved = self.move_on(shared, Move::Removed)?;
                 return moved.then_some(Written::Elsewhere).ok_or(errno);
             }
             opened => opened?,
@@ -293,7 +306,7 @@ impl Append {
         let len = frames.len() as u64;
         let is_removed = || outlet.is_removed(fd, &identity);
         if let Some(why) = self.should_move(&identity, len, most, is_removed)
-            && self.move_on(why)?
+            && self.move_on(shared, why)?
         {
             return Ok(Written::Elsewhere);
         }
@@ -321,23 +334,26 @@ impl Append {
     }
 
     /// Opens another file. `false` if this one is still the one to write to.
-    fn move_on(&self, why: Move) -> Result<bool, Errno> {
+    fn move_on(&self, shared: &Shared, why: Move) -> Result<bool, Errno> {
         let now = sys::clock(libc::CLOCK_MONOTONIC_COARSE);
         let moved = if now < self.stay_until.load(Ordering::Relaxed) {
             Err(Errno(self.no_space_errno.load(Ordering::Relaxed)))
         } else {
-            self.try_to_move(why, now)
+            self.try_to_move(shared, why, now)
         };
         let Err(errno) = moved else { return moved };
         // Where no other can be had, the old one is kept, unless that breaks a promise.
         match why {
             Move::Removed => Err(errno),
             Move::Full if self.is_bounded.load(Ordering::Relaxed) => Err(errno),
-            Move::Full | Move::Asked => Ok(false),
+            Move::Full | Move::Asked => {
+                shared.stay_in_file(errno);
+                Ok(false)
+            }
         }
     }
 
-    fn try_to_move(&self, why: Move, now: u64) -> Result<bool, Errno> {
+    fn try_to_move(&self, shared: &Shared, why: Move, now: u64) -> Result<bool, Errno> {
         let since = self.moving_since.load(Ordering::Relaxed);
         // A handler may have jumped out of a call that was at it.
         let is_left = now > since + 10 * RETRY_AFTER;
@@ -355,11 +371,17 @@ impl Append {
         }
         let moved = match self.file_size.load(Ordering::Relaxed) {
             0 => self.open_path(),
-            _ => self.next_file(),
+            // A file without the link to it is a file all the same.
+            _ => self.next_file().map(|linked| {
+                let _ = linked.inspect_err(|errno| shared.not_linked(*errno));
+            }),
         };
-        if let Err(errno) = moved {
-            self.no_space_errno.store(errno.0, Ordering::Relaxed);
-            self.stay_until.store(now + RETRY_AFTER, Ordering::Relaxed);
+        match moved {
+            Ok(()) => shared.reports.left_file(),
+            Err(errno) => {
+                self.no_space_errno.store(errno.0, Ordering::Relaxed);
+                self.stay_until.store(now + RETRY_AFTER, Ordering::Relaxed);
+            }
         }
         self.moving_since.store(0, Ordering::Release);
         moved.map(|()| true)
@@ -373,17 +395,17 @@ impl Append {
         self.go_to(fd)
     }
 
-    /// Continues in the next file of a rotated log.
-    fn next_file(&self) -> Result<(), Errno> {
+    /// Continues in the next file of a rotated log. Inside: whether the path leads to it.
+    fn next_file(&self) -> Result<Result<(), Errno>, Errno> {
         let turn = self.turn.load(Ordering::Relaxed) + 1;
         let (fd, number) = self.names.create_numbered()?;
         sys::set_status_flags(fd, libc::O_APPEND).inspect_err(|_| sys::close(fd))?;
         self.go_to(fd)?;
         self.names.enter(turn, number);
         self.turn.store(turn, Ordering::Relaxed);
-        self.names.point_to(number)?;
+        let linked = self.names.point_to(number);
         self.names.prune(turn);
-        Ok(())
+        Ok(linked)
     }
 
     /// Writes to a descriptor from now on, which is the log's.

@@ -36,10 +36,14 @@ impl Log<'_> {
         };
         let (fd, number) = created.inspect_err(|_| self.leave(slot.index, slot.file_use))?;
         match self.offer(full, &slot, fd, number) {
-            Ok(true) if rotates => self.point_to(slot.turn, number),
             Ok(true) => {
+                let linked = if rotates {
+                    names.point_to(number)
+                } else {
+                    Ok(())
+                };
                 names.prune(slot.turn);
-                Ok(())
+                linked
             }
             Ok(false) => Err(Errno(libc::EBUSY)),
             Err(errno) => Err(errno),
@@ -85,13 +89,6 @@ impl Log<'_> {
                 Err(errno)
             }
         }
-    }
-
-    pub(super) fn point_to(&self, turn: u64, number: u32) -> Result<(), Errno> {
-        let names = &self.family.names;
-        names.point_to(number)?;
-        names.prune(turn);
-        Ok(())
     }
 
     /// Lets a thread that is at it make another file after file `full`, some times. It may

@@ -97,8 +97,12 @@ impl Log<'_> {
             if let Some(reached) = self.file_of_turn(turn)
                 && reached.file.number() != UNNUMBERED
             {
+                let names = &self.family.names;
                 // A file without the link to it is a file all the same.
-                let _ = self.point_to(turn, reached.file.number());
+                if let Err(errno) = names.point_to(reached.file.number()) {
+                    shared.not_linked(errno);
+                }
+                names.prune(turn);
             }
             self.prune(shared, turn);
             let newest = self.family.turn();

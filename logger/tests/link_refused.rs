@@ -1,0 +1,99 @@
+//! A rotated log whose path cannot be made to lead to the newest file any more, as where a program gave
+//! up its privileges and the directory lets users remove only what is theirs: files are files all the
+//! same, those that are not kept go, and no record is lost.
+
+use common::in_child;
+use logdef::{Options, Sink, logdef};
+use logdef_wire::Record;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+mod common;
+#[path = "common/seccomp.rs"]
+mod seccomp;
+
+const RECORDS: u32 = 100_000;
+const SIZE: u64 = 1 << 20;
+const KEPT: u32 = 3;
+/// So many fit into the files that are kept, but for the newest.
+const KEPT_RECORDS: u32 = 18_000;
+
+/// What is done between the first record and the others.
+type Before = fn();
+
+fn stays_in_bounds(options: Options, before: Before) {
+    let directory = tempfile::tempdir().unwrap();
+    let all = std::fs::Permissions::from_mode(0o1777);
+    std::fs::set_permissions(directory.path(), all).unwrap();
+    let path = directory.path().join("log");
+    in_child(|| {
+        options.rotate(SIZE).keep(KEPT).open(&path).unwrap();
+        logdef!(Warn, "number %u", 0u32);
+        before();
+        for number in 0..RECORDS {
+            logdef!(Info, "number %u", number);
+        }
+        assert_eq!(logdef::state().dropped, 0);
+        logdef::close();
+    });
+    let (numbers, _) = common::numbers(directory.path());
+    let newest = RECORDS - KEPT_RECORDS..RECORDS;
+    let missing = newest.filter(|number| !numbers.contains(&u64::from(*number)));
+    assert_eq!(missing.count(), 0);
+    assert!(numbers.len() < RECORDS as usize, "nothing was removed");
+    let files = files_in(directory.path());
+    assert!(files.iter().any(|file| says_why(file)), "{files:?}");
+    let bytes = files.iter().map(|file| file.metadata().unwrap().len());
+    let bytes: u64 = bytes.sum();
+    // The first file may be another user's.
+    assert!(bytes <= u64::from(KEPT + 1) * SIZE, "{bytes} bytes");
+}
+
+/// The log's own files, the link not among them.
+fn files_in(directory: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths.filter(|path| !path.is_symlink()).collect()
+}
+
+fn says_why(file: &Path) -> bool {
+    let mut says = false;
+    common::records(&std::fs::read(file).unwrap(), |record| {
+        if let Record::Note(note) = record {
+            let text = String::from_utf8_lossy(note.text.unwrap_or_default());
+            says |= text.starts_with("the path leads to an older file: ");
+        }
+    });
+    says
+}
+
+fn give_up_privileges() {
+    // SAFETY: takes numbers.
+    assert_eq!(unsafe { libc::setuid(65534) }, 0);
+}
+
+fn deny_links() {
+    #[cfg(target_arch = "x86_64")]
+    seccomp::fail(&[libc::SYS_symlink], libc::EDQUOT);
+    seccomp::fail(&[libc::SYS_symlinkat], libc::EDQUOT);
+}
+
+fn each_sink(before: Before) {
+    for sink in [Sink::Mapped, Sink::Append] {
+        stays_in_bounds(logdef::options().sink(sink), before);
+    }
+}
+
+#[test]
+fn a_log_stays_in_its_bounds_where_its_path_can_lead_to_no_new_file() {
+    // SAFETY: has no preconditions.
+    if unsafe { libc::geteuid() } == 0 {
+        each_sink(give_up_privileges);
+        stays_in_bounds(logdef::options().helper(), give_up_privileges);
+    } else {
+        common::skip::skip("only root can become another user");
+    }
+    if seccomp::is_here() {
+        each_sink(deny_links);
+    }
+}

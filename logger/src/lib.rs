@@ -66,19 +66,20 @@
 //! | when | in the mapped log |
 //! |---|---|
 //! | loading | `openat`, `read`, `close` of `/proc/self/maps`, `memfd_create`, `prlimit64`, `ftruncate`, `mmap`, `mprotect` |
-//! | [`open`] | files in `/proc`, `/sys` and the log's directory; `fcntl`, `flock`, `mmap`, `madvise`, `fstatfs`, `getrandom`, `uname` |
+//! | [`open`] | of the log's directory and of files in `/proc` and `/sys` `openat`, `close`, `read`, `lseek`, `fstat`, `statx`, `fstatfs`, `readlink`, `getdents64`, `fcntl`, `flock`, `renameat2`; `ioctl` of standard error; `mmap`, `munmap`, `madvise`, `prlimit64`, `getpid`, `geteuid`, `getrandom`, `uname`, `sched_getaffinity`, `sigaltstack`; for the digest of a program that is new to the cache `mkdirat`, `write`, `renameat` |
 //! | a call | none |
 //! | an image's first call | `openat`, `fstat`, `mmap`, `munmap`, `read`, `readlink`, `close`: its digest |
 //! | a thread's first call | `gettid`, `prctl(PR_GET_NAME)`, now and then `mmap` and `madvise`; a chunk |
 //! | another chunk | `rt_sigprocmask`, `statx`, `prlimit64`, `fallocate`, `pwritev`, `mmap`, `madvise`, `munmap`, `getpid`, `prctl(PR_GET_NAME)`; after [`reserve`] no `fallocate` and no `pwritev` |
-//! | another file | `openat`, `fcntl`, `flock`, `fstat`, `fstatfs`, `mmap`, `madvise`, `readlink`, `symlink`, `renameat2`, `unlink`, `kill` without a signal, `fdatasync` of old ones |
-//! | [`sync`] | `statx`, `fdatasync`; of a new file also `openat`, `fsync`, `close` of its directory |
-//! | a forked child's first call | `rt_sigprocmask`, `getpid`, `getrandom`, `mmap`, `munmap`; a chunk |
+//! | another file | `openat`, `close`, `fcntl`, `flock`, `fstat`, `fstatfs`, `mmap`, `munmap`, `madvise`, `gettid`, `prctl(PR_GET_NAME)`, `readlink`, `symlink`, `renameat2`, `unlink`, `kill` without a signal, `fdatasync` of old ones |
+//! | [`sync`] | `statx`, `fdatasync`; of a new file also `openat`, `fcntl`, `fsync`, `close` of its directory |
+//! | with a helper | `futex`; its thread begins with [`open`], by `clone3`, `rseq`, `set_robust_list`, `mprotect` |
+//! | a forked child's first call | `rt_sigprocmask`, `getpid`, `gettid`, `getrandom`, `mmap`, `munmap`; a chunk |
+//! | a call, appended | `statx`, `prlimit64`, `write`; on NFS also `readlink` and once a second `fdatasync` |
+//! | a call on a pipe, a socket or a terminal | `statx`, `gettid`, `fcntl`, `rt_sigpending`, `rt_sigprocmask`, and for each 4 KiB of a pipe `ppoll` and `write`; `futex` where threads meet, `rt_sigtimedwait` where the reader is gone |
 //!
-//! The times come from the vDSO where there is one. In the appended log a call is
-//! `statx`, `prlimit64` and `write`, on NFS also `readlink` and once a second `fdatasync`;
-//! on a pipe, a socket or a terminal `statx`, `gettid`, `fcntl`, and for each 4 KiB of a pipe
-//! `ppoll` and `write`, with `futex` where threads meet.
+//! The times come from the vDSO where there is one. On aarch64 `readlink`, `symlink` and `unlink`
+//! are `readlinkat`, `symlinkat` and `unlinkat`; `fstat` is `newfstatat` in newer C libraries.
 //!
 //! # Spans and counters
 //!

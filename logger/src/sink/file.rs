@@ -475,10 +475,9 @@ impl Reached<'_> {
             let populated = sys::advise(base, len as usize, libc::MADV_POPULATE_WRITE);
             sys::unmap(base, len as usize);
             match populated {
-                // A kernel without this: the pages come by faults, and the blocks
-                // are there.
-                Err(Errno(libc::EINVAL)) | Ok(()) => offset += len,
-                Err(errno) => return Err(Refusal::No(errno)),
+                // The pages come by faults, and the blocks are there.
+                Err(errno) if !errno.is_not_offered() => return Err(Refusal::No(errno)),
+                _ => offset += len,
             }
         }
         Ok(())

@@ -280,8 +280,9 @@ impl Log<'_> {
             anchor.set(turn, fd, || leads_here(fd));
         }
         match populated {
-            // A kernel without this: the pages come by faults, and the blocks are there.
-            Ok(()) | Err(Refusal::No(Errno(libc::EINVAL))) => Ok(held),
+            Ok(()) => Ok(held),
+            // The pages come by faults, and the blocks are there.
+            Err(Refusal::No(errno)) if errno.is_not_offered() => Ok(held),
             Err(refusal) => {
                 self.discard(held);
                 file.give_back(turn, at, units);

@@ -62,6 +62,8 @@ pub(crate) struct Supplied {
     /// Where it starts, in units.
     pub at: u64,
     pub units: u64,
+    /// Zeros were just written there, so that its pages are in memory.
+    pub is_zeroed: bool,
 }
 
 /// A count of units of the file of one turn.
@@ -428,10 +430,11 @@ impl Reached<'_> {
         // Asked before the size: a file that is empty after this was cut.
         let had_bytes = file.supplied.load(Ordering::Acquire);
         let opened = self.opened(open);
-        let supplied = Supplied {
+        let mut supplied = Supplied {
             fd: opened.map(|(fd, _)| fd),
             at,
             units,
+            is_zeroed: false,
         };
         if at + units <= file.ready.load(Ordering::Acquire) {
             return Ok(supplied);
@@ -452,6 +455,7 @@ impl Reached<'_> {
             if !sys::write_zeros(fd, offset, len, may).map_err(Refusal::No)? {
                 return Err(Refusal::Again);
             }
+            supplied.is_zeroed = true;
         }
         Ok(supplied)
     }

@@ -71,6 +71,60 @@ pub(crate) fn advise(at: *mut u8, len: usize, advice: c_int) -> Result<(), Errno
     checked(unsafe { libc::madvise(at.cast(), len, advice) } as isize).map(drop)
 }
 
+/// Lets the kernel store a zero at the start of each page of a mapping that holds zeros, and
+/// returns how many faults that took the thread. `None` if it was not done for all: the file was cut
+/// short, where a store of the process's own would raise SIGBUS, or the system does not offer it.
+pub(crate) fn store_zeros(at: *mut u8, len: usize) -> Option<u64> {
+    const PAGES: usize = 64;
+    static ZEROS: [u8; PAGES] = [0; PAGES];
+    let page = page_size() as usize;
+    let mut pages = (0..len).step_by(page);
+    let before = minor_faults();
+    loop {
+        let mut stores = [const { slice(ptr::null_mut(), 0) }; PAGES];
+        let mut count = 0;
+        for (store, page) in stores.iter_mut().zip(&mut pages) {
+            *store = slice(at.wrapping_add(page), 1);
+            count += 1;
+        }
+        if count == 0 {
+            return Some(minor_faults() - before);
+        }
+        let zeros = slice(ZEROS.as_ptr().cast_mut(), count);
+        // SAFETY: reads `ZEROS`, and changes no byte of a mapping that holds zeros. An address
+        // that cannot be written to is an error.
+        let stored = unsafe {
+            libc::process_vm_readv(
+                libc::getpid(),
+                stores.as_ptr(),
+                count as u64,
+                &raw const zeros,
+                1,
+                0,
+            )
+        };
+        if stored != count as isize {
+            return None;
+        }
+    }
+}
+
+const fn slice(at: *mut u8, len: usize) -> libc::iovec {
+    libc::iovec {
+        iov_base: at.cast(),
+        iov_len: len,
+    }
+}
+
+/// Faults of the thread that needed no disk.
+fn minor_faults() -> u64 {
+    // SAFETY: all zeros is a valid `rusage`.
+    let mut usage: libc::rusage = unsafe { core::mem::zeroed() };
+    // SAFETY: `usage` is valid for writes.
+    unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
+    usage.ru_minflt as u64
+}
+
 /// Puts zeroed memory of the process's own in the place of a mapping.
 pub(crate) fn replace_by_memory(at: *mut u8, len: usize) -> bool {
     // SAFETY: the range is a mapping made by `map_file`, so nothing of the program's is replaced.
@@ -168,6 +222,35 @@ fn mask(signals: u64, before: Option<&mut u64>) {
 mod tests {
     use super::*;
     use core::sync::atomic::AtomicU32;
+    use std::io::{Read, Seek, Write};
+    use std::os::fd::AsRawFd;
+
+    #[test]
+    fn a_zero_is_stored_in_each_page_of_a_mapping_or_the_caller_hears_of_it() {
+        let page = page_size() as usize;
+        // More than one system call takes.
+        let pages = 150;
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&vec![1; pages * page]).unwrap();
+        let base = map_file(file.as_raw_fd(), 0, (pages * page) as u64).unwrap();
+        let Some(faults) = store_zeros(base, pages * page) else {
+            // An emulator, perhaps.
+            assert_eq!(Errno::last(), Errno(libc::ENOSYS));
+            return;
+        };
+        assert!((1..=pages as u64).contains(&faults), "{faults}");
+        let mut bytes = Vec::new();
+        file.rewind().unwrap();
+        file.read_to_end(&mut bytes).unwrap();
+        for (at, byte) in bytes.iter().enumerate() {
+            assert_eq!(*byte, u8::from(at % page != 0), "at {at:#x}");
+        }
+        for left in [0, 64, pages - 1] {
+            file.set_len((left * page) as u64).unwrap();
+            assert_eq!(store_zeros(base, pages * page), None, "{left} pages");
+        }
+        unmap(base, pages * page);
+    }
 
     static SEEN: AtomicU32 = AtomicU32::new(0);
 

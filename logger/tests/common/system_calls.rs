@@ -38,6 +38,7 @@ fn numbers(name: &str) -> &'static [c_long] {
         "geteuid" => &[libc::SYS_geteuid],
         "getpid" => &[libc::SYS_getpid],
         "getrandom" => &[libc::SYS_getrandom],
+        "getrusage" => &[libc::SYS_getrusage],
         "gettid" => &[libc::SYS_gettid],
         "ioctl" => &[libc::SYS_ioctl],
         "kill" => &[libc::SYS_kill],
@@ -51,6 +52,7 @@ fn numbers(name: &str) -> &'static [c_long] {
         "ppoll" => &[libc::SYS_ppoll],
         "prctl" => &[libc::SYS_prctl],
         "prlimit64" => &[libc::SYS_prlimit64],
+        "process_vm_readv" => &[libc::SYS_process_vm_readv],
         "pwritev" => &[libc::SYS_pwritev],
         "read" => &[libc::SYS_read],
         #[cfg(target_arch = "aarch64")]

@@ -15,7 +15,7 @@ mod seccomp;
 const RECORDS: u32 = 100_000;
 const SIZE: u64 = 1 << 20;
 const KEPT: u32 = 3;
-/// So many fit into the files that are kept, but for the newest.
+/// Records that the files which are kept hold at least, the newest of them not counted.
 const KEPT_RECORDS: u32 = 18_000;
 
 /// What is done between the first record and the others.

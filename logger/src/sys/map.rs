@@ -226,7 +226,7 @@ mod tests {
     use std::os::fd::AsRawFd;
 
     #[test]
-    fn a_zero_is_stored_in_each_page_of_a_mapping_or_the_caller_hears_of_it() {
+    fn a_zero_is_stored_in_each_page_of_a_mapping_unless_one_is_not_there() {
         let page = page_size() as usize;
         // More than one system call takes.
         let pages = 150;

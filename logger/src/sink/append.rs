@@ -399,8 +399,9 @@ impl Append {
     fn next_file(&self) -> Result<Result<(), Errno>, Errno> {
         let turn = self.turn.load(Ordering::Relaxed) + 1;
         let (fd, number) = self.names.create_numbered()?;
-        sys::set_status_flags(fd, libc::O_APPEND).inspect_err(|_| sys::close(fd))?;
-        self.go_to(fd)?;
+        let flags_set = sys::set_status_flags(fd, libc::O_APPEND).inspect_err(|_| sys::close(fd));
+        let begun = flags_set.and_then(|()| self.go_to(fd));
+        begun.inspect_err(|_| self.names.discard(number))?;
         self.names.enter(turn, number);
         self.turn.store(turn, Ordering::Relaxed);
         let linked = self.names.point_to(number);

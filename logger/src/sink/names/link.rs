@@ -57,7 +57,7 @@ impl Names {
             Ok(true) => return self.keep_displaced(link),
             Ok(false) => Ok(()),
             // The file system cannot exchange names.
-            Err(errno) if errno.is_not_offered() => self.replace_by(link),
+            Err(Errno(libc::EINVAL | libc::ENOSYS)) => self.replace_by(link),
             Err(errno) => Err(errno),
         };
         set.inspect_err(|_| {

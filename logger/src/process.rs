@@ -127,6 +127,7 @@ impl Process {
         self.prepare_thread_exit();
         self.shared.run.prepare()?;
         self.shared.run.found();
+        self.shared.reports.begin_log();
         self.shared.begin_run();
         self.shared.run.set_open();
         self.shared.settings.move_gate();

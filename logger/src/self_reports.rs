@@ -115,9 +115,15 @@ impl SelfReports {
         }
     }
 
+    /// A log begins: what was asked for of the one before does not matter.
+    pub fn begin_log(&self) {
+        self.due.store(0, Ordering::Relaxed);
+    }
+
     /// A run begins at these readings.
     pub fn begin(&self, realtime: u64, monotonic: u64) {
-        self.due.store(0, Ordering::Relaxed);
+        // A forked child may have been asked to open its log again before its first record.
+        self.due.fetch_and(Due::REOPEN.0, Ordering::Relaxed);
         self.refused.store(0, Ordering::Relaxed);
         self.stay_errno.store(0, Ordering::Relaxed);
         let ahead = realtime.wrapping_sub(monotonic) as i64;

@@ -5,6 +5,7 @@
 use common::in_child;
 use logdef::{Options, Sink, logdef};
 use logdef_wire::Record;
+use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -78,6 +79,38 @@ fn deny_links() {
     seccomp::fail(&[libc::SYS_symlinkat], libc::EDQUOT);
 }
 
+/// A log that cannot be opened, since its path cannot be made to lead to it, leaves no file, and takes none that is kept.
+fn refused_openings_change_nothing(sink: Sink) {
+    let directory = tempfile::tempdir().unwrap();
+    let open = || {
+        let options = logdef::options().sink(sink).rotate(SIZE).keep(KEPT);
+        options.open(directory.path().join("log"))
+    };
+    in_child(|| {
+        open().unwrap();
+        for number in 0..RECORDS {
+            logdef!(Info, "number %u", number);
+        }
+        logdef::close();
+    });
+    let names = || {
+        files_in(directory.path())
+            .into_iter()
+            .collect::<BTreeSet<_>>()
+    };
+    let before = names();
+    in_child(|| {
+        deny_links();
+        let descriptors = || std::fs::read_dir("/proc/self/fd").unwrap().count();
+        let had = descriptors();
+        for _ in 0..3 {
+            assert!(open().is_err());
+        }
+        assert!(descriptors() <= had + 1, "{sink:?}");
+    });
+    assert_eq!(names(), before, "{sink:?}");
+}
+
 fn each_sink(before: Before) {
     for sink in [Sink::Mapped, Sink::Append] {
         stays_in_bounds(logdef::options().sink(sink), before);
@@ -95,5 +128,7 @@ fn a_log_stays_in_its_bounds_where_its_path_can_lead_to_no_new_file() {
     }
     if seccomp::is_here() {
         each_sink(deny_links);
+        refused_openings_change_nothing(Sink::Mapped);
+        refused_openings_change_nothing(Sink::Append);
     }
 }

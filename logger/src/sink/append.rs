@@ -39,6 +39,8 @@ pub(crate) struct Append {
     is_bounded: AtomicBool,
     /// Files of this log that were written to.
     turn: AtomicU64,
+    /// The number of the file of a rotated log that is written to.
+    number: AtomicU32,
     reopen: AtomicBool,
     /// When a thread began to open another file, by the coarse clock; 0 if none is at
     /// it.
@@ -104,6 +106,7 @@ impl Append {
             file_size: AtomicU64::new(0),
             is_bounded: AtomicBool::new(false),
             turn: AtomicU64::new(0),
+            number: AtomicU32::new(0),
             reopen: AtomicBool::new(false),
             moving_since: AtomicU64::new(0),
             begun: AtomicU64::new(0),
@@ -125,7 +128,12 @@ impl Append {
             let turn = self.turn.load(Ordering::Relaxed) + 1;
             self.names
                 .set(path.as_os_str().as_bytes(), rotation.keep, turn)?;
-            return self.next_file()?;
+            let linked = self.next_file()?;
+            match linked {
+                Ok(()) => self.names.prune(turn),
+                Err(_) => self.take_back(),
+            }
+            return linked;
         }
         let path = target::c_path(path)?;
         let fd = open_or_wait(&path, &self.access)?;
@@ -374,6 +382,7 @@ impl Append {
             // A file without the link to it is a file all the same.
             _ => self.next_file().map(|linked| {
                 let _ = linked.inspect_err(|errno| shared.not_linked(*errno));
+                self.names.prune(self.turn.load(Ordering::Relaxed));
             }),
         };
         match moved {
@@ -399,14 +408,21 @@ impl Append {
     fn next_file(&self) -> Result<Result<(), Errno>, Errno> {
         let turn = self.turn.load(Ordering::Relaxed) + 1;
         let (fd, number) = self.names.create_numbered()?;
+        let inode = sys::identity(fd).map_or(0, |found| found.file.1);
         let flags_set = sys::set_status_flags(fd, libc::O_APPEND).inspect_err(|_| sys::close(fd));
         let begun = flags_set.and_then(|()| self.go_to(fd));
         begun.inspect_err(|_| self.names.discard(number))?;
-        self.names.enter(turn, number);
+        self.names.enter(turn, number, inode);
         self.turn.store(turn, Ordering::Relaxed);
-        let linked = self.names.point_to(number);
-        self.names.prune(turn);
-        Ok(linked)
+        self.number.store(number, Ordering::Relaxed);
+        Ok(self.names.point_to(number))
+    }
+
+    /// Takes back the first file of a log that is not opened after all.
+    fn take_back(&self) {
+        let current = place_of(self.current.load(Ordering::Acquire));
+        self.names.discard(self.number.load(Ordering::Relaxed));
+        self.outlets[current as usize].close();
     }
 
     /// Writes to a descriptor from now on, which is the log's.
@@ -463,7 +479,8 @@ impl Append {
             state::copy(&mut into.path, path.to_bytes());
             into.existing = self.existing.load(Ordering::Relaxed) as i32;
         } else if self.file_size.load(Ordering::Relaxed) > 0 {
-            self.names.describe(None, into);
+            let number = self.number.load(Ordering::Relaxed);
+            self.names.describe(number, into);
         }
     }
 
@@ -507,7 +524,8 @@ impl Append {
         let fd = match self.path.get() {
             Some(path) => open(path)?,
             None if self.file_size.load(Ordering::Relaxed) > 0 => {
-                self.names.with_newest(open)??
+                let number = self.number.load(Ordering::Relaxed);
+                self.names.with(number, open)??
             }
             None => return Err(Errno(libc::EBADF)),
         };

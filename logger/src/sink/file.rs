@@ -281,6 +281,10 @@ impl LogFile {
         self.given_up.store(true, Ordering::Release);
     }
 
+    pub fn inode(&self) -> u64 {
+        self.inode.load(Ordering::Acquire)
+    }
+
     /// See [`LogFile::give_up`].
     pub fn is_given_up(&self) -> bool {
         self.given_up.load(Ordering::Acquire)

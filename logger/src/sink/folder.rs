@@ -27,7 +27,7 @@ const CANDIDATES: usize = 64;
 /// Looks at most: each costs some 20 us for each file.
 const LOOKS: u32 = 16;
 /// Bytes for a name and its entry.
-const CANDIDATE: usize = 16 + 256;
+const CANDIDATE: usize = 24 + 256;
 const ENTRIES: usize = 16 << 10;
 
 /// Removes the oldest logs of a directory, by `remove`, until all of them together have at
@@ -38,22 +38,26 @@ pub(crate) fn keep_within(
     mut remove: impl FnMut(&Found<'_>) -> bool,
 ) {
     let open = || sys::open(directory, libc::O_RDONLY | libc::O_DIRECTORY, 0);
+    let mut after = (0, 0);
     for _ in 0..LOOKS {
         let Ok(fd) = open() else { return };
-        let removed = look(fd, bytes, &mut remove);
+        let looked = look(fd, bytes, after, &mut remove);
         sys::close(fd);
-        if removed != Ok(CANDIDATES) {
-            return;
+        // Those that stayed are not looked at again.
+        match looked {
+            Ok(Some(last)) => after = last,
+            _ => return,
         }
     }
 }
 
-/// The same in one look. How many were removed.
+/// The same in one look, of logs after one. The last of them, if there may be more to be removed.
 fn look(
     directory: c_int,
     bytes: u64,
+    after: (u64, u64),
     remove: &mut impl FnMut(&Found<'_>) -> bool,
-) -> Result<usize, Errno> {
+) -> Result<Option<(u64, u64)>, Errno> {
     let room = const { NonZeroUsize::new(ENTRIES + CANDIDATES * CANDIDATE).unwrap() };
     let mut memory = Temporary::new(room)?;
     let (entries, candidates) = memory.bytes().split_at_mut(ENTRIES);
@@ -61,13 +65,13 @@ fn look(
         candidates,
         len: 0,
         total: 0,
+        after,
     };
     sys::each_entry(directory, entries, |name| oldest.look_at(directory, name))?;
     let mut total = oldest.total;
-    let mut removed = 0;
     for index in 0..oldest.len {
         if total <= bytes {
-            break;
+            return Ok(None);
         }
         let (_, size, name) = oldest.candidate(index);
         let log = Found {
@@ -77,10 +81,10 @@ fn look(
         };
         if remove(&log) {
             total = total.saturating_sub(size);
-            removed += 1;
         }
     }
-    Ok(removed)
+    let is_all = oldest.len < CANDIDATES || total <= bytes;
+    Ok((!is_all).then(|| oldest.candidate(CANDIDATES - 1).0))
 }
 
 /// The oldest logs of those that were looked at, the oldest first.
@@ -89,6 +93,8 @@ struct Oldest<'m> {
     len: usize,
     /// Bytes of all logs.
     total: u64,
+    /// When the last was written to of those that were looked at before, and its inode.
+    after: (u64, u64),
 }
 
 impl Oldest<'_> {
@@ -97,31 +103,36 @@ impl Oldest<'_> {
             return;
         };
         self.total += log.bytes;
-        let later = |index: &usize| self.candidate(*index).0 > log.modified;
-        let at = (0..self.len).find(later).unwrap_or(self.len);
-        if at == CANDIDATES {
+        let at = (log.modified, log.inode);
+        if at <= self.after {
+            return;
+        }
+        let later = |index: &usize| self.candidate(*index).0 > at;
+        let place = (0..self.len).find(later).unwrap_or(self.len);
+        if place == CANDIDATES {
             return;
         }
         self.len = (self.len + 1).min(CANDIDATES);
-        let (from, end) = (at * CANDIDATE, self.len * CANDIDATE);
+        let (from, end) = (place * CANDIDATE, self.len * CANDIDATE);
         self.candidates
             .copy_within(from..end - CANDIDATE, from + CANDIDATE);
         let candidate = &mut self.candidates[from..from + CANDIDATE];
         candidate[..8].copy_from_slice(&log.modified.to_ne_bytes());
         candidate[8..16].copy_from_slice(&log.bytes.to_ne_bytes());
+        candidate[16..24].copy_from_slice(&log.inode.to_ne_bytes());
         let name = name.to_bytes_with_nul();
-        candidate[16..16 + name.len()].copy_from_slice(name);
+        candidate[24..24 + name.len()].copy_from_slice(name);
     }
 
-    /// When it was written to, its bytes and its name.
-    fn candidate(&self, index: usize) -> (u64, u64, &CStr) {
-        let (numbers, name) = self.candidates[index * CANDIDATE..][..CANDIDATE].split_at(16);
+    /// When it was written to and its inode, its bytes, and its name.
+    fn candidate(&self, index: usize) -> ((u64, u64), u64, &CStr) {
+        let (numbers, name) = self.candidates[index * CANDIDATE..][..CANDIDATE].split_at(24);
         let number = |at: usize| {
             let mut bytes = [0; 8];
             bytes.copy_from_slice(&numbers[at..at + 8]);
             u64::from_ne_bytes(bytes)
         };
         let name = CStr::from_bytes_until_nul(name).unwrap_or_default();
-        (number(0), number(8), name)
+        ((number(0), number(16)), number(8), name)
     }
 }

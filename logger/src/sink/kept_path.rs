@@ -61,7 +61,8 @@ impl KeptPath {
     /// No code of this process uses the path any more.
     pub unsafe fn free(&self) {
         let len = self.last().map_or(0, |path| path.to_bytes_with_nul().len());
-        let last = self.last.swap(ptr::null_mut(), Ordering::AcqRel);
+        // Not forgotten: other processes may share the word, and have the memory of their own.
+        let last = self.last.load(Ordering::Acquire);
         if !last.is_null() {
             sys::unmap(last, len);
         }

@@ -111,6 +111,10 @@ impl Mapped {
         family.names.set_bounds(&rotation);
         let begun = family.names.set(path, rotation.keep, turn + 1);
         let begun = begun.and_then(|()| log.begin(rotation.is_wanted()));
+        let begun = begun.and_then(|linked| linked.inspect_err(|_| log.take_back()));
+        if begun.is_ok() {
+            family.names.prune(turn + 1);
+        }
         log.close_descriptors();
         drop(log);
         if let Err(errno) = begun {
@@ -420,7 +424,7 @@ impl Mapped {
     pub fn describe(&self, into: &mut RawState) {
         if let Some(log) = self.log() {
             let file = log.file_of(log.family.current.load(Ordering::Acquire));
-            log.family.names.describe(Some(file.file.number()), into);
+            log.family.names.describe(file.file.number(), into);
             into.helper = self.ahead.state();
         }
     }

@@ -139,15 +139,9 @@ impl Names {
         Ok(with(path.as_c_str()))
     }
 
-    /// Calls `with` with the name of the newest file.
-    pub fn with_newest<T>(&self, with: impl FnOnce(&CStr) -> T) -> Result<T, Errno> {
-        self.with(self.number.load(Ordering::Relaxed), with)
-    }
-
     /// Fills in the path of file `number`, or of the newest, and what became of the file
     /// that had the log's name.
-    pub fn describe(&self, number: Option<u32>, into: &mut RawState) {
-        let number = number.unwrap_or_else(|| self.number.load(Ordering::Relaxed));
+    pub fn describe(&self, number: u32, into: &mut RawState) {
         let _ = self.with(number, |path| state::copy(&mut into.path, path.to_bytes()));
         into.existing = self.existing.load(Ordering::Relaxed) as i32;
         let displaced = self.displaced.load(Ordering::Relaxed);
@@ -238,10 +232,20 @@ impl Names {
         base.rsplit(|byte| *byte == b'/').next().unwrap_or(base)
     }
 
+    /// The number of the next file; after the highest comes the lowest.
+    fn next_number(&self) -> u32 {
+        let order = Ordering::Relaxed;
+        let next = |number: u32| number.checked_add(1).unwrap_or(1);
+        let before = self
+            .number
+            .fetch_update(order, order, |number| Some(next(number)));
+        next(before.unwrap_or_default())
+    }
+
     /// Creates a file under the next number.
     pub fn create_numbered(&self) -> Result<(c_int, u32), Errno> {
         for _ in 0..ATTEMPTS {
-            let number = self.number.fetch_add(1, Ordering::Relaxed) + 1;
+            let number = self.next_number();
             match self.with(number, |path| self.create(path))? {
                 Err(Errno(libc::EEXIST)) => {}
                 result => return result.map(|fd| (fd, number)),
@@ -265,9 +269,9 @@ impl Names {
     }
 
     /// File `number` is the log's as the `turn`th.
-    pub fn enter(&self, turn: u64, number: u32) {
+    pub fn enter(&self, turn: u64, number: u32, inode: u64) {
         let place = self.places.of_turn(turn);
-        if !self.places.put(place, number) {
+        if !self.places.put(place, number, inode) {
             self.remove_at(place);
         }
     }
@@ -314,8 +318,10 @@ impl Names {
     }
 
     fn remove_at(&self, place: u64) {
-        if let Some(number) = self.places.take(place) {
-            let _ = self.with(number, sys::unlink);
+        if let Some((number, inode)) = self.places.take(place) {
+            // The directory may be another one by now, and the file another process's.
+            let is_it = |path: &CStr| inode == 0 || sys::inode_of(path) == Ok(inode);
+            let _ = self.with(number, |path| is_it(path).then(|| sys::unlink(path)));
         }
     }
 }
@@ -408,7 +414,7 @@ mod tests {
             let (fd, number) = names.create_numbered().unwrap();
             sys::write(fd, &[round]).unwrap();
             sys::close(fd);
-            names.enter(round as u64, number);
+            names.enter(round as u64, number, 0);
             names.point_to(number).unwrap();
             names.prune(round as u64);
             let newest = std::fs::read(directory.path().join("log")).unwrap();
@@ -433,7 +439,7 @@ mod tests {
             }
             let (fd, number) = names.create_numbered().unwrap();
             sys::close(fd);
-            names.enter(turn, number);
+            names.enter(turn, number, 0);
             names.prune(turn);
         };
         rotate(41);
@@ -471,7 +477,7 @@ mod tests {
         for turn in 1..=4 {
             let (fd, number) = names.create_numbered().unwrap();
             sys::close(fd);
-            names.enter(turn, number);
+            names.enter(turn, number, 0);
             names.point_to(number).unwrap();
             names.prune(turn);
         }
@@ -479,6 +485,15 @@ mod tests {
         expected.extend(["log", "log.000005", "log.000006"].map(str::to_owned));
         expected.sort();
         assert_eq!(list(&directory), expected);
+    }
+
+    /// The addition overflowed, in a call.
+    #[test]
+    fn after_the_highest_number_comes_the_lowest() {
+        let names = Names::new();
+        names.number.store(u32::MAX - 1, Ordering::Relaxed);
+        let numbers = [(); 3].map(|()| names.next_number());
+        assert_eq!(numbers, [u32::MAX, 1, 2]);
     }
 
     #[test]
@@ -500,7 +515,7 @@ mod tests {
             let (fd, number) = names.create_numbered().unwrap();
             sys::write(fd, &log_by(ENDED)).unwrap();
             sys::close(fd);
-            names.enter(turn, number);
+            names.enter(turn, number, 0);
             names.prune(turn);
         };
         let names = Names::new();

@@ -29,6 +29,7 @@ pub(crate) struct Log {
     pub bytes: u64,
     /// When it was last written to, in nanoseconds.
     pub modified: u64,
+    pub inode: u64,
 }
 
 const FLAGS: c_int = libc::O_RDONLY | libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
@@ -84,6 +85,7 @@ fn look(fd: c_int, mut memory: sys::Temporary) -> Result<Option<Log>, Errno> {
     Ok(Some(Log {
         owner,
         bytes: stat.st_blocks as u64 * 512,
+        inode: stat.st_ino,
         modified: (stat.st_mtime as u64)
             .wrapping_mul(1_000_000_000)
             .wrapping_add(stat.st_mtime_nsec as u64),

@@ -109,6 +109,17 @@ pub(crate) fn identity(fd: c_int) -> Result<Identity, Errno> {
     identity_by(fd, 0)
 }
 
+/// The inode of what stands under a path.
+pub(crate) fn inode_of(path: &CStr) -> Result<u64, Errno> {
+    // SAFETY: all zeros is a valid `statx`.
+    let mut stat: libc::statx = unsafe { core::mem::zeroed() };
+    let (at, flags) = (libc::AT_FDCWD, libc::AT_SYMLINK_NOFOLLOW);
+    let (name, wanted) = (path.as_ptr(), libc::STATX_INO);
+    // SAFETY: the path ends in a NUL, and `stat` is valid for writes.
+    let done = unsafe { libc::syscall(libc::SYS_statx, at, name, flags, wanted, &raw mut stat) };
+    checked(done as isize).map(|_| stat.stx_ino)
+}
+
 /// Whether a file has no name any more where it is kept, which may be another machine.
 pub(crate) fn is_unlinked(fd: c_int) -> bool {
     identity_by(fd, libc::AT_STATX_FORCE_SYNC).is_ok_and(|file| file.names == 0)

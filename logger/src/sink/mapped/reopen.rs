@@ -48,10 +48,16 @@ impl Log<'_> {
                 return Ok(());
             }
         }
-        self.begin(is_rotated)?;
+        let linked = self.begin(is_rotated)?;
+        // A file without the link to it is a file all the same.
+        let _ = linked.inspect_err(|errno| shared.not_linked(*errno));
         let turn = self.family.turn();
         self.family.left_before.fetch_max(turn, Ordering::SeqCst);
         self.send_writers_away(shared, |range| range.turn < turn);
+        self.close_descriptors();
+        self.settle_old_files(shared);
+        self.family.names.prune(turn);
+        self.prune(shared, turn);
         Ok(())
     }
 }

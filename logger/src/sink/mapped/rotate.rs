@@ -24,8 +24,8 @@ struct Slot {
 }
 
 impl Log<'_> {
-    /// Begins a log with its first file.
-    pub(super) fn begin(&self, rotates: bool) -> Result<(), Errno> {
+    /// Begins a log with its first file, or again with another. Inside: whether the path leads to it.
+    pub(super) fn begin(&self, rotates: bool) -> Result<Result<(), Errno>, Errno> {
         let full = self.family.current.load(Ordering::Acquire);
         let slot = self.take_slot(full).ok_or(Errno(libc::ENFILE))?;
         let names = &self.family.names;
@@ -36,15 +36,8 @@ impl Log<'_> {
         };
         let (fd, number) = created.inspect_err(|_| self.leave(slot.index, slot.file_use))?;
         match self.offer(full, &slot, fd, number) {
-            Ok(true) => {
-                let linked = if rotates {
-                    names.point_to(number)
-                } else {
-                    Ok(())
-                };
-                names.prune(slot.turn);
-                linked
-            }
+            Ok(true) if rotates => Ok(names.point_to(number)),
+            Ok(true) => Ok(Ok(())),
             Ok(false) => Err(Errno(libc::EBUSY)),
             Err(errno) => Err(errno),
         }
@@ -88,6 +81,18 @@ impl Log<'_> {
                 names.discard(number);
                 Err(errno)
             }
+        }
+    }
+
+    /// Takes back the first file of a log that is not opened after all.
+    pub(super) fn take_back(&self) {
+        let index = self
+            .family
+            .slot(self.family.current.load(Ordering::Acquire));
+        let reached = self.file_at(index);
+        self.family.names.discard(reached.file.number());
+        if let Some(file_use) = reached.file.in_use() {
+            self.leave(index, file_use);
         }
     }
 
@@ -143,6 +148,7 @@ impl Log<'_> {
             self.leave(slot.index, slot.file_use);
             return Err(errno);
         }
+        let inode = self.file_at(slot.index).file.inode();
         let next = slot.turn << SLOT_BITS | slot.index as u64;
         let offered = current.compare_exchange(full, next, Ordering::AcqRel, Ordering::Acquire);
         match offered {
@@ -150,7 +156,7 @@ impl Log<'_> {
                 self.family
                     .begun
                     .store(clock::monotonic(), Ordering::Relaxed);
-                self.family.names.enter(slot.turn, number);
+                self.family.names.enter(slot.turn, number, inode);
             }
             Err(_) => self.leave(slot.index, slot.file_use),
         }
@@ -172,7 +178,7 @@ impl Log<'_> {
     }
 
     /// Syncs the oldest files, if there are many that no `sync` came for.
-    fn settle_old_files(&self, shared: &Shared) {
+    pub(super) fn settle_old_files(&self, shared: &Shared) {
         for index in 0..FILES {
             let reached = self.file_at(index);
             let Some(file_use) = reached.file.in_use() else {

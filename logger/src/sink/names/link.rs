@@ -68,7 +68,7 @@ impl Names {
     /// Renames `link` to the path, where a plain file gets a second name before.
     fn replace_by(&self, link: &CStr) -> Result<(), Errno> {
         if self.link() == Link::None {
-            let number = self.number.fetch_add(1, Ordering::Relaxed) + 1;
+            let number = self.next_number();
             let linked = self.with(UNNUMBERED, |from| {
                 self.with(number, |to| sys::link(from, to))
             })??;
@@ -90,7 +90,7 @@ impl Names {
             return sys::unlink(at);
         }
         for _ in 0..ATTEMPTS {
-            let number = self.number.fetch_add(1, Ordering::Relaxed) + 1;
+            let number = self.next_number();
             match self.with(number, |to| sys::rename_without_replacing(at, to))? {
                 Err(Errno(libc::EEXIST)) => {}
                 Ok(()) => {

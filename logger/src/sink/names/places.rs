@@ -11,6 +11,8 @@ pub(super) const PLACES: usize = 2048;
 pub(super) struct Places {
     /// Their numbers, each at its place modulo the length; 0 for none.
     numbers: [AtomicU32; PLACES],
+    /// Their inodes; 0 for those of earlier runs.
+    inodes: [AtomicU64; PLACES],
     /// The turn of the first file.
     first_turn: AtomicU64,
     /// What is added to a file's turn for its place: files of earlier runs have places
@@ -24,6 +26,7 @@ impl Places {
     pub const fn new() -> Places {
         Places {
             numbers: [const { AtomicU32::new(0) }; PLACES],
+            inodes: [const { AtomicU64::new(0) }; PLACES],
             first_turn: AtomicU64::new(0),
             before: AtomicU64::new(0),
             pruned: AtomicU64::new(0),
@@ -35,6 +38,9 @@ impl Places {
     pub fn start(&self, earlier: &[u32], turn: u64) {
         for number in &self.numbers {
             number.store(0, Ordering::Relaxed);
+        }
+        for inode in &self.inodes {
+            inode.store(0, Ordering::Relaxed);
         }
         for (place, number) in self.numbers.iter().zip(earlier) {
             place.store(*number, Ordering::Relaxed);
@@ -66,15 +72,17 @@ impl Places {
 
     /// Puts a file at a place. `false` if other threads made enough files meanwhile that it
     /// is too old to stay.
-    pub fn put(&self, place: u64, number: u32) -> bool {
+    pub fn put(&self, place: u64, number: u32, inode: u64) -> bool {
+        self.inodes[place as usize % PLACES].store(inode, Ordering::SeqCst);
         self.at(place).store(number, Ordering::SeqCst);
         place >= self.pruned.load(Ordering::SeqCst)
     }
 
     /// Takes a file away from its place, for one thread to remove it.
-    pub fn take(&self, place: u64) -> Option<u32> {
+    pub fn take(&self, place: u64) -> Option<(u32, u64)> {
+        let inode = self.inodes[place as usize % PLACES].load(Ordering::SeqCst);
         let number = self.at(place).swap(0, Ordering::SeqCst);
-        (number != 0).then_some(number)
+        (number != 0).then_some((number, inode))
     }
 
     /// The place of a file up to that of the newest, if it has one that was not pruned.

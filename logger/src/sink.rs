@@ -85,6 +85,7 @@ impl Sink {
 
     /// Opens what a target is, by `mapped` if it is a file.
     pub fn set(&self, target: Target, mapped: bool, rotation: Rotation) -> Result<(), Errno> {
+        owner::note_opening();
         match target {
             Target::File(path) if mapped => {
                 return self.set_mapped(path.as_os_str().as_bytes(), rotation);

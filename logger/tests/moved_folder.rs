@@ -4,12 +4,17 @@
 use common::in_child;
 use logdef::{Sink, logdef};
 use std::io::{BufRead, BufReader, Read};
+use std::os::fd::AsRawFd;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 mod common;
 
+/// The path of another process's log.
 const OTHER: &str = "LOGDEF_TEST_OTHER";
+/// The sink of a program that was executed in the place of another.
+const AFTER: &str = "LOGDEF_TEST_AFTER";
 
 fn log(numbers: std::ops::Range<u64>) {
     for number in numbers {
@@ -106,11 +111,62 @@ fn a_child_of_a_log_that_was_left() {
     assert!(numbers.contains(&4_999));
 }
 
+/// Executes this program again in the place of a process whose child logs on, and opens the log
+/// with one file to be kept: that of the child went, since it was of the same process.
+fn a_child_of_the_program_before(sink: Sink) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("log");
+    in_child(|| {
+        let options = logdef::options().sink(sink).rotate(64 << 10);
+        options.open(&path).unwrap();
+        log(0..1);
+        let (mut wait, go) = std::io::pipe().unwrap();
+        let (mut ready, logged) = std::io::pipe().unwrap();
+        // SAFETY: the child logs and leaves.
+        if unsafe { libc::fork() } == 0 {
+            drop(go);
+            log(1..100);
+            drop(logged);
+            let _ = wait.read(&mut [0]);
+            // SAFETY: leaves without running what the parent will run.
+            unsafe { libc::_exit(0) };
+        }
+        drop(logged);
+        let _ = ready.read(&mut [0]);
+        let mut program = Command::new(std::env::current_exe().unwrap());
+        program.env(AFTER, format!("{sink:?}")).env(OTHER, &path);
+        // SAFETY: takes numbers.
+        unsafe { libc::fcntl(go.as_raw_fd(), libc::F_SETFD, 0) };
+        panic!("{}", program.exec());
+    });
+    let (numbers, _) = common::numbers(directory.path());
+    let missing = (0..100).filter(|number| !numbers.contains(number)).count();
+    assert_eq!(missing, 0, "{sink:?}");
+}
+
+/// What the program does that was executed in the place of another.
+fn after_it(sink: &str, path: &Path) {
+    let sink = match sink {
+        "Mapped" => Sink::Mapped,
+        _ => Sink::Append,
+    };
+    let options = logdef::options().sink(sink).rotate(64 << 10).keep(1);
+    options.open(path).unwrap();
+    log(1000..5000);
+    logdef::close();
+}
+
 #[test]
 fn a_log_touches_what_is_its_own() {
     if let Some(path) = std::env::var_os(OTHER) {
-        return other(Path::new(&path));
+        let path = Path::new(&path);
+        return match std::env::var(AFTER) {
+            Ok(sink) => after_it(&sink, path),
+            Err(_) => other(path),
+        };
     }
+    a_child_of_the_program_before(Sink::Mapped);
+    a_child_of_the_program_before(Sink::Append);
     another_folder_of_that_name(Sink::Mapped);
     another_folder_of_that_name(Sink::Append);
     a_child_of_a_log_that_was_left();

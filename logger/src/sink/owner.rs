@@ -4,6 +4,7 @@
 use crate::sys::{self, Errno};
 use core::ffi::{CStr, c_int};
 use core::num::NonZeroUsize;
+use core::sync::atomic::{AtomicU64, Ordering};
 use logdef_wire::record::Preamble;
 use logdef_wire::{Record, frame};
 
@@ -14,8 +15,17 @@ pub(crate) enum Owner {
     NoLog,
     /// A log, by another process that may still write to it or remove it.
     Other,
-    /// A log of this process, or of one that has ended.
+    /// A log of this process, or of one that has ended, to which no other writes.
     Nobody,
+}
+
+/// When the program opened its first log since it was executed; 0 if it did not yet.
+static FIRST_OPENED: AtomicU64 = AtomicU64::new(0);
+
+/// The program opens a log.
+pub(crate) fn note_opening() {
+    let (now, order) = (crate::clock::monotonic(), Ordering::Relaxed);
+    let _ = FIRST_OPENED.compare_exchange(0, now, order, order);
 }
 
 /// A preamble is shorter: its longest part is a path.
@@ -76,8 +86,12 @@ fn look(fd: c_int, mut memory: sys::Temporary) -> Result<Option<Log>, Errno> {
     };
     let pid = preamble.pid.and_then(|pid| u32::try_from(pid).ok());
     let is_own = pid == Some(sys::process_id()) && lives(&preamble, sys::process_id());
-    let other_lives = || pid.is_some_and(|pid| lives(&preamble, pid));
-    let owner = if !is_own && (in_use || other_lives()) {
+    // What the process mapped before it executed this program is unmapped: who uses it now is
+    // a child.
+    let first = FIRST_OPENED.load(Ordering::Relaxed);
+    let is_ours = is_own && preamble.monotonic.is_none_or(|at| at >= first);
+    let other_lives = || !is_own && pid.is_some_and(|pid| lives(&preamble, pid));
+    let owner = if !is_ours && (in_use || other_lives()) {
         Owner::Other
     } else {
         Owner::Nobody

@@ -33,7 +33,9 @@ use args::Args;
 use failure::Failure;
 use pager::Pager;
 use rustix::process::{Resource, getrlimit, setrlimit};
+use signal_hook::consts::SIGXFSZ;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 fn main() -> ExitCode {
     fault::install();
@@ -41,6 +43,7 @@ fn main() -> ExitCode {
     args.color.write_global();
     log::keep_of_streams(args.spool);
     raise_limit_of_open_files();
+    outlive_limits_of_files();
     let pager = if args.no_pager {
         None
     } else {
@@ -57,6 +60,11 @@ fn main() -> ExitCode {
     };
     drop(pager);
     status
+}
+
+/// A file that may not grow is an error of a write, which says so, and not the end of the command.
+fn outlive_limits_of_files() {
+    let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
 }
 
 /// A directory may hold more logs than the usual soft limit of 1,024 descriptors, which is

@@ -23,7 +23,7 @@ pub struct Log {
     /// What was taken out of them.
     redaction: Option<Redaction>,
     /// Whether some input that was named could not be opened.
-    lacks_some: bool,
+    pub lacks_some: bool,
 }
 
 /// Inputs that were opened.

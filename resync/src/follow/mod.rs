@@ -248,6 +248,16 @@ impl Follow {
         !self.queue.is_empty()
     }
 
+    /// Whether a file is there that could not be read at the last look. Its records come later than
+    /// those that its threads wrote after them to other files.
+    pub fn lacks_some(&self) -> bool {
+        let is_gone = |path: &PathBuf| {
+            let found = path.symlink_metadata();
+            found.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+        };
+        self.troubles.keys().any(|path| !is_gone(path))
+    }
+
     /// What happened since the last call: logdefs first, then records by time, in the
     /// order of each thread but for those that are late. That of more than 131,072 threads is as the
     /// files have it. What goes wrong with a file is news too, and may pass.

@@ -39,6 +39,9 @@ pub struct Cursor {
     /// Whether there are more threads than are noted: not said yet, or said.
     leaves_out: bool,
     has_said: bool,
+    /// Why the file stays as it is for now, and whether that was said.
+    is_held: bool,
+    says_held: bool,
 }
 
 /// What stands in the file.
@@ -76,6 +79,8 @@ impl Cursor {
             has_moved: false,
             leaves_out: false,
             has_said: false,
+            is_held: false,
+            says_held: false,
         })
     }
 
@@ -98,6 +103,12 @@ impl Cursor {
             *shown = (*shown).max(count + 1);
             self.has_moved = true;
         }
+    }
+
+    /// Leaves the file as it is while some input cannot be read: of a thread only the last call
+    /// is noted, and what that input has of it may come before.
+    pub fn hold(&mut self, lacks_some: bool) {
+        self.is_held = lacks_some;
     }
 
     /// How many calls of a thread earlier views showed.
@@ -129,7 +140,13 @@ impl Cursor {
     /// Writes the file, if there is something new. A new one takes the place of the old one,
     /// so that a crash leaves either.
     pub fn save(&mut self) -> Result<(), Failure> {
-        if !std::mem::take(&mut self.has_moved) {
+        if self.is_held && self.has_moved && !std::mem::replace(&mut self.says_held, true) {
+            let path = self.path.display();
+            log::say(&format!(
+                "{path}: stays as it is while a file cannot be read, whose records would be passed over"
+            ));
+        }
+        if self.is_held || !std::mem::take(&mut self.has_moved) {
             return Ok(());
         }
         if self.leaves_out && !std::mem::replace(&mut self.has_said, true) {

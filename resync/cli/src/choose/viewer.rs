@@ -260,6 +260,13 @@ impl Viewer {
         Ok(())
     }
 
+    /// See [`Cursor::hold`].
+    pub fn hold_cursor(&mut self, lacks_some: bool) {
+        if let Some(cursor) = &mut self.cursor {
+            cursor.hold(lacks_some);
+        }
+    }
+
     /// Writes what is held back, and all that was printed.
     pub fn flush(&mut self) -> Result<(), Failure> {
         self.printer.end_fold(&mut self.output.buffer);

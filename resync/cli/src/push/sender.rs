@@ -108,6 +108,13 @@ impl Sender {
         }
     }
 
+    /// See [`Cursor::hold`].
+    pub fn hold_cursor(&mut self, lacks_some: bool) {
+        if let Some(cursor) = &mut self.cursor {
+            cursor.hold(lacks_some);
+        }
+    }
+
     /// Whether the store has it, as far as the cursor says.
     pub fn has(&self, mark: &Mark) -> bool {
         let has = |cursor: &Cursor| match mark {

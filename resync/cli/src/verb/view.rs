@@ -202,6 +202,7 @@ impl View {
                 Shown::First(0),
             ),
         };
+        viewer.hold_cursor(log.lacks_some);
         let mut resolver = Resolver::new(tables, &mut images).judged_by(&log.recovery);
         let wanted = self.filters.merge_options();
         let mut options = wanted;

@@ -111,3 +111,29 @@ fn a_file_that_is_no_cursor_is_refused_and_left_alone() {
         done.err
     );
 }
+
+/// Of a thread the cursor keeps one number: records of a file that could not be read were passed over for
+/// good once later ones of another file had been shown.
+#[test]
+fn what_could_not_be_read_is_shown_when_it_can_be() {
+    let (files, log) = (Files::new(), example());
+    let half = log.frames.len() / 2;
+    let later = files.put("app.log.2", &log.bytes[log.frames[half].start..]);
+    let earlier = files.path().join("app.log.1");
+    let cursor = files.path().join("cursor");
+    let view = || {
+        let mut command = command();
+        command.args(["view", "-o", "raw", "--cursor-file"]);
+        run(command.args([&cursor, &earlier, &later]), b"")
+    };
+    let done = view();
+    assert_eq!(done.status, 4);
+    assert!(!done.out.is_empty());
+    let held = "stays as it is while a file cannot be read";
+    assert!(done.err.contains(held), "{}", done.err);
+    files.put("app.log.1", cut(&log, half));
+    let (all, whole) = (view(), files.put("whole.log", &log.bytes));
+    assert_eq!(all.status, 0, "{}", all.err);
+    assert_eq!(all.out, logdef("view -o raw {}", &whole).out);
+    assert_eq!(view().out, "");
+}

@@ -14,6 +14,7 @@ use std::process::ExitCode;
 pub fn run(args: &Push, feed: &mut Feed<'_>) -> Result<ExitCode, Failure> {
     let log = Log::open(&args.source)?;
     log.must_hold_records()?;
+    feed.sender.hold_cursor(log.lacks_some);
     let tables = log.recovery.tables();
     let mut resolver = Resolver::new(tables, log::images(&args.images)).judged_by(&log.recovery);
     chosen::for_each_found(

@@ -47,6 +47,8 @@ pub fn run(args: &Push, feed: &mut Feed<'_>) -> Result<ExitCode, Failure> {
         let begun = Instant::now();
         let came = following.look();
         let pause = followed::pause(came.is_empty(), begun);
+        let lacks_some = following.follow.lacks_some();
+        feed.sender.hold_cursor(lacks_some);
         following.send(came, feed)?;
         if following.follow.has_more() {
             continue;

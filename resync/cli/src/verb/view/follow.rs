@@ -35,6 +35,7 @@ pub fn run(args: &View) -> Result<ExitCode, Failure> {
         let begun = Instant::now();
         let polled = follow.poll();
         let pause = followed::pause(polled.is_empty(), begun);
+        viewer.hold_cursor(follow.lacks_some());
         for news in polled {
             match news {
                 News::Frame {

@@ -3,7 +3,6 @@
 //! what becomes of them.
 
 use crate::guard::{self, Opened, wrong};
-use crate::part::RECORDS;
 use crate::read::read_all;
 use crate::rebuild::RowGroup;
 use crate::side::{FRAMES, SITES, THREADS_COLUMNS};
@@ -53,7 +52,7 @@ pub(crate) struct Bodies {
 
 impl Bodies {
     pub(crate) fn open(part: &Path) -> io::Result<Bodies> {
-        let records = guard::open(&part.join(RECORDS))?;
+        let records = guard::open_records(part)?;
         let unit = guard::unit_of_records(&records.metadata)?;
         let stored = Stored {
             unit,

@@ -21,20 +21,40 @@ use std::path::{Path, PathBuf};
 /// A part that is being written.
 const NEW: &str = "new.tmp";
 
-/// The parts of an archive, in the order in which they were made; none if the folder is no archive.
+/// The parts of an archive, in the order in which they were made; none if the folder is no archive. One
+/// that lost its files or cannot be examined is a part too: opening it says what is wrong with it.
 pub fn parts(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut parts: Vec<_> = entries
-        .map(|entry| entry.path())
-        .filter(|path| number(path).is_some() && is_part(path))
-        .collect();
-    parts.sort_by_key(|path| number(path));
-    parts
+    list(folder).unwrap_or_default()
 }
 
-/// Whether a folder is a part of an archive.
-pub fn is_part(folder: &Path) -> bool {
-    folder.join(RECORDS).is_file()
+fn list(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut parts = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if number(&path).is_some() {
+            parts.push(path);
+        }
+    }
+    // Logs may have such names, in a folder that is no archive.
+    if !parts.iter().any(|path| is_part(path)) {
+        parts.clear();
+    }
+    parts.sort_by_key(|path| number(path));
+    Ok(parts)
+}
+
+/// Whether a path leads to a part of an archive, or has the name that [`Archive::add`] gives one and
+/// leads to no plain file: then it is one that lost its files, or that cannot be examined.
+pub fn is_part(path: &Path) -> bool {
+    let is_there = || path.symlink_metadata().is_ok();
+    let is_plain = || path.metadata().is_ok_and(|about| !about.is_dir());
+    path.join(RECORDS).is_file() || has_full_name(path) && is_there() && !is_plain()
+}
+
+/// Whether a name is `part-` and as many digits as we write, or more.
+fn has_full_name(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default();
+    number(path).is_some() && name.len() >= "part-000001".len()
 }
 
 /// The number in a part's name.
@@ -99,8 +119,8 @@ impl Archive {
     ///
     /// # Errors
     ///
-    /// If the folder holds other things, or another unit of time, or if another process is adding
-    /// to it.
+    /// If the folder holds other things, or another unit of time, if a part of it cannot be read, or if
+    /// another process is adding to it.
     pub fn open(folder: &Path, unit: Option<Unit>) -> io::Result<Archive> {
         guard::can_run()?;
         match fs::create_dir(folder) {
@@ -122,7 +142,7 @@ impl Archive {
         if left.exists() {
             fs::remove_dir_all(&left)?;
         }
-        let parts = parts(folder);
+        let parts = list(folder)?;
         if parts.is_empty() && fs::read_dir(folder)?.next().is_some() {
             let why = "it exists already, and is not an archive";
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
@@ -137,7 +157,11 @@ impl Archive {
             _lock: lock,
         };
         for (index, part) in parts.iter().enumerate() {
-            let own = guard::caught(|| archive.take_in(part))?;
+            let named = |error: io::Error| {
+                let name = part.file_name().unwrap_or_default().display();
+                io::Error::new(error.kind(), format!("{name}: {error}"))
+            };
+            let own = guard::caught(|| archive.take_in(part)).map_err(named)?;
             if index == 0 && unit.is_none() {
                 archive.unit = own;
             }
@@ -151,7 +175,7 @@ impl Archive {
 
     /// Notes what a part holds, and returns the unit of its times.
     fn take_in(&mut self, part: &Path) -> io::Result<Unit> {
-        let metadata = guard::open(&part.join(RECORDS))?.metadata;
+        let metadata = guard::open_records(part)?.metadata;
         let unit = guard::unit_of_records(&metadata)?;
         let threads = read_all(part, "threads.parquet", THREADS_COLUMNS)?;
         stored::each_stretch(&threads, |thread, first, last| {

@@ -2,9 +2,9 @@
 //! it, and a panic of the library that reads them becomes an error. Knows no columns' meaning.
 
 use crate::page::Page;
-use crate::part::{VERSION, VERSION_KEY};
+use crate::part::{RECORDS, VERSION, VERSION_KEY};
 use crate::schema::{self, Unit};
-use crate::sums::Sums;
+use crate::sums::{self, Sums};
 use crate::table::Of;
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
@@ -92,6 +92,13 @@ pub(crate) fn open(path: &Path) -> io::Result<Opened> {
         metadata,
         sums,
     })
+}
+
+/// Opens the table of records of a part that has all files that it was made with.
+pub(crate) fn open_records(part: &Path) -> io::Result<Opened> {
+    let opened = open(&part.join(RECORDS))?;
+    sums::all_are_there(part)?;
+    Ok(opened)
 }
 
 /// Opens a file; anything else, a pipe for instance, could be waited for without end.

@@ -9,7 +9,7 @@ use crate::bodies::{Body, Identity, Others};
 use crate::folder::Known;
 use crate::guard::{self, wrong};
 use crate::ordered::lane::{Lane, Waiting};
-use crate::part::{HIDDEN_KEY, LOSSES_KEY, RECORDS};
+use crate::part::{HIDDEN_KEY, LOSSES_KEY};
 use crate::read::read_all;
 use crate::side::{LOSSES, THREADS_COLUMNS};
 use crate::stored;
@@ -221,7 +221,7 @@ fn promised(parts: &[PathBuf]) -> io::Result<Option<Tables>> {
     let mut tables = Tables::new(TABLES);
     let mut stretches = Known::default();
     for (input, part) in parts.iter().enumerate() {
-        let metadata = guard::open(&part.join(RECORDS))?.metadata;
+        let metadata = guard::open_records(part)?.metadata;
         if !is_plain(&metadata) || !has_no_losses(part)? {
             return Ok(None);
         }

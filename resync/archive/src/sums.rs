@@ -13,6 +13,7 @@ use std::io::{self, Read, Write as _};
 use std::ops::{Range, RangeInclusive};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::str::Lines;
 
 /// The file in a part's folder.
 pub(crate) const SUMS: &str = "sums.txt";
@@ -38,15 +39,10 @@ impl Sums {
         let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
             return Ok(None);
         };
-        let file = match guard::regular(&folder.join(SUMS)) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error),
+        let Some(text) = text_of(folder)? else {
+            return Ok(None);
         };
-        let mut text = String::new();
-        let read = file.take(MOST).read_to_string(&mut text);
-        let listed = read.ok().and_then(|_| parse(&text, name.to_str()?));
-        let damaged = || wrong(&format!("{SUMS}, its list of checksums, is damaged"));
+        let listed = name.to_str().and_then(|name| parse(&text, name));
         listed.ok_or_else(damaged).map(Some)
     }
 
@@ -72,15 +68,50 @@ impl Sums {
     }
 }
 
-/// What a list says of a file.
-fn parse(text: &str, name: &str) -> Option<Sums> {
+/// Fails if a file of a part is gone that its list has.
+pub(crate) fn all_are_there(part: &Path) -> io::Result<()> {
+    let Some(text) = text_of(part)? else {
+        return Ok(());
+    };
+    let lines = lines(&text).ok_or_else(damaged)?;
+    for name in lines.filter_map(|line| line.split(' ').next()) {
+        if name.contains('/') {
+            return Err(damaged());
+        }
+        fs::metadata(part.join(name))
+            .map_err(|error| io::Error::new(error.kind(), format!("{name}: {error}")))?;
+    }
+    Ok(())
+}
+
+/// The list of a part; `None` of one that has no checksums.
+fn text_of(part: &Path) -> io::Result<Option<String>> {
+    let file = match guard::regular(&part.join(SUMS)) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let mut text = String::new();
+    let read = file.take(MOST).read_to_string(&mut text);
+    read.map(|_| Some(text)).map_err(|_| damaged())
+}
+
+fn damaged() -> io::Error {
+    wrong(&format!("{SUMS}, its list of checksums, is damaged"))
+}
+
+/// The lines of a list that is whole, one of each file.
+fn lines(text: &str) -> Option<Lines<'_>> {
     let (before, last) = text.strip_suffix('\n')?.rsplit_once('\n')?;
     let before = &text[..before.len() + 1];
     let is_whole = last == format!("{:08x}", crc32fast::hash(before.as_bytes()));
     let mut lines = before.lines();
-    if !is_whole || lines.next() != Some(FIRST_LINE) {
-        return None;
-    }
+    (is_whole && lines.next() == Some(FIRST_LINE)).then_some(lines)
+}
+
+/// What a list says of a file.
+fn parse(text: &str, name: &str) -> Option<Sums> {
+    let mut lines = lines(text)?;
     let line = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
     let mut words = line.split(' ');
     let len: u64 = words.next()?.parse().ok()?;

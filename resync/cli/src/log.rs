@@ -228,10 +228,13 @@ fn checked(input: Input) -> Input {
 
 /// Why an input could not be opened.
 fn unreadable(error: &logdef_resync::Error) -> Failure {
-    let cause = match error.cause().kind() {
-        io::ErrorKind::NotFound => "no such file".into(),
-        io::ErrorKind::PermissionDenied => "no permission to read it".into(),
-        _ => error.cause().to_string(),
+    let cause = error.cause();
+    // A text of its own says which file of a part it is about.
+    let has_text = cause.get_ref().is_some();
+    let cause = match cause.kind() {
+        io::ErrorKind::NotFound if !has_text => "no such file".into(),
+        io::ErrorKind::PermissionDenied if !has_text => "no permission to read it".into(),
+        _ => cause.to_string(),
     };
     Failure::Unreadable(format!("cannot read {}: {cause}", error.name()))
 }

@@ -4,7 +4,6 @@
 use super::OrderedBatch;
 use crate::bodies::{Bodies, Identity};
 use crate::guard::{self, wrong};
-use crate::part::RECORDS;
 use logdef_resync::Place;
 use logdef_wire::Tag;
 use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
@@ -30,7 +29,7 @@ pub(super) struct Waiting {
 
 impl Waiting {
     pub(super) fn of(part: &Path, input: u32) -> io::Result<Waiting> {
-        let metadata = guard::open(&part.join(RECORDS))?.metadata;
+        let metadata = guard::open_records(part)?.metadata;
         let unit = guard::unit_of_records(&metadata)?.nanoseconds();
         let row_groups = metadata.metadata().row_groups();
         let first_time = row_groups.iter().map(first_time).min().unwrap_or(0);

@@ -84,6 +84,10 @@ impl ArchiveLogs {
             io::ErrorKind::InvalidData | io::ErrorKind::Unsupported => {
                 Failure::Unreadable(format!("cannot read {path}: {error}"))
             }
+            // What the system says of a part names the part; of the folder it names nothing.
+            kind if kind != io::ErrorKind::ResourceBusy && error.get_ref().is_some() => {
+                Failure::Unreadable(format!("cannot read {path}/{error}"))
+            }
             _ => Failure::Output(path.to_string(), io::Error::other(error.to_string())),
         }
     }

@@ -36,6 +36,7 @@ mod pager;
 mod push;
 #[cfg(target_endian = "little")]
 mod redact;
+mod refused;
 mod report;
 mod rewrite;
 mod serve;

@@ -1,0 +1,116 @@
+//! What cannot be read, or not any more: it is said, and the exit status is not that of a clean log.
+
+use crate::fixture::*;
+use crate::skip::skip;
+use logdef_wire::Run;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+
+/// Runs the command as a user who owns nothing; `None` where that cannot be done.
+fn as_another_user(files: &Files, words: &[&str]) -> Option<Done> {
+    fs::set_permissions(files.path(), Permissions::from_mode(0o755)).unwrap();
+    let mut command = command();
+    command.current_dir(files.path()).args(words);
+    let is_root = fs::metadata("/proc/self").unwrap().uid() == 0;
+    let program = Path::new(env!("CARGO_BIN_EXE_logdef"));
+    let may_enter = |folder: &Path| folder.metadata().is_ok_and(|it| it.mode() & 1 == 1);
+    if !is_root || !program.ancestors().all(may_enter) {
+        skip("only root can be another user, where others may run the program");
+        return None;
+    }
+    Some(run(command.uid(65534).gid(65534), b""))
+}
+
+fn with_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+}
+
+/// An archive of two parts, and the log that is in the second.
+#[cfg(target_endian = "little")]
+fn archive_of_two_parts(files: &Files) -> (PathBuf, PathBuf) {
+    let kept = files.path().join("kept");
+    let logs = [Run(1), Run(2)].map(|run| {
+        let log = example_of(run, 11, EPOCH);
+        let log = files.put(&format!("{}.log", run.0), &log.bytes);
+        let done = self::run(command().arg("archive").arg("-o").arg(&kept).arg(&log), b"");
+        assert_eq!(done.status, 0, "{}", done.err);
+        log
+    });
+    let [_, log] = logs;
+    (kept, log)
+}
+
+/// A part that had lost its table of records was no part: the archive was clean without it, and took
+/// in the same records again.
+#[cfg(target_endian = "little")]
+#[test]
+fn a_part_of_an_archive_that_lost_its_files_is_not_left_out() {
+    type Damage = fn(&Path);
+    let damages: [(&str, Damage); 4] = [
+        ("records.parquet", |part| {
+            fs::remove_file(part.join("records.parquet")).unwrap();
+        }),
+        ("records.parquet", |part| {
+            fs::remove_dir_all(part).unwrap();
+            symlink("elsewhere", part).unwrap();
+        }),
+        ("records.parquet", |part| {
+            fs::remove_dir_all(part).unwrap();
+            fs::create_dir(part).unwrap();
+        }),
+        ("images.parquet", |part| {
+            fs::remove_file(part.join("images.parquet")).unwrap();
+        }),
+    ];
+    for (missing, damage) in damages {
+        let files = Files::new();
+        let (kept, log) = archive_of_two_parts(&files);
+        damage(&kept.join("part-000002"));
+        for words in ["check {}", "view {}", "view --strict {}", "stats {}"] {
+            let done = logdef(words, &kept);
+            assert_eq!(done.status, 4, "{words}: {}", done.err);
+            let why = format!("part-000002: {missing}: ");
+            assert!(done.err.contains(&why), "{words}: {}", done.err);
+            assert!(!done.out.contains("0002"), "{words}: {}", done.out);
+        }
+        assert_eq!(logdef("view {}/part-000001", &kept).status, 0);
+        let alone = logdef("view {}/part-000002", &kept);
+        assert_eq!(alone.status, 4);
+        assert!(alone.err.contains(missing), "{}", alone.err);
+        let added = run(command().arg("archive").arg("-o").arg(&kept).arg(log), b"");
+        assert_eq!(added.status, 4, "{}", added.err);
+        let why = format!("kept/part-000002: {missing}: ");
+        assert!(added.err.contains(&why), "{}", added.err);
+        assert!(!kept.join("part-000003").exists());
+    }
+}
+
+#[cfg(target_endian = "little")]
+#[test]
+fn a_part_of_an_archive_that_another_user_closed_is_not_left_out() {
+    let files = Files::new();
+    let (kept, _) = archive_of_two_parts(&files);
+    with_mode(&kept.join("part-000002"), 0);
+    for words in [&["check", "kept"][..], &["view", "--strict", "kept"]] {
+        let Some(done) = as_another_user(&files, words) else {
+            return;
+        };
+        assert_eq!(done.status, 4, "{}", done.err);
+        let why = "cannot read kept/part-000002: records.parquet: Permission denied";
+        assert!(done.err.contains(why), "{}", done.err);
+    }
+    with_mode(&kept.join("part-000002"), 0o755);
+}
+
+#[cfg(target_endian = "little")]
+#[test]
+fn logs_with_names_of_parts_are_no_archive() {
+    let files = Files::new();
+    files.put("part-000001", &example().bytes);
+    let other = example_of(Run(2), 22, EPOCH);
+    files.put("part-2", &other.bytes);
+    let done = logdef("view {}", files.path());
+    assert_eq!((done.status, done.lines().len()), (0, 20), "{}", done.err);
+}

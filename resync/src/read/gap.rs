@@ -73,7 +73,7 @@ pub enum Damage {
     NoHeader,
     /// Zeros, and the thread whose records should stand here went on counting.
     LostBlock,
-    /// The medium did not give these bytes (`EIO`).
+    /// The medium did not give these bytes (`EIO`), or the file was removed while it was read.
     Unreadable,
 }
 
@@ -101,7 +101,7 @@ impl fmt::Display for GapKind {
             GapKind::Damage(Damage::NoHeader) => "damage: no frame header at its start",
             GapKind::Damage(Damage::LostBlock) => "damage: zeros where records stood",
             GapKind::Damage(Damage::Unreadable) => {
-                "damage: these bytes cannot be read from the medium"
+                "damage: these bytes cannot be read, or not any more"
             }
         })
     }

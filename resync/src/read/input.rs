@@ -5,7 +5,7 @@
 
 use crate::read::compression::{self, Compression};
 use crate::read::frozen::Frozen;
-use crate::read::reopened::Reopened;
+use crate::read::reopened::{self, Reopened};
 use crate::read::spool::{self, Spooled};
 use crate::read::temporary::Temporary;
 use std::fmt;
@@ -361,7 +361,9 @@ impl Input {
             match self.read_at(piece, at) {
                 Ok(0) => break,
                 Ok(read) => got += read,
-                Err(error) if is_of_the_medium(&error) && at < self.len => {
+                // A file that was removed gives neither bytes nor its end.
+                Err(error) if is_of_the_medium(&error) && at >= self.len => break,
+                Err(error) if is_of_the_medium(&error) => {
                     let len = piece.len().min((self.len - at) as usize);
                     piece[..len].fill(0);
                     got += len;
@@ -493,10 +495,10 @@ fn read_all(source: &(impl Source + ?Sized), buffer: &mut [u8], offset: u64) -> 
 }
 
 /// Whether the bytes could not be had from where they lie: `EIO`, the same on every
-/// architecture of Linux.
+/// architecture of Linux, or a file that is not there any more.
 fn is_of_the_medium(error: &io::Error) -> bool {
     const EIO: i32 = 5;
-    error.raw_os_error() == Some(EIO)
+    error.raw_os_error() == Some(EIO) || reopened::is_gone(error)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use crate::fixture::*;
 use crate::skip::skip;
 use logdef_wire::Run;
 use std::fs::{self, Permissions};
+use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -113,4 +114,49 @@ fn logs_with_names_of_parts_are_no_archive() {
     files.put("part-2", &other.bytes);
     let done = logdef("view {}", files.path());
     assert_eq!((done.status, done.lines().len()), (0, 20), "{}", done.err);
+}
+
+/// Runs the command on `app.log` and other files, and does something when it has opened all of them: the
+/// last is a pipe that it waits for.
+fn interrupted(files: &Files, words: &str, then: impl FnOnce()) -> Done {
+    let pipe = files.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    let mut command = std::process::Command::new("sh");
+    command
+        .arg("-c")
+        .arg(format!("ulimit -n 64; exec \"$0\" {words}"))
+        .arg(env!("CARGO_BIN_EXE_logdef"))
+        .current_dir(files.path());
+    let done = std::thread::spawn(move || run(&mut command, b""));
+    let mut writer = fs::OpenOptions::new().write(true).open(&pipe).unwrap();
+    then();
+    let other = example_of(Run(99), 99, EPOCH + 1);
+    writer.write_all(&other.bytes).unwrap();
+    drop(writer);
+    let done = done.join().unwrap();
+    fs::remove_file(pipe).unwrap();
+    done
+}
+
+/// More files than a process may have open are opened again for each read: that of one that was removed
+/// ended the command, and those behind it were not shown.
+#[test]
+fn a_file_that_is_removed_while_few_may_be_open_ends_nothing() {
+    for words in ["view --strict *.log pipe", "check *.log pipe"] {
+        let files = Files::new();
+        for number in 0..60 {
+            let log = example_of(Run(number), number, EPOCH + number);
+            files.put(&format!("{number:02}.log"), &log.bytes);
+        }
+        let removed = files.path().join("50.log");
+        let done = interrupted(&files, words, || fs::remove_file(removed).unwrap());
+        assert_eq!(done.status, 3, "{words}: {}", done.err);
+        let said = format!("{}{}", done.out, done.err);
+        assert!(said.contains("50.log: bytes 0x0.."), "{words}: {said}");
+        assert!(said.contains("cannot be read, or not any more"), "{said}");
+        if words.starts_with("view") {
+            assert_eq!(done.lines().len(), 600, "{words}");
+        }
+    }
 }

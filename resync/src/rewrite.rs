@@ -110,6 +110,7 @@ pub fn recover(
             output.copy(frame.bytes, body, recovery.mark_of(place, body))?;
         }
     }
+    recovery.check_whole(inputs)?;
     carry_losses(recovery, &mut output)?;
     Ok(output.finish()?.1)
 }
@@ -216,6 +217,7 @@ pub fn each_merged(
             Ok::<_, Error>(merged.duplicates())
         })?
     };
+    recovery.check_whole(inputs)?;
     Ok(left_out + duplicates)
 }
 

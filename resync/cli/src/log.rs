@@ -103,8 +103,20 @@ impl Log {
         )))
     }
 
+    /// The inputs that were cut before all of them had been read, a line each.
+    pub fn cuts(&self) -> impl Iterator<Item = String> {
+        let inputs = self.inputs.iter();
+        inputs.filter_map(|input| {
+            let (name, from) = (input.name(), input.gone_from()?);
+            Some(format!(
+                "{name}: cut while it was read: its bytes from {from:#x} on are gone"
+            ))
+        })
+    }
+
     /// Reports what is missing, dropped or damaged, in a few lines on standard error.
     pub fn report(&self) {
+        self.cuts().for_each(|line| note(&line));
         for account in self.recovery.accounts() {
             for line in losses::of(account) {
                 note(&line);
@@ -121,7 +133,12 @@ impl Log {
 
     /// The exit status of a verb that did its work.
     pub fn status(&self, source: &Source) -> ExitCode {
-        status(source.strict, self.recovery.is_clean(), self.lacks_some)
+        let cut = self.recovery.check_whole(&self.inputs);
+        if let Err(error) = &cut {
+            say(&error.to_string());
+        }
+        let is_clean = self.recovery.is_clean() && cut.is_ok();
+        status(source.strict, is_clean, self.lacks_some)
     }
 }
 

@@ -119,7 +119,7 @@ impl Followed {
 
     /// Another reader of the file, if it still has its name.
     pub(super) fn reopened(&self) -> Option<Input> {
-        let input = Input::open(&self.path).ok()?;
+        let input = Input::open(&self.path).ok()?.followed();
         let is_same = match input.file_identity() {
             Ok(Some((identity, _))) => identity == self.identity,
             _ => self.is_fixed,
@@ -129,7 +129,7 @@ impl Followed {
 
     /// Opens the file that was closed to save its descriptor.
     fn open_again(&self) -> Result<Input, Error> {
-        let input = Input::open(&self.path)?;
+        let input = Input::open(&self.path)?.followed();
         match input.file_identity() {
             Ok(Some((identity, _))) if identity == self.identity => Ok(input),
             _ => Err(self.error(io::ErrorKind::NotFound.into())),

@@ -384,7 +384,7 @@ impl Follow {
             }
             match self.numbers.get(&identity) {
                 Some(number) => self.rename(*number, path),
-                None => match Input::open(&path) {
+                None => match Input::open(&path).map(Input::followed) {
                     // The link to the newest file led to a newer one by then.
                     Ok(input) if input.device_and_inode() != Some(identity) => {
                         named.remove(&identity);

@@ -179,7 +179,8 @@ impl List {
             let end = end_of(input, chunk)?;
             parts.extend(end.filter(|part| room.take(part.kept.len())));
         }
-        Ok(Frozen::new(parts, self.len))
+        // What a file lost since it was opened is read, so that it is missed.
+        Ok(Frozen::new(parts, self.len.max(input.len_at_first())))
     }
 }
 

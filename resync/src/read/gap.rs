@@ -73,7 +73,7 @@ pub enum Damage {
     NoHeader,
     /// Zeros, and the thread whose records should stand here went on counting.
     LostBlock,
-    /// The medium did not give these bytes (`EIO`), or the file was removed while it was read.
+    /// The medium did not give these bytes (`EIO`), or the file was cut or removed while it was read.
     Unreadable,
 }
 

@@ -15,6 +15,7 @@ use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What is given up of an input where one read fails: the smallest piece that the
 /// page cache asks a device for.
@@ -42,6 +43,10 @@ pub struct Input {
     made_from: Option<(String, bool)>,
     /// What of it stays as it is while it is written.
     frozen: OnceLock<Frozen>,
+    /// Whether it may become shorter while it is read, and that is no loss.
+    may_shrink: bool,
+    /// The first byte that was gone when it was read: the file was cut meanwhile.
+    gone_from: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -153,6 +158,8 @@ impl Input {
             broken_off: None,
             made_from: None,
             frozen: OnceLock::new(),
+            may_shrink: false,
+            gone_from: AtomicU64::new(u64::MAX),
         }
     }
 
@@ -167,6 +174,8 @@ impl Input {
             broken_off: None,
             made_from: None,
             frozen: OnceLock::new(),
+            may_shrink: false,
+            gone_from: AtomicU64::new(u64::MAX),
         }
     }
 
@@ -200,6 +209,8 @@ impl Input {
             broken_off: spool.broken_off.map(|error| error.to_string()),
             made_from: None,
             frozen: OnceLock::new(),
+            may_shrink: false,
+            gone_from: AtomicU64::new(u64::MAX),
         })
     }
 
@@ -228,6 +239,8 @@ impl Input {
                 broken_off: None,
                 made_from: None,
                 frozen: OnceLock::new(),
+                may_shrink: false,
+                gone_from: AtomicU64::new(u64::MAX),
             }
         } else {
             Input::from_reader_up_to(name, file, most)?
@@ -244,6 +257,21 @@ impl Input {
     pub fn with_losses(mut self, losses: String, shows_all: bool) -> Input {
         self.made_from = Some((losses, shows_all));
         self
+    }
+
+    /// The same file, followed while it is written: whoever follows it sees that it was cut.
+    pub(crate) fn followed(self) -> Input {
+        Input {
+            may_shrink: true,
+            ..self
+        }
+    }
+
+    /// The first byte that was gone when it was read, if the file was cut after it had been opened.
+    /// What is gone is a [gap](crate::Damage::Unreadable).
+    pub fn gone_from(&self) -> Option<u64> {
+        let from = self.gone_from.load(Ordering::Relaxed);
+        (from < u64::MAX).then_some(from)
     }
 
     /// The same, under another name.
@@ -349,10 +377,22 @@ impl Input {
         offset: u64,
         unreadable: &mut Vec<Range<u64>>,
     ) -> io::Result<usize> {
-        match self.read_at(buffer, offset) {
-            Err(error) if is_of_the_medium(&error) => {}
-            read => return read,
-        }
+        let got = match self.read_at(buffer, offset) {
+            Err(error) if is_of_the_medium(&error) => {
+                self.read_sectors(buffer, offset, unreadable)?
+            }
+            read => read?,
+        };
+        let gone = self.fill_gone(&mut buffer[got..], offset + got as u64, unreadable);
+        Ok(got + gone)
+    }
+
+    fn read_sectors(
+        &self,
+        buffer: &mut [u8],
+        offset: u64,
+        unreadable: &mut Vec<Range<u64>>,
+    ) -> io::Result<usize> {
         let mut got = 0;
         while got < buffer.len() {
             let at = offset + got as u64;
@@ -362,20 +402,34 @@ impl Input {
                 Ok(0) => break,
                 Ok(read) => got += read,
                 // A file that was removed gives neither bytes nor its end.
-                Err(error) if is_of_the_medium(&error) && at >= self.len => break,
+                Err(error) if is_of_the_medium(&error) && at >= self.len() => break,
                 Err(error) if is_of_the_medium(&error) => {
-                    let len = piece.len().min((self.len - at) as usize);
+                    let len = piece.len().min((self.len() - at) as usize);
                     piece[..len].fill(0);
                     got += len;
-                    match unreadable.last_mut() {
-                        Some(last) if last.end == at => last.end += len as u64,
-                        _ => unreadable.push(at..at + len as u64),
-                    }
+                    add_range(unreadable, at..at + len as u64);
                 }
                 Err(error) => return Err(error),
             }
         }
         Ok(got)
+    }
+
+    /// Makes zeros of bytes at the end of a file that is shorter than it was when it was opened: how
+    /// many there are.
+    fn fill_gone(&self, rest: &mut [u8], at: u64, unreadable: &mut Vec<Range<u64>>) -> usize {
+        let is_file = match &self.store {
+            Store::File(_) | Store::Reopened(_) => !self.may_shrink,
+            Store::Memory(_) | Store::Source(_) => false,
+        };
+        let len = self.len().saturating_sub(at).min(rest.len() as u64) as usize;
+        if !is_file || len == 0 {
+            return 0;
+        }
+        rest[..len].fill(0);
+        add_range(unreadable, at..at + len as u64);
+        self.gone_from.fetch_min(at, Ordering::Relaxed);
+        len
     }
 
     /// Reads it from its first byte on.
@@ -419,6 +473,11 @@ impl Input {
     /// Its length now, if it is a file.
     pub(crate) fn len_now(&self) -> io::Result<u64> {
         Ok(self.file_identity()?.map_or(self.len, |(_, len)| len))
+    }
+
+    /// Its length when it was opened.
+    pub(crate) fn len_at_first(&self) -> u64 {
+        self.len
     }
 
     /// Makes what it is now what is read from here on.
@@ -492,6 +551,13 @@ fn read_all(source: &(impl Source + ?Sized), buffer: &mut [u8], offset: u64) -> 
         }
     }
     Ok(got)
+}
+
+fn add_range(ranges: &mut Vec<Range<u64>>, range: Range<u64>) {
+    match ranges.last_mut() {
+        Some(last) if last.end == range.start => last.end = range.end,
+        _ => ranges.push(range),
+    }
 }
 
 /// Whether the bytes could not be had from where they lie: `EIO`, the same on every

@@ -4,6 +4,7 @@
 pub(crate) mod account;
 mod block;
 pub(crate) mod carried;
+pub(crate) mod cuts;
 pub(crate) mod floors;
 pub(crate) mod lane;
 pub(crate) mod lanes;

@@ -15,6 +15,7 @@ use crate::read::item::FrameItem;
 use crate::read::unmask;
 use crate::recover::account::{Account, Hole, Malformed, Room};
 use crate::recover::carried::Carried;
+use crate::recover::cuts::Cuts;
 use crate::recover::floors::Floors;
 use crate::recover::lane::{ByThread, Lane, ThreadKey};
 use crate::recover::lanes::Lanes;
@@ -78,6 +79,7 @@ pub struct Recovery {
     notes: Notes,
     pieces: Vec<Piece>,
     shapes: Option<Vec<Place>>,
+    cuts: Cuts,
 }
 
 impl Recovery {
@@ -100,14 +102,25 @@ impl Recovery {
         let marks = std::mem::take(&mut first.marks);
         let suspects = std::mem::take(&mut first.vouching).finish(marks);
         if !suspects.may_hold_suspects() {
-            return Ok(first.finish(suspects));
+            return Ok(first.finish(suspects).after(inputs));
         }
         // The other pass needs the memory of this one.
         drop(first);
         let memory = memory(suspects.memory());
         let mut again = Pass::over(inputs, options, suspects, &memory, &mut progress)?;
         let suspects = std::mem::take(&mut again.suspects);
-        Ok(again.finish(suspects))
+        Ok(again.finish(suspects).after(inputs))
+    }
+
+    fn after(mut self, inputs: &[Input]) -> Recovery {
+        self.cuts = Cuts::of(inputs);
+        self
+    }
+
+    /// Fails if a file was cut after all of it had been read, and its records were sought again: no
+    /// account has that.
+    pub fn check_whole(&self, inputs: &[Input]) -> Result<(), Error> {
+        self.cuts.check(inputs)
     }
 
     /// What became of the bytes of each input.
@@ -572,6 +585,7 @@ impl Pass {
             notes,
             pieces: self.pieces.finish(),
             shapes: self.shapes.and_then(Shapes::finish),
+            cuts: Cuts::default(),
         }
     }
 }

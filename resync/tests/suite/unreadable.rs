@@ -141,3 +141,28 @@ fn another_error_is_one() {
     assert_eq!(error.cause().raw_os_error(), Some(libc::ESTALE));
     assert!(error.to_string().starts_with("medium: "), "{error}");
 }
+
+/// What is gone when it is sought again is in no account: a merge would be a log that looks whole.
+#[test]
+fn a_file_that_is_cut_after_it_was_recovered_is_not_merged() {
+    let log = synth::appended(Run(1), 2, 50, 7);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.log");
+    std::fs::write(&path, &log.bytes).unwrap();
+    let inputs = [Input::open(&path).unwrap()];
+    let recovery = Recovery::of(&inputs).unwrap();
+    let merged = |out: &mut Vec<u8>| logdef_resync::rewrite::merge(&inputs, &recovery, out);
+    assert!(recovery.check_whole(&inputs).is_ok());
+    merged(&mut Vec::new()).unwrap();
+    let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+    file.set_len(log.bytes.len() as u64 / 2).unwrap();
+    let error = merged(&mut Vec::new()).unwrap_err();
+    assert!(error.to_string().contains("cut while it was read"));
+    assert!(recovery.check_whole(&inputs).is_err());
+    // Recovered again, it is damaged.
+    let recovery = Recovery::of(&inputs).unwrap();
+    assert!(!recovery.is_clean());
+    let gone = inputs[0].gone_from().unwrap();
+    let damage = recovery.accounts()[0].damage.bytes;
+    assert!(gone <= log.bytes.len() as u64 / 2 && damage >= log.bytes.len() as u64 / 2);
+}

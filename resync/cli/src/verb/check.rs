@@ -46,6 +46,9 @@ impl Check {
         if self.answer.is_json() {
             json::check(&log.recovery, &mut output.buffer)
         } else {
+            for line in log.cuts() {
+                push_line(&line, &mut output.buffer);
+            }
             print(&log.recovery, &mut output.buffer)
         }
         if let Some(path) = picture {

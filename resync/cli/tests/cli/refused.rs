@@ -139,6 +139,34 @@ fn interrupted(files: &Files, words: &str, then: impl FnOnce()) -> Done {
     done
 }
 
+/// `copytruncate`: what had been in the file was not there when it was read, and the log was clean.
+#[test]
+fn a_file_that_is_cut_while_it_is_read_is_not_clean() {
+    let log = example();
+    for kept in [0, log.frames[12].end as u64, log.frames[12].end as u64 + 3] {
+        for (words, status) in [
+            ("check app.log pipe", 3),
+            ("view --strict app.log pipe", 3),
+            ("view app.log pipe", 0),
+            ("stats --strict app.log pipe", 3),
+            ("merge app.log pipe -O merged.log", 0),
+        ] {
+            let files = Files::new();
+            let path = files.put("app.log", &log.bytes);
+            let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+            let done = interrupted(&files, words, || file.set_len(kept).unwrap());
+            assert_eq!(done.status, status, "{words} {kept}: {}", done.err);
+            let said = done.out + &done.err;
+            let why =
+                format!("app.log: cut while it was read: its bytes from {kept:#x} on are gone");
+            assert!(said.contains(&why), "{words} {kept}: {said}");
+            if words.starts_with("merge") {
+                assert_eq!(logdef("check {}/merged.log", files.path()).status, 3);
+            }
+        }
+    }
+}
+
 /// More files than a process may have open are opened again for each read: that of one that was removed
 /// ended the command, and those behind it were not shown.
 #[test]

@@ -101,7 +101,7 @@ pub mod import;
 
 mod follow;
 
-pub use follow::{Follow, News, begins_as_log, family, is_log};
+pub use follow::{Follow, News, begins_as_log, family, is_log, may_be_file};
 pub use merge::background::{BackgroundMerge, Batch};
 pub use merge::progress::MergedSoFar;
 pub use merge::sieve::Sieve;

@@ -62,7 +62,10 @@ fn files(word: &Path) -> Vec<Result<PathBuf, String>> {
     };
     let mut files: Vec<_> = found
         .map(|path| path.map_err(|error| error.to_string()))
-        .filter(|path| !path.as_ref().is_ok_and(|path| path.is_dir()))
+        .filter(|path| {
+            path.as_ref()
+                .map_or(true, |path| logdef_resync::may_be_file(path))
+        })
         .collect();
     if files.is_empty() {
         files.push(Err(format!("no file matches {pattern}")));

@@ -4,7 +4,7 @@ use crate::read::compression::SUFFIXES as COMPRESSED;
 use logdef_wire::frame;
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 /// The files of the log at `path`: itself, and in its folder those whose names are its
@@ -29,16 +29,45 @@ pub fn family(path: &Path) -> Vec<PathBuf> {
         };
         let path = entry.path();
         // A file begins with zeros until the thread that has its first chunk comes to run.
-        let is_numbered = || {
-            more.iter()
-                .all(|byte| matches!(byte, b'0'..=b'9' | b'-' | b'.'))
-        };
+        let is_numbered = || is_numbered(more);
         if path.is_file() && (is_numbered() || is_compressed(&path) || begins_as_log(&path)) {
             files.push(path);
         }
     }
     files[1..].sort();
     files
+}
+
+fn is_numbered(end: &[u8]) -> bool {
+    let mut bytes = end.iter();
+    bytes.all(|byte| matches!(byte, b'0'..=b'9' | b'-' | b'.'))
+}
+
+/// Whether a path leads to a plain file, or to what cannot be examined: a reader that left that out
+/// would show less than there is and not know it, and opening it says why it cannot be read.
+pub fn may_be_file(path: &Path) -> bool {
+    match path.metadata() {
+        Ok(about) => about.is_file(),
+        Err(error) => error.kind() != ErrorKind::NotFound || leads_nowhere(path),
+    }
+}
+
+/// Whether a path is a link to nothing, and not because its log was rotated. The link of a rotated log
+/// leads to the newest file: if `keep` is small, that may be removed in the moment between two names that
+/// are read of the folder, and all that the log still has is in the other files.
+fn leads_nowhere(path: &Path) -> bool {
+    let (Ok(target), Some(name)) = (path.read_link(), path.file_name()) else {
+        // It was removed meanwhile.
+        return false;
+    };
+    let own = path.parent().unwrap_or(Path::new(""));
+    let folder = |path: &Path| path.parent().and_then(|it| it.canonicalize().ok());
+    let of_target = target.file_name().unwrap_or_default().as_encoded_bytes();
+    let rest = of_target.strip_prefix(name.as_encoded_bytes());
+    let is_rotated = matches!(rest, Some([b'.', more @ ..]) if is_numbered(more));
+    let is_beside =
+        target.parent() == Some(Path::new("")) || folder(&own.join(&target)) == folder(path);
+    !(is_rotated && is_beside)
 }
 
 fn is_compressed(path: &Path) -> bool {

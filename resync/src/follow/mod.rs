@@ -12,7 +12,7 @@ mod order;
 mod pending;
 mod probe;
 
-pub use family::{begins_as_log, family, is_log};
+pub use family::{begins_as_log, family, is_log, may_be_file};
 
 use crate::read::gap::Gap;
 use crate::read::input::{Error, Input};

@@ -188,3 +188,15 @@ fn a_file_that_is_removed_while_few_may_be_open_ends_nothing() {
         }
     }
 }
+
+/// Reading a pipe waits for whoever writes to it.
+#[test]
+fn a_pattern_names_no_pipes() {
+    let files = Files::new();
+    files.put("a.log", &example().bytes);
+    let pipe = files.path().join("f.log");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    let done = logdef("check {}/*.log", files.path());
+    assert_eq!((done.status, &*done.err), (0, ""), "{}", done.out);
+}

@@ -30,7 +30,7 @@ pub fn family(path: &Path) -> Vec<PathBuf> {
         let path = entry.path();
         // A file begins with zeros until the thread that has its first chunk comes to run.
         let is_numbered = || is_numbered(more);
-        if path.is_file() && (is_numbered() || is_compressed(&path) || begins_as_log(&path)) {
+        if may_be_file(&path) && (is_numbered() || is_compressed(&path) || begins_as_log(&path)) {
             files.push(path);
         }
     }
@@ -78,9 +78,10 @@ fn is_compressed(path: &Path) -> bool {
 }
 
 /// Whether a file of a folder is a log: by its name, so that one whose first bytes are damaged is
-/// read too, or by its first bytes, so that those of forked children are. Pipes and devices are none.
+/// read too, or by its first bytes, so that those of forked children are. Pipes and devices are none. One
+/// that has the name of a log and [cannot be examined](may_be_file) is one.
 pub fn is_log(path: &Path) -> bool {
-    path.is_file() && (path.file_name().is_some_and(has_name_of_log) || begins_as_log(path))
+    may_be_file(path) && (path.file_name().is_some_and(has_name_of_log) || begins_as_log(path))
 }
 
 fn has_name_of_log(name: &OsStr) -> bool {
@@ -119,6 +120,28 @@ pub fn begins_as_log(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_link_to_a_rotated_file_that_is_gone_is_no_log_and_other_links_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let own = folder.path().join("app.log.7").display().to_string();
+        for (target, is_kept) in [
+            ("app.log.000003", false),
+            ("./app.log.000003", false),
+            (&*own, false),
+            ("app.log.012-345.6", false),
+            ("app.log.old", true),
+            ("b.log.000003", true),
+            ("/elsewhere/app.log.000003", true),
+            ("app.log", true),
+        ] {
+            let link = folder.path().join("app.log");
+            std::os::unix::fs::symlink(target, &link).unwrap();
+            assert_eq!(is_log(&link), is_kept, "{target}");
+            std::fs::remove_file(link).unwrap();
+        }
+        assert!(!is_log(&folder.path().join("app.log")));
+    }
 
     #[test]
     fn logs_are_recognized_by_their_names() {

@@ -189,6 +189,59 @@ fn a_file_that_is_removed_while_few_may_be_open_ends_nothing() {
     }
 }
 
+/// They were passed over without a word: the folder was clean without them.
+#[test]
+fn logs_of_a_folder_that_cannot_be_examined_are_not_left_out() {
+    let files = Files::new();
+    files.put("logs/a.log", &example().bytes);
+    files.put("secret/log", &example_of(Run(2), 22, EPOCH).bytes);
+    files.put("listed/o.log", &example().bytes);
+    let folder = |name: &str| files.path().join(name);
+    let link = folder("logs/app.log");
+    let refused = |words: &[&str], done: &Done, why: &str| {
+        assert_eq!(done.status, 4, "{words:?}: {}", done.err);
+        assert!(done.err.contains(why), "{words:?}: {}", done.err);
+    };
+    for (target, why) in [
+        ("../nothing", "no such file"),
+        ("app.log", "symbolic links"),
+    ] {
+        symlink(target, &link).unwrap();
+        for words in ["check {}", "view {}", "view {}/*.log"] {
+            let done = logdef(words, &folder("logs"));
+            refused(&[words], &done, "logs/app.log");
+            refused(&[words], &done, why);
+        }
+        fs::remove_file(&link).unwrap();
+    }
+    symlink("../secret/log", &link).unwrap();
+    assert_eq!(logdef("check {}", &folder("logs")).status, 0);
+    with_mode(&folder("secret"), 0o700);
+    with_mode(&folder("listed"), 0o744);
+    for (words, why) in [
+        (&["check", "logs"][..], "logs/app.log: no permission"),
+        (&["view", "listed"], "listed/o.log: no permission"),
+    ] {
+        let Some(done) = as_another_user(&files, words) else {
+            return;
+        };
+        refused(words, &done, why);
+    }
+}
+
+/// The newest file of a log may be removed by rotation while the folder is read, before its link leads to
+/// the next.
+#[test]
+fn a_link_to_a_rotated_file_that_was_removed_is_no_loss() {
+    let files = Files::new();
+    files.put("app.log.000002", &example().bytes);
+    symlink("app.log.000001", files.path().join("app.log")).unwrap();
+    for words in ["check {}", "view --strict {}", "view --strict {}/app*"] {
+        let done = logdef(words, files.path());
+        assert_eq!((done.status, &*done.err), (0, ""), "{words}");
+    }
+}
+
 /// Reading a pipe waits for whoever writes to it.
 #[test]
 fn a_pattern_names_no_pipes() {

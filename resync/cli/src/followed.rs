@@ -56,6 +56,9 @@ pub fn begin(source: &Source) -> Result<Follow, Failure> {
         if !word.exists() && !paths::is_pattern(word) {
             log::say(&format!("{}: waiting for it to appear", word.display()));
         }
+        for problem in found(word).into_iter().filter_map(Result::err) {
+            log::say(&format!("{problem}, trying again"));
+        }
     }
     let found = files(words);
     if words.iter().any(|word| is_of_many(word)) {
@@ -86,17 +89,19 @@ fn is_of_many(word: &Path) -> bool {
     word.is_dir() || paths::is_pattern(word)
 }
 
-/// What the words stand for now.
+/// What the words stand for now, without what cannot be read just now.
 fn files(words: &[PathBuf]) -> Vec<PathBuf> {
-    let files = words.iter().map(|word| {
-        if is_of_many(word) {
-            let found = paths::of(std::slice::from_ref(word));
-            found.into_iter().flatten().collect()
-        } else {
-            logdef_resync::family(word)
-        }
-    });
-    files.collect::<Vec<Vec<_>>>().concat()
+    let found = words.iter().flat_map(|word| found(word));
+    found.flatten().collect()
+}
+
+fn found(word: &PathBuf) -> Vec<Result<PathBuf, String>> {
+    if is_of_many(word) {
+        paths::of(std::slice::from_ref(word))
+    } else {
+        let family = logdef_resync::family(word);
+        family.into_iter().map(Ok).collect()
+    }
 }
 
 /// What makes a file the same when its name is another: device and inode, or else the name.

@@ -4,10 +4,11 @@ use crate::fixture::*;
 use crate::skip::skip;
 use logdef_wire::Run;
 use std::fs::{self, Permissions};
-use std::io::Write;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 /// Runs the command as a user who owns nothing; `None` where that cannot be done.
 fn as_another_user(files: &Files, words: &[&str]) -> Option<Done> {
@@ -252,4 +253,34 @@ fn a_pattern_names_no_pipes() {
     assert!(made.unwrap().success());
     let done = logdef("check {}/*.log", files.path());
     assert_eq!((done.status, &*done.err), (0, ""), "{}", done.out);
+}
+
+/// The command waited without a word.
+#[test]
+fn what_cannot_be_followed_yet_is_said() {
+    let files = Files::new();
+    let folder = files.path().join("logs");
+    fs::create_dir(&folder).unwrap();
+    for (word, why) in [
+        ("logs", "no log in directory"),
+        ("logs/nothing*.log", "no file matches"),
+    ] {
+        let mut command = command();
+        command
+            .current_dir(files.path())
+            .args(["view", "--follow", "--head", "1", "-o", "raw", word])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut line = String::new();
+        let mut said = BufReader::new(child.stderr.take().unwrap());
+        said.read_line(&mut line).unwrap();
+        assert!(line.contains(why) && line.contains(word), "{line}");
+        let log = files.put("logs/nothing.log", &example().bytes);
+        assert!(child.wait().unwrap().success());
+        line.clear();
+        said.read_to_string(&mut line).unwrap();
+        assert_eq!(line, "");
+        fs::remove_file(log).unwrap();
+    }
 }

@@ -157,6 +157,7 @@ pub fn line(follow: &Follow, news: &News) -> String {
             losses::count(*records, "record"),
             standing.word().unwrap_or_default(),
         ),
+        News::BrokenOff { file, bytes, why } => losses::broken_off(&name(*file), *bytes, why),
         News::Truncated { file } => {
             format!("{}: truncated, reading it from its start", name(*file))
         }

@@ -70,7 +70,7 @@ fn leads_nowhere(path: &Path) -> bool {
     !(is_rotated && is_beside)
 }
 
-fn is_compressed(path: &Path) -> bool {
+pub(super) fn is_compressed(path: &Path) -> bool {
     let name = path
         .file_name()
         .map_or(&b""[..], |name| name.as_encoded_bytes());

@@ -85,6 +85,16 @@ impl Followed {
         }
     }
 
+    /// Whether it ends before its end.
+    pub(super) fn breaks_off(&self) -> Option<News> {
+        let input = self.input.as_ref()?;
+        Some(News::BrokenOff {
+            file: self.number,
+            bytes: input.len(),
+            why: input.broken_off()?.to_owned(),
+        })
+    }
+
     /// Reads what is new, or a part of it if the sink gets full: then `false`.
     pub(super) fn read(&mut self, sink: &mut impl Sink) -> Result<bool, Error> {
         let input = match self.input.take() {

@@ -11,6 +11,7 @@ mod judge;
 mod order;
 mod pending;
 mod probe;
+mod unfinished;
 
 pub use family::{begins_as_log, family, is_log, may_be_file};
 
@@ -31,6 +32,7 @@ use std::fmt;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use unfinished::Unfinished;
 
 /// Bytes of frames that one call gives, or little more.
 const BATCH: usize = 4 << 20;
@@ -139,6 +141,15 @@ pub enum News {
         /// The number of the file.
         file: u32,
     },
+    /// A compressed file ends before its end, and changes no more: it was cut. What comes before is given.
+    BrokenOff {
+        /// The number of the file.
+        file: u32,
+        /// Bytes that it unpacks to.
+        bytes: u64,
+        /// What the reader of its form says.
+        why: String,
+    },
     /// A file cannot be read now, and why. It is reported once, and tried again.
     Unreadable {
         /// The path under which it is followed.
@@ -183,6 +194,8 @@ pub struct Follow {
     /// What keeps files from being read, how often it was met in a row, and whether it was
     /// in this look.
     troubles: HashMap<PathBuf, (String, u32, bool)>,
+    /// Files that are read when they are whole.
+    unfinished: Unfinished,
     scratch: Vec<u8>,
 }
 
@@ -216,6 +229,7 @@ impl Follow {
             order: Order::default(),
             judge: Judge::default(),
             troubles: HashMap::new(),
+            unfinished: Unfinished::default(),
             scratch: Vec::new(),
         }
     }
@@ -255,7 +269,7 @@ impl Follow {
             let found = path.symlink_metadata();
             found.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
         };
-        self.troubles.keys().any(|path| !is_gone(path))
+        !self.unfinished.is_empty() || self.troubles.keys().any(|path| !is_gone(path))
     }
 
     /// What happened since the last call: logdefs first, then records by time, in the
@@ -264,7 +278,7 @@ impl Follow {
     pub fn poll(&mut self) -> Vec<News> {
         let mut news = Vec::new();
         if self.queue.is_empty() {
-            self.find_files();
+            self.find_files(&mut news);
         }
         let (mut bytes, mut arrived) = (0, Vec::new());
         while let Some(&number) = self.queue.front() {
@@ -358,7 +372,7 @@ impl Follow {
     }
 
     /// Begins a look: asks which files there are.
-    fn find_files(&mut self) {
+    fn find_files(&mut self, news: &mut Vec<News>) {
         let mut named = HashSet::new();
         let mut begun = Vec::new();
         let is_open = |file: &&Followed| file.input.is_some();
@@ -384,11 +398,13 @@ impl Follow {
             }
             match self.numbers.get(&identity) {
                 Some(number) => self.rename(*number, path),
+                None if !self.unfinished.may_open(identity, &metadata) => {}
                 None => match Input::open(&path).map(Input::followed) {
                     // The link to the newest file led to a newer one by then.
                     Ok(input) if input.device_and_inode() != Some(identity) => {
                         named.remove(&identity);
                     }
+                    Ok(input) if self.unfinished.is_unfinished(&path, &metadata, &input) => {}
                     Ok(input) => {
                         let by = (self.offset_of)(&path);
                         let begins = first_time(&input).saturating_add_signed(by);
@@ -407,6 +423,7 @@ impl Follow {
         begun.sort_by(|(a, _, one), (b, _, other)| (a, &one.path).cmp(&(b, &other.path)));
         for (_, by, mut file) in begun {
             file.number = self.files.len() as u32;
+            news.extend(file.breaks_off());
             self.offsets.push(by);
             self.numbers.insert(file.identity, file.number);
             self.paths.push(file.path.clone());
@@ -416,6 +433,7 @@ impl Follow {
             file.is_named = named.contains(&file.identity);
         }
         self.forget_nameless();
+        self.unfinished.end_of_look();
         let kept = self.files.iter().enumerate();
         self.queue = kept
             .filter_map(|(number, file)| file.is_some().then_some(number as u32))

@@ -239,3 +239,56 @@ fn trouble_with_a_file_is_reported_once_and_does_not_end_it() {
     let news = soon(&mut follow);
     assert_eq!(frames(news).len(), third.frames.len());
 }
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::none());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// It was read once, whatever there was of it.
+#[test]
+fn a_file_that_is_being_compressed_is_read_when_it_is_whole() {
+    let log = synth::appended(Run(7), 2, 40, 1);
+    let packed = gzip(&log.bytes);
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("app.log");
+    let mut file = File::create(directory.path().join("app.log.1.gz")).unwrap();
+    let mut follow = Follow::new(&path);
+    let mut written = 0;
+    for part in [0, 5, packed.len() / 2, packed.len() - 1] {
+        file.write_all(&packed[written..part]).unwrap();
+        written = part;
+        for _ in 0..10 {
+            assert!(frames(follow.poll()).is_empty(), "{part}");
+        }
+        assert!(follow.lacks_some(), "{part}");
+    }
+    file.write_all(&packed[written..]).unwrap();
+    let mut seen = Vec::new();
+    for _ in 0..10 {
+        seen.extend(frames(follow.poll()));
+    }
+    assert_eq!(seen.len(), log.frames.len());
+    assert!(!follow.lacks_some());
+}
+
+#[test]
+fn a_compressed_file_that_was_cut_is_read_up_to_there_and_that_is_said() {
+    let log = synth::appended(Run(7), 2, 40, 1);
+    let packed = gzip(&log.bytes);
+    let directory = tempfile::tempdir().unwrap();
+    let file = File::create(directory.path().join("app.log.1.gz")).unwrap();
+    file.write_all_at(&packed[..packed.len() / 2], 0).unwrap();
+    let earlier = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
+    file.set_modified(earlier).unwrap();
+    let mut follow = Follow::new(&directory.path().join("app.log"));
+    let polled = (0..10).flat_map(|_| follow.poll());
+    let (given, others): (Vec<_>, Vec<_>) =
+        polled.partition(|news| matches!(news, News::Frame { .. }));
+    assert!(given.len() > log.frames.len() / 3);
+    let cut = others
+        .iter()
+        .filter(|news| matches!(news, News::BrokenOff { .. }));
+    assert_eq!(cut.count(), 1, "{others:?}");
+}

@@ -183,6 +183,10 @@ fn send_loss(follow: &Follow, mut news: News, feed: &mut Feed<'_>) -> Result<(),
             let place = [gap.offset, gap.len].map(u64::to_be_bytes).concat();
             (&b"damage"[..], [identity(*file), place].concat())
         }
+        News::BrokenOff { file, bytes, .. } => (
+            &b"broken off"[..],
+            [identity(*file), bytes.to_be_bytes().to_vec()].concat(),
+        ),
         News::Withheld { file, records } => (
             &b"withheld"[..],
             [identity(*file), records.to_be_bytes().to_vec()].concat(),

@@ -73,6 +73,14 @@ fn files(word: &Path) -> Vec<Result<PathBuf, String>> {
     files
 }
 
+/// How the problem of a directory without logs begins.
+const NO_LOG: &str = "no log in directory";
+
+/// Whether a problem is that there is nothing to read, and not that something cannot be read.
+pub fn is_of_nothing(problem: &str) -> bool {
+    problem.starts_with(NO_LOG)
+}
+
 /// The logs of a directory, by name, whatever they are called. Pipes and devices are left
 /// alone: reading them might never end.
 fn directory(path: &Path) -> Vec<Result<PathBuf, String>> {
@@ -92,7 +100,7 @@ fn directory(path: &Path) -> Vec<Result<PathBuf, String>> {
     }
     files.sort();
     if files.is_empty() && problems.is_empty() {
-        problems.push(Err(format!("no log in directory {}", path.display())));
+        problems.push(Err(format!("{NO_LOG} {}", path.display())));
     }
     files.append(&mut problems);
     files

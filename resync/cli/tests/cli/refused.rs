@@ -284,3 +284,27 @@ fn what_cannot_be_followed_yet_is_said() {
         fs::remove_file(log).unwrap();
     }
 }
+
+/// The status was that of a list without gaps.
+#[test]
+fn a_list_of_processes_lacks_those_of_logs_that_cannot_be_read() {
+    let files = Files::new();
+    files.put("a.log", &example().bytes);
+    symlink("nothing", files.path().join("c.log")).unwrap();
+    for words in [
+        &["ctl", "."][..],
+        &["ctl", "a.log", "c.log"],
+        &["ctl", "list"],
+    ] {
+        let done = run(command().current_dir(files.path()).args(words), b"");
+        assert_eq!(done.status, 4, "{words:?}: {}", done.err);
+        assert!(done.err.contains("c.log: no such file"), "{}", done.err);
+        assert!(done.out.contains("pid 77"), "{words:?}: {}", done.out);
+    }
+    fs::create_dir(files.path().join("empty")).unwrap();
+    assert_eq!(logdef("ctl {}/empty", files.path()).status, 0);
+    with_mode(&files.path().join("empty"), 0o700);
+    if let Some(done) = as_another_user(&files, &["ctl", "empty"]) {
+        assert_eq!(done.status, 4, "{}", done.err);
+    }
+}

@@ -3,7 +3,7 @@
 
 use crate::args::Source;
 use crate::failure::Failure;
-use crate::log::Log;
+use crate::log::{self, Log};
 use crate::paths;
 use crate::report::endings;
 use crate::show::escape;
@@ -27,13 +27,29 @@ pub struct Ended {
     last: u64,
 }
 
-/// The runs of logs. Reads them.
-pub fn runs_of(words: &[PathBuf]) -> Result<BTreeMap<Run, Ended>, Failure> {
-    let mut runs = BTreeMap::new();
-    let files: Vec<PathBuf> = paths::of(words).into_iter().flatten().collect();
-    if files.is_empty() {
-        return Ok(runs);
+/// The runs of logs, and whether some log could not be read, which is said. Reads them.
+pub fn runs_of(words: &[PathBuf]) -> Result<(BTreeMap<Run, Ended>, bool), Failure> {
+    let mut lacks_some = false;
+    let mut files = Vec::new();
+    for found in paths::of(words) {
+        match found {
+            Ok(file) => files.push(file),
+            Err(problem) if paths::is_of_nothing(&problem) => {}
+            Err(problem) => {
+                log::say(&problem);
+                lacks_some = true;
+            }
+        }
     }
+    if files.is_empty() {
+        return Ok((BTreeMap::new(), lacks_some));
+    }
+    let (runs, lacks_more) = runs_of_files(files)?;
+    Ok((runs, lacks_some || lacks_more))
+}
+
+fn runs_of_files(files: Vec<PathBuf>) -> Result<(BTreeMap<Run, Ended>, bool), Failure> {
+    let mut runs = BTreeMap::new();
     let identity = |file: &PathBuf| file.metadata().ok().map(|found| (found.dev(), found.ino()));
     let inodes: HashSet<(u64, u64)> = files.iter().filter_map(identity).collect();
     let log = Log::open(&Source {
@@ -75,7 +91,7 @@ pub fn runs_of(words: &[PathBuf]) -> Result<BTreeMap<Run, Ended>, Failure> {
             runs.entry(run).or_default().words = Some(words);
         }
     }
-    Ok(runs)
+    Ok((runs, log.lacks_some))
 }
 
 /// Whether a process has one of these files mapped or open.

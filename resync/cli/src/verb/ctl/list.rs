@@ -52,12 +52,12 @@ impl List {
                 Err(problem) => problems.push(problem),
             }
         }
-        let mut runs = BTreeMap::new();
+        let (mut runs, mut lacks_some) = (BTreeMap::new(), false);
         if self.live {
             rows.retain(|row| row.life.is_alive);
         } else {
             match runs_of(words) {
-                Ok(found) => runs = found,
+                Ok(found) => (runs, lacks_some) = found,
                 Err(failure) => problems.push(failure.to_string()),
             }
         }
@@ -73,11 +73,11 @@ impl List {
             ended.push(*run, self.answer.is_json(), &mut output.buffer);
         }
         output.flush()?;
-        if !is_any && problems.is_empty() {
+        if !is_any && problems.is_empty() && !lacks_some {
             let names: Vec<String> = words.iter().map(|w| w.display().to_string()).collect();
             log::say(&super::nothing_at(&names.join(", ")));
         }
-        let lacks_some = !problems.is_empty();
+        lacks_some |= !problems.is_empty();
         for problem in problems {
             log::say(&problem);
         }

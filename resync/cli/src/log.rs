@@ -88,12 +88,14 @@ impl Log {
         }
     }
 
-    /// Fails if there is not one frame in all of it, but bytes.
+    /// Fails if there is not one frame in all of it, but bytes that are not zero: a log that was just begun
+    /// has only zeros.
     pub fn must_hold_records(&self) -> Result<(), Failure> {
         let accounts = self.recovery.accounts();
         let frames: u64 = accounts.iter().map(|account| account.frames.count).sum();
         let bytes: u64 = accounts.iter().map(|account| account.bytes).sum();
-        if frames > 0 || bytes == 0 {
+        let padding: u64 = accounts.iter().map(|account| account.padding.bytes).sum();
+        if frames > 0 || bytes == padding {
             return Ok(());
         }
         let names: Vec<_> = accounts.iter().map(|account| &*account.name).collect();

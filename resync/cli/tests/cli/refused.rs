@@ -308,3 +308,27 @@ fn a_list_of_processes_lacks_those_of_logs_that_cannot_be_read() {
         assert_eq!(done.status, 4, "{}", done.err);
     }
 }
+
+/// A log that was just begun was no log, while an empty file was one.
+#[test]
+fn a_log_of_zeros_is_a_log_of_nothing() {
+    let files = Files::new();
+    let path = files.put("app.log", &[0; 32768]);
+    for words in ["view {}", "view --strict {}"] {
+        let done = logdef(words, &path);
+        assert_eq!(
+            (done.status, &*done.out, &*done.err),
+            (0, "", ""),
+            "{words}"
+        );
+    }
+    for words in ["check {}", "stats {}", "merge {} -O {}.merged"] {
+        let done = logdef(words, &path);
+        assert_eq!(done.status, 0, "{words}: {}", done.err);
+    }
+    // A byte of anything else is none of a log.
+    let mut bytes = [0; 32768];
+    bytes[20_000] = b'x';
+    let done = logdef("view {}", &files.put("x.log", &bytes));
+    assert!(done.status == 4 && done.err.contains("no frame in"));
+}

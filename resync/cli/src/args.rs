@@ -34,6 +34,7 @@ use crate::verb::stats::Stats;
 use crate::verb::stream::Stream;
 use crate::verb::symbolize::Symbolize;
 use crate::verb::view::View;
+use clap::builder::Resettable;
 use clap::{Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -328,7 +329,8 @@ impl Args {
             words.insert(at, "view".into());
         }
         spelling::of_today(&mut words);
-        let matches = Args::whole_command().get_matches_from(words);
+        let command = without_empty_variables(Args::whole_command());
+        let matches = command.get_matches_from(words);
         Args::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
     }
 
@@ -336,6 +338,22 @@ impl Args {
     pub fn whole_command() -> clap::Command {
         examples::add_to(Args::command())
     }
+}
+
+/// A variable that is set to nothing is not set, as scripts have it that pass one on.
+fn without_empty_variables(command: clap::Command) -> clap::Command {
+    let is_empty = |arg: &clap::Arg| {
+        let value = arg.get_env().and_then(std::env::var_os);
+        value.is_some_and(|value| value.is_empty())
+    };
+    let command = command.mut_args(|arg| {
+        if is_empty(&arg) {
+            arg.env(Resettable::Reset)
+        } else {
+            arg
+        }
+    });
+    command.mut_subcommands(without_empty_variables)
 }
 
 /// Where to insert `view` if no verb is named: before the first word that is not a

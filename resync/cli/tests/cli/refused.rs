@@ -332,3 +332,30 @@ fn a_log_of_zeros_is_a_log_of_nothing() {
     let done = logdef("view {}", &files.put("x.log", &bytes));
     assert!(done.status == 4 && done.err.contains("no frame in"));
 }
+
+#[test]
+fn a_variable_that_is_set_to_nothing_is_not_set() {
+    let files = Files::new();
+    let path = files.put("app.log", &example().bytes);
+    let usual = logdef("view {}", &path);
+    for name in [
+        "LOGDEF_OUTPUT",
+        "LOGDEF_TIME",
+        "LOGDEF_BACKTRACE",
+        "LOGDEF_ZONE",
+        "LOGDEF_SPOOL",
+        "LOGDEF_IMAGE_DIR",
+        "LOGDEF_DEBUG_DIR",
+        "LOGDEF_HYPERLINKS",
+        "LOGDEF_PAGER",
+    ] {
+        let done = run(command().env(name, "").arg("view").arg(&path), b"");
+        assert_eq!((done.status, &*done.err), (0, ""), "{name}");
+        assert_eq!(done.out, usual.out, "{name}");
+        let wrong = run(command().env(name, "\u{1}").arg("view").arg(&path), b"");
+        let has_values = !["DIR", "LINKS", "PAGER"]
+            .iter()
+            .any(|end| name.ends_with(end));
+        assert_eq!(wrong.status == 2, has_values, "{name}: {}", wrong.err);
+    }
+}

@@ -51,9 +51,12 @@ fn at(text: &str, now: &Zoned) -> Result<Moment, String> {
     let moment = point(text, now).ok_or_else(|| {
         format!("{text:?} is not a time: try 2026-05-01T10:30:00Z, 10:30, yesterday or -15m")
     })?;
-    u64::try_from(moment.as_nanosecond())
-        .map(Moment)
-        .map_err(|_| format!("{text:?} is before 1970"))
+    match u64::try_from(moment.as_nanosecond()) {
+        Ok(moment) => Ok(Moment(moment)),
+        Err(_) if moment < Timestamp::UNIX_EPOCH => Err(format!("{text:?} is before 1970")),
+        // Behind the last time that a record can have, which is in 2554.
+        Err(_) => Ok(Moment(u64::MAX)),
+    }
 }
 
 fn point(text: &str, now: &Zoned) -> Option<Timestamp> {
@@ -68,20 +71,38 @@ fn point(text: &str, now: &Zoned) -> Option<Timestamp> {
         _ => {}
     }
     if let Some(seconds) = text.strip_prefix('@') {
-        return Timestamp::from_second(seconds.parse().ok()?).ok();
+        let seconds = seconds.parse().ok()?;
+        let is_later = seconds > 0;
+        return Timestamp::from_second(seconds).ok().or(last(is_later));
     }
     if text.starts_with(['-', '+']) {
         let span: Span = text.parse().ok()?;
-        return Some(now.checked_add(span).ok()?.timestamp());
+        let moment = now.checked_add(span).ok();
+        return moment.map(|it| it.timestamp()).or(last(span.is_positive()));
     }
     if let Ok(moment) = text.parse::<Timestamp>() {
         return Some(moment);
+    }
+    // The last days of 9999 are behind the last time that is known here: with another month, it shows whether
+    // the rest makes sense.
+    let other = text.strip_prefix("9999-12-");
+    let other = other.map(|rest| format!("9999-10-{rest}"));
+    if other.is_some_and(|other| other.parse::<Timestamp>().is_ok()) {
+        return last(true);
     }
     let civil = match text.parse::<Time>() {
         Ok(time) if text.contains(':') && !text.contains('-') => now.date().to_datetime(time),
         _ => text.parse::<DateTime>().ok()?,
     };
-    Some(civil.to_zoned(now.time_zone().clone()).ok()?.timestamp())
+    let moment = civil.to_zoned(now.time_zone().clone()).ok();
+    moment
+        .map(|it| it.timestamp())
+        .or(last(civil.year() == 9999))
+}
+
+/// The last time of all, for a later one.
+fn last(is_later: bool) -> Option<Timestamp> {
+    is_later.then_some(Timestamp::MAX)
 }
 
 #[cfg(test)]
@@ -131,6 +152,32 @@ mod tests {
         let moment = at("yesterday", &now).unwrap();
         let wanted: Timestamp = "2026-03-29T00:00:00+01:00".parse().unwrap();
         assert_eq!(moment.0 as i128, wanted.as_nanosecond());
+    }
+
+    #[test]
+    fn a_time_behind_all_records_is_one() {
+        let now: Zoned = "2026-11-21T12:00:00+01:00[Europe/Paris]".parse().unwrap();
+        for text in [
+            "2554-07-23",
+            "9999-12-31",
+            "9999-12-31 23:59:59",
+            "9999-12-31T23:59:59Z",
+            "9999-12-31T23:59:59-05:00",
+            "@99999999999999",
+            "+9000y",
+        ] {
+            assert_eq!(at(text, &now), Ok(Moment(u64::MAX)), "{text}");
+        }
+        for text in [
+            "9999-12-32",
+            "9999-12-31T25:00Z",
+            "9999-13-01",
+            "10000-01-01",
+        ] {
+            assert!(at(text, &now).is_err(), "{text}");
+        }
+        let before = at("1969-07-20", &now).unwrap_err();
+        assert!(before.contains("is before 1970"), "{before}");
     }
 
     #[test]

@@ -359,3 +359,18 @@ fn a_variable_that_is_set_to_nothing_is_not_set() {
         assert_eq!(wrong.status == 2, has_values, "{name}: {}", wrong.err);
     }
 }
+
+/// Records know no time behind 2554.
+#[test]
+fn a_time_behind_all_records_limits_nothing() {
+    let files = Files::new();
+    let path = files.put("app.log", &example().bytes);
+    for (words, lines) in [
+        ("view --until 9999-12-31 {}", 10),
+        ("view --since 2554-07-22 {}", 0),
+    ] {
+        let done = logdef(words, &path);
+        assert_eq!((done.status, &*done.err), (0, ""), "{words}");
+        assert_eq!(done.lines().len(), lines, "{words}");
+    }
+}

@@ -116,7 +116,8 @@ mod tests {
         let path = folder.path().join("out");
         let made = write(&path, |out| {
             let _ = std::fs::write(&path, "another's");
-            Ok(out.write_all(b"ours").unwrap())
+            out.write_all(b"ours").unwrap();
+            Ok(())
         });
         if unnamed(&path).is_some() {
             assert!(matches!(made, Err(Failure::Exists(at)) if at == path));

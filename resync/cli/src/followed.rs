@@ -91,7 +91,7 @@ fn is_of_many(word: &Path) -> bool {
 
 /// What the words stand for now, without what cannot be read just now.
 fn files(words: &[PathBuf]) -> Vec<PathBuf> {
-    let found = words.iter().flat_map(|word| found(word));
+    let found = words.iter().flat_map(found);
     found.flatten().collect()
 }
 

@@ -1,5 +1,5 @@
-//! Compressed files that are still being written. They are read once, so whoever compresses a rotated file
-//! has to be done with it. Knows lengths and times, and nothing of records.
+//! Compressed files that are still being written. They are read once, so the program that compresses a rotated
+//! file has to be done with it. Knows lengths and times, and nothing of records.
 
 use super::PATIENCE;
 use super::family::is_compressed;

@@ -259,7 +259,7 @@ impl Input {
         self
     }
 
-    /// The same file, followed while it is written: whoever follows it sees that it was cut.
+    /// The same file, for [`Follow`](crate::Follow), which sees by itself that a file was cut.
     pub(crate) fn followed(self) -> Input {
         Input {
             may_shrink: true,

@@ -243,7 +243,7 @@ fn a_link_to_a_rotated_file_that_was_removed_is_no_loss() {
     }
 }
 
-/// Reading a pipe waits for whoever writes to it.
+/// Reading a pipe waits for a program that writes to it.
 #[test]
 fn a_pattern_names_no_pipes() {
     let files = Files::new();
@@ -326,7 +326,7 @@ fn a_log_of_zeros_is_a_log_of_nothing() {
         let done = logdef(words, &path);
         assert_eq!(done.status, 0, "{words}: {}", done.err);
     }
-    // A byte of anything else is none of a log.
+    // A log does not begin with another byte.
     let mut bytes = [0; 32768];
     bytes[20_000] = b'x';
     let done = logdef("view {}", &files.put("x.log", &bytes));

@@ -32,7 +32,8 @@ impl Found {
         }
         let mut seen = HashSet::new();
         let mut is_new = |path: &PathBuf| {
-            fs::metadata(path).is_ok_and(|about| seen.insert((about.dev(), about.ino())))
+            // What cannot be examined says so when it is opened.
+            fs::metadata(path).map_or(true, |about| seen.insert((about.dev(), about.ino())))
         };
         // The link of a log leads to another file soon.
         found.logs.sort_by_key(|path| path.is_symlink());
@@ -102,5 +103,14 @@ mod tests {
         std::os::unix::fs::symlink(&file, folder.path().join("app.log")).unwrap();
         let found = Found::at(&[folder.path().display().to_string()]).unwrap();
         assert_eq!(found.logs, [file]);
+    }
+    /// Its records were left out of an answer without a word.
+    #[test]
+    fn a_log_that_cannot_be_examined_is_not_left_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("app.log");
+        std::os::unix::fs::symlink("/nowhere/app.log", &link).unwrap();
+        let found = Found::at(&[folder.path().display().to_string()]).unwrap();
+        assert_eq!(found.logs, [link]);
     }
 }

@@ -73,13 +73,9 @@ fn files(word: &Path) -> Vec<Result<PathBuf, String>> {
     files
 }
 
-/// How the problem of a directory without logs begins.
-const NO_LOG: &str = "no log in directory";
-
-/// Whether a problem is that there is nothing to read, and not that something cannot be read.
-pub fn is_of_nothing(problem: &str) -> bool {
-    problem.starts_with(NO_LOG)
-}
+/// How the problem begins that there is nothing to read in a directory, and not something that cannot
+/// be read.
+pub const NO_LOG: &str = "no log in directory";
 
 /// The logs of a directory, by name, whatever they are called. Pipes and devices are left
 /// alone: reading them might never end.

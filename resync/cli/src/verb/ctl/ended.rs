@@ -34,7 +34,7 @@ pub fn runs_of(words: &[PathBuf]) -> Result<(BTreeMap<Run, Ended>, bool), Failur
     for found in paths::of(words) {
         match found {
             Ok(file) => files.push(file),
-            Err(problem) if paths::is_of_nothing(&problem) => {}
+            Err(problem) if problem.starts_with(paths::NO_LOG) => {}
             Err(problem) => {
                 log::say(&problem);
                 lacks_some = true;

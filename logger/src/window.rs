@@ -188,10 +188,8 @@ impl Window {
     fn clear(&self, base: *mut u8, left: usize) {
         let page = sys::page_size() as usize;
         let pages = left.next_multiple_of(page).min(self.len());
-        let are_there = || sys::advise(base, pages, libc::MADV_POPULATE_WRITE);
-        // A kernel without this does not know whether the file was cut short.
-        let may_be = |errno: Errno| errno.is_not_offered();
-        if left < pages && are_there().map_or_else(may_be, |()| true) {
+        // A kernel that cannot populate does not know whether the file was cut short.
+        if left < pages && sys::populate(base, pages).is_ok() {
             // SAFETY: within the window, in which no call stores any more.
             unsafe { ptr::write_bytes(base.add(left), 0, pages - left) };
         }

@@ -480,13 +480,10 @@ impl Reached<'_> {
         while offset < end {
             let len = MOST.min((end - offset).next_multiple_of(page));
             let base = sys::map_file(fd, offset, len).map_err(Refusal::No)?;
-            let populated = sys::advise(base, len as usize, libc::MADV_POPULATE_WRITE);
+            let populated = sys::populate(base, len as usize);
             sys::unmap(base, len as usize);
-            match populated {
-                // The pages come by faults, and the blocks are there.
-                Err(errno) if !errno.is_not_offered() => return Err(Refusal::No(errno)),
-                _ => offset += len,
-            }
+            populated.map_err(Refusal::No)?;
+            offset += len;
         }
         Ok(())
     }

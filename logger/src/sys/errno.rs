@@ -11,11 +11,6 @@ impl Errno {
         Errno(unsafe { *libc::__errno_location() })
     }
 
-    /// Whether the kernel does not know what was asked for, or a filter of system calls keeps it to itself.
-    pub fn is_not_offered(self) -> bool {
-        matches!(self.0, libc::EINVAL | libc::ENOSYS | libc::EPERM)
-    }
-
     /// Sets the thread's errno: a log call leaves it as it found it.
     pub fn restore(self) {
         // SAFETY: as in `last`.

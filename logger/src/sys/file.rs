@@ -111,13 +111,8 @@ pub(crate) fn identity(fd: c_int) -> Result<Identity, Errno> {
 
 /// The inode of what stands under a path.
 pub(crate) fn inode_of(path: &CStr) -> Result<u64, Errno> {
-    // SAFETY: all zeros is a valid `statx`.
-    let mut stat: libc::statx = unsafe { core::mem::zeroed() };
-    let (at, flags) = (libc::AT_FDCWD, libc::AT_SYMLINK_NOFOLLOW);
-    let (name, wanted) = (path.as_ptr(), libc::STATX_INO);
-    // SAFETY: the path ends in a NUL, and `stat` is valid for writes.
-    let done = unsafe { libc::syscall(libc::SYS_statx, at, name, flags, wanted, &raw mut stat) };
-    checked(done as isize).map(|_| stat.stx_ino)
+    let found = statx(libc::AT_FDCWD, path, libc::AT_SYMLINK_NOFOLLOW)?;
+    Ok(found.file.1)
 }
 
 /// Whether a file has no name any more where it is kept, which may be another machine.
@@ -126,13 +121,17 @@ pub(crate) fn is_unlinked(fd: c_int) -> bool {
 }
 
 fn identity_by(fd: c_int, flags: c_int) -> Result<Identity, Errno> {
+    statx(fd, c"", libc::AT_EMPTY_PATH | flags)
+}
+
+fn statx(directory: c_int, path: &CStr, flags: c_int) -> Result<Identity, Errno> {
     // SAFETY: all zeros is a valid `statx`.
     let mut stat: libc::statx = unsafe { core::mem::zeroed() };
     let wanted = libc::STATX_INO | libc::STATX_SIZE | libc::STATX_NLINK;
-    let (name, flags) = (c"".as_ptr(), libc::AT_EMPTY_PATH | flags);
+    let (name, into) = (path.as_ptr(), &raw mut stat);
     // Older C libraries have no function for it.
     // SAFETY: the path ends in a NUL, and `stat` is valid for writes.
-    let done = unsafe { libc::syscall(libc::SYS_statx, fd, name, flags, wanted, &raw mut stat) };
+    let done = unsafe { libc::syscall(libc::SYS_statx, directory, name, flags, wanted, into) };
     checked(done as isize)?;
     let device = libc::makedev(stat.stx_dev_major, stat.stx_dev_minor);
     Ok(Identity {

@@ -71,6 +71,15 @@ pub(crate) fn advise(at: *mut u8, len: usize, advice: c_int) -> Result<(), Errno
     checked(unsafe { libc::madvise(at.cast(), len, advice) } as isize).map(drop)
 }
 
+/// Makes pages of a mapping ready to be written without a fault. Where the kernel does not know how, or a
+/// filter of system calls denies it, they come by faults. An error if one is not there.
+pub(crate) fn populate(at: *mut u8, len: usize) -> Result<(), Errno> {
+    match advise(at, len, libc::MADV_POPULATE_WRITE) {
+        Err(Errno(libc::EINVAL | libc::ENOSYS | libc::EPERM)) => Ok(()),
+        populated => populated,
+    }
+}
+
 /// Lets the kernel store a zero at the start of each page of a mapping that holds zeros, and
 /// returns how many faults that took the thread. `None` if it was not done for all: the file was cut
 /// short, where a store of the process's own would raise SIGBUS, or the system does not offer it.

@@ -70,7 +70,7 @@ impl Held {
                 .is_some_and(|faults| faults * PAGES_A_FAULT * sys::page_size() <= piece as u64);
             match faults {
                 Some(_) => Ok(()),
-                None => sys::advise(base, piece, libc::MADV_POPULATE_WRITE),
+                None => sys::populate(base, piece),
             }
         })
     }
@@ -290,16 +290,10 @@ impl Log<'_> {
         if let Some(fd) = fd.filter(|_| !anchor.is_of(turn)) {
             anchor.set(turn, fd, || leads_here(fd));
         }
-        match populated {
-            Ok(()) => Ok(held),
-            // The pages come by faults, and the blocks are there.
-            Err(Refusal::No(errno)) if errno.is_not_offered() => Ok(held),
-            Err(refusal) => {
-                self.discard(held);
-                file.give_back(turn, at, units);
-                Err(refusal)
-            }
-        }
+        populated.map(|()| held).inspect_err(|_| {
+            self.discard(held);
+            file.give_back(turn, at, units);
+        })
     }
 
     /// Makes a chunk the thread's next.

@@ -104,6 +104,7 @@ mod tests {
         let found = Found::at(&[folder.path().display().to_string()]).unwrap();
         assert_eq!(found.logs, [file]);
     }
+
     /// Its records were left out of an answer without a word.
     #[test]
     fn a_log_that_cannot_be_examined_is_not_left_out() {

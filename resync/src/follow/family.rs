@@ -77,9 +77,9 @@ pub(super) fn is_compressed(path: &Path) -> bool {
     COMPRESSED.iter().any(|end| name.ends_with(end.as_bytes()))
 }
 
-/// Whether a file of a folder is a log: by its name, so that one whose first bytes are damaged is
-/// read too, or by its first bytes, so that those of forked children are. Pipes and devices are none. One
-/// that has the name of a log and [cannot be examined](may_be_file) is one.
+/// Whether a file of a folder is a log: if it has the name of one, though its first bytes may be damaged, or
+/// begins as one, whatever it is called. Pipes and devices are no logs. A file that has the name of a log
+/// and [cannot be examined](may_be_file) is a log.
 pub fn is_log(path: &Path) -> bool {
     may_be_file(path) && (path.file_name().is_some_and(has_name_of_log) || begins_as_log(path))
 }

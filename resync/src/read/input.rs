@@ -147,14 +147,13 @@ impl Input {
         opened.map_err(|cause| Error { name, cause })
     }
 
-    /// An input of bytes in memory, which are not decompressed.
-    pub fn from_bytes(name: impl Into<String>, bytes: Vec<u8>) -> Input {
+    fn of(name: String, store: Store, len: u64) -> Input {
         Input {
-            name: name.into(),
+            name,
             path: None,
             opened: None,
-            len: bytes.len() as u64,
-            store: Store::Memory(bytes),
+            len,
+            store,
             broken_off: None,
             made_from: None,
             frozen: OnceLock::new(),
@@ -163,20 +162,15 @@ impl Input {
         }
     }
 
+    /// An input of bytes in memory, which are not decompressed.
+    pub fn from_bytes(name: impl Into<String>, bytes: Vec<u8>) -> Input {
+        let len = bytes.len() as u64;
+        Input::of(name.into(), Store::Memory(bytes), len)
+    }
+
     /// The `len` bytes of a source, as they are: nothing is decompressed.
     pub fn from_source(name: impl Into<String>, source: impl Source + 'static, len: u64) -> Input {
-        Input {
-            name: name.into(),
-            path: None,
-            opened: None,
-            len,
-            store: Store::Source(Box::new(source)),
-            broken_off: None,
-            made_from: None,
-            frozen: OnceLock::new(),
-            may_shrink: false,
-            gone_from: AtomicU64::new(u64::MAX),
-        }
+        Input::of(name.into(), Store::Source(Box::new(source)), len)
     }
 
     /// A stream, read to its end and decompressed if its first bytes ask for it. As much is kept
@@ -201,16 +195,8 @@ impl Input {
             Spooled::File(file, len) => (Store::File(file), len),
         };
         Ok(Input {
-            name: name.into(),
-            path: None,
-            opened: None,
-            store,
-            len,
             broken_off: spool.broken_off.map(|error| error.to_string()),
-            made_from: None,
-            frozen: OnceLock::new(),
-            may_shrink: false,
-            gone_from: AtomicU64::new(u64::MAX),
+            ..Input::of(name.into(), store, len)
         })
     }
 
@@ -227,21 +213,11 @@ impl Input {
             Compression::of(&head[..got]).is_some()
         };
         let mut input = if seekable && !compressed {
-            Input {
-                name: name.to_owned(),
-                path: None,
-                opened: None,
-                len: metadata.len(),
-                store: match Reopened::instead_of(&file, path, &metadata) {
-                    Some(reopened) => Store::Reopened(reopened),
-                    None => Store::File(file),
-                },
-                broken_off: None,
-                made_from: None,
-                frozen: OnceLock::new(),
-                may_shrink: false,
-                gone_from: AtomicU64::new(u64::MAX),
-            }
+            let store = match Reopened::instead_of(&file, path, &metadata) {
+                Some(reopened) => Store::Reopened(reopened),
+                None => Store::File(file),
+            };
+            Input::of(name.to_owned(), store, metadata.len())
         } else {
             Input::from_reader_up_to(name, file, most)?
         };

@@ -183,12 +183,10 @@ pub(crate) fn encode(
 #[inline(always)]
 fn times(sequence: u64, time: u64, args: usize) -> ([u64; 3], usize) {
     let (sequence, time) = (sequence.swap_bytes(), time.swap_bytes());
-    let (head, len) = match args {
-        0..16 => (0x90 | args as u64, 22),
-        _ => (
-            0xdc | (args as u64 >> 8) << 8 | (args as u64 & 0xff) << 16,
-            24,
-        ),
+    let (head, len) = if args < 16 {
+        (0x90 | args as u64, 22)
+    } else {
+        long_array(args)
     };
     let words = [
         field::SEQUENCE as u64 | UINT64 << 8 | sequence << 16,
@@ -196,6 +194,16 @@ fn times(sequence: u64, time: u64, args: usize) -> ([u64; 3], usize) {
         time >> 32 | (field::ARGS as u64) << 32 | head << 40,
     ];
     (words, len)
+}
+
+/// The head of an array of 16 arguments or more, first byte the lowest, and how many bytes
+/// [`times`] makes with it.
+#[cold]
+fn long_array(args: usize) -> (u64, usize) {
+    (
+        0xdc | (args as u64 >> 8) << 8 | (args as u64 & 0xff) << 16,
+        24,
+    )
 }
 
 /// Writes one argument. `then` bytes are left for those behind it.

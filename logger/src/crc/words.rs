@@ -33,10 +33,15 @@ pub(super) fn check(body: &[u8]) -> Check {
 }
 
 /// The same for a body that begins with `front`.
+///
+/// # Safety
+///
+/// As for [`super::check_after`].
 #[inline(always)]
-pub(super) fn check_after(front: &Front, body: &[u8]) -> Check {
+pub(super) unsafe fn check_after(front: &Front, body: &[u8]) -> Check {
     if let (16..=LONGEST, true) = (body.len(), is_x86_feature_detected!("pclmulqdq")) {
-        // SAFETY: the instruction is there, and the length is in range.
+        // SAFETY: the instruction is there, the length is in range, and the body begins with
+        // `front` (this function's contract).
         return unsafe { by_words_after(front, body) };
     }
     by_library(body)
@@ -111,7 +116,11 @@ impl Sum {
     #[target_feature(enable = "pclmulqdq")]
     #[inline]
     fn add_state(&mut self, word: u64, behind: usize) {
-        let k = _mm_cvtsi32_si128(K[behind] as i32);
+        debug_assert!(behind < K.len());
+        // SAFETY: a word and what is behind it lie within a body of at most `LONGEST` bytes,
+        // so `behind` is at most `LONGEST - 8` (contracts of `by_words` and `by_words_after`).
+        let k = unsafe { *K.get_unchecked(behind) };
+        let k = _mm_cvtsi32_si128(k as i32);
         let product = _mm_clmulepi64_si128::<0>(_mm_cvtsi64_si128(word as i64), k);
         self.sum = _mm_xor_si128(self.sum, product);
     }
@@ -173,7 +182,7 @@ unsafe fn by_words(body: &[u8]) -> Check {
 /// # Safety
 ///
 /// The CPU has PCLMULQDQ, and `body` has 16 to [`LONGEST`] bytes, of which
-/// `front` are the first.
+/// `front` are the first, as [`super::check_after`] demands.
 #[target_feature(enable = "pclmulqdq")]
 unsafe fn by_words_after(front: &Front, body: &[u8]) -> Check {
     let len = body.len();

@@ -48,9 +48,13 @@ unsafe fn copy(bytes: &[u8], to: *mut u8) {
         to.add(offset).cast::<[u8; PIECE]>().write_unaligned(piece);
     };
     let mut offset = 0;
-    while offset < last {
+    while offset + PIECE < last {
         piece(offset);
-        offset += PIECE;
+        piece(offset + PIECE);
+        offset += 2 * PIECE;
+    }
+    if offset < last {
+        piece(offset);
     }
     piece(last);
 }

@@ -165,11 +165,12 @@ pub(crate) fn place(
     len: usize,
     mut put: impl FnMut(u32) -> Put,
 ) -> Result<(), Dropped> {
+    let mut chunks = 0;
     for attempt in 0..ATTEMPTS {
         match put(attempt) {
             Put::Done(_) => return Ok(()),
             Put::Moved => {}
-            Put::Full if next_chunk(process, thread, len) => {}
+            Put::Full if chunks < CHUNKS && next_chunk(process, thread, len) => chunks += 1,
             Put::Full | Put::Dropped => break,
         }
     }
@@ -177,8 +178,10 @@ pub(crate) fn place(
 }
 
 /// A record that was not placed after this many attempts is dropped: handlers interrupt
-/// its thread all the time, or it is larger than a chunk.
-const ATTEMPTS: u32 = 8;
+/// its thread, or other processes begin files, all the time.
+const ATTEMPTS: u32 = 1000;
+/// A record for which this many chunks were too small is dropped.
+const CHUNKS: u32 = 8;
 
 /// Puts the logdefs of code addresses into the thread's chunk, as far as they
 /// are not there.

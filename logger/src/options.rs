@@ -77,8 +77,8 @@ impl Options {
     /// called `path.000001`, `path.000002`, … and `path` is a link to the newest; each
     /// can be read alone. Files are smaller where the process may have no larger ones
     /// (`RLIMIT_FSIZE`). Where no new file can be made, the log continues in the old
-    /// one beyond its size, and a note says why; so where the link cannot be set. Each process that appends to a log counts its
-    /// own files.
+    /// one beyond its size, and a note says why; so where the link cannot be set. A process and its forked children
+    /// write to one newest file, each as soon as it logs again.
     ///
     /// An old file of a mapped log stays open until its last chunk is taken, and mapped until each thread that
     /// has a chunk of it takes another one: a process has one descriptor for each file that is not full, at

@@ -5,6 +5,8 @@
 mod anchor;
 mod append;
 #[allow(unsafe_code)]
+mod children;
+#[allow(unsafe_code)]
 mod chunk;
 #[allow(unsafe_code)]
 mod family;
@@ -13,6 +15,8 @@ pub(crate) mod file_system;
 mod folder;
 #[allow(unsafe_code)]
 mod kept_path;
+#[allow(unsafe_code)]
+mod lent;
 #[allow(unsafe_code)]
 mod mapped;
 mod names;
@@ -86,6 +90,7 @@ impl Sink {
     /// Opens what a target is, by `mapped` if it is a file.
     pub fn set(&self, target: Target, mapped: bool, rotation: Rotation) -> Result<(), Errno> {
         owner::note_opening();
+        self.append.let_go();
         match target {
             Target::File(path) if mapped => {
                 return self.set_mapped(path.as_os_str().as_bytes(), rotation);
@@ -283,6 +288,7 @@ impl Sink {
 
     /// The process is a forked child, which may be in the middle of a call.
     pub fn leave_to_parent(&self, shared: &Shared, mine: Option<&Thread>) {
+        children::enter();
         match self.chosen() {
             Chosen::Mapped(mapped) => mapped.leave_to_parent(shared, mine),
             Chosen::Append(_) => {}
@@ -291,6 +297,7 @@ impl Sink {
 
     /// The process is a forked child now.
     pub fn become_child(&self, shared: &Shared, mine: Option<&Thread>) {
+        children::enter();
         match self.chosen() {
             Chosen::Mapped(mapped) => mapped.become_child(shared, mine),
             Chosen::Append(append) => append.begin_run(),

@@ -88,6 +88,42 @@ fn children_append_to_the_log_of_their_parent() {
     assert_eq!(numbers.values().sum::<u32>(), 8 * 300);
     assert!(numbers.values().all(|times| *times == 1));
 
+    // However many there are, the family keeps what one process would.
+    let crowd = |directory: &Path| {
+        let children: Vec<_> = (0..20u64)
+            .map(|child| {
+                // SAFETY: the child logs and leaves.
+                let pid = unsafe { libc::fork() };
+                if pid == 0 {
+                    log(child * 1_000..child * 1_000 + 500);
+                    // SAFETY: leaves without running what the parent will run.
+                    unsafe { libc::_exit(i32::from(logdef::state().dropped > 0)) };
+                }
+                pid
+            })
+            .collect();
+        log(20_000..20_500);
+        for child in children {
+            let mut status = 0;
+            // SAFETY: waits for a child of this process.
+            assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+            assert_eq!(status, 0, "dropped");
+        }
+        // The parent follows to the newest file.
+        log(30_000..30_001);
+        assert_eq!(logdef::state().dropped, 0);
+        let newest = std::fs::read(directory.join("log")).unwrap();
+        let mut last = 0;
+        common::data(&newest, |data| {
+            let number = data.args.unwrap().iter().next().unwrap();
+            last = number.as_uint().unwrap();
+        });
+        assert_eq!(last, 30_000);
+    };
+    let (numbers, dropped, files) = in_directory(options().rotate(256 << 10).keep(3), crowd);
+    assert_eq!((dropped, files), (0, 3));
+    assert!(numbers.len() > 400, "{}", numbers.len());
+
     // SAFETY: has no preconditions.
     if unsafe { libc::geteuid() } != 0 {
         return;

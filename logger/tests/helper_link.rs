@@ -67,6 +67,15 @@ fn settled(directory: &Path) -> Option<u32> {
     is_settled.then(|| newest["log.".len()..].parse().unwrap())
 }
 
+/// What is in the directory, and where the link leads.
+fn listed(directory: &Path) -> String {
+    let entries = std::fs::read_dir(directory).unwrap();
+    let of = |entry: std::fs::DirEntry| (entry.file_name(), entry.metadata().map(|of| of.len()));
+    let entries: Vec<_> = entries.map(|entry| of(entry.unwrap())).collect();
+    let link = std::fs::read_link(directory.join("log"));
+    format!("{entries:?}, {link:?}")
+}
+
 fn log(records: u32) {
     let text = "x".repeat(1000);
     for number in 0..records {
@@ -129,7 +138,8 @@ fn the_helper_sets_the_link_and_removes_old_files() {
         } else {
             logdef::sync().unwrap();
         }
-        assert!(settled(directory.path()).is_some(), "round {round}");
+        let names = settled(directory.path()).ok_or_else(|| listed(directory.path()));
+        assert!(names.is_ok(), "round {round}: {names:?}");
         if round % 2 == 0 {
             open();
         }

@@ -73,6 +73,37 @@ fn give_up_privileges() {
     assert_eq!(unsafe { libc::setuid(65534) }, 0);
 }
 
+/// A file that could not be removed stayed for good, though later it could have been.
+fn a_removal_that_was_refused(sink: Sink) {
+    let directory = tempfile::tempdir().unwrap();
+    let set_mode = |mode| {
+        let mode = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(directory.path(), mode).unwrap();
+    };
+    set_mode(0o1777);
+    let become_user = |user| {
+        // SAFETY: takes a number.
+        assert_eq!(unsafe { libc::seteuid(user) }, 0);
+    };
+    in_child(|| {
+        let options = logdef::options().sink(sink).rotate(64 << 10).keep(2);
+        options.open(directory.path().join("log")).unwrap();
+        let log = || (0..4_000u32).for_each(|number| logdef!(Info, "number %u", number));
+        log();
+        become_user(65_534);
+        log();
+        let refused = files_in(directory.path()).len();
+        assert!(refused > 2, "{refused} files");
+        become_user(0);
+        set_mode(0o777);
+        become_user(65_534);
+        log();
+        logdef::close();
+    });
+    let files = files_in(directory.path());
+    assert!(files.len() <= 2, "{sink:?}: {files:?}");
+}
+
 fn deny_links() {
     #[cfg(target_arch = "x86_64")]
     seccomp::fail(&[libc::SYS_symlink], libc::EDQUOT);
@@ -123,6 +154,8 @@ fn a_log_stays_in_its_bounds_where_its_path_can_lead_to_no_new_file() {
     if unsafe { libc::geteuid() } == 0 {
         each_sink(give_up_privileges);
         stays_in_bounds(logdef::options().helper(), give_up_privileges);
+        a_removal_that_was_refused(Sink::Mapped);
+        a_removal_that_was_refused(Sink::Append);
     } else {
         common::skip::skip("only root can become another user");
     }

@@ -144,6 +144,49 @@ fn a_child_of_the_program_before(sink: Sink) {
     assert_eq!(missing, 0, "{sink:?}");
 }
 
+/// Closes the log, and opens it with one file to be kept, while a child logs on: its file went,
+/// since it was of the same process. `closes`: the child has no descriptor of it.
+fn a_child_of_the_log_before(sink: Sink, closes: bool) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("log");
+    in_child(|| {
+        let options = || logdef::options().sink(sink).rotate(64 << 10);
+        options().open(&path).unwrap();
+        log(0..1);
+        let (mut wait, go) = std::io::pipe().unwrap();
+        let (mut ready, logged) = std::io::pipe().unwrap();
+        // SAFETY: the child logs and leaves.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            drop(go);
+            log(1..50);
+            if closes {
+                // SAFETY: takes numbers; the pipes have low ones.
+                unsafe { libc::close_range(100, u32::MAX, 0) };
+            }
+            drop(logged);
+            let _ = wait.read(&mut [0]);
+            log(50..100);
+            // SAFETY: leaves without running what the parent will run.
+            unsafe { libc::_exit(i32::from(logdef::state().dropped > 0)) };
+        }
+        drop(logged);
+        let _ = ready.read(&mut [0]);
+        logdef::close();
+        options().keep(1).open(&path).unwrap();
+        log(1_000..5_000);
+        drop(go);
+        let mut status = 0;
+        // SAFETY: waits for a child of this process.
+        assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+        assert_eq!(status, 0);
+        logdef::close();
+    });
+    let (numbers, _) = common::numbers(directory.path());
+    let missing = (0..100).filter(|number| !numbers.contains(number)).count();
+    assert_eq!(missing, 0, "{sink:?} {closes}");
+}
+
 /// What the program does that was executed in the place of another.
 fn after_it(sink: &str, path: &Path) {
     let sink = match sink {
@@ -167,6 +210,9 @@ fn a_log_touches_what_is_its_own() {
     }
     a_child_of_the_program_before(Sink::Mapped);
     a_child_of_the_program_before(Sink::Append);
+    a_child_of_the_log_before(Sink::Mapped, false);
+    a_child_of_the_log_before(Sink::Mapped, true);
+    a_child_of_the_log_before(Sink::Append, false);
     another_folder_of_that_name(Sink::Mapped);
     another_folder_of_that_name(Sink::Append);
     a_child_of_a_log_that_was_left();

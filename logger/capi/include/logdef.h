@@ -240,14 +240,14 @@ typedef struct logdef_options {
     int max_string;      /* bytes; longer strings are cut, and marked as cut; 16 KiB, and
                             60,000 at most */
     uint64_t file_size;  /* bytes; a file that reaches this size is followed by a new
-                            one, or continues beyond it if none can be made. Each
-                            process that appends to a log counts its own files. EINVAL
+                            one, or continues beyond it if none can be made. EINVAL
                             for pipes, sockets and devices; one file. A number is skipped
                             where threads began a file at the same moment, or another file
                             has that name */
-    uint64_t files;      /* how many of these files are kept, at most 1,024. Where no new
-                            file can be made, the oldest parts of those that there are
-                            make room. EINVAL without file_size or file_age; all */
+    uint64_t files;      /* how many of these files are kept, at most 1,024, by the process
+                            and its forked children together. Where no new file can be
+                            made, the oldest parts of those that there are make room.
+                            EINVAL without file_size or file_age; all */
     const char *filter;  /* as for logdef_set_filter; the environment variable LOGDEF */
     int mirror_level;    /* the lowest level that is also shown on standard error, for
                             development, as long as descriptor 2 is the file that it

@@ -3,25 +3,32 @@
 //! is tested against, and what serves where files cannot be mapped.
 //!
 //! A file may follow another: when one is full, was removed, or is to be opened again.
-//! The thread that finds that out opens the next one; no thread waits for it. Each file is a chunk
+//! The thread that finds that out opens the next one; no thread waits for it. Where another process
+//! of the family was quicker, it continues in that one's. Each file is a chunk
 //! of the log by itself, so that it defines what its records refer to.
 
+#[allow(unsafe_code)]
+mod rotated;
+mod successor;
+
 use super::kept_path::KeptPath;
-use super::names::Names;
+use super::lent::{Lent, Shareable};
 use super::outlet::{Outlet, Taken};
 use super::retry::Retry;
 use super::rotation::SharedAccess;
 use super::stream::{Kind, Stream, Writer};
 use super::target;
 use super::{Put, Rotation};
-use crate::clock;
 use crate::shared::Shared;
 use crate::state::{self, Existing, RawState};
 use crate::sys::{self, Errno, Identity, Limit};
 use core::ffi::{CStr, c_int};
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use rotated::{Newest, Rotated};
+use successor::Move;
 
 /// The sink that writes each record by one `write(2)`.
 pub(crate) struct Append {
@@ -30,24 +37,21 @@ pub(crate) struct Append {
     current: AtomicU64,
     outlets: [Outlet; OUTLETS],
     stream: Stream,
-    names: Names,
+    /// The files of a rotated log.
+    rotated: Lent<Rotated>,
     /// None for what came as a descriptor, and for a rotated log.
     path: KeptPath,
     /// Bytes of a file, if they are bounded; 0 for a log that is not rotated.
     file_size: AtomicU64,
     /// Whether files are removed, so that none may grow beyond its size.
     is_bounded: AtomicBool,
-    /// Files of this log that were written to.
-    turn: AtomicU64,
-    /// The number of the file of a rotated log that is written to.
-    number: AtomicU32,
+    /// The file of a rotated log that this process writes to.
+    file: AtomicU64,
     reopen: AtomicBool,
     /// When a thread began to open another file, by the coarse clock; 0 if none is at
     /// it.
     moving_since: AtomicU64,
-    /// When (monotonic time) the file was opened that is written to, and the age, in
-    /// nanoseconds, at which it is followed by another; 0 for any.
-    begun: AtomicU64,
+    /// The age, in nanoseconds, at which a file is followed by another; 0 for any.
     file_age: AtomicU64,
     /// Who may read and write new files.
     access: SharedAccess,
@@ -87,29 +91,19 @@ enum Written {
     Elsewhere,
 }
 
-/// Why another file is opened.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Move {
-    Full,
-    Removed,
-    Asked,
-}
-
 impl Append {
     pub const fn new() -> Append {
         Append {
             current: AtomicU64::new(0),
             outlets: [const { Outlet::new() }; OUTLETS],
             stream: Stream::new(),
-            names: Names::new(),
+            rotated: Lent::new(),
             path: KeptPath::new(),
             file_size: AtomicU64::new(0),
             is_bounded: AtomicBool::new(false),
-            turn: AtomicU64::new(0),
-            number: AtomicU32::new(0),
+            file: AtomicU64::new(0),
             reopen: AtomicBool::new(false),
             moving_since: AtomicU64::new(0),
-            begun: AtomicU64::new(0),
             file_age: AtomicU64::new(0),
             access: SharedAccess::new(),
             retry: Retry::new(),
@@ -125,15 +119,7 @@ impl Append {
     pub fn open(&self, path: PathBuf, rotation: Rotation) -> Result<(), Errno> {
         self.begin(rotation);
         if rotation.is_wanted() {
-            let turn = self.turn.load(Ordering::Relaxed) + 1;
-            self.names
-                .set(path.as_os_str().as_bytes(), rotation.keep, turn)?;
-            let linked = self.next_file()?;
-            match linked {
-                Ok(()) => self.names.prune(turn),
-                Err(_) => self.take_back(),
-            }
-            return linked;
+            return self.open_rotated(&path, &rotation);
         }
         let path = target::c_path(path)?;
         let fd = open_or_wait(&path, &self.access)?;
@@ -146,6 +132,20 @@ impl Append {
         self.existing.store(existing.code(), Ordering::Relaxed);
         self.go_to(fd)?;
         self.path.set(&path)
+    }
+
+    fn open_rotated(&self, path: &Path, rotation: &Rotation) -> Result<(), Errno> {
+        let rotated = Rotated::allocate()?;
+        rotated.names.set_bounds(rotation);
+        let (names, path) = (&rotated.names, path.as_os_str().as_bytes());
+        names.set(path, rotation.keep, 1)?;
+        let begun = self.next_file(&rotated);
+        begun.inspect_err(|_| rotated.discard_newest())?;
+        let linked = names.point_to(self.file().number);
+        linked.inspect_err(|_| self.take_back(&rotated))?;
+        names.prune(1);
+        self.rotated.put(rotated);
+        Ok(())
     }
 
     /// Writes to what a descriptor of the process leads to, by a descriptor of its own.
@@ -162,6 +162,17 @@ impl Append {
         self.go_to(fd)
     }
 
+    /// Closes the descriptors of a log that was closed, but for those that a call still holds on to.
+    pub fn let_go(&self) {
+        let unused = self.outlets.iter().filter(|outlet| outlet.is_unused());
+        unused.for_each(Outlet::close);
+    }
+
+    /// The file of a rotated log that this process writes to.
+    fn file(&self) -> Newest {
+        Newest::from_word(self.file.load(Ordering::Relaxed))
+    }
+
     /// Forgets the log before.
     fn begin(&self, rotation: Rotation) {
         let any_size = if rotation.is_wanted() { u64::MAX } else { 0 };
@@ -174,7 +185,7 @@ impl Append {
         self.is_bounded
             .store(rotation.keep.is_some(), Ordering::Relaxed);
         self.access.set(rotation.access);
-        self.names.set_bounds(&rotation);
+        drop(self.rotated.take());
         self.path.clear();
         self.reopen.store(false, Ordering::Relaxed);
         self.retry.granted();
@@ -192,6 +203,7 @@ impl Append {
     /// may be a forked child.
     pub fn begin_run(&self) {
         self.stream.forget();
+        self.rotated.forget_users();
         self.moving_since.store(0, Ordering::Relaxed);
         let current = self.current.load(Ordering::Acquire);
         for (place, outlet) in self.outlets.iter().enumerate() {
@@ -321,110 +333,6 @@ impl Append {
         write_to_file(fd, &identity, frames, most)
     }
 
-    #[inline]
-    fn should_move(
-        &self,
-        file: &Identity,
-        len: u64,
-        most: Option<u64>,
-        is_removed: impl FnOnce() -> bool,
-    ) -> Option<Move> {
-        let limit = self.file_size.load(Ordering::Relaxed);
-        let most = limit.min(most.unwrap_or(u64::MAX));
-        if limit > 0 && file.size > 0 && file.size + len > most {
-            return Some(Move::Full);
-        }
-        let has_name = limit > 0 || self.path.get().is_some();
-        if has_name && is_removed() {
-            return Some(Move::Removed);
-        }
-        self.reopen.load(Ordering::Relaxed).then_some(Move::Asked)
-    }
-
-    /// Opens another file. `false` if this one is still the one to write to.
-    fn move_on(&self, shared: &Shared, why: Move) -> Result<bool, Errno> {
-        let now = sys::clock(libc::CLOCK_MONOTONIC_COARSE);
-        let moved = if now < self.stay_until.load(Ordering::Relaxed) {
-            Err(Errno(self.no_space_errno.load(Ordering::Relaxed)))
-        } else {
-            self.try_to_move(shared, why, now)
-        };
-        let Err(errno) = moved else { return moved };
-        // Where no other can be had, the old one is kept, unless that breaks a promise.
-        match why {
-            Move::Removed => Err(errno),
-            Move::Full if self.is_bounded.load(Ordering::Relaxed) => Err(errno),
-            Move::Full | Move::Asked => {
-                shared.stay_in_file(errno);
-                Ok(false)
-            }
-        }
-    }
-
-    fn try_to_move(&self, shared: &Shared, why: Move, now: u64) -> Result<bool, Errno> {
-        let since = self.moving_since.load(Ordering::Relaxed);
-        // A handler may have jumped out of a call that was at it.
-        let is_left = now > since + 10 * RETRY_AFTER;
-        let (success, failure) = (Ordering::Acquire, Ordering::Relaxed);
-        if since > 0 && !is_left
-            || self
-                .moving_since
-                .compare_exchange(since, now.max(1), success, failure)
-                .is_err()
-        {
-            return Ok(false);
-        }
-        if why == Move::Asked {
-            self.reopen.store(false, Ordering::Relaxed);
-        }
-        let moved = match self.file_size.load(Ordering::Relaxed) {
-            0 => self.open_path(),
-            // A file without the link to it is a file all the same.
-            _ => self.next_file().map(|linked| {
-                let _ = linked.inspect_err(|errno| shared.not_linked(*errno));
-                self.names.prune(self.turn.load(Ordering::Relaxed));
-            }),
-        };
-        match moved {
-            Ok(()) => shared.reports.left_file(),
-            Err(errno) => {
-                self.no_space_errno.store(errno.0, Ordering::Relaxed);
-                self.stay_until.store(now + RETRY_AFTER, Ordering::Relaxed);
-            }
-        }
-        self.moving_since.store(0, Ordering::Release);
-        moved.map(|()| true)
-    }
-
-    /// Opens the path again, where another file may stand by now.
-    fn open_path(&self) -> Result<(), Errno> {
-        let path = self.path.get().ok_or(Errno(libc::EBADF))?;
-        let fd = open_or_create(path, &self.access)?;
-        sys::set_status_flags(fd, libc::O_APPEND).inspect_err(|_| sys::close(fd))?;
-        self.go_to(fd)
-    }
-
-    /// Continues in the next file of a rotated log. Inside: whether the path leads to it.
-    fn next_file(&self) -> Result<Result<(), Errno>, Errno> {
-        let turn = self.turn.load(Ordering::Relaxed) + 1;
-        let (fd, number) = self.names.create_numbered()?;
-        let inode = sys::identity(fd).map_or(0, |found| found.file.1);
-        let flags_set = sys::set_status_flags(fd, libc::O_APPEND).inspect_err(|_| sys::close(fd));
-        let begun = flags_set.and_then(|()| self.go_to(fd));
-        begun.inspect_err(|_| self.names.discard(number))?;
-        self.names.enter(turn, number, inode);
-        self.turn.store(turn, Ordering::Relaxed);
-        self.number.store(number, Ordering::Relaxed);
-        Ok(self.names.point_to(number))
-    }
-
-    /// Takes back the first file of a log that is not opened after all.
-    fn take_back(&self) {
-        let current = place_of(self.current.load(Ordering::Acquire));
-        self.names.discard(self.number.load(Ordering::Relaxed));
-        self.outlets[current as usize].close();
-    }
-
     /// Writes to a descriptor from now on, which is the log's.
     fn go_to(&self, fd: c_int) -> Result<(), Errno> {
         let current = self.current.load(Ordering::Acquire);
@@ -444,7 +352,6 @@ impl Append {
         }
         let next = self.next_chunk() << PLACE_BITS | place as u64;
         self.current.store(next, Ordering::Release);
-        self.begun.store(clock::monotonic(), Ordering::Relaxed);
         Ok(())
     }
 
@@ -469,8 +376,9 @@ impl Append {
     /// When the file was opened that is written to, and the age at which it is followed by
     /// another.
     pub fn age(&self) -> (u64, u64) {
-        let age = self.file_age.load(Ordering::Relaxed);
-        (self.begun.load(Ordering::Relaxed), age)
+        let rotated = self.rotated.borrow();
+        let begun = rotated.map_or(0, |rotated| rotated.begun.load(Ordering::Relaxed));
+        (begun, self.file_age.load(Ordering::Relaxed))
     }
 
     /// Fills in where the log goes.
@@ -478,9 +386,8 @@ impl Append {
         if let Some(path) = self.path.get() {
             state::copy(&mut into.path, path.to_bytes());
             into.existing = self.existing.load(Ordering::Relaxed) as i32;
-        } else if self.file_size.load(Ordering::Relaxed) > 0 {
-            let number = self.number.load(Ordering::Relaxed);
-            self.names.describe(number, into);
+        } else if let Some(rotated) = self.rotated.borrow() {
+            rotated.names.describe(self.file().number, into);
         }
     }
 
@@ -520,14 +427,12 @@ impl Append {
         if let Some(found) = outlet.checked() {
             return Ok(found);
         }
-        let open = |path: &CStr| sys::open(path, FLAGS, 0);
         let fd = match self.path.get() {
-            Some(path) => open(path)?,
-            None if self.file_size.load(Ordering::Relaxed) > 0 => {
-                let number = self.number.load(Ordering::Relaxed);
-                self.names.with(number, open)??
+            Some(path) => sys::open(path, FLAGS, 0)?,
+            None => {
+                let rotated = self.rotated.borrow().ok_or(Errno(libc::EBADF))?;
+                rotated.open(self.file())?
             }
-            None => return Err(Errno(libc::EBADF)),
         };
         outlet.put_back(fd)
     }

@@ -8,8 +8,9 @@
 
 use super::chunk::UNIT;
 use super::file::LogFile;
+use super::lent::Shareable;
 use super::names::Names;
-use crate::sys::{self, Errno};
+use crate::sys;
 use crate::window::Range;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -64,28 +65,15 @@ struct Entry {
     len: AtomicU64,
 }
 
+// SAFETY: zeros are a family without files, windows and a path; all of it is atomics.
+unsafe impl Shareable for Family {
+    unsafe fn clear(&self) {
+        // SAFETY: what uses no family uses no path of one.
+        unsafe { self.names.base.free() };
+    }
+}
+
 impl Family {
-    /// Memory for a family, zeroed, that is shared with children.
-    pub fn allocate() -> Result<&'static Family, Errno> {
-        let at = sys::allocate_shared(size_of::<Family>())?;
-        let _ = sys::advise(at, size_of::<Family>(), libc::MADV_DONTDUMP);
-        // SAFETY: fresh memory of this size, aligned like a page; zeros are a valid
-        // `Family`.
-        Ok(unsafe { &*at.cast::<Family>() })
-    }
-
-    /// Gives the memory back, and that of the path; other processes keep theirs.
-    ///
-    /// # Safety
-    ///
-    /// No code of this process uses it any more.
-    pub unsafe fn free(family: *const Family) {
-        // SAFETY: the family is there until the next line, and what uses no family uses no
-        // path of one.
-        unsafe { (*family).names.base.free() };
-        sys::unmap(family.cast_mut().cast(), size_of::<Family>());
-    }
-
     /// How many files were the current one, this one included.
     pub fn turn(&self) -> u64 {
         self.current.load(Ordering::Acquire) >> SLOT_BITS
@@ -243,8 +231,6 @@ mod tests {
         assert!(family.has_window(2) && !family.has_window(4));
         family.leave_window(range(3, 64, 8));
         assert_eq!(family.gap(3, 36, 100), Some((36, 100)));
-        // SAFETY: made above, and used no more.
-        unsafe { Family::free(family) };
     }
 
     #[test]
@@ -258,8 +244,6 @@ mod tests {
         assert_eq!(family.gap(2, 0, 2 * end), Some((end, 2 * end)));
         assert_eq!(family.gap(3, 0, end), Some((0, end)));
         assert!(family.has_window(1) && family.has_window(2) && !family.has_window(3));
-        // SAFETY: made above, and used no more.
-        unsafe { Family::free(family) };
     }
 
     #[test]
@@ -275,7 +259,5 @@ mod tests {
         family.forget_the_dead(|range| named.borrow_mut().push(range));
         assert_eq!(named.into_inner(), [range(2, 8, 4)]);
         assert_eq!(family.gap(2, 4, 20), Some((4, 20)));
-        // SAFETY: made above, and used no more.
-        unsafe { Family::free(family) };
     }
 }

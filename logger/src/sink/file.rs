@@ -516,10 +516,12 @@ impl Reached<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sink::family::Family;
+    use crate::sink::lent::Shareable;
 
     #[test]
     fn who_looked_at_a_slot_for_long_does_not_leave_the_file_that_came_after() {
-        let family = crate::sink::family::Family::allocate().unwrap();
+        let family = Family::allocate().unwrap();
         let slot = &family.files[0];
         let first = slot.take(1).unwrap();
         assert_eq!(slot.take(2), None);
@@ -542,7 +544,7 @@ mod tests {
     #[test]
     fn who_looked_at_a_slot_for_long_does_not_touch_the_file_that_came_after() {
         const CHUNK: u64 = 2 << 20;
-        let family = crate::sink::family::Family::allocate().unwrap();
+        let family = Family::allocate().unwrap();
         let descriptor = Descriptor::new();
         let reached = Reached {
             file: &family.files[0],

@@ -13,6 +13,7 @@ use super::anchor::Anchor;
 use super::chunk::{self, Claim, Place, UNIT};
 use super::family::{FILES, Family, SLOT_BITS};
 use super::file::{Descriptor, LogFile, Reached, Refusal};
+use super::lent::{Lent, Loan, Shareable};
 use super::retry::Retry;
 use super::room::Room;
 use super::rotation::Rotation;
@@ -23,7 +24,7 @@ use crate::thread::Thread;
 use crate::window::{Windows, count};
 use ahead::Ahead;
 use core::ffi::c_int;
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use evict::Evictions;
 use logdef_wire::frame::HEADER_LEN;
 use successor::Due;
@@ -45,10 +46,7 @@ const ATTEMPTS: u32 = 1000;
 
 /// The sink that maps, as this process sees it.
 pub(crate) struct Mapped {
-    /// Null before the first log.
-    family: AtomicPtr<Family>,
-    /// Threads that are using it.
-    users: AtomicU32,
+    family: Lent<Family>,
     descriptors: [Descriptor; FILES],
     /// When there was no space.
     retry: Retry,
@@ -65,14 +63,13 @@ pub(crate) struct Mapped {
 /// The log, for as long as it is in use.
 struct Log<'m> {
     mapped: &'m Mapped,
-    family: &'m Family,
+    family: Loan<'m, Family>,
 }
 
 impl Mapped {
     pub const fn new() -> Mapped {
         Mapped {
-            family: AtomicPtr::new(core::ptr::null_mut()),
-            users: AtomicU32::new(0),
+            family: Lent::new(),
             descriptors: [const { Descriptor::new() }; FILES],
             retry: Retry::new(),
             window_bytes: AtomicU64::new(0),
@@ -88,10 +85,9 @@ impl Mapped {
     pub fn open(&self, path: &[u8], rotation: Rotation) -> Result<(), Errno> {
         self.evictions.begin()?;
         let family = Family::allocate()?;
-        let (old, is_left) = self.leave_log();
-        // SAFETY: null, or the family of the log before, which is given back below at the
-        // earliest.
-        let turn = unsafe { old.as_ref() }.map_or(0, Family::turn);
+        // Calls of the log that was closed, which began before, may still take a chunk of it.
+        let former = self.family.take();
+        let turn = former.get().map_or(0, Family::turn);
         family.current.store(turn << SLOT_BITS, Ordering::Relaxed);
         let wanted = rotation.file_size.map(|bytes| bytes.div_ceil(UNIT));
         // A file holds a few chunks of the largest size, or smaller ones.
@@ -103,9 +99,8 @@ impl Mapped {
             .store(rotation.keep.unwrap_or(0), Ordering::Relaxed);
         let log = Log {
             mapped: self,
-            family,
+            family: self.family.lend(&family),
         };
-        self.users.fetch_add(1, Ordering::SeqCst);
         let age = rotation.file_age.unwrap_or(0);
         family.file_age.store(age, Ordering::Relaxed);
         family.names.set_bounds(&rotation);
@@ -118,50 +113,20 @@ impl Mapped {
         log.close_descriptors();
         drop(log);
         if let Err(errno) = begun {
-            // SAFETY: made above, and no other thread has its address.
-            unsafe { Family::free(family) };
-            self.family.store(old, Ordering::SeqCst);
+            self.family.put_back(former);
             return Err(errno);
         }
         self.retry.granted();
-        let new = core::ptr::from_ref(family).cast_mut();
-        self.family.store(new, Ordering::SeqCst);
-        if is_left && !old.is_null() {
-            // SAFETY: no thread was inside it, and none could find it since.
-            unsafe { Family::free(old) };
-        }
+        self.family.put(family);
         Ok(())
     }
 
-    /// Hides the log that was closed, if there was one, from calls that began before, and
-    /// waits for those that are taking a chunk of it, for a second at most. Its family, and
-    /// whether all have left.
-    fn leave_log(&self) -> (*mut Family, bool) {
-        let old = self.family.swap(core::ptr::null_mut(), Ordering::SeqCst);
-        let is_left = (0..1000).any(|_| match self.users.load(Ordering::SeqCst) {
-            0 => true,
-            users => {
-                sys::wait_while(&self.users, users, 1);
-                false
-            }
-        });
-        (old, is_left)
-    }
-
     fn log(&self) -> Option<Log<'_>> {
-        self.users.fetch_add(1, Ordering::SeqCst);
-        // SAFETY: null, or published by `open`, which gives it back only after there
-        // was no user.
-        match unsafe { self.family.load(Ordering::SeqCst).as_ref() } {
-            Some(family) => Some(Log {
-                mapped: self,
-                family,
-            }),
-            None => {
-                self.users.fetch_sub(1, Ordering::SeqCst);
-                None
-            }
-        }
+        let family = self.family.borrow()?;
+        Some(Log {
+            mapped: self,
+            family,
+        })
     }
 
     /// The chunk that the thread's next frames go to, if it has one.
@@ -301,7 +266,7 @@ impl Mapped {
     /// fork still writes goes nowhere. `mine` is the memory of the only thread that
     /// there is.
     pub fn leave_to_parent(&self, shared: &Shared, mine: Option<&Thread>) {
-        self.users.store(0, Ordering::SeqCst);
+        self.family.forget_users();
         self.anchor.become_childs();
         self.ahead.leave_to_parent();
         self.due.forget();
@@ -356,12 +321,6 @@ fn take(thread: &Thread, len: u64, chunk: u32) -> Result<(Room, u32), Put> {
 /// Units of the smallest chunk: a page at least.
 fn smallest_chunk() -> u64 {
     sys::page_size().div_ceil(UNIT)
-}
-
-impl Drop for Log<'_> {
-    fn drop(&mut self) {
-        self.mapped.users.fetch_sub(1, Ordering::SeqCst);
-    }
 }
 
 impl Log<'_> {

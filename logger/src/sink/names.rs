@@ -8,7 +8,7 @@
 //!
 //! Files are removed only by the numbers that this process gave them, or that its
 //! directory showed when the log was opened to be of logs whose processes have ended
-//! ([`owner`]). What else has a name of this form stays, and so does what is not
+//! ([`owner`]), or to hold nothing. What else has a name of this form stays, and so does what is not
 //! ours under the path itself.
 //!
 //! All but [`Names::set`] works without allocation, since a rotation may
@@ -18,8 +18,8 @@ mod link;
 mod number;
 mod path;
 mod places;
+mod prune;
 
-use super::folder::{self, Found};
 use super::kept_path::KeptPath;
 use super::owner::{self, Owner};
 use super::rotation::{Rotation, SharedAccess};
@@ -27,8 +27,8 @@ use crate::state::{self, Existing, RawState};
 use crate::sys::{self, Errno};
 use core::ffi::{CStr, c_int};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use link::Link;
-use number::{number_of, numbers_in_use};
+use link::{Link, take_name, unless_gone};
+use number::numbers_in_use;
 use path::PathBuffer;
 use places::{PLACES, Places};
 use std::os::unix::ffi::OsStrExt;
@@ -61,6 +61,7 @@ const ATTEMPTS: u32 = 4096;
 const LOOKED_AT: usize = 4096;
 
 impl Names {
+    #[cfg(test)]
     pub const fn new() -> Names {
         Names {
             base: KeptPath::new(),
@@ -94,7 +95,7 @@ impl Names {
         self.keep.store(keep, Ordering::Relaxed);
         match keep {
             0 => numbers.clear(),
-            _ => numbers.retain(|number| self.with(*number, owner::of) == Ok(Owner::Nobody)),
+            _ => numbers.retain(|number| self.with(*number, is_left) == Ok(true)),
         }
         let excess = numbers.len().saturating_sub(most as usize);
         for number in numbers.drain(..excess) {
@@ -114,11 +115,6 @@ impl Names {
         self.access.set(rotation.access);
         let bytes = rotation.folder_bytes.unwrap_or(0);
         self.folder_bytes.store(bytes, Ordering::Relaxed);
-    }
-
-    /// Whether files may be removed for the sake of the directory.
-    pub fn bounds_folder(&self) -> bool {
-        self.folder_bytes.load(Ordering::Relaxed) > 0
     }
 
     fn create(&self, path: &CStr) -> Result<c_int, Errno> {
@@ -234,18 +230,24 @@ impl Names {
 
     /// The number of the next file; after the highest comes the lowest.
     fn next_number(&self) -> u32 {
+        self.number_ahead(1)
+    }
+
+    /// The number that is `step` after the last one given out.
+    fn number_ahead(&self, step: u32) -> u32 {
         let order = Ordering::Relaxed;
-        let next = |number: u32| number.checked_add(1).unwrap_or(1);
+        let next = |number: u32| number.checked_add(step).unwrap_or(1);
         let before = self
             .number
             .fetch_update(order, order, |number| Some(next(number)));
         next(before.unwrap_or_default())
     }
 
-    /// Creates a file under the next number.
+    /// Creates a file under the next number. Where many are taken, by files that are no logs or
+    /// that this user may not read, ever more of them are passed over.
     pub fn create_numbered(&self) -> Result<(c_int, u32), Errno> {
-        for _ in 0..ATTEMPTS {
-            let number = self.next_number();
+        for attempt in 0..ATTEMPTS {
+            let number = self.number_ahead(1 << (attempt / 256));
             match self.with(number, |path| self.create(path))? {
                 Err(Errno(libc::EEXIST)) => {}
                 result => return result.map(|fd| (fd, number)),
@@ -267,88 +269,14 @@ impl Names {
         let (before, order) = (number - 1, Ordering::Relaxed);
         let _ = self.number.compare_exchange(number, before, order, order);
     }
-
-    /// File `number` is the log's as the `turn`th.
-    pub fn enter(&self, turn: u64, number: u32, inode: u64) {
-        let place = self.places.of_turn(turn);
-        if !self.places.put(place, number, inode) {
-            self.remove_at(place);
-        }
-    }
-
-    /// Removes what is not kept when the newest is the `turn`th.
-    pub fn prune(&self, turn: u64) {
-        let keep = self.keep.load(Ordering::Relaxed) as u64;
-        let newest = self.places.of_turn(turn);
-        if let Some(oldest) = (newest + 1).checked_sub(keep).filter(|_| keep > 0) {
-            self.remove_below(oldest);
-        }
-        let bytes = self.folder_bytes.load(Ordering::Relaxed);
-        if bytes > 0 {
-            let _ = self.with_directory(|directory| {
-                folder::keep_within(directory, bytes, |log| self.remove_log(log, newest));
-            });
-        }
-    }
-
-    /// Removes a log of the directory, and with one of this log's own files those before it.
-    /// `false` if it stays.
-    fn remove_log(&self, log: &Found<'_>, newest: u64) -> bool {
-        let number = number_of(log.name.to_bytes(), self.name()).unwrap_or(UNNUMBERED);
-        let own = (number != UNNUMBERED).then(|| self.places.find(number, newest));
-        match own.flatten() {
-            Some(place) if place < newest => {
-                self.remove_below(place + 1);
-                true
-            }
-            Some(_) => false,
-            None => !log.is_in_use && log.remove(),
-        }
-    }
-
-    fn remove_below(&self, oldest: u64) {
-        for place in self.places.prune_below(oldest) {
-            self.remove_at(place);
-        }
-    }
-
-    /// Files of earlier turns were removed.
-    pub fn oldest_turn(&self) -> u64 {
-        self.places.oldest_turn()
-    }
-
-    fn remove_at(&self, place: u64) {
-        if let Some((number, inode)) = self.places.take(place) {
-            // The directory may be another one by now, and the file another process's.
-            let is_it = |path: &CStr| inode == 0 || sys::inode_of(path) == Ok(inode);
-            let _ = self.with(number, |path| is_it(path).then(|| sys::unlink(path)));
-        }
-    }
 }
 
-/// Gives what is called `new` the name `path`. `true` if something had that name,
-/// which is called `new` from then on.
-fn take_name(new: &CStr, path: &CStr) -> Result<bool, Errno> {
-    for _ in 0..ATTEMPTS {
-        match sys::exchange(new, path) {
-            Ok(()) => return Ok(true),
-            Err(Errno(libc::ENOENT)) => {}
-            Err(errno) => return Err(errno),
-        }
-        match sys::rename_without_replacing(new, path) {
-            Ok(()) => return Ok(false),
-            // Another process was quicker.
-            Err(Errno(libc::EEXIST)) => {}
-            Err(errno) => return Err(errno),
-        }
-    }
-    Err(Errno(libc::EEXIST))
-}
-
-fn unless_gone(errno: Errno) -> Result<(), Errno> {
-    match errno {
-        Errno(libc::ENOENT) => Ok(()),
-        errno => Err(errno),
+/// Whether a file is an ended log, or holds nothing.
+fn is_left(path: &CStr) -> bool {
+    match owner::of(path) {
+        Owner::Nobody => true,
+        Owner::Other => false,
+        Owner::NoLog => owner::holds_nothing(path),
     }
 }
 
@@ -531,6 +459,35 @@ mod tests {
         assert_eq!(list(&directory), ["log.000005"]);
     }
 
+    /// A process that was killed between making a file and writing to it left one that no later
+    /// process removed.
+    #[test]
+    fn files_that_hold_nothing_go_as_those_of_ended_processes() {
+        let directory = tempfile::tempdir().unwrap();
+        let put = |number: u32, bytes: &[u8]| {
+            let name = directory.path().join(format!("log.{number:06}"));
+            std::fs::write(name, bytes).unwrap();
+        };
+        put(1, b"");
+        put(2, &[0; 100_000]);
+        put(3, b"something of the program's");
+        put(4, &[&[0; 100_000][..], b"!"].concat());
+        put(5, b"");
+        let marked = std::fs::File::open(directory.path().join("log.000005")).unwrap();
+        sys::mark_in_use(std::os::fd::AsRawFd::as_raw_fd(&marked));
+        let path = directory.path().join("log");
+        let names = Names::new();
+        names.set(path.as_os_str().as_bytes(), Some(1), 1).unwrap();
+        // By its process, which has come to write to it.
+        put(2, &log_by(u64::from(std::os::unix::process::parent_id())));
+        let (fd, number) = names.create_numbered().unwrap();
+        sys::close(fd);
+        names.enter(1, number, 0);
+        names.prune(1);
+        let stay = [2, 3, 4, 5, 6].map(|number| format!("log.{number:06}"));
+        assert_eq!(list(&directory), stay);
+    }
+
     #[test]
     fn a_link_that_is_not_the_logs_stays() {
         let (directory, names) = names(None);
@@ -541,6 +498,43 @@ mod tests {
         names.point_to(number).unwrap();
         assert_eq!(std::fs::read_link(&path).unwrap(), Path::new("elsewhere"));
         assert_eq!(list(&directory), ["log", "log.000001"]);
+    }
+
+    #[test]
+    fn a_file_that_is_called_like_a_link_in_the_making_stays() {
+        let (directory, names) = names(None);
+        let (fd, number) = names.create_numbered().unwrap();
+        sys::close(fd);
+        let called = format!("log.{number:06}.{:06}.link", sys::thread_id());
+        std::fs::write(directory.path().join(&called), "mine").unwrap();
+        names.point_to(number).unwrap();
+        assert_eq!(list(&directory), ["log", "log.000001", &called]);
+        let link = std::fs::read_link(directory.path().join("log")).unwrap();
+        assert_eq!(link, Path::new("log.000001"));
+    }
+
+    #[test]
+    fn what_is_no_file_keeps_its_name_when_the_path_would_become_a_link() {
+        let (directory, names) = names(None);
+        let path = directory.path().join("log");
+        std::fs::create_dir(&path).unwrap();
+        assert_eq!(names.point_to(1), Err(Errno(libc::EISDIR)));
+        std::fs::remove_dir(&path).unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        assert_eq!(names.point_to(1), Err(Errno(libc::EEXIST)));
+        assert_eq!(list(&directory), ["log"]);
+    }
+
+    #[test]
+    fn numbers_that_are_taken_by_what_is_no_log_are_passed_over() {
+        let (directory, names) = names(None);
+        for number in 1..=ATTEMPTS + 100 {
+            let name = directory.path().join(format!("log.{number:06}"));
+            std::os::unix::fs::symlink("nowhere", name).unwrap();
+        }
+        let (fd, number) = names.create_numbered().unwrap();
+        sys::close(fd);
+        assert!(number > ATTEMPTS);
     }
 
     #[test]

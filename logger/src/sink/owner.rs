@@ -1,12 +1,20 @@
 //! Whose a log file is, by the preamble that it begins with: what is no log is never
 //! removed, and what a process that lives writes to is never removed by another.
 
+use super::children;
 use crate::sys::{self, Errno};
 use core::ffi::{CStr, c_int};
 use core::num::NonZeroUsize;
 use core::sync::atomic::{AtomicU64, Ordering};
 use logdef_wire::record::Preamble;
 use logdef_wire::{Record, frame};
+use std::ffi::OsStr;
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::Read;
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
 
 /// What stands under a name.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -15,7 +23,7 @@ pub(crate) enum Owner {
     NoLog,
     /// A log, by another process that may still write to it or remove it.
     Other,
-    /// A log of this process, or of one that has ended, to which no other writes.
+    /// A log of this process, or of one that has ended, to which no other writes, and no child.
     Nobody,
 }
 
@@ -26,6 +34,7 @@ static FIRST_OPENED: AtomicU64 = AtomicU64::new(0);
 pub(crate) fn note_opening() {
     let (now, order) = (crate::clock::monotonic(), Ordering::Relaxed);
     let _ = FIRST_OPENED.compare_exchange(0, now, order, order);
+    children::prepare();
 }
 
 /// A preamble is shorter: its longest part is a path.
@@ -62,6 +71,35 @@ pub(crate) fn is_log(path: &CStr) -> bool {
     of(path) != Owner::NoLog
 }
 
+/// Whether the file at `path` is this user's, no process has it open, and it holds nothing: as a
+/// process leaves it that is killed once it has made a file and before it writes to it. Allocates.
+pub(crate) fn holds_nothing(path: &CStr) -> bool {
+    let path = Path::new(OsStr::from_bytes(path.to_bytes()));
+    let open = OpenOptions::new().read(true).custom_flags(FLAGS).open(path);
+    let Ok(file) = open else { return false };
+    let is_own = |found: &Metadata| {
+        found.is_file() && found.uid() == sys::effective_user() && found.len() <= NOTHING
+    };
+    // Last, since the file cannot be marked while this has it open.
+    file.metadata().is_ok_and(|found| is_own(&found))
+        && has_zeros_only(&file)
+        && !sys::is_in_use(file.as_raw_fd())
+}
+
+/// More bytes are not looked at.
+const NOTHING: u64 = 64 << 20;
+
+fn has_zeros_only(mut file: &File) -> bool {
+    let mut piece = vec![0; 64 << 10];
+    loop {
+        match file.read(&mut piece) {
+            Ok(0) => return true,
+            Ok(len) if piece[..len].iter().all(|byte| *byte == 0) => {}
+            _ => return false,
+        }
+    }
+}
+
 /// Finds the log that a descriptor leads to, and closes the descriptor.
 fn find(fd: c_int) -> Result<Option<Log>, Errno> {
     let memory = sys::Temporary::new(const { NonZeroUsize::new(FRONT).unwrap() });
@@ -91,7 +129,9 @@ fn look(fd: c_int, mut memory: sys::Temporary) -> Result<Option<Log>, Errno> {
     let first = FIRST_OPENED.load(Ordering::Relaxed);
     let is_ours = is_own && preamble.monotonic.is_none_or(|at| at >= first);
     let other_lives = || !is_own && pid.is_some_and(|pid| lives(&preamble, pid));
-    let owner = if !is_ours && (in_use || other_lives()) {
+    // A log of this process that was closed stays in use as long as threads have windows of it.
+    let is_childs = || in_use && children::may_live();
+    let owner = if is_ours && is_childs() || !is_ours && (in_use || other_lives()) {
         Owner::Other
     } else {
         Owner::Nobody

@@ -99,6 +99,8 @@ pub(crate) struct Identity {
     pub size: u64,
     /// How many names it has.
     pub names: u32,
+    /// What kind of file: `S_IFREG` and the like.
+    kind: libc::mode_t,
 }
 
 /// Which file a descriptor leads to.
@@ -115,6 +117,12 @@ pub(crate) fn inode_of(path: &CStr) -> Result<u64, Errno> {
     Ok(found.file.1)
 }
 
+/// What kind of file stands under a path: `S_IFREG`, `S_IFLNK` and the like.
+pub(crate) fn kind_of(path: &CStr) -> Result<libc::mode_t, Errno> {
+    let found = statx(libc::AT_FDCWD, path, libc::AT_SYMLINK_NOFOLLOW)?;
+    Ok(found.kind)
+}
+
 /// Whether a file has no name any more where it is kept, which may be another machine.
 pub(crate) fn is_unlinked(fd: c_int) -> bool {
     identity_by(fd, libc::AT_STATX_FORCE_SYNC).is_ok_and(|file| file.names == 0)
@@ -127,7 +135,7 @@ fn identity_by(fd: c_int, flags: c_int) -> Result<Identity, Errno> {
 fn statx(directory: c_int, path: &CStr, flags: c_int) -> Result<Identity, Errno> {
     // SAFETY: all zeros is a valid `statx`.
     let mut stat: libc::statx = unsafe { core::mem::zeroed() };
-    let wanted = libc::STATX_INO | libc::STATX_SIZE | libc::STATX_NLINK;
+    let wanted = libc::STATX_TYPE | libc::STATX_INO | libc::STATX_SIZE | libc::STATX_NLINK;
     let (name, into) = (path.as_ptr(), &raw mut stat);
     // Older C libraries have no function for it.
     // SAFETY: the path ends in a NUL, and `stat` is valid for writes.
@@ -138,6 +146,7 @@ fn statx(directory: c_int, path: &CStr, flags: c_int) -> Result<Identity, Errno>
         file: (device, stat.stx_ino),
         size: stat.stx_size,
         names: stat.stx_nlink,
+        kind: libc::mode_t::from(stat.stx_mode) & libc::S_IFMT,
     })
 }
 

@@ -66,6 +66,7 @@ fn numbers(name: &str) -> &'static [c_long] {
         "rt_sigprocmask" => &[libc::SYS_rt_sigprocmask],
         "rt_sigtimedwait" => &[libc::SYS_rt_sigtimedwait],
         "sched_getaffinity" => &[libc::SYS_sched_getaffinity],
+        "sched_yield" => &[libc::SYS_sched_yield],
         "set_robust_list" => &[libc::SYS_set_robust_list],
         "sigaltstack" => &[libc::SYS_sigaltstack],
         "statx" => &[libc::SYS_statx],

@@ -1,11 +1,14 @@
 //! The path of the log as a symbolic link to the newest of its files.
 
 use super::path::PathBuffer;
-use super::{ATTEMPTS, Names, UNNUMBERED, number, take_name, unless_gone};
+use super::{ATTEMPTS, Names, UNNUMBERED, number};
 use crate::state::Existing;
 use crate::sys::{self, Errno};
 use core::ffi::CStr;
 use core::sync::atomic::Ordering;
+
+/// Names at most that are tried for a link before it has the log's.
+const LINK_NAMES: u32 = 8;
 
 /// What kind of link a path is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -19,16 +22,18 @@ pub(super) enum Link {
 }
 
 impl Names {
-    /// What kind of link stands under the path.
+    /// What kind of link stands under the log's path.
     pub(super) fn link(&self) -> Link {
-        let mut target = [0; 256];
-        let read = self.with(UNNUMBERED, |path| {
-            sys::read_link(path, &mut target).map(<[u8]>::len)
-        });
-        match read {
-            Ok(Ok(len)) if number::is_numbered(&target[..len], self.name()) => Link::Ours,
-            Ok(Ok(_)) => Link::Foreign,
-            _ => Link::None,
+        let at = |path: &CStr| self.link_at(path);
+        self.with(UNNUMBERED, at).unwrap_or(Link::None)
+    }
+
+    /// What kind of link stands under a path.
+    fn link_at(&self, path: &CStr) -> Link {
+        match sys::read_link(path, &mut [0; 256]) {
+            Ok(target) if number::is_numbered(target, self.name()) => Link::Ours,
+            Ok(_) => Link::Foreign,
+            Err(_) => Link::None,
         }
     }
 
@@ -42,17 +47,38 @@ impl Names {
         target.push(self.name())?;
         target.push(b".")?;
         target.push_number(number)?;
-        let mut link = PathBuffer::new()?;
-        link.push(self.base())?;
-        link.push(b".")?;
-        link.push_number(number)?;
-        // Of its own: another thread may set the same link, and the two names exchanged twice would be as before.
-        link.push(b".")?;
-        link.push_number(sys::thread_id())?;
-        link.push(b".link")?;
-        let link = link.as_c_str();
-        let _ = sys::unlink(link);
-        sys::symlink(target.as_c_str(), link)?;
+        for attempt in 0..LINK_NAMES {
+            let link = self.link_name(number, attempt)?;
+            let link = link.as_c_str();
+            // One that was left by a process that was killed.
+            if self.link_at(link) == Link::Ours {
+                let _ = sys::unlink(link);
+            }
+            match sys::symlink(target.as_c_str(), link) {
+                Err(Errno(libc::EEXIST)) => {}
+                made => return made.and_then(|()| self.put_in_place(link)),
+            }
+        }
+        Err(Errno(libc::EEXIST))
+    }
+
+    /// A name for the link before it has the log's. Of the thread's own: another may set the same
+    /// link, and the two names exchanged twice would be as before.
+    fn link_name(&self, number: u32, attempt: u32) -> Result<PathBuffer, Errno> {
+        let mut name = PathBuffer::new()?;
+        name.push(self.base())?;
+        let parts = [number, sys::thread_id(), attempt];
+        let shown = if attempt == 0 { 2 } else { 3 };
+        for part in &parts[..shown] {
+            name.push(b".")?;
+            name.push_number(*part)?;
+        }
+        name.push(b".link")?;
+        Ok(name)
+    }
+
+    /// Gives a new link the log's path.
+    fn put_in_place(&self, link: &CStr) -> Result<(), Errno> {
         let set = match self.with(UNNUMBERED, |path| take_name(link, path))? {
             Ok(true) => return self.keep_displaced(link),
             Ok(false) => Ok(()),
@@ -68,13 +94,23 @@ impl Names {
     /// Renames `link` to the path, where a plain file gets a second name before.
     fn replace_by(&self, link: &CStr) -> Result<(), Errno> {
         if self.link() == Link::None {
+            self.add_number()?;
+        }
+        self.with(UNNUMBERED, |path| sys::rename(link, path))?
+    }
+
+    /// Gives what has the log's path a number too.
+    fn add_number(&self) -> Result<(), Errno> {
+        for _ in 0..ATTEMPTS {
             let number = self.next_number();
             let linked = self.with(UNNUMBERED, |from| {
                 self.with(number, |to| sys::link(from, to))
             })??;
-            linked.or_else(unless_gone)?;
+            if linked != Err(Errno(libc::EEXIST)) {
+                return linked.or_else(unless_gone);
+            }
         }
-        self.with(UNNUMBERED, |path| sys::rename(link, path))?
+        Err(Errno(libc::EEXIST))
     }
 
     /// Removes the link that stood under the path, which has the name `at` now; a plain
@@ -102,5 +138,38 @@ impl Names {
             }
         }
         Err(Errno(libc::EEXIST))
+    }
+}
+
+/// Gives what is called `new` the name `path`. `true` if something had that name,
+/// which is called `new` from then on.
+pub(super) fn take_name(new: &CStr, path: &CStr) -> Result<bool, Errno> {
+    for _ in 0..ATTEMPTS {
+        // A directory, a socket or a device is the program's, and is not moved.
+        match sys::kind_of(path) {
+            Ok(libc::S_IFDIR) => return Err(Errno(libc::EISDIR)),
+            Ok(libc::S_IFREG | libc::S_IFLNK) | Err(_) => {}
+            Ok(_) => return Err(Errno(libc::EEXIST)),
+        }
+        match sys::exchange(new, path) {
+            Ok(()) => return Ok(true),
+            Err(Errno(libc::ENOENT)) => {}
+            Err(errno) => return Err(errno),
+        }
+        match sys::rename_without_replacing(new, path) {
+            Ok(()) => return Ok(false),
+            // Another process was quicker.
+            Err(Errno(libc::EEXIST)) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    Err(Errno(libc::EEXIST))
+}
+
+/// An error, unless it says that there is no such file.
+pub(super) fn unless_gone(errno: Errno) -> Result<(), Errno> {
+    match errno {
+        Errno(libc::ENOENT) => Ok(()),
+        errno => Err(errno),
     }
 }

@@ -20,9 +20,15 @@ pub(super) struct Places {
     before: AtomicU64,
     /// Files at places below this were removed.
     pruned: AtomicU64,
+    /// But for these, one more than the place of each; 0 for none.
+    refused: [AtomicU64; REFUSED],
 }
 
+/// Files that could not be removed, and of which that is tried again.
+const REFUSED: usize = 16;
+
 impl Places {
+    #[cfg(test)]
     pub const fn new() -> Places {
         Places {
             numbers: [const { AtomicU32::new(0) }; PLACES],
@@ -30,6 +36,7 @@ impl Places {
             first_turn: AtomicU64::new(0),
             before: AtomicU64::new(0),
             pruned: AtomicU64::new(0),
+            refused: [const { AtomicU64::new(0) }; REFUSED],
         }
     }
 
@@ -41,6 +48,9 @@ impl Places {
         }
         for inode in &self.inodes {
             inode.store(0, Ordering::Relaxed);
+        }
+        for place in &self.refused {
+            place.store(0, Ordering::Relaxed);
         }
         for (place, number) in self.numbers.iter().zip(earlier) {
             place.store(*number, Ordering::Relaxed);
@@ -78,11 +88,44 @@ impl Places {
         place >= self.pruned.load(Ordering::SeqCst)
     }
 
+    /// Whether a file with this number and this inode has a place.
+    pub fn holds(&self, place: u64, number: u32, inode: u64) -> bool {
+        let found = self.inodes[place as usize % PLACES].load(Ordering::SeqCst);
+        self.number_at(place) == number && found == inode
+    }
+
     /// Takes a file away from its place, for one thread to remove it.
     pub fn take(&self, place: u64) -> Option<(u32, u64)> {
         let inode = self.inodes[place as usize % PLACES].load(Ordering::SeqCst);
         let number = self.at(place).swap(0, Ordering::SeqCst);
         (number != 0).then_some((number, inode))
+    }
+
+    /// A file that was taken could not be removed: it goes back to its place, unless a later one
+    /// has that. Where many are refused, some stay for good.
+    pub fn refuse(&self, place: u64, number: u32) {
+        let order = Ordering::SeqCst;
+        let goes_back = self.at(place).compare_exchange(0, number, order, order);
+        let is_noted = |refused: &AtomicU64| {
+            let noted = refused.compare_exchange(0, place + 1, order, order);
+            noted.is_ok()
+        };
+        if goes_back.is_ok() {
+            let _ = self.refused.iter().any(is_noted);
+        }
+    }
+
+    /// Hands out the places of files that could not be removed, each to one thread.
+    pub fn each_refused(&self, again: impl Fn(u64)) {
+        let mut refused = [0; REFUSED];
+        for (place, all) in refused.iter_mut().zip(&self.refused) {
+            *place = all.swap(0, Ordering::SeqCst);
+        }
+        for place in refused {
+            if let Some(place) = u64::checked_sub(place, 1) {
+                again(place);
+            }
+        }
     }
 
     /// The place of a file up to that of the newest, if it has one that was not pruned.

@@ -1,0 +1,119 @@
+//! The files of an appended log that is rotated, as a family of processes knows them: the process
+//! that opened it, and all that were forked from it since. One file is the newest for all of them,
+//! and what is kept is counted once. Knows neither descriptors nor what is written.
+
+use super::FLAGS;
+use crate::sink::lent::Shareable;
+use crate::sink::names::Names;
+use crate::sys::{self, Errno};
+use core::ffi::{CStr, c_int};
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// Files that others may begin while a thread sets the link: the last of them will set it.
+const LINKS: u32 = 8;
+
+/// The memory that a process shares with its forked children.
+pub(super) struct Rotated {
+    pub names: Names,
+    /// The newest file ([`Newest`]).
+    newest: AtomicU64,
+    /// When (monotonic time) it was made.
+    pub begun: AtomicU64,
+}
+
+/// A file of the log.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(super) struct Newest {
+    /// How many files were the newest, this one included.
+    pub turn: u32,
+    /// The number in its name.
+    pub number: u32,
+}
+
+impl Newest {
+    pub fn from_word(word: u64) -> Newest {
+        Newest {
+            turn: (word >> 32) as u32,
+            number: word as u32,
+        }
+    }
+
+    pub fn word(self) -> u64 {
+        u64::from(self.turn) << 32 | u64::from(self.number)
+    }
+}
+
+// SAFETY: zeros are a log without files and a path; all of it is atomics.
+unsafe impl Shareable for Rotated {
+    unsafe fn clear(&self) {
+        // SAFETY: no code uses the log any more (contract of `Shareable`).
+        unsafe { self.names.base.free() };
+    }
+}
+
+impl Rotated {
+    /// The newest file.
+    pub fn newest(&self) -> Newest {
+        Newest::from_word(self.newest.load(Ordering::Acquire))
+    }
+
+    /// Lets file `number`, which has an inode, follow `before` as the newest. `None` if another has:
+    /// another thread of the family was quicker.
+    pub fn advance(&self, before: Newest, number: u32, inode: u64) -> Option<Newest> {
+        let newest = Newest {
+            turn: before.turn.wrapping_add(1),
+            number,
+        };
+        let (success, failure) = (Ordering::AcqRel, Ordering::Relaxed);
+        let exchanged =
+            self.newest
+                .compare_exchange(before.word(), newest.word(), success, failure);
+        exchanged.ok()?;
+        self.begun
+            .store(crate::clock::monotonic(), Ordering::Relaxed);
+        self.names.enter(u64::from(newest.turn), number, inode);
+        Some(newest)
+    }
+
+    /// Removes the newest file, if there is one, to which no process has written.
+    pub fn discard_newest(&self) {
+        let newest = self.newest();
+        if newest.turn > 0 {
+            self.names.discard(newest.number);
+        }
+    }
+
+    /// Lets the path lead to the newest file, and removes what is not kept beside it.
+    pub fn settle(&self) -> Result<(), Errno> {
+        let mut linked = Ok(());
+        for _ in 0..LINKS {
+            let newest = self.newest();
+            linked = self.names.point_to(newest.number);
+            self.names.prune(u64::from(newest.turn));
+            // Another member may have set its link before this one.
+            if self.newest() == newest {
+                break;
+            }
+        }
+        linked
+    }
+
+    /// Opens a file of the log, to be added to. EAGAIN if another stands under its name, as where the
+    /// directory is another one by now, or if it is not entered yet.
+    pub fn open(&self, file: Newest) -> Result<c_int, Errno> {
+        let open = |path: &CStr| sys::open(path, FLAGS | libc::O_NOFOLLOW, 0);
+        let fd = self.names.with(file.number, open)??;
+        let is_it = sys::identity(fd).is_ok_and(|found| {
+            let turn = u64::from(file.turn);
+            self.names.is(turn, file.number, found.file.1)
+        });
+        let opened = if is_it {
+            sys::set_status_flags(fd, libc::O_APPEND)
+        } else {
+            Err(Errno(libc::EAGAIN))
+        };
+        opened.inspect_err(|_| sys::close(fd))?;
+        sys::mark_in_use(fd);
+        Ok(fd)
+    }
+}

@@ -1,0 +1,198 @@
+//! Which file follows the one that an appended log is written to, and when.
+
+use super::rotated::{Newest, Rotated};
+use super::{Append, RETRY_AFTER, open_or_create, place_of};
+use crate::shared::Shared;
+use crate::sys::{self, Errno, Identity};
+use core::sync::atomic::Ordering;
+
+/// Processes of the family that may be quicker, one after another, before this one gives up.
+const RACES: u32 = 64;
+
+/// How often a thread that finds the file full lets others run before it writes on.
+const YIELDS: u32 = 64;
+
+/// Why another file is opened.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Move {
+    Full,
+    Removed,
+    Asked,
+    /// Another process of the family has begun one.
+    Behind,
+}
+
+impl Append {
+    #[inline]
+    pub(super) fn should_move(
+        &self,
+        file: &Identity,
+        len: u64,
+        most: Option<u64>,
+        is_removed: impl FnOnce() -> bool,
+    ) -> Option<Move> {
+        let limit = self.file_size.load(Ordering::Relaxed);
+        let most = limit.min(most.unwrap_or(u64::MAX));
+        if limit > 0 && file.size > 0 && file.size + len > most {
+            return Some(Move::Full);
+        }
+        let has_name = limit > 0 || self.path.get().is_some();
+        if has_name && is_removed() {
+            return Some(Move::Removed);
+        }
+        if limit > 0 && self.is_behind() {
+            return Some(Move::Behind);
+        }
+        self.reopen.load(Ordering::Relaxed).then_some(Move::Asked)
+    }
+
+    /// Whether the family writes to another file.
+    fn is_behind(&self) -> bool {
+        let rotated = self.rotated.borrow();
+        rotated.is_some_and(|rotated| rotated.newest() != self.file())
+    }
+
+    /// Opens another file. `false` if this one is still the one to write to.
+    pub(super) fn move_on(&self, shared: &Shared, why: Move) -> Result<bool, Errno> {
+        let now = sys::clock(libc::CLOCK_MONOTONIC_COARSE);
+        let moved = if now < self.stay_until.load(Ordering::Relaxed) {
+            Err(Errno(self.no_space_errno.load(Ordering::Relaxed)))
+        } else {
+            self.try_to_move(shared, why, now)
+        };
+        let Err(errno) = moved else { return moved };
+        // Where no other can be had, the old one is kept, unless that breaks a promise.
+        match why {
+            Move::Removed => Err(errno),
+            Move::Full if self.is_bounded.load(Ordering::Relaxed) => Err(errno),
+            Move::Full | Move::Asked | Move::Behind => {
+                shared.stay_in_file(errno);
+                Ok(false)
+            }
+        }
+    }
+
+    fn try_to_move(&self, shared: &Shared, why: Move, now: u64) -> Result<bool, Errno> {
+        let since = self.moving_since.load(Ordering::Relaxed);
+        // A handler may have jumped out of a call that was at it.
+        let is_left = now > since + 10 * RETRY_AFTER;
+        let (success, failure) = (Ordering::Acquire, Ordering::Relaxed);
+        if since > 0 && !is_left
+            || self
+                .moving_since
+                .compare_exchange(since, now.max(1), success, failure)
+                .is_err()
+        {
+            return Ok(why == Move::Full && self.is_moved_soon());
+        }
+        if why == Move::Asked {
+            self.reopen.store(false, Ordering::Relaxed);
+        }
+        let rotated = self.rotated.borrow();
+        let moved = match &rotated {
+            None => self.open_path().map(|()| false),
+            Some(rotated) => self.follow_or_lead(rotated, why),
+        };
+        match moved {
+            Ok(_) => shared.reports.left_file(),
+            Err(errno) => {
+                self.no_space_errno.store(errno.0, Ordering::Relaxed);
+                self.stay_until.store(now + RETRY_AFTER, Ordering::Relaxed);
+            }
+        }
+        // Others need not wait for what comes now: the file may be full when it is done.
+        self.moving_since.store(0, Ordering::Release);
+        if let (Ok(true), Some(rotated)) = (&moved, rotated) {
+            // A file without the link to it is a file all the same.
+            let _ = rotated
+                .settle()
+                .inspect_err(|errno| shared.not_linked(*errno));
+        }
+        moved.map(|_| true)
+    }
+
+    /// Lets the thread that is at it have the CPU, which needs a moment: what is written meanwhile
+    /// goes beyond the size of the file. Whether there is another file then.
+    fn is_moved_soon(&self) -> bool {
+        let chunk = self.chunk();
+        (0..YIELDS).any(|_| {
+            sys::let_others_run();
+            self.chunk() != chunk
+        })
+    }
+
+    /// Opens the path again, where another file may stand by now.
+    fn open_path(&self) -> Result<(), Errno> {
+        let path = self.path.get().ok_or(Errno(libc::EBADF))?;
+        let fd = open_or_create(path, &self.access)?;
+        sys::set_status_flags(fd, libc::O_APPEND).inspect_err(|_| sys::close(fd))?;
+        self.go_to(fd)
+    }
+
+    /// Continues in the newest file of the family, or begins one. Whether it did that.
+    fn follow_or_lead(&self, rotated: &Rotated, why: Move) -> Result<bool, Errno> {
+        for _ in 0..RACES {
+            if rotated.newest() != self.file() {
+                let followed = self.follow(rotated);
+                // What it may not open does not keep a process from beginning its own.
+                if followed.is_ok() || why == Move::Behind {
+                    return followed.map(|()| false);
+                }
+            }
+            match self.next_file(rotated) {
+                // Another member was quicker.
+                Err(Errno(libc::EAGAIN)) => {}
+                made => return made.map(|()| true),
+            }
+        }
+        Err(Errno(libc::EAGAIN))
+    }
+
+    /// Continues in the newest file of the family.
+    fn follow(&self, rotated: &Rotated) -> Result<(), Errno> {
+        let mut opened = Err(Errno(libc::EAGAIN));
+        let mut newest = rotated.newest();
+        for _ in 0..RACES {
+            opened = rotated.open(newest);
+            let before = newest;
+            newest = rotated.newest();
+            // One that is not there may be on its way, or have been followed already by others.
+            let may_be_late = opened == Err(Errno(libc::EAGAIN)) || newest != before;
+            if opened.is_ok() || !may_be_late {
+                newest = before;
+                break;
+            }
+        }
+        self.go_to_file(opened?, newest)
+    }
+
+    /// Begins the next file of a rotated log.
+    pub(super) fn next_file(&self, rotated: &Rotated) -> Result<(), Errno> {
+        let before = rotated.newest();
+        let (fd, number) = rotated.names.create_numbered()?;
+        let inode = sys::identity(fd).map_or(0, |found| found.file.1);
+        let flags_set = sys::set_status_flags(fd, libc::O_APPEND);
+        let advanced = flags_set.and_then(|()| {
+            let advanced = rotated.advance(before, number, inode);
+            advanced.ok_or(Errno(libc::EAGAIN))
+        });
+        let newest = advanced.inspect_err(|_| {
+            sys::close(fd);
+            rotated.names.discard(number);
+        })?;
+        self.go_to_file(fd, newest)
+    }
+
+    /// Takes back the first file of a log that is not opened after all.
+    pub(super) fn take_back(&self, rotated: &Rotated) {
+        let current = place_of(self.current.load(Ordering::Acquire));
+        rotated.names.discard(self.file().number);
+        self.outlets[current as usize].close();
+    }
+
+    fn go_to_file(&self, fd: i32, file: Newest) -> Result<(), Errno> {
+        self.go_to(fd)?;
+        self.file.store(file.word(), Ordering::Relaxed);
+        Ok(())
+    }
+}

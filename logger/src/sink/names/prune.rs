@@ -1,0 +1,91 @@
+//! Which of a log's files are removed: those that are not kept, and for the sake of the directory
+//! any that no process has open.
+
+use super::link::unless_gone;
+use super::number::number_of;
+use super::{Names, UNNUMBERED};
+use crate::sink::folder::{self, Found};
+use crate::sink::owner::{self, Owner};
+use crate::sys;
+use core::ffi::CStr;
+use core::sync::atomic::Ordering;
+
+impl Names {
+    /// Whether files may be removed for the sake of the directory.
+    pub fn bounds_folder(&self) -> bool {
+        self.folder_bytes.load(Ordering::Relaxed) > 0
+    }
+
+    /// File `number` is the log's as the `turn`th.
+    pub fn enter(&self, turn: u64, number: u32, inode: u64) {
+        let place = self.places.of_turn(turn);
+        if !self.places.put(place, number, inode) {
+            self.remove_at(place);
+        }
+    }
+
+    /// Whether the log's `turn`th file has this number and this inode.
+    pub fn is(&self, turn: u64, number: u32, inode: u64) -> bool {
+        let place = self.places.of_turn(turn);
+        self.places.holds(place, number, inode)
+    }
+
+    /// Removes what is not kept when the newest is the `turn`th.
+    pub fn prune(&self, turn: u64) {
+        let keep = self.keep.load(Ordering::Relaxed) as u64;
+        let newest = self.places.of_turn(turn);
+        if let Some(oldest) = (newest + 1).checked_sub(keep).filter(|_| keep > 0) {
+            self.remove_below(oldest);
+        }
+        let bytes = self.folder_bytes.load(Ordering::Relaxed);
+        if bytes > 0 {
+            let _ = self.with_directory(|directory| {
+                folder::keep_within(directory, bytes, |log| self.remove_log(log, newest));
+            });
+        }
+    }
+
+    /// Removes a log of the directory, and with one of this log's own files those before it.
+    /// `false` if it stays.
+    fn remove_log(&self, log: &Found<'_>, newest: u64) -> bool {
+        let number = number_of(log.name.to_bytes(), self.name()).unwrap_or(UNNUMBERED);
+        let own = (number != UNNUMBERED).then(|| self.places.find(number, newest));
+        match own.flatten() {
+            Some(place) if place < newest => {
+                self.remove_below(place + 1);
+                true
+            }
+            Some(_) => false,
+            None => !log.is_in_use && log.remove(),
+        }
+    }
+
+    fn remove_below(&self, oldest: u64) {
+        for place in self.places.prune_below(oldest) {
+            self.remove_at(place);
+        }
+        self.places.each_refused(|place| self.remove_at(place));
+    }
+
+    /// Files of earlier turns were removed.
+    pub fn oldest_turn(&self) -> u64 {
+        self.places.oldest_turn()
+    }
+
+    fn remove_at(&self, place: u64) {
+        if let Some((number, inode)) = self.places.take(place) {
+            // The directory may be another one by now, and the file another process's; one of an
+            // earlier run that held nothing may be the beginning of a log.
+            let is_it = |path: &CStr| match inode {
+                0 => owner::of(path) != Owner::Other,
+                inode => sys::inode_of(path) == Ok(inode),
+            };
+            let removed = self.with(number, |path| is_it(path).then(|| sys::unlink(path)));
+            if let Ok(Some(removed)) = removed
+                && removed.or_else(unless_gone).is_err()
+            {
+                self.places.refuse(place, number);
+            }
+        }
+    }
+}

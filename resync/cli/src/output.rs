@@ -1,7 +1,9 @@
 //! Standard output, in large pieces.
 
 use crate::failure::Failure;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, Write};
+use std::time::Duration;
 
 /// Bytes that are kept before they are written.
 const BATCH: usize = 64 << 10;
@@ -51,5 +53,23 @@ impl Output {
         self.buffer.clear();
         io::stdout().flush()?;
         Ok(())
+    }
+}
+
+/// Waits. An error if the reader of standard output closes it meanwhile: nothing more may ever come that
+/// could not be written.
+pub fn pause(time: Duration) -> Result<(), Failure> {
+    let stdout = io::stdout();
+    let mut events = [PollFd::new(&stdout, PollFlags::empty())];
+    let longest = Timespec::try_from(time).ok();
+    let polled = poll(&mut events, longest.as_ref());
+    let is_closed = PollFlags::ERR | PollFlags::HUP;
+    match polled {
+        Ok(0) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Ok(_) if events[0].revents().intersects(is_closed) => Err(Failure::OutputClosed),
+        _ => {
+            std::thread::sleep(time);
+            Ok(())
+        }
     }
 }

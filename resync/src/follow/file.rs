@@ -157,12 +157,14 @@ impl Followed {
         self.room_end = None;
     }
 
-    /// Whether the file does not begin with the frame any more that it began with.
+    /// Whether the file does not begin with the frame any more that it began with. Zeros are no
+    /// beginning: the program gave the file up, from its front on, and what it has not given up yet was
+    /// read already.
     fn has_new_head(&self, input: &Input) -> bool {
         let mut bytes = [0; HEAD];
         let bytes = &mut bytes[..self.head.len()];
         let read = input.read_at(bytes, 0);
-        read.is_ok_and(|_| bytes != &self.head[..])
+        read.is_ok_and(|_| bytes != &self.head[..] && bytes.iter().any(|byte| *byte != 0))
     }
 
     fn read_input(&mut self, input: &Input, sink: &mut impl Sink) -> Result<bool, Error> {

@@ -206,6 +206,24 @@ fn a_file_that_was_emptied_is_read_again_even_if_it_is_longer_by_now() {
     assert_eq!(follow.poll(), []);
 }
 
+/// A rotated log gives the space of an old file back from its front on: that was reported as a file that
+/// was truncated, and records behind it were given again.
+#[test]
+fn a_file_that_its_program_gives_up_is_not_read_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("app.log");
+    let mut log = synth::appended(Run(7), 1, 40, 7);
+    fs::write(&path, &log.bytes).unwrap();
+    let mut follow = Follow::new(&path);
+    assert_eq!(frames(follow.poll()).len(), log.frames.len());
+    for end in [log.bytes.len() / 2, log.bytes.len()] {
+        log.bytes[..end].fill(0);
+        let file = OpenOptions::new().write(true).open(&path).unwrap();
+        file.write_all_at(&log.bytes, 0).unwrap();
+        assert_eq!(soon(&mut follow), []);
+    }
+}
+
 /// All that is new within a few looks.
 fn soon(follow: &mut Follow) -> Vec<News> {
     (0..30).flat_map(|_| follow.poll()).collect()

@@ -52,6 +52,20 @@ fn what_is_appended_comes_whole_and_with_its_strings() {
     assert_eq!(following.line(), "accepted alpha:4");
 }
 
+/// `logdef view -f app.log | head -1` stayed until the program logged again.
+#[test]
+fn it_ends_with_the_reader_of_its_output() {
+    let files = Files::new();
+    let path = files.put("app.log", &example().bytes);
+    let mut following = Following::new("--tail 1", &path);
+    assert_eq!(following.line(), "accepted alpha:4");
+    let Following { child, lines } = &mut following;
+    let (nothing, _) = std::io::pipe().unwrap();
+    let nothing = ChildStdout::from(std::os::fd::OwnedFd::from(nothing));
+    *lines = BufReader::new(nothing).lines();
+    assert!(child.wait().unwrap().success());
+}
+
 #[test]
 fn a_file_that_is_not_there_yet_is_waited_for() {
     let files = Files::new();

@@ -5,6 +5,7 @@ use crate::choose::viewer::Viewer;
 use crate::failure::{DAMAGED, Failure};
 use crate::followed;
 use crate::log;
+use crate::output;
 use crate::verb::view::View;
 use logdef_resync::{News, Place, Resolver, Standings, Tables};
 use std::process::ExitCode;
@@ -88,7 +89,7 @@ pub fn run(args: &View) -> Result<ExitCode, Failure> {
             if args.before.or(args.context).is_none() {
                 standings.clear();
             }
-            std::thread::sleep(pause);
+            output::pause(pause)?;
         }
     }
 }

@@ -92,7 +92,8 @@ impl Options {
     /// included; default all. Without [`rotate`](Self::rotate) or
     /// [`rotate_after`](Self::rotate_after) the log is not opened. With `rotate` it bounds the
     /// bytes of the log and of its forked children. A file that is removed gives its space
-    /// back, except for the chunks that threads still map, at most one for each thread. Where
+    /// back, except for the chunks that threads still map, at most one for each thread. One that another
+    /// program has moved, or linked under another name, before it was to be removed stays as it is. Where
     /// no new file can be made, the oldest parts of the log give their space back instead, and
     /// its files keep their names; an appended log drops calls and counts them.
     pub fn keep(mut self, files: u32) -> Self {

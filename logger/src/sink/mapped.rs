@@ -199,7 +199,7 @@ impl Mapped {
     /// Unmaps a thread's windows but those that are to be kept.
     fn unmap(&self, windows: &Windows, keep: impl Fn(u32) -> bool) {
         let log = self.log();
-        let left = |range| log.as_ref()?.left_of(range);
+        let left = |range| log.as_ref()?.left_to_clear(range);
         windows.leave(keep, left, |base, len, range| {
             if !self.ahead.leave(base, len) {
                 sys::unmap(base, len as usize);

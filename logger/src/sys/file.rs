@@ -111,16 +111,14 @@ pub(crate) fn identity(fd: c_int) -> Result<Identity, Errno> {
     identity_by(fd, 0)
 }
 
-/// The inode of what stands under a path.
-pub(crate) fn inode_of(path: &CStr) -> Result<u64, Errno> {
-    let found = statx(libc::AT_FDCWD, path, libc::AT_SYMLINK_NOFOLLOW)?;
-    Ok(found.file.1)
+/// What stands under a path, a link by itself.
+pub(crate) fn found_at(path: &CStr) -> Result<Identity, Errno> {
+    statx(libc::AT_FDCWD, path, libc::AT_SYMLINK_NOFOLLOW)
 }
 
 /// What kind of file stands under a path: `S_IFREG`, `S_IFLNK` and the like.
 pub(crate) fn kind_of(path: &CStr) -> Result<libc::mode_t, Errno> {
-    let found = statx(libc::AT_FDCWD, path, libc::AT_SYMLINK_NOFOLLOW)?;
-    Ok(found.kind)
+    found_at(path).map(|found| found.kind)
 }
 
 /// Whether a file has no name any more where it is kept, which may be another machine.

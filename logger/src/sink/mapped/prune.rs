@@ -155,7 +155,7 @@ impl Log<'_> {
             }
         }
         self.family.forget_the_dead(|range| {
-            if let Some(left) = self.left_of(range)
+            if let Some(left) = self.left_to_clear(range)
                 && let Some(file) = self.file_of_turn(range.turn)
             {
                 file.punch(range.turn, range.offset + left, range.offset + range.len);
@@ -165,10 +165,26 @@ impl Log<'_> {
 
     /// Gives back the parts of a range of the file of a turn that no process maps.
     fn punch(&self, file: &Reached, turn: u64, mut from: u64, end: u64) {
+        if !self.may_clear(turn) {
+            return;
+        }
         while let Some((start, next)) = self.family.gap(turn, from, end) {
             file.punch(turn, start, next);
             from = next;
         }
+    }
+
+    /// Whether what the log gave up of a file may be cleared: of one that it keeps, or that nothing but
+    /// the log leads to. Another program may have moved a file aside, or linked it, to keep it.
+    fn may_clear(&self, turn: u64) -> bool {
+        let is_kept = turn >= self.family.oldest.load(Ordering::SeqCst);
+        is_kept || (self.family.names).is_ours_alone(turn, self.family.turn())
+    }
+
+    /// How many bytes are to stay at the front of a range that the log gave up; `None` if all of it
+    /// is.
+    pub(super) fn left_to_clear(&self, range: Range) -> Option<u64> {
+        self.left_of(range).filter(|_| self.may_clear(range.turn))
     }
 
     /// How many bytes stay at the front of a range that the log gave up; `None` if it

@@ -11,7 +11,7 @@ pub(super) const PLACES: usize = 2048;
 pub(super) struct Places {
     /// Their numbers, each at its place modulo the length; 0 for none.
     numbers: [AtomicU32; PLACES],
-    /// Their inodes; 0 for those of earlier runs.
+    /// Their inodes; 0 for those of earlier runs, and for those that have no name any more.
     inodes: [AtomicU64; PLACES],
     /// The turn of the first file.
     first_turn: AtomicU64,
@@ -26,6 +26,16 @@ pub(super) struct Places {
 
 /// Files that could not be removed, and of which that is tried again.
 const REFUSED: usize = 16;
+
+/// What leads to a file.
+pub(super) enum Name {
+    /// Nothing: the log alone did, and its name was removed.
+    None,
+    /// The log's name, with this number, if that is still the file with this inode.
+    Number(u32, u64),
+    /// The log's name was removed, or was another file's; other names may lead to the file.
+    Unknown,
+}
 
 impl Places {
     #[cfg(test)]
@@ -66,6 +76,12 @@ impl Places {
         self.before.load(Ordering::Relaxed).wrapping_add(turn)
     }
 
+    /// The same, if it was made since the log was opened.
+    pub fn of_own_turn(&self, turn: u64) -> Option<u64> {
+        let is_own = turn >= self.first_turn.load(Ordering::Relaxed);
+        is_own.then(|| self.of_turn(turn))
+    }
+
     /// The place of the run's first file.
     pub fn first(&self) -> u64 {
         self.of_turn(self.first_turn.load(Ordering::Relaxed))
@@ -103,8 +119,9 @@ impl Places {
 
     /// A file that was taken could not be removed: it goes back to its place, unless a later one
     /// has that. Where many are refused, some stay for good.
-    pub fn refuse(&self, place: u64, number: u32) {
+    pub fn refuse(&self, place: u64, number: u32, inode: u64) {
         let order = Ordering::SeqCst;
+        let _ = self.inodes[place as usize % PLACES].compare_exchange(0, inode, order, order);
         let goes_back = self.at(place).compare_exchange(0, number, order, order);
         let is_noted = |refused: &AtomicU64| {
             let noted = refused.compare_exchange(0, place + 1, order, order);
@@ -125,6 +142,26 @@ impl Places {
             if let Some(place) = u64::checked_sub(place, 1) {
                 again(place);
             }
+        }
+    }
+
+    /// A file that was taken has no name any more, or will not in a moment.
+    pub fn mark_nameless(&self, place: u64, inode: u64) {
+        let order = Ordering::SeqCst;
+        let _ = self.inodes[place as usize % PLACES].compare_exchange(inode, 0, order, order);
+    }
+
+    /// What is known of the name of a file of this run.
+    pub fn name_at(&self, place: u64, newest: u64) -> Name {
+        let inode = self.inodes[place as usize % PLACES].load(Ordering::SeqCst);
+        // Another file has its place by now.
+        if newest.wrapping_sub(place) >= PLACES as u64 {
+            return Name::Unknown;
+        }
+        match (self.number_at(place), inode) {
+            (0, 0) => Name::None,
+            (0, _) => Name::Unknown,
+            (number, inode) => Name::Number(number, inode),
         }
     }
 

@@ -3,11 +3,11 @@
 
 use super::link::unless_gone;
 use super::number::number_of;
+use super::places::Name;
 use super::{Names, UNNUMBERED};
 use crate::sink::folder::{self, Found};
 use crate::sink::owner::{self, Owner};
 use crate::sys;
-use core::ffi::CStr;
 use core::sync::atomic::Ordering;
 
 impl Names {
@@ -72,20 +72,47 @@ impl Names {
         self.places.oldest_turn()
     }
 
+    /// Whether nothing but this log leads to its `turn`th file, which is to be removed or was, when the
+    /// newest is the `newest`th: then its space can be given back, though processes have it open. `false`
+    /// for a file of a log that the process closed before.
+    pub fn is_ours_alone(&self, turn: u64, newest: u64) -> bool {
+        let newest = self.places.of_turn(newest);
+        let Some(place) = self.places.of_own_turn(turn) else {
+            return false;
+        };
+        match self.places.name_at(place, newest) {
+            Name::None => true,
+            Name::Unknown => false,
+            Name::Number(number, inode) => {
+                let found = self.with(number, sys::found_at).and_then(|found| found);
+                found.is_ok_and(|found| found.file.1 == inode && found.names == 1)
+            }
+        }
+    }
+
     fn remove_at(&self, place: u64) {
-        if let Some((number, inode)) = self.places.take(place) {
+        let Some((number, inode)) = self.places.take(place) else {
+            return;
+        };
+        let removed = self.with(number, |path| {
             // The directory may be another one by now, and the file another process's; one of an
             // earlier run that held nothing may be the beginning of a log.
-            let is_it = |path: &CStr| match inode {
+            let found = sys::found_at(path).ok();
+            let is_it = match inode {
                 0 => owner::of(path) != Owner::Other,
-                inode => sys::inode_of(path) == Ok(inode),
+                inode => found.is_some_and(|found| found.file.1 == inode),
             };
-            let removed = self.with(number, |path| is_it(path).then(|| sys::unlink(path)));
-            if let Ok(Some(removed)) = removed
-                && removed.or_else(unless_gone).is_err()
-            {
-                self.places.refuse(place, number);
+            if !is_it {
+                return Ok(());
             }
+            // Else a link of another program's leads to it still.
+            if found.is_some_and(|found| found.names == 1) {
+                self.places.mark_nameless(place, inode);
+            }
+            sys::unlink(path).or_else(unless_gone)
+        });
+        if let Ok(Err(_)) = removed {
+            self.places.refuse(place, number, inode);
         }
     }
 }

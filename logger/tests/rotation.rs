@@ -55,11 +55,14 @@ fn the_newest_files_stay_and_memory_stays_flat() {
     let idle = 1_000_000u32;
     std::thread::scope(|scope| {
         let (go, wait) = std::sync::mpsc::channel::<()>();
+        let (logged, has_logged) = std::sync::mpsc::channel::<()>();
         scope.spawn(move || {
             logdef!(Info, "%s %u", "idle", idle);
+            logged.send(()).unwrap();
             wait.recv().unwrap();
             logdef!(Info, "%s %u", "idle", idle + 1);
         });
+        has_logged.recv().unwrap();
         let text = "x".repeat(200);
         for call in 0..40_000u32 {
             logdef!(Info, "%s %u", text, call);

@@ -5,6 +5,7 @@ mod common;
 
 use logdef::{Options, Sink, logdef};
 use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// How often each number was logged, how many records of others each record counts as lost,
@@ -123,6 +124,33 @@ fn children_append_to_the_log_of_their_parent() {
     let (numbers, dropped, files) = in_directory(options().rotate(256 << 10).keep(3), crowd);
     assert_eq!((dropped, files), (0, 3));
     assert!(numbers.len() > 400, "{}", numbers.len());
+
+    // A child that does not log has what was removed open, and holds no space of it.
+    let idle = |_: &Path| {
+        log(0..100);
+        common::in_child(|| {
+            common::in_child(|| log(100..2_000));
+            let deleted: Vec<_> = std::fs::read_dir("/proc/self/fd")
+                .unwrap()
+                .map(|entry| entry.unwrap().path())
+                .filter(|path| std::fs::metadata(path).is_ok_and(|found| found.nlink() == 0))
+                .filter(|path| {
+                    std::fs::read_link(path)
+                        .unwrap()
+                        .to_string_lossy()
+                        .contains("/log.")
+                })
+                .collect();
+            let [open] = &deleted[..] else {
+                panic!("{deleted:?}");
+            };
+            assert_eq!(std::fs::metadata(open).unwrap().blocks(), 0);
+            log(2_000..2_001);
+        });
+    };
+    let (numbers, dropped, files) = in_directory(options().rotate(256 << 10).keep(3), idle);
+    assert_eq!((dropped, files), (0, 3));
+    assert!(numbers.contains_key(&2_000));
 
     // SAFETY: has no preconditions.
     if unsafe { libc::geteuid() } != 0 {

@@ -139,6 +139,7 @@ impl Append {
         rotated.names.set_bounds(rotation);
         let (names, path) = (&rotated.names, path.as_os_str().as_bytes());
         names.set(path, rotation.keep, 1)?;
+        names.clear_what_is_removed();
         let begun = self.next_file(&rotated);
         begun.inspect_err(|_| rotated.discard_newest())?;
         let linked = names.point_to(self.file().number);

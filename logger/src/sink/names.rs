@@ -26,7 +26,7 @@ use super::rotation::{Rotation, SharedAccess};
 use crate::state::{self, Existing, RawState};
 use crate::sys::{self, Errno};
 use core::ffi::{CStr, c_int};
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use link::{Link, take_name, unless_gone};
 use number::numbers_in_use;
 use path::PathBuffer;
@@ -48,6 +48,8 @@ pub(crate) struct Names {
     keep: AtomicU32,
     /// Bytes of all logs in the directory; 0 for any number.
     folder_bytes: AtomicU64,
+    /// Whether a file is cleared as it is removed: then processes that have it open hold no space of it.
+    clears: AtomicBool,
     /// Who may read and write new files.
     access: SharedAccess,
     /// The files that are or were the log's.
@@ -70,6 +72,7 @@ impl Names {
             existing: AtomicU32::new(0),
             keep: AtomicU32::new(0),
             folder_bytes: AtomicU64::new(0),
+            clears: AtomicBool::new(false),
             access: SharedAccess::new(),
             places: Places::new(),
         }

@@ -8,6 +8,7 @@ use super::{Names, UNNUMBERED};
 use crate::sink::folder::{self, Found};
 use crate::sink::owner::{self, Owner};
 use crate::sys;
+use core::ffi::c_int;
 use core::sync::atomic::Ordering;
 
 impl Names {
@@ -22,6 +23,11 @@ impl Names {
         if !self.places.put(place, number, inode) {
             self.remove_at(place);
         }
+    }
+
+    /// From now on, files are cleared as they are removed.
+    pub fn clear_what_is_removed(&self) {
+        self.clears.store(true, Ordering::Relaxed);
     }
 
     /// Whether the log's `turn`th file has this number and this inode.
@@ -106,13 +112,36 @@ impl Names {
                 return Ok(());
             }
             // Else a link of another program's leads to it still.
-            if found.is_some_and(|found| found.names == 1) {
+            let is_last = found.is_some_and(|found| found.names == 1);
+            if is_last {
                 self.places.mark_nameless(place, inode);
             }
-            sys::unlink(path).or_else(unless_gone)
+            let clears = is_last && inode != 0 && self.clears.load(Ordering::Relaxed);
+            let open = clears.then(|| sys::open(path, libc::O_WRONLY | libc::O_NOFOLLOW, 0));
+            let removed = sys::unlink(path).or_else(unless_gone);
+            if let Some(Ok(fd)) = open {
+                clear_if_nameless(fd, inode);
+            }
+            removed
         });
         if let Ok(Err(_)) = removed {
             self.places.refuse(place, number, inode);
         }
     }
+}
+
+/// No file system has larger blocks.
+const BLOCK: u64 = 64 << 10;
+
+/// Gives the space of a file back, if it is the one with this inode and has no name, and closes the
+/// descriptor.
+fn clear_if_nameless(fd: c_int, inode: u64) {
+    if let Ok(found) = sys::identity(fd)
+        && found.file.1 == inode
+        && found.names == 0
+    {
+        // Only whole blocks are given back.
+        let _ = sys::punch(fd, 0, found.size.next_multiple_of(BLOCK));
+    }
+    sys::close(fd);
 }

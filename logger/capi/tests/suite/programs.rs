@@ -262,7 +262,9 @@ fn every_call_of_c_and_cpp_reaches_the_log() {
             assert!(!formats.contains("never reached %d"));
             // That of the object that is constructed before `main` too.
             assert!(logged.iter().all(|message| message.dropped == 0));
-            counts.insert(logged.len());
+            // One that is logged every 100 ms comes once more where the machine is busy.
+            let is_counted = |message: &&Message| message.format != "seldom %s %d";
+            counts.insert(logged.iter().filter(is_counted).count());
         }
     }
     assert!(counts.len() < 2, "{counts:?}");

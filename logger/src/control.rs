@@ -174,14 +174,7 @@ impl Control {
         }
         // Not while another thread reads the page; one that syncs may take long.
         let _blocked = sys::SignalsBlocked::new();
-        let mut is_alone = self.enter();
-        for _ in 0..PATIENCE {
-            if is_alone {
-                break;
-            }
-            sys::let_others_run();
-            is_alone = self.enter();
-        }
+        let is_alone = sys::let_others_run_until(PATIENCE, || self.enter());
         self.page.end(self.page.become_holder());
         self.change.replace(None);
         self.close_bell();

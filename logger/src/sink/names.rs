@@ -231,13 +231,8 @@ impl Names {
         base.rsplit(|byte| *byte == b'/').next().unwrap_or(base)
     }
 
-    /// The number of the next file; after the highest comes the lowest.
-    fn next_number(&self) -> u32 {
-        self.number_ahead(1)
-    }
-
-    /// The number that is `step` after the last one given out.
-    fn number_ahead(&self, step: u32) -> u32 {
+    /// The number that is `step` after the last one given out; after the highest comes the lowest.
+    fn next_number(&self, step: u32) -> u32 {
         let order = Ordering::Relaxed;
         let next = |number: u32| number.checked_add(step).unwrap_or(1);
         let before = self
@@ -246,17 +241,26 @@ impl Names {
         next(before.unwrap_or_default())
     }
 
-    /// Creates a file under the next number. Where many are taken, by files that are no logs or
-    /// that this user may not read, ever more of them are passed over.
-    pub fn create_numbered(&self) -> Result<(c_int, u32), Errno> {
+    /// Gives a file a number that no other has, by `make`, which is handed its name and says if that
+    /// is taken. Where many are, by files that are no logs or that this user may not read, ever more of
+    /// them are passed over.
+    fn number_file<T>(
+        &self,
+        mut make: impl FnMut(&CStr) -> Result<T, Errno>,
+    ) -> Result<(T, u32), Errno> {
         for attempt in 0..ATTEMPTS {
-            let number = self.number_ahead(1 << (attempt / 256));
-            match self.with(number, |path| self.create(path))? {
+            let number = self.next_number(1 << (attempt / 256));
+            match self.with(number, &mut make)? {
                 Err(Errno(libc::EEXIST)) => {}
-                result => return result.map(|fd| (fd, number)),
+                made => return made.map(|made| (made, number)),
             }
         }
         Err(Errno(libc::EEXIST))
+    }
+
+    /// Creates a file under the next number.
+    pub fn create_numbered(&self) -> Result<(c_int, u32), Errno> {
+        self.number_file(|path| self.create(path))
     }
 
     /// Removes a file that was never written to.
@@ -423,7 +427,7 @@ mod tests {
     fn after_the_highest_number_comes_the_lowest() {
         let names = Names::new();
         names.number.store(u32::MAX - 1, Ordering::Relaxed);
-        let numbers = [(); 3].map(|()| names.next_number());
+        let numbers = [(); 3].map(|()| names.next_number(1));
         assert_eq!(numbers, [u32::MAX, 1, 2]);
     }
 

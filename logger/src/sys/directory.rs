@@ -54,18 +54,15 @@ pub(crate) fn set_status_flags(fd: c_int, flags: c_int) -> Result<(), Errno> {
 /// Marks a file as one that this process, or a child of it, has open. The mark goes
 /// with the last descriptor.
 pub(crate) fn mark_in_use(fd: c_int) {
-    for _ in 0..MARKS {
+    // Refused as long as another process asks whether it is marked.
+    super::let_others_run_until(MARKS, || {
         // SAFETY: touches none of our memory.
         let marked = unsafe { libc::syscall(libc::SYS_flock, fd, libc::LOCK_SH | libc::LOCK_NB) };
-        if marked != -1 || Errno::last() != Errno(libc::EWOULDBLOCK) {
-            break;
-        }
-        // Another process is asking whether it is marked.
-        super::let_others_run();
-    }
+        marked != -1 || Errno::last() != Errno(libc::EWOULDBLOCK)
+    });
 }
 
-/// How often it is tried to mark a file.
+/// How often it is tried again to mark a file.
 const MARKS: u32 = 64;
 
 /// Whether a process has [marked](mark_in_use) the file that a descriptor of its own

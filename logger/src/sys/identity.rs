@@ -9,6 +9,17 @@ pub(crate) fn let_others_run() {
     unsafe { libc::sched_yield() };
 }
 
+/// Lets others run until something is so, this many times at most. Whether it is.
+pub(crate) fn let_others_run_until(times: u32, mut is_so: impl FnMut() -> bool) -> bool {
+    for _ in 0..times {
+        if is_so() {
+            return true;
+        }
+        let_others_run();
+    }
+    is_so()
+}
+
 /// Nanoseconds of a clock.
 pub(crate) fn clock(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec {

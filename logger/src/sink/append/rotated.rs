@@ -1,6 +1,6 @@
 //! The files of an appended log that is rotated, as a family of processes knows them: the process
 //! that opened it, and all that were forked from it since. One file is the newest for all of them,
-//! and what is kept is counted once. Knows neither descriptors nor what is written.
+//! and what is kept is counted once. Knows nothing of what is written.
 
 use super::FLAGS;
 use crate::sink::lent::Shareable;

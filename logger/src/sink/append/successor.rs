@@ -115,10 +115,7 @@ impl Append {
     /// goes beyond the size of the file. Whether there is another file then.
     fn is_moved_soon(&self) -> bool {
         let chunk = self.chunk();
-        (0..YIELDS).any(|_| {
-            sys::let_others_run();
-            self.chunk() != chunk
-        })
+        sys::let_others_run_until(YIELDS, || self.chunk() != chunk)
     }
 
     /// Opens the path again, where another file may stand by now.

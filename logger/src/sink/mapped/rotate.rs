@@ -99,12 +99,8 @@ impl Log<'_> {
     /// Lets a thread that is at it make another file after file `full`, some times. It may
     /// be the one that a handler interrupted, or have died with its process.
     fn await_rotation(&self, full: u64) {
-        for _ in 0..YIELDS {
-            if self.family.current.load(Ordering::Acquire) != full {
-                return;
-            }
-            sys::let_others_run();
-        }
+        let is_made = || self.family.current.load(Ordering::Acquire) != full;
+        sys::let_others_run_until(YIELDS, is_made);
     }
 
     /// A free slot for the file that may come after file `full`.

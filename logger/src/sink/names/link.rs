@@ -101,16 +101,8 @@ impl Names {
 
     /// Gives what has the log's path a number too.
     fn add_number(&self) -> Result<(), Errno> {
-        for _ in 0..ATTEMPTS {
-            let number = self.next_number();
-            let linked = self.with(UNNUMBERED, |from| {
-                self.with(number, |to| sys::link(from, to))
-            })??;
-            if linked != Err(Errno(libc::EEXIST)) {
-                return linked.or_else(unless_gone);
-            }
-        }
-        Err(Errno(libc::EEXIST))
+        let link = |to: &CStr| self.with(UNNUMBERED, |from| sys::link(from, to))?;
+        self.number_file(link).map(drop).or_else(unless_gone)
     }
 
     /// Removes the link that stood under the path, which has the name `at` now; a plain
@@ -125,19 +117,11 @@ impl Names {
             }
             return sys::unlink(at);
         }
-        for _ in 0..ATTEMPTS {
-            let number = self.next_number();
-            match self.with(number, |to| sys::rename_without_replacing(at, to))? {
-                Err(Errno(libc::EEXIST)) => {}
-                Ok(()) => {
-                    self.displaced.store(number, Ordering::Relaxed);
-                    self.set_existing(Existing::Renamed);
-                    return Ok(());
-                }
-                result => return result,
-            }
-        }
-        Err(Errno(libc::EEXIST))
+        let rename = |to: &CStr| sys::rename_without_replacing(at, to);
+        let ((), number) = self.number_file(rename)?;
+        self.displaced.store(number, Ordering::Relaxed);
+        self.set_existing(Existing::Renamed);
+        Ok(())
     }
 }
 

@@ -14,6 +14,7 @@
 //! All but [`Names::set`] works without allocation, since a rotation may
 //! happen in a signal handler.
 
+mod left;
 mod link;
 mod number;
 mod path;
@@ -21,14 +22,14 @@ mod places;
 mod prune;
 
 use super::kept_path::KeptPath;
-use super::owner::{self, Owner};
+use super::owner;
 use super::rotation::{Rotation, SharedAccess};
 use crate::state::{self, Existing, RawState};
 use crate::sys::{self, Errno};
 use core::ffi::{CStr, c_int};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use link::{Link, take_name, unless_gone};
-use number::numbers_in_use;
+use number::{beside, numbers_in_use};
 use path::PathBuffer;
 use places::{PLACES, Places};
 use std::os::unix::ffi::OsStrExt;
@@ -88,7 +89,9 @@ impl Names {
         self.base.set(absolute.as_c_str())?;
         self.displaced.store(UNNUMBERED, Ordering::Relaxed);
         self.set_existing(Existing::Nothing);
-        let mut numbers = numbers_in_use(&full);
+        let beside = beside(&full);
+        left::remove_links(&full, &beside);
+        let mut numbers = numbers_in_use(&beside, self.name());
         let is_log = |number: &&u32| self.with(**number, owner::is_log) == Ok(true);
         let last = numbers.iter().rev().take(LOOKED_AT).find(is_log);
         self.number
@@ -98,7 +101,7 @@ impl Names {
         self.keep.store(keep, Ordering::Relaxed);
         match keep {
             0 => numbers.clear(),
-            _ => numbers.retain(|number| self.with(*number, is_left) == Ok(true)),
+            _ => numbers.retain(|number| self.with(*number, left::is_left) == Ok(true)),
         }
         let excess = numbers.len().saturating_sub(most as usize);
         for number in numbers.drain(..excess) {
@@ -275,15 +278,6 @@ impl Names {
     fn give_back(&self, number: u32) {
         let (before, order) = (number - 1, Ordering::Relaxed);
         let _ = self.number.compare_exchange(number, before, order, order);
-    }
-}
-
-/// Whether a file is an ended log, or holds nothing.
-fn is_left(path: &CStr) -> bool {
-    match owner::of(path) {
-        Owner::Nobody => true,
-        Owner::Other => false,
-        Owner::NoLog => owner::holds_nothing(path),
     }
 }
 

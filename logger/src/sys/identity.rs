@@ -63,7 +63,7 @@ pub(crate) fn process_id() -> u32 {
     unsafe { libc::getpid() as u32 }
 }
 
-/// Whether there is a process with this id.
+/// Whether there is a process or a thread with this id.
 pub(crate) fn is_alive(pid: u32) -> bool {
     // SAFETY: signal 0 is checked and not sent.
     let asked = checked(unsafe { libc::syscall(libc::SYS_kill, pid, 0) } as isize);

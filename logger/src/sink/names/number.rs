@@ -1,5 +1,6 @@
 //! The numbers in the names of rotated files: at least six digits behind the log's name.
 
+use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -8,7 +9,11 @@ pub(crate) const UNNUMBERED: u32 = 0;
 
 /// The number in the name of a log's file, if it is one of `log`'s.
 pub(super) fn number_of(name: &[u8], log: &[u8]) -> Option<u32> {
-    let digits = name.strip_prefix(log)?.strip_prefix(b".")?;
+    number_in(name.strip_prefix(log)?.strip_prefix(b".")?)
+}
+
+/// The number that these digits are, as names have it.
+pub(super) fn number_in(digits: &[u8]) -> Option<u32> {
     let are_ours = digits.iter().all(u8::is_ascii_digit)
         && (digits.len() == 6 || digits.len() > 6 && digits[0] != b'0');
     let digits = core::str::from_utf8(digits).ok().filter(|_| are_ours)?;
@@ -20,17 +25,25 @@ pub(crate) fn is_numbered(name: &[u8], log: &[u8]) -> bool {
     number_of(name, log).is_some()
 }
 
-/// The numbers after `path` in its directory, in their order.
-pub(super) fn numbers_in_use(path: &Path) -> Vec<u32> {
-    let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
+/// The names in the directory of `path` that begin with its own.
+pub(super) fn beside(path: &Path) -> Vec<OsString> {
+    let (Some(directory), Some(log)) = (path.parent(), path.file_name()) else {
         return Vec::new();
     };
     let Ok(entries) = std::fs::read_dir(directory) else {
         return Vec::new();
     };
-    let entries = entries.flatten();
-    let mut numbers: Vec<u32> = entries
-        .filter_map(|entry| number_of(entry.file_name().as_bytes(), name.as_bytes()))
+    let names = entries.flatten().map(|entry| entry.file_name());
+    names
+        .filter(|name| name.as_bytes().starts_with(log.as_bytes()))
+        .collect()
+}
+
+/// The numbers of the log's files among these names, in their order.
+pub(super) fn numbers_in_use(names: &[OsString], log: &[u8]) -> Vec<u32> {
+    let names = names.iter();
+    let mut numbers: Vec<u32> = names
+        .filter_map(|name| number_of(name.as_bytes(), log))
         .collect();
     numbers.sort_unstable();
     numbers

@@ -1,0 +1,114 @@
+//! What processes that were killed left beside a log: files that hold nothing, and links that were
+//! to become the log's path.
+
+use super::number::{is_numbered, number_in};
+use crate::sink::owner::{self, Owner};
+use crate::sys;
+use core::ffi::CStr;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::time::Duration;
+
+/// Whether a file is an ended log, or holds nothing.
+pub(super) fn is_left(path: &CStr) -> bool {
+    match owner::of(path) {
+        Owner::Nobody => true,
+        Owner::Other => false,
+        Owner::NoLog => owner::holds_nothing(path),
+    }
+}
+
+/// A link becomes the log's path some microseconds after it is made. Threads of other PID namespaces
+/// cannot be seen, so one that is younger stays.
+const AGE: Duration = Duration::from_secs(60);
+
+/// Removes the links among these names, in the directory of the log at `path`, that were to become its
+/// path, and whose threads have ended.
+pub(super) fn remove_links(path: &Path, names: &[OsString]) {
+    let log = path.file_name().unwrap_or_default().as_bytes();
+    for name in names {
+        let at = path.with_file_name(name);
+        let maker = maker_of(name.as_bytes(), log);
+        if maker.is_some_and(|thread| !sys::is_alive(thread)) && is_left_link(&at, log) {
+            let _ = std::fs::remove_file(at);
+        }
+    }
+}
+
+/// The thread that made a link of this name, which [`Names`](super::Names) gives it before it has the
+/// log's.
+fn maker_of(name: &[u8], log: &[u8]) -> Option<u32> {
+    let name = name.strip_prefix(log)?.strip_prefix(b".")?;
+    let parts = name.strip_suffix(b".link")?.split(|byte| *byte == b'.');
+    let numbers: Option<Vec<u32>> = parts.map(number_in).collect();
+    match numbers?[..] {
+        [_number, thread] | [_number, thread, _] => Some(thread),
+        _ => None,
+    }
+}
+
+/// Whether a link leads to a file of the log, and has for a while.
+fn is_left_link(at: &Path, log: &[u8]) -> bool {
+    let leads_to_log =
+        std::fs::read_link(at).is_ok_and(|target| is_numbered(target.as_os_str().as_bytes(), log));
+    let made = at.symlink_metadata().and_then(|found| found.modified());
+    let age = made.ok().and_then(|made| made.elapsed().ok());
+    leads_to_log && age.is_some_and(|age| age >= AGE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    /// A thread that does not exist.
+    const ENDED: u32 = 0x7fff_fff0;
+
+    /// Each process that was killed between making a link and giving it the log's path left it for good.
+    #[test]
+    fn links_of_threads_that_have_ended_go() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("log");
+        let own = sys::thread_id();
+        let goes = [
+            format!("log.000001.{ENDED}.link"),
+            format!("log.1000000.{ENDED}.000007.link"),
+        ];
+        let stays = [
+            format!("log.000001.{own:06}.link"),
+            format!("log.000001.{ENDED}.000001.000001.link"),
+            format!("log.000001.{ENDED}.links"),
+            format!("log.1.{ENDED}.link"),
+            format!("logs.000001.{ENDED}.link"),
+        ];
+        for name in goes.iter().chain(&stays) {
+            symlink("log.000001", directory.path().join(name)).unwrap();
+        }
+        let foreign = format!("log.000002.{ENDED}.link");
+        symlink("elsewhere", directory.path().join(&foreign)).unwrap();
+        let file = format!("log.000003.{ENDED}.link");
+        std::fs::write(directory.path().join(&file), "mine").unwrap();
+        let names: Vec<OsString> = list(directory.path());
+        remove_links(&path, &names);
+        assert_eq!(list(directory.path()), names, "too young");
+        let mut touch = std::process::Command::new("touch");
+        touch.args(["--no-dereference", "--date", "2 minutes ago"]);
+        let status = touch.args(&names).current_dir(directory.path()).status();
+        assert!(status.unwrap().success());
+        remove_links(&path, &names);
+        let gone = names
+            .iter()
+            .filter(|name| !directory.path().join(name).is_symlink());
+        let gone: Vec<_> = gone.filter(|name| **name != *file).collect();
+        assert_eq!(gone, [&OsString::from(&goes[0]), &OsString::from(&goes[1])]);
+        assert_eq!(list(directory.path()).len(), names.len() - goes.len());
+    }
+
+    fn list(directory: &Path) -> Vec<OsString> {
+        let entries = std::fs::read_dir(directory).unwrap();
+        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        names
+    }
+}

@@ -74,6 +74,8 @@ const CONFIRM_AFTER: u64 = 1_000_000_000;
 /// The file that is written to, and those before it that a `sync` has yet to reach.
 const OUTLETS: usize = 32;
 const PLACE_BITS: u32 = 8;
+/// How often a place is looked for: other threads may take one that was freed.
+const PLACINGS: u32 = 4;
 const FLAGS: c_int = libc::O_WRONLY | libc::O_APPEND | libc::O_NOCTTY | libc::O_NONBLOCK;
 /// A pipe that no process has opened for reading by then (in tenths of a second) is not
 /// waited for.
@@ -165,8 +167,8 @@ impl Append {
 
     /// Closes the descriptors of a log that was closed, but for those that a call still holds on to.
     pub fn let_go(&self) {
-        let unused = self.outlets.iter().filter(|outlet| outlet.is_unused());
-        unused.for_each(Outlet::close);
+        let outlets = self.outlets.iter();
+        outlets.for_each(|outlet| outlet.close_unless(|| false));
     }
 
     /// The file of a rotated log that this process writes to.
@@ -209,11 +211,11 @@ impl Append {
         let current = self.current.load(Ordering::Acquire);
         for (place, outlet) in self.outlets.iter().enumerate() {
             outlet.forget_users();
-            if place as u64 != place_of(current) {
+            if place != place_of(current) {
                 outlet.close();
             }
         }
-        let next = self.next_chunk() << PLACE_BITS | place_of(current);
+        let next = self.next_chunk() << PLACE_BITS | place_of(current) as u64;
         self.current.store(next, Ordering::Release);
     }
 
@@ -293,9 +295,9 @@ impl Append {
             if wanted.is_some_and(|wanted| wanted != chunk) {
                 return None;
             }
-            let outlet = self.outlets[place_of(current) as usize].take();
+            let outlet = self.outlets[place_of(current)].take();
             if self.current.load(Ordering::Acquire) == current {
-                return Some((chunk, outlet));
+                return outlet.map(|outlet| (chunk, outlet));
             }
         }
         None
@@ -336,37 +338,38 @@ impl Append {
 
     /// Writes to a descriptor from now on, which is the log's.
     fn go_to(&self, fd: c_int) -> Result<(), Errno> {
-        let current = self.current.load(Ordering::Acquire);
-        let is_free = |place: &usize| {
-            *place as u64 != place_of(current) && self.outlets[*place].set(fd) != Ok(false)
-        };
-        let found = (0..OUTLETS).find(is_free).or_else(|| {
-            self.settle_one(place_of(current));
-            (0..OUTLETS).find(is_free)
-        });
-        let place = found
-            .ok_or(Errno(libc::EMFILE))
-            .inspect_err(|_| sys::close(fd))?;
-        if let Err(errno) = sys::identity(fd) {
-            sys::close(fd);
-            return Err(errno);
-        }
+        // It is held on to until it is what is written to: else a `sync` would close it.
+        let (place, _held) = self.place(fd).inspect_err(|_| sys::close(fd))?;
         let next = self.next_chunk() << PLACE_BITS | place as u64;
         self.current.store(next, Ordering::Release);
         Ok(())
     }
 
-    /// Syncs and closes a file that is written to no more.
-    fn settle_one(&self, current: u64) {
-        for (place, outlet) in self.outlets.iter().enumerate() {
-            if place as u64 != current && outlet.is_unused() {
-                if let Some(fd) = outlet.own() {
-                    let _ = sys::sync_data(fd);
+    /// Gives a descriptor a free place.
+    fn place(&self, fd: c_int) -> Result<(usize, Taken<'_>), Errno> {
+        for _ in 0..PLACINGS {
+            for (place, outlet) in self.outlets.iter().enumerate() {
+                if let Some(held) = outlet.set(fd)? {
+                    return Ok((place, held));
                 }
-                outlet.close();
-                return;
             }
+            self.free_one();
         }
+        Err(Errno(libc::EMFILE))
+    }
+
+    /// Closes a file that is written to no more, synced if that can be.
+    fn free_one(&self) {
+        let is_left = |place: &usize| !self.is_current(*place) && self.outlets[*place].is_unused();
+        if let Some(place) = (0..OUTLETS).find(is_left) {
+            let _ = self.settle(place);
+            self.outlets[place].close_unless(|| self.is_current(place));
+        }
+    }
+
+    /// Whether a place is that of what is written to.
+    fn is_current(&self, place: usize) -> bool {
+        place_of(self.current.load(Ordering::Acquire)) == place
     }
 
     /// Opens the path again at the next call. May be called in a signal handler.
@@ -404,22 +407,27 @@ impl Append {
 
     /// Waits until what was written is on stable storage.
     pub fn sync(&self) -> Result<(), Errno> {
-        let current = place_of(self.current.load(Ordering::Acquire));
-        let mut result = Ok(());
-        for (place, outlet) in self.outlets.iter().enumerate() {
-            let is_current = place as u64 == current;
-            if outlet.kind() != Kind::File || !is_current && outlet.own().is_none() {
-                continue;
-            }
-            let taken = outlet.take();
-            let synced = self.opened(&taken).and_then(|(fd, _)| sys::sync_data(fd));
-            drop(taken);
-            if !is_current && synced.is_ok() && outlet.is_unused() {
-                outlet.close();
-            }
-            result = result.and(synced);
-        }
-        result
+        let settled = (0..OUTLETS).map(|place| self.settle(place));
+        settled.fold(Ok(()), Result::and)
+    }
+
+    /// Waits until what was written to one file is on stable storage, and closes the file if it is
+    /// written to no more.
+    fn settle(&self, place: usize) -> Result<(), Errno> {
+        let outlet = &self.outlets[place];
+        // What is being closed was synced.
+        let Some(taken) = outlet.take().filter(|taken| taken.kind() == Kind::File) else {
+            return Ok(());
+        };
+        let fd = match taken.own() {
+            Some(fd) => fd,
+            None if self.is_current(place) => self.opened(&taken)?.0,
+            None => return Ok(()),
+        };
+        sys::sync_data(fd)?;
+        drop(taken);
+        outlet.close_unless(|| self.is_current(place));
+        Ok(())
     }
 
     /// The descriptor, opened again if a daemon closed it: its number may be that of
@@ -462,8 +470,8 @@ fn write_to_file(
     Err(Errno(libc::EINTR))
 }
 
-fn place_of(current: u64) -> u64 {
-    current & ((1 << PLACE_BITS) - 1)
+fn place_of(current: u64) -> usize {
+    current as usize & ((1 << PLACE_BITS) - 1)
 }
 
 /// Opens what there is, or makes a file.

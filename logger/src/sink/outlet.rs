@@ -19,9 +19,12 @@ pub(crate) struct Outlet {
     is_on_nfs: AtomicBool,
     /// A server said that its file has no name.
     is_unlinked: AtomicBool,
-    /// Calls that hold on to it.
+    /// Calls that hold on to it, and [`CLOSING`].
     users: AtomicU32,
 }
+
+/// The bit of `users` that says that it is being closed, which begins when no call holds on to it.
+const CLOSING: u32 = 1 << 31;
 
 /// An outlet that is not closed while this lives.
 pub(crate) struct Taken<'o>(&'o Outlet);
@@ -58,10 +61,11 @@ impl Outlet {
         }
     }
 
-    /// Holds on to it.
-    pub fn take(&self) -> Taken<'_> {
-        self.users.fetch_add(1, Ordering::AcqRel);
-        Taken(self)
+    /// Holds on to it. `None` if it is being closed.
+    pub fn take(&self) -> Option<Taken<'_>> {
+        let users = self.users.fetch_add(1, Ordering::AcqRel);
+        let taken = Taken(self);
+        (users & CLOSING == 0).then_some(taken)
     }
 
     /// Whether no call holds on to it.
@@ -74,10 +78,15 @@ impl Outlet {
         self.users.store(0, Ordering::Release);
     }
 
-    /// Makes the place that of a descriptor. `false` if it is not free.
-    pub fn set(&self, fd: c_int) -> Result<bool, Errno> {
-        if self.fd.load(Ordering::Acquire) >= 0 || !self.is_unused() {
-            return Ok(false);
+    /// Makes the place that of a descriptor, and holds on to it. `None` if it is not free.
+    pub fn set(&self, fd: c_int) -> Result<Option<Taken<'_>>, Errno> {
+        let is_free = || self.fd.load(Ordering::Acquire) < 0;
+        if !is_free() || !self.change_users(0, 1) {
+            return Ok(None);
+        }
+        let taken = Taken(self);
+        if !is_free() {
+            return Ok(None);
         }
         let stat = sys::stat(fd)?;
         self.device.store(stat.st_dev, Ordering::Relaxed);
@@ -89,10 +98,28 @@ impl Outlet {
         self.is_unlinked.store(false, Ordering::Relaxed);
         self.kind.store(kind as u8, Ordering::Relaxed);
         self.fd.store(fd, Ordering::Release);
-        Ok(true)
+        Ok(Some(taken))
     }
 
-    /// Frees the place.
+    fn change_users(&self, from: u32, to: u32) -> bool {
+        let (success, failure) = (Ordering::AcqRel, Ordering::Relaxed);
+        let changed = self.users.compare_exchange(from, to, success, failure);
+        changed.is_ok()
+    }
+
+    /// Frees the place, unless a call holds on to it, or it is needed: asked when no call can hold on to
+    /// it any more.
+    pub fn close_unless(&self, is_needed: impl FnOnce() -> bool) {
+        if !self.change_users(0, CLOSING) {
+            return;
+        }
+        if !is_needed() {
+            self.close();
+        }
+        self.users.fetch_and(!CLOSING, Ordering::Release);
+    }
+
+    /// Frees the place, which no call uses.
     pub fn close(&self) {
         // A daemon may have closed it, and the number be another file's.
         let own = self.own();
@@ -145,22 +172,104 @@ impl Outlet {
     }
 
     /// Takes a new descriptor in place of one that was closed, if it leads to the same
-    /// file.
+    /// file, and no other thread was quicker.
     pub fn put_back(&self, fd: c_int) -> Result<(c_int, Identity), Errno> {
-        let identity = sys::identity(fd).inspect_err(|_| sys::close(fd))?;
+        let closed = self.fd.load(Ordering::Acquire);
+        let found = match self.checked() {
+            Some(_) => Err(Errno(libc::EEXIST)),
+            None => self.like_the_one_before(fd),
+        };
+        let identity = found.inspect_err(|_| sys::close(fd));
+        let (success, failure) = (Ordering::AcqRel, Ordering::Relaxed);
+        match identity {
+            Ok(identity)
+                if self
+                    .fd
+                    .compare_exchange(closed, fd, success, failure)
+                    .is_ok() =>
+            {
+                Ok((fd, identity))
+            }
+            Ok(_) => {
+                sys::close(fd);
+                self.checked().ok_or(Errno(libc::EBADF))
+            }
+            Err(errno) => self.checked().ok_or(errno),
+        }
+    }
+
+    /// Gives a descriptor the flags of the one that was closed, if it leads to the same file.
+    fn like_the_one_before(&self, fd: c_int) -> Result<Identity, Errno> {
+        let identity = sys::identity(fd)?;
         if !self.is(&identity) {
-            sys::close(fd);
             return Err(Errno(libc::ESTALE));
         }
         let flags = sys::status_flags(fd)? & !libc::O_NONBLOCK;
         sys::set_status_flags(fd, flags)?;
-        self.fd.store(fd, Ordering::Release);
-        Ok((fd, identity))
+        Ok(identity)
     }
 
     fn is(&self, identity: &Identity) -> bool {
         let device = self.device.load(Ordering::Relaxed);
         let inode = self.inode.load(Ordering::Relaxed);
         identity.file == (device, inode)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+    use std::os::fd::IntoRawFd;
+    use std::path::Path;
+
+    fn open(path: &Path) -> c_int {
+        File::options()
+            .append(true)
+            .open(path)
+            .unwrap()
+            .into_raw_fd()
+    }
+
+    /// Threads that found it closed at the same time each left a descriptor open.
+    #[test]
+    fn one_descriptor_takes_the_place_of_one_that_was_closed() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let outlet = Outlet::new();
+        // High numbers, which no other test of this process gets.
+        let high = |fd| {
+            let high = sys::duplicate_high(fd).unwrap();
+            sys::close(fd);
+            high
+        };
+        let first = high(open(file.path()));
+        drop(outlet.set(first).unwrap().unwrap());
+        let (second, third) = (high(open(file.path())), high(open(file.path())));
+        sys::close(first);
+        assert_eq!(outlet.put_back(second).unwrap().0, second);
+        assert_eq!(outlet.put_back(third).unwrap().0, second);
+        let other = high(open(tempfile::NamedTempFile::new().unwrap().path()));
+        assert_eq!(outlet.put_back(other).unwrap().0, second);
+        let is_open = |fd| sys::identity(fd).is_ok();
+        assert_eq!([second, third, other].map(is_open), [true, false, false]);
+        outlet.close();
+        assert!(!is_open(second));
+    }
+
+    #[test]
+    fn what_a_call_holds_on_to_is_not_closed() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let outlet = Outlet::new();
+        let held = outlet.set(open(file.path())).unwrap().unwrap();
+        outlet.close_unless(|| false);
+        assert!(outlet.own().is_some());
+        drop(held);
+        outlet.close_unless(|| true);
+        assert!(outlet.own().is_some());
+        outlet.close_unless(|| {
+            assert!(outlet.take().is_none(), "it is being closed");
+            false
+        });
+        assert!(outlet.own().is_none() && outlet.take().is_some() && outlet.is_unused());
     }
 }

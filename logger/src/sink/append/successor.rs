@@ -184,7 +184,7 @@ impl Append {
     pub(super) fn take_back(&self, rotated: &Rotated) {
         let current = place_of(self.current.load(Ordering::Acquire));
         rotated.names.discard(self.file().number);
-        self.outlets[current as usize].close();
+        self.outlets[current].close();
     }
 
     fn go_to_file(&self, fd: i32, file: Newest) -> Result<(), Errno> {

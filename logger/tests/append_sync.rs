@@ -1,0 +1,50 @@
+//! `sync` while other threads append to a rotated log: it took the file that had just become the one
+//! which is written to for one that is not any more, and closed it. Calls were dropped, and their bytes
+//! could have gone to another file that had got the number of the descriptor.
+
+mod common;
+
+use logdef::{Sink, logdef};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+const THREADS: u32 = 4;
+const RECORDS: u32 = 10_000;
+
+static AT_WORK: AtomicU32 = AtomicU32::new(THREADS);
+
+#[test]
+fn a_sync_closes_no_file_that_is_written_to() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = logdef::options().sink(Sink::Append);
+    let options = options.rotate(16 << 10).keep(8);
+    options.open(directory.path().join("log")).unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            scope.spawn(move || {
+                for number in 0..RECORDS {
+                    logdef!(Info, "thread %u record %u", thread, number);
+                }
+                AT_WORK.fetch_sub(1, Ordering::Relaxed);
+            });
+        }
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while AT_WORK.load(Ordering::Relaxed) > 0 {
+                    logdef::sync().unwrap();
+                }
+            });
+        }
+    });
+    assert_eq!(logdef::state().dropped, 0);
+    logdef::sync().unwrap();
+    let open = std::fs::read_dir("/proc/self/fd").unwrap().filter(|entry| {
+        let target = entry.as_ref().unwrap().path().read_link();
+        target.is_ok_and(|target| target.starts_with(directory.path()))
+    });
+    assert_eq!(
+        open.count(),
+        1,
+        "files that are written to no more are closed"
+    );
+    logdef::close();
+}

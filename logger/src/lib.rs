@@ -185,12 +185,12 @@ mod copies;
 mod crc;
 mod early;
 mod environment;
+mod fatal;
 #[allow(unsafe_code)]
 mod few;
 mod filter;
 mod fixed_text;
 mod gate;
-#[allow(unsafe_code)]
 mod guard;
 #[allow(unsafe_code)]
 mod handler;

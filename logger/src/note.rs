@@ -375,40 +375,8 @@ fn define(process: &'static Process, addresses: &[usize]) {
     }
 }
 
-/// Signals that end a process, and whose senders are in it.
-const FATAL: [c_int; 6] = [
-    libc::SIGSEGV,
-    libc::SIGBUS,
-    libc::SIGILL,
-    libc::SIGFPE,
-    libc::SIGABRT,
-    libc::SIGTRAP,
-];
-
-/// Leaves a note at the first of these signals, before the handler that had it until
-/// now: in a Rust program the runtime, which looks for stack overflows.
-pub(crate) fn install_signal_handlers() -> Result<(), Errno> {
-    process().shared.settings.note_signals();
-    for signal in FATAL {
-        sys::handle_first(signal, fatal_signal)?;
-    }
-    Ok(())
-}
-
-/// Runs in the thread that the signal hit, on its alternate stack if it has
-/// one.
-extern "C" fn fatal_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
-    // Once: what fails here must not come here again. The handler before this one
-    // gets the signal when this returns and the same instruction fails again.
-    sys::handle_as_before(signal);
-    let (address, context) = sys::signal_details(info, context);
-    handler::with_room(|| note_signal(signal, address, context));
-    if !sys::comes_again(signal, info) {
-        sys::raise(signal);
-    }
-}
-
-fn note_signal(signal: c_int, address: usize, context: Option<&libc::ucontext_t>) {
+/// Leaves a note of a signal that ends the process, in the thread that it hit.
+pub(crate) fn note_signal(signal: c_int, address: usize, context: Option<&libc::ucontext_t>) {
     let process = process();
     if !process.shared.run.is_ready() {
         return;

@@ -19,7 +19,7 @@ const MAY_ASK_FOR_THE_PROCESS: [&str; 11] = [
     "call::emit::text",
     "call::gate",
     "copies::serve",
-    "guard",
+    "fatal",
     "note",
     "process",
 ];

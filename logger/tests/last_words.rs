@@ -44,12 +44,18 @@ fn fill_stack(depth: u64) -> u64 {
 #[ignore = "a process of the other tests"]
 fn the_child_dies() {
     let how = std::env::var("LOGDEF_TEST_DIE").unwrap();
-    logdef::options()
-        .sink(Sink::Mapped)
-        .note_panics()
-        .note_fatal_signals()
-        .open(std::env::var_os("LOGDEF_TEST_LOG").unwrap())
-        .unwrap();
+    let opens = std::env::var("LOGDEF_TEST_OPENS").map_or(1, |opens| opens.parse().unwrap());
+    for open in 0..opens {
+        if open > 0 {
+            logdef::close();
+        }
+        let mut options = logdef::options().sink(Sink::Mapped).note_panics();
+        if std::env::var_os("LOGDEF_TEST_GUARD").is_some() {
+            options = options.guard_against_truncation();
+        }
+        let path = std::env::var_os("LOGDEF_TEST_LOG").unwrap();
+        options.note_fatal_signals().open(path).unwrap();
+    }
     logdef!(Info, "about to die of %s", how);
     match &*how {
         "overflow" => {
@@ -65,6 +71,14 @@ fn the_child_dies() {
             let _ = read(std::hint::black_box(64) as *const u8);
         }
         "abort" => std::process::abort(),
+        "cut" => {
+            let path = std::env::var_os("LOGDEF_TEST_LOG").unwrap();
+            let file = std::fs::File::options().write(true).open(path).unwrap();
+            file.set_len(0).unwrap();
+            for number in 0..10 {
+                logdef!(Info, "after the cut %d", number);
+            }
+        }
         _ => panic!("a panic of {how}"),
     }
 }
@@ -99,6 +113,67 @@ fn a_fatal_signal_leaves_its_number_address_and_backtrace() {
     last_note(&path, |note, _| {
         assert_eq!(note.signal, Some(libc::SIGABRT as u64));
     });
+}
+
+/// A handler that was installed at each opening took itself for what the signal had before: the
+/// instruction failed again, for ever, with a note each time.
+#[test]
+fn a_program_that_opened_its_log_twice_dies_of_its_signal() {
+    use std::os::unix::process::ExitStatusExt;
+    let directory = tempfile::tempdir().unwrap();
+    for guarded in [false, true] {
+        for (how, signal) in [("segv", libc::SIGSEGV), ("abort", libc::SIGABRT)] {
+            let path = directory.path().join(format!("{how}-{guarded}"));
+            assert_eq!(opened_thrice(how, guarded, &path).signal(), Some(signal));
+            last_note(&path, |note, _| {
+                assert_eq!(note.signal, Some(signal as u64))
+            });
+        }
+    }
+}
+
+/// The guard is asked before the note is written, however often the log was opened.
+#[test]
+fn a_cut_that_the_guard_survives_is_no_fatal_signal() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("log");
+    let status = opened_thrice("cut", true, &path);
+    assert!(status.success(), "{status}");
+    let mut after = 0;
+    for file in std::fs::read_dir(directory.path()).unwrap() {
+        let bytes = std::fs::read(file.unwrap().path()).unwrap();
+        common::records(&bytes, |record| match record {
+            Record::Note(note) => assert_ne!(note.kind, Some(NoteKind::FATAL_SIGNAL)),
+            Record::Data(_) => after += 1,
+            _ => {}
+        });
+    }
+    assert!(after >= 8, "{after} records");
+}
+
+/// A child that opens its log three times, and may not take long to die.
+fn opened_thrice(how: &str, guarded: bool, path: &Path) -> std::process::ExitStatus {
+    let mut child = child(how, path);
+    child.env("LOGDEF_TEST_OPENS", "3");
+    if guarded {
+        child.env("LOGDEF_TEST_GUARD", "1");
+    }
+    let limit_cpu = || {
+        let limit = libc::rlimit {
+            rlim_cur: 5,
+            rlim_max: 5,
+        };
+        // SAFETY: a limit of the child's own, before it is executed.
+        match unsafe { libc::setrlimit(libc::RLIMIT_CPU, &limit) } {
+            0 => Ok(()),
+            _ => Err(std::io::Error::last_os_error()),
+        }
+    };
+    use std::os::unix::process::CommandExt;
+    // SAFETY: it makes one system call.
+    unsafe { child.pre_exec(limit_cpu) };
+    let silence = std::process::Stdio::null;
+    child.stderr(silence()).stdout(silence()).status().unwrap()
 }
 
 /// The runtime's stack for such a handler is too small for a thread's first record.

@@ -17,7 +17,7 @@ use crate::sink::Rotation;
 use crate::sink::target::{self, Advice, Target as Place};
 use crate::state::RawState;
 use crate::sys::{self, Errno};
-use crate::{environment, guard, mirror};
+use crate::{environment, fatal, mirror};
 use core::sync::atomic::Ordering;
 use logdef_wire::Level;
 use std::ffi::OsStr;
@@ -52,6 +52,7 @@ pub(crate) fn open(request: &OpenRequest<'_>) -> io::Result<()> {
         digest_cache::find_place();
         let program = process.images.of(sys::main_program_address());
         program.map(|(_, program)| program.identity());
+        handle_signals(&options)?;
         process.finish_open()
     });
     opened.inspect_err(|_| process.shared.run.abandon_open())?;
@@ -74,12 +75,15 @@ pub(crate) fn open(request: &OpenRequest<'_>) -> io::Result<()> {
         mirror::print_line(setting);
         note::ignored_setting(process, setting);
     }
+    Ok(())
+}
+
+fn handle_signals(options: &Options) -> Result<(), Errno> {
     if options.signal_notes {
-        note::install_signal_handlers()?;
+        fatal::note_signals()?;
     }
-    // After it, so that it is asked first.
     if options.guard {
-        guard::install()?;
+        fatal::guard()?;
     }
     Ok(())
 }

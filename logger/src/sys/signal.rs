@@ -5,7 +5,7 @@ use super::errno::{Errno, checked};
 use super::limit::Limit;
 use core::ffi::c_int;
 use core::ptr;
-use core::sync::atomic::{AtomicPtr, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 /// Bytes of a signal set as the kernel counts them.
 pub(super) const KERNEL_SIGSET: usize = 8;
@@ -63,33 +63,85 @@ pub(crate) fn without_sigxfsz<T>(work: impl FnOnce() -> Result<T, Errno>) -> Res
 /// A handler of a signal that gets the kernel's description of it.
 pub(crate) type Handler = extern "C" fn(c_int, *mut libc::siginfo_t, *mut libc::c_void);
 
-/// The actions that signals had before [`handle_first`], by signal number. Set
-/// once each, and never given back.
-static BEFORE: [AtomicPtr<libc::sigaction>; 32] = [const { AtomicPtr::new(ptr::null_mut()) }; 32];
+/// What a signal did before [`handle_first`].
+struct Before {
+    /// Null before the first time. An action is never given back.
+    action: AtomicPtr<libc::sigaction>,
+    /// Since then [`handle_as_before`] was not called.
+    is_handled: AtomicBool,
+}
 
-/// Handles a signal before the handler that is installed now. Not for handlers.
+static BEFORE: [Before; 32] = [const {
+    Before {
+        action: AtomicPtr::new(ptr::null_mut()),
+        is_handled: AtomicBool::new(false),
+    }
+}; 32];
+
+/// Handles a signal before the handler that is installed now. Does nothing if that was done before, and
+/// the program has installed another handler since, or none: it may call this one. Not for handlers.
 pub(crate) fn handle_first(signal: c_int, handler: Handler) -> Result<(), Errno> {
+    let known = &BEFORE[signal as usize];
     // SAFETY: zeros are a valid action, and the calls fill or read it; the
     // handler is a function of this program, which is never unloaded.
     unsafe {
-        let mut before: libc::sigaction = core::mem::zeroed();
-        checked(libc::sigaction(signal, ptr::null(), &mut before) as isize)?;
-        let before = Box::into_raw(Box::new(before));
-        BEFORE[signal as usize].store(before, Ordering::Release);
+        let mut now: libc::sigaction = core::mem::zeroed();
+        checked(libc::sigaction(signal, ptr::null(), &mut now) as isize)?;
+        let is_function = ![libc::SIG_DFL, libc::SIG_IGN].contains(&now.sa_sigaction);
+        if is_function && known.is_handled.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let before = Box::into_raw(Box::new(now));
+        known.action.store(before, Ordering::Release);
         let mut action: libc::sigaction = core::mem::zeroed();
         action.sa_sigaction = handler as *const () as usize;
         action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER;
         libc::sigemptyset(&mut action.sa_mask);
-        checked(libc::sigaction(signal, &action, ptr::null_mut()) as isize).map(drop)
+        checked(libc::sigaction(signal, &action, ptr::null_mut()) as isize)?;
     }
+    known.is_handled.store(true, Ordering::Release);
+    Ok(())
 }
 
 /// Gives a signal the action again that it had before [`handle_first`].
 pub(crate) fn handle_as_before(signal: c_int) {
-    let before = BEFORE[signal as usize].load(Ordering::Acquire);
+    let known = &BEFORE[signal as usize];
+    known.is_handled.store(false, Ordering::Release);
+    let before = known.action.load(Ordering::Acquire);
     // SAFETY: null, which only asks, or set in `handle_first` to an action that
     // the program had.
     unsafe { libc::sigaction(signal, before, ptr::null_mut()) };
+}
+
+/// Does, in a handler, what a signal did before [`handle_first`].
+pub(crate) fn pass_on(signal: c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    let before = BEFORE[signal as usize].action.load(Ordering::Acquire);
+    // SAFETY: null, or set in `handle_first` to an action that the program had, and not given back. What
+    // it had for a handler takes one argument or three, as its flags say.
+    unsafe {
+        let Some(before) = before.as_ref() else {
+            return;
+        };
+        match before.sa_sigaction {
+            libc::SIG_DFL => {
+                // The same instruction fails again when this returns, and what
+                // should have happened happens.
+                handle_as_before(signal);
+                if info.as_ref().is_none_or(|info| info.si_code <= 0) {
+                    libc::raise(signal);
+                }
+            }
+            libc::SIG_IGN => {}
+            handler if before.sa_flags & libc::SA_SIGINFO != 0 => {
+                let handler: Handler = core::mem::transmute(handler);
+                handler(signal, info, context);
+            }
+            handler => {
+                let handler: extern "C" fn(c_int) = core::mem::transmute(handler);
+                handler(signal);
+            }
+        }
+    }
 }
 
 /// Gives this thread a larger stack for handlers that ask for one of their own,
@@ -147,6 +199,15 @@ pub(crate) fn is_on_signal_stack() -> bool {
 pub(crate) fn raise(signal: c_int) {
     // SAFETY: takes a number, and touches no memory of ours.
     unsafe { libc::raise(signal) };
+}
+
+/// The address of a fault that the kernel reports; `None` for a signal that a process sent.
+pub(crate) fn fault_address(info: *mut libc::siginfo_t) -> Option<usize> {
+    // SAFETY: the kernel passes a valid pointer, and null to a handler that is called by hand.
+    unsafe {
+        let by_kernel = info.as_ref().filter(|info| info.si_code > 0)?;
+        Some(by_kernel.si_addr().addr())
+    }
 }
 
 /// The address that a fault concerns, and the registers of what it interrupted.

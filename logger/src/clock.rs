@@ -138,13 +138,8 @@ fn reading() -> (u64, u64) {
 
 fn kernel_counts_too() -> bool {
     let path = c"/sys/devices/system/clocksource/clocksource0/current_clocksource";
-    let Ok(fd) = sys::open(path, libc::O_RDONLY, 0) else {
-        return false;
-    };
     let mut name = [0; 16];
-    let read = sys::read(fd, &mut name);
-    sys::close(fd);
-    read.is_ok() && name.starts_with(b"tsc\n")
+    sys::read_start(path, &mut name).is_ok() && name.starts_with(b"tsc\n")
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -66,7 +66,7 @@ const PERIOD: u64 = 1_000_000_000;
 /// How often a log that is closed lets others run before it closes the page.
 const PATIENCE: u32 = 10_000;
 
-/// A page of memory each: more changes than a person asks for.
+/// A page of memory each, which is never given back: more changes than a person asks for.
 const MOST_CHANGES: u32 = 4096;
 
 /// What has to be written down or done where records can be written.
@@ -84,6 +84,10 @@ impl News {
     pub const REFUSED: News = News(8);
     /// Something else is asked for.
     pub const ASKED: News = News(16);
+    /// A change was refused: there were as many as a process obeys.
+    pub const TOO_MANY: News = News(32);
+    /// A change was refused: it cannot be kept.
+    pub const NO_MEMORY: News = News(64);
 
     const NONE: News = News(0);
 
@@ -441,13 +445,14 @@ impl Control {
             return true;
         };
         if self.changes.fetch_add(1, Ordering::Relaxed) >= MOST_CHANGES {
-            news.add(News::REFUSED);
+            news.add(News::TOO_MANY);
             return false;
         }
-        match sys::allocate_for(change) {
-            Ok(change) => self.change.replace(Some(change)),
-            Err(_) => return false,
-        }
+        let Ok(change) = sys::allocate_for(change) else {
+            news.add(News::NO_MEMORY);
+            return false;
+        };
+        self.change.replace(Some(change));
         news.add(News::CHANGED);
         true
     }

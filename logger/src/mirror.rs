@@ -80,8 +80,8 @@ impl Mirror {
 
     /// Shows records of this level and above; none without a level.
     pub fn set(&self, level: Option<Level>) {
-        let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
-            || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let plain = environment::variable("NO_COLOR").is_some_and(|value| !value.is_empty())
+            || environment::variable("TERM").is_some_and(|term| term == "dumb");
         let colored = !plain && sys::is_terminal(STDERR);
         self.colored.store(colored, Ordering::Relaxed);
         let (device, inode) = sys::identity(STDERR).map_or((0, 0), |found| found.file);

@@ -3,6 +3,7 @@
 
 use crate::clock::ClockSource;
 use crate::filter::Filter;
+use crate::settings::{MAX_BACKTRACE, MAX_STRING};
 use crate::sink::{Access, Rotation};
 use logdef_wire::Level;
 use std::io;
@@ -73,7 +74,7 @@ impl Options {
         self
     }
 
-    /// Starts a new file when one has `file_size` bytes; default one file. The files are
+    /// Starts a new file when one has `file_size` bytes, 0 as 1; default one file. The files are
     /// called `path.000001`, `path.000002`, … and `path` is a link to the newest; each
     /// can be read alone. Files are smaller where the process may have no larger ones
     /// (`RLIMIT_FSIZE`). Where no new file can be made, the log continues in the old
@@ -84,7 +85,7 @@ impl Options {
     /// has a chunk of it takes another one: a process has one descriptor for each file that is not full, at
     /// most 128. Where descriptors run out, no call is dropped: the newest file grows, as said above.
     pub fn rotate(mut self, file_size: u64) -> Self {
-        self.rotation.file_size = Some(file_size);
+        self.rotation.file_size = Some(file_size.max(1));
         self
     }
 
@@ -175,14 +176,14 @@ impl Options {
     /// stack is deeper, the record says so. Depths above 64 take 1.5 KiB more of the
     /// stack of a call that has a backtrace.
     pub fn backtrace_depth(mut self, depth: usize) -> Self {
-        self.backtrace_depth = Some(depth);
+        self.backtrace_depth = Some(depth.min(MAX_BACKTRACE));
         self
     }
 
     /// Cuts strings that are longer than `bytes` bytes, and marks them as cut; default 16 KiB,
     /// 60,000 bytes at most.
     pub fn max_string(mut self, bytes: usize) -> Self {
-        self.max_string = Some(bytes);
+        self.max_string = Some(bytes.min(MAX_STRING));
         self
     }
 
@@ -400,7 +401,25 @@ mod tests {
             .guard_against_truncation()
             .helper()
             .control(false);
-        for options in [all, Options::default()] {
+        // Options clamp what is out of range, before it becomes a number.
+        let most = Options::default()
+            .backtrace_depth(usize::MAX)
+            .max_string(usize::MAX)
+            .rotate_after(Duration::MAX)
+            .folder_bytes(u64::MAX)
+            .rotate(u64::MAX)
+            .file_group(u32::MAX)
+            .keep(u32::MAX);
+        assert_eq!(
+            (most.backtrace_depth, most.max_string),
+            (Some(256), Some(60_000))
+        );
+        let least = Options::default()
+            .rotate(0)
+            .keep(0)
+            .rotate_after(Duration::ZERO)
+            .folder_bytes(0);
+        for options in [all, most, least, Options::default()] {
             let (numbers, filter) = (
                 options.numbers(),
                 options.filter.as_ref().map(Filter::to_string),

@@ -11,6 +11,9 @@ use logdef_wire::Level;
 /// Return addresses of a backtrace beyond these are left out.
 pub(crate) const MAX_BACKTRACE: usize = 256;
 
+/// Bytes of a string beyond these are cut off.
+pub(crate) const MAX_STRING: usize = 60_000;
+
 /// A depth for which calls keep room on the stack that a signal handler has.
 pub(crate) const USUAL_BACKTRACE: usize = 64;
 
@@ -134,7 +137,7 @@ impl Settings {
 
     /// Sets that bound.
     pub fn set_max_string(&self, bytes: usize) {
-        let bytes = bytes.min(60_000) as u32;
+        let bytes = bytes.min(MAX_STRING) as u32;
         self.max_string.store(bytes, Ordering::Relaxed);
     }
 

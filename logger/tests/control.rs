@@ -355,6 +355,21 @@ fn a_helper_takes_what_is_asked_while_the_program_is_idle() {
 }
 
 #[test]
+fn after_4096_changes_a_level_is_refused_and_a_note_says_what_to_do() {
+    let mut program = Program::start("info");
+    for set in 1..=4097 {
+        program.asks(&level(set, Level::DEBUG));
+        program.does("log");
+        let taken = program.taken();
+        assert_eq!((taken.set, taken.set_refused), (set, set > 4096));
+    }
+    let notes = program.notes();
+    assert_eq!(notes.len(), 4097);
+    let last = &notes[4096];
+    assert!(last.contains("4,096, restart the program"), "{last}");
+}
+
+#[test]
 fn there_is_a_page_only_where_it_is_wanted() {
     let by = |first: &str, value: Option<&str>| {
         let program = Program::with(first, |command| {

@@ -42,7 +42,8 @@ pub(crate) fn open(request: &OpenRequest<'_>) -> io::Result<()> {
     }
     let mut ignored = Vec::new();
     let why = opening.why();
-    let controlled = opening.file().filter(|_| is_control_wanted(&options));
+    let is_controlled = is_control_wanted(&options, &mut ignored);
+    let controlled = opening.file().filter(|_| is_controlled);
     let opened = opening.set(process, options.rotation).and_then(|()| {
         apply(process, &options, &mut ignored);
         logdef_unwind::modules::refresh();
@@ -150,8 +151,20 @@ fn helper_round() -> i32 {
     process.control.helper_pause_ms()
 }
 
-fn is_control_wanted(options: &Options) -> bool {
-    let of_environment = || environment::text("LOGDEF_CTL").is_some_and(|text| text == "1");
+/// Whether the options allow control, or where they are silent the environment; what is wrong
+/// there is added to `ignored`.
+fn is_control_wanted(options: &Options, ignored: &mut Vec<String>) -> bool {
+    let of_environment = || {
+        let text = environment::text("LOGDEF_CTL").unwrap_or_default();
+        match text.trim() {
+            "" | "0" => false,
+            "1" => true,
+            _ => {
+                ignored.push(format!("LOGDEF_CTL: `{text}` is neither 1 nor 0"));
+                false
+            }
+        }
+    };
     let wanted = options.control.unwrap_or_else(of_environment);
     wanted && !sys::has_borrowed_rights()
 }
@@ -185,23 +198,43 @@ fn filter_of_environment() -> Result<Option<Filter>, String> {
 }
 
 /// Applies the options, and where they are silent the environment; what is wrong there is
-/// added to `ignored`.
+/// added to `ignored`. Names each option, so that none is stored and never applied.
 fn apply(process: &Process, options: &Options, ignored: &mut Vec<String>) {
+    let Options {
+        // The file is made by them.
+        sink: _,
+        rotation: _,
+        clock,
+        level,
+        filter,
+        backtrace_level,
+        backtrace_depth,
+        max_string,
+        mirror,
+        // Each copy of the logger has the hook of its own standard library.
+        panic_notes: _,
+        // `handle_signals` does.
+        signal_notes: _,
+        guard: _,
+        // They begin when the log is open.
+        helper: _,
+        control: _,
+    } = options;
     let settings = &process.shared.settings;
-    process.shared.clock.set(options.clock);
-    if let Some(level) = options.level {
+    process.shared.clock.set(*clock);
+    if let Some(level) = *level {
         settings.set_level(level);
     }
-    if let Some(level) = options.backtrace_level {
+    if let Some(level) = *backtrace_level {
         process.set_backtrace_level(level);
     }
-    if let Some(depth) = options.backtrace_depth {
+    if let Some(depth) = *backtrace_depth {
         settings.set_backtrace_depth(depth);
     }
-    if let Some(bytes) = options.max_string {
+    if let Some(bytes) = *max_string {
         settings.set_max_string(bytes);
     }
-    let mirrored = match options.mirror {
+    let mirrored = match *mirror {
         Some(level) => Some(level),
         None => mirror::level_of_environment().unwrap_or_else(|text| {
             ignored.push(format!("LOGDEF_STDERR: `{text}` is not a level"));
@@ -209,7 +242,7 @@ fn apply(process: &Process, options: &Options, ignored: &mut Vec<String>) {
         }),
     };
     process.set_mirror_level(mirrored);
-    let filter = match &options.filter {
+    let filter = match filter {
         Some(filter) => Some(filter.clone()),
         None => filter_of_environment().unwrap_or_else(|error| {
             ignored.push(error);

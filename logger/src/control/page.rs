@@ -67,7 +67,7 @@ impl PageFile {
             page.extend_from_slice(b".ctl");
             let page = CString::new(page).map_err(|_| Errno(libc::EINVAL))?;
             if let Some(fd) = claim(&page)? {
-                let stat = sys::stat(fd)?;
+                let stat = sys::stat(fd).inspect_err(|_| sys::close(fd))?;
                 self.device.store(stat.st_dev, Ordering::Relaxed);
                 self.inode.store(stat.st_ino, Ordering::Relaxed);
                 self.user.store(stat.st_uid, Ordering::Relaxed);

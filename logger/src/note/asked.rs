@@ -39,6 +39,14 @@ pub(crate) fn report(process: &'static Process) {
             News::REFUSED,
             "a filter that was asked for cannot be obeyed: nothing changed",
         ),
+        (
+            News::TOO_MANY,
+            "a change that was asked for is refused: a process obeys 4,096, restart the program",
+        ),
+        (
+            News::NO_MEMORY,
+            "a change that was asked for is refused: there is no memory to keep it",
+        ),
     ] {
         if news.has(kind) {
             note(process, words.as_bytes());

@@ -27,7 +27,9 @@ const CANDIDATES: usize = 64;
 /// Looks at most: each costs some 20 us for each file.
 const LOOKS: u32 = 16;
 /// Bytes for a name and its entry.
-const CANDIDATE: usize = 24 + 256;
+const CANDIDATE: usize = 24 + LONGEST_NAME + 1;
+/// Bytes of the longest name on most file systems.
+const LONGEST_NAME: usize = 255;
 const ENTRIES: usize = 16 << 10;
 
 /// Removes the oldest logs of a directory, by `remove`, until all of them together have at
@@ -99,6 +101,10 @@ struct Oldest<'m> {
 
 impl Oldest<'_> {
     fn look_at(&mut self, directory: c_int, name: &CStr) {
+        // Some file systems have names for which there is no room here.
+        if name.count_bytes() > LONGEST_NAME {
+            return;
+        }
         let Some(log) = owner::at(directory, name) else {
             return;
         };

@@ -139,8 +139,9 @@ fn unnamed_file(directory: &Path) -> Result<c_int, Errno> {
         let name = c_path(directory.join(format!(".logdef-{:016x}", sys::random())))?;
         let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW;
         let fd = sys::open(&name, flags, 0o600)?;
-        sys::unlink(&name)?;
-        Ok(fd)
+        sys::unlink(&name)
+            .map(|()| fd)
+            .inspect_err(|_| sys::close(fd))
     })
 }
 

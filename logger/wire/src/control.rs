@@ -103,7 +103,8 @@ pub struct State<'a> {
 pub struct Taken {
     /// Of level and filter.
     pub set: u64,
-    /// Whether that one could not be obeyed: its filter cannot be parsed.
+    /// Whether that one could not be obeyed: its filter cannot be parsed, or the process keeps
+    /// no more changes.
     pub set_refused: bool,
     /// Of waiting for stable storage, and its errno.
     pub sync: u64,

@@ -313,16 +313,19 @@ fn a_wrong_setting_of_the_environment_is_printed_and_noted() {
     let log = directory.path().join("app.log");
     let mut command = story(&log, "logs", &["0"]);
     let command = command.env("LOGDEF", "info,x=bogus");
+    let command = command.env("LOGDEF_CTL", "true");
     let output = command.env("LOGDEF_STDERR", "bogus").output().unwrap();
     succeeded(&output);
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(numbers(std::slice::from_ref(&log)).into_iter().eq(0..10));
     let notes = notes(&log);
-    assert_eq!(notes.len(), 2, "{notes:?}");
-    for ((kind, text), word) in notes
-        .iter()
-        .zip(["LOGDEF_STDERR: `bogus`", "LOGDEF: `x=bogus`"])
-    {
+    let words = [
+        "LOGDEF_CTL: `true`",
+        "LOGDEF_STDERR: `bogus`",
+        "LOGDEF: `x=bogus`",
+    ];
+    assert_eq!(notes.len(), words.len(), "{notes:?}");
+    for ((kind, text), word) in notes.iter().zip(words) {
         assert!(*kind == 11 && text.starts_with(word), "{text}");
         assert!(said.contains(&format!("logdef: {text}\n")), "{said}");
     }

@@ -81,7 +81,8 @@ pub fn all(whom: &Whom, wish: &Wish<'_>) -> Result<ExitCode, Failure> {
             Some(taken) if refused(wish, &taken) => {
                 output.flush()?;
                 return Err(Failure::Usage(format!(
-                    "{name}: process {} refused the request: it has accepted too many changes",
+                    "{name}: process {} refused the request, since it has obeyed 4,096 or has no memory left: its log says \
+                     which; restart the program",
                     taken.pid
                 )));
             }

@@ -154,16 +154,26 @@
 //! # Unsafe code
 //!
 //! Only these modules may hold it, and each block says which fact it relies on:
-//! `sys` (system calls), `captured` (a list that is never freed), `tls` and `thread` (a thread's own memory), `context` (what
-//! a program says of its records), `published` (memory
-//! that is never freed), `calls` (marks on stacks), `clock` and `crc` (instructions of
-//! the CPU), `image` (what is mapped), `handler`, `guard` and `process` (stacks and
-//! handlers of signals, of forks, of a thread's end), `call/site`, `call/body`, `call/printed` and `call/emit` (what a caller
-//! passes by pointer), `few` (copies of few bytes), `copies` (what another copy of the logger passes),
-//! `api/in_context` (as `context`; polls a future in its place), `api/gathered` (words that point to what it holds), `mirror/number` (the C library's printf), `sink/chunk`, `sink/mapped`,
-//! `sink/family` and `sink/kept_path` (the log's memory, and a path that calls may be reading),
-//! `changes` (functions of another copy), and what the macros
-//! expand to.
+//!
+//! - `sys`: system calls
+//! - `published`, `captured`: memory that is never freed
+//! - `tls`, `thread`: a thread's own memory
+//! - `context`, `api/in_context`: what a program says of its records; a future that is polled in its place
+//! - `api/gathered`: words that point to what it holds
+//! - `call/site`, `call/body`, `call/printed`, `call/emit`: what a caller passes by pointer
+//! - `call/callers`: names that the linker defines
+//! - `few`: copies of few bytes
+//! - `calls`: marks on stacks
+//! - `clock`, `crc`: instructions of the CPU
+//! - `image`: what is mapped
+//! - `handler`, `process`: stacks and handlers of signals, of forks, of a thread's end
+//! - `copies/crossing`, `copies/leader`, `copies/observer`, `copies/request`, `copies/serve`, `changes`:
+//!   what another copy of the logger passes, and its functions
+//! - `mirror/number`: the C library's printf
+//! - `window`, `sink/room`, `sink/chunk`, `sink/mapped`, `sink/family`, `sink/append/rotated`: the log's memory, and what
+//!   processes of a family share
+//! - `sink/children`, `sink/lent`, `sink/kept_path`: words and a path that calls, handlers and forked children may be reading
+//! - `__private`: what the macros expand to
 
 #![deny(unsafe_code)]
 

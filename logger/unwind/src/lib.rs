@@ -48,19 +48,38 @@
 //! 64-bit Linux on x86_64 and aarch64, there with signed return addresses too. glibc 2.35 or
 //! newer answers [`modules::find`] by itself; with an older glibc, or musl, the
 //! answer comes from the list that [`modules::refresh`] last took.
+//!
+//! # Unsafe code
+//!
+//! Only these modules may hold it, and each block says which fact it relies on:
+//!
+//! - `processor`: registers and the instructions that read them
+//! - `stack`: a thread's stack, and what can be read of others
+//! - `capture`: what is handed through that code
+//! - `loader`, `snapshot`: the loader's lists
+//! - `modules`, `exports`: what is mapped of an image
+
+#![deny(unsafe_code)]
 
 mod cache;
+#[allow(unsafe_code)]
 mod capture;
+#[cfg_attr(test, allow(unsafe_code))]
 mod cfi;
+#[allow(unsafe_code)]
 mod exports;
+#[allow(unsafe_code)]
 mod loader;
+#[allow(unsafe_code)]
 pub mod modules;
 mod note;
 mod origin;
 #[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code)]
 #[path = "x86_64/mod.rs"]
 mod processor;
 #[cfg(target_arch = "aarch64")]
+#[allow(unsafe_code)]
 #[path = "aarch64/mod.rs"]
 mod processor;
 #[cfg(not(all(
@@ -68,7 +87,9 @@ mod processor;
     any(target_arch = "x86_64", target_arch = "aarch64")
 )))]
 compile_error!("logdef-unwind supports Linux on x86_64 and aarch64");
+#[allow(unsafe_code)]
 mod snapshot;
+#[allow(unsafe_code)]
 mod stack;
 
 pub use capture::{

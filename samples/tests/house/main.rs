@@ -12,3 +12,4 @@ mod paths;
 mod shape;
 mod source;
 mod sources;
+mod unsafe_code;

@@ -300,7 +300,12 @@ impl Parts {
             keys: map(data.keys, self.keys.as_deref()),
             format_text: self.format_text.as_deref(),
             file_text: self.file_text.as_deref(),
-            ..*data
+            // Named one by one: a new field is to be looked at before it passes.
+            front: data.front,
+            backtrace: data.backtrace,
+            dropped: data.dropped,
+            kind: data.kind,
+            context: data.context,
         }
     }
 }

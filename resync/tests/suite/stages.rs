@@ -1,5 +1,5 @@
-//! The stages of the reader, each of which uses only those before it: read here from
-//! the paths that files name, so that a new arrow that points backwards fails.
+//! The stages of the reader, each of which uses only those before it, in the order of ARCHITECTURE.md's
+//! table: read here from the paths that files name, so that a new arrow that points backwards fails.
 
 #[path = "../../../samples/src/imports.rs"]
 mod imports;
@@ -7,17 +7,22 @@ mod imports;
 use imports::{arrows, circle, modules};
 use std::path::{Path, PathBuf};
 
-/// In the order of `lib.rs`. `render` knows nothing of logs, so that it may be used
-/// from anywhere.
-const STAGES: [&str; 10] = [
-    "read", "render", "recover", "merge", "resolve", "records", "export", "rewrite", "import",
-    "follow",
-];
+/// The stages, as the table lists them.
+fn stages() -> Vec<String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ARCHITECTURE.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let (_, table) = text
+        .split_once("\n| stage | input | output |\n")
+        .expect("no table of stages");
+    let rows = table.lines().take_while(|line| line.starts_with('|'));
+    let names = rows.filter_map(|row| row.split('`').nth(1));
+    names.map(str::to_owned).collect()
+}
 
 /// The place of a module's stage in that order.
-fn rank(module: &str) -> usize {
+fn rank(stages: &[String], module: &str) -> usize {
     let stage = module.split("::").next().unwrap();
-    let rank = STAGES.iter().position(|other| *other == stage);
+    let rank = stages.iter().position(|other| other == stage);
     rank.unwrap_or_else(|| panic!("{module} is of no stage"))
 }
 
@@ -27,12 +32,12 @@ fn source() -> PathBuf {
 
 #[test]
 fn no_stage_uses_a_later_one() {
-    let modules = modules(&source());
+    let (stages, modules) = (stages(), modules(&source()));
     let (mut count, mut wrong) = (0, Vec::new());
     for (module, used) in arrows(&modules) {
         for used in used {
             count += 1;
-            if rank(used) > rank(module) {
+            if rank(&stages, used) > rank(&stages, module) {
                 wrong.push(format!("{module} uses {used}"));
             }
         }

@@ -237,7 +237,8 @@ pub unsafe extern "C" fn logdef_set_filter(filter: *const c_char) -> c_int {
 }
 
 /// Returns the table of the copy of the logger that leads, which may be this one; null before
-/// one was elected. For other copies of the logger in this process; no part of the C ABI.
+/// one was elected. For other copies of the logger in this process; no part of the C ABI. Its name
+/// is historical.
 #[unsafe(no_mangle)]
 pub extern "C" fn logdef_meeting_v1() -> *const logdef::abi::LeaderTable {
     logdef::abi::leader_or_self()

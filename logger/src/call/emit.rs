@@ -66,8 +66,9 @@ const ENTRY: usize = 4 + 1;
 pub unsafe extern "C" fn emit(site: &Site, kinds: *const u8, words: *const u64) {
     let process = process();
     let kinds = if kinds.is_null() { site.kinds() } else { kinds };
-    // SAFETY: `words` holds one word for each argument of the site (contract of `emit`).
     // Made twice, so that it stays in registers.
+    // SAFETY: `kinds` and `words` have an element for each argument of the site, and each word is
+    // what its kind says (contract of `emit`); a site's own kinds are as many as its arguments.
     let arguments = || unsafe { Words::new(kinds, words, site.args()) };
     if !log_quickly::<false>(process, site, arguments, &Pairs::NONE) {
         with_tail(process, site, arguments(), &Pairs::NONE);

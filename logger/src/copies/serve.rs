@@ -31,7 +31,8 @@ use std::io;
 const NAME: &CStr = c"logdef-v1";
 /// How `/proc/self/maps` calls it.
 const MAPPED_AS: &[u8] = b"/memfd:logdef-v1 (deleted)";
-/// The function that `liblogdef.so` exports.
+/// The function that `liblogdef.so` exports. Its name is historical, from when copies met at it
+/// first: it stays, since copies of other versions look for it.
 const SYMBOL: &CStr = c"logdef_meeting_v1";
 /// What the page of a leader starts with.
 const MAGIC: u64 = u64::from_ne_bytes(*b"logdef\xc1\x01");

@@ -3,7 +3,8 @@
 //! is tested against, and what serves where files cannot be mapped.
 //!
 //! A file may follow another: when one is full, was removed, or is to be opened again.
-//! The thread that finds that out opens the next one; no thread waits for it. Where another process
+//! The thread that finds that out opens the next one; others let it run, up to 64 times, and then
+//! do the same. Where another process
 //! of the family was quicker, it continues in that one's. Each file is a chunk
 //! of the log by itself, so that it defines what its records refer to.
 

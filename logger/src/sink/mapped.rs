@@ -147,7 +147,8 @@ impl Mapped {
             thread.lasting().calls.forget_interruption();
             put = match take(thread, frames.len() as u64, into) {
                 Ok((room, chunk)) => {
-                    // SAFETY: taken for these frames.
+                    // SAFETY: `take` gave this room of as many bytes as the frames have to this
+                    // call alone, and frames that are put have short headers.
                     unsafe { chunk::put(&room, frames) };
                     Put::Done(chunk)
                 }
@@ -165,7 +166,8 @@ impl Mapped {
     pub fn put_frame(&self, thread: &Thread, checksum: u32, body: &[u8], chunk: u32) -> Put {
         match take(thread, (HEADER_LEN + body.len()) as u64, chunk) {
             Ok((room, chunk)) => {
-                // SAFETY: taken for this frame.
+                // SAFETY: `take` gave this room, for a header and this body, to this call
+                // alone, and bodies that are put fit a short header.
                 unsafe { chunk::put_frame(&room, 0, checksum, body) };
                 Put::Done(chunk)
             }

@@ -40,7 +40,7 @@ pub(crate) fn note_opening() {
 /// A preamble is shorter: its longest part is a path.
 const FRONT: usize = 8 << 10;
 
-/// What the preamble of a log says of its writer.
+/// A log: its writer, by its preamble, and what the file system says of its file.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Log {
     pub owner: Owner,

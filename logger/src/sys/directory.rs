@@ -1,4 +1,5 @@
-//! Directories, descriptors' numbers and locks of files. Part of the room for unsafe.
+//! Directories; numbers, flags and locks of descriptors; rights and places of files; small files
+//! as a whole. Part of the room for unsafe.
 
 use super::{Errno, checked, close, open, read_link};
 use crate::fixed_text::FixedText;

@@ -1,6 +1,6 @@
-//! Mappings of files, what becomes of them in a forked child, and the limits that they
-//! count against. A room for unsafe: the addresses that come in are those that
-//! [`map_file`] gave out.
+//! Mappings of files, memory that processes share, holes of files, and a time without
+//! signals. A room for unsafe: the addresses that come in are those that [`map_file`] and
+//! [`allocate_shared`] gave out.
 
 use super::{Errno, checked};
 use core::ffi::c_int;

@@ -50,7 +50,7 @@ pub(crate) fn wake_one(word: &AtomicU32) {
 
 /// Whether a thread of this process has a kernel's id.
 pub(crate) fn thread_exists(id: u32) -> bool {
-    // SAFETY: sends nothing.
+    // SAFETY: the call takes numbers only, and signal 0 is not delivered.
     let sent = unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), id as c_int, 0) };
     sent == 0 || Errno::last() != Errno(libc::ESRCH)
 }

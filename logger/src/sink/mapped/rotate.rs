@@ -43,9 +43,9 @@ impl Log<'_> {
         }
     }
 
-    /// Starts another file after file `full`, unless another thread has. It
-    /// never waits: threads that come at once each create a file, and all
-    /// but one throw theirs away.
+    /// Starts another file after file `full`, unless another thread has. A
+    /// thread that comes while another is at it lets others run, up to 64 times; then it creates
+    /// a file too, and all but one throw theirs away.
     pub(super) fn rotate(&self, shared: &Shared, full: u64) -> Result<(), Errno> {
         if self.family.current.load(Ordering::Acquire) != full {
             return Ok(());

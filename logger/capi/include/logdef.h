@@ -316,7 +316,9 @@ typedef struct logdef_options {
  * renamed to `path.000001` or the next free number; an appended log is added to
  * it. With `file_size` the files are `path.000001`, `path.000002` and so on, and
  * `path` is a link to the newest. Only files that logdef wrote are ever removed, and
- * never one that belongs to another running process. Any other link at `path` is
+ * never one that belongs to another running process; of files that hold nothing, or up
+ * to 64 MiB of zeros only, those of this user that are called `path.NNNNNN` and that no
+ * process has open; and links `path.NNNNNN.TID.link` that ended threads left. Any other link at `path` is
  * followed once, and the log is made where it leads; /dev/stdout, /dev/stderr,
  * /dev/fd/N and /proc/self/fd/N are the process's own streams.
  *

@@ -226,7 +226,7 @@ impl Answer {
 enum AnswerForm {
     /// Text for people
     Text,
-    /// JSON: see JSON.md
+    /// JSON, with the keys that resync/cli/JSON.md of the sources lists
     Json,
 }
 

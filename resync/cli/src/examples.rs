@@ -359,7 +359,7 @@ const VIEW: [Example; 14] = [
     ),
     (
         "logdef view -o json app.log | jq .message",
-        "one JSON object a line: see JSON.md",
+        "one JSON object a line",
     ),
     (
         "logdef view --backtrace full --hyperlinks=vscode app.log",

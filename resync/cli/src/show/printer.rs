@@ -19,7 +19,7 @@ pub enum Form {
     Short,
     /// Everything that is known, one line for each fact
     Full,
-    /// One JSON object each: see JSON.md
+    /// One JSON object each, with the keys that resync/cli/JSON.md of the sources lists
     Json,
     /// key=value pairs
     Logfmt,

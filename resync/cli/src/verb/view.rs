@@ -90,7 +90,7 @@ pub struct View {
     /// Show N records before and after each match
     #[arg(short = 'C', long, value_name = "N", help_heading = "Context")]
     pub context: Option<usize>,
-    /// Stop after N matching records
+    /// Stop after N matching records. The log's notes before the last of these are shown too, and not counted
     #[arg(short = 'n', long, value_name = "N", help_heading = "Context")]
     pub head: Option<u64>,
     /// Show only the last N matching records. With --follow, start with them (10 by default,

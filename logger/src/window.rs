@@ -29,8 +29,9 @@ pub(crate) struct Windows {
     slots: [Window; SLOTS],
     /// How many chunks the thread had.
     count: AtomicU32,
-    /// The turn of the newest file of which it had one.
+    /// The turn of the newest file of which it had one, and where the last one starts there.
     newest: AtomicU64,
+    furthest: AtomicU64,
 }
 
 struct Window {
@@ -81,10 +82,11 @@ impl Windows {
         Count(self.count.load(Ordering::Relaxed))
     }
 
-    /// The turn of the newest file of which the thread had a chunk, which it may have lost
-    /// since; 0 for none.
-    pub fn newest_turn(&self) -> u64 {
-        self.newest.load(Ordering::Relaxed)
+    /// The turn of the newest file of which the thread had a chunk, 0 for none, and where the
+    /// last of those starts. It may have lost them since.
+    pub fn newest(&self) -> (u64, u64) {
+        let newest = self.newest.load(Ordering::Relaxed);
+        (newest, self.furthest.load(Ordering::Relaxed))
     }
 
     /// Makes a range of a file, mapped at `base`, the next chunk. The chunk's name, and
@@ -105,8 +107,9 @@ impl Windows {
         slot.offset.store(range.offset, Ordering::Relaxed);
         slot.base.store(base, Ordering::Release);
         self.count.store(count, Ordering::Relaxed);
-        let newest = self.newest_turn().max(range.turn);
-        self.newest.store(newest, Ordering::Relaxed);
+        let (turn, offset) = self.newest().max((range.turn, range.offset));
+        self.newest.store(turn, Ordering::Relaxed);
+        self.furthest.store(offset, Ordering::Relaxed);
         Ok((chunk, count <= before))
     }
 
@@ -216,14 +219,14 @@ mod tests {
     fn the_newest_file_is_known_when_its_window_is_gone() {
         // SAFETY: zeros are a thread without windows.
         let windows: Windows = unsafe { core::mem::zeroed() };
-        assert_eq!(windows.newest_turn(), 0);
-        for turn in [1, 3, 2] {
-            let (offset, len) = (0, 1);
+        assert_eq!(windows.newest(), (0, 0));
+        for (turn, offset) in [(1, 9), (3, 4), (3, 2), (2, 7)] {
+            let len = 1;
             let range = Range { turn, offset, len };
             windows.put(range, ptr::dangling_mut()).unwrap();
         }
         windows.leave(|_| false, |_| None, |_, _, _| {});
         assert_eq!(windows.ranges().count(), 0);
-        assert_eq!(windows.newest_turn(), 3);
+        assert_eq!(windows.newest(), (3, 4));
     }
 }

@@ -86,16 +86,24 @@ impl Claim {
 }
 
 /// Claims units of a file that may have `capacity` of them; `claimed` counts those
-/// that are gone. The first is a multiple of their number, because the page cache
-/// can use large folios only where they are aligned; what is passed over stays a
-/// hole.
-pub(crate) fn claim(claimed: &impl Word, units: u64, capacity: u64) -> Option<u64> {
-    let aligned = |claimed: u64| claimed.next_multiple_of(units);
+/// that are gone. What is passed over stays a hole.
+pub(crate) fn claim(claimed: &impl Word, units: u64, part: u64, capacity: u64) -> Option<u64> {
     let before = claimed.update(|claimed| {
-        let end = aligned(claimed) + units;
+        let end = next_place(claimed, units, part) + units;
         (end <= capacity).then_some(end)
     });
-    before.ok().map(aligned)
+    before.ok().map(|claimed| next_place(claimed, units, part))
+}
+
+/// The first of some units that lie behind those that are claimed, in one of the parts of the
+/// file, of `part` units: a part is given up as a whole, and so no chunk may reach into the next.
+/// It is a multiple of their number, because the page cache can use large folios only where they
+/// are aligned; or else the part's first, where so large a chunk fits only there.
+fn next_place(claimed: u64, units: u64, part: u64) -> u64 {
+    let next_part = claimed.next_multiple_of(part);
+    let places = [claimed, next_part].map(|at| at.next_multiple_of(units));
+    let in_one_part = |at: &u64| at % part + units <= part;
+    places.into_iter().find(in_one_part).unwrap_or(next_part)
 }
 
 /// Gives claimed units back, if no later claim was made.
@@ -224,4 +232,23 @@ fn split(frames: &[u8]) -> Option<(u32, &[u8])> {
     let (&[_, _, a, b, c, d, _, _, hi, lo], rest) = frames.split_first_chunk::<HEADER_LEN>()?;
     let len = u16::from_be_bytes([hi, lo]) as usize;
     Some((u32::from_be_bytes([a, b, c, d]), rest.get(..len)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_chunk_reaches_into_another_part() {
+        const PART: u64 = 62;
+        let claimed = AtomicU64::new(0);
+        let mut places = |units| claim(&claimed, units, PART, 4 * PART).unwrap();
+        assert_eq!([8, 16, 16].map(&mut places), [0, 16, 32]);
+        // What is left of the first part is too small for 16, and enough for 8.
+        assert_eq!([8, 16, 1].map(&mut places), [48, 64, 80]);
+        // One that is aligned in no part begins one.
+        let large = AtomicU64::new(1);
+        assert_eq!(claim(&large, 32, 40, 80), Some(40));
+        assert_eq!(claim(&large, 32, 40, 80), None, "would end in a third part");
+    }
 }

@@ -214,7 +214,11 @@ impl LogFile {
             word: &self.pruned,
             turn,
         };
-        Word::update(&pruned, |units| (units < end).then_some(end)).ok()
+        let before = Word::update(&pruned, |units| (units < end).then_some(end));
+        // Either this thread sees that a range is no longer mapped, or the one that unmaps it sees
+        // that it is pruned.
+        fence(Ordering::SeqCst);
+        before.ok()
     }
 
     /// Bytes at the front of the file that stay when its first chunk is pruned.
@@ -369,11 +373,13 @@ impl Reached<'_> {
         leads_here && self.file.turn() == turn
     }
 
-    /// Claims a chunk and makes it ready to be mapped and written.
+    /// Claims a chunk in a part of the file, of `part` units, and makes it ready to be mapped and
+    /// written.
     pub fn claim(
         &self,
         turn: u64,
         units: u64,
+        part: u64,
         open: impl FnOnce() -> Option<c_int>,
     ) -> Result<Supplied, Refusal> {
         if self.file.is_given_up() {
@@ -389,7 +395,7 @@ impl Reached<'_> {
         } else {
             Refusal::Full
         };
-        let at = chunk::claim(&claimed, units, granted).ok_or(refusal)?;
+        let at = chunk::claim(&claimed, units, part, granted).ok_or(refusal)?;
         let supplied = self.supply(turn, at, units, open);
         if supplied.is_err() {
             self.give_back(turn, at, units);

@@ -89,7 +89,9 @@ impl Mapped {
         let former = self.family.take();
         let turn = former.get().map_or(0, Family::turn);
         family.current.store(turn << SLOT_BITS, Ordering::Relaxed);
-        let wanted = rotation.file_size.map(|bytes| bytes.div_ceil(UNIT));
+        // A chunk may begin at any multiple of a file's size.
+        let in_pages = |bytes: u64| bytes.div_ceil(UNIT).next_multiple_of(smallest_chunk());
+        let wanted = rotation.file_size.map(in_pages);
         // A file holds a few chunks of the largest size, or smaller ones.
         let least = (4 * smallest_chunk()).max(8);
         let units = wanted.unwrap_or(MOST_UNITS).clamp(least, MOST_UNITS);
@@ -209,6 +211,8 @@ impl Mapped {
             self.window_bytes.fetch_sub(len, Ordering::Relaxed);
             if let (Some(log), Some(range)) = (&log, range) {
                 log.family.leave_window(range);
+                // Another thread that gave the range up meanwhile left it to this one.
+                log.clear(range);
             }
         });
     }

@@ -243,8 +243,8 @@ impl Mapped {
 
 impl Log<'_> {
     /// A chunk of as many units as `fits` wants that is ready, unless nothing may be written there
-    /// any more. It is of no file before the thread's newest: what a thread logs later stands in
-    /// a later file, which is pruned later.
+    /// any more. It is of no file before the thread's newest, nor of a part of that before the one
+    /// where the thread was: what a thread logs later is pruned later.
     pub(super) fn take_ready(&self, thread: &Thread, fits: impl Fn(u64) -> bool) -> Option<Held> {
         let has_size =
             |place: &&Place| place.is_filled() && fits(place.len.load(Ordering::Relaxed) / UNIT);
@@ -252,9 +252,12 @@ impl Log<'_> {
             let mut sized = self.mapped.ahead.ready.iter().filter(has_size);
             sized.find_map(Place::take)
         };
-        let turn = thread.lasting().windows.newest_turn();
+        let part = self.family.file_units.load(Ordering::Relaxed);
+        let newest = thread.lasting().windows.newest();
+        let in_parts = |(turn, offset)| (turn, offset / UNIT / part);
         while let Some(held) = ready() {
-            if held.range.turn < turn {
+            let Range { turn, offset, .. } = held.range;
+            if in_parts((turn, offset)) < in_parts(newest) {
                 self.give_back_ready(held);
             } else if !self.is_evicted(held.range) && fits(held.range.len / UNIT) {
                 return Some(held);

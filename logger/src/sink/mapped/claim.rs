@@ -194,8 +194,9 @@ impl Log<'_> {
             return tried;
         }
         let turn = current >> SLOT_BITS;
+        let part = self.family.file_units.load(Ordering::Relaxed);
         let claimed = file
-            .claim(turn, tried.units, || self.reopen(file.file))
+            .claim(turn, tried.units, part, || self.reopen(file.file))
             .and_then(|supplied| self.hold(&file, turn, supplied));
         let is_pruned = |held: Held| self.left_of(held.range).is_some();
         if file.file.in_use() == file_use && !claimed.is_ok_and(is_pruned) {
@@ -313,6 +314,7 @@ impl Log<'_> {
     pub(super) fn discard(&self, held: Held) {
         sys::unmap(held.base, held.range.len as usize);
         self.family.leave_window(held.range);
+        self.clear(held.range);
         self.mapped
             .window_bytes
             .fetch_sub(held.range.len, Ordering::Relaxed);

@@ -154,13 +154,16 @@ impl Log<'_> {
                 thread.release();
             }
         }
-        self.family.forget_the_dead(|range| {
-            if let Some(left) = self.left_to_clear(range)
-                && let Some(file) = self.file_of_turn(range.turn)
-            {
-                file.punch(range.turn, range.offset + left, range.offset + range.len);
-            }
-        });
+        self.family.forget_the_dead(|range| self.clear(range));
+    }
+
+    /// Gives back a range that no process maps any more, if the log gave it up meanwhile.
+    pub(super) fn clear(&self, range: Range) {
+        if let Some(left) = self.left_to_clear(range)
+            && let Some(file) = self.file_of_turn(range.turn)
+        {
+            file.punch(range.turn, range.offset + left, range.offset + range.len);
+        }
     }
 
     /// Gives back the parts of a range of the file of a turn that no process maps.

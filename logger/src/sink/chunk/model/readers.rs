@@ -194,7 +194,7 @@ impl Thread for Rc<Writer> {
     fn claim(&self) -> Option<Claim> {
         self.step();
         let capacity = self.log.chunks.len() as u64;
-        let chunk = claim(&self.log.claimed, 1, capacity)? as u32;
+        let chunk = claim(&self.log.claimed, 1, capacity, capacity)? as u32;
         Some(Claim { chunk, units: 1 })
     }
 
@@ -310,7 +310,7 @@ fn what_is_given_back_is_nobodys() {
         let claims = |units: u64, keeps: bool| {
             let claimed = claimed.clone();
             thread::spawn(move || {
-                let at = claim(&*claimed, units, 6)?;
+                let at = claim(&*claimed, units, 6, 6)?;
                 if !keeps {
                     give_back(&*claimed, at, units);
                 }
@@ -324,7 +324,7 @@ fn what_is_given_back_is_nobodys() {
             .collect();
         assert_eq!(kept.len(), 2);
         // The rest, one by one.
-        kept.extend(std::iter::from_fn(|| claim(&*claimed, 1, 6)).map(|at| at..at + 1));
+        kept.extend(std::iter::from_fn(|| claim(&*claimed, 1, 6, 6)).map(|at| at..at + 1));
         kept.sort_by_key(|range| range.start);
         let disjoint = kept.windows(2).all(|two| two[0].end <= two[1].start);
         assert!(

@@ -4,18 +4,18 @@ use crate::read::gap::{Damage, Gap, GapKind, KnownGaps};
 use crate::read::scan::Work;
 use crate::recover::carried::Carried;
 use crate::recover::memory::Memory;
-use crate::recover::sequences::Intervals;
 use crate::recover::thread_report::{HoleReport, ThreadReport};
+use blocks::Block;
 use logdef_wire::msgpack::DecodeError;
 use logdef_wire::{Run, ThreadNumber};
 use std::ops::Range;
+
+mod blocks;
 
 /// Losses listed for one gap.
 const LOSSES: usize = 256;
 /// How many gaps between a thread's records are looked at to explain a hole.
 const NEAR: usize = 64;
-/// Stretches of records that turn up later, of one block.
-const FOUND: usize = 256;
 
 /// What a gap takes with the threads that it names; a hole in a thread's sequence, or a piece of
 /// one that turns up later; and zeros that may be a lost block.
@@ -185,20 +185,11 @@ pub struct GapReport {
 pub(crate) type Losses = Vec<Hole>;
 
 /// Counts of a thread that were jumped over.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Hole {
     pub(crate) thread: usize,
     pub(crate) from: u64,
     pub(crate) to: u64,
-}
-
-/// Zeros that a thread's sequence jumped across.
-#[derive(Clone, Debug)]
-struct Block {
-    gap: usize,
-    hole: Hole,
-    /// Counts of the hole that turned up behind it.
-    found: Intervals,
 }
 
 impl Account {
@@ -328,21 +319,28 @@ impl Account {
             .iter()
             .rposition(damaged)
             .map(|at| start + at);
-        match (first, last) {
-            (Some(first), _) => between[first].lose(hole, &mut self.room),
-            (None, Some(last)) => between[last].lose(hole, &mut self.room),
-            (None, None) if self.lose_torn(hole, since) => {}
-            (None, None) => self.lose_block(hole, since),
+        match (first.or(last), last.or(first)) {
+            (Some(first), Some(last)) => self.lose_near(hole, since + first, since + last),
+            _ if self.lose_torn(hole, since) => {}
+            _ => self.lose_block(hole, since),
         }
-        if let (Some(first), Some(last)) = (first, last)
-            && first != last
-        {
-            // Which of them took which record cannot be known.
-            let gaps = &mut self.gaps[since..];
-            for gap in gaps[first..].iter_mut().take(NEAR) {
-                gap.shared = true;
-            }
-            gaps[last].shared = true;
+    }
+
+    /// A hole is the loss of one damage, and perhaps of others behind it.
+    fn lose_near(&mut self, hole: Hole, first: usize, last: usize) {
+        self.gaps[first].lose(hole, &mut self.room);
+        let is_block = self.gaps[first].gap.kind == GapKind::Damage(Damage::LostBlock);
+        if !(is_block && self.suspect_block(first, hole, last)) {
+            self.share(first, last);
+        }
+    }
+
+    /// Which of some damages took which record cannot be known.
+    fn share(&mut self, first: usize, last: usize) {
+        if first != last {
+            let near = self.gaps[first..last].iter_mut().take(NEAR);
+            near.for_each(|gap| gap.shared = true);
+            self.gaps[last].shared = true;
         }
     }
 
@@ -381,42 +379,6 @@ impl Account {
         true
     }
 
-    /// Zeros that a thread's sequence jumps across are no padding: a block of
-    /// the file was lost.
-    fn lose_block(&mut self, hole: Hole, since: usize) {
-        let is_padding = |gap: &GapReport| gap.gap.kind == GapKind::Padding;
-        let between = &self.gaps[since..];
-        // The zeros where this thread was last, else those before it came back.
-        let first = between.iter().take(1).position(is_padding);
-        let last = || {
-            between
-                .len()
-                .checked_sub(1)
-                .filter(|at| is_padding(&between[*at]))
-        };
-        match first.or_else(last) {
-            Some(at) => {
-                // Where there is no room to learn that it is padding, it stays a lost block.
-                if self.room.memory.take(BLOCK) {
-                    self.blocks.push(Block {
-                        gap: since + at,
-                        hole,
-                        found: Intervals::default(),
-                    });
-                }
-                let gap = &mut self.gaps[since + at];
-                gap.gap.kind = GapKind::Damage(Damage::LostBlock);
-                gap.lose(hole, &mut self.room);
-                let len = gap.gap.len;
-                self.padding.count -= 1;
-                self.padding.bytes -= len;
-                self.damage.add(len);
-            }
-            None if self.room.take_hole() => self.unexplained.push(hole),
-            None => {}
-        }
-    }
-
     /// Since gap `since`, a thread continued with what was before, or stood elsewhere too.
     pub(crate) fn add_disorder(&mut self, since: usize) {
         let mut range = since..self.gaps.len();
@@ -428,67 +390,6 @@ impl Account {
         }
     }
 
-    /// A thread's records from `first` to `last` stand behind later ones of it.
-    pub(crate) fn add_overtaken(&mut self, thread: usize, first: u64, last: u64) {
-        for block in self.blocks.iter_mut().rev().take(NEAR) {
-            let (from, to) = (first.max(block.hole.from), (last + 1).min(block.hole.to));
-            let is_of_it = block.hole.thread == thread && from < to;
-            if is_of_it && block.found.len() < FOUND && self.room.take_hole() {
-                block.found.insert_range(from, to);
-            }
-        }
-    }
-
-    /// Zeros that threads jumped across are no damage if the writer gave up what stood there.
-    /// The holes in threads' counts that this explains, each identified by the time of the
-    /// record after the zeros.
-    pub(crate) fn take_pruned(
-        &mut self,
-        is_pruned: impl Fn(&Hole, Option<u64>) -> bool,
-    ) -> Vec<Hole> {
-        let mut holes = Vec::new();
-        for block in std::mem::take(&mut self.blocks) {
-            let gap = &mut self.gaps[block.gap];
-            let time = gap.times.1;
-            gap.losses.retain(|hole| {
-                let is_pruned = is_pruned(hole, time);
-                holes.extend(is_pruned.then_some(*hole));
-                !is_pruned
-            });
-            if gap.losses.is_empty() && !gap.shared {
-                self.be_padding(block.gap);
-            } else {
-                self.blocks.push(block);
-            }
-        }
-        holes
-    }
-
-    /// What seemed to be a lost block is padding.
-    fn be_padding(&mut self, index: usize) {
-        let gap = &mut self.gaps[index];
-        gap.losses.clear();
-        if gap.gap.kind == GapKind::Damage(Damage::LostBlock) {
-            gap.gap.kind = GapKind::Padding;
-            let len = gap.gap.len;
-            self.damage.count -= 1;
-            self.damage.bytes -= len;
-            self.padding.add(len);
-        }
-    }
-
-    /// Zeros that a thread only jumped across because a signal handler logged while
-    /// it took a chunk are the end of the chunk before.
-    fn settle_blocks(&mut self) {
-        for mut block in std::mem::take(&mut self.blocks) {
-            let gap = &self.gaps[block.gap];
-            let is_alone = gap.losses.len() == 1 && !gap.shared;
-            if is_alone && block.found.missing(block.hole.from, block.hole.to) == 0 {
-                self.be_padding(block.gap);
-            }
-        }
-    }
-
     /// A loss is exact where the threads on both sides continued after the gap. `ends`
     /// returns how many gaps a thread's last record has before it, and `is_in_pieces` whether
     /// what was jumped over may be counted elsewhere, since its thread is out of order.
@@ -497,6 +398,7 @@ impl Account {
         ends: impl Fn(usize) -> usize,
         is_in_pieces: impl Fn(&Hole) -> bool,
     ) {
+        self.settle_blocks();
         let mut disorders = std::mem::take(&mut self.disorders).into_iter().peekable();
         for (index, gap) in self.gaps.iter_mut().enumerate() {
             let goes_on = gap.before.is_some_and(|thread| ends(thread) > index);
@@ -510,7 +412,6 @@ impl Account {
     /// Counts what is lost, now that all inputs were seen: what a hole lacks may
     /// stand elsewhere.
     pub(crate) fn settle_losses(&mut self, missing: &mut impl FnMut(usize, u64, u64) -> u64) {
-        self.settle_blocks();
         for gap in &mut self.gaps {
             for hole in &mut gap.losses {
                 gap.lost += missing(hole.thread, hole.from, hole.to);

@@ -239,6 +239,33 @@ fn zeros_before_a_record_that_overtook_others_are_padding() {
     assert_eq!((account.padding.bytes, account.padding.count), (960, 4));
 }
 
+/// A log with a helper was called damaged: threads take what it made ready in another order.
+#[test]
+fn zeros_that_several_threads_jump_over_back_and_forth_are_padding() {
+    let mut log = Log::new();
+    log.preamble(Run(7), None);
+    log.data(Run(7), 0, 0, EPOCH, b"x")
+        .data(Run(7), 1, 0, EPOCH, b"y")
+        .zeros(512)
+        .data(Run(7), 0, 2, EPOCH + 2, b"x")
+        .zeros(256)
+        .data(Run(7), 0, 4, EPOCH + 4, b"x")
+        .zeros(128)
+        .data(Run(7), 1, 2, EPOCH + 2, b"y")
+        .data(Run(7), 0, 1, EPOCH + 1, b"x")
+        .data(Run(7), 0, 3, EPOCH + 3, b"x");
+    // While one is missing, any of the zeros that its thread crossed may have held it.
+    let recovery = recover(&log);
+    let account = &recovery.accounts()[0];
+    assert_eq!((recovery.is_clean(), recovery.lost()), (false, 1));
+    assert_eq!((account.damage.bytes, account.padding.bytes), (768, 128));
+    log.data(Run(7), 1, 1, EPOCH + 1, b"y");
+    let recovery = recover(&log);
+    let account = &recovery.accounts()[0];
+    assert!(recovery.is_clean() && recovery.lost() == 0);
+    assert_eq!((account.padding.bytes, account.padding.count), (896, 3));
+}
+
 #[test]
 fn zeros_that_a_copy_behind_them_fills_are_a_lost_block() {
     let mut log = Log::new();

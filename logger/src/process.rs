@@ -125,6 +125,7 @@ impl Process {
     /// Opens for good, after the sink was set, as a new run.
     pub fn finish_open(&self) -> Result<(), sys::Errno> {
         self.prepare_thread_exit();
+        self.shared.threads.prepare()?;
         self.shared.run.prepare()?;
         self.shared.run.found();
         self.shared.reports.begin_log();

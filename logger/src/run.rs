@@ -25,7 +25,7 @@ pub(crate) struct RunState {
     parent: AtomicU64,
     pub realtime: AtomicU64,
     pub monotonic: AtomicU64,
-    /// Calls while no log was open.
+    /// Calls while no log was open, or the thread had no memory.
     pub missed: AtomicU64,
     pub drops: Drops,
     next_thread: AtomicU64,
@@ -312,6 +312,12 @@ impl Drops {
         let count = self.count();
         let since = self.since.load(Ordering::Relaxed);
         (count > self.noted.load(Ordering::Relaxed)).then_some((count, since))
+    }
+
+    /// How many of them no note has reported.
+    pub fn unnoted(&self) -> u64 {
+        let noted = self.noted.load(Ordering::Relaxed);
+        self.count().saturating_sub(noted)
     }
 
     /// A note has reported `count` of them.

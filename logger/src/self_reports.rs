@@ -193,7 +193,9 @@ impl SelfReports {
         let since = self.refused_since.load(Ordering::Relaxed);
         self.no_space_errno.store(errno, Ordering::Relaxed);
         self.no_space_since.store(since, Ordering::Relaxed);
+        // The threads that dropped calls may have ended.
         self.give_back(Due::SPACE_RETURNED);
+        self.give_back(Due::DROPS);
         true
     }
 

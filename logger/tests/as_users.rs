@@ -174,6 +174,39 @@ fn little_locked(log_at: &Path) {
     assert_eq!(logdef::state().dropped, 0);
 }
 
+/// The same for all that is mapped after the program's start: the memory of its threads did not fit, and
+/// all calls were dropped without a count.
+fn locked_from_the_start(log_at: &Path) {
+    std::os::unix::fs::chown(log_at.parent().unwrap(), Some(65534), None).unwrap();
+    limit(libc::RLIMIT_MEMLOCK, 8 << 20);
+    // SAFETY: takes no pointer; for root the limit does not hold.
+    let done = unsafe { libc::setuid(65534) | libc::mlockall(libc::MCL_FUTURE) };
+    assert_eq!(done, 0);
+    open(log_at);
+    log(0..CALLS);
+    assert_eq!(logdef::state().dropped, 0);
+}
+
+/// Where the memory of threads cannot be had, the log cannot be opened.
+fn no_addresses(log_at: &Path) {
+    let limited_to = |bytes| {
+        let limit = libc::rlimit {
+            rlim_cur: (status("VmSize:") << 10) + bytes,
+            rlim_max: libc::RLIM_INFINITY,
+        };
+        // SAFETY: a valid struct.
+        assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) }, 0);
+    };
+    limited_to(2 << 20);
+    let opened = logdef::options().sink(Sink::Append).open(log_at);
+    limited_to(100 << 20);
+    assert!(opened.is_err());
+    std::fs::remove_file(log_at).unwrap();
+    open(log_at);
+    log(0..CALLS);
+    assert_eq!(logdef::state().dropped, 0);
+}
+
 /// Few addresses are left, as where the kernel promises no more than it has.
 fn few_addresses(log_at: &Path) {
     limit(libc::RLIMIT_AS, (status("VmSize:") << 10) + (100 << 20));
@@ -248,10 +281,12 @@ fn leaks(log_at: &Path) {
 }
 
 type Victim = fn(&Path);
-const VICTIMS: [(&str, Victim); 10] = [
+const VICTIMS: [(&str, Victim); 12] = [
     ("core", core),
     ("locked", locked),
     ("little_locked", little_locked),
+    ("locked_from_the_start", locked_from_the_start),
+    ("no_addresses", no_addresses),
     ("few_addresses", few_addresses),
     ("limited_to_1200_mb", limited_to_1200_mb),
     ("limited_to_4400_mb", limited_to_4400_mb),
@@ -287,6 +322,7 @@ fn main() {
     let is_root = unsafe { libc::geteuid() } == 0;
     for name in [
         "few_addresses",
+        "no_addresses",
         "limited_to_1200_mb",
         "limited_to_4400_mb",
         "in_common",
@@ -294,7 +330,13 @@ fn main() {
         logs_all(name);
     }
     if is_root {
-        for name in ["locked", "little_locked", "confined", "of_another_group"] {
+        for name in [
+            "locked",
+            "little_locked",
+            "locked_from_the_start",
+            "confined",
+            "of_another_group",
+        ] {
             logs_all(name);
         }
     } else {

@@ -75,6 +75,71 @@ fn check(path: &Path, fill: impl Fn(), empty: impl Fn(), errno: i32) {
     std::fs::remove_file(path).unwrap();
 }
 
+/// The threads that met the full disk have ended: those that log when there is space again report what
+/// was dropped, though nothing is synced or closed.
+fn check_ended_threads(sink: Sink, path: &Path, fill: impl Fn(), empty: impl Fn()) {
+    common::in_child(|| {
+        logdef::options().sink(sink).open(path).unwrap();
+        log(10);
+        fill();
+        std::thread::scope(|scope| drop(scope.spawn(|| log(20_000))));
+        assert!(logdef::state().dropped > 16);
+        assert!(
+            sink == Sink::Mapped || logdef::sync().is_err(),
+            "nothing is on record"
+        );
+        empty();
+        // The log tries again after a second.
+        while logdef::state().errno.is_some() {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            log(1);
+        }
+        log(1);
+        let state = logdef::state();
+        assert_eq!(state.unreported, 0);
+        let mut noted = 0;
+        let bytes = std::fs::read(path).unwrap();
+        // The full disk cut a frame of an appended log.
+        for at in 0..bytes.len() {
+            if let Ok(frame) = logdef_wire::frame::decode(&bytes[at..])
+                && let Ok(Record::Note(note)) = Record::decode(frame.body)
+            {
+                noted = noted.max(note.dropped.unwrap_or(0));
+            }
+        }
+        assert_eq!(noted, state.dropped, "{sink:?}");
+    });
+    std::fs::remove_file(path).unwrap();
+}
+
+/// What was dropped while no log was open stands in no thread's sequence, so that the count of the first
+/// record is all there is: a note has it too.
+#[test]
+fn calls_between_two_logs_are_noted() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("log");
+    for sink in [Sink::Mapped, Sink::Append] {
+        let open = || logdef::options().sink(sink).open(&path).unwrap();
+        common::in_child(|| {
+            open();
+            log(1);
+            logdef::close();
+            log(100);
+            std::fs::remove_file(&path).unwrap();
+            open();
+            log(2);
+        });
+        let mut noted = 0;
+        common::records(&std::fs::read(&path).unwrap(), |record| {
+            if let Record::Note(note) = record {
+                noted = noted.max(note.dropped.unwrap_or(0));
+            }
+        });
+        assert_eq!(noted, 100, "{sink:?}");
+        std::fs::remove_file(&path).unwrap();
+    }
+}
+
 #[test]
 fn a_log_without_room_says_how_many_calls_were_dropped() {
     let directory = tempfile::tempdir().unwrap();
@@ -91,4 +156,7 @@ fn a_log_without_room_says_how_many_calls_were_dropped() {
     let fill = || drop(tmpfs::fill(&small));
     let empty = || std::fs::remove_file(small.join("filler")).unwrap();
     check(&path, fill, empty, libc::ENOSPC);
+    for sink in [Sink::Mapped, Sink::Append] {
+        check_ended_threads(sink, &path, fill, empty);
+    }
 }

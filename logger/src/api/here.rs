@@ -271,7 +271,12 @@ pub(crate) fn sync() -> io::Result<()> {
     let synced = process.sink.sync(&process.shared);
     progress.note(process, synced);
     note::drops(process);
-    Ok(synced?)
+    let shared = &process.shared;
+    match shared.reports.why_refused() {
+        // What is missing is not on record.
+        Some(errno) if shared.run.drops.unnoted() > 0 => Ok(synced.and(Err(errno))?),
+        _ => Ok(synced?),
+    }
 }
 
 pub(crate) fn reopen() -> io::Result<()> {
@@ -292,7 +297,8 @@ pub(crate) fn state(into: &mut RawState) {
     into.errno = shared.reports.why_refused().map_or(0, |errno| errno.0);
     let pending = shared.threads.iter();
     let pending = pending.map(|thread| thread.dropped.load(Ordering::Relaxed));
-    into.unreported = pending.sum::<u64>() + shared.run.missed.load(Ordering::Relaxed);
+    let missed = shared.run.missed.load(Ordering::Relaxed);
+    into.unreported = pending.sum::<u64>().min(shared.run.drops.unnoted()) + missed;
     into.dropped = shared.run.drops.count();
     process.sink.describe(into);
     let path = OsStr::from_bytes(sys::until_nul(&into.path));

@@ -3,11 +3,12 @@
 
 use super::{Lasting, Thread};
 use crate::published::Published;
-use crate::sys;
+use crate::sys::{self, Errno};
 use core::sync::atomic::Ordering;
 
-pub(super) const REGION_THREADS: usize = 16;
-const MAX_REGIONS: usize = 4096;
+/// Few, since a process may have little memory that it may lock, or few addresses.
+pub(super) const REGION_THREADS: usize = 4;
+const MAX_REGIONS: usize = 16384;
 
 /// Memory of some threads. Both parts of a thread take the same room, so that the one
 /// is found from the other by a constant distance.
@@ -28,8 +29,11 @@ union Cell<T> {
 const ROOM: usize = {
     let (wiped, lasting) = (size_of::<Thread>(), size_of::<Lasting>());
     let larger = if wiped > lasting { wiped } else { lasting };
-    larger.next_multiple_of(4096)
+    larger.next_multiple_of(WIPED_WHOLE / REGION_THREADS)
 };
+
+/// The kernel wipes whole pages, of up to 64 KiB.
+const WIPED_WHOLE: usize = 64 << 10;
 
 // SAFETY: both parts are shared between threads as they are.
 unsafe impl Sync for Region {}
@@ -47,15 +51,14 @@ impl<T> Cell<T> {
 impl Region {
     pub(super) const WIPED: usize = core::mem::offset_of!(Region, lasting);
 
-    fn allocate() -> Option<&'static Region> {
-        let region = sys::allocate_wiped_on_fork_to::<Region>(Region::WIPED).ok()?;
+    fn allocate() -> Result<&'static Region, Errno> {
+        let region = sys::allocate_wiped_on_fork_to::<Region>(Region::WIPED)?;
         core::ptr::from_ref(region).expose_provenance();
-        Some(region)
+        Ok(region)
     }
 }
 
-// The kernel wipes whole pages, of up to 64 KiB.
-const _: () = assert!(Region::WIPED.is_multiple_of(64 << 10));
+const _: () = assert!(Region::WIPED.is_multiple_of(WIPED_WHOLE));
 
 /// The memory of all threads of a process: regions of [`REGION_THREADS`],
 /// mapped as they are needed, their pages as they are touched.
@@ -68,6 +71,15 @@ impl Threads {
         Threads {
             regions: [const { Published::new() }; MAX_REGIONS],
         }
+    }
+
+    /// Makes the memory of the first threads.
+    pub fn prepare(&self) -> Result<(), Errno> {
+        let first = &self.regions[0];
+        if first.get().is_none() {
+            first.publish_first(Region::allocate()?);
+        }
+        Ok(())
     }
 
     /// Every thread's memory, owned or not.
@@ -97,7 +109,7 @@ impl Threads {
                     }
                     // If another thread's region came first, ours stays untouched and
                     // costs no memory.
-                    slot.publish_first(Region::allocate()?)
+                    slot.publish_first(Region::allocate().ok()?)
                 }
             };
             let mut threads = region.threads.iter().map(Cell::part);

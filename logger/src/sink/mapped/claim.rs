@@ -138,7 +138,8 @@ impl Log<'_> {
         for _ in 0..ATTEMPTS {
             let tried = self.try_current(*nth, need);
             match tried.claimed {
-                None | Some(Err(Refusal::Again)) => {}
+                // EBADF: the descriptor was closed meanwhile.
+                None | Some(Err(Refusal::Again | Refusal::No(Errno(libc::EBADF)))) => {}
                 Some(Ok(held)) => return Ok(held),
                 Some(Err(refusal @ (Refusal::Full | Refusal::Lost | Refusal::OutOfReach))) => {
                     if refusal == Refusal::Full

@@ -113,6 +113,11 @@ impl RunState {
         self.phase.load(Ordering::Acquire) == OPEN
     }
 
+    /// Whether a thread opens a log.
+    pub fn is_opening(&self) -> bool {
+        self.phase.load(Ordering::Acquire) == OPENING
+    }
+
     /// Takes the right to open a log, which [`RunState::set_open`] or
     /// [`RunState::abandon_open`] gives back. `false` if one is open.
     pub fn begin_open(&self) -> bool {

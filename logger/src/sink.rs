@@ -321,9 +321,10 @@ impl Sink {
     }
 }
 
-fn writer<'s>(shared: &'s Shared, thread: &Thread) -> Writer<'s> {
+fn writer<'s>(shared: &'s Shared, thread: &'s Thread) -> Writer<'s> {
     Writer {
         is_nested: thread.lasting().calls.are_nested(),
+        thread,
         run: &shared.run,
     }
 }

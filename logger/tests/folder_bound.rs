@@ -66,3 +66,23 @@ fn logs_that_stay_keep_no_other_from_being_removed() {
     assert!(left_of_them(1) <= fit);
     assert_eq!(left_of_them(100), 100);
 }
+
+/// A file that another process had begun, which has ended, was removed from under one that added to it.
+#[test]
+fn a_log_that_a_living_process_adds_to_stays() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("service");
+    a_log(&path);
+    in_child(|| {
+        logdef::options().sink(Sink::Append).open(&path).unwrap();
+        logdef!(Info, "%s", "y".repeat(2000));
+        in_child(|| {
+            logdef::close();
+            let options = logdef::options().sink(Sink::Append).rotate(1 << 20);
+            let other = directory.path().join("other");
+            options.folder_bytes(4 << 10).open(other).unwrap();
+            logdef!(Info, "%s", "z".repeat(9000));
+        });
+        assert!(path.exists());
+    });
+}

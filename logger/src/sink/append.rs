@@ -134,7 +134,15 @@ impl Append {
         };
         self.existing.store(existing.code(), Ordering::Relaxed);
         self.go_to(fd)?;
+        self.mark_in_use();
         self.path.set(&path)
+    }
+
+    /// Lets other processes see that the file is written to.
+    fn mark_in_use(&self) {
+        if let Some((_, outlet)) = self.take(None) {
+            outlet.mark_in_use();
+        }
     }
 
     fn open_rotated(&self, path: &Path, rotation: &Rotation) -> Result<(), Errno> {
@@ -240,6 +248,10 @@ impl Append {
         let Some((chunk, outlet)) = self.take(wanted) else {
             return Ok(Put::Moved);
         };
+        // Asked when another log cannot take its place any more.
+        if by.is_late() {
+            return Ok(Put::Dropped);
+        }
         let written = self.put_into(shared, &outlet, frames, by);
         match written.and_then(|written| self.confirmed(&outlet, written)) {
             Ok(Written::All) => {

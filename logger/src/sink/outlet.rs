@@ -198,6 +198,13 @@ impl Outlet {
         }
     }
 
+    /// Lets other processes see that a file is written to.
+    pub fn mark_in_use(&self) {
+        if let Some(fd) = self.own().filter(|_| self.kind() == Kind::File) {
+            sys::mark_in_use(fd);
+        }
+    }
+
     /// Gives a descriptor the flags of the one that was closed, if it leads to the same file.
     fn like_the_one_before(&self, fd: c_int) -> Result<Identity, Errno> {
         let identity = sys::identity(fd)?;

@@ -5,6 +5,7 @@
 
 use crate::run::RunState;
 use crate::sys::{self, Errno};
+use crate::thread::Thread;
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -47,10 +48,16 @@ pub(crate) struct Stream {
 pub(crate) struct Writer<'r> {
     /// The call interrupted another one of its thread.
     pub is_nested: bool,
+    pub thread: &'r Thread,
     pub run: &'r RunState,
 }
 
 impl Writer<'_> {
+    /// Whether the log of the call was closed, so that what is written to may be another's.
+    pub fn is_late(&self) -> bool {
+        self.run.is_opening() || !self.thread.is_of(self.run.id())
+    }
+
     /// Whether the process is a forked child that was not re-initialized yet: what it still
     /// writes is its parent's.
     fn is_orphan(&self) -> bool {

@@ -123,7 +123,9 @@ impl Append {
         let path = self.path.get().ok_or(Errno(libc::EBADF))?;
         let fd = open_or_create(path, &self.access)?;
         sys::set_status_flags(fd, libc::O_APPEND).inspect_err(|_| sys::close(fd))?;
-        self.go_to(fd)
+        self.go_to(fd)?;
+        self.mark_in_use();
+        Ok(())
     }
 
     /// Continues in the newest file of the family, or begins one. Whether it did that.

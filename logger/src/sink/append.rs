@@ -355,7 +355,18 @@ impl Append {
         let (place, _held) = self.place(fd).inspect_err(|_| sys::close(fd))?;
         let next = self.next_chunk() << PLACE_BITS | place as u64;
         self.current.store(next, Ordering::Release);
+        self.close_removed();
         Ok(())
+    }
+
+    /// Closes files that are written to no more and that another program has removed: no `sync` need come
+    /// for what is gone.
+    fn close_removed(&self) {
+        for (place, outlet) in self.outlets.iter().enumerate() {
+            if !self.is_current(place) && outlet.has_no_name() {
+                outlet.close_unless(|| self.is_current(place));
+            }
+        }
     }
 
     /// Gives a descriptor a free place.

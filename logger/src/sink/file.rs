@@ -364,6 +364,13 @@ impl Reached<'_> {
         self.file.is(&facts).then_some(facts)
     }
 
+    /// Whether the file has no name any more, as far as a descriptor of this process says.
+    pub fn is_removed(&self) -> bool {
+        let fd = Descriptor::fd_in(self.descriptor.word());
+        let found = fd.and_then(|fd| self.leads_here(fd));
+        found.is_some_and(|found| found.names == 0)
+    }
+
     /// Whether a descriptor leads to the file that the slot has, and had at a turn: others
     /// may have left that meanwhile, and another file may have its slot and its descriptor.
     fn is_still(&self, turn: u64, fd: c_int) -> bool {

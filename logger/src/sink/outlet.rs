@@ -171,6 +171,12 @@ impl Outlet {
         identity.names == 0 || is_unlinked || self.is_on_nfs() && sys::is_hidden_by_nfs(fd)
     }
 
+    /// Whether it is a file that has no name any more.
+    pub fn has_no_name(&self) -> bool {
+        let found = self.checked().filter(|_| self.kind() == Kind::File);
+        found.is_some_and(|(_, identity)| identity.names == 0)
+    }
+
     /// Takes a new descriptor in place of one that was closed, if it leads to the same
     /// file, and no other thread was quicker.
     pub fn put_back(&self, fd: c_int) -> Result<(c_int, Identity), Errno> {

@@ -79,7 +79,7 @@ impl Log<'_> {
         if older == 0 {
             return;
         }
-        self.expel(shared);
+        self.expel_pruned(shared);
         if older == 1 && self.mapped.ahead.has_helper() {
             // Its space comes back some milliseconds later, which this call need not wait for.
             self.mapped.ahead.ask_for_more();
@@ -118,8 +118,13 @@ impl Log<'_> {
         let size = self.family.file_units.load(Ordering::Relaxed);
         let newest = self.family.turn();
         let oldest = self.family.oldest.load(Ordering::SeqCst);
-        for turn in (oldest..=newest).rev().take(FILES) {
+        for turn in (oldest..=newest).rev() {
             let Some(reached) = self.file_of_turn(turn) else {
+                // Of one part: it was synced, and has no slot any more.
+                let Some(rest) = keep.checked_sub(1) else {
+                    return self.family.names.remove_before(turn + 1);
+                };
+                keep = rest;
                 continue;
             };
             let parts = reached.file.capacity().div_ceil(size);
@@ -129,7 +134,7 @@ impl Log<'_> {
             let Some(from) = reached.file.prune(turn, end) else {
                 continue;
             };
-            self.expel(shared);
+            self.expel_pruned(shared);
             let from = match from {
                 0 => reached.file.front(),
                 from => from * UNIT,
@@ -139,22 +144,26 @@ impl Log<'_> {
     }
 
     /// Makes the threads of this process leave what the log gave up, and does it for
-    /// those that ended.
-    fn expel(&self, shared: &Shared) {
-        let is_pruned = |range| self.left_of(range).is_some();
-        self.send_writers_away(shared, is_pruned);
+    /// those that ended, and for members that were killed.
+    fn expel_pruned(&self, shared: &Shared) {
+        self.expel(shared, |range| self.left_of(range).is_some());
+        self.family.forget_the_dead(|range| self.clear(range));
+    }
+
+    /// Makes the threads of this process leave some ranges, and does it for those that ended.
+    pub(super) fn expel(&self, shared: &Shared, of: impl Fn(Range) -> bool) {
+        self.send_writers_away(shared, &of);
         for thread in shared.threads.iter() {
             let lasting = thread.lasting();
             // No call of that thread will come that could leave it.
             if thread.take() {
-                if lasting.windows.ranges().any(is_pruned) {
+                if lasting.windows.ranges().any(&of) {
                     thread.place.store(0, Ordering::Relaxed);
                     self.mapped.unmap(&lasting.windows, |_| false);
                 }
                 thread.release();
             }
         }
-        self.family.forget_the_dead(|range| self.clear(range));
     }
 
     /// Gives back a range that no process maps any more, if the log gave it up meanwhile.

@@ -69,6 +69,7 @@ impl Log<'_> {
             Ok(true) => {
                 shared.reports.left_file();
                 self.close_descriptors();
+                self.leave_removed_files(shared);
                 self.settle_old_files(shared);
                 self.welcome(shared, slot.turn);
                 Ok(())
@@ -170,6 +171,24 @@ impl Log<'_> {
     pub(super) fn close_descriptors(&self) {
         for (file, descriptor) in self.family.files.iter().zip(&self.mapped.descriptors) {
             descriptor.close_unless_of(file.in_use());
+        }
+    }
+
+    /// Lets go of files that the log has left and another program has removed: their space comes back
+    /// when nothing leads to them. No `sync` need come for what is gone.
+    pub(super) fn leave_removed_files(&self, shared: &Shared) {
+        let oldest = self.family.oldest.load(Ordering::SeqCst);
+        for index in 0..FILES {
+            let reached = self.file_at(index);
+            let Some(file_use) = reached.file.in_use() else {
+                continue;
+            };
+            let turn = reached.file.turn();
+            let is_left = (oldest..self.family.turn()).contains(&turn);
+            if is_left && reached.is_removed() && reached.file.in_use() == Some(file_use) {
+                self.expel(shared, |range| range.turn == turn);
+                self.leave(index, file_use);
+            }
         }
     }
 

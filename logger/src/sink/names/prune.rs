@@ -51,6 +51,11 @@ impl Names {
         }
     }
 
+    /// Removes the log's files before the `turn`th.
+    pub fn remove_before(&self, turn: u64) {
+        self.remove_below(self.places.of_turn(turn));
+    }
+
     /// Removes a log of the directory, and with one of this log's own files those before it.
     /// `false` if it stays.
     fn remove_log(&self, log: &Found<'_>, newest: u64) -> bool {

@@ -74,10 +74,8 @@ impl LatePage {
             0,
         ];
         // SAFETY: a page of memory for a page.
-        assert_eq!(
-            unsafe { libc::ioctl(self.events, UFFDIO_COPY, &mut copy) },
-            0
-        );
+        let copied = unsafe { libc::ioctl(self.events, UFFDIO_COPY, &mut copy) };
+        assert_eq!(copied, 0);
     }
 }
 

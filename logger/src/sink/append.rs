@@ -326,7 +326,7 @@ impl Append {
         let (fd, identity) = match self.opened(outlet) {
             // The server has it no more.
             Err(errno @ Errno(libc::ESTALE | libc::ENOENT)) if outlet.is_on_nfs() => {
-                let moved = self.move_on(shared, Move::Removed)?;
+                let moved = self.move_on(shared, outlet, Move::Removed)?;
                 return moved.then_some(Written::Elsewhere).ok_or(errno);
             }
             opened => opened?,
@@ -342,7 +342,7 @@ impl Append {
         let len = frames.len() as u64;
         let is_removed = || outlet.is_removed(fd, &identity);
         if let Some(why) = self.should_move(&identity, len, most, is_removed)
-            && self.move_on(shared, why)?
+            && self.move_on(shared, outlet, why)?
         {
             return Ok(Written::Elsewhere);
         }
@@ -448,9 +448,11 @@ impl Append {
             None if self.is_current(place) => self.opened(&taken)?.0,
             None => return Ok(()),
         };
+        // Else more may have been written by the time that another file follows it.
+        let is_left = !self.is_current(place);
         sys::sync_data(fd)?;
         drop(taken);
-        outlet.close_unless(|| self.is_current(place));
+        outlet.close_unless(|| !is_left || self.is_current(place));
         Ok(())
     }
 

@@ -181,27 +181,22 @@ impl Outlet {
     /// file, and no other thread was quicker.
     pub fn put_back(&self, fd: c_int) -> Result<(c_int, Identity), Errno> {
         let closed = self.fd.load(Ordering::Acquire);
-        let found = match self.checked() {
-            Some(_) => Err(Errno(libc::EEXIST)),
-            None => self.like_the_one_before(fd),
-        };
-        let identity = found.inspect_err(|_| sys::close(fd));
-        let (success, failure) = (Ordering::AcqRel, Ordering::Relaxed);
-        match identity {
-            Ok(identity)
-                if self
-                    .fd
-                    .compare_exchange(closed, fd, success, failure)
-                    .is_ok() =>
-            {
-                Ok((fd, identity))
-            }
-            Ok(_) => {
-                sys::close(fd);
-                self.checked().ok_or(Errno(libc::EBADF))
-            }
-            Err(errno) => self.checked().ok_or(errno),
+        // The number may be the one that was closed.
+        if closed != fd
+            && let Some(found) = self.checked()
+        {
+            sys::close(fd);
+            return Ok(found);
         }
+        let identity = self.like_the_one_before(fd);
+        let identity = identity.inspect_err(|_| sys::close(fd))?;
+        let (success, failure) = (Ordering::AcqRel, Ordering::Relaxed);
+        if (self.fd.compare_exchange(closed, fd, success, failure)).is_ok() {
+            self.mark_in_use();
+            return Ok((fd, identity));
+        }
+        sys::close(fd);
+        self.checked().ok_or(Errno(libc::EBADF))
     }
 
     /// Lets other processes see that a file is written to.
@@ -265,8 +260,12 @@ mod tests {
         assert_eq!(outlet.put_back(other).unwrap().0, second);
         let is_open = |fd| sys::identity(fd).is_ok();
         assert_eq!([second, third, other].map(is_open), [true, false, false]);
+        // The next one gets the number of the one that was closed.
+        sys::close(second);
+        let again = high(open(file.path()));
+        assert_eq!(outlet.put_back(again).unwrap().0, again);
         outlet.close();
-        assert!(!is_open(second));
+        assert!(!is_open(again));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Which file follows the one that an appended log is written to, and when.
 
 use super::rotated::{Newest, Rotated};
-use super::{Append, RETRY_AFTER, open_or_create, place_of};
+use super::{Append, Outlet, RETRY_AFTER, open_or_create, place_of};
 use crate::shared::Shared;
 use crate::sys::{self, Errno, Identity};
 use core::sync::atomic::Ordering;
@@ -52,13 +52,14 @@ impl Append {
         rotated.is_some_and(|rotated| rotated.newest() != self.file())
     }
 
-    /// Opens another file. `false` if this one is still the one to write to.
-    pub(super) fn move_on(&self, shared: &Shared, why: Move) -> Result<bool, Errno> {
+    /// Opens another file than that of an outlet which is held on to. `false` if this one is still the one
+    /// to write to.
+    pub(super) fn move_on(&self, shared: &Shared, from: &Outlet, why: Move) -> Result<bool, Errno> {
         let now = sys::clock(libc::CLOCK_MONOTONIC_COARSE);
         let moved = if now < self.stay_until.load(Ordering::Relaxed) {
             Err(Errno(self.no_space_errno.load(Ordering::Relaxed)))
         } else {
-            self.try_to_move(shared, why, now)
+            self.try_to_move(shared, from, why, now)
         };
         let Err(errno) = moved else { return moved };
         // Where no other can be had, the old one is kept, unless that breaks a promise.
@@ -72,7 +73,13 @@ impl Append {
         }
     }
 
-    fn try_to_move(&self, shared: &Shared, why: Move, now: u64) -> Result<bool, Errno> {
+    fn try_to_move(
+        &self,
+        shared: &Shared,
+        from: &Outlet,
+        why: Move,
+        now: u64,
+    ) -> Result<bool, Errno> {
         let since = self.moving_since.load(Ordering::Relaxed);
         // A handler may have jumped out of a call that was at it.
         let is_left = now > since + 10 * RETRY_AFTER;
@@ -84,6 +91,12 @@ impl Append {
                 .is_err()
         {
             return Ok(why == Move::Full && self.is_moved_soon());
+        }
+        // Another thread may have been at it since that was looked at.
+        let current = place_of(self.current.load(Ordering::Acquire));
+        if !core::ptr::eq(&self.outlets[current], from) {
+            self.moving_since.store(0, Ordering::Release);
+            return Ok(true);
         }
         if why == Move::Asked {
             self.reopen.store(false, Ordering::Relaxed);

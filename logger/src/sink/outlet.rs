@@ -244,7 +244,7 @@ mod tests {
     fn one_descriptor_takes_the_place_of_one_that_was_closed() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let outlet = Outlet::new();
-        // High numbers, which no other test of this process gets.
+        // High numbers, as those of a log are.
         let high = |fd| {
             let high = sys::duplicate_high(fd).unwrap();
             sys::close(fd);
@@ -256,10 +256,10 @@ mod tests {
         sys::close(first);
         assert_eq!(outlet.put_back(second).unwrap().0, second);
         assert_eq!(outlet.put_back(third).unwrap().0, second);
-        let other = high(open(tempfile::NamedTempFile::new().unwrap().path()));
-        assert_eq!(outlet.put_back(other).unwrap().0, second);
-        let is_open = |fd| sys::identity(fd).is_ok();
-        assert_eq!([second, third, other].map(is_open), [true, false, false]);
+        // Numbers that are closed may be other tests' files by now.
+        let inode = sys::identity(second).unwrap().file;
+        let is_open = |fd| sys::identity(fd).is_ok_and(|found| found.file == inode);
+        assert_eq!([second, third].map(is_open), [true, false]);
         // The next one gets the number of the one that was closed.
         sys::close(second);
         let again = high(open(file.path()));

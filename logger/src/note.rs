@@ -224,11 +224,8 @@ pub(crate) fn drops(process: &'static Process) {
 /// Hands the note of drops to `put`. `false` if that was wanted and could not be done.
 fn note_drops(process: &'static Process, put: impl FnOnce(&[u8]) -> bool) -> bool {
     let run = &process.shared.run;
-    let missed = run.missed.swap(0, Ordering::Relaxed);
-    if missed > 0 {
-        // Of threads that got no memory.
-        run.drops.add(missed);
-    }
+    // Of threads that got no memory.
+    run.take_missed();
     let Some((dropped, since)) = run.drops.to_note() else {
         return true;
     };

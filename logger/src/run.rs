@@ -267,6 +267,16 @@ impl RunState {
         })
     }
 
+    /// Counts as dropped the calls that no thread counts. How many they were.
+    #[cold]
+    pub fn take_missed(&self) -> u64 {
+        let missed = self.missed.swap(0, Ordering::Relaxed);
+        if missed > 0 {
+            self.drops.add(missed);
+        }
+        missed
+    }
+
     /// How many threads of the run have got a number.
     pub fn threads_begun(&self) -> u64 {
         self.next_thread.load(Ordering::SeqCst)

@@ -12,7 +12,7 @@ use super::Put;
 use super::anchor::Anchor;
 use super::chunk::{self, Claim, Place, UNIT};
 use super::family::{FILES, Family, SLOT_BITS};
-use super::file::{Descriptor, LogFile, Reached, Refusal};
+use super::file::{Descriptor, LogFile, Reached, Refusal, Use};
 use super::lent::{Lent, Loan, Shareable};
 use super::retry::Retry;
 use super::room::Room;
@@ -365,6 +365,15 @@ impl Log<'_> {
             file: &self.family.files[index],
             descriptor: &self.mapped.descriptors[index],
         }
+    }
+
+    /// The slots of files, with what each is used for now.
+    fn files_in_use(&self) -> impl Iterator<Item = (usize, Reached<'_>, Use)> {
+        (0..FILES).filter_map(|index| {
+            let reached = self.file_at(index);
+            let file_use = reached.file.in_use()?;
+            Some((index, reached, file_use))
+        })
     }
 
     fn file_of_turn(&self, turn: u64) -> Option<Reached<'_>> {

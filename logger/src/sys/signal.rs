@@ -78,8 +78,9 @@ static BEFORE: [Before; 32] = [const {
     }
 }; 32];
 
-/// Handles a signal before the handler that is installed now. Does nothing if that was done before, and
-/// the program has installed another handler since, or none: it may call this one. Not for handlers.
+/// Handles a signal before the handler that is installed now. Once: a handler that the program installed
+/// since may call this one. Again if the signal has had its default action, or been ignored, since, or the
+/// action that it had before. Not for handlers.
 pub(crate) fn handle_first(signal: c_int, handler: Handler) -> Result<(), Errno> {
     let known = &BEFORE[signal as usize];
     // SAFETY: zeros are a valid action, and the calls fill or read it; the

@@ -1,9 +1,8 @@
 //! Where unsafe code may live: the front page of each package that has some lists the modules
 //! that may hold it, and the compiler refuses it elsewhere.
 
-use super::source::workspace;
+use super::source::{files, workspace};
 use std::collections::BTreeSet;
-use std::path::Path;
 
 const PACKAGES: [&str; 4] = [
     "logger",
@@ -20,36 +19,33 @@ fn listed(front: &str) -> BTreeSet<String> {
     names.map(str::to_owned).collect()
 }
 
-/// The modules that may hold it for the compiler, of those in a folder and below it.
-fn allowed(folder: &Path, source: &Path, allowed_here: &mut BTreeSet<String>) {
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            allowed(&path, source, allowed_here);
-            continue;
-        }
-        let parent = path.with_extension("");
-        let parent = parent.strip_prefix(source).unwrap().to_str().unwrap();
-        let text = std::fs::read_to_string(&path).unwrap();
+/// The modules that may hold it for the compiler, of those in a folder of the workspace.
+fn allowed(source: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for (path, text) in files() {
+        let within = path
+            .strip_prefix(source)
+            .and_then(|path| path.strip_suffix(".rs"));
+        let Some(parent) = within else { continue };
         for item in text.split("[allow(unsafe_code)]\n").skip(1) {
             let item = item.lines().find(|line| !line.starts_with("#[")).unwrap();
             let (_, name) = item.split_once("mod ").expect(item);
             let name = name.strip_suffix(';').expect(name);
-            allowed_here.insert(match parent {
+            found.insert(match parent {
                 "lib" => name.to_owned(),
                 parent => format!("{parent}/{name}"),
             });
         }
     }
+    found
 }
 
 #[test]
 fn unsafe_code_lives_in_the_modules_that_the_front_page_lists() {
     for package in PACKAGES {
-        let source = workspace().join(package).join("src");
-        let front = std::fs::read_to_string(source.join("lib.rs")).unwrap();
-        let mut found = BTreeSet::new();
-        allowed(&source, &source, &mut found);
+        let source = format!("{package}/src/");
+        let front = std::fs::read_to_string(workspace().join(&source).join("lib.rs")).unwrap();
+        let found = allowed(&source);
         assert_eq!(found, listed(&front), "{package}: left by the compiler");
     }
 }

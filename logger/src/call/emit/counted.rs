@@ -63,11 +63,9 @@ fn take_dropped(process: &Process, thread: &Thread) -> u64 {
         dropped = thread.dropped.swap(0, Ordering::Relaxed);
     }
     if process.shared.run.missed.load(Ordering::Relaxed) > 0 {
-        let missed = process.shared.run.missed.swap(0, Ordering::Relaxed);
-        process.shared.run.drops.add(missed);
+        dropped += process.shared.run.take_missed();
         // This record may be the last one that has a count.
         process.shared.drops_are_due();
-        dropped += missed;
     }
     dropped
 }

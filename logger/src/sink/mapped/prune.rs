@@ -9,7 +9,6 @@
 use super::{Log, MOST_UNITS, Reached};
 use crate::shared::Shared;
 use crate::sink::chunk::UNIT;
-use crate::sink::family::FILES;
 use crate::sink::file::LogFile;
 use crate::sys::Errno;
 use crate::window::Range;
@@ -92,11 +91,7 @@ impl Log<'_> {
     /// something else may be done.
     pub(super) fn empty_old_files(&self, meanwhile: impl Fn()) {
         let oldest = self.family.oldest.load(Ordering::SeqCst);
-        for index in 0..FILES {
-            let reached = self.file_at(index);
-            let Some(file_use) = reached.file.in_use() else {
-                continue;
-            };
+        for (index, reached, file_use) in self.files_in_use() {
             let turn = reached.file.turn();
             if turn < oldest {
                 let end = reached.file.claimed_bytes();

@@ -54,9 +54,7 @@ impl Log<'_> {
         let turn = self.family.turn();
         self.family.left_before.fetch_max(turn, Ordering::SeqCst);
         self.send_writers_away(shared, |range| range.turn < turn);
-        self.close_descriptors();
-        self.leave_removed_files(shared);
-        self.settle_old_files(shared);
+        self.leave_old_files(shared);
         self.family.names.prune(turn);
         self.prune(shared, turn);
         Ok(())

@@ -1,7 +1,7 @@
 //! The next file of the log: a slot of the family for it, how it becomes the one that threads
 //! claim chunks of, and what happens then to those before it.
 
-use super::super::family::{FILES, SLOT_BITS};
+use super::super::family::SLOT_BITS;
 use super::super::file::{LogFile, Use};
 use super::super::names::UNNUMBERED;
 use super::Log;
@@ -68,9 +68,7 @@ impl Log<'_> {
         match self.offer(full, &slot, fd, number) {
             Ok(true) => {
                 shared.reports.left_file();
-                self.close_descriptors();
-                self.leave_removed_files(shared);
-                self.settle_old_files(shared);
+                self.leave_old_files(shared);
                 self.welcome(shared, slot.turn);
                 Ok(())
             }
@@ -174,15 +172,18 @@ impl Log<'_> {
         }
     }
 
+    /// Another file followed: lets go of what need not be kept of those before it.
+    pub(super) fn leave_old_files(&self, shared: &Shared) {
+        self.close_descriptors();
+        self.leave_removed_files(shared);
+        self.settle_old_files(shared);
+    }
+
     /// Lets go of files that the log has left and another program has removed: their space comes back
     /// when nothing leads to them. No `sync` need come for what is gone.
-    pub(super) fn leave_removed_files(&self, shared: &Shared) {
+    fn leave_removed_files(&self, shared: &Shared) {
         let oldest = self.family.oldest.load(Ordering::SeqCst);
-        for index in 0..FILES {
-            let reached = self.file_at(index);
-            let Some(file_use) = reached.file.in_use() else {
-                continue;
-            };
+        for (index, reached, file_use) in self.files_in_use() {
             let turn = reached.file.turn();
             let is_left = (oldest..self.family.turn()).contains(&turn);
             if is_left && reached.is_removed() && reached.file.in_use() == Some(file_use) {
@@ -193,12 +194,8 @@ impl Log<'_> {
     }
 
     /// Syncs the oldest files, if there are many that no `sync` came for.
-    pub(super) fn settle_old_files(&self, shared: &Shared) {
-        for index in 0..FILES {
-            let reached = self.file_at(index);
-            let Some(file_use) = reached.file.in_use() else {
-                continue;
-            };
+    fn settle_old_files(&self, shared: &Shared) {
+        for (index, reached, file_use) in self.files_in_use() {
             let turn = reached.file.turn();
             let old = turn + UNSYNCED < self.family.turn();
             if old && reached.file.in_use() == Some(file_use) {

@@ -3,7 +3,6 @@
 
 use super::Log;
 use crate::shared::Shared;
-use crate::sink::family::FILES;
 use crate::sink::file::Reached;
 use crate::sys::{self, Errno};
 use core::sync::atomic::Ordering;
@@ -12,12 +11,8 @@ impl Log<'_> {
     /// See [`Mapped::sync`].
     pub(super) fn sync(&self, shared: &Shared) -> Result<(), Errno> {
         let mut result = Ok(());
-        for index in 0..FILES {
-            let reached = self.file_at(index);
+        for (index, reached, file_use) in self.files_in_use() {
             let file = reached.file;
-            let Some(file_use) = file.in_use() else {
-                continue;
-            };
             // A thread that logs little may have its chunk in a file that is long
             // full. Asked first: who leaves later is synced now. (A call that was
             // interrupted and has moved on meanwhile writes at most the one record

@@ -28,9 +28,12 @@ const AGE: Duration = Duration::from_secs(60);
 pub(super) fn remove_links(path: &Path, names: &[OsString]) {
     let log = path.file_name().unwrap_or_default().as_bytes();
     for name in names {
-        let at = path.with_file_name(name);
         let maker = maker_of(name.as_bytes(), log);
-        if maker.is_some_and(|thread| !sys::is_alive(thread)) && is_left_link(&at, log) {
+        if maker.is_none_or(sys::is_alive) {
+            continue;
+        }
+        let at = path.with_file_name(name);
+        if is_left_link(&at, log) {
             let _ = std::fs::remove_file(at);
         }
     }

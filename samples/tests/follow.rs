@@ -100,15 +100,14 @@ fn follow(programs: &[[u64; 5]], every: u32) {
 }
 
 /// Rotation leaves few numbers out: one each time that a thread is kept from running after it has
-/// made a file that another thread's file then follows, which happened twice in one of 1,900 runs; nine
-/// times beside 30 files, once, on a machine that compiled beside with both cores busy.
+/// made a file that another thread's file then follows, which happened twice in one of 1,900 runs.
 fn most_numbers_have_a_file(log: &Path) {
     let files = family(log).into_iter();
     let number = |file: std::path::PathBuf| file.extension()?.to_str()?.parse().ok();
     let numbers: Vec<usize> = files.filter_map(number).collect();
     let highest = numbers.iter().copied().max().unwrap_or(0);
     assert!(
-        highest <= numbers.len() + numbers.len() / 3 + 2,
+        highest <= numbers.len() + numbers.len() / 8 + 2,
         "{numbers:?}"
     );
     assert!(numbers.len() > 2, "{numbers:?}");

@@ -50,8 +50,9 @@ impl Log<'_> {
         if self.family.current.load(Ordering::Acquire) != full {
             return Ok(());
         }
-        if self.family.rotating.swap(full + 1, Ordering::Relaxed) == full + 1 {
-            self.await_rotation(full);
+        let another_is_at_it = self.family.rotating.swap(full + 1, Ordering::Relaxed) == full + 1;
+        if another_is_at_it && self.await_rotation(full) {
+            return Ok(());
         }
         let names = &self.family.names;
         let Some(slot) = self.take_slot(full) else {
@@ -95,11 +96,11 @@ impl Log<'_> {
         }
     }
 
-    /// Lets a thread that is at it make another file after file `full`, some times. It may
+    /// Lets a thread that is at it make another file after file `full`, some times. Whether it did: it may
     /// be the one that a handler interrupted, or have died with its process.
-    fn await_rotation(&self, full: u64) {
+    fn await_rotation(&self, full: u64) -> bool {
         let is_made = || self.family.current.load(Ordering::Acquire) != full;
-        sys::let_others_run_until(YIELDS, is_made);
+        sys::let_others_run_until(YIELDS, is_made)
     }
 
     /// A free slot for the file that may come after file `full`.

@@ -18,8 +18,8 @@ pub(crate) const START: u32 = 0xffff_ffff;
 pub(crate) struct Check {
     /// The checksum.
     pub crc: u32,
-    /// Whether the byte `c1` is in it, without which it holds no frame header.
-    pub holds_c1: bool,
+    /// Whether a frame header may begin in it: where the byte `c1` is.
+    pub may_begin_header: bool,
 }
 
 /// The beginning of a body as its writer has it: the checksum needs not look for
@@ -38,8 +38,8 @@ pub(crate) struct Front {
     pub third: [u64; 3],
     /// Bytes of the third part: more than 16.
     pub third_len: usize,
-    /// Whether the byte `c1` is in the first two parts.
-    pub holds_c1: bool,
+    /// Whether a frame header may begin in the first two parts.
+    pub may_begin_header: bool,
 }
 
 /// Checks `body`.
@@ -70,7 +70,7 @@ pub(crate) fn state_after(state: u32, bytes: &[u8]) -> u32 {
 fn by_library(body: &[u8]) -> Check {
     Check {
         crc: crc32fast::hash(body),
-        holds_c1: body.contains(&0xc1),
+        may_begin_header: body.contains(&0xc1),
     }
 }
 
@@ -120,7 +120,7 @@ mod tests {
                         second: (second, state_after(0, &body[first..third])),
                         third: [word(third), word(third + 8), word(third + 16)],
                         third_len,
-                        holds_c1: body[..third].contains(&0xc1),
+                        may_begin_header: body[..third].contains(&0xc1),
                     };
                     // SAFETY: the parts are of this body, which is no shorter.
                     assert_eq!(unsafe { check_after(&front, body) }, by_library(body));
@@ -133,10 +133,10 @@ mod tests {
     fn c1_is_found_wherever_it_stands() {
         for len in 0..100 {
             let mut body = vec![0xc0; len];
-            assert!(!check(&body).holds_c1);
+            assert!(!check(&body).may_begin_header);
             for at in 0..len {
                 body[at] = 0xc1;
-                assert!(check(&body).holds_c1, "{at} of {len}");
+                assert!(check(&body).may_begin_header, "{at} of {len}");
                 body[at] = 0;
             }
         }

@@ -133,7 +133,7 @@ impl Thread {
                 .each_ref()
                 .map(|word| word.load(Ordering::Relaxed)),
             len: (about as u8 as usize).min(Fields::ROOM),
-            holds_c1: about & Fields::HOLDS_C1 != 0,
+            may_begin_header: about & Fields::MAY_BEGIN_HEADER != 0,
             crc: (about >> 32) as u32,
         }
     }
@@ -302,8 +302,12 @@ impl Thread {
         for (to, from) in self.fields.iter().zip(fields.words) {
             to.store(from, Ordering::Relaxed);
         }
-        let holds_c1 = if fields.holds_c1 { Fields::HOLDS_C1 } else { 0 };
-        let about = u64::from(fields.crc) << 32 | holds_c1 | fields.len as u64;
+        let begins = if fields.may_begin_header {
+            Fields::MAY_BEGIN_HEADER
+        } else {
+            0
+        };
+        let about = u64::from(fields.crc) << 32 | begins | fields.len as u64;
         self.fields_about.store(about, Ordering::Relaxed);
         self.run.store(run.0, Ordering::Release);
     }

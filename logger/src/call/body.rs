@@ -173,7 +173,7 @@ pub(crate) fn encode(
         second: (head.thread.len, head.thread.crc),
         third: times,
         third_len: times_len,
-        holds_c1: meta.holds_c1 | head.thread.holds_c1,
+        may_begin_header: meta.may_begin_header | head.thread.may_begin_header,
     };
     Ok((out.len(), front))
 }

@@ -412,7 +412,7 @@ impl Parts<'_> {
         let (len, _) = body::encode(room, &head, &arguments, None)?;
         let mut len = body::append_optional_fields(room, len, &optional, bound)?;
         let mut check = crc::check(&room[..len]);
-        if check.holds_c1 && !record::masked::is_clean(&room[..len]) {
+        if check.may_begin_header && !record::masked::is_clean(&room[..len]) {
             len = record::masked::mask_in_place(room, len)?;
             check = crc::check(&room[..len]);
         }

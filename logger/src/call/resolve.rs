@@ -10,6 +10,7 @@ use core::ptr;
 use logdef_wire::msgpack::{Encoder, OutOfRoom};
 use logdef_wire::printf::{ArgPlan, Class, plan_into};
 use logdef_wire::record::field;
+use logdef_wire::record::masked::may_begin_in;
 use logdef_wire::site::flags;
 use logdef_wire::{Level, Svma, Tag};
 
@@ -117,9 +118,10 @@ fn resolve_places(
     let mut prefix = [0; PREFIX_ROOM];
     let encoded = encode_prefix(&mut prefix, places, level, line);
     debug_assert!(encoded.is_ok(), "the longest prefix fits");
+    let prefix_len = encoded.unwrap_or(0);
     let image = places.image.map_or(Meta::NO_IMAGE, |(index, _)| index);
     let meta = Meta {
-        prefix_len: encoded.unwrap_or(0) as u8,
+        prefix_len: prefix_len as u8,
         wire_args: wire_args as u8,
         image,
         file: places
@@ -134,7 +136,7 @@ fn resolve_places(
         takes_errno: plan[..wire_args]
             .iter()
             .any(|plan| plan.class == Class::Errno),
-        holds_c1: prefix.contains(&0xc1),
+        may_begin_header: may_begin_in(&prefix[..prefix_len]),
     };
     let mut template = Template {
         prefix,

@@ -376,8 +376,8 @@ pub(crate) struct Meta {
     pub plain: bool,
     /// An errno is among the arguments.
     pub takes_errno: bool,
-    /// The byte `c1` is in the prefix.
-    pub holds_c1: bool,
+    /// A frame header may begin in the prefix.
+    pub may_begin_header: bool,
 }
 
 impl Meta {

@@ -44,7 +44,7 @@ unsafe fn by_instructions(body: &[u8]) -> Check {
     }
     Check {
         crc: !crc,
-        holds_c1,
+        may_begin_header: holds_c1,
     }
 }
 

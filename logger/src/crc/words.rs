@@ -151,14 +151,14 @@ impl Sum {
 
     #[target_feature(enable = "pclmulqdq")]
     #[inline]
-    fn check(self, holds_c1: bool) -> Check {
+    fn check(self, before: bool) -> Check {
         let constants = _mm_set_epi64x(P as i64, INVERSE as i64);
         let q = _mm_clmulepi64_si128::<0x00>(self.sum, constants);
         let multiple = _mm_clmulepi64_si128::<0x10>(q, constants);
         let rest = _mm_unpackhi_epi64(_mm_xor_si128(self.sum, multiple), self.sum);
         Check {
             crc: !(_mm_cvtsi128_si64(rest) as u32),
-            holds_c1: holds_c1 | (_mm_movemask_epi8(self.c1) != 0),
+            may_begin_header: before | (_mm_movemask_epi8(self.c1) != 0),
         }
     }
 }
@@ -197,5 +197,5 @@ unsafe fn by_words_after(front: &Front, body: &[u8]) -> Check {
     // The last word's bytes, as the end of a word whose other bytes are done.
     sum.add(c << (8 * (24 - front.third_len)), len - front.len());
     sum.add_bytes(body, front.len());
-    sum.check(front.holds_c1)
+    sum.check(front.may_begin_header)
 }

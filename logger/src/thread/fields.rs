@@ -3,6 +3,7 @@
 use crate::crc;
 use logdef_wire::Run;
 use logdef_wire::record::field;
+use logdef_wire::record::masked::may_begin_in;
 
 /// The fields run and thread of a thread's records, encoded.
 #[derive(Clone, Copy)]
@@ -10,8 +11,8 @@ pub(crate) struct Fields {
     pub words: [u64; Fields::ROOM / 8],
     /// Bytes in use.
     pub len: usize,
-    /// Whether the byte `c1` is among them.
-    pub holds_c1: bool,
+    /// Whether a frame header may begin in them.
+    pub may_begin_header: bool,
     /// The state of the checksum after them, had it been zero before.
     pub crc: u32,
 }
@@ -19,7 +20,7 @@ pub(crate) struct Fields {
 impl Fields {
     /// Bytes at most.
     pub const ROOM: usize = 24;
-    pub(super) const HOLDS_C1: u64 = 1 << 8;
+    pub(super) const MAY_BEGIN_HEADER: u64 = 1 << 8;
 
     /// Those of a thread that has this `pthread_self()`.
     pub fn of(run: Run, thread: u64) -> Fields {
@@ -37,7 +38,7 @@ impl Fields {
         Fields {
             words: [a, b, c],
             len,
-            holds_c1: bytes.contains(&0xc1),
+            may_begin_header: may_begin_in(&bytes[..len]),
             crc: crc::state_after(0, &bytes[..len]),
         }
     }

@@ -28,6 +28,12 @@ pub fn starts_with_pattern(bytes: &[u8]) -> bool {
     }
 }
 
+/// Whether the header pattern may begin in a part of a body, whatever stands behind it there.
+pub fn may_begin_in(part: &[u8]) -> bool {
+    let begins = |pair: &[u8]| pair == [0xc1, 0xce];
+    part.last() == Some(&0xc1) || part.windows(2).any(begins)
+}
+
 /// Whether a body may stand in a frame as it is: the header pattern starts
 /// nowhere in it, nor in the length that stands before it.
 pub fn is_clean(body: &[u8]) -> bool {
@@ -164,6 +170,33 @@ mod tests {
         assert!(!is_clean(&body));
         body[5] = 0xc0;
         assert!(oracle(&body) && is_clean(&body));
+    }
+
+    #[test]
+    fn a_pattern_begins_in_one_of_two_parts() {
+        let dirty = [0xc1, 0xce, 1, 2, 3, 4, 0xc1, 0xda];
+        for before in 0..5 {
+            let mut body = vec![0xc1; before];
+            body.extend(dirty);
+            for at in 0..=body.len() {
+                let (first, second) = body.split_at(at);
+                // In the first part, or at a `c1` of the second.
+                assert!(
+                    may_begin_in(first) || second.contains(&0xc1),
+                    "{at} of {body:02x?}"
+                );
+                let begins_before = at > before;
+                assert!(may_begin_in(first) || !begins_before, "{at} of {body:02x?}");
+            }
+        }
+        for harmless in [
+            &[][..],
+            &[0xce],
+            &[0xc1, 0xc0],
+            &[0xc1, 0x4f, 0xce, 0xc1, 0],
+        ] {
+            assert!(!may_begin_in(harmless), "{harmless:02x?}");
+        }
     }
 
     #[test]

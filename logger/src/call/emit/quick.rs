@@ -156,7 +156,7 @@ impl<'c, const TAILED: bool> Quick<'c, TAILED> {
         let body = &buffer[..len];
         // SAFETY: `encode` has put the three parts there, and the third is `times`.
         let check = unsafe { crc::check_after(&front, body) };
-        if check.holds_c1 && !record::masked::is_clean(body) {
+        if check.may_begin_header && !record::masked::is_clean(body) {
             return Err(Dropped);
         }
         let sink = &self.process.sink;

@@ -5,7 +5,7 @@
 use super::{Fields, Tag};
 use crate::msgpack::{DecodeError, Encoder, OutOfRoom};
 use crate::pattern::apply;
-pub use crate::pattern::{OVERHEAD, is_clean, mask_in_place};
+pub use crate::pattern::{OVERHEAD, is_clean, mask_in_place, may_begin_in};
 
 /// A record in a form that cannot hold the pattern of a frame header.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

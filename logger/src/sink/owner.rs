@@ -113,7 +113,11 @@ fn look(fd: c_int, mut memory: sys::Temporary) -> Result<Option<Log>, Errno> {
     if stat.st_mode & libc::S_IFMT != libc::S_IFREG {
         return Ok(None);
     }
-    let read = sys::read_whole(fd, memory.bytes())?;
+    let mut read = sys::read_whole(fd, memory.bytes())?;
+    // The first chunk was refused, when threads had claimed chunks behind it.
+    if begins_with_zeros(&memory.as_slice()[..read]) && sys::seek_data(fd) {
+        read = sys::read_whole(fd, memory.bytes())?;
+    }
     let in_use = sys::is_in_use(fd);
     let front = &memory.as_slice()[..read];
     let Ok(Record::Preamble(preamble)) = frame::decode(front)
@@ -144,6 +148,10 @@ fn look(fd: c_int, mut memory: sys::Temporary) -> Result<Option<Log>, Errno> {
             .wrapping_mul(1_000_000_000)
             .wrapping_add(stat.st_mtime_nsec as u64),
     }))
+}
+
+fn begins_with_zeros(front: &[u8]) -> bool {
+    !front.is_empty() && front.iter().all(|byte| *byte == 0)
 }
 
 /// Whether process `pid` of this machine is the one that wrote the preamble: it had
@@ -188,6 +196,31 @@ fn started(pid: u32) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::ffi::CString;
+    use std::os::unix::fs::FileExt;
+
+    /// Its front is a hole for good then: `keep` did not count it among the files of earlier runs.
+    #[test]
+    fn a_log_whose_first_chunk_was_refused_is_a_log() {
+        let directory = tempfile::tempdir().unwrap();
+        let found = |name: &str, bytes: &[u8]| {
+            let path = directory.path().join(name);
+            let file = File::create(&path).unwrap();
+            file.set_len(1 << 20).unwrap();
+            file.write_all_at(bytes, 64 << 10).unwrap();
+            of(&CString::new(path.to_str().unwrap()).unwrap())
+        };
+        let mut frame = [0; 64];
+        let preamble = Preamble {
+            // No process has it.
+            pid: Some(0x7fff_fff0),
+            ..Preamble::default()
+        };
+        frame::encode(&mut frame, |encoder| preamble.encode(encoder)).unwrap();
+        assert_eq!(found("log", &frame), Owner::Nobody);
+        assert_eq!(found("text", b"a text behind a hole"), Owner::NoLog);
+        assert_eq!(found("hole", b""), Owner::NoLog);
+    }
 
     #[test]
     fn the_kernel_says_when_this_process_started() {

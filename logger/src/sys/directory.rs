@@ -176,6 +176,13 @@ pub(crate) fn read_whole(fd: c_int, into: &mut [u8]) -> Result<usize, Errno> {
     }
 }
 
+/// Goes to the first bytes of a file that are no hole, for [`read_whole`]. `false` if there are none, or
+/// the file system does not know.
+pub(crate) fn seek_data(fd: c_int) -> bool {
+    // SAFETY: touches none of our memory.
+    unsafe { libc::lseek(fd, 0, libc::SEEK_DATA) != -1 }
+}
+
 /// Opens what a directory holds under a name, close-on-exec and numbered high.
 pub(crate) fn open_at(
     directory: c_int,

@@ -2,6 +2,7 @@
 
 use crate::read::compression::SUFFIXES as COMPRESSED;
 use logdef_wire::frame;
+use rustix::fs::SeekFrom::Data;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -105,21 +106,35 @@ fn has_name_of_log(name: &OsStr) -> bool {
     base.ends_with(".log") || base.ends_with(".logdef")
 }
 
-/// Whether a file begins with a frame. Only plain files are opened:
-/// others might wait for a writer, or give no end of bytes.
+/// Whether a file begins with a frame, behind a hole if it begins with that: a full disk refused its first
+/// chunk then. Only plain files are opened: others might wait for a writer, or give no end of bytes.
 pub fn begins_as_log(path: &Path) -> bool {
     if !std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file()) {
         return false;
     }
+    let begins = |file: File| {
+        let mut head = start(&file)?;
+        if head == [0; frame::PATTERN_LEN] {
+            rustix::fs::seek(&file, Data(0))?;
+            head = start(&file)?;
+        }
+        Ok(frame::starts_with_pattern(&head))
+    };
+    File::open(path).and_then(begins).unwrap_or(false)
+}
+
+/// The next bytes of a file, as many as show a frame.
+fn start(file: &File) -> std::io::Result<Vec<u8>> {
     let mut head = Vec::new();
-    let read = File::open(path)
-        .and_then(|file| file.take(frame::PATTERN_LEN as u64).read_to_end(&mut head));
-    read.is_ok() && frame::starts_with_pattern(&head)
+    file.take(frame::PATTERN_LEN as u64)
+        .read_to_end(&mut head)?;
+    Ok(head)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::FileExt;
 
     #[test]
     fn a_link_to_a_rotated_file_that_is_gone_is_no_log_and_other_links_are() {
@@ -141,6 +156,23 @@ mod tests {
             std::fs::remove_file(link).unwrap();
         }
         assert!(!is_log(&folder.path().join("app.log")));
+    }
+
+    /// Such a log was left out of its folder unless it had the name of one.
+    #[test]
+    fn a_log_whose_first_chunk_was_refused_is_recognized() {
+        let folder = tempfile::tempdir().unwrap();
+        let put = |name: &str, bytes: &[u8]| {
+            let path = folder.path().join(name);
+            let file = File::create(&path).unwrap();
+            file.set_len(1 << 20).unwrap();
+            file.write_all_at(bytes, 64 << 10).unwrap();
+            path
+        };
+        let frame = [0xc1, 0xce, 1, 2, 3, 4, 0xc1, 0xda, 0, 1];
+        assert!(is_log(&put("spool", &frame)));
+        assert!(!is_log(&put("text", b"a text behind a hole")));
+        assert!(!is_log(&put("hole", b"")));
     }
 
     #[test]

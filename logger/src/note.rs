@@ -306,7 +306,9 @@ pub(crate) fn in_words(errno: Errno) -> &'static str {
         libc::EMFILE | libc::ENFILE => "too many open files",
         libc::ENOMEM => "no memory",
         libc::EPIPE => "broken pipe",
-        libc::EAGAIN => "pipe full",
+        libc::EAGAIN => "pipe full, or too much memory locked",
+        libc::EBADF => "descriptor closed",
+        libc::EINVAL => "refused by the file system",
         _ => "error",
     }
 }

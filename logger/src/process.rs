@@ -208,7 +208,6 @@ impl Process {
             run.set_open();
             return true;
         }
-        run.missed.store(0, Ordering::Relaxed);
         self.sink.become_child(&self.shared, Thread::mine());
         run.descend();
         self.shared.begin_run();

@@ -89,8 +89,10 @@ impl RunState {
         (parent != 0).then_some(Run(parent))
     }
 
-    /// The next run is that of a forked child.
+    /// The next run is that of a forked child. What its parent dropped, the parent says.
     pub fn descend(&self) {
+        self.missed.store(0, Ordering::Relaxed);
+        self.drops.take_unnoted();
         self.family.store(self.family().0, Ordering::Relaxed);
         self.parent.store(self.id().0, Ordering::Relaxed);
     }
@@ -215,10 +217,12 @@ impl RunState {
     }
 
     /// Forgets the threads of the run before, and looks at the clocks: the wall clock
-    /// and the monotonic one. [`RunState::publish_next`] follows.
+    /// and the monotonic one. Drops of that run which no note has reported are for this one to
+    /// report. [`RunState::publish_next`] follows.
     pub fn prepare_next(&self) -> (u64, u64) {
         self.next_thread.store(0, Ordering::Relaxed);
-        self.drops.forget();
+        let unnoted = self.drops.take_unnoted();
+        self.missed.fetch_add(unnoted, Ordering::Relaxed);
         self.pid.store(sys::process_id(), Ordering::Relaxed);
         let (realtime, monotonic) = (clock::realtime(), clock::monotonic());
         self.realtime.store(realtime, Ordering::Relaxed);
@@ -301,10 +305,12 @@ impl Drops {
         }
     }
 
-    fn forget(&self) {
-        for word in [&self.count, &self.noted, &self.since] {
-            word.store(0, Ordering::Relaxed);
-        }
+    /// Starts again from zero. How many no note has reported.
+    fn take_unnoted(&self) -> u64 {
+        let count = self.count.swap(0, Ordering::Relaxed);
+        let noted = self.noted.swap(0, Ordering::Relaxed);
+        self.since.store(0, Ordering::Relaxed);
+        count.saturating_sub(noted)
     }
 
     /// Counts calls that were dropped. `true` if that is to be noted at once: now and
@@ -458,7 +464,8 @@ mod tests {
         assert_eq!(drops.to_note().unwrap().0, 1000);
         drops.note(1000);
         assert_eq!(drops.to_note(), None);
-        drops.forget();
-        assert_eq!(drops.count(), 0);
+        drops.add(7);
+        assert_eq!(drops.take_unnoted(), 7);
+        assert_eq!((drops.count(), drops.take_unnoted()), (0, 0));
     }
 }

@@ -274,9 +274,13 @@ impl Thread {
     }
 
     /// Makes the memory that of the calling thread, under a new number. What a
-    /// thread before it could not write, it takes with it. With `signal_stack`, the
+    /// thread of the run before it could not write, it takes with it. With `signal_stack`, the
     /// thread handles signals on a stack that is large enough to note a fatal one.
     pub fn adopt(&self, run: Run, number: ThreadNumber, signal_stack: bool) {
+        if !self.is_of(run) {
+            // Notes report it, or the first record of the run.
+            self.dropped.store(0, Ordering::Relaxed);
+        }
         let sent_away = self.sent_away.swap(0, Ordering::Relaxed) != 0;
         if sent_away || self.run.load(Ordering::Relaxed) != run.0 {
             // Of an earlier run: its chunk is in another file.

@@ -38,9 +38,9 @@ fn log(calls: u32) {
 
 /// Logs until calls are dropped for a reason, which `fill` makes and `empty` ends, and looks at what the log says of it: when
 /// the process was killed, after a `sync`, and when it was closed.
-fn check(path: &Path, fill: impl Fn(), empty: impl Fn(), errno: i32) {
+fn check(sink: Sink, path: &Path, fill: impl Fn(), empty: impl Fn(), errno: i32) {
     const CALLS: u32 = 20_000;
-    let options = || logdef::options().sink(Sink::Mapped);
+    let options = || logdef::options().sink(sink);
     common::in_child(|| {
         options().open(path).unwrap();
         log(10);
@@ -84,10 +84,8 @@ fn check_ended_threads(sink: Sink, path: &Path, fill: impl Fn(), empty: impl Fn(
         fill();
         std::thread::scope(|scope| drop(scope.spawn(|| log(20_000))));
         assert!(logdef::state().dropped > 16);
-        assert!(
-            sink == Sink::Mapped || logdef::sync().is_err(),
-            "nothing is on record"
-        );
+        logdef::sync().unwrap();
+        assert_eq!(read(path).0, logdef::state().dropped, "on record");
         empty();
         // The log tries again after a second.
         while logdef::state().errno.is_some() {
@@ -98,17 +96,39 @@ fn check_ended_threads(sink: Sink, path: &Path, fill: impl Fn(), empty: impl Fn(
         let state = logdef::state();
         assert_eq!(state.unreported, 0);
         let mut noted = 0;
-        let bytes = std::fs::read(path).unwrap();
-        // The full disk cut a frame of an appended log.
-        for at in 0..bytes.len() {
-            if let Ok(frame) = logdef_wire::frame::decode(&bytes[at..])
-                && let Ok(Record::Note(note)) = Record::decode(frame.body)
-            {
+        common::records(&std::fs::read(path).unwrap(), |record| {
+            if let Record::Note(note) = record {
                 noted = noted.max(note.dropped.unwrap_or(0));
             }
-        }
+        });
         assert_eq!(noted, state.dropped, "{sink:?}");
     });
+    std::fs::remove_file(path).unwrap();
+}
+
+/// A disk that is full from the start has no room for a note: a `sync` fails, and the log that is opened
+/// next reports the drops.
+fn check_full_from_the_start(path: &Path, fill: impl Fn(), empty: impl Fn()) {
+    let open = || logdef::options().sink(Sink::Append).open(path).unwrap();
+    common::in_child(|| {
+        fill();
+        open();
+        log(100);
+        assert!(logdef::sync().is_err(), "nothing is on record");
+        logdef::close();
+        assert_eq!(std::fs::read(path).unwrap().len(), 0);
+        empty();
+        open();
+        log(1);
+        logdef::close();
+    });
+    let mut noted = 0;
+    common::records(&std::fs::read(path).unwrap(), |record| {
+        if let Record::Note(note) = record {
+            noted = noted.max(note.dropped.unwrap_or(0));
+        }
+    });
+    assert_eq!(noted, 100);
     std::fs::remove_file(path).unwrap();
 }
 
@@ -147,16 +167,19 @@ fn a_log_without_room_says_how_many_calls_were_dropped() {
     let limit_files = || {
         common::limit_files(128 << 10);
     };
-    // The limit goes with the child.
-    check(&path, limit_files, || (), libc::EFBIG);
+    for sink in [Sink::Mapped, Sink::Append] {
+        // The limit goes with the child.
+        check(sink, &path, limit_files, || (), libc::EFBIG);
+    }
     let Some(small) = tmpfs::mount(directory.path(), 2) else {
         return;
     };
     let path = small.join("log");
     let fill = || drop(tmpfs::fill(&small));
     let empty = || std::fs::remove_file(small.join("filler")).unwrap();
-    check(&path, fill, empty, libc::ENOSPC);
     for sink in [Sink::Mapped, Sink::Append] {
+        check(sink, &path, fill, empty, libc::ENOSPC);
         check_ended_threads(sink, &path, fill, empty);
     }
+    check_full_from_the_start(&path, fill, empty);
 }

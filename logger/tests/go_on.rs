@@ -82,6 +82,7 @@ fn a_log_that_cannot_have_another_file_continues_in_the_one_that_it_has() {
     let all = tempfile::tempdir().unwrap();
     other_reasons(all.path());
     a_directory_stands_at_the_path();
+    many_files_are_kept();
     let bounds = [None, Some(1), Some(3)];
     let bounds = if common::is_advice_followed() {
         &bounds[..]
@@ -231,6 +232,28 @@ fn other_reasons(all: &Path) {
             assert!(why.contains("(errno 13)"), "{why}");
         });
     }
+}
+
+/// The log grew by a file's size for each file that it keeps beyond those of which it still knows the
+/// place in memory, 64: 34,828 KiB where it may have 25,600.
+fn many_files_are_kept() {
+    const KEEP: u64 = 100;
+    const SIZE: u64 = 256 << 10;
+    let directory = tempfile::tempdir().unwrap();
+    common::in_child(|| {
+        let options = logdef::options().sink(Sink::Mapped).rotate(SIZE);
+        let options = options.keep(KEEP as u32);
+        options.open(directory.path().join("log")).unwrap();
+        log(0..30_000);
+        limit_descriptors(0);
+        log(30_000..60_000);
+        assert_eq!(logdef::unwritten(), 0);
+    });
+    let found = read(directory.path());
+    assert!(found.blocks <= (KEEP + 2) * SIZE, "{} bytes", found.blocks);
+    let first = *found.numbers.first().unwrap();
+    assert_eq!(found.numbers, (first..60_000).collect(), "from {first}");
+    assert!(found.numbers.len() as u64 > KEEP * 200);
 }
 
 /// An appended log whose path cannot be opened again says so.

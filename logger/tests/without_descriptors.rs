@@ -8,6 +8,8 @@ use logdef::{Sink, logdef};
 use logdef_wire::Record;
 use logdef_wire::record::NoteKind;
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 fn log(numbers: std::ops::Range<u64>) {
     let text = "x".repeat(1000);
@@ -80,4 +82,58 @@ fn a_log_continues_without_descriptors_as_far_as_room_was_reserved() {
     assert!((0..12_000).all(|number| numbers.contains(&number)));
     assert!(found > 30_000, "{found} of 64 MB");
     assert_eq!(found + noted, 100_000);
+}
+
+/// Closes the log's descriptors now and then, for as long as others log.
+fn close_them_until(is_over: &AtomicBool) {
+    while !is_over.load(Ordering::Relaxed) {
+        for fd in 64..160 {
+            // SAFETY: touches no memory; the numbers are the log's, in a child that opens no other files.
+            unsafe { libc::syscall(libc::SYS_close, fd) };
+        }
+        std::thread::sleep(Duration::from_micros(50));
+    }
+}
+
+/// A claim that found its descriptor closed between two system calls was refused, and with it all calls
+/// of the next second.
+#[test]
+fn descriptors_that_vanish_in_the_middle_of_a_claim_are_had_again() {
+    let rotated = || logdef::options().rotate(256 << 10);
+    vanish(rotated().sink(Sink::Mapped));
+    vanish(rotated().sink(Sink::Mapped).helper());
+    vanish(rotated().sink(Sink::Append));
+}
+
+fn vanish(options: logdef::Options) {
+    const THREADS: u64 = 3;
+    const EACH: u64 = 10_000;
+    let directory = tempfile::tempdir().unwrap();
+    let what = format!("{options:?}");
+    let what = &what[..what.find(", clock").unwrap()];
+    common::in_child(|| {
+        options.open(directory.path().join("log")).unwrap();
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| close_them_until(&is_over));
+            let log_some = |thread| log(thread * EACH..(thread + 1) * EACH);
+            let writers: Vec<_> = (0..THREADS)
+                .map(|thread| scope.spawn(move || log_some(thread)))
+                .collect();
+            writers
+                .into_iter()
+                .for_each(|thread| thread.join().unwrap());
+            is_over.store(true, Ordering::Relaxed);
+        });
+        let state = logdef::state();
+        // One that is closed at each of many attempts of a call that appends costs the call.
+        let most = if state.is_mapped { 0 } else { 30 };
+        assert!(state.dropped <= most, "{what}: {state:?}");
+        std::fs::write(directory.path().join("dropped"), state.dropped.to_string()).unwrap();
+    });
+    let dropped = directory.path().join("dropped");
+    let counted: u64 = std::fs::read_to_string(&dropped).unwrap().parse().unwrap();
+    std::fs::remove_file(dropped).unwrap();
+    let (numbers, _) = common::numbers(directory.path());
+    assert_eq!(numbers.len() as u64 + counted, THREADS * EACH, "{what}");
 }

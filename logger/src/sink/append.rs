@@ -14,7 +14,7 @@ mod successor;
 
 use super::kept_path::KeptPath;
 use super::lent::{Lent, Shareable};
-use super::outlet::{Outlet, Taken};
+use super::outlet::{Outlet, ROOM, Taken};
 use super::retry::Retry;
 use super::rotation::SharedAccess;
 use super::stream::{Kind, Stream, Writer};
@@ -77,6 +77,8 @@ const OUTLETS: usize = 32;
 const PLACE_BITS: u32 = 8;
 /// How often a place is looked for: other threads may take one that was freed.
 const PLACINGS: u32 = 4;
+/// How often a descriptor may be closed in the middle of a call.
+const REOPENINGS: u32 = 64;
 const FLAGS: c_int = libc::O_WRONLY | libc::O_APPEND | libc::O_NOCTTY | libc::O_NONBLOCK;
 /// A pipe that no process has opened for reading by then (in tenths of a second) is not
 /// waited for.
@@ -133,7 +135,7 @@ impl Append {
             Existing::Nothing
         };
         self.existing.store(existing.code(), Ordering::Relaxed);
-        self.go_to(fd)?;
+        self.go_to(fd, None)?;
         self.mark_in_use();
         self.path.set(&path)
     }
@@ -171,7 +173,7 @@ impl Append {
     /// Takes over a descriptor.
     pub fn open_descriptor(&self, fd: c_int) -> Result<(), Errno> {
         self.begin(Rotation::default());
-        self.go_to(fd)
+        self.go_to(fd, None)
     }
 
     /// Closes the descriptors of a log that was closed, but for those that a call still holds on to.
@@ -252,7 +254,7 @@ impl Append {
         if by.is_late() {
             return Ok(Put::Dropped);
         }
-        let written = self.put_into(shared, &outlet, frames, by);
+        let written = self.put_into(shared, chunk, &outlet, frames, by);
         match written.and_then(|written| self.confirmed(&outlet, written)) {
             Ok(Written::All) => {
                 self.retry.granted();
@@ -319,6 +321,33 @@ impl Append {
     fn put_into(
         &self,
         shared: &Shared,
+        chunk: u32,
+        outlet: &Outlet,
+        frames: &[u8],
+        by: Writer<'_>,
+    ) -> Result<Written, Errno> {
+        let mut written = Err(Errno(libc::EBADF));
+        for _ in 0..REOPENINGS {
+            written = self.try_to_put(shared, outlet, frames, by);
+            let was_closed = matches!(written, Err(Errno(libc::EBADF)));
+            if !was_closed || !self.has_name() {
+                break;
+            }
+            if self.chunk() != chunk {
+                return Ok(Written::Elsewhere);
+            }
+        }
+        written
+    }
+
+    /// Whether what is written to can be opened again.
+    fn has_name(&self) -> bool {
+        self.path.get().is_some() || self.rotated.borrow().is_some()
+    }
+
+    fn try_to_put(
+        &self,
+        shared: &Shared,
         outlet: &Outlet,
         frames: &[u8],
         by: Writer<'_>,
@@ -338,7 +367,9 @@ impl Append {
                 .write(fd, kind, frames, by)
                 .map(|()| Written::All);
         }
+        // Notes may have the rest.
         let most = Limit::FileSize.granted();
+        let most = most.map(|most| most - ROOM.min(most / 2));
         let len = frames.len() as u64;
         let is_removed = || outlet.is_removed(fd, &identity);
         if let Some(why) = self.should_move(&identity, len, most, is_removed)
@@ -346,13 +377,14 @@ impl Append {
         {
             return Ok(Written::Elsewhere);
         }
+        outlet.reserve(fd, identity.size, len)?;
         write_to_file(fd, &identity, frames, most)
     }
 
-    /// Writes to a descriptor from now on, which is the log's.
-    fn go_to(&self, fd: c_int) -> Result<(), Errno> {
+    /// Writes to a descriptor from now on, which is the log's; of which file, if that is known.
+    fn go_to(&self, fd: c_int, file: Option<&Identity>) -> Result<(), Errno> {
         // It is held on to until it is what is written to: else a `sync` would close it.
-        let (place, _held) = self.place(fd).inspect_err(|_| sys::close(fd))?;
+        let (place, _held) = self.place(fd, file).inspect_err(|_| sys::close(fd))?;
         let next = self.next_chunk() << PLACE_BITS | place as u64;
         self.current.store(next, Ordering::Release);
         self.close_removed();
@@ -370,10 +402,10 @@ impl Append {
     }
 
     /// Gives a descriptor a free place.
-    fn place(&self, fd: c_int) -> Result<(usize, Taken<'_>), Errno> {
+    fn place(&self, fd: c_int, file: Option<&Identity>) -> Result<(usize, Taken<'_>), Errno> {
         for _ in 0..PLACINGS {
             for (place, outlet) in self.outlets.iter().enumerate() {
-                if let Some(held) = outlet.set(fd)? {
+                if let Some(held) = outlet.set(fd, file)? {
                     return Ok((place, held));
                 }
             }
@@ -466,7 +498,13 @@ impl Append {
             Some(path) => sys::open(path, FLAGS, 0)?,
             None => {
                 let rotated = self.rotated.borrow().ok_or(Errno(libc::EBADF))?;
-                rotated.open(self.file())?
+                let fd = rotated.open(self.file())?.fd;
+                // The right one was opened: it was closed, or another file was begun meanwhile.
+                let closed = |errno| match errno {
+                    Errno(libc::ESTALE) => Errno(libc::EBADF),
+                    errno => errno,
+                };
+                return outlet.put_back(fd).map_err(closed);
             }
         };
         outlet.put_back(fd)

@@ -3,13 +3,16 @@
 //! its own, or by its name. Knows nothing of what is in chunks.
 
 use super::chunk::{self, UNIT, Word};
+use super::names::Opened;
 use crate::sys::{self, Errno, Identity, Limit};
 use core::ffi::{CStr, c_int};
 use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering, fence};
 pub(crate) use descriptor::Descriptor;
 use logdef_wire::record::Preamble;
+use units::Units;
 
 mod descriptor;
+mod units;
 
 /// A log file, in a slot that other files use after it. In memory that processes share.
 pub(crate) struct LogFile {
@@ -64,38 +67,6 @@ pub(crate) struct Supplied {
     pub units: u64,
     /// Zeros were just written there, so that its pages are in memory.
     pub is_zeroed: bool,
-}
-
-/// A count of units of the file of one turn.
-struct Units<'f> {
-    word: &'f AtomicU64,
-    turn: u64,
-}
-
-impl Units<'_> {
-    const BITS: u32 = 40;
-    const MASK: u64 = (1 << Units::BITS) - 1;
-
-    fn with(&self, units: u64) -> u64 {
-        self.turn << Units::BITS | units
-    }
-}
-
-impl Word for Units<'_> {
-    fn own_add(&self, _: u64) -> u64 {
-        unreachable!("no thread's own")
-    }
-
-    fn update(&self, mut next: impl FnMut(u64) -> Option<u64>) -> Result<u64, u64> {
-        let updated = Word::update(self.word, |word| {
-            let units = word & Units::MASK;
-            let is_of_turn = word == self.with(units);
-            is_of_turn
-                .then(|| next(units))?
-                .map(|units| self.with(units))
-        });
-        updated.map(|word| word & Units::MASK)
-    }
 }
 
 /// One use of a slot, by one file: a thread that looked at a slot before can see whether it
@@ -305,8 +276,8 @@ impl LogFile {
 impl Reached<'_> {
     /// Makes the slot, which was taken for this use, that of a file that was just
     /// created.
-    pub fn set(&self, of: Use, fd: c_int, number: u32, capacity: u64) -> Result<(), Errno> {
-        let facts = sys::identity(fd)?;
+    pub fn set(&self, of: Use, made: &Opened, number: u32, capacity: u64) -> Result<(), Errno> {
+        let Opened { fd, file: facts } = *made;
         let file_system = sys::file_system(fd)?;
         let file = self.file;
         file.number.store(number, Ordering::Relaxed);
@@ -465,16 +436,28 @@ impl Reached<'_> {
         if size < offset && (had_bytes && size == 0 || file.is_far_behind(size)) {
             return Err(Refusal::Lost);
         }
-        self.reserve(fd, at, units)?;
+        let doubted = |refusal| self.unless_elsewhere(fd, refusal);
+        self.reserve(fd, at, units).map_err(doubted)?;
         // Zeros that are written fill the page cache in large folios.
         if super::file_system::likes_writes(file.file_system()) && len >= 1 << 20 {
             let may = || self.is_still(turn, fd);
-            if !sys::write_zeros(fd, offset, len, may).map_err(Refusal::No)? {
+            let written = sys::write_zeros(fd, offset, len, may).map_err(Refusal::No);
+            if !written.map_err(doubted)? {
                 return Err(Refusal::Again);
             }
             supplied.is_zeroed = true;
         }
         Ok(supplied)
+    }
+
+    /// Why a descriptor could not be used, unless it was closed meanwhile: then its number may be another
+    /// file's, for which other things are refused.
+    pub fn unless_elsewhere(&self, fd: c_int, refusal: Refusal) -> Refusal {
+        if self.leads_here(fd).is_some() {
+            refusal
+        } else {
+            Refusal::Again
+        }
     }
 
     /// Gives a range of the file blocks.
@@ -570,7 +553,8 @@ mod tests {
             let name = std::ffi::CString::new(path.to_str().unwrap()).unwrap();
             let of = reached.file.take(turn).unwrap();
             let fd = LogFile::open(&name).unwrap();
-            reached.set(of, fd, 1, 1 << 20).unwrap();
+            let made = Opened::at(&name, fd).unwrap();
+            reached.set(of, &made, 1, 1 << 20).unwrap();
             (of, path)
         };
         let ones = |path| {

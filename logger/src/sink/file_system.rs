@@ -24,6 +24,12 @@ pub(crate) fn may_be_mapped(magic: i64) -> bool {
     matches!(name(magic), Some(b"ext4" | b"xfs" | b"tmpfs"))
 }
 
+/// Whether blocks that are reserved behind the end of a file there are worth it. Those of Btrfs would not be
+/// compressed, others may promise more than they keep.
+pub(crate) fn keeps_what_is_reserved(magic: i64) -> bool {
+    !matches!(name(magic), Some(b"btrfs" | b"zfs" | b"nfs" | b"9p"))
+}
+
 /// Whether a file there may be on another machine, which refuses later what `write(2)` took, and
 /// whether one that is open gets a hidden name when its own is removed.
 pub(crate) fn is_nfs(magic: i64) -> bool {

@@ -17,6 +17,7 @@
 mod left;
 mod link;
 mod number;
+mod opened;
 mod path;
 mod places;
 mod prune;
@@ -26,7 +27,7 @@ use super::owner;
 use super::rotation::{Rotation, SharedAccess};
 use crate::state::{self, Existing, RawState};
 use crate::sys::{self, Errno};
-use core::ffi::{CStr, c_int};
+use core::ffi::CStr;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use link::{Link, take_name, unless_gone};
 use number::{beside, numbers_in_use};
@@ -35,6 +36,7 @@ use places::{PLACES, Places};
 use std::os::unix::ffi::OsStrExt;
 
 pub(crate) use number::{UNNUMBERED, is_numbered};
+pub(crate) use opened::Opened;
 
 /// The paths of the files of one log.
 pub(crate) struct Names {
@@ -123,11 +125,11 @@ impl Names {
         self.folder_bytes.store(bytes, Ordering::Relaxed);
     }
 
-    fn create(&self, path: &CStr) -> Result<c_int, Errno> {
+    fn create(&self, path: &CStr) -> Result<Opened, Errno> {
         let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW;
         let fd = self.access.create(|mode| sys::open(path, flags, mode))?;
         sys::mark_in_use(fd);
-        Ok(fd)
+        Opened::at(path, fd)
     }
 
     /// Calls `with` with the name of file `number`.
@@ -178,7 +180,7 @@ impl Names {
 
     /// Creates the file that a run begins with, under the path itself. What
     /// stands there gets the number that the new file had first.
-    pub fn create_unnumbered(&self) -> Result<c_int, Errno> {
+    pub fn create_unnumbered(&self) -> Result<Opened, Errno> {
         if self.link() == Link::Ours {
             // What it leads to has a name of its own.
             self.with(UNNUMBERED, sys::unlink)?.or_else(unless_gone)?;
@@ -186,7 +188,7 @@ impl Names {
         }
         // It is marked as in use before it has the log's name, where another process may
         // find it empty.
-        let (fd, number) = self.create_numbered()?;
+        let (made, number) = self.create_numbered()?;
         let taken = self.with(number, |new| {
             self.with(UNNUMBERED, |path| take_name(new, path))
         })?;
@@ -197,10 +199,10 @@ impl Names {
                 } else {
                     self.give_back(number);
                 }
-                Ok(fd)
+                Ok(made)
             }
             Err(errno) => {
-                sys::close(fd);
+                made.close();
                 self.discard(number);
                 Err(errno)
             }
@@ -262,7 +264,7 @@ impl Names {
     }
 
     /// Creates a file under the next number.
-    pub fn create_numbered(&self) -> Result<(c_int, u32), Errno> {
+    pub fn create_numbered(&self) -> Result<(Opened, u32), Errno> {
         self.number_file(|path| self.create(path))
     }
 
@@ -330,7 +332,7 @@ mod tests {
         std::fs::write(&path, "old").unwrap();
         std::fs::write(directory.path().join("log.000007"), log_by(ENDED)).unwrap();
         names.set(path.as_os_str().as_bytes(), None, 1).unwrap();
-        sys::close(names.create_unnumbered().unwrap());
+        names.create_unnumbered().unwrap().close();
         assert_eq!(list(&directory), ["log", "log.000007", "log.000008"]);
         let aside = std::fs::read(directory.path().join("log.000008")).unwrap();
         assert_eq!(aside, b"old");
@@ -340,9 +342,9 @@ mod tests {
     fn the_path_leads_to_the_newest_and_old_ones_go() {
         let (directory, names) = names(Some(2));
         for round in 1..=4 {
-            let (fd, number) = names.create_numbered().unwrap();
-            sys::write(fd, &[round]).unwrap();
-            sys::close(fd);
+            let (made, number) = names.create_numbered().unwrap();
+            sys::write(made.fd, &[round]).unwrap();
+            made.close();
             names.enter(round as u64, number, 0);
             names.point_to(number).unwrap();
             names.prune(round as u64);
@@ -362,12 +364,12 @@ mod tests {
         names.set(path.as_os_str().as_bytes(), Some(3), 41).unwrap();
         let rotate = |turn| {
             for _ in 0..5 {
-                let (fd, in_vain) = names.create_numbered().unwrap();
-                sys::close(fd);
+                let (made, in_vain) = names.create_numbered().unwrap();
+                made.close();
                 names.discard(in_vain);
             }
-            let (fd, number) = names.create_numbered().unwrap();
-            sys::close(fd);
+            let (made, number) = names.create_numbered().unwrap();
+            made.close();
             names.enter(turn, number, 0);
             names.prune(turn);
         };
@@ -404,8 +406,8 @@ mod tests {
         let path = directory.path().join("log");
         names.set(path.as_os_str().as_bytes(), Some(2), 1).unwrap();
         for turn in 1..=4 {
-            let (fd, number) = names.create_numbered().unwrap();
-            sys::close(fd);
+            let (made, number) = names.create_numbered().unwrap();
+            made.close();
             names.enter(turn, number, 0);
             names.point_to(number).unwrap();
             names.prune(turn);
@@ -441,9 +443,9 @@ mod tests {
         sys::mark_in_use(std::os::fd::AsRawFd::as_raw_fd(&locked));
         let path = directory.path().join("log");
         let turn = |names: &Names, turn| {
-            let (fd, number) = names.create_numbered().unwrap();
-            sys::write(fd, &log_by(ENDED)).unwrap();
-            sys::close(fd);
+            let (made, number) = names.create_numbered().unwrap();
+            sys::write(made.fd, &log_by(ENDED)).unwrap();
+            made.close();
             names.enter(turn, number, 0);
             names.prune(turn);
         };
@@ -481,8 +483,8 @@ mod tests {
         names.set(path.as_os_str().as_bytes(), Some(1), 1).unwrap();
         // By its process, which has come to write to it.
         put(2, &log_by(u64::from(std::os::unix::process::parent_id())));
-        let (fd, number) = names.create_numbered().unwrap();
-        sys::close(fd);
+        let (made, number) = names.create_numbered().unwrap();
+        made.close();
         names.enter(1, number, 0);
         names.prune(1);
         let stay = [2, 3, 4, 5, 6].map(|number| format!("log.{number:06}"));
@@ -494,8 +496,8 @@ mod tests {
         let (directory, names) = names(None);
         let path = directory.path().join("log");
         std::os::unix::fs::symlink("elsewhere", &path).unwrap();
-        let (fd, number) = names.create_numbered().unwrap();
-        sys::close(fd);
+        let (made, number) = names.create_numbered().unwrap();
+        made.close();
         names.point_to(number).unwrap();
         assert_eq!(std::fs::read_link(&path).unwrap(), Path::new("elsewhere"));
         assert_eq!(list(&directory), ["log", "log.000001"]);
@@ -504,8 +506,8 @@ mod tests {
     #[test]
     fn a_file_that_is_called_like_a_link_in_the_making_stays() {
         let (directory, names) = names(None);
-        let (fd, number) = names.create_numbered().unwrap();
-        sys::close(fd);
+        let (made, number) = names.create_numbered().unwrap();
+        made.close();
         let called = format!("log.{number:06}.{:06}.link", sys::thread_id());
         std::fs::write(directory.path().join(&called), "mine").unwrap();
         names.point_to(number).unwrap();
@@ -533,8 +535,8 @@ mod tests {
             let name = directory.path().join(format!("log.{number:06}"));
             std::os::unix::fs::symlink("nowhere", name).unwrap();
         }
-        let (fd, number) = names.create_numbered().unwrap();
-        sys::close(fd);
+        let (made, number) = names.create_numbered().unwrap();
+        made.close();
         assert!(number > ATTEMPTS);
     }
 
@@ -558,17 +560,17 @@ mod tests {
             started.map(|thread| thread.join().unwrap()).collect()
         });
         assert_eq!(list(&directory).len(), 200);
-        files.into_iter().for_each(sys::close);
+        files.iter().for_each(Opened::close);
     }
 
     #[test]
     fn a_plain_file_keeps_a_name_when_the_path_becomes_a_link() {
         let (directory, names) = names(None);
-        let fd = names.create_unnumbered().unwrap();
-        sys::write(fd, b"first").unwrap();
-        sys::close(fd);
-        let (fd, number) = names.create_numbered().unwrap();
-        sys::close(fd);
+        let made = names.create_unnumbered().unwrap();
+        sys::write(made.fd, b"first").unwrap();
+        made.close();
+        let (made, number) = names.create_numbered().unwrap();
+        made.close();
         names.point_to(number).unwrap();
         let kept: Vec<_> = list(&directory)
             .into_iter()

@@ -2,12 +2,17 @@
 //! It is used only after its device and inode were compared: a program may close it,
 //! and the number become another file's.
 
+mod reserved;
+
 use super::file_system;
 use super::stream::Kind;
 use crate::sys::{self, Errno, Identity};
 use core::ffi::c_int;
 use core::ops::Deref;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use reserved::Reserved;
+
+pub(crate) use reserved::{ROOM, reserve_first};
 
 /// A descriptor, with the device and inode that it must have.
 pub(crate) struct Outlet {
@@ -19,6 +24,7 @@ pub(crate) struct Outlet {
     is_on_nfs: AtomicBool,
     /// A server said that its file has no name.
     is_unlinked: AtomicBool,
+    reserved: Reserved,
     /// Calls that hold on to it, and [`CLOSING`].
     users: AtomicU32,
 }
@@ -57,6 +63,7 @@ impl Outlet {
             inode: AtomicU64::new(0),
             is_on_nfs: AtomicBool::new(false),
             is_unlinked: AtomicBool::new(false),
+            reserved: Reserved::new(),
             users: AtomicU32::new(0),
         }
     }
@@ -78,8 +85,9 @@ impl Outlet {
         self.users.store(0, Ordering::Release);
     }
 
-    /// Makes the place that of a descriptor, and holds on to it. `None` if it is not free.
-    pub fn set(&self, fd: c_int) -> Result<Option<Taken<'_>>, Errno> {
+    /// Makes the place that of a descriptor, and holds on to it. `None` if it is not free. Of which plain
+    /// file the descriptor is, if that is known: it may have been closed meanwhile.
+    pub fn set(&self, fd: c_int, file: Option<&Identity>) -> Result<Option<Taken<'_>>, Errno> {
         let is_free = || self.fd.load(Ordering::Acquire) < 0;
         if !is_free() || !self.change_users(0, 1) {
             return Ok(None);
@@ -88,14 +96,20 @@ impl Outlet {
         if !is_free() {
             return Ok(None);
         }
-        let stat = sys::stat(fd)?;
-        self.device.store(stat.st_dev, Ordering::Relaxed);
-        self.inode.store(stat.st_ino, Ordering::Relaxed);
-        let kind = Kind::of(stat.st_mode);
+        let ((device, inode), kind) = match file {
+            Some(known) => (known.file, Kind::File),
+            None => {
+                let stat = sys::stat(fd)?;
+                ((stat.st_dev, stat.st_ino), Kind::of(stat.st_mode))
+            }
+        };
+        self.device.store(device, Ordering::Relaxed);
+        self.inode.store(inode, Ordering::Relaxed);
         let on = sys::file_system(fd).ok().filter(|_| kind == Kind::File);
         let is_on_nfs = on.is_some_and(file_system::is_nfs);
         self.is_on_nfs.store(is_on_nfs, Ordering::Relaxed);
         self.is_unlinked.store(false, Ordering::Relaxed);
+        self.reserved.begin(on);
         self.kind.store(kind as u8, Ordering::Relaxed);
         self.fd.store(fd, Ordering::Release);
         Ok(Some(taken))
@@ -149,6 +163,13 @@ impl Outlet {
         let fd = self.fd.load(Ordering::Acquire);
         let identity = sys::identity(fd).ok().filter(|_| fd >= 0)?;
         self.is(&identity).then_some((fd, identity))
+    }
+
+    /// Makes sure that `len` bytes more fit the file, which `fd` leads to and which has `size` bytes, and
+    /// a note of drops behind them; as far as the file system can say.
+    #[inline]
+    pub fn reserve(&self, fd: c_int, size: u64, len: u64) -> Result<(), Errno> {
+        self.reserved.reserve(fd, size, len)
     }
 
     /// Whether it is a file on NFS.
@@ -251,7 +272,7 @@ mod tests {
             high
         };
         let first = high(open(file.path()));
-        drop(outlet.set(first).unwrap().unwrap());
+        drop(outlet.set(first, None).unwrap().unwrap());
         let (second, third) = (high(open(file.path())), high(open(file.path())));
         sys::close(first);
         assert_eq!(outlet.put_back(second).unwrap().0, second);
@@ -272,7 +293,7 @@ mod tests {
     fn what_a_call_holds_on_to_is_not_closed() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let outlet = Outlet::new();
-        let held = outlet.set(open(file.path())).unwrap().unwrap();
+        let held = outlet.set(open(file.path()), None).unwrap().unwrap();
         outlet.close_unless(|| false);
         assert!(outlet.own().is_some());
         drop(held);

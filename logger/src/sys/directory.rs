@@ -5,10 +5,24 @@ use super::{Errno, checked, close, open, read_link};
 use crate::fixed_text::FixedText;
 use core::ffi::{CStr, c_int};
 use core::fmt::Write;
+use core::sync::atomic::{AtomicU32, Ordering};
 
 /// Descriptors of the log are numbered from here: programs that close 0, 1 and 2, or
 /// count on the lowest free number, do not meet them.
 const HIGH: c_int = 64;
+/// Each is looked for from another number on, this many in turn. A program may close one at any moment: its
+/// number is not soon that of another file of the log, where a thread is about to use it.
+const TURNS: u32 = 64;
+
+fn high() -> c_int {
+    static TURN: AtomicU32 = AtomicU32::new(0);
+    HIGH + (TURN.fetch_add(1, Ordering::Relaxed) % TURNS) as c_int
+}
+
+/// A second descriptor, numbered high, if the limit on open files allows one.
+fn duplicate_in_turn(fd: c_int) -> Result<c_int, Errno> {
+    duplicate(fd, high()).or_else(|_| duplicate(fd, HIGH))
+}
 
 /// Gives a descriptor that was just opened a high number; where the limit on open files
 /// allows none, one that is at least not 0, 1 or 2.
@@ -16,7 +30,7 @@ pub(crate) fn lift(fd: c_int) -> Result<c_int, Errno> {
     if fd >= HIGH {
         return Ok(fd);
     }
-    let lifted = duplicate(fd, HIGH).or_else(|errno| match fd {
+    let lifted = duplicate_in_turn(fd).or_else(|errno| match fd {
         0..=2 => duplicate(fd, 3),
         3.. => Ok(fd),
         _ => Err(errno),
@@ -29,7 +43,7 @@ pub(crate) fn lift(fd: c_int) -> Result<c_int, Errno> {
 
 /// A second descriptor of what `fd` leads to, numbered high.
 pub(crate) fn duplicate_high(fd: c_int) -> Result<c_int, Errno> {
-    duplicate(fd, HIGH).or_else(|_| duplicate(fd, 3))
+    duplicate_in_turn(fd).or_else(|_| duplicate(fd, 3))
 }
 
 fn duplicate(fd: c_int, from: c_int) -> Result<c_int, Errno> {

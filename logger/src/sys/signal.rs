@@ -94,14 +94,16 @@ pub(crate) fn handle_first(signal: c_int, handler: Handler) -> Result<(), Errno>
         }
         let before = Box::into_raw(Box::new(now));
         known.action.store(before, Ordering::Release);
+        // First: the signal may come once the handler is installed.
+        known.is_handled.store(true, Ordering::Release);
         let mut action: libc::sigaction = core::mem::zeroed();
         action.sa_sigaction = handler as *const () as usize;
         action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER;
         libc::sigemptyset(&mut action.sa_mask);
-        checked(libc::sigaction(signal, &action, ptr::null_mut()) as isize)?;
+        let installed = checked(libc::sigaction(signal, &action, ptr::null_mut()) as isize);
+        let failed = |_: &Errno| known.is_handled.store(false, Ordering::Release);
+        installed.inspect_err(failed).map(drop)
     }
-    known.is_handled.store(true, Ordering::Release);
-    Ok(())
 }
 
 /// Gives a signal the action again that it had before [`handle_first`].

@@ -4,9 +4,9 @@
 
 use super::FLAGS;
 use crate::sink::lent::Shareable;
-use crate::sink::names::Names;
+use crate::sink::names::{Names, Opened};
 use crate::sys::{self, Errno};
-use core::ffi::{CStr, c_int};
+use core::ffi::CStr;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 /// Files that others may begin while a thread sets the link: the last of them will set it.
@@ -99,21 +99,23 @@ impl Rotated {
     }
 
     /// Opens a file of the log, to be added to. EAGAIN if another stands under its name, as where the
-    /// directory is another one by now, or if it is not entered yet.
-    pub fn open(&self, file: Newest) -> Result<c_int, Errno> {
-        let open = |path: &CStr| sys::open(path, FLAGS | libc::O_NOFOLLOW, 0);
-        let fd = self.names.with(file.number, open)??;
-        let is_it = sys::identity(fd).is_ok_and(|found| {
-            let turn = u64::from(file.turn);
-            self.names.is(turn, file.number, found.file.1)
-        });
-        let opened = if is_it {
-            sys::set_status_flags(fd, libc::O_APPEND)
-        } else {
-            Err(Errno(libc::EAGAIN))
+    /// directory is another one by now, or if it is not entered yet; EBADF if the program closed it meanwhile.
+    pub fn open(&self, file: Newest) -> Result<Opened, Errno> {
+        let open = |path: &CStr| {
+            let fd = sys::open(path, FLAGS | libc::O_NOFOLLOW, 0)?;
+            Opened::at(path, fd)
         };
-        opened.inspect_err(|_| sys::close(fd))?;
-        sys::mark_in_use(fd);
-        Ok(fd)
+        let opened = self.names.with(file.number, open)??;
+        let (turn, inode) = (u64::from(file.turn), opened.file.file.1);
+        let is_set = if !self.names.is(turn, file.number, inode) {
+            Err(Errno(libc::EAGAIN))
+        } else if !opened.leads_there() {
+            Err(Errno(libc::EBADF))
+        } else {
+            sys::set_status_flags(opened.fd, libc::O_APPEND)
+        };
+        is_set.inspect_err(|_| opened.close())?;
+        sys::mark_in_use(opened.fd);
+        Ok(opened)
     }
 }

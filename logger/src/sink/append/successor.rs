@@ -3,6 +3,8 @@
 use super::rotated::{Newest, Rotated};
 use super::{Append, Outlet, RETRY_AFTER, open_or_create, place_of};
 use crate::shared::Shared;
+use crate::sink::names::Opened;
+use crate::sink::outlet::reserve_first;
 use crate::sys::{self, Errno, Identity};
 use core::sync::atomic::Ordering;
 
@@ -136,7 +138,7 @@ impl Append {
         let path = self.path.get().ok_or(Errno(libc::EBADF))?;
         let fd = open_or_create(path, &self.access)?;
         sys::set_status_flags(fd, libc::O_APPEND).inspect_err(|_| sys::close(fd))?;
-        self.go_to(fd)?;
+        self.go_to(fd, None)?;
         self.mark_in_use();
         Ok(())
     }
@@ -152,8 +154,8 @@ impl Append {
                 }
             }
             match self.next_file(rotated) {
-                // Another member was quicker.
-                Err(Errno(libc::EAGAIN)) => {}
+                // Another member was quicker, or the program closed the new descriptor.
+                Err(Errno(libc::EAGAIN | libc::EBADF)) => {}
                 made => return made.map(|()| true),
             }
         }
@@ -169,30 +171,32 @@ impl Append {
             let before = newest;
             newest = rotated.newest();
             // One that is not there may be on its way, or have been followed already by others.
-            let may_be_late = opened == Err(Errno(libc::EAGAIN)) || newest != before;
+            let may_be_late =
+                matches!(opened, Err(Errno(libc::EAGAIN | libc::EBADF))) || newest != before;
             if opened.is_ok() || !may_be_late {
                 newest = before;
                 break;
             }
         }
-        self.go_to_file(opened?, newest)
+        self.go_to_file(&opened?, newest)
     }
 
     /// Begins the next file of a rotated log.
     pub(super) fn next_file(&self, rotated: &Rotated) -> Result<(), Errno> {
         let before = rotated.newest();
-        let (fd, number) = rotated.names.create_numbered()?;
-        let inode = sys::identity(fd).map_or(0, |found| found.file.1);
+        let (made, number) = rotated.names.create_numbered()?;
+        let (fd, inode) = (made.fd, made.file.file.1);
         let flags_set = sys::set_status_flags(fd, libc::O_APPEND);
-        let advanced = flags_set.and_then(|()| {
+        // Where a disk has room for a name only, the file before says what is dropped.
+        let advanced = flags_set.and_then(|()| reserve_first(fd)).and_then(|()| {
             let advanced = rotated.advance(before, number, inode);
             advanced.ok_or(Errno(libc::EAGAIN))
         });
         let newest = advanced.inspect_err(|_| {
-            sys::close(fd);
+            made.close();
             rotated.names.discard(number);
         })?;
-        self.go_to_file(fd, newest)
+        self.go_to_file(&made, newest)
     }
 
     /// Takes back the first file of a log that is not opened after all.
@@ -202,8 +206,8 @@ impl Append {
         self.outlets[current].close();
     }
 
-    fn go_to_file(&self, fd: i32, file: Newest) -> Result<(), Errno> {
-        self.go_to(fd)?;
+    fn go_to_file(&self, opened: &Opened, file: Newest) -> Result<(), Errno> {
+        self.go_to(opened.fd, Some(&opened.file))?;
         self.file.store(file.word(), Ordering::Relaxed);
         Ok(())
     }

@@ -138,7 +138,7 @@ impl Log<'_> {
         for _ in 0..ATTEMPTS {
             let tried = self.try_current(*nth, need);
             match tried.claimed {
-                // EBADF: the descriptor was closed meanwhile.
+                // EBADF: see `unless_in_vain`.
                 None | Some(Err(Refusal::Again | Refusal::No(Errno(libc::EBADF)))) => {}
                 Some(Ok(held)) => return Ok(held),
                 Some(Err(refusal @ (Refusal::Full | Refusal::Lost | Refusal::OutOfReach))) => {
@@ -151,7 +151,8 @@ impl Log<'_> {
                     if too_full > LARGE_ATTEMPTS {
                         return Err(None);
                     }
-                    self.follow(shared, &tried, refusal).map_err(Some)?;
+                    let followed = self.follow(shared, &tried, refusal);
+                    followed.or_else(unless_in_vain)?;
                 }
                 // What is left of the disk, or of the addresses, is filled with small
                 // chunks.
@@ -167,8 +168,8 @@ impl Log<'_> {
                     if !self.fits_the_next(&tried, need, errno) {
                         return Err(Some(errno));
                     }
-                    self.rotate(shared, tried.current)
-                        .map_err(|_| Some(errno))?;
+                    let rotated = self.rotate(shared, tried.current);
+                    rotated.or_else(unless_in_vain).map_err(|_| Some(errno))?;
                 }
             }
         }
@@ -270,10 +271,11 @@ impl Log<'_> {
         let base = mapped.map_err(|errno| {
             self.family.leave_window(range);
             file.give_back(turn, at, units);
-            match errno {
-                // Neither a descriptor nor the start of the file leads to it any more.
-                Errno(libc::EBADF) => Refusal::OutOfReach,
-                errno => Refusal::No(errno),
+            match (fd, errno) {
+                (Some(fd), errno) => file.unless_elsewhere(fd, Refusal::No(errno)),
+                // The start of the file is not mapped either.
+                (None, Errno(libc::EBADF)) => Refusal::OutOfReach,
+                (None, errno) => Refusal::No(errno),
             }
         })?;
         let held = Held { base, range };
@@ -319,6 +321,15 @@ impl Log<'_> {
         self.mapped
             .window_bytes
             .fetch_sub(held.range.len, Ordering::Relaxed);
+    }
+}
+
+/// Another try may succeed where the program closed a descriptor in the middle of one, or another thread was
+/// in the way.
+fn unless_in_vain(errno: Errno) -> Result<(), Option<Errno>> {
+    match errno {
+        Errno(libc::EBADF | libc::EAGAIN) => Ok(()),
+        errno => Err(Some(errno)),
     }
 }
 

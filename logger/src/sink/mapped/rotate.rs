@@ -3,12 +3,11 @@
 
 use super::super::family::SLOT_BITS;
 use super::super::file::{LogFile, Use};
-use super::super::names::UNNUMBERED;
+use super::super::names::{Opened, UNNUMBERED};
 use super::Log;
 use crate::clock;
 use crate::shared::Shared;
 use crate::sys::{self, Errno};
-use core::ffi::c_int;
 use core::sync::atomic::Ordering;
 
 /// How often a thread lets others run that are making the next file, before it makes one.
@@ -32,10 +31,10 @@ impl Log<'_> {
         let created = if rotates {
             names.create_numbered()
         } else {
-            names.create_unnumbered().map(|fd| (fd, UNNUMBERED))
+            names.create_unnumbered().map(|made| (made, UNNUMBERED))
         };
-        let (fd, number) = created.inspect_err(|_| self.leave(slot.index, slot.file_use))?;
-        match self.offer(full, &slot, fd, number) {
+        let (made, number) = created.inspect_err(|_| self.leave(slot.index, slot.file_use))?;
+        match self.offer(full, &slot, &made, number) {
             Ok(true) if rotates => Ok(names.point_to(number)),
             Ok(true) => Ok(Ok(())),
             Ok(false) => Err(Errno(libc::EBUSY)),
@@ -62,11 +61,11 @@ impl Log<'_> {
             return Ok(());
         };
         let created = names.create_numbered();
-        let (fd, number) = created.inspect_err(|_| self.leave(slot.index, slot.file_use))?;
+        let (made, number) = created.inspect_err(|_| self.leave(slot.index, slot.file_use))?;
         if self.family.current.load(Ordering::Acquire) == full {
             self.prune_for(shared, slot.turn);
         }
-        match self.offer(full, &slot, fd, number) {
+        match self.offer(full, &slot, &made, number) {
             Ok(true) => {
                 shared.reports.left_file();
                 self.leave_old_files(shared);
@@ -128,19 +127,19 @@ impl Log<'_> {
 
     /// Makes a new file the current one, if that is still `full`. Whatever
     /// happens, the descriptor and the slot are taken care of.
-    fn offer(&self, full: u64, slot: &Slot, fd: c_int, number: u32) -> Result<bool, Errno> {
+    fn offer(&self, full: u64, slot: &Slot, made: &Opened, number: u32) -> Result<bool, Errno> {
         let current = &self.family.current;
         if current.load(Ordering::Acquire) != full {
-            sys::close(fd);
+            made.close();
             self.leave(slot.index, slot.file_use);
             return Ok(false);
         }
         let units = self.family.file_units.load(Ordering::Relaxed);
         let set = self
             .file_at(slot.index)
-            .set(slot.file_use, fd, number, units);
+            .set(slot.file_use, made, number, units);
         if let Err(errno) = set {
-            sys::close(fd);
+            made.close();
             self.leave(slot.index, slot.file_use);
             return Err(errno);
         }

@@ -147,6 +147,8 @@ fn clear_if_nameless(fd: c_int, inode: u64) {
     {
         // Only whole blocks are given back.
         let _ = sys::punch(fd, 0, found.size.next_multiple_of(BLOCK));
+        // Those behind its end come back when it is cut there.
+        let _ = sys::set_size(fd, found.size);
     }
     sys::close(fd);
 }

@@ -214,7 +214,8 @@ pub(crate) fn report(process: &'static Process) {
 /// in the log, or in the space reserved for it. May be called in a signal handler.
 #[cold]
 pub(crate) fn drops(process: &'static Process) {
-    let put = |frame: &[u8]| put_frame(process, frame) || process.sink.put_note(frame);
+    let put =
+        |frame: &[u8]| put_frame(process, frame) || process.sink.put_note(&process.shared, frame);
     if !note_drops(process, put) {
         // Another thread may have room.
         process.shared.drops_are_due();

@@ -309,6 +309,7 @@ unsafe extern "C" fn forked() {
     shared.run.abandon_others_change();
     sink.leave_to_parent(shared, mine);
     control.leave_to_parent();
+    shared.run.leave_drops_to_parent();
     if shared.run.is_left_by_parent() {
         shared.run.note_fork();
         shared.threads.iter().for_each(Thread::wipe);

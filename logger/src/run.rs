@@ -89,10 +89,15 @@ impl RunState {
         (parent != 0).then_some(Run(parent))
     }
 
-    /// The next run is that of a forked child. What its parent dropped, the parent says.
-    pub fn descend(&self) {
+    /// What was dropped before a fork, the parent reports.
+    pub fn leave_drops_to_parent(&self) {
         self.missed.store(0, Ordering::Relaxed);
         self.drops.take_unnoted();
+    }
+
+    /// The next run is that of a forked child.
+    pub fn descend(&self) {
+        self.leave_drops_to_parent();
         self.family.store(self.family().0, Ordering::Relaxed);
         self.parent.store(self.id().0, Ordering::Relaxed);
     }

@@ -196,10 +196,10 @@ impl Sink {
 
     /// Writes a note into room that is reserved for it, or beyond the size of a file that no other
     /// can follow.
-    pub fn put_note(&self, frame: &[u8]) -> bool {
+    pub fn put_note(&self, shared: &Shared, frame: &[u8]) -> bool {
         match self.chosen() {
             Chosen::Mapped(mapped) => mapped.put_note(frame),
-            Chosen::Append(append) => append.put_note(frame),
+            Chosen::Append(append) => append.put_note(shared, frame),
         }
     }
 
@@ -367,14 +367,14 @@ mod tests {
         let written = std::fs::read(&path).unwrap();
         assert!(written.starts_with(&frame));
         // Room is kept for notes.
-        assert!(SINK.put_note(&frame));
+        assert!(SINK.put_note(&SHARED, &frame));
         let noted = std::fs::read(&path).unwrap();
         assert!(noted.starts_with(&[&frame[..], &frame].concat()));
         let rest = &written[frame.len()..];
         let at = rest.iter().position(|byte| *byte != 0).unwrap();
         assert!(at >= 512 && rest[at..].starts_with(&frame));
         assert!(rest[at + frame.len()..].iter().all(|byte| *byte == 0));
-        let more = (0..1000).filter(|_| SINK.put_note(&frame)).count();
+        let more = (0..1000).filter(|_| SINK.put_note(&SHARED, &frame)).count();
         assert!(more > 10 && more < 1000, "{more}");
         assert_eq!(
             std::fs::read(&path).unwrap()[frame.len() + at..],

@@ -28,6 +28,18 @@ fn read(path: &Path) -> (u64, u64, u64) {
     (noted, errno, found)
 }
 
+/// The highest count of drops in a note of any kind, and the number of data records, in frames that stand
+/// one behind the other.
+fn noted(path: &Path) -> (u64, u64) {
+    let (mut noted, mut found) = (0, 0);
+    common::records(&std::fs::read(path).unwrap(), |record| match record {
+        Record::Note(note) => noted = noted.max(note.dropped.unwrap_or(0)),
+        Record::Data(_) => found += 1,
+        _ => {}
+    });
+    (noted, found)
+}
+
 const TEXT: [u8; 60] = [b'x'; 60];
 
 fn log(calls: u32) {
@@ -95,13 +107,7 @@ fn check_ended_threads(sink: Sink, path: &Path, fill: impl Fn(), empty: impl Fn(
         log(1);
         let state = logdef::state();
         assert_eq!(state.unreported, 0);
-        let mut noted = 0;
-        common::records(&std::fs::read(path).unwrap(), |record| {
-            if let Record::Note(note) = record {
-                noted = noted.max(note.dropped.unwrap_or(0));
-            }
-        });
-        assert_eq!(noted, state.dropped, "{sink:?}");
+        assert_eq!(noted(path).0, state.dropped, "{sink:?}");
     });
     std::fs::remove_file(path).unwrap();
 }
@@ -122,14 +128,82 @@ fn check_full_from_the_start(path: &Path, fill: impl Fn(), empty: impl Fn()) {
         log(1);
         logdef::close();
     });
-    let mut noted = 0;
-    common::records(&std::fs::read(path).unwrap(), |record| {
-        if let Record::Note(note) = record {
-            noted = noted.max(note.dropped.unwrap_or(0));
-        }
-    });
-    assert_eq!(noted, 100);
+    assert_eq!(noted(path), (100, 1));
     std::fs::remove_file(path).unwrap();
+}
+
+/// Threads that met the full disk at the same time took together what was kept for notes, and the disk cut
+/// their records.
+fn check_threads_at_once(path: &Path, fill: impl Fn(), empty: impl Fn()) {
+    const THREADS: u64 = 8;
+    const EACH: u64 = 300;
+    let text = "x".repeat(4_000);
+    let log_long = || (0..EACH).for_each(|call| logdef!(Info, "%llu %s", call, text.as_str()));
+    common::in_child(|| {
+        let options = logdef::options().sink(Sink::Append);
+        options.open(path).unwrap();
+        log(10);
+        std::thread::scope(|scope| {
+            for _ in 0..THREADS {
+                scope.spawn(log_long);
+            }
+            fill();
+        });
+        logdef::close();
+        let dropped = logdef::state().dropped;
+        let (noted, found) = noted(path);
+        assert_eq!((noted, found + dropped), (dropped, 10 + THREADS * EACH));
+    });
+    empty();
+    std::fs::remove_file(path).unwrap();
+}
+
+/// The process that met the full disk reports it when its file has been removed, since another of its family
+/// went on: the note stood in the file that had no name.
+fn check_file_is_gone(path: &Path, fill: impl Fn(), empty: impl Fn()) {
+    let options = logdef::options().sink(Sink::Append);
+    common::in_child(|| {
+        options.rotate(30_000).keep(2).open(path).unwrap();
+        log(10);
+        fill();
+        log(3_000);
+        empty();
+        common::in_child(|| log(2_000));
+        logdef::sync().unwrap();
+        let dropped = logdef::state().dropped;
+        logdef::close();
+        let folder = path.parent().unwrap();
+        let files = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path());
+        let logs = files.filter(|file| file.is_file() && !file.is_symlink());
+        let most = logs.map(|file| noted(&file).0).max();
+        assert!(
+            dropped > 0 && most == Some(dropped),
+            "{most:?} of {dropped}"
+        );
+    });
+}
+
+/// A child that is forked while the log is closed does not report what its parent dropped.
+#[test]
+fn drops_before_a_fork_are_the_parent_s() {
+    let directory = tempfile::tempdir().unwrap();
+    let [of_parent, of_child] = ["parent", "child"].map(|name| directory.path().join(name));
+    common::in_child(|| {
+        logdef::open(directory.path().join("first")).unwrap();
+        log(1);
+        logdef::close();
+        log(100);
+        common::in_child(|| {
+            log(7);
+            logdef::open(&of_child).unwrap();
+            log(2);
+        });
+        logdef::open(&of_parent).unwrap();
+        log(2);
+    });
+    assert_eq!([noted(&of_parent), noted(&of_child)], [(100, 2), (7, 2)]);
 }
 
 /// What was dropped while no log was open stands in no thread's sequence, so that the count of the first
@@ -149,13 +223,7 @@ fn calls_between_two_logs_are_noted() {
             open();
             log(2);
         });
-        let mut noted = 0;
-        common::records(&std::fs::read(&path).unwrap(), |record| {
-            if let Record::Note(note) = record {
-                noted = noted.max(note.dropped.unwrap_or(0));
-            }
-        });
-        assert_eq!(noted, 100, "{sink:?}");
+        assert_eq!(noted(&path), (100, 2), "{sink:?}");
         std::fs::remove_file(&path).unwrap();
     }
 }
@@ -182,4 +250,11 @@ fn a_log_without_room_says_how_many_calls_were_dropped() {
         check_ended_threads(sink, &path, fill, empty);
     }
     check_full_from_the_start(&path, fill, empty);
+    check_threads_at_once(&path, fill, empty);
+    check_file_is_gone(&path, fill, empty);
+    for file in std::fs::read_dir(&small).unwrap() {
+        std::fs::remove_file(file.unwrap().path()).unwrap();
+    }
+    // The limit of a file's size holds for what is reserved in memory, too.
+    check(Sink::Append, &path, limit_files, || (), libc::EFBIG);
 }

@@ -8,6 +8,7 @@ use logdef::{Sink, logdef};
 use logdef_wire::Record;
 use logdef_wire::record::NoteKind;
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -82,6 +83,46 @@ fn a_log_continues_without_descriptors_as_far_as_room_was_reserved() {
     assert!((0..12_000).all(|number| numbers.contains(&number)));
     assert!(found > 30_000, "{found} of 64 MB");
     assert_eq!(found + noted, 100_000);
+}
+
+/// A daemon whose log another program renames, or removes, when it has closed the descriptors: all of its
+/// calls were dropped, for good.
+#[test]
+fn an_appended_log_that_was_renamed_without_descriptors_is_continued() {
+    type Move = fn(&Path);
+    let moves: [(&str, Move); 3] = [
+        ("renamed", |path| {
+            std::fs::rename(path, path.with_extension("1")).unwrap()
+        }),
+        ("replaced", |path| {
+            std::fs::rename(path, path.with_extension("1")).unwrap();
+            std::fs::write(path, "").unwrap();
+        }),
+        ("removed", |path| std::fs::remove_file(path).unwrap()),
+    ];
+    for (what, then) in moves {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("log");
+        common::in_child(|| {
+            logdef::options().sink(Sink::Append).open(&path).unwrap();
+            log(0..10);
+            // SAFETY: none of them is used any more.
+            unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, 0) };
+            then(&path);
+            log(10..300);
+            assert_eq!(logdef::state().dropped, 0, "{what}");
+        });
+        let mut numbers = BTreeSet::new();
+        common::data(&std::fs::read(&path).unwrap(), |data| {
+            let number = data.args.unwrap().iter().next().unwrap();
+            numbers.insert(number.as_uint().unwrap());
+        });
+        assert!(
+            numbers.iter().copied().eq(10..300),
+            "{what}: {} found",
+            numbers.len()
+        );
+    }
 }
 
 /// Closes the log's descriptors now and then, for as long as others log.

@@ -77,6 +77,8 @@ const OUTLETS: usize = 32;
 const PLACE_BITS: u32 = 8;
 /// How often a place is looked for: other threads may take one that was freed.
 const PLACINGS: u32 = 4;
+/// How often a note follows to another file.
+const FOLLOWINGS: u32 = 4;
 /// How often a descriptor may be closed in the middle of a call.
 const REOPENINGS: u32 = 64;
 const FLAGS: c_int = libc::O_WRONLY | libc::O_APPEND | libc::O_NOCTTY | libc::O_NONBLOCK;
@@ -289,17 +291,41 @@ impl Append {
 
     /// Writes a note of drops into the file that is written to, though it be full: where no other
     /// can follow it, the log has to say what is missing.
-    pub fn put_note(&self, frame: &[u8]) -> bool {
-        let Some((_, outlet)) = self.take(None) else {
-            return false;
-        };
-        let opened = self.opened(&outlet);
-        let most = Limit::FileSize.granted();
-        let put = |(fd, identity)| {
-            let written = write_to_file(fd, &identity, frame, most);
-            matches!(written, Ok(Written::All))
-        };
-        outlet.kind() == Kind::File && opened.is_ok_and(put)
+    pub fn put_note(&self, shared: &Shared, frame: &[u8]) -> bool {
+        for _ in 0..FOLLOWINGS {
+            let Some((_, outlet)) = self.take(None).filter(|(_, outlet)| outlet.is_file()) else {
+                return false;
+            };
+            match self.try_to_put_note(shared, &outlet, frame) {
+                Ok(Written::All) => return true,
+                Ok(Written::Elsewhere) => {}
+                _ => return false,
+            }
+        }
+        false
+    }
+
+    fn try_to_put_note(
+        &self,
+        shared: &Shared,
+        outlet: &Outlet,
+        frame: &[u8],
+    ) -> Result<Written, Errno> {
+        let (fd, identity) = self.opened(outlet)?;
+        // What stands in a file that is gone is on no record.
+        if let Some(why) = self.is_left(|| outlet.is_removed(fd, &identity)) {
+            let moved = self.move_on(shared, outlet, why)?;
+            return moved
+                .then_some(Written::Elsewhere)
+                .ok_or(Errno(libc::ENOENT));
+        }
+        let len = frame.len() as u64;
+        let end = outlet.claim(fd, identity.size, len, 0)?;
+        let written = write_to_file(fd, end, frame, Limit::FileSize.granted());
+        if !matches!(written, Ok(Written::All)) {
+            outlet.give_back(len);
+        }
+        written
     }
 
     /// Holds on to what is written to now.
@@ -353,8 +379,8 @@ impl Append {
         by: Writer<'_>,
     ) -> Result<Written, Errno> {
         let (fd, identity) = match self.opened(outlet) {
-            // The server has it no more.
-            Err(errno @ Errno(libc::ESTALE | libc::ENOENT)) if outlet.is_on_nfs() => {
+            // Its name leads nowhere, or to another file: it was removed, or renamed.
+            Err(errno @ Errno(libc::ESTALE | libc::ENOENT | libc::EAGAIN)) if outlet.is_file() => {
                 let moved = self.move_on(shared, outlet, Move::Removed)?;
                 return moved.then_some(Written::Elsewhere).ok_or(errno);
             }
@@ -367,9 +393,9 @@ impl Append {
                 .write(fd, kind, frames, by)
                 .map(|()| Written::All);
         }
+        let limit = Limit::FileSize.granted();
         // Notes may have the rest.
-        let most = Limit::FileSize.granted();
-        let most = most.map(|most| most - ROOM.min(most / 2));
+        let most = limit.map(|limit| limit - ROOM.min(limit / 2));
         let len = frames.len() as u64;
         let is_removed = || outlet.is_removed(fd, &identity);
         if let Some(why) = self.should_move(&identity, len, most, is_removed)
@@ -377,8 +403,12 @@ impl Append {
         {
             return Ok(Written::Elsewhere);
         }
-        outlet.reserve(fd, identity.size, len)?;
-        write_to_file(fd, &identity, frames, most)
+        let end = outlet.claim(fd, identity.size, len, ROOM)?;
+        let written = write_to_file(fd, end, frames, most);
+        if !matches!(written, Ok(Written::All)) {
+            outlet.give_back(len);
+        }
+        written
     }
 
     /// Writes to a descriptor from now on, which is the log's; of which file, if that is known.
@@ -511,16 +541,11 @@ impl Append {
     }
 }
 
-/// Appends frames to a file, though signals interrupt that a few times. Files may have `most`
-/// bytes, if they are limited.
-fn write_to_file(
-    fd: c_int,
-    file: &Identity,
-    frames: &[u8],
-    most: Option<u64>,
-) -> Result<Written, Errno> {
+/// Appends frames to a file, which then ends at `end` in the least, though signals interrupt that a few
+/// times. Files may have `most` bytes, if they are limited.
+fn write_to_file(fd: c_int, end: u64, frames: &[u8], most: Option<u64>) -> Result<Written, Errno> {
     // The system would write what has room.
-    if most.is_some_and(|most| file.size + frames.len() as u64 > most) {
+    if most.is_some_and(|most| end > most) {
         return Err(Errno(libc::EFBIG));
     }
     for _ in 0..8 {

@@ -165,11 +165,22 @@ impl Outlet {
         self.is(&identity).then_some((fd, identity))
     }
 
-    /// Makes sure that `len` bytes more fit the file, which `fd` leads to and which has `size` bytes, and
-    /// a note of drops behind them; as far as the file system can say.
+    /// Takes `len` bytes behind the end of the file, which `fd` leads to and which had `size` bytes, so that
+    /// `behind` more fit it, as far as the file system can say. Where they end, in the least.
     #[inline]
-    pub fn reserve(&self, fd: c_int, size: u64, len: u64) -> Result<(), Errno> {
-        self.reserved.reserve(fd, size, len)
+    pub fn claim(&self, fd: c_int, size: u64, len: u64, behind: u64) -> Result<u64, Errno> {
+        // But for this one.
+        let others = || (self.users.load(Ordering::Acquire) & !CLOSING).saturating_sub(1);
+        self.reserved.claim(fd, size, (len, behind), others)
+    }
+
+    /// Bytes that were taken were not written.
+    pub fn give_back(&self, len: u64) {
+        self.reserved.give_back(len);
+    }
+
+    pub fn is_file(&self) -> bool {
+        self.kind() == Kind::File
     }
 
     /// Whether it is a file on NFS.

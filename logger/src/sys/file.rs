@@ -191,15 +191,19 @@ pub(crate) fn reserve_blocks(fd: c_int, offset: u64, len: u64) -> Result<(), Err
 /// Gives a range behind the end of a file blocks, and leaves its size.
 pub(crate) fn reserve_behind(fd: c_int, offset: u64, len: u64) -> Result<(), Errno> {
     let keep = libc::FALLOC_FL_KEEP_SIZE;
-    // SAFETY: touches none of our memory.
-    let done = unsafe { libc::syscall(libc::SYS_fallocate, fd, keep, offset, len) };
-    checked(done as isize).map(drop)
+    // Some file systems look at the limit of a file's size.
+    without_sigxfsz(|| {
+        // SAFETY: touches none of our memory.
+        let done = unsafe { libc::syscall(libc::SYS_fallocate, fd, keep, offset, len) };
+        checked(done as isize).map(drop)
+    })
 }
 
-/// Gives a file a size.
-pub(crate) fn set_size(fd: c_int, size: u64) -> Result<(), Errno> {
-    // SAFETY: touches none of our memory.
-    checked(unsafe { libc::syscall(libc::SYS_ftruncate, fd, size) } as isize).map(drop)
+/// Gives a file, by its name, a size.
+pub(crate) fn set_size(path: &CStr, size: u64) -> Result<(), Errno> {
+    // SAFETY: the path ends in a NUL.
+    let set = unsafe { libc::syscall(libc::SYS_truncate, path.as_ptr(), size) };
+    checked(set as isize).map(drop)
 }
 
 /// Writes zeros to a range of a file; in pieces, between which others may have the lock that

@@ -38,14 +38,21 @@ impl Append {
         if limit > 0 && file.size > 0 && file.size + len > most {
             return Some(Move::Full);
         }
-        let has_name = limit > 0 || self.path.get().is_some();
+        if let Some(why) = self.is_left(is_removed) {
+            return Some(why);
+        }
+        self.reopen.load(Ordering::Relaxed).then_some(Move::Asked)
+    }
+
+    /// Why what is written to is no longer the log's newest file.
+    #[inline]
+    pub(super) fn is_left(&self, is_removed: impl FnOnce() -> bool) -> Option<Move> {
+        let is_rotated = self.file_size.load(Ordering::Relaxed) > 0;
+        let has_name = is_rotated || self.path.get().is_some();
         if has_name && is_removed() {
             return Some(Move::Removed);
         }
-        if limit > 0 && self.is_behind() {
-            return Some(Move::Behind);
-        }
-        self.reopen.load(Ordering::Relaxed).then_some(Move::Asked)
+        (is_rotated && self.is_behind()).then_some(Move::Behind)
     }
 
     /// Whether the family writes to another file.

@@ -123,6 +123,11 @@ impl Names {
             }
             let clears = is_last && inode != 0 && self.clears.load(Ordering::Relaxed);
             let open = clears.then(|| sys::open(path, libc::O_WRONLY | libc::O_NOFOLLOW, 0));
+            // The blocks behind its end come back when it is cut there. By its name: what a descriptor leads
+            // to may be another file by then.
+            if let Some(found) = found.filter(|_| clears) {
+                let _ = sys::set_size(path, found.size);
+            }
             let removed = sys::unlink(path).or_else(unless_gone);
             if let Some(Ok(fd)) = open {
                 clear_if_nameless(fd, inode);
@@ -147,8 +152,6 @@ fn clear_if_nameless(fd: c_int, inode: u64) {
     {
         // Only whole blocks are given back.
         let _ = sys::punch(fd, 0, found.size.next_multiple_of(BLOCK));
-        // Those behind its end come back when it is cut there.
-        let _ = sys::set_size(fd, found.size);
     }
     sys::close(fd);
 }

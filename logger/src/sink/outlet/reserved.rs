@@ -2,7 +2,7 @@
 //! short, and takes a note that says how many were dropped.
 
 use crate::sink::file_system;
-use crate::sys::{self, Errno};
+use crate::sys::{self, Errno, Limit};
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,76 +10,130 @@ use core::sync::atomic::{AtomicU64, Ordering};
 pub(crate) const ROOM: u64 = 4 << 10;
 /// Bytes that are reserved at once.
 const AHEAD: u64 = 16 << 10;
+/// No call writes more.
+const MOST_OF_A_CALL: u64 = 256 << 10;
+/// More calls are not in progress; where a handler jumps out of one, that seems to be for ever.
+const MOST_CALLS: u32 = 64;
+/// Where blocks end of a file for which none are reserved.
+const ANYWHERE: u64 = u64::MAX;
 
-/// A range of the file that has blocks, as far as this process knows.
+/// What a file has room for, as far as this process knows.
 pub(super) struct Reserved {
-    from: AtomicU64,
+    /// Where the file ends when the calls of this process that are in progress have written.
+    end: AtomicU64,
+    /// Where its blocks end.
     to: AtomicU64,
 }
 
 impl Reserved {
     pub const fn new() -> Reserved {
         Reserved {
-            from: AtomicU64::new(0),
+            end: AtomicU64::new(0),
             to: AtomicU64::new(0),
         }
     }
 
     /// The place is that of another file, on the file system with this magic number, if it is a file.
     pub fn begin(&self, file_system: Option<i64>) {
-        if file_system.is_some_and(file_system::keeps_what_is_reserved) {
-            self.set(0, 0);
-        } else {
-            self.give_up();
-        }
-    }
-
-    fn set(&self, from: u64, to: u64) {
-        self.from.store(from, Ordering::Relaxed);
+        let keeps = file_system.is_some_and(file_system::keeps_what_is_reserved);
+        let to = if keeps { 0 } else { ANYWHERE };
         self.to.store(to, Ordering::Relaxed);
+        self.end.store(0, Ordering::Relaxed);
     }
 
-    /// Nothing is asked for from now on.
-    fn give_up(&self) {
-        self.set(0, u64::MAX);
-    }
-
-    /// Makes sure that `len` bytes more, and a note behind them, fit a file of `size` bytes, as far as the
-    /// file system can say.
+    /// Takes `len` bytes of a file that had `size` bytes, so that `behind` more fit it, as far as the file
+    /// system can say. Where they end. `others` says how many other calls of this process are in progress.
     #[inline]
-    pub fn reserve(&self, fd: c_int, size: u64, len: u64) -> Result<(), Errno> {
-        let end = size.saturating_add(len).saturating_add(ROOM);
-        // A file that is smaller than it was has no blocks behind its end.
-        let has_blocks = self.from.load(Ordering::Relaxed) <= size;
-        if has_blocks && end <= self.to.load(Ordering::Relaxed) {
-            return Ok(());
+    pub fn claim(
+        &self,
+        fd: c_int,
+        size: u64,
+        (len, behind): (u64, u64),
+        others: impl Fn() -> u32,
+    ) -> Result<u64, Errno> {
+        let end = self.take(fd, size, len, others);
+        let needed = end.saturating_add(behind);
+        if needed > self.to.load(Ordering::Relaxed) {
+            let extended = self.extend(fd, size, needed);
+            extended.inspect_err(|_| self.give_back(len))?;
         }
-        self.extend(fd, size, end)
+        Ok(end)
+    }
+
+    /// They were not written.
+    pub fn give_back(&self, len: u64) {
+        let order = Ordering::Relaxed;
+        let less = |end: u64| Some(end.saturating_sub(len));
+        let _ = self.end.fetch_update(order, order, less);
+    }
+
+    fn take(&self, fd: c_int, mut size: u64, len: u64, others: impl Fn() -> u32) -> u64 {
+        let order = Ordering::Relaxed;
+        let mut end = self.end.load(order);
+        loop {
+            // Asked after `end` was read, which a call that comes meanwhile changes.
+            let in_progress = u64::from(others().min(MOST_CALLS)) * MOST_OF_A_CALL;
+            let is_cut = |size: u64| size.saturating_add(in_progress) < end;
+            if is_cut(size) {
+                // Another call may have written since the size was asked for.
+                size = sys::identity(fd).map_or(size, |found| found.size);
+            }
+            let from = if is_cut(size) {
+                self.forget_blocks();
+                size
+            } else {
+                size.max(end)
+            };
+            let next = from.saturating_add(len);
+            match self.end.compare_exchange_weak(end, next, order, order) {
+                Ok(_) => return next,
+                Err(found) => end = found,
+            }
+        }
+    }
+
+    /// Another program cut the file, and with that the blocks behind its end.
+    #[cold]
+    fn forget_blocks(&self) {
+        let order = Ordering::Relaxed;
+        let forget = |to: u64| (to != ANYWHERE).then_some(0);
+        let _ = self.to.fetch_update(order, order, forget);
     }
 
     #[cold]
     fn extend(&self, fd: c_int, size: u64, end: u64) -> Result<(), Errno> {
+        let limit = Limit::FileSize.or_any();
+        let reserve = |to: u64| {
+            let to = to.min(limit).max(size);
+            reserve_up_to(fd, size, to).map(|()| to)
+        };
         // What is left of a disk goes without more ahead.
-        let reserve = |to: u64| sys::reserve_behind(fd, size, to - size).map(|()| to);
-        let ahead = end.saturating_add(AHEAD);
-        let reserved = reserve(ahead).or_else(|errno| match errno {
+        let reserved = reserve(end.saturating_add(AHEAD)).or_else(|errno| match errno {
             Errno(libc::ENOSPC | libc::EDQUOT) => reserve(end),
             errno => Err(errno),
         });
         match reserved {
-            Ok(to) => self.set(size, to),
+            Ok(to) => self.to.fetch_max(to, Ordering::Relaxed),
             Err(errno @ Errno(libc::ENOSPC | libc::EDQUOT)) => return Err(errno),
             // A signal came, or the descriptor was closed meanwhile.
-            Err(Errno(libc::EINTR | libc::EBADF)) => {}
-            Err(_) => self.give_up(),
-        }
+            Err(Errno(libc::EINTR | libc::EBADF)) => 0,
+            Err(_) => self.to.swap(ANYWHERE, Ordering::Relaxed),
+        };
         Ok(())
     }
 }
 
-/// Reserves the room for notes of a file that has nothing yet. Fails where there is no space only.
+fn reserve_up_to(fd: c_int, from: u64, to: u64) -> Result<(), Errno> {
+    if from < to {
+        sys::reserve_behind(fd, from, to - from)
+    } else {
+        Ok(())
+    }
+}
+
+/// Reserves the room for notes of a file that has nothing yet. Fails only where there is no space.
 pub(crate) fn reserve_first(fd: c_int) -> Result<(), Errno> {
-    match sys::reserve_behind(fd, 0, ROOM) {
+    match reserve_up_to(fd, 0, ROOM.min(Limit::FileSize.or_any())) {
         Err(errno @ Errno(libc::ENOSPC | libc::EDQUOT)) => Err(errno),
         _ => Ok(()),
     }
@@ -92,32 +146,85 @@ mod tests {
     use std::os::fd::AsRawFd;
     use std::os::unix::fs::MetadataExt;
 
+    /// A file, and what is known of it, if its file system keeps what is reserved.
+    fn begin() -> Option<(File, Reserved)> {
+        let file = tempfile::tempfile().unwrap();
+        let reserved = Reserved::new();
+        reserved.begin(sys::file_system(file.as_raw_fd()).ok());
+        let keeps = reserved.to.load(Ordering::Relaxed) != ANYWHERE;
+        keeps.then_some((file, reserved))
+    }
+
+    fn blocks(file: &File) -> u64 {
+        file.metadata().unwrap().blocks() * 512
+    }
+
     #[test]
     fn blocks_are_reserved_behind_the_end_now_and_then() {
-        let file = tempfile::tempfile().unwrap();
-        let (fd, reserved) = (file.as_raw_fd(), Reserved::new());
-        let about = |file: &File| {
-            let found = file.metadata().unwrap();
-            (found.len(), found.blocks() * 512)
-        };
-        reserved.begin(sys::file_system(fd).ok());
-        reserved.reserve(fd, 0, 100).unwrap();
-        let (size, bytes) = about(&file);
-        if reserved.to.load(Ordering::Relaxed) == u64::MAX {
-            // A file system that keeps nothing.
+        let Some((file, reserved)) = begin() else {
             return;
-        }
-        assert_eq!(size, 0, "the size is that of what was written");
+        };
+        let fd = file.as_raw_fd();
+        let claim = |size, len| reserved.claim(fd, size, (len, ROOM), || 0);
+        assert_eq!(claim(0, 100), Ok(100));
+        assert_eq!(file.metadata().unwrap().len(), 0, "of what was written");
+        let bytes = blocks(&file);
         assert!(bytes >= 100 + ROOM + AHEAD, "{bytes}");
         // The next calls have room.
-        reserved.reserve(fd, 100, AHEAD - 100).unwrap();
-        assert_eq!(about(&file).1, bytes);
-        reserved.reserve(fd, 100, AHEAD + 1).unwrap();
-        assert!(about(&file).1 > bytes);
+        file.set_len(100).unwrap();
+        let first = reserved.to.load(Ordering::Relaxed);
+        assert_eq!(claim(100, AHEAD - 100), Ok(AHEAD));
+        assert_eq!(reserved.to.load(Ordering::Relaxed), first);
+        file.set_len(AHEAD).unwrap();
+        claim(AHEAD, 101).unwrap();
+        assert!(reserved.to.load(Ordering::Relaxed) > first);
         // A file that another program cut has lost its blocks.
-        reserved.set(1 << 20, 2 << 20);
         file.set_len(0).unwrap();
-        reserved.reserve(fd, 0, 100).unwrap();
-        assert!(about(&file).1 >= 100 + ROOM);
+        assert_eq!(blocks(&file), 0);
+        assert_eq!(claim(0, 100), Ok(100));
+        assert!(blocks(&file) >= 100 + ROOM);
+    }
+
+    /// Each of several threads asked for room behind the size that it had seen: together they took what was
+    /// kept for notes, and a full disk cut their records.
+    #[test]
+    fn calls_in_progress_have_room_one_behind_the_other() {
+        let Some((file, reserved)) = begin() else {
+            return;
+        };
+        let fd = file.as_raw_fd();
+        let claim = |size, len, others| reserved.claim(fd, size, (len, ROOM), || others);
+        assert_eq!(claim(0, 5_000, 0), Ok(5_000));
+        assert_eq!(claim(0, 5_000, 1), Ok(10_000));
+        assert_eq!(claim(0, 60_000, 2), Ok(70_000));
+        assert!(blocks(&file) >= 70_000 + ROOM);
+        reserved.give_back(60_000);
+        // One has written, and another process.
+        assert_eq!(claim(12_000, 5_000, 2), Ok(17_000));
+        file.set_len(13_000).unwrap();
+        // Alone again: what the first saw is of no meaning.
+        assert_eq!(claim(13_000, 100, 0), Ok(13_100));
+    }
+
+    /// A program whose threads are never all out of a call, or jumped out of one: all that the file once had
+    /// would be reserved again.
+    #[test]
+    fn a_file_that_was_cut_gets_few_blocks_though_calls_are_in_progress() {
+        let Some((file, reserved)) = begin() else {
+            return;
+        };
+        let fd = file.as_raw_fd();
+        let claim = |size, len, others| reserved.claim(fd, size, (len, ROOM), || others);
+        let much = u64::from(MOST_CALLS) * MOST_OF_A_CALL + (1 << 20);
+        file.set_len(much).unwrap();
+        claim(much, 100, 3).unwrap();
+        file.set_len(0).unwrap();
+        assert_eq!(claim(0, 100, 3), Ok(100));
+        assert!(blocks(&file) <= 100 + ROOM + 2 * AHEAD, "{}", blocks(&file));
+        // As many as have ever left a call by a jump.
+        file.set_len(much).unwrap();
+        claim(much, 100, 1_000_000).unwrap();
+        file.set_len(0).unwrap();
+        assert_eq!(claim(0, 100, 1_000_000), Ok(100));
     }
 }

@@ -280,6 +280,13 @@ impl Sink {
         }
     }
 
+    /// See [`Mapped::finish_last_rotation`].
+    pub fn finish_rotation(&self, shared: &Shared) {
+        if let Chosen::Mapped(mapped) = self.chosen() {
+            mapped.finish_last_rotation(shared);
+        }
+    }
+
     /// See [`Mapped::heed_evictions`].
     #[inline]
     pub fn heed_evictions(&self, thread: &Thread) {

@@ -271,6 +271,8 @@ pub(crate) fn sync() -> io::Result<()> {
     let synced = process.sink.sync(&process.shared);
     progress.note(process, synced);
     note::drops(process);
+    // These notes may have begun another file.
+    process.sink.finish_rotation(&process.shared);
     let shared = &process.shared;
     match shared.reports.why_refused() {
         // What is missing is not on record.

@@ -122,7 +122,7 @@ impl Mapped {
     }
 
     /// Does it, or waits for the thread that is at it.
-    pub(super) fn finish_last_rotation(&self, shared: &Shared) {
+    pub fn finish_last_rotation(&self, shared: &Shared) {
         self.settle_rotation(shared);
         self.due.wait_until_done();
     }

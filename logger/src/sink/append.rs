@@ -11,6 +11,7 @@
 #[allow(unsafe_code)]
 mod rotated;
 mod successor;
+mod write;
 
 use super::kept_path::KeptPath;
 use super::lent::{Lent, Shareable};
@@ -30,6 +31,7 @@ use std::path::{Path, PathBuf};
 
 use rotated::{Newest, Rotated};
 use successor::Move;
+use write::{Written, append_to};
 
 /// The sink that writes each record by one `write(2)`.
 pub(crate) struct Append {
@@ -88,15 +90,6 @@ const FOR_A_READER: u32 = 10;
 
 /// Files of a rotated log are not smaller.
 const SMALLEST: u64 = 16 << 10;
-
-/// How much of a call's frames was written.
-enum Written {
-    All,
-    /// A full disk takes no more.
-    Part,
-    /// Another file is the one to write to from now on.
-    Elsewhere,
-}
 
 impl Append {
     pub const fn new() -> Append {
@@ -319,13 +312,13 @@ impl Append {
                 .then_some(Written::Elsewhere)
                 .ok_or(Errno(libc::ENOENT));
         }
-        let len = frame.len() as u64;
-        let end = outlet.claim(fd, identity.size, len, 0)?;
-        let written = write_to_file(fd, end, frame, Limit::FileSize.granted());
-        if !matches!(written, Ok(Written::All)) {
-            outlet.give_back(len);
-        }
-        written
+        append_to(
+            outlet,
+            (fd, identity.size),
+            frame,
+            0,
+            Limit::FileSize.granted(),
+        )
     }
 
     /// Holds on to what is written to now.
@@ -366,9 +359,13 @@ impl Append {
         written
     }
 
+    fn is_rotated(&self) -> bool {
+        self.file_size.load(Ordering::Relaxed) > 0
+    }
+
     /// Whether what is written to can be opened again.
     fn has_name(&self) -> bool {
-        self.path.get().is_some() || self.rotated.borrow().is_some()
+        self.is_rotated() || self.path.get().is_some()
     }
 
     fn try_to_put(
@@ -403,12 +400,7 @@ impl Append {
         {
             return Ok(Written::Elsewhere);
         }
-        let end = outlet.claim(fd, identity.size, len, ROOM)?;
-        let written = write_to_file(fd, end, frames, most);
-        if !matches!(written, Ok(Written::All)) {
-            outlet.give_back(len);
-        }
-        written
+        append_to(outlet, (fd, identity.size), frames, ROOM, most)
     }
 
     /// Writes to a descriptor from now on, which is the log's; of which file, if that is known.
@@ -539,24 +531,6 @@ impl Append {
         };
         outlet.put_back(fd)
     }
-}
-
-/// Appends frames to a file, which then ends at `end` in the least, though signals interrupt that a few
-/// times. Files may have `most` bytes, if they are limited.
-fn write_to_file(fd: c_int, end: u64, frames: &[u8], most: Option<u64>) -> Result<Written, Errno> {
-    // The system would write what has room.
-    if most.is_some_and(|most| end > most) {
-        return Err(Errno(libc::EFBIG));
-    }
-    for _ in 0..8 {
-        match sys::write_within(most, fd, frames) {
-            Err(Errno(libc::EINTR)) => {}
-            Ok(len) if len == frames.len() => return Ok(Written::All),
-            Ok(_) => return Ok(Written::Part),
-            Err(errno) => return Err(errno),
-        }
-    }
-    Err(Errno(libc::EINTR))
 }
 
 fn place_of(current: u64) -> usize {

@@ -190,8 +190,8 @@ pub(crate) fn read_whole(fd: c_int, into: &mut [u8]) -> Result<usize, Errno> {
     }
 }
 
-/// Goes to the first bytes of a file that are no hole, for [`read_whole`]. `false` if there are none, or
-/// the file system does not know.
+/// Lets [`read_whole`] read from where the first hole of a file ends. `false` if the file is all hole, or the
+/// file system does not know of holes.
 pub(crate) fn seek_data(fd: c_int) -> bool {
     // SAFETY: touches none of our memory.
     unsafe { libc::lseek(fd, 0, libc::SEEK_DATA) != -1 }

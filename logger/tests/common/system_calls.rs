@@ -33,7 +33,6 @@ fn numbers(name: &str) -> &'static [c_long] {
         "fstat" => &[libc::SYS_fstat, libc::SYS_newfstatat],
         "fstatfs" => &[libc::SYS_fstatfs],
         "fsync" => &[libc::SYS_fsync],
-        "ftruncate" => &[libc::SYS_ftruncate],
         "futex" => &[libc::SYS_futex],
         "getdents64" => &[libc::SYS_getdents64],
         "geteuid" => &[libc::SYS_geteuid],

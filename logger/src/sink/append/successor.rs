@@ -47,12 +47,10 @@ impl Append {
     /// Why what is written to is no longer the log's newest file.
     #[inline]
     pub(super) fn is_left(&self, is_removed: impl FnOnce() -> bool) -> Option<Move> {
-        let is_rotated = self.file_size.load(Ordering::Relaxed) > 0;
-        let has_name = is_rotated || self.path.get().is_some();
-        if has_name && is_removed() {
+        if self.has_name() && is_removed() {
             return Some(Move::Removed);
         }
-        (is_rotated && self.is_behind()).then_some(Move::Behind)
+        (self.is_rotated() && self.is_behind()).then_some(Move::Behind)
     }
 
     /// Whether the family writes to another file.

@@ -146,7 +146,7 @@ mod tests {
     use std::os::fd::AsRawFd;
     use std::os::unix::fs::MetadataExt;
 
-    /// A file, and what is known of it, if its file system keeps what is reserved.
+    /// A new file and its counts; `None` where the file system reserves nothing.
     fn begin() -> Option<(File, Reserved)> {
         let file = tempfile::tempfile().unwrap();
         let reserved = Reserved::new();

@@ -123,6 +123,48 @@ fn no_file_is_begun_for_a_record_that_has_no_room_in_one() {
     }
 }
 
+/// Calls between those that have no room were dropped for a second, or began a file each.
+#[test]
+fn records_that_have_room_are_written_between_others_that_have_none() {
+    let directory = tempfile::tempdir().unwrap();
+    common::in_child(|| {
+        common::limit_files(16 << 10);
+        let path = directory.path().join("log");
+        let options = logdef::options().sink(Sink::Append);
+        options.rotate(64 << 20).open(path).unwrap();
+        let text = "x".repeat(65_000);
+        for number in 0..8 {
+            log(number..number + 1);
+            logdef!(Info, "%s", text);
+        }
+        assert_eq!(logdef::state().dropped, 8);
+        logdef::close();
+    });
+    let sizes = sizes(directory.path());
+    assert_eq!(sizes.len(), 1, "{sizes:?}");
+}
+
+/// Threads that found a file full while another one began the next dropped their calls for a second.
+#[test]
+fn threads_wait_for_the_next_file_where_none_may_grow() {
+    const CALLS: u64 = 10_000;
+    let directory = tempfile::tempdir().unwrap();
+    common::in_child(|| {
+        common::limit_files(64 << 10);
+        let path = directory.path().join("log");
+        let options = logdef::options().sink(Sink::Append);
+        options.rotate(64 << 20).keep(3).open(path).unwrap();
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| log(0..CALLS));
+            }
+        });
+        // A thread waits for a while only: another may get no time of a core for longer.
+        let dropped = logdef::state().dropped;
+        assert!(dropped <= 4 * CALLS / 100, "{dropped}");
+    });
+}
+
 /// SIGXFSZ ended a program whose digest could not be kept.
 #[test]
 fn a_program_whose_files_may_have_no_byte_is_not_ended() {

@@ -255,15 +255,33 @@ impl Append {
                 self.retry.granted();
                 Ok(Put::Done(chunk))
             }
-            Ok(Written::Elsewhere) => Ok(Put::Moved),
+            Ok(Written::Elsewhere) => {
+                // This call held on to it until now.
+                drop(outlet);
+                self.close_removed();
+                Ok(Put::Moved)
+            }
             // The next call gets the reason.
             Ok(Written::Part) => Err(Errno(libc::ENOSPC)),
-            Err(errno @ Errno(libc::ENOSPC | libc::EDQUOT | libc::EFBIG)) => {
-                self.no_space_errno.store(errno.0, Ordering::Relaxed);
-                self.retry.refused(now());
+            Err(errno) => {
+                if self.is_without_space(errno, now) {
+                    self.no_space_errno.store(errno.0, Ordering::Relaxed);
+                    self.retry.refused(now());
+                }
                 Err(errno)
             }
-            Err(errno) => Err(errno),
+        }
+    }
+
+    /// Whether the next calls would be refused for the same reason. Where a file may have no more bytes, the
+    /// next one of a rotated log takes them.
+    fn is_without_space(&self, errno: Errno, now: impl FnOnce() -> u64) -> bool {
+        match errno {
+            Errno(libc::ENOSPC | libc::EDQUOT) => true,
+            Errno(libc::EFBIG) => {
+                !self.is_rotated() || now() < self.stay_until.load(Ordering::Relaxed)
+            }
+            _ => false,
         }
     }
 
@@ -348,12 +366,17 @@ impl Append {
         let mut written = Err(Errno(libc::EBADF));
         for _ in 0..REOPENINGS {
             written = self.try_to_put(shared, outlet, frames, by);
-            let was_closed = matches!(written, Err(Errno(libc::EBADF)));
-            if !was_closed || !self.has_name() {
-                break;
-            }
-            if self.chunk() != chunk {
-                return Ok(Written::Elsewhere);
+            match written {
+                Err(Errno(libc::EBADF)) if self.has_name() => {
+                    if self.chunk() != chunk {
+                        return Ok(Written::Elsewhere);
+                    }
+                }
+                // No handler waits for the call that it interrupted.
+                Err(Errno(libc::EFBIG)) if !by.is_nested && self.is_followed(chunk) => {
+                    return Ok(Written::Elsewhere);
+                }
+                _ => break,
             }
         }
         written
@@ -400,7 +423,15 @@ impl Append {
         {
             return Ok(Written::Elsewhere);
         }
-        append_to(outlet, (fd, identity.size), frames, ROOM, most)
+        let written = append_to(outlet, (fd, identity.size), frames, ROOM, most);
+        // Calls in progress take what it had room for.
+        if matches!(written, Err(Errno(libc::EFBIG)))
+            && self.is_full_at(len, most)
+            && self.move_on(shared, outlet, Move::Full)?
+        {
+            return Ok(Written::Elsewhere);
+        }
+        written
     }
 
     /// Writes to a descriptor from now on, which is the log's; of which file, if that is known.
@@ -479,8 +510,7 @@ impl Append {
         if outlet.kind() != Kind::File {
             return None;
         }
-        let (fd, _) = self.opened(&outlet).ok()?;
-        super::file_system::name(sys::file_system(fd).ok()?)
+        super::file_system::name(sys::file_system(outlet.own()?).ok()?)
     }
 
     /// Waits until what was written is on stable storage.

@@ -6,13 +6,16 @@ use crate::shared::Shared;
 use crate::sink::names::Opened;
 use crate::sink::outlet::reserve_first;
 use crate::sys::{self, Errno, Identity};
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicU32, Ordering};
 
 /// Processes of the family that may be quicker, one after another, before this one gives up.
 const RACES: u32 = 64;
 
 /// How often a thread that finds the file full lets others run before it writes on.
 const YIELDS: u32 = 64;
+
+/// Milliseconds that a thread which cannot write on waits for the next file.
+const FOR_THE_NEXT: u32 = 20;
 
 /// Why another file is opened.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -34,14 +37,21 @@ impl Append {
         is_removed: impl FnOnce() -> bool,
     ) -> Option<Move> {
         let limit = self.file_size.load(Ordering::Relaxed);
-        let most = limit.min(most.unwrap_or(u64::MAX));
-        if limit > 0 && file.size > 0 && file.size + len > most {
+        let least = limit.min(most.unwrap_or(u64::MAX));
+        if file.size > 0 && file.size + len > least && self.is_full_at(len, most) {
             return Some(Move::Full);
         }
         if let Some(why) = self.is_left(is_removed) {
             return Some(why);
         }
         self.reopen.load(Ordering::Relaxed).then_some(Move::Asked)
+    }
+
+    /// Whether a file that has no room for `len` bytes is followed by another. What the system refuses in any
+    /// file has no room in that one either.
+    #[inline]
+    pub(super) fn is_full_at(&self, len: u64, most: Option<u64>) -> bool {
+        self.is_rotated() && most.is_none_or(|most| len <= most)
     }
 
     /// Why what is written to is no longer the log's newest file.
@@ -136,6 +146,20 @@ impl Append {
     fn is_moved_soon(&self) -> bool {
         let chunk = self.chunk();
         sys::let_others_run_until(YIELDS, || self.chunk() != chunk)
+    }
+
+    /// Whether another file than that of `chunk` is written to now, or soon, since another thread is about
+    /// to open it: for a call that the file has no room for.
+    #[cold]
+    pub(super) fn is_followed(&self, chunk: u32) -> bool {
+        let is_being_opened = || self.moving_since.load(Ordering::Acquire) > 0;
+        for _ in 0..FOR_THE_NEXT {
+            if self.chunk() != chunk || !is_being_opened() {
+                break;
+            }
+            sys::wait_while(&AtomicU32::new(0), 0, 1);
+        }
+        self.chunk() != chunk
     }
 
     /// Opens the path again, where another file may stand by now.

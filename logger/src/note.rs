@@ -222,6 +222,16 @@ pub(crate) fn drops(process: &'static Process) {
     }
 }
 
+/// [`drops`], once the process exits by itself: a log need not be closed by then. A forked child that has
+/// not logged leaves what was dropped to its parent.
+pub(crate) extern "C" fn drops_at_exit() {
+    let process = process();
+    let run = &process.shared.run;
+    if run.is_ready() && !run.needs_reinit_after_fork() && !run.is_left_by_parent() {
+        drops(process);
+    }
+}
+
 /// Hands the note of drops to `put`. `false` if that was wanted and could not be done.
 fn note_drops(process: &'static Process, put: impl FnOnce(&[u8]) -> bool) -> bool {
     let run = &process.shared.run;

@@ -273,6 +273,13 @@ impl Sink {
         self.mapped.stop_helper(shared);
     }
 
+    /// Closes the descriptors of an appended log that was closed.
+    pub fn let_go(&self) {
+        if let Chosen::Append(append) = self.chosen() {
+            append.let_go();
+        }
+    }
+
     /// See [`Mapped::settle_rotation`].
     pub fn settle_rotation(&self, shared: &Shared) {
         if let Chosen::Mapped(mapped) = self.chosen() {

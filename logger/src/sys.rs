@@ -10,6 +10,7 @@
 mod directory;
 mod doorbell;
 mod errno;
+mod exit;
 mod file;
 mod identity;
 mod limit;
@@ -24,6 +25,7 @@ pub(crate) use directory::*;
 pub(crate) use doorbell::*;
 pub(crate) use errno::Errno;
 use errno::checked;
+pub(crate) use exit::at_exit;
 pub(crate) use file::*;
 pub(crate) use identity::*;
 pub(crate) use limit::Limit;

@@ -84,6 +84,20 @@ fn check(sink: Sink, path: &Path, fill: impl Fn(), empty: impl Fn(), errno: i32)
         logdef::close();
         assert_eq!(read(path).0, dropped + 100, "after it was closed");
     });
+    empty();
+    std::fs::remove_file(path).unwrap();
+
+    common::in_child(|| {
+        options().open(path).unwrap();
+        log(10);
+        fill();
+        log(CALLS);
+        // SAFETY: ends the process as a program does that closes no log.
+        unsafe { libc::exit(0) };
+    });
+    let (noted, _, found) = read(path);
+    assert_eq!(noted, u64::from(CALLS) + 10 - found, "after it ended");
+    empty();
     std::fs::remove_file(path).unwrap();
 }
 

@@ -27,7 +27,8 @@ fn held(directory: &Path) -> usize {
     open + maps.lines().filter(|line| is_held(line)).count()
 }
 
-fn check(sink: Sink, take_away: impl Fn(&Path)) {
+/// `most` files that are gone may still be held at the end.
+fn check(sink: Sink, most: usize, take_away: impl Fn(&Path)) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("log");
     common::in_child(|| {
@@ -40,21 +41,21 @@ fn check(sink: Sink, take_away: impl Fn(&Path)) {
             log();
         }
         let held = held(directory.path());
-        // The last file may still be the one that is written to.
-        assert!(held <= 3, "{sink:?}: {held}");
+        assert!(held <= most, "{sink:?}: {held}");
         assert_eq!(logdef::state().dropped, 0);
     });
 }
 
 #[test]
 fn a_log_that_is_removed_gives_its_space_back() {
-    for sink in [Sink::Mapped, Sink::Append] {
-        check(sink, |path| {
+    // Threads may still have chunks in the last file of a mapped log.
+    for (sink, most) in [(Sink::Mapped, 3), (Sink::Append, 0)] {
+        check(sink, most, |path| {
             // The path leads to the file that followed one before.
             std::fs::remove_file(logdef::state().path).unwrap();
             let _ = std::fs::remove_file(path);
         });
-        check(sink, |path| {
+        check(sink, most, |path| {
             std::fs::rename(path, path.with_extension("old")).unwrap();
             logdef::reopen().unwrap();
         });

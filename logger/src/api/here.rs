@@ -25,6 +25,10 @@ use std::io;
 use std::os::fd::{IntoRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Once;
+
+/// What the first log asks for.
+static AT_EXIT: Once = Once::new();
 
 /// Opens the log of the process.
 pub(crate) fn open(request: &OpenRequest<'_>) -> io::Result<()> {
@@ -57,6 +61,7 @@ pub(crate) fn open(request: &OpenRequest<'_>) -> io::Result<()> {
         process.finish_open()
     });
     opened.inspect_err(|_| process.shared.run.abandon_open())?;
+    AT_EXIT.call_once(|| sys::at_exit(note::drops_at_exit));
     process.sink.set_why(why);
     if let Some(Err(errno)) = controlled.map(|path| begin_control(process, &path, &options)) {
         note::sink(

@@ -319,6 +319,7 @@ pub(crate) fn in_words(errno: Errno) -> &'static str {
         libc::EPIPE => "broken pipe",
         libc::EAGAIN => "pipe full, or too much memory locked",
         libc::EBADF => "descriptor closed",
+        libc::ENOBUFS => "a call was interrupted too often",
         libc::EINVAL => "refused by the file system",
         _ => "error",
     }

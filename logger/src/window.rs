@@ -77,6 +77,11 @@ impl Windows {
         unsafe { base.add(offset as usize) }
     }
 
+    /// Whether there is no room for one more.
+    pub fn are_full(&self) -> bool {
+        !self.slots.iter().any(Window::is_free)
+    }
+
     /// How many chunks the thread had.
     pub fn count(&self) -> Count {
         Count(self.count.load(Ordering::Relaxed))
@@ -97,7 +102,7 @@ impl Windows {
             .iter()
             .zip(0..)
             .filter(|(slot, _)| slot.is_free());
-        let (slot, index) = free.next().ok_or(Errno(libc::ENOMEM))?;
+        let (slot, index) = free.next().ok_or(Errno(libc::ENOBUFS))?;
         let before = self.count.load(Ordering::Relaxed);
         let count = before % MAX_COUNT + 1;
         let chunk = count << SLOT_BITS | index;

@@ -226,7 +226,15 @@ impl Mapped {
     pub fn claim(&self, shared: &Shared, thread: &Thread, need: u64) -> Option<Claim> {
         let windows = &thread.lasting().windows;
         let returned = thread.returned.load(Ordering::Relaxed);
-        thread.lasting().calls.look(windows.count().0, returned);
+        let calls = &thread.lasting().calls;
+        calls.look(windows.count().0, returned);
+        if windows.are_full() {
+            // Handlers took chunks while one call was in progress. It may have returned.
+            thread.place.store(0, Ordering::Relaxed);
+            self.unmap(windows, |chunk| {
+                calls.may_store(count(chunk).0, windows.count().0)
+            });
+        }
         let claim = self
             .log()
             .and_then(|log| log.try_to_claim(shared, thread, need));

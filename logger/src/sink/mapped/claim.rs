@@ -30,7 +30,7 @@ const BETWEEN: u32 = 2;
 const ATTEMPTS: u32 = 1000;
 /// Files that a call may find too full for a large record, which needs more than a part of
 /// one, before it is dropped: others may take that part of each new file first.
-const LARGE_ATTEMPTS: u32 = 10;
+const LARGE_ATTEMPTS: u32 = 100;
 /// The part of a limit that windows may take together.
 const WINDOWS_PART: u64 = 8;
 
@@ -94,6 +94,11 @@ impl Log<'_> {
         // A call that a fork interrupted: the record is the parent's. Or one that began before
         // the log was closed and another opened.
         if shared.run.needs_reinit_after_fork() || !thread.is_of(shared.run.id()) {
+            return None;
+        }
+        // The other threads have room, and this one when the call that was interrupted returns.
+        if thread.lasting().windows.are_full() {
+            shared.reports.write_failed(Errno(libc::ENOBUFS));
             return None;
         }
         let now = sys::clock(libc::CLOCK_MONOTONIC_COARSE);

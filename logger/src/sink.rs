@@ -28,6 +28,7 @@ mod room;
 mod rotation;
 mod stream;
 pub(crate) mod target;
+mod unsynced;
 
 use append::Append;
 pub(crate) use chunk::Claim;

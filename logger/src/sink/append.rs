@@ -11,6 +11,7 @@
 #[allow(unsafe_code)]
 mod rotated;
 mod successor;
+mod sync;
 mod write;
 
 use super::kept_path::KeptPath;
@@ -20,6 +21,7 @@ use super::retry::Retry;
 use super::rotation::SharedAccess;
 use super::stream::{Kind, Stream, Writer};
 use super::target;
+use super::unsynced::Unsynced;
 use super::{Put, Rotation};
 use crate::shared::Shared;
 use crate::state::{self, Existing, RawState};
@@ -40,6 +42,7 @@ pub(crate) struct Append {
     current: AtomicU64,
     outlets: [Outlet; OUTLETS],
     stream: Stream,
+    unsynced: Unsynced,
     /// The files of a rotated log.
     rotated: Lent<Rotated>,
     /// None for what came as a descriptor, and for a rotated log.
@@ -97,6 +100,7 @@ impl Append {
             current: AtomicU64::new(0),
             outlets: [const { Outlet::new() }; OUTLETS],
             stream: Stream::new(),
+            unsynced: Unsynced::new(),
             rotated: Lent::new(),
             path: KeptPath::new(),
             file_size: AtomicU64::new(0),
@@ -201,6 +205,7 @@ impl Append {
         self.stay_until.store(0, Ordering::Relaxed);
         self.moving_since.store(0, Ordering::Relaxed);
         self.stream.forget();
+        self.unsynced.forget();
     }
 
     /// The chunk that stands for the file which is written to.
@@ -467,15 +472,6 @@ impl Append {
         Err(Errno(libc::EMFILE))
     }
 
-    /// Closes a file that is written to no more, synced if that can be.
-    fn free_one(&self) {
-        let is_left = |place: &usize| !self.is_current(*place) && self.outlets[*place].is_unused();
-        if let Some(place) = (0..OUTLETS).find(is_left) {
-            let _ = self.settle(place);
-            self.outlets[place].close_unless(|| self.is_current(place));
-        }
-    }
-
     /// Whether a place is that of what is written to.
     fn is_current(&self, place: usize) -> bool {
         place_of(self.current.load(Ordering::Acquire)) == place
@@ -511,33 +507,6 @@ impl Append {
             return None;
         }
         super::file_system::name(sys::file_system(outlet.own()?).ok()?)
-    }
-
-    /// Waits until what was written is on stable storage.
-    pub fn sync(&self) -> Result<(), Errno> {
-        let settled = (0..OUTLETS).map(|place| self.settle(place));
-        settled.fold(Ok(()), Result::and)
-    }
-
-    /// Waits until what was written to one file is on stable storage, and closes the file if it is
-    /// written to no more.
-    fn settle(&self, place: usize) -> Result<(), Errno> {
-        let outlet = &self.outlets[place];
-        // What is being closed was synced.
-        let Some(taken) = outlet.take().filter(|taken| taken.kind() == Kind::File) else {
-            return Ok(());
-        };
-        let fd = match taken.own() {
-            Some(fd) => fd,
-            None if self.is_current(place) => self.opened(&taken)?.0,
-            None => return Ok(()),
-        };
-        // Else more may have been written by the time that another file follows it.
-        let is_left = !self.is_current(place);
-        sys::sync_data(fd)?;
-        drop(taken);
-        outlet.close_unless(|| !is_left || self.is_current(place));
-        Ok(())
     }
 
     /// The descriptor, opened again if a daemon closed it: its number may be that of

@@ -10,6 +10,7 @@ use super::chunk::UNIT;
 use super::file::LogFile;
 use super::lent::Shareable;
 use super::names::Names;
+use super::unsynced::Unsynced;
 use crate::sys;
 use crate::window::Range;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -44,6 +45,7 @@ pub(crate) struct Family {
     /// When (monotonic time) a thread began to open the log again; 0 if none is at it.
     pub reopening_since: AtomicU64,
     pub names: Names,
+    pub unsynced: Unsynced,
     windows: [Entry; WINDOWS],
     /// There were more windows than places for them: up to where, in what file.
     crowded: Crowd,

@@ -164,6 +164,12 @@ pub(crate) fn sync_data(fd: c_int) -> Result<(), Errno> {
     checked(unsafe { libc::syscall(libc::SYS_fdatasync, fd) } as isize).map(drop)
 }
 
+/// Waits until all files of the file system that holds a file are on stable storage.
+pub(crate) fn sync_file_system(fd: c_int) -> Result<(), Errno> {
+    // SAFETY: touches none of our memory.
+    checked(unsafe { libc::syscall(libc::SYS_syncfs, fd) } as isize).map(drop)
+}
+
 /// Waits until the names in a directory are on stable storage.
 pub(crate) fn sync_directory(path: &CStr) -> Result<(), Errno> {
     let fd = open(path, libc::O_RDONLY | libc::O_DIRECTORY, 0)?;

@@ -75,6 +75,7 @@ fn numbers(name: &str) -> &'static [c_long] {
         #[cfg(target_arch = "x86_64")]
         "symlink" => &[libc::SYS_symlink],
         "truncate" => &[libc::SYS_truncate],
+        "syncfs" => &[libc::SYS_syncfs],
         "uname" => &[libc::SYS_uname],
         #[cfg(target_arch = "aarch64")]
         "unlink" => &[libc::SYS_unlinkat],

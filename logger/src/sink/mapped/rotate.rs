@@ -12,7 +12,7 @@ use core::sync::atomic::Ordering;
 
 /// How often a thread lets others run that are making the next file, before it makes one.
 const YIELDS: u32 = 64;
-/// More files than these are not left to a later `sync`.
+/// More files than these are not held open for a later `sync`.
 const UNSYNCED: u64 = 64;
 
 /// A slot that was taken for a file which may become the log's as the `turn`th.
@@ -176,7 +176,7 @@ impl Log<'_> {
     pub(super) fn leave_old_files(&self, shared: &Shared) {
         self.close_descriptors();
         self.leave_removed_files(shared);
-        self.settle_old_files(shared);
+        self.leave_unsynced_files(shared);
     }
 
     /// Lets go of files that the log has left and another program has removed: their space comes back
@@ -193,14 +193,15 @@ impl Log<'_> {
         }
     }
 
-    /// Syncs the oldest files, if there are many that no `sync` came for.
-    fn settle_old_files(&self, shared: &Shared) {
+    /// Lets go of the oldest files, if there are many that no `sync` came for. To sync them would take the
+    /// caller milliseconds.
+    fn leave_unsynced_files(&self, shared: &Shared) {
         for (index, reached, file_use) in self.files_in_use() {
             let turn = reached.file.turn();
             let old = turn + UNSYNCED < self.family.turn();
             if old && reached.file.in_use() == Some(file_use) {
                 self.send_writers_away(shared, |range| range.turn == turn);
-                let _ = self.sync_file(&reached);
+                self.family.unsynced.leave_one();
                 self.leave(index, file_use);
             }
         }

@@ -1,5 +1,5 @@
-//! What was written is on the disk, or it is said that it is not: each file of the log is synced,
-//! old ones are closed then, and one whose sync failed is given up. Knows nothing of records.
+//! What was written is on the disk, or it is said that it is not: each file of the log is synced, by its file
+//! system if it was let go of; old ones are closed then, and one whose sync failed is given up. Knows nothing of records.
 
 use super::Log;
 use crate::shared::Shared;
@@ -51,7 +51,11 @@ impl Log<'_> {
                 _ => {}
             }
         }
-        result
+        result.and(self.family.unsynced.sync(|| {
+            let current = self.file_of(self.family.current.load(Ordering::Acquire));
+            let opened = current.opened(|| self.reopen(current.file));
+            opened.map(|(fd, _)| fd).ok_or(Errno(libc::ESTALE))
+        }))
     }
 
     pub(super) fn sync_file(&self, reached: &Reached) -> Result<(), Errno> {

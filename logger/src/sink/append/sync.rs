@@ -1,0 +1,50 @@
+//! What was written is on the disk, or it is said that it is not: each file that is open is synced, those
+//! that were let go of by their file system. Knows nothing of records.
+
+use super::{Append, OUTLETS};
+use crate::sink::stream::Kind;
+use crate::sys::{self, Errno};
+
+impl Append {
+    /// Waits until what was written is on stable storage.
+    pub fn sync(&self) -> Result<(), Errno> {
+        let settled = (0..OUTLETS).map(|place| self.settle(place));
+        let settled = settled.fold(Ok(()), Result::and);
+        // Not closed meanwhile.
+        let held = self.take(None);
+        settled.and(self.unsynced.sync(|| {
+            let (_, outlet) = held.as_ref().ok_or(Errno(libc::EBADF))?;
+            self.opened(outlet).map(|(fd, _)| fd)
+        }))
+    }
+
+    /// Waits until what was written to one file is on stable storage, and closes the file if it is
+    /// written to no more.
+    fn settle(&self, place: usize) -> Result<(), Errno> {
+        let outlet = &self.outlets[place];
+        // What is being closed was synced, or let go of.
+        let Some(taken) = outlet.take().filter(|taken| taken.kind() == Kind::File) else {
+            return Ok(());
+        };
+        let fd = match taken.own() {
+            Some(fd) => fd,
+            None if self.is_current(place) => self.opened(&taken)?.0,
+            None => return Ok(()),
+        };
+        // Else more may have been written by the time that another file follows it.
+        let is_left = !self.is_current(place);
+        sys::sync_data(fd)?;
+        drop(taken);
+        outlet.close_unless(|| !is_left || self.is_current(place));
+        Ok(())
+    }
+
+    /// Closes a file that is written to no more, which a later `sync` reaches by its file system.
+    pub(super) fn free_one(&self) {
+        let is_left = |place: &usize| !self.is_current(*place) && self.outlets[*place].is_unused();
+        if let Some(place) = (0..OUTLETS).find(is_left) {
+            self.unsynced.leave_one();
+            self.outlets[place].close_unless(|| self.is_current(place));
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! A rotated log that is never synced holds on to some files only. No call waits until the others are on stable
+//! storage: each took milliseconds for that. A later `sync` reaches them all.
+
+mod common;
+
+#[path = "common/seccomp.rs"]
+mod seccomp;
+
+use logdef::{Options, Sink, logdef};
+
+fn ways() -> [(&'static str, Options); 2] {
+    let [mapped, appended] = [Sink::Mapped, Sink::Append].map(|sink| logdef::options().sink(sink));
+    [
+        ("mapped", mapped.rotate(128 << 10)),
+        ("appended", appended.rotate(16 << 10)),
+    ]
+}
+
+/// Logs through so many files.
+fn fill(files: usize, folder: &std::path::Path) {
+    let text = "x".repeat(1000);
+    let begun = || {
+        std::fs::read_dir(folder)
+            .unwrap()
+            .filter(|entry| entry.as_ref().unwrap().metadata().unwrap().is_file())
+            .count()
+    };
+    let before = begun();
+    while begun() < before + files {
+        for _ in 0..10 {
+            logdef!(Info, "%s", text);
+        }
+    }
+}
+
+const SYNCS: [libc::c_long; 3] = [libc::SYS_fsync, libc::SYS_fdatasync, libc::SYS_syncfs];
+
+#[test]
+fn no_call_waits_for_stable_storage() {
+    if !seccomp::is_here() {
+        return;
+    }
+    for (way, options) in ways() {
+        let folder = tempfile::tempdir().unwrap();
+        common::in_child(|| {
+            options.open(folder.path().join("log")).unwrap();
+            // The call that made one would be killed.
+            seccomp::end_at(&SYNCS);
+            fill(200, folder.path());
+            assert_eq!(logdef::state().dropped, 0, "{way}");
+        });
+    }
+}
+
+#[test]
+fn a_sync_reaches_files_that_were_let_go_of() {
+    if !seccomp::is_here() {
+        return;
+    }
+    for (way, options) in ways() {
+        let folder = tempfile::tempdir().unwrap();
+        common::in_child(|| {
+            options.open(folder.path().join("log")).unwrap();
+            fill(200, folder.path());
+            logdef::sync().unwrap();
+            // All of them were reached: what is still open is synced by itself.
+            seccomp::fail(&[libc::SYS_syncfs], libc::EIO);
+            fill(3, folder.path());
+            logdef::sync().unwrap();
+            fill(200, folder.path());
+            let refused = logdef::sync().unwrap_err();
+            assert_eq!(refused.raw_os_error(), Some(libc::EIO), "{way}");
+        });
+    }
+}

@@ -398,7 +398,6 @@ impl Account {
         ends: impl Fn(usize) -> usize,
         is_in_pieces: impl Fn(&Hole) -> bool,
     ) {
-        self.settle_blocks();
         let mut disorders = std::mem::take(&mut self.disorders).into_iter().peekable();
         for (index, gap) in self.gaps.iter_mut().enumerate() {
             let goes_on = gap.before.is_some_and(|thread| ends(thread) > index);

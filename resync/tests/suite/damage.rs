@@ -239,6 +239,47 @@ fn zeros_before_a_record_that_overtook_others_are_padding() {
     assert_eq!((account.padding.bytes, account.padding.count), (960, 4));
 }
 
+/// A log was called damaged that was opened again between a handler's record and that of the call which it
+/// interrupted: that one stands in the next file.
+#[test]
+fn zeros_before_a_record_that_overtook_one_of_another_file_are_padding() {
+    let mut first = Log::new();
+    first.preamble(Run(7), None);
+    first
+        .data(Run(7), 0, 0, EPOCH, b"x")
+        .zeros(512)
+        .data(Run(7), 0, 2, EPOCH + 9, b"a handler's");
+    let mut second = Log::new();
+    second.preamble(Run(7), None);
+    second.data(
+        Run(7),
+        0,
+        1,
+        EPOCH + 8,
+        b"that of the call that it interrupted",
+    );
+    second.data(Run(7), 0, 3, EPOCH + 10, b"on it goes");
+    for inputs in [[&first, &second], [&second, &first]] {
+        let recovery = Recovery::of(&inputs.map(input)).unwrap();
+        assert!(recovery.is_clean() && recovery.lost() == 0);
+        let padding = recovery.accounts().iter().map(|account| account.padding);
+        assert_eq!(padding.map(|tally| tally.bytes).sum::<u64>(), 512);
+    }
+    // Alone, it lacks one.
+    let recovery = recover(&first);
+    assert_eq!((recovery.is_clean(), recovery.lost()), (false, 1));
+    // Where a copy has what was lost, a block was lost all the same.
+    let mut copy = Log::new();
+    copy.preamble(Run(7), None);
+    for count in 0..3 {
+        copy.data(Run(7), 0, count, EPOCH + count, b"x");
+    }
+    for inputs in [[&first, &copy], [&copy, &first]] {
+        let recovery = Recovery::of(&inputs.map(input)).unwrap();
+        assert_eq!((recovery.is_clean(), recovery.lost()), (false, 0));
+    }
+}
+
 /// A log with a helper was called damaged: threads take what it made ready in another order.
 #[test]
 fn zeros_that_several_threads_jump_over_back_and_forth_are_padding() {

@@ -114,15 +114,16 @@ impl Account {
     }
 
     /// Zeros that threads only jumped across because their chunks do not stand in the order of
-    /// their records are the ends of chunks.
-    pub(super) fn settle_blocks(&mut self) {
+    /// their records, in this input or in another, are the ends of chunks.
+    pub(crate) fn settle_blocks(&mut self, stands_elsewhere: impl Fn(&Hole) -> bool) {
         let mut blocks = std::mem::take(&mut self.blocks);
         blocks.retain_mut(|block| {
-            let is_here = block.found.missing(block.hole.from, block.hole.to) == 0;
-            if !is_here {
+            let is_there = block.found.missing(block.hole.from, block.hole.to) == 0
+                || stands_elsewhere(&block.hole);
+            if !is_there {
                 self.share(block.gap, block.last);
             }
-            is_here
+            is_there
         });
         for Block { gap, hole, .. } in blocks {
             self.gaps[gap].losses.retain(|lost| *lost != hole);

@@ -16,6 +16,7 @@ pub(super) fn settle(
     threads: &mut [ThreadState],
     reports: &[ThreadReport],
 ) {
+    let knows_all = accounts.iter().all(|account| account.untracked == 0);
     let mut ends_in_disorder = vec![usize::MAX; accounts.len()];
     for (input, gaps) in threads.iter().filter_map(ThreadState::ends_behind_later) {
         let end = &mut ends_in_disorder[input];
@@ -33,6 +34,9 @@ pub(super) fn settle(
             })
         };
         let is_in_pieces = |hole: &Hole| threads[hole.thread].is_disordered;
+        account.settle_blocks(|hole| {
+            knows_all && threads[hole.thread].stands_elsewhere(hole.from, hole.to)
+        });
         account.settle_exactness(ends, is_in_pieces);
     }
     for account in accounts.iter_mut() {

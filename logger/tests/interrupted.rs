@@ -12,7 +12,7 @@ extern "C" fn log_one(_signal: i32) {
     logdef!(Info, "handler %lu", HANDLED.fetch_add(1, Ordering::Relaxed));
 }
 
-/// Has the calling process interrupted each so many microseconds; 0 for no more.
+/// Has the calling process interrupted after each of these microseconds; 0 for no more.
 fn interrupt_each(microseconds: libc::suseconds_t) {
     let time = libc::timeval {
         tv_sec: 0,

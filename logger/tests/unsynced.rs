@@ -16,7 +16,7 @@ fn ways() -> [(&'static str, Options); 2] {
     ]
 }
 
-/// Logs through so many files.
+/// Logs until this number of files was begun.
 fn fill(files: usize, folder: &std::path::Path) {
     let text = "x".repeat(1000);
     let begun = || {

@@ -1,4 +1,4 @@
-//! Files that were let go of before a `sync` reached them, since a process has so many descriptors only: a
+//! Files that were let go of before a `sync` reached them, since descriptors are few: a
 //! later one reaches them by their file system. Knows neither their names nor what is in them.
 
 use crate::sys::{self, Errno};

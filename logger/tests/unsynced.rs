@@ -73,3 +73,23 @@ fn a_sync_reaches_files_that_were_let_go_of() {
         });
     }
 }
+
+/// A `sync` of an appended log reported success though the program had closed the descriptors of files that it
+/// had not reached.
+#[test]
+fn a_sync_reaches_files_whose_descriptors_the_program_closed() {
+    if !seccomp::is_here() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let [_, (_, options)] = ways();
+    common::in_child(|| {
+        options.open(folder.path().join("log")).unwrap();
+        fill(3, folder.path());
+        // SAFETY: no code of this process uses these descriptors but the log's.
+        unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, 0) };
+        seccomp::fail(&[libc::SYS_syncfs], libc::EIO);
+        let refused = logdef::sync().unwrap_err();
+        assert_eq!(refused.raw_os_error(), Some(libc::EIO));
+    });
+}

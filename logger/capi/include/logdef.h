@@ -349,6 +349,8 @@ void logdef_close(void) LOGDEF_NOTHROW_;
 int logdef_reserve(uint64_t bytes) LOGDEF_NOTHROW_;
 
 /* Waits until everything logged so far survives a power cut. Returns 0, or -1 and errno.
+ * If more than 64 files of a rotated log, or 32 of an appended one, were begun after the
+ * last logdef_sync, all of their file system is synced, by syncfs.
  * Signal safety: not async-signal-safe. */
 int logdef_sync(void) LOGDEF_NOTHROW_;
 

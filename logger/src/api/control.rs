@@ -18,6 +18,9 @@ pub fn close() {
 /// Waits until every record whose call has returned is on stable storage, and
 /// records in the log, for each thread, up to which record that is.
 ///
+/// A rotated log keeps its newest 64 files open for that, 32 if it is appended to. If files before
+/// these were begun after the last `sync`, all of their file system is synced, by `syncfs`.
+///
 /// Signal safety: not async-signal-safe.
 ///
 /// # Errors

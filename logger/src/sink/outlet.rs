@@ -88,12 +88,11 @@ impl Outlet {
     /// Makes the place that of a descriptor, and holds on to it. `None` if it is not free. Of which plain
     /// file the descriptor is, if that is known: it may have been closed meanwhile.
     pub fn set(&self, fd: c_int, file: Option<&Identity>) -> Result<Option<Taken<'_>>, Errno> {
-        let is_free = || self.fd.load(Ordering::Acquire) < 0;
-        if !is_free() || !self.change_users(0, 1) {
+        if !self.is_free() || !self.change_users(0, 1) {
             return Ok(None);
         }
         let taken = Taken(self);
-        if !is_free() {
+        if !self.is_free() {
             return Ok(None);
         }
         let ((device, inode), kind) = match file {
@@ -113,6 +112,11 @@ impl Outlet {
         self.kind.store(kind as u8, Ordering::Relaxed);
         self.fd.store(fd, Ordering::Release);
         Ok(Some(taken))
+    }
+
+    /// Whether it is no file's, of none that the program closed either.
+    pub fn is_free(&self) -> bool {
+        self.fd.load(Ordering::Acquire) < 0
     }
 
     fn change_users(&self, from: u32, to: u32) -> bool {

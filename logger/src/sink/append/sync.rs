@@ -2,6 +2,7 @@
 //! that were let go of by their file system. Knows nothing of records.
 
 use super::{Append, OUTLETS};
+use crate::sink::outlet::Taken;
 use crate::sink::stream::Kind;
 use crate::sys::{self, Errno};
 
@@ -22,14 +23,20 @@ impl Append {
     /// written to no more.
     fn settle(&self, place: usize) -> Result<(), Errno> {
         let outlet = &self.outlets[place];
+        let is_open = |taken: &Taken<'_>| taken.kind() == Kind::File && !taken.is_free();
         // What is being closed was synced, or let go of.
-        let Some(taken) = outlet.take().filter(|taken| taken.kind() == Kind::File) else {
+        let Some(taken) = outlet.take().filter(is_open) else {
             return Ok(());
         };
         let fd = match taken.own() {
             Some(fd) => fd,
             None if self.is_current(place) => self.opened(&taken)?.0,
-            None => return Ok(()),
+            // The program closed it.
+            None => {
+                drop(taken);
+                self.leave(place);
+                return Ok(());
+            }
         };
         // Else more may have been written by the time that another file follows it.
         let is_left = !self.is_current(place);
@@ -43,8 +50,12 @@ impl Append {
     pub(super) fn free_one(&self) {
         let is_left = |place: &usize| !self.is_current(*place) && self.outlets[*place].is_unused();
         if let Some(place) = (0..OUTLETS).find(is_left) {
-            self.unsynced.leave_one();
-            self.outlets[place].close_unless(|| self.is_current(place));
+            self.leave(place);
         }
+    }
+
+    fn leave(&self, place: usize) {
+        self.unsynced.leave_one();
+        self.outlets[place].close_unless(|| self.is_current(place));
     }
 }

@@ -52,6 +52,31 @@ fn many_times() {
     assert_eq!(notes(directory.path()), HashSet::new());
 }
 
+/// A note said that the log was not opened again, for an error, where another thread had begun the next file.
+fn while_threads_fill_its_files() {
+    let directory = tempfile::tempdir().unwrap();
+    in_child(|| {
+        rotated(128 << 10)
+            .open(directory.path().join("log"))
+            .unwrap();
+        let text = "x".repeat(16_000);
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    for number in 0..500 {
+                        logdef!(Info, "%u %s", number, &text);
+                        if number % 3 == 0 {
+                            logdef::reopen().unwrap();
+                        }
+                    }
+                });
+            }
+        });
+        assert_eq!(logdef::state().dropped, 0);
+    });
+    assert_eq!(notes(directory.path()), HashSet::new());
+}
+
 /// The threads stayed in a file that was removed.
 fn where_no_link_can_be_set() {
     let directory = tempfile::tempdir().unwrap();
@@ -121,6 +146,7 @@ fn notes(directory: &Path) -> HashSet<String> {
 fn a_log_that_is_opened_again_loses_nothing_and_holds_nothing() {
     many_times();
     by_a_child_that_has_not_logged();
+    while_threads_fill_its_files();
     if seccomp::is_here() {
         where_no_link_can_be_set();
     }

@@ -11,6 +11,9 @@ use core::sync::atomic::Ordering;
 /// handler, or killed.
 const LEFT_AFTER: u64 = 10_000_000_000;
 
+/// Files that other threads may begin, one after another, before the next call tries again.
+const RACES: u32 = 8;
+
 impl Mapped {
     /// Continues in another file under the same path, unless that leads to the file which is
     /// written to: a thread that was asked before, and comes late, has done it.
@@ -48,7 +51,11 @@ impl Log<'_> {
                 return Ok(());
             }
         }
-        let linked = self.begin(is_rotated)?;
+        let Some(linked) = self.begin_before_others(is_rotated)? else {
+            // The file that followed may be older than what this was asked for.
+            shared.ask_to_reopen();
+            return Ok(());
+        };
         // A file without the link to it is a file all the same.
         let _ = linked.inspect_err(|errno| shared.not_linked(*errno));
         let turn = self.family.turn();
@@ -58,5 +65,17 @@ impl Log<'_> {
         self.family.names.prune(turn);
         self.prune(shared, turn);
         Ok(())
+    }
+
+    /// [`Log::begin`], where threads may begin files meanwhile, since theirs are full. `None` if others
+    /// were quicker each time.
+    fn begin_before_others(&self, rotates: bool) -> Result<Option<Result<(), Errno>>, Errno> {
+        for _ in 0..RACES {
+            match self.begin(rotates) {
+                Err(Errno(libc::EBUSY)) => {}
+                begun => return begun.map(Some),
+            }
+        }
+        Ok(None)
     }
 }

@@ -79,19 +79,44 @@ pub(super) fn is_compressed(path: &Path) -> bool {
 }
 
 /// Whether a file of a folder is a log: if it has the name of one, though its first bytes may be damaged, or
-/// begins as one, whatever it is called. Pipes and devices are no logs. A file that has the name of a log
+/// begins as one, whatever it is called, or is one of the files of a log that does so. Pipes and devices are no logs. A file that has the name of a log
 /// and [cannot be examined](may_be_file) is a log.
 pub fn is_log(path: &Path) -> bool {
-    may_be_file(path) && (path.file_name().is_some_and(has_name_of_log) || begins_as_log(path))
+    let Some(name) = path.file_name() else {
+        return false;
+    };
+    may_be_file(path) && (has_name_of_log(name) || begins_as_log(path) || is_of_log_beside(path))
 }
 
 fn has_name_of_log(name: &OsStr) -> bool {
     let name = name.to_string_lossy();
+    let base = without_numbers(&name);
+    base.ends_with(".log") || base.ends_with(".logdef")
+}
+
+/// Whether a file has the name of another, and numbers behind it, and that is a log or a link to this file, as
+/// a rotated log has one to its newest: its own first bytes may be damaged.
+fn is_of_log_beside(path: &Path) -> bool {
+    let Some(name) = path.file_name().and_then(OsStr::to_str) else {
+        return false;
+    };
+    let base = without_numbers(name);
+    if base.is_empty() || base == name {
+        return false;
+    }
+    let log = path.with_file_name(base);
+    let leads_here =
+        std::fs::read_link(&log).is_ok_and(|target| target.file_name() == path.file_name());
+    leads_here || begins_as_log(&log)
+}
+
+/// The name of the log that a file may be of.
+fn without_numbers(name: &str) -> &str {
     let unpacked = COMPRESSED.iter();
     let name = unpacked
         .filter_map(|end| name.strip_suffix(end))
         .next()
-        .unwrap_or(&name);
+        .unwrap_or(name);
     // Rotated files have a number, those of forked children a process and a number.
     let is_numbers = |end: &str| {
         end.bytes()
@@ -103,7 +128,7 @@ fn has_name_of_log(name: &OsStr) -> bool {
     {
         base = rest;
     }
-    base.ends_with(".log") || base.ends_with(".logdef")
+    base
 }
 
 /// Whether a file begins with a frame, behind a hole if it begins with that: a full disk refused its first
@@ -173,6 +198,25 @@ mod tests {
         assert!(is_log(&put("spool", &frame)));
         assert!(!is_log(&put("text", b"a text behind a hole")));
         assert!(!is_log(&put("hole", b"")));
+    }
+
+    /// `check` of a folder left such a file out, and said that no record was missing.
+    #[test]
+    fn a_rotated_file_whose_first_bytes_are_zeros_is_of_the_log_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let frame = [0xc1, 0xce, 1, 2, 3, 4, 0xc1, 0xda, 0, 1];
+        std::fs::write(at("spool.000001"), [&[0; 512][..], &frame].concat()).unwrap();
+        std::fs::write(at("spool.000002"), frame).unwrap();
+        assert!(!is_log(&at("spool.000001")), "nothing says that it is one");
+        std::os::unix::fs::symlink("spool.000002", at("spool")).unwrap();
+        assert!(is_log(&at("spool.000001")));
+        std::fs::write(at("spool.txt"), "a text").unwrap();
+        assert!(!is_log(&at("spool.txt")));
+        // The link alone says it, too.
+        std::fs::remove_file(at("spool")).unwrap();
+        std::os::unix::fs::symlink("spool.000001", at("spool")).unwrap();
+        assert!(is_log(&at("spool.000001")));
     }
 
     #[test]

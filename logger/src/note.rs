@@ -223,11 +223,12 @@ pub(crate) fn drops(process: &'static Process) {
 }
 
 /// [`drops`], once the process exits by itself: a log need not be closed by then. A forked child that has
-/// not logged leaves what was dropped to its parent.
+/// not logged leaves what was dropped to its parent. No exit waits for the reader of a pipe.
 pub(crate) extern "C" fn drops_at_exit() {
     let process = process();
     let run = &process.shared.run;
-    if run.is_ready() && !run.needs_reinit_after_fork() && !run.is_left_by_parent() {
+    let is_mine = !run.needs_reinit_after_fork() && !run.is_left_by_parent();
+    if run.is_ready() && is_mine && process.sink.is_in_files() {
         drops(process);
     }
 }

@@ -274,6 +274,14 @@ impl Sink {
         self.mapped.stop_helper(shared);
     }
 
+    /// Whether the log is in files: a stream may make who writes to it wait for its reader.
+    pub fn is_in_files(&self) -> bool {
+        match self.chosen() {
+            Chosen::Mapped(_) => true,
+            Chosen::Append(append) => append.is_file(),
+        }
+    }
+
     /// Closes the descriptors of an appended log that was closed.
     pub fn let_go(&self) {
         if let Chosen::Append(append) = self.chosen() {

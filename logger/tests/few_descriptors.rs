@@ -59,6 +59,31 @@ fn more_threads_than_descriptors_lose_no_call() {
     }
 }
 
+/// An appended log holds on to files that no `sync` has reached, and dropped every call once they took all
+/// descriptors.
+#[test]
+fn an_appended_log_lets_go_of_files_before_it_drops_a_call() {
+    let folder = tempfile::tempdir().unwrap();
+    common::in_child(|| {
+        let limit = libc::rlimit {
+            rlim_cur: 30,
+            rlim_max: 30,
+        };
+        // SAFETY: the limit outlives the call.
+        assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }, 0);
+        let options = logdef::options()
+            .sink(Sink::Append)
+            .rotate(16 << 10)
+            .keep(1000);
+        options.open(folder.path().join("log")).unwrap();
+        let text = "x".repeat(1000);
+        for call in 0..1000 {
+            logdef!(Info, "call %u %s", call, &text);
+        }
+        assert_eq!(logdef::state().dropped, 0);
+    });
+}
+
 /// The log gave up a file whose directory it could not open: it had no other, and every call after
 /// the sync was dropped.
 #[test]

@@ -18,17 +18,16 @@ use crate::sink::target::{self, Advice, Target as Place};
 use crate::state::RawState;
 use crate::sys::{self, Errno};
 use crate::{environment, fatal, mirror};
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicBool, Ordering};
 use logdef_wire::Level;
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{IntoRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::Once;
 
-/// What the first log asks for.
-static AT_EXIT: Once = Once::new();
+/// Whether a log has asked for a note when the process exits.
+static NOTES_AT_EXIT: AtomicBool = AtomicBool::new(false);
 
 /// Opens the log of the process.
 pub(crate) fn open(request: &OpenRequest<'_>) -> io::Result<()> {
@@ -61,7 +60,9 @@ pub(crate) fn open(request: &OpenRequest<'_>) -> io::Result<()> {
         process.finish_open()
     });
     opened.inspect_err(|_| process.shared.run.abandon_open())?;
-    AT_EXIT.call_once(|| sys::at_exit(note::drops_at_exit));
+    if !NOTES_AT_EXIT.swap(true, Ordering::Relaxed) {
+        sys::at_exit(note::drops_at_exit);
+    }
     process.sink.set_why(why);
     if let Some(Err(errno)) = controlled.map(|path| begin_control(process, &path, &options)) {
         note::sink(

@@ -57,6 +57,8 @@ pub(crate) struct Append {
     /// When a thread began to open another file, by the coarse clock; 0 if none is at
     /// it.
     moving_since: AtomicU64,
+    /// The `moving_since` of a thread that others have waited for in vain.
+    stuck_since: AtomicU64,
     /// The age, in nanoseconds, at which a file is followed by another; 0 for any.
     file_age: AtomicU64,
     /// Who may read and write new files.
@@ -108,6 +110,7 @@ impl Append {
             file: AtomicU64::new(0),
             reopen: AtomicBool::new(false),
             moving_since: AtomicU64::new(0),
+            stuck_since: AtomicU64::new(0),
             file_age: AtomicU64::new(0),
             access: SharedAccess::new(),
             retry: Retry::new(),
@@ -222,7 +225,8 @@ impl Append {
         let current = self.current.load(Ordering::Acquire);
         for (place, outlet) in self.outlets.iter().enumerate() {
             outlet.forget_users();
-            if place != place_of(current) {
+            if place != place_of(current) && !outlet.is_free() {
+                self.unsynced.leave_one();
                 outlet.close();
             }
         }
@@ -467,7 +471,7 @@ impl Append {
                     return Ok((place, held));
                 }
             }
-            self.free_one();
+            let _ = self.free_one();
         }
         Err(Errno(libc::EMFILE))
     }
@@ -498,6 +502,11 @@ impl Append {
         } else if let Some(rotated) = self.rotated.borrow() {
             rotated.names.describe(self.file().number, into);
         }
+    }
+
+    /// Whether a file is written to.
+    pub fn is_file(&self) -> bool {
+        self.take(None).is_some_and(|(_, outlet)| outlet.is_file())
     }
 
     /// The name of the file system, for a file on one that is known.

@@ -1,7 +1,7 @@
 //! Which file follows the one that an appended log is written to, and when.
 
 use super::rotated::{Newest, Rotated};
-use super::{Append, Outlet, RETRY_AFTER, open_or_create, place_of};
+use super::{Append, OUTLETS, Outlet, RETRY_AFTER, open_or_create, place_of};
 use crate::shared::Shared;
 use crate::sink::names::Opened;
 use crate::sink::outlet::reserve_first;
@@ -119,10 +119,18 @@ impl Append {
             self.reopen.store(false, Ordering::Relaxed);
         }
         let rotated = self.rotated.borrow();
-        let moved = match &rotated {
+        let open_another = || match &rotated {
             None => self.open_path().map(|()| false),
             Some(rotated) => self.follow_or_lead(rotated, why),
         };
+        let mut moved = open_another();
+        for _ in 0..OUTLETS {
+            let lacks_descriptors = matches!(moved, Err(Errno(libc::EMFILE | libc::ENFILE)));
+            if !lacks_descriptors || !self.free_one() {
+                break;
+            }
+            moved = open_another();
+        }
         match moved {
             Ok(_) => shared.reports.left_file(),
             Err(errno) => {
@@ -152,13 +160,19 @@ impl Append {
     /// to open it: for a call that the file has no room for.
     #[cold]
     pub(super) fn is_followed(&self, chunk: u32) -> bool {
-        let is_being_opened = || self.moving_since.load(Ordering::Acquire) > 0;
+        let mut since = self.moving_since.load(Ordering::Acquire);
         for _ in 0..FOR_THE_NEXT {
-            if self.chunk() != chunk || !is_being_opened() {
-                break;
+            if self.chunk() != chunk
+                || since == 0
+                || since == self.stuck_since.load(Ordering::Relaxed)
+            {
+                return self.chunk() != chunk;
             }
             sys::wait_while(&AtomicU32::new(0), 0, 1);
+            since = self.moving_since.load(Ordering::Acquire);
         }
+        // A handler has jumped out of the call that was at it, perhaps.
+        self.stuck_since.store(since, Ordering::Relaxed);
         self.chunk() != chunk
     }
 

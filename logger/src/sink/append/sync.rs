@@ -46,12 +46,15 @@ impl Append {
         Ok(())
     }
 
-    /// Closes a file that is written to no more, which a later `sync` reaches by its file system.
-    pub(super) fn free_one(&self) {
-        let is_left = |place: &usize| !self.is_current(*place) && self.outlets[*place].is_unused();
-        if let Some(place) = (0..OUTLETS).find(is_left) {
-            self.leave(place);
-        }
+    /// Closes a file that is written to no more, which a later `sync` reaches by its file system. `false` if
+    /// there is none.
+    pub(super) fn free_one(&self) -> bool {
+        let is_left = |place: &usize| {
+            let outlet = &self.outlets[*place];
+            !outlet.is_free() && !self.is_current(*place) && outlet.is_unused()
+        };
+        let left = (0..OUTLETS).find(is_left);
+        left.inspect(|place| self.leave(*place)).is_some()
     }
 
     fn leave(&self, place: usize) {

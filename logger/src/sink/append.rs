@@ -16,7 +16,9 @@ mod write;
 
 use super::kept_path::KeptPath;
 use super::lent::{Lent, Shareable};
+use super::names::UNNUMBERED;
 use super::outlet::{Outlet, ROOM, Taken};
+use super::owner;
 use super::retry::Retry;
 use super::rotation::SharedAccess;
 use super::stream::{Kind, Stream, Writer};
@@ -45,6 +47,8 @@ pub(crate) struct Append {
     unsynced: Unsynced,
     /// The files of a rotated log.
     rotated: Lent<Rotated>,
+    /// The names of a log in one file that took the place of another.
+    placed: Lent<Rotated>,
     /// None for what came as a descriptor, and for a rotated log.
     path: KeptPath,
     /// Bytes of a file, if they are bounded; 0 for a log that is not rotated.
@@ -104,6 +108,7 @@ impl Append {
             stream: Stream::new(),
             unsynced: Unsynced::new(),
             rotated: Lent::new(),
+            placed: Lent::new(),
             path: KeptPath::new(),
             file_size: AtomicU64::new(0),
             is_bounded: AtomicBool::new(false),
@@ -128,7 +133,11 @@ impl Append {
         if rotation.is_wanted() {
             return self.open_rotated(&path, &rotation);
         }
+        let is_file = path.is_file();
         let path = target::c_path(path)?;
+        if is_file && owner::is_mapped_by_another(&path) {
+            return self.open_in_its_place(&path, &rotation);
+        }
         let fd = open_or_wait(&path, &self.access)?;
         let is_continued = sys::identity(fd).is_ok_and(|file| file.size > 0);
         let existing = if is_continued {
@@ -147,6 +156,20 @@ impl Append {
         if let Some((_, outlet)) = self.take(None) {
             outlet.mark_in_use();
         }
+    }
+
+    /// Opens a file of its own under the path. The one that is there gets another name.
+    fn open_in_its_place(&self, path: &CStr, rotation: &Rotation) -> Result<(), Errno> {
+        let rotated = Rotated::allocate()?;
+        rotated.names.set_bounds(rotation);
+        rotated.names.set(path.to_bytes(), None, 1)?;
+        let made = rotated.names.create_unnumbered()?;
+        let flags_set = sys::set_status_flags(made.fd, libc::O_APPEND);
+        flags_set.inspect_err(|_| made.close())?;
+        self.go_to(made.fd, Some(&made.file))?;
+        self.path.set(path)?;
+        self.placed.put(rotated);
+        Ok(())
     }
 
     fn open_rotated(&self, path: &Path, rotation: &Rotation) -> Result<(), Errno> {
@@ -202,6 +225,7 @@ impl Append {
             .store(rotation.keep.is_some(), Ordering::Relaxed);
         self.access.set(rotation.access);
         drop(self.rotated.take());
+        drop(self.placed.take());
         self.path.clear();
         self.reopen.store(false, Ordering::Relaxed);
         self.retry.granted();
@@ -496,7 +520,9 @@ impl Append {
 
     /// Fills in where the log goes.
     pub fn describe(&self, into: &mut RawState) {
-        if let Some(path) = self.path.get() {
+        if let Some(placed) = self.placed.borrow() {
+            placed.names.describe(UNNUMBERED, into);
+        } else if let Some(path) = self.path.get() {
             state::copy(&mut into.path, path.to_bytes());
             into.existing = self.existing.load(Ordering::Relaxed) as i32;
         } else if let Some(rotated) = self.rotated.borrow() {

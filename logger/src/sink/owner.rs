@@ -44,6 +44,8 @@ const FRONT: usize = 8 << 10;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Log {
     pub owner: Owner,
+    /// It has chunks of threads, which may write anywhere in it.
+    pub is_mapped: bool,
     /// Bytes that it takes of the file system.
     pub bytes: u64,
     /// When it was last written to, in nanoseconds.
@@ -64,6 +66,14 @@ pub(crate) fn of(path: &CStr) -> Owner {
 pub(crate) fn at(directory: c_int, name: &CStr) -> Option<Log> {
     let fd = sys::open_at(directory, name, FLAGS, 0).ok()?;
     find(fd).ok()?
+}
+
+/// Whether the file at `path`, or where that leads to, is a log that another process maps and may write to:
+/// what is appended to it would be overwritten.
+pub(crate) fn is_mapped_by_another(path: &CStr) -> bool {
+    let opened = sys::open(path, FLAGS & !libc::O_NOFOLLOW, 0);
+    let found = opened.and_then(find).ok().flatten();
+    found.is_some_and(|log| log.is_mapped && log.owner == Owner::Other)
 }
 
 /// Whether the file at `path` begins as a log does.
@@ -142,6 +152,7 @@ fn look(fd: c_int, mut memory: sys::Temporary) -> Result<Option<Log>, Errno> {
     };
     Ok(Some(Log {
         owner,
+        is_mapped: preamble.chunk.is_some(),
         bytes: stat.st_blocks as u64 * 512,
         inode: stat.st_ino,
         modified: (stat.st_mtime as u64)

@@ -52,12 +52,14 @@ fn log(calls: u32) {
 /// the process was killed, after a `sync`, and when it was closed.
 fn check(sink: Sink, path: &Path, fill: impl Fn(), empty: impl Fn(), errno: i32) {
     const CALLS: u32 = 20_000;
-    let options = || logdef::options().sink(sink);
-    common::in_child(|| {
-        options().open(path).unwrap();
+    let overfill = || {
+        logdef::options().sink(sink).open(path).unwrap();
         log(10);
         fill();
         log(CALLS);
+    };
+    common::in_child(|| {
+        overfill();
         assert!(logdef::unwritten() > 0 && logdef::state().dropped > 0);
     });
     let (noted, why, found) = read(path);
@@ -72,10 +74,7 @@ fn check(sink: Sink, path: &Path, fill: impl Fn(), empty: impl Fn(), errno: i32)
     std::fs::remove_file(path).unwrap();
 
     common::in_child(|| {
-        options().open(path).unwrap();
-        log(10);
-        fill();
-        log(CALLS);
+        overfill();
         let dropped = logdef::state().dropped;
         let _ = logdef::sync();
         assert_eq!(read(path).0, dropped, "after a sync");
@@ -88,10 +87,7 @@ fn check(sink: Sink, path: &Path, fill: impl Fn(), empty: impl Fn(), errno: i32)
     std::fs::remove_file(path).unwrap();
 
     common::in_child(|| {
-        options().open(path).unwrap();
-        log(10);
-        fill();
-        log(CALLS);
+        overfill();
         // SAFETY: ends the process as a program does that closes no log.
         unsafe { libc::exit(0) };
     });

@@ -9,15 +9,20 @@ use std::path::Path;
 const THREADS: u64 = 200;
 const CALLS: u64 = 500;
 
+/// Lets the process have no more descriptors than this.
+fn limit_descriptors(limit: u64) {
+    let limit = libc::rlimit {
+        rlim_cur: limit,
+        rlim_max: limit,
+    };
+    // SAFETY: the limit outlives the call.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }, 0);
+}
+
 /// Logs from many threads through the smallest files that are rotated, with room for `limit` descriptors.
 fn log(folder: &Path, limit: u64, keep: Option<u32>) {
     common::in_child(|| {
-        let limit = libc::rlimit {
-            rlim_cur: limit,
-            rlim_max: limit,
-        };
-        // SAFETY: the limit outlives the call.
-        assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }, 0);
+        limit_descriptors(limit);
         let options = logdef::options().sink(Sink::Mapped).rotate(128 << 10);
         let options = match keep {
             Some(files) => options.keep(files),
@@ -65,12 +70,7 @@ fn more_threads_than_descriptors_lose_no_call() {
 fn an_appended_log_lets_go_of_files_before_it_drops_a_call() {
     let folder = tempfile::tempdir().unwrap();
     common::in_child(|| {
-        let limit = libc::rlimit {
-            rlim_cur: 30,
-            rlim_max: 30,
-        };
-        // SAFETY: the limit outlives the call.
-        assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }, 0);
+        limit_descriptors(30);
         let options = logdef::options()
             .sink(Sink::Append)
             .rotate(16 << 10)
@@ -90,12 +90,7 @@ fn an_appended_log_lets_go_of_files_before_it_drops_a_call() {
 fn a_sync_without_a_descriptor_fails_and_the_log_continues() {
     let folder = tempfile::tempdir().unwrap();
     common::in_child(|| {
-        let limit = libc::rlimit {
-            rlim_cur: 80,
-            rlim_max: 80,
-        };
-        // SAFETY: the limit outlives the call.
-        assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }, 0);
+        limit_descriptors(80);
         let options = logdef::options().sink(Sink::Mapped);
         options.open(folder.path().join("log")).unwrap();
         logdef!(Info, "before");

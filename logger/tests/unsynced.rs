@@ -35,8 +35,8 @@ fn fill(files: usize, folder: &std::path::Path) {
 
 const SYNCS: [libc::c_long; 3] = [libc::SYS_fsync, libc::SYS_fdatasync, libc::SYS_syncfs];
 
-#[test]
-fn no_call_waits_for_stable_storage() {
+/// Has a child of each way open a log in a folder, and do something.
+fn in_each_way(work: impl Fn(&str, &std::path::Path)) {
     if !seccomp::is_here() {
         return;
     }
@@ -44,34 +44,34 @@ fn no_call_waits_for_stable_storage() {
         let folder = tempfile::tempdir().unwrap();
         common::in_child(|| {
             options.open(folder.path().join("log")).unwrap();
-            // The call that made one would be killed.
-            seccomp::end_at(&SYNCS);
-            fill(200, folder.path());
-            assert_eq!(logdef::state().dropped, 0, "{way}");
+            work(way, folder.path());
         });
     }
 }
 
 #[test]
+fn no_call_waits_for_stable_storage() {
+    in_each_way(|way, folder| {
+        // The call that made one would be killed.
+        seccomp::end_at(&SYNCS);
+        fill(200, folder);
+        assert_eq!(logdef::state().dropped, 0, "{way}");
+    });
+}
+
+#[test]
 fn a_sync_reaches_files_that_were_let_go_of() {
-    if !seccomp::is_here() {
-        return;
-    }
-    for (way, options) in ways() {
-        let folder = tempfile::tempdir().unwrap();
-        common::in_child(|| {
-            options.open(folder.path().join("log")).unwrap();
-            fill(200, folder.path());
-            logdef::sync().unwrap();
-            // All of them were reached: what is still open is synced by itself.
-            seccomp::fail(&[libc::SYS_syncfs], libc::EIO);
-            fill(3, folder.path());
-            logdef::sync().unwrap();
-            fill(200, folder.path());
-            let refused = logdef::sync().unwrap_err();
-            assert_eq!(refused.raw_os_error(), Some(libc::EIO), "{way}");
-        });
-    }
+    in_each_way(|way, folder| {
+        fill(200, folder);
+        logdef::sync().unwrap();
+        // All of them were reached: what is still open is synced by itself.
+        seccomp::fail(&[libc::SYS_syncfs], libc::EIO);
+        fill(3, folder);
+        logdef::sync().unwrap();
+        fill(200, folder);
+        let refused = logdef::sync().unwrap_err();
+        assert_eq!(refused.raw_os_error(), Some(libc::EIO), "{way}");
+    });
 }
 
 /// A `sync` of an appended log reported success though the program had closed the descriptors of files that it

@@ -538,7 +538,7 @@ impl Append {
     /// The name of the file system, for a file on one that is known.
     pub fn file_system(&self) -> Option<&'static [u8]> {
         let (_, outlet) = self.take(None)?;
-        if outlet.kind() != Kind::File {
+        if !outlet.is_file() {
             return None;
         }
         super::file_system::name(sys::file_system(outlet.own()?).ok()?)

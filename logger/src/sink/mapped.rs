@@ -193,11 +193,17 @@ impl Mapped {
         thread
             .place
             .store(Place::new(claim, used).0, Ordering::Relaxed);
-        let calls = &thread.lasting().calls;
-        self.unmap(windows, |chunk| {
-            chunk == claim.chunk || calls.may_store(count(chunk).0, windows.count().0)
-        });
+        self.unmap_left(thread, Some(claim.chunk));
         self.ahead.ask_for_more();
+    }
+
+    /// Unmaps a thread's windows but that of its chunk, if it has one, and those where calls may store that
+    /// are in progress. [`Calls::look`](crate::calls::Calls::look) was just called.
+    fn unmap_left(&self, thread: &Thread, current: Option<u32>) {
+        let (windows, calls) = (&thread.lasting().windows, &thread.lasting().calls);
+        self.unmap(windows, |chunk| {
+            Some(chunk) == current || calls.may_store(count(chunk).0, windows.count().0)
+        });
     }
 
     /// Unmaps a thread's windows but those that are to be kept.
@@ -226,14 +232,11 @@ impl Mapped {
     pub fn claim(&self, shared: &Shared, thread: &Thread, need: u64) -> Option<Claim> {
         let windows = &thread.lasting().windows;
         let returned = thread.returned.load(Ordering::Relaxed);
-        let calls = &thread.lasting().calls;
-        calls.look(windows.count().0, returned);
+        thread.lasting().calls.look(windows.count().0, returned);
         if windows.are_full() {
             // Handlers took chunks while one call was in progress. It may have returned.
             thread.place.store(0, Ordering::Relaxed);
-            self.unmap(windows, |chunk| {
-                calls.may_store(count(chunk).0, windows.count().0)
-            });
+            self.unmap_left(thread, None);
         }
         let claim = self
             .log()

@@ -5,8 +5,9 @@ use crate::sys::{self, Errno};
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// How many they are. Zeros are none.
+/// Counts of such files. Memory of zeros counts none.
 pub(crate) struct Unsynced {
+    /// How many were let go of.
     left: AtomicU64,
     /// How many of them a `sync` has reached.
     synced: AtomicU64,

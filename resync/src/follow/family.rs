@@ -79,8 +79,8 @@ pub(super) fn is_compressed(path: &Path) -> bool {
 }
 
 /// Whether a file of a folder is a log: if it has the name of one, though its first bytes may be damaged, or
-/// begins as one, whatever it is called, or is one of the files of a log that does so. Pipes and devices are no logs. A file that has the name of a log
-/// and [cannot be examined](may_be_file) is a log.
+/// begins as one, whatever it is called, or is one of the files of a log that does so. Pipes and devices are
+/// no logs. A file that has the name of a log and [cannot be examined](may_be_file) is a log.
 pub fn is_log(path: &Path) -> bool {
     let Some(name) = path.file_name() else {
         return false;

@@ -135,23 +135,6 @@ impl Intervals {
         current || before.is_some_and(|(_, end)| count < *end)
     }
 
-    /// Whether all counts of `[start, end)` are in.
-    pub(crate) fn contains_range(&self, start: u64, end: u64) -> bool {
-        let mut at = start;
-        while at < end {
-            let current = self
-                .current
-                .filter(|(first, end)| (*first..*end).contains(&at));
-            let before = self.ends.range(..=at).next_back();
-            let found = current.map(|(_, end)| end).max(before.map(|(_, end)| *end));
-            match found {
-                Some(next) if next > at => at = next,
-                _ => return false,
-            }
-        }
-        true
-    }
-
     /// Whether a count above this one is in.
     pub(crate) fn reaches_beyond(&self, count: u64) -> bool {
         let last = self.ends.last_key_value().map(|(_, end)| *end);
@@ -257,10 +240,6 @@ mod tests {
                     assert_eq!(fast.insert(count), slow.insert(count), "{count}");
                 }
                 assert!((0..40).all(|n| fast.contains(n) == slow.contains(&n)));
-                for (start, end) in (0..40).zip((0..40).map(|n| n + step % 7)) {
-                    let are_in = (start..end).all(|n| slow.contains(&n));
-                    assert_eq!(fast.contains_range(start, end), are_in);
-                }
             }
             for start in 0..20 {
                 for end in start..40 {

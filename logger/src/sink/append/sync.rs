@@ -47,7 +47,7 @@ impl Append {
     }
 
     /// Closes a file that is written to no more, which a later `sync` reaches by its file system. `false` if
-    /// there is none.
+    /// it can close no file.
     pub(super) fn free_one(&self) -> bool {
         let is_left = |place: &usize| {
             let outlet = &self.outlets[*place];

@@ -115,7 +115,7 @@ impl Account {
 
     /// Zeros that threads only jumped across because their chunks do not stand in the order of
     /// their records, in this input or in another, are the ends of chunks.
-    pub(crate) fn settle_blocks(&mut self, stands_elsewhere: impl Fn(&Hole) -> bool) {
+    pub(crate) fn settle_blocks(&mut self, mut stands_elsewhere: impl FnMut(&Hole) -> bool) {
         let mut blocks = std::mem::take(&mut self.blocks);
         blocks.retain_mut(|block| {
             let is_there = block.found.missing(block.hole.from, block.hole.to) == 0

@@ -24,6 +24,9 @@ pub(super) fn settle(
     }
     for (input, account) in accounts.iter_mut().enumerate() {
         account.add_disorder(ends_in_disorder[input]);
+        account.settle_blocks(|hole| {
+            knows_all && threads[hole.thread].stands_elsewhere(hole.from, hole.to)
+        });
         let ends = |thread: usize| {
             let last = threads[thread].last;
             last.map_or(0, |last| match last.input.cmp(&(input as u32)) {
@@ -34,9 +37,6 @@ pub(super) fn settle(
             })
         };
         let is_in_pieces = |hole: &Hole| threads[hole.thread].is_disordered;
-        account.settle_blocks(|hole| {
-            knows_all && threads[hole.thread].stands_elsewhere(hole.from, hole.to)
-        });
         account.settle_exactness(ends, is_in_pieces);
     }
     for account in accounts.iter_mut() {

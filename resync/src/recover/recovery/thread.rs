@@ -207,11 +207,11 @@ impl ThreadState {
     /// Whether what a thread jumped over in one place stands in another, where nothing is said twice: a
     /// handler's record, which overtook that of the call it interrupted, may be in another file. In a copy,
     /// the records on both sides stand again.
-    pub(super) fn stands_elsewhere(&self, from: u64, to: u64) -> bool {
+    pub(super) fn stands_elsewhere(&mut self, from: u64, to: u64) -> bool {
         let repeated = self.rest.as_ref().map(|rest| &rest.repeated);
         let is_repeated = |count| repeated.is_some_and(|counts| counts.contains(count));
         let is_copied = is_repeated(from.saturating_sub(1)) || is_repeated(to);
-        !is_copied && self.seen.contains_range(from, to)
+        !is_copied && self.seen.missing(from, to) == 0
     }
 
     /// The input of its last record and the gaps before that, where later counts stand before it.

@@ -18,7 +18,7 @@ const PATIENCE_MS: u32 = 1000;
 /// when others overtook it has to set it once more.
 const ROTATIONS: u32 = 16;
 
-/// Whether something is to be done.
+/// Whether something is to be done, and how many threads are at it.
 pub(super) struct Due {
     state: AtomicU32,
 }
@@ -27,6 +27,9 @@ const NOTHING: u32 = 0;
 const DUE: u32 = 1;
 const BEING_DONE: u32 = 2;
 
+/// One thread that does it although another is to: the log had a file too many otherwise.
+const BESIDE: u32 = 4;
+
 impl Due {
     pub const fn new() -> Due {
         Due {
@@ -34,9 +37,12 @@ impl Due {
         }
     }
 
+    /// Changes the state, but for the count of threads beside.
     fn change(&self, from: u32, to: u32) -> bool {
         let (order, failed) = (Ordering::SeqCst, Ordering::Relaxed);
-        let changed = self.state.compare_exchange(from, to, order, failed);
+        let changed = self.state.fetch_update(order, failed, |state| {
+            (state % BESIDE == from).then(|| state - from + to)
+        });
         changed.is_ok()
     }
 
@@ -50,17 +56,28 @@ impl Due {
     fn settle(&self, work: impl FnOnce()) {
         if self.change(DUE, BEING_DONE) {
             work();
-            self.forget();
+            // A forked child has forgotten it meanwhile.
+            self.change(BEING_DONE, NOTHING);
         }
     }
 
-    /// Waits for a thread that is at it. Not for handlers, which may have interrupted that.
+    /// Does it, whoever is at it, and whoever is to do it.
+    fn settle_beside(&self, work: impl FnOnce()) {
+        self.state.fetch_add(BESIDE, Ordering::SeqCst);
+        work();
+        let (order, failed) = (Ordering::SeqCst, Ordering::Relaxed);
+        let without = |state: u32| state.checked_sub(BESIDE);
+        let _ = self.state.fetch_update(order, failed, without);
+    }
+
+    /// Waits for the threads that are at it. Not for handlers, which may have interrupted one.
     pub fn wait_until_done(&self) {
         for _ in 0..PATIENCE_MS {
-            if self.state.load(Ordering::Acquire) != BEING_DONE {
+            let state = self.state.load(Ordering::Acquire);
+            if state < BEING_DONE {
                 break;
             }
-            sys::wait_while(&self.state, BEING_DONE, 1);
+            sys::wait_while(&self.state, state, 1);
         }
     }
 
@@ -73,15 +90,15 @@ impl Due {
 impl Log<'_> {
     /// The file of a turn is there.
     pub(super) fn welcome(&self, shared: &Shared, turn: u64) {
-        let ahead = &self.mapped.ahead;
-        if ahead.has_helper() && self.mapped.due.leave() {
+        let Mapped { ahead, due, .. } = self.mapped;
+        if ahead.has_helper() && due.leave() {
             ahead.ask_for_more();
             // A helper that was stopped meanwhile may have looked before.
             if !ahead.has_helper() {
                 self.settle_rotation(shared);
             }
         } else {
-            self.finish_rotation(shared, turn);
+            due.settle_beside(|| self.finish_rotation(shared, turn));
         }
     }
 
@@ -147,5 +164,38 @@ mod tests {
         });
         due.wait_until_done();
         assert!(times == 1 && due.leave());
+    }
+
+    #[test]
+    fn a_thread_that_does_it_beside_the_helper_is_waited_for() {
+        let due = Due::new();
+        // The helper made a file while that of another thread was left to it. A `sync` that found all
+        // done once returned while the helper still removed files.
+        assert!(due.leave());
+        let is_done = AtomicU32::new(0);
+        let begun = std::sync::Barrier::new(2);
+        std::thread::scope(|threads| {
+            threads.spawn(|| {
+                due.settle_beside(|| {
+                    begun.wait();
+                    sys::wait_while(&is_done, 0, 50);
+                    is_done.store(1, Ordering::SeqCst);
+                });
+            });
+            begun.wait();
+            due.settle(|| ());
+            due.wait_until_done();
+            assert_eq!(is_done.load(Ordering::SeqCst), 1);
+        });
+        assert!(due.leave());
+    }
+
+    #[test]
+    fn a_child_that_is_forked_in_the_middle_has_nothing_to_wait_for() {
+        let due = Due::new();
+        due.settle_beside(|| due.forget());
+        assert!(due.leave());
+        due.settle(|| due.forget());
+        assert!(due.leave());
     }
 }

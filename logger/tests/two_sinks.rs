@@ -6,7 +6,9 @@ mod common;
 
 use logdef::{Existing, Sink, logdef};
 use std::collections::HashSet;
+use std::io::{BufRead, BufReader, Write, stdin};
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 const CALLS: u64 = 40_000;
 
@@ -26,27 +28,27 @@ fn numbers(path: &Path) -> HashSet<u64> {
     found
 }
 
+/// A program that was executed, as other processes are.
+fn program(test: &str, path: &Path, sink: Sink) -> Command {
+    let mut program = Command::new(std::env::current_exe().unwrap());
+    let sink = if sink == Sink::Append {
+        "append"
+    } else {
+        "mapped"
+    };
+    program.args(["--exact", test, "--nocapture"]);
+    program.env("OTHER_PATH", path).env("OTHER_SINK", sink);
+    program
+}
+
 fn check(earlier: Sink, later: Sink) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("log");
     common::in_child(|| {
         logdef::options().sink(earlier).open(&path).unwrap();
         log(0..CALLS / 2);
-        // A program that was executed, as other processes are.
-        let program = std::env::current_exe().unwrap();
-        let other = std::process::Command::new(program)
-            .args(["--exact", "other", "--nocapture"])
-            .env("OTHER_PATH", &path)
-            .env(
-                "OTHER_SINK",
-                if later == Sink::Append {
-                    "append"
-                } else {
-                    "mapped"
-                },
-            )
-            .status();
-        assert!(other.unwrap().success());
+        let status = program("other", &path, later).status();
+        assert!(status.unwrap().success());
         log(CALLS / 2..CALLS);
         assert_eq!(logdef::state().dropped, 0);
     });
@@ -80,4 +82,60 @@ fn other() {
 fn a_mapped_and_an_appended_log_have_a_file_each() {
     check(Sink::Mapped, Sink::Append);
     check(Sink::Append, Sink::Mapped);
+}
+
+/// Part of the test below: it logs, says so, and logs on when it is told to.
+#[test]
+fn other_in_two_halves() {
+    let Some(path) = std::env::var_os("OTHER_PATH") else {
+        return;
+    };
+    logdef::options().sink(Sink::Mapped).open(&path).unwrap();
+    log(0..CALLS / 2);
+    println!("\nhalf");
+    stdin().read_line(&mut String::new()).unwrap();
+    log(CALLS / 2..CALLS);
+    assert_eq!(logdef::state().dropped, 0);
+    logdef::close();
+}
+
+/// A program that appends to its log is told to open it again, or finds its file removed, when another process
+/// maps what its path leads to by then.
+#[test]
+fn a_log_that_is_opened_again_shares_no_file_with_one_that_maps_it() {
+    for is_removed in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        let old = folder.path().join("old");
+        common::in_child(|| {
+            logdef::options().sink(Sink::Append).open(&path).unwrap();
+            log(0..10);
+            std::fs::rename(&path, &old).unwrap();
+            let mut other = program("other_in_two_halves", &path, Sink::Mapped);
+            let other = other.stdin(Stdio::piped()).stdout(Stdio::piped());
+            let mut other = other.spawn().unwrap();
+            let mut said = BufReader::new(other.stdout.take().unwrap()).lines();
+            assert!(said.any(|line| line.unwrap() == "half"));
+            if is_removed {
+                std::fs::remove_file(&old).unwrap();
+            } else {
+                logdef::reopen().unwrap();
+            }
+            log(10..CALLS / 2);
+            other.stdin.take().unwrap().write_all(b"on\n").unwrap();
+            said.for_each(drop);
+            assert!(other.wait().unwrap().success());
+            log(CALLS / 2..CALLS);
+            let state = logdef::state();
+            assert_eq!((state.dropped, state.existing), (0, Existing::Renamed));
+            assert_eq!(state.path, path);
+        });
+        let all = |from| (from..CALLS).collect::<HashSet<_>>();
+        let other = numbers(&path.with_extension("000001"));
+        // The first call after it was asked still writes to the file that was open.
+        let first = if is_removed { 10 } else { 11 };
+        let found = (numbers(&path), other);
+        assert!(found == (all(first), all(0)), "{is_removed}");
+        assert_eq!(old.exists(), !is_removed);
+    }
 }

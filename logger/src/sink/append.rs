@@ -15,8 +15,8 @@ mod sync;
 mod write;
 
 use super::kept_path::KeptPath;
-use super::lent::{Lent, Shareable};
-use super::names::UNNUMBERED;
+use super::lent::Lent;
+use super::names::{Names, UNNUMBERED};
 use super::outlet::{Outlet, ROOM, Taken};
 use super::owner;
 use super::retry::Retry;
@@ -47,7 +47,8 @@ pub(crate) struct Append {
     unsynced: Unsynced,
     /// The files of a rotated log.
     rotated: Lent<Rotated>,
-    /// The names of a log in one file that took the place of another.
+    /// The names of a log in one file: where another process maps what its path leads to, it begins
+    /// a file of its own there.
     placed: Lent<Rotated>,
     /// None for what came as a descriptor, and for a rotated log.
     path: KeptPath,
@@ -75,8 +76,6 @@ pub(crate) struct Append {
     /// When a server was asked whether it has what was written, by the coarse clock.
     confirmed_at: AtomicU64,
     chunks: AtomicU32,
-    /// What became of what was under the path ([`Existing`]).
-    existing: AtomicU32,
 }
 
 /// Another file that could not be had is not tried for this many nanoseconds.
@@ -123,7 +122,6 @@ impl Append {
             stay_until: AtomicU64::new(0),
             confirmed_at: AtomicU64::new(0),
             chunks: AtomicU32::new(0),
-            existing: AtomicU32::new(0),
         }
     }
 
@@ -134,20 +132,26 @@ impl Append {
             return self.open_rotated(&path, &rotation);
         }
         let is_file = path.is_file();
+        let is_special = !is_file && path.exists();
         let path = target::c_path(path)?;
+        let names = (!is_special).then(|| Rotated::named(path.to_bytes(), &rotation));
         if is_file && owner::is_mapped_by_another(&path) {
-            return self.open_in_its_place(&path, &rotation);
-        }
-        let fd = open_or_wait(&path, &self.access)?;
-        let is_continued = sys::identity(fd).is_ok_and(|file| file.size > 0);
-        let existing = if is_continued {
-            Existing::Appended
+            let names = names.as_ref().ok_or(Errno(libc::EBUSY))?;
+            let names = names.as_ref().map_err(|errno| *errno)?;
+            self.open_in_its_place(&names.names)?;
         } else {
-            Existing::Nothing
-        };
-        self.existing.store(existing.code(), Ordering::Relaxed);
-        self.go_to(fd, None)?;
-        self.mark_in_use();
+            let fd = open_or_wait(&path, &self.access)?;
+            let is_continued = sys::identity(fd).is_ok_and(|file| file.size > 0);
+            if let Some(Ok(names)) = names.as_ref().filter(|_| is_continued) {
+                names.names.set_existing(Existing::Appended);
+            }
+            self.go_to(fd, None)?;
+            self.mark_in_use();
+        }
+        // A file without names is a log all the same.
+        if let Some(Ok(names)) = names {
+            self.placed.put(names);
+        }
         self.path.set(&path)
     }
 
@@ -159,24 +163,16 @@ impl Append {
     }
 
     /// Opens a file of its own under the path. The one that is there gets another name.
-    fn open_in_its_place(&self, path: &CStr, rotation: &Rotation) -> Result<(), Errno> {
-        let rotated = Rotated::allocate()?;
-        rotated.names.set_bounds(rotation);
-        rotated.names.set(path.to_bytes(), None, 1)?;
-        let made = rotated.names.create_unnumbered()?;
+    fn open_in_its_place(&self, names: &Names) -> Result<(), Errno> {
+        let made = names.create_unnumbered()?;
         let flags_set = sys::set_status_flags(made.fd, libc::O_APPEND);
         flags_set.inspect_err(|_| made.close())?;
-        self.go_to(made.fd, Some(&made.file))?;
-        self.path.set(path)?;
-        self.placed.put(rotated);
-        Ok(())
+        self.go_to(made.fd, Some(&made.file))
     }
 
     fn open_rotated(&self, path: &Path, rotation: &Rotation) -> Result<(), Errno> {
-        let rotated = Rotated::allocate()?;
-        rotated.names.set_bounds(rotation);
-        let (names, path) = (&rotated.names, path.as_os_str().as_bytes());
-        names.set(path, rotation.keep, 1)?;
+        let rotated = Rotated::named(path.as_os_str().as_bytes(), rotation)?;
+        let names = &rotated.names;
         names.clear_what_is_removed();
         let begun = self.next_file(&rotated);
         begun.inspect_err(|_| rotated.discard_newest())?;
@@ -524,7 +520,6 @@ impl Append {
             placed.names.describe(UNNUMBERED, into);
         } else if let Some(path) = self.path.get() {
             state::copy(&mut into.path, path.to_bytes());
-            into.existing = self.existing.load(Ordering::Relaxed) as i32;
         } else if let Some(rotated) = self.rotated.borrow() {
             rotated.names.describe(self.file().number, into);
         }

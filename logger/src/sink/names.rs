@@ -161,7 +161,8 @@ impl Names {
         self.places.number_at(self.places.first()) == self.number.load(Ordering::Relaxed)
     }
 
-    fn set_existing(&self, existing: Existing) {
+    /// What became of what stood under the path.
+    pub fn set_existing(&self, existing: Existing) {
         self.existing.store(existing.code(), Ordering::Relaxed);
     }
 

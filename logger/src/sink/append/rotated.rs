@@ -3,7 +3,8 @@
 //! and what is kept is counted once. Knows nothing of what is written.
 
 use super::FLAGS;
-use crate::sink::lent::Shareable;
+use crate::sink::Rotation;
+use crate::sink::lent::{Owned, Shareable};
 use crate::sink::names::{Names, Opened};
 use crate::sys::{self, Errno};
 use core::ffi::CStr;
@@ -52,6 +53,14 @@ unsafe impl Shareable for Rotated {
 }
 
 impl Rotated {
+    /// A log under `path` without a file so far. Allocates.
+    pub fn named(path: &[u8], rotation: &Rotation) -> Result<Owned<Rotated>, Errno> {
+        let rotated = Rotated::allocate()?;
+        rotated.names.set_bounds(rotation);
+        rotated.names.set(path, rotation.keep, 1)?;
+        Ok(rotated)
+    }
+
     /// The newest file.
     pub fn newest(&self) -> Newest {
         Newest::from_word(self.newest.load(Ordering::Acquire))

@@ -5,6 +5,7 @@ use super::{Append, OUTLETS, Outlet, RETRY_AFTER, open_or_create, place_of};
 use crate::shared::Shared;
 use crate::sink::names::Opened;
 use crate::sink::outlet::reserve_first;
+use crate::sink::owner;
 use crate::sys::{self, Errno, Identity};
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -179,6 +180,10 @@ impl Append {
     /// Opens the path again, where another file may stand by now.
     fn open_path(&self) -> Result<(), Errno> {
         let path = self.path.get().ok_or(Errno(libc::EBADF))?;
+        if owner::is_mapped_by_another(path) {
+            let placed = self.placed.borrow().ok_or(Errno(libc::EBUSY))?;
+            return self.open_in_its_place(&placed.names);
+        }
         let fd = open_or_create(path, &self.access)?;
         sys::set_status_flags(fd, libc::O_APPEND).inspect_err(|_| sys::close(fd))?;
         self.go_to(fd, None)?;

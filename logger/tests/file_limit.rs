@@ -6,8 +6,11 @@ use logdef::{Options, Sink, logdef};
 use std::collections::HashSet;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 mod common;
+#[path = "common/interrupts.rs"]
+mod interrupts;
 
 const LIMIT: u64 = (5 << 20) + (100 << 10);
 
@@ -162,6 +165,29 @@ fn threads_wait_for_the_next_file_where_none_may_grow() {
         // A thread waits for a while only: another may get no time of a core for longer.
         let dropped = logdef::state().dropped;
         assert!(dropped <= 4 * CALLS / 100, "{dropped}");
+    });
+}
+
+static HANDLED: AtomicU64 = AtomicU64::new(0);
+
+extern "C" fn log_one(_signal: i32) {
+    logdef!(Info, "handler %lu", HANDLED.fetch_add(1, Ordering::Relaxed));
+}
+
+/// A handler that interrupted the opening of the next file dropped its record, one of four.
+#[test]
+fn handlers_find_the_next_file_where_none_may_grow() {
+    let directory = tempfile::tempdir().unwrap();
+    common::in_child(|| {
+        common::limit_files(64 << 10);
+        let path = directory.path().join("log");
+        let options = logdef::options().sink(Sink::Append);
+        options.rotate(64 << 20).keep(3).open(path).unwrap();
+        interrupts::each(log_one, 200);
+        log(0..10_000);
+        interrupts::each(log_one, 0);
+        assert!(HANDLED.load(Ordering::Relaxed) > 100);
+        assert_eq!(logdef::state().dropped, 0);
     });
 }
 

@@ -2,6 +2,8 @@
 //! that are kept for the call that they interrupted are let go of, and none of the threads is without one for long.
 
 mod common;
+#[path = "common/interrupts.rs"]
+mod interrupts;
 
 use logdef::{Sink, logdef};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,24 +12,6 @@ static HANDLED: AtomicU64 = AtomicU64::new(0);
 
 extern "C" fn log_one(_signal: i32) {
     logdef!(Info, "handler %lu", HANDLED.fetch_add(1, Ordering::Relaxed));
-}
-
-/// Has the calling process interrupted after each of these microseconds; 0 for no more.
-fn interrupt_each(microseconds: libc::suseconds_t) {
-    let time = libc::timeval {
-        tv_sec: 0,
-        tv_usec: microseconds,
-    };
-    let timer = libc::itimerval {
-        it_interval: time,
-        it_value: time,
-    };
-    // SAFETY: a handler of the right shape, and a timer that is valid for the call.
-    unsafe {
-        let handler: extern "C" fn(i32) = log_one;
-        libc::signal(libc::SIGALRM, handler as libc::sighandler_t);
-        libc::setitimer(libc::ITIMER_REAL, &raw const timer, std::ptr::null_mut());
-    }
 }
 
 /// Signals go to the other thread.
@@ -59,12 +43,12 @@ fn a_thread_lets_go_of_windows_though_it_is_interrupted_all_the_time() {
                     std::thread::sleep(std::time::Duration::from_micros(300));
                 }
             });
-            interrupt_each(50);
+            interrupts::each(log_one, 50);
             while HANDLED.load(Ordering::Relaxed) < INTERRUPTIONS {
                 logdef!(Info, "main %lu", calls);
                 calls += 1;
             }
-            interrupt_each(0);
+            interrupts::each(log_one, 0);
             is_over.store(true, Ordering::Relaxed);
         });
         let calls = calls + HANDLED.load(Ordering::Relaxed);

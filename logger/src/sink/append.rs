@@ -8,6 +8,7 @@
 //! of the family was quicker, it continues in that one's. Each file is a chunk
 //! of the log by itself, so that it defines what its records refer to.
 
+mod places;
 #[allow(unsafe_code)]
 mod rotated;
 mod successor;
@@ -17,7 +18,7 @@ mod write;
 use super::kept_path::KeptPath;
 use super::lent::Lent;
 use super::names::{Names, UNNUMBERED};
-use super::outlet::{Outlet, ROOM, Taken};
+use super::outlet::{Outlet, ROOM};
 use super::owner;
 use super::retry::Retry;
 use super::rotation::SharedAccess;
@@ -33,6 +34,7 @@ use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use places::{OUTLETS, PLACE_BITS, place_of};
 use rotated::{Newest, Rotated};
 use successor::Move;
 use write::{Written, append_to};
@@ -82,11 +84,6 @@ pub(crate) struct Append {
 const RETRY_AFTER: u64 = 1_000_000_000;
 /// Nanoseconds after which a server is asked again whether it has what was written.
 const CONFIRM_AFTER: u64 = 1_000_000_000;
-/// The file that is written to, and those before it that a `sync` has yet to reach.
-const OUTLETS: usize = 32;
-const PLACE_BITS: u32 = 8;
-/// How often a place is looked for: other threads may take one that was freed.
-const PLACINGS: u32 = 4;
 /// How often a note follows to another file.
 const FOLLOWINGS: u32 = 4;
 /// How often a descriptor may be closed in the middle of a call.
@@ -197,12 +194,6 @@ impl Append {
         self.go_to(fd, None)
     }
 
-    /// Closes the descriptors of a log that was closed, but for those that a call still holds on to.
-    pub fn let_go(&self) {
-        let outlets = self.outlets.iter();
-        outlets.for_each(|outlet| outlet.close_unless(|| false));
-    }
-
     /// The file of a rotated log that this process writes to.
     fn file(&self) -> Newest {
         Newest::from_word(self.file.load(Ordering::Relaxed))
@@ -226,7 +217,7 @@ impl Append {
         self.reopen.store(false, Ordering::Relaxed);
         self.retry.granted();
         self.stay_until.store(0, Ordering::Relaxed);
-        self.moving_since.store(0, Ordering::Relaxed);
+        self.has_moved();
         self.stream.forget();
         self.unsynced.forget();
     }
@@ -241,7 +232,7 @@ impl Append {
     pub fn begin_run(&self) {
         self.stream.forget();
         self.rotated.forget_users();
-        self.moving_since.store(0, Ordering::Relaxed);
+        self.has_moved();
         let current = self.current.load(Ordering::Acquire);
         for (place, outlet) in self.outlets.iter().enumerate() {
             outlet.forget_users();
@@ -368,22 +359,6 @@ impl Append {
         )
     }
 
-    /// Holds on to what is written to now.
-    fn take(&self, wanted: Option<u32>) -> Option<(u32, Taken<'_>)> {
-        for _ in 0..OUTLETS {
-            let current = self.current.load(Ordering::Acquire);
-            let chunk = (current >> PLACE_BITS) as u32;
-            if wanted.is_some_and(|wanted| wanted != chunk) {
-                return None;
-            }
-            let outlet = self.outlets[place_of(current)].take();
-            if self.current.load(Ordering::Acquire) == current {
-                return outlet.map(|outlet| (chunk, outlet));
-            }
-        }
-        None
-    }
-
     fn put_into(
         &self,
         shared: &Shared,
@@ -401,8 +376,8 @@ impl Append {
                         return Ok(Written::Elsewhere);
                     }
                 }
-                // No handler waits for the call that it interrupted.
-                Err(Errno(libc::EFBIG)) if !by.is_nested && self.is_followed(chunk) => {
+                // A call that opens the next file is interrupted by no handler, which would wait for it here.
+                Err(Errno(libc::EFBIG)) if self.is_followed(chunk) => {
                     return Ok(Written::Elsewhere);
                 }
                 _ => break,
@@ -461,44 +436,6 @@ impl Append {
             return Ok(Written::Elsewhere);
         }
         written
-    }
-
-    /// Writes to a descriptor from now on, which is the log's; of which file, if that is known.
-    fn go_to(&self, fd: c_int, file: Option<&Identity>) -> Result<(), Errno> {
-        // It is held on to until it is what is written to: else a `sync` would close it.
-        let (place, _held) = self.place(fd, file).inspect_err(|_| sys::close(fd))?;
-        let next = self.next_chunk() << PLACE_BITS | place as u64;
-        self.current.store(next, Ordering::Release);
-        self.close_removed();
-        Ok(())
-    }
-
-    /// Closes files that are written to no more and that another program has removed: no `sync` need come
-    /// for what is gone.
-    fn close_removed(&self) {
-        for (place, outlet) in self.outlets.iter().enumerate() {
-            if !self.is_current(place) && outlet.has_no_name() {
-                outlet.close_unless(|| self.is_current(place));
-            }
-        }
-    }
-
-    /// Gives a descriptor a free place.
-    fn place(&self, fd: c_int, file: Option<&Identity>) -> Result<(usize, Taken<'_>), Errno> {
-        for _ in 0..PLACINGS {
-            for (place, outlet) in self.outlets.iter().enumerate() {
-                if let Some(held) = outlet.set(fd, file)? {
-                    return Ok((place, held));
-                }
-            }
-            let _ = self.free_one();
-        }
-        Err(Errno(libc::EMFILE))
-    }
-
-    /// Whether a place is that of what is written to.
-    fn is_current(&self, place: usize) -> bool {
-        place_of(self.current.load(Ordering::Acquire)) == place
     }
 
     /// Opens the path again at the next call. May be called in a signal handler.
@@ -560,10 +497,6 @@ impl Append {
         };
         outlet.put_back(fd)
     }
-}
-
-fn place_of(current: u64) -> usize {
-    current as usize & ((1 << PLACE_BITS) - 1)
 }
 
 /// Opens what there is, or makes a file.

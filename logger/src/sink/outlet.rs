@@ -9,7 +9,7 @@ use super::stream::Kind;
 use crate::sys::{self, Errno, Identity};
 use core::ffi::c_int;
 use core::ops::Deref;
-use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU64, Ordering};
 use reserved::Reserved;
 
 pub(crate) use reserved::{ROOM, reserve_first};
@@ -25,33 +25,46 @@ pub(crate) struct Outlet {
     /// A server said that its file has no name.
     is_unlinked: AtomicBool,
     reserved: Reserved,
-    /// Calls that hold on to it, and [`CLOSING`].
-    users: AtomicU32,
+    /// How many calls hold on to it, the [`TERM`] since which they do, and [`CLOSING`].
+    users: AtomicU64,
 }
 
-/// The bit of `users` that says that it is being closed, which begins when no call holds on to it.
-const CLOSING: u32 = 1 << 31;
+/// The bit of `users` that says that it is being closed, or becomes another file's.
+const CLOSING: u64 = 1 << 63;
+
+/// One more each time that the place became another file's though calls held on to it.
+const TERM: u64 = 1 << 32;
+const TERMS: u64 = CLOSING - TERM;
 
 /// An outlet that is not closed while this lives.
-pub(crate) struct Taken<'o>(&'o Outlet);
+pub(crate) struct Taken<'o> {
+    outlet: &'o Outlet,
+    term: u64,
+}
 
 impl Deref for Taken<'_> {
     type Target = Outlet;
 
     fn deref(&self) -> &Outlet {
-        self.0
+        self.outlet
     }
 }
 
 impl Drop for Taken<'_> {
     fn drop(&mut self) {
-        let one_less = |users: u32| users.checked_sub(1);
-        // Zero already, where a fork came between.
-        let _ = self
-            .0
-            .users
-            .fetch_update(Ordering::AcqRel, Ordering::Relaxed, one_less);
+        // None is counted any more where a fork came between, or the place became another file's.
+        let one_less = |users: u64| {
+            let is_counted = users & TERMS == self.term && count(users) > 0;
+            is_counted.then(|| users - 1)
+        };
+        let users = &self.outlet.users;
+        let _ = users.fetch_update(Ordering::AcqRel, Ordering::Relaxed, one_less);
     }
+}
+
+/// How many calls hold on to it.
+fn count(users: u64) -> u32 {
+    users as u32
 }
 
 impl Outlet {
@@ -64,37 +77,93 @@ impl Outlet {
             is_on_nfs: AtomicBool::new(false),
             is_unlinked: AtomicBool::new(false),
             reserved: Reserved::new(),
-            users: AtomicU32::new(0),
+            users: AtomicU64::new(0),
         }
     }
 
     /// Holds on to it. `None` if it is being closed.
     pub fn take(&self) -> Option<Taken<'_>> {
         let users = self.users.fetch_add(1, Ordering::AcqRel);
-        let taken = Taken(self);
+        let taken = self.taken(users);
         (users & CLOSING == 0).then_some(taken)
+    }
+
+    fn taken(&self, users: u64) -> Taken<'_> {
+        Taken {
+            outlet: self,
+            term: users & TERMS,
+        }
     }
 
     /// Whether no call holds on to it.
     pub fn is_unused(&self) -> bool {
-        self.users.load(Ordering::Acquire) == 0
+        self.users.load(Ordering::Acquire) & !TERMS == 0
     }
 
     /// No call of this process does: it is a forked child.
     pub fn forget_users(&self) {
-        self.users.store(0, Ordering::Release);
+        self.users.fetch_and(TERMS, Ordering::Release);
     }
 
     /// Makes the place that of a descriptor, and holds on to it. `None` if it is not free. Of which plain
     /// file the descriptor is, if that is known: it may have been closed meanwhile.
     pub fn set(&self, fd: c_int, file: Option<&Identity>) -> Result<Option<Taken<'_>>, Errno> {
-        if !self.is_free() || !self.change_users(0, 1) {
-            return Ok(None);
-        }
-        let taken = Taken(self);
         if !self.is_free() {
             return Ok(None);
         }
+        let Some(users) = self.change_unused(|users| users + 1) else {
+            return Ok(None);
+        };
+        let taken = self.taken(users);
+        if !self.is_free() {
+            return Ok(None);
+        }
+        self.fill(fd, file)?;
+        Ok(Some(taken))
+    }
+
+    /// The same where calls hold on to it that handlers have jumped out of, for good. One that was only kept
+    /// from running finds the new file under the number of the old one, and writes there.
+    pub fn set_though_held(
+        &self,
+        fd: c_int,
+        file: Option<&Identity>,
+    ) -> Result<Option<Taken<'_>>, Errno> {
+        let (success, failure) = (Ordering::AcqRel, Ordering::Relaxed);
+        let next_term = |users: u64| {
+            let term = (users & TERMS).wrapping_add(TERM) & TERMS;
+            (users & CLOSING == 0).then_some(term | CLOSING)
+        };
+        if (self.users.fetch_update(success, failure, next_term)).is_err() {
+            return Ok(None);
+        }
+        let set = self.exchange(fd, file);
+        if set.is_err() {
+            self.users.fetch_and(!CLOSING, Ordering::Release);
+        }
+        set?;
+        // Held on to by this call, and no longer closed to others.
+        let users = self.users.fetch_sub(CLOSING - 1, Ordering::AcqRel);
+        Ok(Some(self.taken(users)))
+    }
+
+    /// Takes a descriptor in place of the one that is there, under the number of that.
+    fn exchange(&self, fd: c_int, file: Option<&Identity>) -> Result<(), Errno> {
+        let Some(number) = self.own() else {
+            return self.fill(fd, file);
+        };
+        sys::duplicate_to(fd, number)?;
+        // The number leads to the new file already: where nothing is known of that, the place is free.
+        self.fill(number, file).inspect_err(|_| {
+            self.fd.store(-1, Ordering::Release);
+            sys::close(number);
+        })?;
+        sys::close(fd);
+        Ok(())
+    }
+
+    /// Notes which descriptor the place has, and of what.
+    fn fill(&self, fd: c_int, file: Option<&Identity>) -> Result<(), Errno> {
         let ((device, inode), kind) = match file {
             Some(known) => (known.file, Kind::File),
             None => {
@@ -111,7 +180,7 @@ impl Outlet {
         self.reserved.begin(on);
         self.kind.store(kind as u8, Ordering::Relaxed);
         self.fd.store(fd, Ordering::Release);
-        Ok(Some(taken))
+        Ok(())
     }
 
     /// Whether it is no file's, of none that the program closed either.
@@ -119,16 +188,19 @@ impl Outlet {
         self.fd.load(Ordering::Acquire) < 0
     }
 
-    fn change_users(&self, from: u32, to: u32) -> bool {
+    /// Changes `users`, if no call holds on to it. What it is then.
+    fn change_unused(&self, change: impl Fn(u64) -> u64) -> Option<u64> {
         let (success, failure) = (Ordering::AcqRel, Ordering::Relaxed);
-        let changed = self.users.compare_exchange(from, to, success, failure);
-        changed.is_ok()
+        let changed = self.users.fetch_update(success, failure, |users| {
+            (users & !TERMS == 0).then(|| change(users))
+        });
+        changed.ok().map(change)
     }
 
     /// Frees the place, unless a call holds on to it, or it is needed: asked when no call can hold on to
     /// it any more.
     pub fn close_unless(&self, is_needed: impl FnOnce() -> bool) {
-        if !self.change_users(0, CLOSING) {
+        if self.change_unused(|users| users | CLOSING).is_none() {
             return;
         }
         if !is_needed() {
@@ -174,7 +246,7 @@ impl Outlet {
     #[inline]
     pub fn claim(&self, fd: c_int, size: u64, len: u64, behind: u64) -> Result<u64, Errno> {
         // But for this one.
-        let others = || (self.users.load(Ordering::Acquire) & !CLOSING).saturating_sub(1);
+        let others = || count(self.users.load(Ordering::Acquire)).saturating_sub(1);
         self.reserved.claim(fd, size, (len, behind), others)
     }
 
@@ -319,5 +391,35 @@ mod tests {
             false
         });
         assert!(outlet.own().is_none() && outlet.take().is_some() && outlet.is_unused());
+    }
+
+    #[test]
+    fn a_place_that_left_calls_hold_on_to_becomes_another_files() {
+        let files = [(); 2].map(|()| tempfile::NamedTempFile::new().unwrap());
+        let [first, second] = [&files[0], &files[1]].map(|file| {
+            let fd = open(file.path());
+            let high = sys::duplicate_high(fd).unwrap();
+            sys::close(fd);
+            high
+        });
+        let outlet = Outlet::new();
+        let left = outlet.set(first, None).unwrap().unwrap();
+        assert!(outlet.set(second, None).unwrap().is_none());
+        let inode = sys::identity(second).unwrap().file;
+        let held = outlet.set_though_held(second, None).unwrap().unwrap();
+        // Under the number that the call that was left may still know.
+        assert_eq!(outlet.own(), Some(first));
+        assert_eq!(sys::identity(first).unwrap().file, inode);
+        assert!(
+            sys::identity(second).is_ok_and(|found| found.file != inode)
+                || sys::identity(second).is_err()
+        );
+        // That call is not counted any more, and this one is.
+        drop(left);
+        outlet.close_unless(|| false);
+        assert!(outlet.own().is_some());
+        drop(held);
+        outlet.close_unless(|| false);
+        assert!(outlet.is_free() && outlet.is_unused());
     }
 }

@@ -46,6 +46,13 @@ pub(crate) fn duplicate_high(fd: c_int) -> Result<c_int, Errno> {
     duplicate_in_turn(fd).or_else(|_| duplicate(fd, 3))
 }
 
+/// Lets `number`, which is open, lead to what `fd` leads to.
+pub(crate) fn duplicate_to(fd: c_int, number: c_int) -> Result<(), Errno> {
+    // SAFETY: touches none of our memory.
+    let made = unsafe { libc::syscall(libc::SYS_dup3, fd, number, libc::O_CLOEXEC) };
+    checked(made as isize).map(drop)
+}
+
 fn duplicate(fd: c_int, from: c_int) -> Result<c_int, Errno> {
     // SAFETY: touches none of our memory.
     let new = unsafe { libc::syscall(libc::SYS_fcntl, fd, libc::F_DUPFD_CLOEXEC, from) };

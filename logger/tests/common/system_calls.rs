@@ -26,6 +26,7 @@ fn numbers(name: &str) -> &'static [c_long] {
     match name.split('(').next().unwrap() {
         "clone3" => &[libc::SYS_clone3],
         "close" => &[libc::SYS_close],
+        "dup3" => &[libc::SYS_dup3],
         "fallocate" => &[libc::SYS_fallocate],
         "fcntl" => &[libc::SYS_fcntl],
         "fdatasync" => &[libc::SYS_fdatasync],

@@ -1,13 +1,17 @@
 //! Which file follows the one that an appended log is written to, and when.
 
+use super::places::{OUTLETS, place_of};
 use super::rotated::{Newest, Rotated};
-use super::{Append, OUTLETS, Outlet, RETRY_AFTER, open_or_create, place_of};
+use super::{Append, Outlet, RETRY_AFTER, open_or_create};
 use crate::shared::Shared;
 use crate::sink::names::Opened;
 use crate::sink::outlet::reserve_first;
 use crate::sink::owner;
-use crate::sys::{self, Errno, Identity};
+use crate::sys::{self, Errno, Identity, SignalsBlocked};
 use core::sync::atomic::{AtomicU32, Ordering};
+
+/// A thread that has been opening the next file for this many nanoseconds was cancelled in it.
+const LEFT_AFTER: u64 = 10_000_000_000;
 
 /// Processes of the family that may be quicker, one after another, before this one gives up.
 const RACES: u32 = 64;
@@ -98,22 +102,19 @@ impl Append {
         why: Move,
         now: u64,
     ) -> Result<bool, Errno> {
-        let since = self.moving_since.load(Ordering::Relaxed);
-        // A handler may have jumped out of a call that was at it.
-        let is_left = now > since + 10 * RETRY_AFTER;
-        let (success, failure) = (Ordering::Acquire, Ordering::Relaxed);
-        if since > 0 && !is_left
-            || self
-                .moving_since
-                .compare_exchange(since, now.max(1), success, failure)
-                .is_err()
-        {
+        let is_at_it = |since| since > 0 && now <= since + LEFT_AFTER;
+        let blocked = match self.moving_since.load(Ordering::Relaxed) {
+            since if is_at_it(since) => None,
+            since => self.begin_to_move(since, now),
+        };
+        // Until the next file is there, and those before it are gone: no handler jumps out of that.
+        let Some(_blocked) = blocked else {
             return Ok(why == Move::Full && self.is_moved_soon());
-        }
+        };
         // Another thread may have been at it since that was looked at.
         let current = place_of(self.current.load(Ordering::Acquire));
         if !core::ptr::eq(&self.outlets[current], from) {
-            self.moving_since.store(0, Ordering::Release);
+            self.has_moved();
             return Ok(true);
         }
         if why == Move::Asked {
@@ -140,7 +141,7 @@ impl Append {
             }
         }
         // Others need not wait for what comes now: the file may be full when it is done.
-        self.moving_since.store(0, Ordering::Release);
+        self.has_moved();
         if let (Ok(true), Some(rotated)) = (&moved, rotated) {
             // A file without the link to it is a file all the same.
             let _ = rotated
@@ -148,6 +149,21 @@ impl Append {
                 .inspect_err(|errno| shared.not_linked(*errno));
         }
         moved.map(|_| true)
+    }
+
+    /// Has this thread open the next file, without signals, unless another one is at it.
+    fn begin_to_move(&self, since: u64, now: u64) -> Option<SignalsBlocked> {
+        let blocked = SignalsBlocked::new();
+        let (success, failure) = (Ordering::Acquire, Ordering::Relaxed);
+        let begun = self
+            .moving_since
+            .compare_exchange(since, now.max(1), success, failure);
+        begun.is_ok().then_some(blocked)
+    }
+
+    /// No thread is at it any more.
+    pub(super) fn has_moved(&self) {
+        self.moving_since.store(0, Ordering::Release);
     }
 
     /// Lets the thread that is at it have the CPU, which needs a moment: what is written meanwhile
@@ -172,7 +188,7 @@ impl Append {
             sys::wait_while(&AtomicU32::new(0), 0, 1);
             since = self.moving_since.load(Ordering::Acquire);
         }
-        // A handler has jumped out of the call that was at it, perhaps.
+        // That thread was cancelled in it, perhaps.
         self.stuck_since.store(since, Ordering::Relaxed);
         self.chunk() != chunk
     }

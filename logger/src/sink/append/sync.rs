@@ -1,7 +1,8 @@
 //! What was written is on the disk, or it is said that it is not: each file that is open is synced, those
 //! that were let go of by their file system. Knows nothing of records.
 
-use super::{Append, OUTLETS};
+use super::Append;
+use super::places::OUTLETS;
 use crate::sink::outlet::Taken;
 use crate::sink::stream::Kind;
 use crate::sys::{self, Errno};
@@ -44,21 +45,5 @@ impl Append {
         drop(taken);
         outlet.close_unless(|| !is_left || self.is_current(place));
         Ok(())
-    }
-
-    /// Closes a file that is written to no more, which a later `sync` reaches by its file system. `false` if
-    /// it can close no file.
-    pub(super) fn free_one(&self) -> bool {
-        let is_left = |place: &usize| {
-            let outlet = &self.outlets[*place];
-            !outlet.is_free() && !self.is_current(*place) && outlet.is_unused()
-        };
-        let left = (0..OUTLETS).find(is_left);
-        left.inspect(|place| self.leave(*place)).is_some()
-    }
-
-    fn leave(&self, place: usize) {
-        self.unsynced.leave_one();
-        self.outlets[place].close_unless(|| self.is_current(place));
     }
 }

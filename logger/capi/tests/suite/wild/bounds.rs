@@ -74,3 +74,33 @@ fn all_logs_of_a_directory_keep_within_a_bound_and_nothing_else_is_removed() {
         assert!(lives.wait().unwrap().success());
     }
 }
+
+/// Each call that a handler jumped out of kept its hold on the file that it wrote to: after 32 files every call was
+/// dropped. A jump out of the opening of a file had the log grow beyond its size for 10 seconds.
+#[test]
+fn a_log_whose_calls_handlers_jump_out_of_keeps_its_bounds() {
+    let program = build_stories("jumped");
+    for sink in [MAPPED, APPEND] {
+        let directory = tempfile::tempdir().unwrap();
+        let log = directory.path().join("log");
+        let output = Command::new(&program).arg(&log).arg(sink).output().unwrap();
+        succeeded(&output);
+        let said = String::from_utf8(output.stdout).unwrap();
+        let said: Vec<u64> = said
+            .split_whitespace()
+            .map(|number| number.parse().unwrap())
+            .collect();
+        let [dropped, error, largest, descriptors] = said[..] else {
+            panic!("{said:?}");
+        };
+        assert_eq!((dropped, error), (0, 0), "{sink}");
+        // A mapped file has whole chunks.
+        assert!(largest <= 128 << 10 && descriptors < 50, "{sink} {said:?}");
+        // The link, and the files that are kept.
+        assert_eq!(
+            std::fs::read_dir(directory.path()).unwrap().count(),
+            1 + 4,
+            "{sink}"
+        );
+    }
+}

@@ -74,6 +74,36 @@ fn a_sync_reaches_files_that_were_let_go_of() {
     });
 }
 
+/// A power cut took the name of a new file of an appended log, which was on stable storage itself.
+#[test]
+fn a_sync_reaches_the_names_of_new_files() {
+    if !seccomp::is_here() {
+        return;
+    }
+    let in_one_file = [Sink::Mapped, Sink::Append].map(|sink| logdef::options().sink(sink));
+    let rotated = ways().map(|(_, options)| options);
+    for (way, options) in in_one_file.into_iter().chain(rotated).enumerate() {
+        let folder = tempfile::tempdir().unwrap();
+        common::in_child(|| {
+            options.open(folder.path().join("log")).unwrap();
+            logdef::sync().unwrap();
+            seccomp::fail(&[libc::SYS_fsync], libc::EIO);
+            logdef!(Info, "in the same file");
+            logdef::sync().unwrap();
+            if way < 2 {
+                std::fs::remove_file(folder.path().join("log")).unwrap();
+                logdef::reopen().unwrap();
+                logdef!(Info, "in the same file");
+                logdef!(Info, "in another file");
+            } else {
+                fill(2, folder.path());
+            }
+            let refused = logdef::sync().unwrap_err();
+            assert_eq!(refused.raw_os_error(), Some(libc::EIO), "{way}");
+        });
+    }
+}
+
 /// A `sync` of an appended log reported success though the program had closed the descriptors of files that it
 /// had not reached.
 #[test]

@@ -47,6 +47,8 @@ pub(crate) struct Append {
     outlets: [Outlet; OUTLETS],
     stream: Stream,
     unsynced: Unsynced,
+    /// The name of a file may not be on stable storage.
+    has_new_name: AtomicBool,
     /// The files of a rotated log.
     rotated: Lent<Rotated>,
     /// The names of a log in one file: where another process maps what its path leads to, it begins
@@ -103,6 +105,7 @@ impl Append {
             outlets: [const { Outlet::new() }; OUTLETS],
             stream: Stream::new(),
             unsynced: Unsynced::new(),
+            has_new_name: AtomicBool::new(false),
             rotated: Lent::new(),
             placed: Lent::new(),
             path: KeptPath::new(),

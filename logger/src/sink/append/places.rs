@@ -40,6 +40,7 @@ impl Append {
         let (place, _held) = self.place(fd, file).inspect_err(|_| sys::close(fd))?;
         let next = self.next_chunk() << PLACE_BITS | place as u64;
         self.current.store(next, Ordering::Release);
+        self.has_new_name.store(true, Ordering::Release);
         self.close_removed();
         Ok(())
     }

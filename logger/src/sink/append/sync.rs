@@ -1,23 +1,43 @@
 //! What was written is on the disk, or it is said that it is not: each file that is open is synced, those
-//! that were let go of by their file system. Knows nothing of records.
+//! that were let go of by their file system, and the names of new ones. Knows nothing of records.
 
 use super::Append;
 use super::places::OUTLETS;
 use crate::sink::outlet::Taken;
 use crate::sink::stream::Kind;
 use crate::sys::{self, Errno};
+use core::sync::atomic::Ordering;
 
 impl Append {
     /// Waits until what was written is on stable storage.
     pub fn sync(&self) -> Result<(), Errno> {
         let settled = (0..OUTLETS).map(|place| self.settle(place));
         let settled = settled.fold(Ok(()), Result::and);
+        let settled = settled.and(self.settle_name());
         // Not closed meanwhile.
         let held = self.take(None);
         settled.and(self.unsynced.sync(|| {
             let (_, outlet) = held.as_ref().ok_or(Errno(libc::EBADF))?;
             self.opened(outlet).map(|(fd, _)| fd)
         }))
+    }
+
+    /// Waits until the names of files that were begun since the last `sync` are on stable storage.
+    fn settle_name(&self) -> Result<(), Errno> {
+        if !self.has_new_name.swap(false, Ordering::AcqRel) {
+            return Ok(());
+        }
+        let rotated = self.rotated.borrow();
+        let Some(log) = rotated.or_else(|| self.placed.borrow()) else {
+            // A stream.
+            return Ok(());
+        };
+        let synced = log.names.with_directory(sys::sync_directory);
+        match synced.and_then(|synced| synced) {
+            // The program has confined itself, or the file system knows no such thing.
+            Err(Errno(libc::EACCES | libc::EPERM | libc::ENOENT | libc::EINVAL)) => Ok(()),
+            synced => synced.inspect_err(|_| self.has_new_name.store(true, Ordering::Release)),
+        }
     }
 
     /// Waits until what was written to one file is on stable storage, and closes the file if it is

@@ -136,6 +136,11 @@ impl Calls {
         }
     }
 
+    /// Whether a call may be in progress.
+    pub fn are_begun(&self) -> bool {
+        self.innermost.load(Ordering::Acquire) != 0
+    }
+
     /// Whether the call that is in progress interrupted another.
     pub fn are_nested(&self) -> bool {
         Call(self.innermost.load(Ordering::Acquire)).level() > 0

@@ -140,7 +140,7 @@ impl Process {
         let closed = self.shared.run.close();
         self.control.end();
         self.sink.stop_helper(&self.shared);
-        self.sink.let_go();
+        self.sink.let_go(&self.shared);
         self.shared.settings.move_gate();
         closed
     }

@@ -282,10 +282,11 @@ impl Sink {
         }
     }
 
-    /// Closes the descriptors of an appended log that was closed.
-    pub fn let_go(&self) {
-        if let Chosen::Append(append) = self.chosen() {
-            append.let_go();
+    /// Lets go of the files of a log that was closed.
+    pub fn let_go(&self, shared: &Shared) {
+        match self.chosen() {
+            Chosen::Mapped(mapped) => mapped.let_go(shared, Thread::mine()),
+            Chosen::Append(append) => append.let_go(),
         }
     }
 

@@ -1,4 +1,4 @@
-//! A log that is appended to and was closed keeps no descriptor, though threads that logged live on, nor
+//! A log that was closed keeps no descriptor and no mapping of its files, though threads that logged live on, nor
 //! does asking for its state open one: the space of a file that is removed comes back.
 
 mod common;
@@ -14,34 +14,52 @@ fn open_files(folder: &Path) -> BTreeSet<PathBuf> {
     open.filter(|path| path.starts_with(folder)).collect()
 }
 
-fn ways() -> [(&'static str, Options); 2] {
-    let appended = logdef::options().sink(Sink::Append);
+/// Files in the folder that the process maps.
+fn mapped_files(folder: &Path) -> usize {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let folder = folder.to_str().unwrap();
+    maps.lines().filter(|line| line.contains(folder)).count()
+}
+
+fn ways() -> [(&'static str, Options); 5] {
+    let [mapped, appended] = [Sink::Mapped, Sink::Append].map(|sink| logdef::options().sink(sink));
     [
-        ("one file", appended.clone()),
-        ("rotated", appended.rotate(16 << 10)),
+        ("appended", appended.clone()),
+        ("appended, rotated", appended.rotate(16 << 10)),
+        ("mapped", mapped.clone()),
+        ("mapped, rotated", mapped.clone().rotate(64 << 10)),
+        ("with a helper", mapped.rotate(64 << 10).helper()),
     ]
 }
 
 #[test]
-fn an_appended_log_that_was_closed_has_no_open_file() {
+fn a_log_that_was_closed_has_no_open_file() {
     for (way, options) in ways() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
         common::in_child(|| {
             for round in 0..3 {
                 options.clone().open(&path).unwrap();
-                // The thread lives on.
-                for number in 0..1000 {
-                    logdef!(Info, "%u of %u", number, round);
-                }
+                let log = || {
+                    for number in 0..5000 {
+                        logdef!(Info, "%u of %u", number, round);
+                    }
+                };
+                std::thread::scope(|threads| threads.spawn(log).join().unwrap());
+                // This thread lives on.
+                log();
                 assert!(!open_files(folder.path()).is_empty(), "{way}");
                 logdef::close();
-                assert_eq!(open_files(folder.path()), BTreeSet::new(), "{way}");
+                // The helper may be in the middle of something.
+                common::until(way, || {
+                    open_files(folder.path()).is_empty() && mapped_files(folder.path()) == 0
+                });
                 let state = logdef::state();
                 assert!(!state.is_open);
                 assert_eq!(open_files(folder.path()), BTreeSet::new(), "{way}, asked");
                 logdef!(Info, "dropped");
                 assert_eq!(open_files(folder.path()), BTreeSet::new(), "{way}, a call");
+                assert_eq!(mapped_files(folder.path()), 0, "{way}, a call");
             }
         });
     }

@@ -57,15 +57,31 @@ impl Anchor {
             }
             keep
         });
-        let old = self
-            .base
-            .swap(base.unwrap_or(ptr::null_mut()), Ordering::SeqCst);
+        self.exchange(base.unwrap_or(ptr::null_mut()));
+        let now = base.map_or(before, |_| turn);
+        self.turn.store(now, Ordering::SeqCst);
+    }
+
+    /// Unmaps it: the log was closed.
+    pub fn let_go(&self) {
+        let turn = self.turn.load(Ordering::Relaxed);
+        let (taken, order) = (Ordering::SeqCst, Ordering::Relaxed);
+        let is_taken = || {
+            let taken = self.turn.compare_exchange(turn, CHANGING, taken, order);
+            taken.is_ok()
+        };
+        if turn != CHANGING && is_taken() {
+            self.exchange(ptr::null_mut());
+            self.turn.store(0, Ordering::SeqCst);
+        }
+    }
+
+    fn exchange(&self, base: *mut u8) {
+        let old = self.base.swap(base, Ordering::SeqCst);
         // A call that found the old one may be using it for a moment more; then it stays.
         if !old.is_null() && self.users.load(Ordering::SeqCst) == 0 {
             sys::unmap(old, LEN as usize);
         }
-        let now = base.map_or(before, |_| turn);
-        self.turn.store(now, Ordering::SeqCst);
     }
 
     /// Hands `work` the start of the file of a turn.

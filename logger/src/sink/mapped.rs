@@ -223,6 +223,25 @@ impl Mapped {
         });
     }
 
+    /// Lets go of the files of a log that was closed: closes the descriptors, and unmaps the windows of this
+    /// thread and of those that ended. Others may be in a call.
+    pub fn let_go(&self, shared: &Shared, mine: Option<&Thread>) {
+        let Some(log) = self.log() else { return };
+        log.close_descriptors();
+        for (_, reached, file_use) in log.files_in_use() {
+            reached.descriptor.close_of(file_use);
+        }
+        self.anchor.let_go();
+        log.leave_for_ended(shared, |_| true);
+        if let Some(mine) = mine.filter(|mine| !mine.lasting().calls.are_begun()) {
+            mine.place.store(0, Ordering::Relaxed);
+            let returned = mine.returned.load(Ordering::Relaxed);
+            let lasting = mine.lasting();
+            lasting.calls.look(lasting.windows.count().0, returned);
+            self.unmap_left(mine, None);
+        }
+    }
+
     /// Claims a chunk for the thread, with room for `need` bytes and what may
     /// have to be defined before them. `None` leaves the thread without a chunk:
     /// there is no growing number of used bytes that could run into the size.

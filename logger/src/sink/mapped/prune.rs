@@ -148,6 +148,11 @@ impl Log<'_> {
     /// Makes the threads of this process leave some ranges, and does it for those that ended.
     pub(super) fn expel(&self, shared: &Shared, of: impl Fn(Range) -> bool) {
         self.send_writers_away(shared, &of);
+        self.leave_for_ended(shared, of);
+    }
+
+    /// Leaves some ranges for the threads of this process that ended.
+    pub(super) fn leave_for_ended(&self, shared: &Shared, of: impl Fn(Range) -> bool) {
         for thread in shared.threads.iter() {
             let lasting = thread.lasting();
             // No call of that thread will come that could leave it.

@@ -64,3 +64,35 @@ fn a_log_that_was_closed_has_no_open_file() {
         });
     }
 }
+
+/// Bytes of addresses that the process has.
+fn addresses() -> usize {
+    let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
+    let pages: usize = pages.split(' ').next().unwrap().parse().unwrap();
+    pages * 4096
+}
+
+/// A program names its log after the hour.
+#[test]
+fn logs_of_ever_other_names_take_no_memory() {
+    for (way, options) in ways() {
+        let folder = tempfile::tempdir().unwrap();
+        common::in_child(|| {
+            let log = |from: u32| {
+                for number in from..from + 100 {
+                    let path = folder.path().join(format!("log-{number:08}"));
+                    options.clone().open(path).unwrap();
+                    logdef!(Info, "%u", number);
+                    logdef::close();
+                }
+            };
+            log(0);
+            let before = addresses();
+            log(100);
+            log(200);
+            let more = addresses().saturating_sub(before);
+            // A path has a page of its own.
+            assert!(more < 100 * 4096, "{way}: {more} bytes more");
+        });
+    }
+}

@@ -84,7 +84,7 @@ fn a_mapped_and_an_appended_log_have_a_file_each() {
     check(Sink::Append, Sink::Mapped);
 }
 
-/// Part of the test below: it logs, says so, and logs on when it is told to.
+/// Part of the test below: it logs, says so, and logs on after a line of its input.
 #[test]
 fn other_in_two_halves() {
     let Some(path) = std::env::var_os("OTHER_PATH") else {
@@ -99,8 +99,8 @@ fn other_in_two_halves() {
     logdef::close();
 }
 
-/// A program that appends to its log is told to open it again, or finds its file removed, when another process
-/// maps what its path leads to by then.
+/// A program that appends to its log opens it again, or finds its file removed, when another process maps what its
+/// path leads to by then.
 #[test]
 fn a_log_that_is_opened_again_shares_no_file_with_one_that_maps_it() {
     for is_removed in [false, true] {

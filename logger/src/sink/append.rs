@@ -53,8 +53,8 @@ pub(crate) struct Append {
     rotated: Lent<Rotated>,
     /// The names of a log in one file: where another process maps what its path leads to, it begins
     /// a file of its own there.
-    placed: Lent<Rotated>,
-    /// None for what came as a descriptor, and for a rotated log.
+    one_file: Lent<Rotated>,
+    /// Of a pipe or a device, unless it came as a descriptor.
     path: KeptPath,
     /// Bytes of a file, if they are bounded; 0 for a log that is not rotated.
     file_size: AtomicU64,
@@ -107,7 +107,7 @@ impl Append {
             unsynced: Unsynced::new(),
             has_new_name: AtomicBool::new(false),
             rotated: Lent::new(),
-            placed: Lent::new(),
+            one_file: Lent::new(),
             path: KeptPath::new(),
             file_size: AtomicU64::new(0),
             is_bounded: AtomicBool::new(false),
@@ -134,25 +134,23 @@ impl Append {
         let is_file = path.is_file();
         let is_special = !is_file && path.exists();
         let path = target::c_path(path)?;
-        let names = (!is_special).then(|| Rotated::named(path.to_bytes(), &rotation));
+        if is_special {
+            self.go_to(open_or_wait(&path, &self.access)?, None)?;
+            return self.path.set(&path);
+        }
+        let log = Rotated::named(path.to_bytes(), &rotation)?;
         if is_file && owner::is_mapped_by_another(&path) {
-            let names = names.as_ref().ok_or(Errno(libc::EBUSY))?;
-            let names = names.as_ref().map_err(|errno| *errno)?;
-            self.open_in_its_place(&names.names)?;
+            self.open_in_its_place(&log.names)?;
         } else {
             let fd = open_or_wait(&path, &self.access)?;
-            let is_continued = sys::identity(fd).is_ok_and(|file| file.size > 0);
-            if let Some(Ok(names)) = names.as_ref().filter(|_| is_continued) {
-                names.names.set_existing(Existing::Appended);
+            if sys::identity(fd).is_ok_and(|file| file.size > 0) {
+                log.names.set_existing(Existing::Appended);
             }
             self.go_to(fd, None)?;
             self.mark_in_use();
         }
-        // A file without names is a log all the same.
-        if let Some(Ok(names)) = names {
-            self.placed.put(names);
-        }
-        self.path.set(&path)
+        self.one_file.put(log);
+        Ok(())
     }
 
     /// Lets other processes see that the file is written to.
@@ -215,7 +213,7 @@ impl Append {
             .store(rotation.keep.is_some(), Ordering::Relaxed);
         self.access.set(rotation.access);
         drop(self.rotated.take());
-        drop(self.placed.take());
+        drop(self.one_file.take());
         self.path.clear();
         self.reopen.store(false, Ordering::Relaxed);
         self.retry.granted();
@@ -393,9 +391,17 @@ impl Append {
         self.file_size.load(Ordering::Relaxed) > 0
     }
 
+    /// Hands `work` the path of what is not rotated, if it has one.
+    fn with_path<T>(&self, work: impl FnOnce(&CStr) -> T) -> Option<T> {
+        match self.one_file.borrow() {
+            Some(log) => log.names.path().map(work),
+            None => self.path.get().map(work),
+        }
+    }
+
     /// Whether what is written to can be opened again.
     fn has_name(&self) -> bool {
-        self.is_rotated() || self.path.get().is_some()
+        self.is_rotated() || self.with_path(|_| ()).is_some()
     }
 
     fn try_to_put(
@@ -456,8 +462,8 @@ impl Append {
 
     /// Fills in where the log goes.
     pub fn describe(&self, into: &mut RawState) {
-        if let Some(placed) = self.placed.borrow() {
-            placed.names.describe(UNNUMBERED, into);
+        if let Some(log) = self.one_file.borrow() {
+            log.names.describe(UNNUMBERED, into);
         } else if let Some(path) = self.path.get() {
             state::copy(&mut into.path, path.to_bytes());
         } else if let Some(rotated) = self.rotated.borrow() {
@@ -485,8 +491,8 @@ impl Append {
         if let Some(found) = outlet.checked() {
             return Ok(found);
         }
-        let fd = match self.path.get() {
-            Some(path) => sys::open(path, FLAGS, 0)?,
+        let fd = match self.with_path(|path| sys::open(path, FLAGS, 0)) {
+            Some(opened) => opened?,
             None => {
                 let rotated = self.rotated.borrow().ok_or(Errno(libc::EBADF))?;
                 let fd = rotated.open(self.file())?.fd;

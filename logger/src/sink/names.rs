@@ -113,8 +113,13 @@ impl Names {
         Ok(())
     }
 
+    /// The log's path.
+    pub fn path(&self) -> Option<&CStr> {
+        self.base.get()
+    }
+
     fn base(&self) -> &[u8] {
-        self.base.get().map_or(b"", CStr::to_bytes)
+        self.path().map_or(b"", CStr::to_bytes)
     }
 
     /// Says who may read and write new files, and how many bytes all logs in their

@@ -195,11 +195,14 @@ impl Append {
 
     /// Opens the path again, where another file may stand by now.
     fn open_path(&self) -> Result<(), Errno> {
-        let path = self.path.get().ok_or(Errno(libc::EBADF))?;
-        if owner::is_mapped_by_another(path) {
-            let placed = self.placed.borrow().ok_or(Errno(libc::EBUSY))?;
-            return self.open_in_its_place(&placed.names);
+        let one_file = self.one_file.borrow();
+        let of_log = one_file.as_ref().and_then(|log| log.names.path());
+        if let (Some(log), Some(path)) = (&one_file, of_log)
+            && owner::is_mapped_by_another(path)
+        {
+            return self.open_in_its_place(&log.names);
         }
+        let path = of_log.or(self.path.get()).ok_or(Errno(libc::EBADF))?;
         let fd = open_or_create(path, &self.access)?;
         sys::set_status_flags(fd, libc::O_APPEND).inspect_err(|_| sys::close(fd))?;
         self.go_to(fd, None)?;

@@ -28,7 +28,7 @@ impl Append {
             return Ok(());
         }
         let rotated = self.rotated.borrow();
-        let Some(log) = rotated.or_else(|| self.placed.borrow()) else {
+        let Some(log) = rotated.or_else(|| self.one_file.borrow()) else {
             // A stream.
             return Ok(());
         };

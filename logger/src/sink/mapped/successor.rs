@@ -61,7 +61,7 @@ impl Due {
         }
     }
 
-    /// Does it, whoever is at it, and whoever is to do it.
+    /// Does it, though another thread is at it, or is to do it.
     fn settle_beside(&self, work: impl FnOnce()) {
         self.state.fetch_add(BESIDE, Ordering::SeqCst);
         work();

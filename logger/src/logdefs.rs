@@ -96,6 +96,43 @@ pub(crate) fn put(
     put.unwrap_or(Put::Dropped)
 }
 
+/// Puts a frame that refers to the run alone into the thread's chunk; behind a preamble where the thread has written
+/// none, so that every file of an appended log begins with one.
+pub(crate) fn put_note(process: &Process, thread: &Thread, frame: &[u8]) -> Put {
+    let chunk = process.sink.chunk(thread);
+    let program = process.images.of(sys::main_program_address());
+    let behind = |(chunk, (index, image))| {
+        let put = with_scratch(thread, |scratch| {
+            let mut out = Frames {
+                buffer: scratch,
+                len: 0,
+            };
+            // A preamble that does not fit is left out: the note is worth more.
+            let _ = write_preamble(process, Some(image), None, &mut out);
+            let Some(room) = out.buffer.get_mut(out.len..out.len + frame.len()) else {
+                return Ok(process
+                    .sink
+                    .put(&process.shared, thread, frame, Some(chunk)));
+            };
+            room.copy_from_slice(frame);
+            let frames = &out.buffer[..out.len + frame.len()];
+            let put = process
+                .sink
+                .put(&process.shared, thread, frames, Some(chunk));
+            if let Put::Done(chunk) = put {
+                thread.mark_image(index, chunk);
+            }
+            Ok(put)
+        });
+        put.unwrap_or(Put::Dropped)
+    };
+    let lacks_one = |(chunk, (index, _)): &(u32, (_, _))| !thread.has_image(*index, *chunk);
+    match chunk.zip(program).filter(lacks_one) {
+        Some(at) => behind(at),
+        None => process.sink.put(&process.shared, thread, frame, chunk),
+    }
+}
+
 /// Gives the thread another chunk, which begins with a preamble that contains its size.
 /// `false` if no chunk can be had.
 #[cold]

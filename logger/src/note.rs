@@ -112,7 +112,7 @@ fn put(
             let len = frame::encode(scratch, &body).map_err(|_| Dropped)?;
             let frame = &scratch[..len];
             logdefs::place(process, thread, len, |_| {
-                process.sink.put(&process.shared, thread, frame, None)
+                logdefs::put_note(process, thread, frame)
             })
         })
     };
@@ -265,7 +265,7 @@ fn put_frame(process: &'static Process, frame: &[u8]) -> bool {
     let put = |thread: &Thread| {
         let place = || {
             logdefs::place(process, thread, frame.len(), |_| {
-                process.sink.put(&process.shared, thread, frame, None)
+                logdefs::put_note(process, thread, frame)
             })
         };
         thread.lasting().calls.uncounted(place).is_ok()

@@ -5,6 +5,7 @@
 mod common;
 
 use logdef::{Sink, logdef};
+use logdef_wire::record::Record;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 const THREADS: u32 = 4;
@@ -44,4 +45,14 @@ fn a_sync_closes_no_file_that_is_written_to() {
         .collect();
     assert_eq!(open.len(), 1, "left open: {open:?}");
     logdef::close();
+    // A note of a `sync` began some files. Such a one was no log to what reads its front: neither to the next
+    // opening, which is to remove it, nor to the bound of a folder.
+    for entry in std::fs::read_dir(directory.path()).unwrap() {
+        let path = entry.unwrap().path();
+        let mut first = None;
+        common::records(&std::fs::read(&path).unwrap(), |record| {
+            first.get_or_insert(matches!(record, Record::Preamble(_)));
+        });
+        assert_eq!(first, Some(true), "{path:?}");
+    }
 }

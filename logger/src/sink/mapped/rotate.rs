@@ -37,8 +37,13 @@ impl Log<'_> {
         match self.offer(full, &slot, &made, number) {
             Ok(true) if rotates => Ok(names.point_to(number)),
             Ok(true) => Ok(Ok(())),
-            Ok(false) => Err(Errno(libc::EBUSY)),
-            Err(errno) => Err(errno),
+            refused => {
+                // Of no log: nothing would remove it.
+                if rotates {
+                    names.discard(number);
+                }
+                Err(refused.err().unwrap_or(Errno(libc::EBUSY)))
+            }
         }
     }
 

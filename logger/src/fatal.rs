@@ -44,7 +44,7 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut li
     let is_guarded = signal == libc::SIGBUS && IS_GUARDED.load(Ordering::Relaxed);
     let is_ours = is_guarded && guard::replace_page(process, info);
     errno.restore();
-    if is_ours {
+    if is_ours || sys::is_ignored(signal, info) {
         return;
     }
     if !process.shared.settings.notes_signals() {

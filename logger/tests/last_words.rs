@@ -45,6 +45,10 @@ fn fill_stack(depth: u64) -> u64 {
 fn the_child_dies() {
     let how = std::env::var("LOGDEF_TEST_DIE").unwrap();
     let opens = std::env::var("LOGDEF_TEST_OPENS").map_or(1, |opens| opens.parse().unwrap());
+    if how == "ignored" {
+        // SAFETY: takes a number and no function.
+        unsafe { libc::signal(libc::SIGFPE, libc::SIG_IGN) };
+    }
     for open in 0..opens {
         if open > 0 {
             logdef::close();
@@ -63,7 +67,7 @@ fn the_child_dies() {
             let deep = deep.spawn(|| fill_stack(std::hint::black_box(0))).unwrap();
             let _ = deep.join();
         }
-        "sent" => {
+        "sent" | "ignored" => {
             // SAFETY: sends this process a signal that the runtime leaves to the system.
             unsafe { libc::raise(libc::SIGFPE) };
         }
@@ -215,6 +219,17 @@ fn a_fatal_signal_that_was_sent_ends_the_process_too() {
     assert_eq!(status.signal(), Some(libc::SIGFPE), "{status}");
     last_note(&path, |note, _| {
         assert_eq!(note.signal, Some(libc::SIGFPE as u64));
+    });
+}
+
+/// It left last words of a process that lived on.
+#[test]
+fn a_signal_that_was_sent_and_is_ignored_leaves_no_note() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("log");
+    assert!(die("ignored", &path).success());
+    common::records(&std::fs::read(&path).unwrap(), |record| {
+        assert!(!matches!(record, Record::Note(_)), "{record:?}");
     });
 }
 

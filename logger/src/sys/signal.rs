@@ -188,6 +188,16 @@ pub(crate) fn comes_again(signal: c_int, info: *mut libc::siginfo_t) -> bool {
     code > 0 && signal != libc::SIGABRT && signal != libc::SIGTRAP
 }
 
+/// Whether a signal was sent by a process, and had been ignored before [`handle_first`]: its receiver lives on. But for
+/// that of `abort`, which comes a second time then, and is not ignored.
+pub(crate) fn is_ignored(signal: c_int, info: *mut libc::siginfo_t) -> bool {
+    let before = BEFORE[signal as usize].action.load(Ordering::Acquire);
+    // SAFETY: null, or as in `pass_on` and `signal_details`.
+    let (before, info) = unsafe { (before.as_ref(), info.as_ref()) };
+    let is_sent = info.is_none_or(|info| info.si_code <= 0) && signal != libc::SIGABRT;
+    is_sent && before.is_some_and(|before| before.sa_sigaction == libc::SIG_IGN)
+}
+
 /// Whether this thread is on its alternate signal stack.
 pub(crate) fn is_on_signal_stack() -> bool {
     // SAFETY: zeros are a valid answer buffer, which the call fills.

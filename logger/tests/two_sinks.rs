@@ -6,9 +6,9 @@ mod common;
 
 use logdef::{Existing, Sink, logdef};
 use std::collections::HashSet;
-use std::io::{BufRead, BufReader, Write, stdin};
+use std::io::{BufRead, BufReader, Lines, Write, stdin};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 const CALLS: u64 = 40_000;
 
@@ -90,13 +90,59 @@ fn other_in_two_halves() {
     let Some(path) = std::env::var_os("OTHER_PATH") else {
         return;
     };
+    let first = std::env::var("OTHER_FIRST").map_or(CALLS / 2, |first| first.parse().unwrap());
     logdef::options().sink(Sink::Mapped).open(&path).unwrap();
-    log(0..CALLS / 2);
+    log(0..first);
     println!("\nhalf");
     stdin().read_line(&mut String::new()).unwrap();
-    log(CALLS / 2..CALLS);
+    log(first..CALLS);
     assert_eq!(logdef::state().dropped, 0);
     logdef::close();
+}
+
+/// A program that has done the first half.
+struct Half {
+    program: Child,
+    said: Lines<BufReader<ChildStdout>>,
+}
+
+impl Half {
+    fn of(mut program: Command) -> Half {
+        let program = program.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut program = program.spawn().unwrap();
+        let mut said = BufReader::new(program.stdout.take().unwrap()).lines();
+        assert!(said.any(|line| line.unwrap() == "half"));
+        Half { program, said }
+    }
+
+    /// Waits until it has done the other half.
+    fn go_on(&mut self) {
+        let mut input = self.program.stdin.take().unwrap();
+        input.write_all(b"on\n").unwrap();
+        self.said.by_ref().for_each(drop);
+        assert!(self.program.wait().unwrap().success());
+    }
+}
+
+/// Before its first record nothing in a file says that it is mapped.
+#[test]
+fn a_file_that_another_process_maps_and_has_not_written_to_is_not_shared() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log");
+    common::in_child(|| {
+        let mut other = program("other_in_two_halves", &path, Sink::Mapped);
+        other.env("OTHER_FIRST", "0");
+        let mut other = Half::of(other);
+        logdef::options().sink(Sink::Append).open(&path).unwrap();
+        log(0..CALLS / 2);
+        other.go_on();
+        log(CALLS / 2..CALLS);
+        let state = logdef::state();
+        assert_eq!((state.dropped, state.existing), (0, Existing::Renamed));
+    });
+    let all = (0..CALLS).collect::<HashSet<_>>();
+    assert_eq!(numbers(&path.with_extension("000001")), all);
+    assert_eq!(numbers(&path), all);
 }
 
 /// A program that appends to its log opens it again, or finds its file removed, when another process maps what its
@@ -111,20 +157,14 @@ fn a_log_that_is_opened_again_shares_no_file_with_one_that_maps_it() {
             logdef::options().sink(Sink::Append).open(&path).unwrap();
             log(0..10);
             std::fs::rename(&path, &old).unwrap();
-            let mut other = program("other_in_two_halves", &path, Sink::Mapped);
-            let other = other.stdin(Stdio::piped()).stdout(Stdio::piped());
-            let mut other = other.spawn().unwrap();
-            let mut said = BufReader::new(other.stdout.take().unwrap()).lines();
-            assert!(said.any(|line| line.unwrap() == "half"));
+            let mut other = Half::of(program("other_in_two_halves", &path, Sink::Mapped));
             if is_removed {
                 std::fs::remove_file(&old).unwrap();
             } else {
                 logdef::reopen().unwrap();
             }
             log(10..CALLS / 2);
-            other.stdin.take().unwrap().write_all(b"on\n").unwrap();
-            said.for_each(drop);
-            assert!(other.wait().unwrap().success());
+            other.go_on();
             log(CALLS / 2..CALLS);
             let state = logdef::state();
             assert_eq!((state.dropped, state.existing), (0, Existing::Renamed));

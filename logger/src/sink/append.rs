@@ -86,6 +86,8 @@ pub(crate) struct Append {
 const RETRY_AFTER: u64 = 1_000_000_000;
 /// Nanoseconds after which a server is asked again whether it has what was written.
 const CONFIRM_AFTER: u64 = 1_000_000_000;
+/// How often a path is opened where others put files.
+const OPENINGS: u32 = 8;
 /// How often a note follows to another file.
 const FOLLOWINGS: u32 = 4;
 /// How often a descriptor may be closed in the middle of a call.
@@ -131,33 +133,23 @@ impl Append {
         if rotation.is_wanted() {
             return self.open_rotated(&path, &rotation);
         }
-        let is_file = path.is_file();
-        let is_special = !is_file && path.exists();
+        let is_special = path.exists() && !path.is_file();
         let path = target::c_path(path)?;
         if is_special {
             self.go_to(open_or_wait(&path, &self.access)?, None)?;
             return self.path.set(&path);
         }
         let log = Rotated::named(path.to_bytes(), &rotation)?;
-        if is_file && owner::is_mapped_by_another(&path) {
-            self.open_in_its_place(&log.names)?;
-        } else {
-            let fd = open_or_wait(&path, &self.access)?;
+        if let Some(fd) = open_unless_mapped(&path, || open_or_wait(&path, &self.access))? {
             if sys::identity(fd).is_ok_and(|file| file.size > 0) {
                 log.names.set_existing(Existing::Appended);
             }
             self.go_to(fd, None)?;
-            self.mark_in_use();
+        } else {
+            self.open_in_its_place(&log.names)?;
         }
         self.one_file.put(log);
         Ok(())
-    }
-
-    /// Lets other processes see that the file is written to.
-    fn mark_in_use(&self) {
-        if let Some((_, outlet)) = self.take(None) {
-            outlet.mark_in_use();
-        }
     }
 
     /// Opens a file of its own under the path. The one that is there gets another name.
@@ -506,6 +498,33 @@ impl Append {
         };
         outlet.put_back(fd)
     }
+}
+
+/// Opens the file that a path leads to, by `open`, and marks it as in use; `None` if another process maps it,
+/// or others put one file after another there.
+fn open_unless_mapped(
+    path: &CStr,
+    open: impl Fn() -> Result<c_int, Errno>,
+) -> Result<Option<c_int>, Errno> {
+    for attempt in 1..=OPENINGS {
+        if owner::is_mapped_by_another(path) {
+            break;
+        }
+        let fd = open()?;
+        sys::mark_in_use(fd);
+        // Another process may have begun a file there before this one was marked. Where the path never leads to what
+        // it was opened for, the file itself is asked.
+        let is_ours = if attempt < OPENINGS {
+            sys::leads_to(path, fd) && !owner::is_mapped_by_another(path)
+        } else {
+            !sys::is_marked_mapped(fd)
+        };
+        if is_ours {
+            return Ok(Some(fd));
+        }
+        sys::close(fd);
+    }
+    Ok(None)
 }
 
 /// Opens what there is, or makes a file.

@@ -238,6 +238,7 @@ impl LogFile {
     pub fn open(path: &CStr) -> Option<c_int> {
         let fd = sys::open(path, libc::O_RDWR | libc::O_NOFOLLOW, 0).ok()?;
         sys::mark_in_use(fd);
+        sys::mark_mapped(fd);
         Some(fd)
     }
 

@@ -106,6 +106,7 @@ impl Mapped {
         let age = rotation.file_age.unwrap_or(0);
         family.file_age.store(age, Ordering::Relaxed);
         family.names.set_bounds(&rotation);
+        family.names.mark_as_mapped();
         let begun = family.names.set(path, rotation.keep, turn + 1);
         let begun = begun.and_then(|()| log.begin(rotation.is_wanted()));
         let begun = begun.and_then(|linked| linked.inspect_err(|_| log.take_back()));

@@ -14,6 +14,7 @@
 //! All but [`Names::set`] works without allocation, since a rotation may
 //! happen in a signal handler.
 
+mod create;
 mod left;
 mod link;
 mod number;
@@ -29,7 +30,6 @@ use crate::state::{self, Existing, RawState};
 use crate::sys::{self, Errno};
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use link::{Link, take_name, unless_gone};
 use number::{beside, numbers_in_use};
 use path::PathBuffer;
 use places::{PLACES, Places};
@@ -53,14 +53,14 @@ pub(crate) struct Names {
     folder_bytes: AtomicU64,
     /// Whether a file is cleared as it is removed: then processes that have it open hold no space of it.
     clears: AtomicBool,
+    /// New files are mapped.
+    maps: AtomicBool,
     /// Who may read and write new files.
     access: SharedAccess,
     /// The files that are or were the log's.
     places: Places,
 }
 
-/// Names that other processes may take before this one gets one.
-const ATTEMPTS: u32 = 4096;
 /// Numbers at most that are looked at for the highest of a log: a directory may hold
 /// any number of other files of this form.
 const LOOKED_AT: usize = 4096;
@@ -76,6 +76,7 @@ impl Names {
             keep: AtomicU32::new(0),
             folder_bytes: AtomicU64::new(0),
             clears: AtomicBool::new(false),
+            maps: AtomicBool::new(false),
             access: SharedAccess::new(),
             places: Places::new(),
         }
@@ -130,13 +131,6 @@ impl Names {
         self.folder_bytes.store(bytes, Ordering::Relaxed);
     }
 
-    fn create(&self, path: &CStr) -> Result<Opened, Errno> {
-        let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW;
-        let fd = self.access.create(|mode| sys::open(path, flags, mode))?;
-        sys::mark_in_use(fd);
-        Opened::at(path, fd)
-    }
-
     /// Calls `with` with the name of file `number`.
     pub fn with<T>(&self, number: u32, with: impl FnOnce(&CStr) -> T) -> Result<T, Errno> {
         let mut path = PathBuffer::new()?;
@@ -184,113 +178,16 @@ impl Names {
         Ok(with(path.as_c_str()))
     }
 
-    /// Creates the file that a run begins with, under the path itself. What
-    /// stands there gets the number that the new file had first.
-    pub fn create_unnumbered(&self) -> Result<Opened, Errno> {
-        if self.link() == Link::Ours {
-            // What it leads to has a name of its own.
-            self.with(UNNUMBERED, sys::unlink)?.or_else(unless_gone)?;
-            self.set_existing(Existing::Relinked);
-        }
-        // It is marked as in use before it has the log's name, where another process may
-        // find it empty.
-        let (made, number) = self.create_numbered()?;
-        let taken = self.with(number, |new| {
-            self.with(UNNUMBERED, |path| take_name(new, path))
-        })?;
-        match taken.and_then(|taken| taken) {
-            Ok(displaced) => {
-                if displaced {
-                    self.keep_unless_empty(number);
-                } else {
-                    self.give_back(number);
-                }
-                Ok(made)
-            }
-            Err(errno) => {
-                made.close();
-                self.discard(number);
-                Err(errno)
-            }
-        }
-    }
-
-    /// Keeps what had the log's name under a number, but for an empty file, as others
-    /// make one when they rotate logs.
-    fn keep_unless_empty(&self, number: u32) {
-        let is_empty = self.with(number, |path| {
-            let flags = libc::O_RDONLY | libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
-            let fd = sys::open(path, flags, 0)?;
-            let stat = sys::stat(fd);
-            let in_use = sys::is_in_use(fd);
-            sys::close(fd);
-            let is_file = |stat: &libc::stat| stat.st_mode & libc::S_IFMT == libc::S_IFREG;
-            stat.map(|stat| is_file(&stat) && stat.st_size == 0 && !in_use)
-        });
-        if is_empty == Ok(Ok(true)) {
-            self.discard(number);
-            self.set_existing(Existing::Removed);
-        } else {
-            self.displaced.store(number, Ordering::Relaxed);
-            self.set_existing(Existing::Renamed);
-        }
-    }
-
     /// The last part of the path.
     fn name(&self) -> &[u8] {
         let base = self.base();
         base.rsplit(|byte| *byte == b'/').next().unwrap_or(base)
     }
-
-    /// The number that is `step` after the last one given out; after the highest comes the lowest.
-    fn next_number(&self, step: u32) -> u32 {
-        let order = Ordering::Relaxed;
-        let next = |number: u32| number.checked_add(step).unwrap_or(1);
-        let before = self
-            .number
-            .fetch_update(order, order, |number| Some(next(number)));
-        next(before.unwrap_or_default())
-    }
-
-    /// Gives a file a number that no other has, by `make`, which is handed its name and says if that
-    /// is taken. Where many are, by files that are no logs or that this user may not read, ever more of
-    /// them are passed over.
-    fn number_file<T>(
-        &self,
-        mut make: impl FnMut(&CStr) -> Result<T, Errno>,
-    ) -> Result<(T, u32), Errno> {
-        for attempt in 0..ATTEMPTS {
-            let number = self.next_number(1 << (attempt / 256));
-            match self.with(number, &mut make)? {
-                Err(Errno(libc::EEXIST)) => {}
-                made => return made.map(|made| (made, number)),
-            }
-        }
-        Err(Errno(libc::EEXIST))
-    }
-
-    /// Creates a file under the next number.
-    pub fn create_numbered(&self) -> Result<(Opened, u32), Errno> {
-        self.number_file(|path| self.create(path))
-    }
-
-    /// Removes a file that was never written to.
-    pub fn discard(&self, number: u32) {
-        if self.with(number, sys::unlink) == Ok(Ok(())) {
-            self.give_back(number);
-        }
-    }
-
-    /// The number has no file, and is to be the next one's. It stays without one if a
-    /// higher one was given out meanwhile.
-    fn give_back(&self, number: u32) {
-        let (before, order) = (number - 1, Ordering::Relaxed);
-        let _ = self.number.compare_exchange(number, before, order, order);
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::create::ATTEMPTS;
     use super::*;
     use logdef_wire::record::Preamble;
     use std::path::Path;

@@ -71,9 +71,15 @@ pub(crate) fn at(directory: c_int, name: &CStr) -> Option<Log> {
 /// Whether the file at `path`, or where that leads to, is a log that another process maps and may write to:
 /// what is appended to it would be overwritten.
 pub(crate) fn is_mapped_by_another(path: &CStr) -> bool {
-    let opened = sys::open(path, FLAGS & !libc::O_NOFOLLOW, 0);
-    let found = opened.and_then(find).ok().flatten();
-    found.is_some_and(|log| log.is_mapped && log.owner == Owner::Other)
+    let Ok(fd) = sys::open(path, FLAGS & !libc::O_NOFOLLOW, 0) else {
+        return false;
+    };
+    // Before its first record nothing in the file says so.
+    let is_marked = sys::is_marked_mapped(fd);
+    match find(fd) {
+        Ok(Some(log)) => log.is_mapped && log.owner == Owner::Other,
+        _ => is_marked,
+    }
 }
 
 /// Whether the file at `path` begins as a log does.

@@ -103,13 +103,41 @@ pub(crate) fn is_in_use(fd: c_int) -> bool {
 
 /// Whether another has a lock of any byte of a file, without taking one.
 fn is_locked(fd: c_int) -> bool {
-    // SAFETY: all zeros is a valid `flock`, which means the whole file.
-    let mut lock: libc::flock = unsafe { core::mem::zeroed() };
-    lock.l_type = libc::F_WRLCK as libc::c_short;
-    lock.l_whence = libc::SEEK_SET as libc::c_short;
+    is_range_locked(fd, 0, 0)
+}
+
+/// The byte of a file whose lock says that a process maps it. No file is as long.
+const MAPPED: libc::off_t = libc::off_t::MAX - 1;
+
+/// Marks a file as one that this process, or a child of it, maps. The mark goes with the last descriptor and
+/// mapping.
+pub(crate) fn mark_mapped(fd: c_int) {
+    let lock = lock_of(libc::F_RDLCK, MAPPED, 1);
+    // SAFETY: the lock is valid for reads.
+    unsafe { libc::syscall(libc::SYS_fcntl, fd, libc::F_OFD_SETLK, &raw const lock) };
+}
+
+/// Whether a process has [marked](mark_mapped) the file that a descriptor of its own was opened on.
+pub(crate) fn is_marked_mapped(fd: c_int) -> bool {
+    is_range_locked(fd, MAPPED, 1)
+}
+
+fn is_range_locked(fd: c_int, start: libc::off_t, len: libc::off_t) -> bool {
+    let mut lock = lock_of(libc::F_WRLCK, start, len);
     // SAFETY: the lock is valid for reads and writes.
     let asked = unsafe { libc::syscall(libc::SYS_fcntl, fd, libc::F_OFD_GETLK, &raw mut lock) };
     asked == 0 && lock.l_type != libc::F_UNLCK as libc::c_short
+}
+
+/// A lock of some bytes; a length of 0 means all that follow.
+fn lock_of(kind: c_int, start: libc::off_t, len: libc::off_t) -> libc::flock {
+    // SAFETY: all zeros is a valid `flock`.
+    let mut lock: libc::flock = unsafe { core::mem::zeroed() };
+    lock.l_type = kind as libc::c_short;
+    lock.l_whence = libc::SEEK_SET as libc::c_short;
+    lock.l_start = start;
+    lock.l_len = len;
+    lock
 }
 
 /// Whether the last name of an open file was removed on NFS by this machine: it has a hidden

@@ -116,6 +116,12 @@ pub(crate) fn found_at(path: &CStr) -> Result<Identity, Errno> {
     statx(libc::AT_FDCWD, path, libc::AT_SYMLINK_NOFOLLOW)
 }
 
+/// Whether a path, or where that leads to, is the name of the file that a descriptor leads to.
+pub(crate) fn leads_to(path: &CStr, fd: c_int) -> bool {
+    let named = statx(libc::AT_FDCWD, path, 0);
+    named.is_ok_and(|named| identity(fd).is_ok_and(|found| found.file == named.file))
+}
+
 /// What kind of file stands under a path: `S_IFREG`, `S_IFLNK` and the like.
 pub(crate) fn kind_of(path: &CStr) -> Result<libc::mode_t, Errno> {
     found_at(path).map(|found| found.kind)

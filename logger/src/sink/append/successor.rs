@@ -2,12 +2,12 @@
 
 use super::places::{OUTLETS, place_of};
 use super::rotated::{Newest, Rotated};
-use super::{Append, Outlet, RETRY_AFTER, open_or_create};
+use super::{Append, Outlet, RETRY_AFTER, open_or_create, open_unless_mapped};
 use crate::shared::Shared;
 use crate::sink::names::Opened;
 use crate::sink::outlet::reserve_first;
-use crate::sink::owner;
 use crate::sys::{self, Errno, Identity, SignalsBlocked};
+use core::ffi::{CStr, c_int};
 use core::sync::atomic::{AtomicU32, Ordering};
 
 /// A thread that has been opening the next file for this many nanoseconds was cancelled in it.
@@ -195,19 +195,21 @@ impl Append {
 
     /// Opens the path again, where another file may stand by now.
     fn open_path(&self) -> Result<(), Errno> {
-        let one_file = self.one_file.borrow();
-        let of_log = one_file.as_ref().and_then(|log| log.names.path());
-        if let (Some(log), Some(path)) = (&one_file, of_log)
-            && owner::is_mapped_by_another(path)
-        {
-            return self.open_in_its_place(&log.names);
+        let Some(log) = self.one_file.borrow() else {
+            let path = self.path.get().ok_or(Errno(libc::EBADF))?;
+            return self.go_to(self.open_again(path)?, None);
+        };
+        let path = log.names.path().ok_or(Errno(libc::EBADF))?;
+        match open_unless_mapped(path, || self.open_again(path))? {
+            Some(fd) => self.go_to(fd, None),
+            None => self.open_in_its_place(&log.names),
         }
-        let path = of_log.or(self.path.get()).ok_or(Errno(libc::EBADF))?;
+    }
+
+    fn open_again(&self, path: &CStr) -> Result<c_int, Errno> {
         let fd = open_or_create(path, &self.access)?;
         sys::set_status_flags(fd, libc::O_APPEND).inspect_err(|_| sys::close(fd))?;
-        self.go_to(fd, None)?;
-        self.mark_in_use();
-        Ok(())
+        Ok(fd)
     }
 
     /// Continues in the newest file of the family, or begins one. Whether it did that.

@@ -1,7 +1,8 @@
 //! The path of the log as a symbolic link to the newest of its files.
 
+use super::create::ATTEMPTS;
 use super::path::PathBuffer;
-use super::{ATTEMPTS, Names, UNNUMBERED, number};
+use super::{Names, UNNUMBERED, number};
 use crate::state::Existing;
 use crate::sys::{self, Errno};
 use core::ffi::CStr;

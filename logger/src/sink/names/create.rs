@@ -1,0 +1,126 @@
+//! How a new file gets its name, which no other file has, and what becomes of the one that has the log's.
+
+use super::link::{Link, take_name, unless_gone};
+use super::{Names, Opened, UNNUMBERED};
+use crate::state::Existing;
+use crate::sys::{self, Errno};
+use core::ffi::CStr;
+use core::sync::atomic::Ordering;
+
+/// Names that other processes may take before this one gets one.
+pub(super) const ATTEMPTS: u32 = 4096;
+
+impl Names {
+    fn create(&self, path: &CStr) -> Result<Opened, Errno> {
+        let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW;
+        let fd = self.access.create(|mode| sys::open(path, flags, mode))?;
+        sys::mark_in_use(fd);
+        if self.maps.load(Ordering::Relaxed) {
+            sys::mark_mapped(fd);
+        }
+        Opened::at(path, fd)
+    }
+
+    /// From now on, new files are marked as mapped before another process finds them.
+    pub fn mark_as_mapped(&self) {
+        self.maps.store(true, Ordering::Relaxed);
+    }
+
+    /// Creates the file that a run begins with, under the path itself. What
+    /// stands there gets the number that the new file had first.
+    pub fn create_unnumbered(&self) -> Result<Opened, Errno> {
+        if self.link() == Link::Ours {
+            // What it leads to has a name of its own.
+            self.with(UNNUMBERED, sys::unlink)?.or_else(unless_gone)?;
+            self.set_existing(Existing::Relinked);
+        }
+        // It is marked as in use before it has the log's name, where another process may
+        // find it empty.
+        let (made, number) = self.create_numbered()?;
+        let taken = self.with(number, |new| {
+            self.with(UNNUMBERED, |path| take_name(new, path))
+        })?;
+        match taken.and_then(|taken| taken) {
+            Ok(displaced) => {
+                if displaced {
+                    self.keep_unless_empty(number);
+                } else {
+                    self.give_back(number);
+                }
+                Ok(made)
+            }
+            Err(errno) => {
+                made.close();
+                self.discard(number);
+                Err(errno)
+            }
+        }
+    }
+
+    /// Keeps what had the log's name under a number, but for an empty file, as others
+    /// make one when they rotate logs.
+    fn keep_unless_empty(&self, number: u32) {
+        let is_empty = self.with(number, |path| {
+            let flags = libc::O_RDONLY | libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
+            let fd = sys::open(path, flags, 0)?;
+            let stat = sys::stat(fd);
+            let in_use = sys::is_in_use(fd);
+            sys::close(fd);
+            let is_file = |stat: &libc::stat| stat.st_mode & libc::S_IFMT == libc::S_IFREG;
+            stat.map(|stat| is_file(&stat) && stat.st_size == 0 && !in_use)
+        });
+        if is_empty == Ok(Ok(true)) {
+            self.discard(number);
+            self.set_existing(Existing::Removed);
+        } else {
+            self.displaced.store(number, Ordering::Relaxed);
+            self.set_existing(Existing::Renamed);
+        }
+    }
+
+    /// The number that is `step` after the last one given out; after the highest comes the lowest.
+    pub(super) fn next_number(&self, step: u32) -> u32 {
+        let order = Ordering::Relaxed;
+        let next = |number: u32| number.checked_add(step).unwrap_or(1);
+        let before = self
+            .number
+            .fetch_update(order, order, |number| Some(next(number)));
+        next(before.unwrap_or_default())
+    }
+
+    /// Gives a file a number that no other has, by `make`, which is handed its name and says if that
+    /// is taken. Where many are, by files that are no logs or that this user may not read, ever more of
+    /// them are passed over.
+    pub(super) fn number_file<T>(
+        &self,
+        mut make: impl FnMut(&CStr) -> Result<T, Errno>,
+    ) -> Result<(T, u32), Errno> {
+        for attempt in 0..ATTEMPTS {
+            let number = self.next_number(1 << (attempt / 256));
+            match self.with(number, &mut make)? {
+                Err(Errno(libc::EEXIST)) => {}
+                made => return made.map(|made| (made, number)),
+            }
+        }
+        Err(Errno(libc::EEXIST))
+    }
+
+    /// Creates a file under the next number.
+    pub fn create_numbered(&self) -> Result<(Opened, u32), Errno> {
+        self.number_file(|path| self.create(path))
+    }
+
+    /// Removes a file that was never written to.
+    pub fn discard(&self, number: u32) {
+        if self.with(number, sys::unlink) == Ok(Ok(())) {
+            self.give_back(number);
+        }
+    }
+
+    /// The number has no file, and is to be the next one's. It stays without one if a
+    /// higher one was given out meanwhile.
+    fn give_back(&self, number: u32) {
+        let (before, order) = (number - 1, Ordering::Relaxed);
+        let _ = self.number.compare_exchange(number, before, order, order);
+    }
+}

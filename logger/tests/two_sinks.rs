@@ -116,7 +116,7 @@ impl Half {
     }
 
     /// Waits until it has done the other half.
-    fn go_on(&mut self) {
+    fn finish(&mut self) {
         let mut input = self.program.stdin.take().unwrap();
         input.write_all(b"on\n").unwrap();
         self.said.by_ref().for_each(drop);
@@ -135,7 +135,7 @@ fn a_file_that_another_process_maps_and_has_not_written_to_is_not_shared() {
         let mut other = Half::of(other);
         logdef::options().sink(Sink::Append).open(&path).unwrap();
         log(0..CALLS / 2);
-        other.go_on();
+        other.finish();
         log(CALLS / 2..CALLS);
         let state = logdef::state();
         assert_eq!((state.dropped, state.existing), (0, Existing::Renamed));
@@ -164,7 +164,7 @@ fn a_log_that_is_opened_again_shares_no_file_with_one_that_maps_it() {
                 logdef::reopen().unwrap();
             }
             log(10..CALLS / 2);
-            other.go_on();
+            other.finish();
             log(CALLS / 2..CALLS);
             let state = logdef::state();
             assert_eq!((state.dropped, state.existing), (0, Existing::Renamed));

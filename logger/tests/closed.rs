@@ -75,7 +75,11 @@ fn addresses() -> usize {
 /// A program names its log after the hour.
 #[test]
 fn logs_of_ever_other_names_take_no_memory() {
-    for (way, options) in ways() {
+    // A helper that ends late has its stack beside that of the next one.
+    let without_helper = ways()
+        .into_iter()
+        .filter(|(way, _)| *way != "with a helper");
+    for (way, options) in without_helper {
         let folder = tempfile::tempdir().unwrap();
         common::in_child(|| {
             let log = |from: u32| {

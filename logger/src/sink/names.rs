@@ -187,7 +187,7 @@ impl Names {
 
 #[cfg(test)]
 mod tests {
-    use super::create::ATTEMPTS;
+    use super::number::ATTEMPTS;
     use super::*;
     use logdef_wire::record::Preamble;
     use std::path::Path;

@@ -1,14 +1,12 @@
 //! How a new file gets its name, which no other file has, and what becomes of the one that has the log's.
 
 use super::link::{Link, take_name, unless_gone};
+use super::number::ATTEMPTS;
 use super::{Names, Opened, UNNUMBERED};
 use crate::state::Existing;
 use crate::sys::{self, Errno};
 use core::ffi::CStr;
 use core::sync::atomic::Ordering;
-
-/// Names that other processes may take before this one gets one.
-pub(super) const ATTEMPTS: u32 = 4096;
 
 impl Names {
     fn create(&self, path: &CStr) -> Result<Opened, Errno> {

@@ -1,6 +1,6 @@
 //! The path of the log as a symbolic link to the newest of its files.
 
-use super::create::ATTEMPTS;
+use super::number::ATTEMPTS;
 use super::path::PathBuffer;
 use super::{Names, UNNUMBERED, number};
 use crate::state::Existing;

@@ -7,6 +7,9 @@ use std::path::Path;
 /// The number of the file that stands under the path itself.
 pub(crate) const UNNUMBERED: u32 = 0;
 
+/// Names that other processes may take before this one gets one.
+pub(super) const ATTEMPTS: u32 = 4096;
+
 /// The number in the name of a log's file, if it is one of `log`'s.
 pub(super) fn number_of(name: &[u8], log: &[u8]) -> Option<u32> {
     number_in(name.strip_prefix(log)?.strip_prefix(b".")?)

@@ -82,11 +82,9 @@ pub(crate) fn put(
         };
         // Definitions that do not fit are left out: the record is worth more.
         let complete = missing.write(process, thread, subject, known, &mut out);
-        let Some(room) = out.buffer.get_mut(out.len..out.len + record.len()) else {
+        let Some(frames) = out.followed_by(record) else {
             return Ok(process.sink.put(&process.shared, thread, record, wanted));
         };
-        room.copy_from_slice(record);
-        let frames = &out.buffer[..out.len + record.len()];
         let put = process.sink.put(&process.shared, thread, frames, wanted);
         if let (Put::Done(chunk), Ok(())) = (put, complete) {
             missing.mark(thread, subject, chunk);
@@ -101,36 +99,28 @@ pub(crate) fn put(
 pub(crate) fn put_note(process: &Process, thread: &Thread, frame: &[u8]) -> Put {
     let chunk = process.sink.chunk(thread);
     let program = process.images.of(sys::main_program_address());
-    let behind = |(chunk, (index, image))| {
-        let put = with_scratch(thread, |scratch| {
-            let mut out = Frames {
-                buffer: scratch,
-                len: 0,
-            };
-            // A preamble that does not fit is left out: the note is worth more.
-            let _ = write_preamble(process, Some(image), None, &mut out);
-            let Some(room) = out.buffer.get_mut(out.len..out.len + frame.len()) else {
-                return Ok(process
-                    .sink
-                    .put(&process.shared, thread, frame, Some(chunk)));
-            };
-            room.copy_from_slice(frame);
-            let frames = &out.buffer[..out.len + frame.len()];
-            let put = process
-                .sink
-                .put(&process.shared, thread, frames, Some(chunk));
-            if let Put::Done(chunk) = put {
-                thread.mark_image(index, chunk);
-            }
-            Ok(put)
-        });
-        put.unwrap_or(Put::Dropped)
+    let put = |frames: &[u8]| process.sink.put(&process.shared, thread, frames, chunk);
+    let lacks_one = |index| chunk.is_some_and(|chunk| !thread.has_image(index, chunk));
+    let Some((index, image)) = program.filter(|(index, _)| lacks_one(*index)) else {
+        return put(frame);
     };
-    let lacks_one = |(chunk, (index, _)): &(u32, (_, _))| !thread.has_image(*index, *chunk);
-    match chunk.zip(program).filter(lacks_one) {
-        Some(at) => behind(at),
-        None => process.sink.put(&process.shared, thread, frame, chunk),
-    }
+    let put = with_scratch(thread, |scratch| {
+        let mut out = Frames {
+            buffer: scratch,
+            len: 0,
+        };
+        // A preamble that does not fit is left out: the note is worth more.
+        let complete = write_preamble(process, Some(image), None, &mut out);
+        let Some(frames) = out.followed_by(frame) else {
+            return Ok(put(frame));
+        };
+        let put = put(frames);
+        if let (Put::Done(chunk), Ok(())) = (put, complete) {
+            thread.mark_image(index, chunk);
+        }
+        Ok(put)
+    });
+    put.unwrap_or(Put::Dropped)
 }
 
 /// Gives the thread another chunk, which begins with a preamble that contains its size.
@@ -593,5 +583,12 @@ impl Frames<'_> {
     ) -> Result<(), OutOfRoom> {
         self.len += frame::encode(&mut self.buffer[self.len..], body)?;
         Ok(())
+    }
+
+    /// All of them and one more behind them, if that fits.
+    fn followed_by(&mut self, frame: &[u8]) -> Option<&[u8]> {
+        let end = self.len + frame.len();
+        self.buffer.get_mut(self.len..end)?.copy_from_slice(frame);
+        Some(&self.buffer[..end])
     }
 }

@@ -99,7 +99,7 @@ impl Sink {
             Target::File(path) => self.append.open(path, rotation)?,
             // Only files rotate.
             _ if rotation.is_wanted() => return Err(Errno(libc::EINVAL)),
-            Target::Special(path) => self.append.open(path, rotation)?,
+            Target::Special(path) => self.append.open_special(path, rotation)?,
             Target::Stream(fd) => self.append.open_stream(fd)?,
         }
         self.kind.store(APPEND, Ordering::Release);

@@ -6,7 +6,7 @@ use logdef::{Options, Sink, logdef};
 use std::collections::HashSet;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 mod common;
 #[path = "common/interrupts.rs"]
@@ -29,6 +29,13 @@ fn ways() -> [(&'static str, Options); 3] {
         ("mapped, with a helper", mapped.helper()),
         ("appended", logdef::options().sink(Sink::Append)),
     ]
+}
+
+/// Appends to a log whose files may have fewer bytes than they were to have.
+fn append_limited(limit: u64, more: impl FnOnce(Options) -> Options, directory: &Path) {
+    common::limit_files(limit);
+    let rotated = logdef::options().sink(Sink::Append).rotate(64 << 20);
+    more(rotated).open(directory.join("log")).unwrap();
 }
 
 fn sizes(directory: &Path) -> Vec<u64> {
@@ -131,10 +138,7 @@ fn no_file_is_begun_for_a_record_that_has_no_room_in_one() {
 fn records_that_have_room_are_written_between_others_that_have_none() {
     let directory = tempfile::tempdir().unwrap();
     common::in_child(|| {
-        common::limit_files(16 << 10);
-        let path = directory.path().join("log");
-        let options = logdef::options().sink(Sink::Append);
-        options.rotate(64 << 20).open(path).unwrap();
+        append_limited(16 << 10, |rotated| rotated, directory.path());
         let text = "x".repeat(65_000);
         for number in 0..8 {
             log(number..number + 1);
@@ -153,10 +157,7 @@ fn threads_wait_for_the_next_file_where_none_may_grow() {
     const CALLS: u64 = 10_000;
     let directory = tempfile::tempdir().unwrap();
     common::in_child(|| {
-        common::limit_files(64 << 10);
-        let path = directory.path().join("log");
-        let options = logdef::options().sink(Sink::Append);
-        options.rotate(64 << 20).keep(3).open(path).unwrap();
+        append_limited(64 << 10, |rotated| rotated.keep(3), directory.path());
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| log(0..CALLS));
@@ -168,25 +169,16 @@ fn threads_wait_for_the_next_file_where_none_may_grow() {
     });
 }
 
-static HANDLED: AtomicU64 = AtomicU64::new(0);
-
-extern "C" fn log_one(_signal: i32) {
-    logdef!(Info, "handler %lu", HANDLED.fetch_add(1, Ordering::Relaxed));
-}
-
 /// A handler that interrupted the opening of the next file dropped its record, one of four.
 #[test]
 fn handlers_find_the_next_file_where_none_may_grow() {
     let directory = tempfile::tempdir().unwrap();
     common::in_child(|| {
-        common::limit_files(64 << 10);
-        let path = directory.path().join("log");
-        let options = logdef::options().sink(Sink::Append);
-        options.rotate(64 << 20).keep(3).open(path).unwrap();
-        interrupts::each(log_one, 200);
+        append_limited(64 << 10, |rotated| rotated.keep(3), directory.path());
+        interrupts::each(200);
         log(0..10_000);
-        interrupts::each(log_one, 0);
-        assert!(HANDLED.load(Ordering::Relaxed) > 100);
+        interrupts::each(0);
+        assert!(interrupts::HANDLED.load(Ordering::Relaxed) > 100);
         assert_eq!(logdef::state().dropped, 0);
     });
 }

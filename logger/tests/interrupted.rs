@@ -5,14 +5,9 @@ mod common;
 #[path = "common/interrupts.rs"]
 mod interrupts;
 
+use interrupts::HANDLED;
 use logdef::{Sink, logdef};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-
-static HANDLED: AtomicU64 = AtomicU64::new(0);
-
-extern "C" fn log_one(_signal: i32) {
-    logdef!(Info, "handler %lu", HANDLED.fetch_add(1, Ordering::Relaxed));
-}
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Signals go to the other thread.
 fn block_signals() {
@@ -43,12 +38,12 @@ fn a_thread_lets_go_of_windows_though_it_is_interrupted_all_the_time() {
                     std::thread::sleep(std::time::Duration::from_micros(300));
                 }
             });
-            interrupts::each(log_one, 50);
+            interrupts::each(50);
             while HANDLED.load(Ordering::Relaxed) < INTERRUPTIONS {
                 logdef!(Info, "main %lu", calls);
                 calls += 1;
             }
-            interrupts::each(log_one, 0);
+            interrupts::each(0);
             is_over.store(true, Ordering::Relaxed);
         });
         let calls = calls + HANDLED.load(Ordering::Relaxed);

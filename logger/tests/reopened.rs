@@ -52,19 +52,17 @@ fn many_times() {
     assert_eq!(notes(directory.path()), HashSet::new());
 }
 
-/// A note said that the log was not opened again, for an error, where another thread had begun the next file.
-fn while_threads_fill_its_files() {
-    let directory = tempfile::tempdir().unwrap();
+/// Threads fill files, and each opens the log again after a number of records.
+fn fill_and_reopen(options: Options, directory: &Path, threads: u32, after: u32) {
     in_child(|| {
-        let options = rotated(64 << 10).keep(4);
-        options.open(directory.path().join("log")).unwrap();
+        options.open(directory.join("log")).unwrap();
         let text = "x".repeat(16_000);
         std::thread::scope(|scope| {
-            for _ in 0..4 {
+            for _ in 0..threads {
                 scope.spawn(|| {
                     for number in 0..500 {
                         logdef!(Info, "%u %s", number, &text);
-                        if number % 2 == 0 {
+                        if number % after == 0 {
                             logdef::reopen().unwrap();
                         }
                     }
@@ -73,8 +71,19 @@ fn while_threads_fill_its_files() {
         });
         assert_eq!(logdef::state().dropped, 0);
     });
-    assert_eq!(notes(directory.path()), HashSet::new());
-    // Threads that another one overtook left their files, for good and without a record.
+    assert_eq!(notes(directory), HashSet::new());
+}
+
+/// A note said that the log was not opened again, for an error, where another thread had begun the next file.
+fn while_threads_fill_its_files() {
+    let directory = tempfile::tempdir().unwrap();
+    fill_and_reopen(rotated(128 << 10), directory.path(), 3, 3);
+}
+
+/// Threads that another one overtook left their files, for good and without a record.
+fn while_threads_overtake_each_other() {
+    let directory = tempfile::tempdir().unwrap();
+    fill_and_reopen(rotated(64 << 10).keep(4), directory.path(), 4, 2);
     let entries = std::fs::read_dir(directory.path()).unwrap();
     let files: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
     assert!(files.len() <= 1 + 4, "{files:?}");
@@ -150,6 +159,7 @@ fn a_log_that_is_opened_again_loses_nothing_and_holds_nothing() {
     many_times();
     by_a_child_that_has_not_logged();
     while_threads_fill_its_files();
+    while_threads_overtake_each_other();
     if seccomp::is_here() {
         where_no_link_can_be_set();
     }

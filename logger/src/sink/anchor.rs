@@ -40,13 +40,7 @@ impl Anchor {
     /// says so.
     pub fn set(&self, turn: u64, fd: c_int, is_its: impl Fn() -> bool) {
         let before = self.turn.load(Ordering::Relaxed);
-        let (taken, order) = (Ordering::SeqCst, Ordering::Relaxed);
-        if before >= turn
-            || self
-                .turn
-                .compare_exchange(before, CHANGING, taken, order)
-                .is_err()
-        {
+        if before >= turn || !self.begin_change(before) {
             return;
         }
         let mapped = sys::map_file(fd, 0, LEN).ok();
@@ -65,15 +59,17 @@ impl Anchor {
     /// Unmaps it: the log was closed.
     pub fn let_go(&self) {
         let turn = self.turn.load(Ordering::Relaxed);
-        let (taken, order) = (Ordering::SeqCst, Ordering::Relaxed);
-        let is_taken = || {
-            let taken = self.turn.compare_exchange(turn, CHANGING, taken, order);
-            taken.is_ok()
-        };
-        if turn != CHANGING && is_taken() {
+        if turn != CHANGING && self.begin_change(turn) {
             self.exchange(ptr::null_mut());
             self.turn.store(0, Ordering::SeqCst);
         }
+    }
+
+    /// Has this thread change it, unless another one does since it was of the file of this turn.
+    fn begin_change(&self, turn: u64) -> bool {
+        let (taken, order) = (Ordering::SeqCst, Ordering::Relaxed);
+        let changed = self.turn.compare_exchange(turn, CHANGING, taken, order);
+        changed.is_ok()
     }
 
     fn exchange(&self, base: *mut u8) {

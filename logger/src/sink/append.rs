@@ -8,7 +8,7 @@
 //! of the family was quicker, it continues in that one's. Each file is a chunk
 //! of the log by itself, so that it defines what its records refer to.
 
-mod places;
+mod outlets;
 #[allow(unsafe_code)]
 mod rotated;
 mod successor;
@@ -34,7 +34,7 @@ use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use places::{OUTLETS, PLACE_BITS, place_of};
+use outlets::{OUTLETS, PLACE_BITS, place_of};
 use rotated::{Newest, Rotated};
 use successor::Move;
 use write::{Written, append_to};
@@ -127,20 +127,17 @@ impl Append {
         }
     }
 
-    /// Opens a file to be added to, or a pipe or a device. Allocates.
+    /// Opens a file to be added to. Allocates.
     pub fn open(&self, path: PathBuf, rotation: Rotation) -> Result<(), Errno> {
         self.begin(rotation);
         if rotation.is_wanted() {
             return self.open_rotated(&path, &rotation);
         }
-        let is_special = path.exists() && !path.is_file();
         let path = target::c_path(path)?;
-        if is_special {
-            self.go_to(open_or_wait(&path, &self.access)?, None)?;
-            return self.path.set(&path);
-        }
         let log = Rotated::named(path.to_bytes(), &rotation)?;
-        if let Some(fd) = open_unless_mapped(&path, || open_or_wait(&path, &self.access))? {
+        if let Some(fd) =
+            open_unless_mapped(&path, || open_to_append(&path, &self.access, FOR_A_READER))?
+        {
             if sys::identity(fd).is_ok_and(|file| file.size > 0) {
                 log.names.set_existing(Existing::Appended);
             }
@@ -150,6 +147,14 @@ impl Append {
         }
         self.one_file.put(log);
         Ok(())
+    }
+
+    /// Opens a pipe or a device. Allocates.
+    pub fn open_special(&self, path: PathBuf, rotation: Rotation) -> Result<(), Errno> {
+        self.begin(rotation);
+        let path = target::c_path(path)?;
+        self.go_to(open_to_append(&path, &self.access, FOR_A_READER)?, None)?;
+        self.path.set(&path)
     }
 
     /// Opens a file of its own under the path. The one that is there gets another name.
@@ -537,9 +542,8 @@ fn open_or_create(path: &CStr, access: &SharedAccess) -> Result<c_int, Errno> {
     }
 }
 
-/// Opens a file, a device, or a pipe that gets a reader within a second.
-fn open_or_wait(path: &CStr, access: &SharedAccess) -> Result<c_int, Errno> {
-    let mut tries = FOR_A_READER;
+/// Opens a file, a device, or a pipe that gets a reader within as many `tries`, a tenth of a second each.
+fn open_to_append(path: &CStr, access: &SharedAccess, mut tries: u32) -> Result<c_int, Errno> {
     let fd = loop {
         match open_or_create(path, access) {
             Err(Errno(libc::ENXIO)) if tries > 0 => {

@@ -1,13 +1,12 @@
 //! Which file follows the one that an appended log is written to, and when.
 
-use super::places::{OUTLETS, place_of};
+use super::outlets::{OUTLETS, place_of};
 use super::rotated::{Newest, Rotated};
-use super::{Append, Outlet, RETRY_AFTER, open_or_create, open_unless_mapped};
+use super::{Append, Outlet, RETRY_AFTER, open_to_append, open_unless_mapped};
 use crate::shared::Shared;
 use crate::sink::names::Opened;
 use crate::sink::outlet::reserve_first;
 use crate::sys::{self, Errno, Identity, SignalsBlocked};
-use core::ffi::{CStr, c_int};
 use core::sync::atomic::{AtomicU32, Ordering};
 
 /// A thread that has been opening the next file for this many nanoseconds was cancelled in it.
@@ -197,19 +196,13 @@ impl Append {
     fn open_path(&self) -> Result<(), Errno> {
         let Some(log) = self.one_file.borrow() else {
             let path = self.path.get().ok_or(Errno(libc::EBADF))?;
-            return self.go_to(self.open_again(path)?, None);
+            return self.go_to(open_to_append(path, &self.access, 0)?, None);
         };
         let path = log.names.path().ok_or(Errno(libc::EBADF))?;
-        match open_unless_mapped(path, || self.open_again(path))? {
+        match open_unless_mapped(path, || open_to_append(path, &self.access, 0))? {
             Some(fd) => self.go_to(fd, None),
             None => self.open_in_its_place(&log.names),
         }
-    }
-
-    fn open_again(&self, path: &CStr) -> Result<c_int, Errno> {
-        let fd = open_or_create(path, &self.access)?;
-        sys::set_status_flags(fd, libc::O_APPEND).inspect_err(|_| sys::close(fd))?;
-        Ok(fd)
     }
 
     /// Continues in the newest file of the family, or begins one. Whether it did that.

@@ -2,7 +2,7 @@
 //! that were let go of by their file system, and the names of new ones. Knows nothing of records.
 
 use super::Append;
-use super::places::OUTLETS;
+use super::outlets::OUTLETS;
 use crate::sink::outlet::Taken;
 use crate::sink::stream::Kind;
 use crate::sys::{self, Errno};

@@ -56,11 +56,7 @@ impl Append {
     }
 
     /// Gives a descriptor a free place.
-    pub(super) fn place(
-        &self,
-        fd: c_int,
-        file: Option<&Identity>,
-    ) -> Result<(usize, Taken<'_>), Errno> {
+    fn place(&self, fd: c_int, file: Option<&Identity>) -> Result<(usize, Taken<'_>), Errno> {
         for _ in 0..PLACINGS {
             for (place, outlet) in self.outlets.iter().enumerate() {
                 if let Some(held) = outlet.set(fd, file)? {
@@ -75,7 +71,7 @@ impl Append {
     /// Gives a descriptor the place of a file that only calls hold on to which handlers have jumped out of: of
     /// the files of as many calls none is in progress.
     #[cold]
-    pub(super) fn place_though_held(
+    fn place_though_held(
         &self,
         fd: c_int,
         file: Option<&Identity>,

@@ -62,8 +62,10 @@ impl Log<'_> {
         self.family.left_before.fetch_max(turn, Ordering::SeqCst);
         self.send_writers_away(shared, |range| range.turn < turn);
         self.leave_old_files(shared);
-        self.family.names.prune(turn);
-        self.prune(shared, turn);
+        // Where another followed meanwhile, the link to this one may have taken the place of the link to that.
+        self.mapped
+            .due
+            .settle_beside(|| self.settle_since(shared, turn));
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use super::super::names::UNNUMBERED;
 use super::{Log, Mapped};
 use crate::shared::Shared;
 use crate::sys;
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// For how long a thread waits for another that is at it.
 const PATIENCE_MS: u32 = 1000;
@@ -21,6 +21,8 @@ const ROTATIONS: u32 = 16;
 /// Whether something is to be done, and how many threads are at it.
 pub(super) struct Due {
     state: AtomicU32,
+    /// The turn of the newest file for which all was done.
+    settled: AtomicU64,
 }
 
 const NOTHING: u32 = 0;
@@ -34,7 +36,13 @@ impl Due {
     pub const fn new() -> Due {
         Due {
             state: AtomicU32::new(NOTHING),
+            settled: AtomicU64::new(0),
         }
+    }
+
+    /// A log was opened, whose first file is that of a turn: all is done for it.
+    pub fn begin(&self, turn: u64) {
+        self.settled.store(turn, Ordering::SeqCst);
     }
 
     /// Changes the state, but for the count of threads beside.
@@ -62,7 +70,7 @@ impl Due {
     }
 
     /// Does it, though another thread is at it, or is to do it.
-    fn settle_beside(&self, work: impl FnOnce()) {
+    pub fn settle_beside(&self, work: impl FnOnce()) {
         self.state.fetch_add(BESIDE, Ordering::SeqCst);
         work();
         let (order, failed) = (Ordering::SeqCst, Ordering::Relaxed);
@@ -108,7 +116,15 @@ impl Log<'_> {
         due.settle(|| self.finish_rotation(shared, self.family.turn()));
     }
 
-    fn finish_rotation(&self, shared: &Shared, mut turn: u64) {
+    /// Does what is to be done since the file of a turn is there, unless it was done.
+    fn finish_rotation(&self, shared: &Shared, turn: u64) {
+        if self.mapped.due.settled.load(Ordering::SeqCst) < turn {
+            self.settle_since(shared, turn);
+        }
+    }
+
+    /// Does it once more, and for the files that follow meanwhile.
+    pub(super) fn settle_since(&self, shared: &Shared, mut turn: u64) {
         // A rotation that overtakes this one has its own links: the newest is to stand.
         for _ in 0..ROTATIONS {
             if let Some(reached) = self.file_of_turn(turn)
@@ -119,9 +135,10 @@ impl Log<'_> {
                 if let Err(errno) = names.point_to(reached.file.number()) {
                     shared.not_linked(errno);
                 }
-                names.prune(turn);
             }
+            self.family.names.prune(turn);
             self.prune(shared, turn);
+            (self.mapped.due.settled).fetch_max(turn, Ordering::SeqCst);
             let newest = self.family.turn();
             if core::mem::replace(&mut turn, newest) == newest {
                 break;
@@ -138,9 +155,14 @@ impl Mapped {
         }
     }
 
-    /// Does it, or waits for the thread that is at it.
+    /// Does it, or waits for the threads that are at it.
     pub fn finish_last_rotation(&self, shared: &Shared) {
-        self.settle_rotation(shared);
+        if let Some(log) = self.log() {
+            log.settle_rotation(shared);
+            // The thread that made the newest file has not come to that yet: others write there already.
+            let turn = log.family.turn();
+            (self.due).settle_beside(|| log.finish_rotation(shared, turn));
+        }
         self.due.wait_until_done();
     }
 }

@@ -251,8 +251,9 @@ typedef struct logdef_options {
     const char *filter;  /* as for logdef_set_filter; the environment variable LOGDEF */
     int mirror_level;    /* the lowest level that is also shown on standard error, for
                             development, as long as descriptor 2 is the file that it
-                            was when the log was opened; the environment variable
-                            LOGDEF_STDERR (a level, or 1 for all), else no mirror */
+                            was when the log was opened: a call waits where that is a
+                            full pipe; the environment variable LOGDEF_STDERR (a level,
+                            or 1 for all), else no mirror */
     int fatal_signals;   /* 1: writes a note and a backtrace at the first SIGSEGV, SIGBUS,
                             SIGILL, SIGFPE, SIGABRT or SIGTRAP. A program that sets
                             handlers of its own after logdef_open gets no note; off */

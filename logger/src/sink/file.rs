@@ -229,6 +229,15 @@ impl LogFile {
         self.number.load(Ordering::Relaxed)
     }
 
+    /// The same, if the slot has the file of a turn.
+    pub fn number_at_turn(&self, turn: u64) -> Option<u32> {
+        let file_use = self.in_use()?;
+        let number = self.number();
+        // Others may have left the file meanwhile, and the slot have another.
+        fence(Ordering::Acquire);
+        (self.in_use() == Some(file_use) && self.turn() == turn).then_some(number)
+    }
+
     fn is(&self, facts: &Identity) -> bool {
         facts.file.0 == self.device.load(Ordering::Relaxed)
             && facts.file.1 == self.inode.load(Ordering::Relaxed)
@@ -281,7 +290,7 @@ impl Reached<'_> {
         let Opened { fd, file: facts } = *made;
         let file_system = sys::file_system(fd)?;
         let file = self.file;
-        file.number.store(number, Ordering::Relaxed);
+        file.number.store(number, Ordering::Release);
         file.device.store(facts.file.0, Ordering::Release);
         file.inode.store(facts.file.1, Ordering::Release);
         file.capacity.store(capacity, Ordering::Relaxed);
@@ -555,7 +564,7 @@ mod tests {
             let of = reached.file.take(turn).unwrap();
             let fd = LogFile::open(&name).unwrap();
             let made = Opened::at(&name, fd).unwrap();
-            reached.set(of, &made, 1, 1 << 20).unwrap();
+            reached.set(of, &made, turn as u32, 1 << 20).unwrap();
             (of, path)
         };
         let ones = |path| {
@@ -572,6 +581,8 @@ mod tests {
         let (again, _) = reached.opened(|| None).unwrap();
         // The descriptor that it had leads to the second file now.
         assert!(reached.is_still(2, again) && !reached.is_still(1, again));
+        let numbers = [1, 2].map(|turn| reached.file.number_at_turn(turn));
+        assert_eq!(numbers, [None, Some(2)]);
         reached.punch(1, 0, CHUNK);
         // Some file systems take no zeros.
         let supplied = reached.supply(1, 0, CHUNK / UNIT, || None);

@@ -6,10 +6,10 @@
 //! step ever takes the only name of a file that holds records: an earlier
 //! run's file is renamed aside, never overwritten.
 //!
-//! Files are removed only by the numbers that this process gave them, or that its
-//! directory showed when the log was opened to be of logs whose processes have ended
-//! ([`owner`]), or to hold nothing. What else has a name of this form stays, and so does what is not
-//! ours under the path itself.
+//! Files are removed only by the numbers that this process gave them, or one of its family that was
+//! killed then ([`unfinished`]), or that its directory showed when the log was opened to be of logs
+//! whose processes have ended ([`owner`]), or to hold nothing. What else has a name of this form
+//! stays, and so does what is not ours under the path itself.
 //!
 //! All but [`Names::set`] works without allocation, since a rotation may
 //! happen in a signal handler.
@@ -22,6 +22,7 @@ mod opened;
 mod path;
 mod places;
 mod prune;
+mod unfinished;
 
 use super::kept_path::KeptPath;
 use super::owner;
@@ -34,6 +35,7 @@ use number::{beside, numbers_in_use};
 use path::PathBuffer;
 use places::{PLACES, Places};
 use std::os::unix::ffi::OsStrExt;
+use unfinished::Unfinished;
 
 pub(crate) use number::{UNNUMBERED, is_numbered};
 pub(crate) use opened::Opened;
@@ -59,6 +61,8 @@ pub(crate) struct Names {
     access: SharedAccess,
     /// The files that are or were the log's.
     places: Places,
+    /// Those that become so, or that are about to go.
+    unfinished: Unfinished,
 }
 
 /// Numbers at most that are looked at for the highest of a log: a directory may hold
@@ -79,6 +83,7 @@ impl Names {
             maps: AtomicBool::new(false),
             access: SharedAccess::new(),
             places: Places::new(),
+            unfinished: Unfinished::new(),
         }
     }
 
@@ -192,7 +197,7 @@ mod tests {
     use logdef_wire::record::Preamble;
     use std::path::Path;
 
-    fn names(keep: Option<u32>) -> (tempfile::TempDir, Names) {
+    pub(super) fn names(keep: Option<u32>) -> (tempfile::TempDir, Names) {
         let directory = tempfile::tempdir().unwrap();
         let names = Names::new();
         let path = directory.path().join("log");
@@ -200,7 +205,7 @@ mod tests {
         (directory, names)
     }
 
-    fn list(directory: &tempfile::TempDir) -> Vec<String> {
+    pub(super) fn list(directory: &tempfile::TempDir) -> Vec<String> {
         let entries = std::fs::read_dir(directory.path()).unwrap();
         let mut names: Vec<_> = entries
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())

@@ -69,6 +69,7 @@ impl Rotated {
     /// Lets file `number`, which has an inode, follow `before` as the newest. `None` if another has:
     /// another thread of the family was quicker.
     pub fn advance(&self, before: Newest, number: u32, inode: u64) -> Option<Newest> {
+        self.confirm(before);
         let newest = Newest {
             turn: before.turn.wrapping_add(1),
             number,
@@ -84,6 +85,11 @@ impl Rotated {
         Some(newest)
     }
 
+    /// Enters a file whose process was killed before it could.
+    fn confirm(&self, file: Newest) {
+        self.names.confirm(u64::from(file.turn), file.number);
+    }
+
     /// Removes the newest file, if there is one, to which no process has written.
     pub fn discard_newest(&self) {
         let newest = self.newest();
@@ -97,7 +103,12 @@ impl Rotated {
         let mut linked = Ok(());
         for _ in 0..LINKS {
             let newest = self.newest();
+            self.confirm(newest);
             linked = self.names.point_to(newest.number);
+            self.names.end_work_of_the_dead(|| {
+                let Newest { turn, number } = self.newest();
+                (u64::from(turn), number)
+            });
             self.names.prune(u64::from(newest.turn));
             // Another member may have set its link before this one.
             if self.newest() == newest {
@@ -115,6 +126,7 @@ impl Rotated {
             Opened::at(path, fd)
         };
         let opened = self.names.with(file.number, open)??;
+        self.confirm(file);
         let (turn, inode) = (u64::from(file.turn), opened.file.file.1);
         let is_set = if !self.names.is(turn, file.number, inode) {
             Err(Errno(libc::EAGAIN))

@@ -67,7 +67,9 @@ impl Log<'_> {
         };
         let created = names.create_numbered();
         let (made, number) = created.inspect_err(|_| self.leave(slot.index, slot.file_use))?;
+        let before = self.file_of(full).file.number();
         if self.family.current.load(Ordering::Acquire) == full {
+            names.confirm(full >> SLOT_BITS, before);
             self.prune_for(shared, slot.turn);
         }
         match self.offer(full, &slot, &made, number) {

@@ -5,6 +5,7 @@
 //! A log that is killed in between has its newest records under a number to which its path
 //! does not lead, and one file too many.
 
+use super::super::family::SLOT_BITS;
 use super::super::names::UNNUMBERED;
 use super::{Log, Mapped};
 use crate::shared::Shared;
@@ -125,23 +126,39 @@ impl Log<'_> {
 
     /// Does it once more, and for the files that follow meanwhile.
     pub(super) fn settle_since(&self, shared: &Shared, mut turn: u64) {
+        let names = &self.family.names;
         // A rotation that overtakes this one has its own links: the newest is to stand.
         for _ in 0..ROTATIONS {
-            if let Some(reached) = self.file_of_turn(turn)
-                && reached.file.number() != UNNUMBERED
-            {
-                let names = &self.family.names;
+            let reached = self.file_of_turn(turn);
+            let number = reached.and_then(|reached| reached.file.number_at_turn(turn));
+            if let Some(number) = number.filter(|number| *number != UNNUMBERED) {
+                names.confirm(turn, number);
                 // A file without the link to it is a file all the same.
-                if let Err(errno) = names.point_to(reached.file.number()) {
+                if let Err(errno) = names.point_to(number) {
                     shared.not_linked(errno);
                 }
             }
-            self.family.names.prune(turn);
+            names.end_work_of_the_dead(|| self.newest());
+            names.prune(turn);
             self.prune(shared, turn);
             (self.mapped.due.settled).fetch_max(turn, Ordering::SeqCst);
             let newest = self.family.turn();
             if core::mem::replace(&mut turn, newest) == newest {
                 break;
+            }
+        }
+    }
+
+    /// The turn and the number of the newest file.
+    fn newest(&self) -> (u64, u32) {
+        let current = || self.family.current.load(Ordering::Acquire);
+        let mut found = current();
+        loop {
+            let number = self.file_of(found).file.number();
+            // Else another file may have its slot by now.
+            let now = current();
+            if core::mem::replace(&mut found, now) == now {
+                return (now >> SLOT_BITS, number);
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use super::link::{Link, take_name, unless_gone};
 use super::number::ATTEMPTS;
+use super::unfinished::{Begun, Work};
 use super::{Names, Opened, UNNUMBERED};
 use crate::state::Existing;
 use crate::sys::{self, Errno};
@@ -9,7 +10,23 @@ use core::ffi::CStr;
 use core::sync::atomic::Ordering;
 
 impl Names {
-    fn create(&self, path: &CStr) -> Result<Opened, Errno> {
+    /// Makes file `number`. It is [unfinished](super::unfinished) until it is entered or discarded.
+    fn create(&self, number: u32, path: &CStr) -> Result<Opened, Errno> {
+        let note = self.unfinished.begin(Begun {
+            work: Work::Making,
+            number,
+            detail: 0,
+        });
+        let made = self.open_new(path);
+        match (note, &made) {
+            (Some(note), Ok(made)) => note.set_inode(made.file.file.1),
+            (Some(note), Err(_)) => note.end(),
+            (None, _) => {}
+        }
+        made
+    }
+
+    fn open_new(&self, path: &CStr) -> Result<Opened, Errno> {
         let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW;
         let fd = self.access.create(|mode| sys::open(path, flags, mode))?;
         sys::mark_in_use(fd);
@@ -45,6 +62,7 @@ impl Names {
                 } else {
                     self.give_back(number);
                 }
+                self.unfinished.end_making(number);
                 Ok(made)
             }
             Err(errno) => {
@@ -91,11 +109,11 @@ impl Names {
     /// them are passed over.
     pub(super) fn number_file<T>(
         &self,
-        mut make: impl FnMut(&CStr) -> Result<T, Errno>,
+        mut make: impl FnMut(u32, &CStr) -> Result<T, Errno>,
     ) -> Result<(T, u32), Errno> {
         for attempt in 0..ATTEMPTS {
             let number = self.next_number(1 << (attempt / 256));
-            match self.with(number, &mut make)? {
+            match self.with(number, |path| make(number, path))? {
                 Err(Errno(libc::EEXIST)) => {}
                 made => return made.map(|made| (made, number)),
             }
@@ -105,7 +123,7 @@ impl Names {
 
     /// Creates a file under the next number.
     pub fn create_numbered(&self) -> Result<(Opened, u32), Errno> {
-        self.number_file(|path| self.create(path))
+        self.number_file(|number, path| self.create(number, path))
     }
 
     /// Removes a file that was never written to.
@@ -113,6 +131,7 @@ impl Names {
         if self.with(number, sys::unlink) == Ok(Ok(())) {
             self.give_back(number);
         }
+        self.unfinished.end_making(number);
     }
 
     /// The number has no file, and is to be the next one's. It stays without one if a

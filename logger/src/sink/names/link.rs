@@ -2,6 +2,7 @@
 
 use super::number::ATTEMPTS;
 use super::path::PathBuffer;
+use super::unfinished::{Begun, Ended, Work, is_young};
 use super::{Names, UNNUMBERED, number};
 use crate::state::Existing;
 use crate::sys::{self, Errno};
@@ -49,26 +50,55 @@ impl Names {
         target.push(b".")?;
         target.push_number(number)?;
         for attempt in 0..LINK_NAMES {
-            let link = self.link_name(number, attempt)?;
+            let own = own_part(sys::thread_id(), attempt);
+            let link = self.link_name(number, own)?;
             let link = link.as_c_str();
+            let note = self.unfinished.begin(Begun {
+                work: Work::Linking,
+                number,
+                detail: own,
+            });
             // One that was left by a process that was killed.
             if self.link_at(link) == Link::Ours {
                 let _ = sys::unlink(link);
             }
-            match sys::symlink(target.as_c_str(), link) {
-                Err(Errno(libc::EEXIST)) => {}
-                made => return made.and_then(|()| self.put_in_place(link)),
+            let made = sys::symlink(target.as_c_str(), link);
+            let is_taken = made == Err(Errno(libc::EEXIST));
+            let set = made.and_then(|()| self.put_in_place(link));
+            if let Some(note) = note {
+                note.end();
+            }
+            if !is_taken {
+                return set;
             }
         }
         Err(Errno(libc::EEXIST))
     }
 
+    /// Removes the link that a process which was killed was to give the log's path.
+    pub(super) fn remove_left_link(&self, number: u32, own: u64) -> Result<Ended, Errno> {
+        let link = self.link_name(number, own)?;
+        let link = link.as_c_str();
+        if self.link_at(link) != Link::Ours {
+            return Ok(Ended::Yes);
+        }
+        let fd = sys::open(link, libc::O_PATH | libc::O_NOFOLLOW, 0)?;
+        let stat = sys::stat(fd);
+        sys::close(fd);
+        if is_young(&stat?) {
+            return Ok(Ended::NotYet);
+        }
+        let _ = sys::unlink(link);
+        Ok(Ended::Yes)
+    }
+
     /// A name for the link before it has the log's. Of the thread's own: another may set the same
     /// link, and the two names exchanged twice would be as before.
-    fn link_name(&self, number: u32, attempt: u32) -> Result<PathBuffer, Errno> {
+    fn link_name(&self, number: u32, own: u64) -> Result<PathBuffer, Errno> {
         let mut name = PathBuffer::new()?;
         name.push(self.base())?;
-        let parts = [number, sys::thread_id(), attempt];
+        let (thread, attempt) = (own as u32, (own >> 32) as u32);
+        let parts = [number, thread, attempt];
         let shown = if attempt == 0 { 2 } else { 3 };
         for part in &parts[..shown] {
             name.push(b".")?;
@@ -102,7 +132,7 @@ impl Names {
 
     /// Gives what has the log's path a number too.
     fn add_number(&self) -> Result<(), Errno> {
-        let link = |to: &CStr| self.with(UNNUMBERED, |from| sys::link(from, to))?;
+        let link = |_, to: &CStr| self.with(UNNUMBERED, |from| sys::link(from, to))?;
         self.number_file(link).map(drop).or_else(unless_gone)
     }
 
@@ -118,12 +148,17 @@ impl Names {
             }
             return sys::unlink(at);
         }
-        let rename = |to: &CStr| sys::rename_without_replacing(at, to);
+        let rename = |_, to: &CStr| sys::rename_without_replacing(at, to);
         let ((), number) = self.number_file(rename)?;
         self.displaced.store(number, Ordering::Relaxed);
         self.set_existing(Existing::Renamed);
         Ok(())
     }
+}
+
+/// What makes the name of a link a thread's own, at an attempt.
+fn own_part(thread: u32, attempt: u32) -> u64 {
+    u64::from(attempt) << 32 | u64::from(thread)
 }
 
 /// Gives what is called `new` the name `path`. `true` if something had that name,

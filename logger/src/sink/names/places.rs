@@ -18,8 +18,10 @@ pub(super) struct Places {
     /// What is added to a file's turn for its place: files of earlier runs have places
     /// too.
     before: AtomicU64,
-    /// Files at places below this were removed.
+    /// Files at places below this were removed, or are about to be.
     pruned: AtomicU64,
+    /// No file is left at places below this, but for those that could not be removed.
+    swept: AtomicU64,
     /// But for these, one more than the place of each; 0 for none.
     refused: [AtomicU64; REFUSED],
 }
@@ -46,6 +48,7 @@ impl Places {
             first_turn: AtomicU64::new(0),
             before: AtomicU64::new(0),
             pruned: AtomicU64::new(0),
+            swept: AtomicU64::new(0),
             refused: [const { AtomicU64::new(0) }; REFUSED],
         }
     }
@@ -69,6 +72,7 @@ impl Places {
         self.first_turn.store(turn, Ordering::Relaxed);
         self.before.store(before, Ordering::Relaxed);
         self.pruned.store(0, Ordering::Relaxed);
+        self.swept.store(0, Ordering::Relaxed);
     }
 
     /// The place of the file that is the log's as the `turn`th.
@@ -110,11 +114,19 @@ impl Places {
         self.number_at(place) == number && found == inode
     }
 
-    /// Takes a file away from its place, for one thread to remove it.
-    pub fn take(&self, place: u64) -> Option<(u32, u64)> {
+    /// The number and the inode of the file at a place, if there is one.
+    pub fn file_at(&self, place: u64) -> Option<(u32, u64)> {
+        // In this order: the inode is put first.
+        let number = self.number_at(place);
         let inode = self.inodes[place as usize % PLACES].load(Ordering::SeqCst);
-        let number = self.at(place).swap(0, Ordering::SeqCst);
         (number != 0).then_some((number, inode))
+    }
+
+    /// Takes file `number` away from its place, for one thread to remove it. `false` if another has.
+    pub fn take(&self, place: u64, number: u32) -> bool {
+        let (order, failed) = (Ordering::SeqCst, Ordering::Relaxed);
+        let taken = self.at(place).compare_exchange(number, 0, order, failed);
+        taken.is_ok()
     }
 
     /// A file that was taken could not be removed: it goes back to its place, unless a later one
@@ -171,9 +183,16 @@ impl Places {
         kept.find(|place| self.number_at(*place) == number)
     }
 
-    /// Files below the place `oldest` are to go. The places of those that stood until now.
+    /// Files below the place `oldest` are to go. The places at which some may stand.
     pub fn prune_below(&self, oldest: u64) -> Range<u64> {
-        self.pruned.fetch_max(oldest, Ordering::SeqCst)..oldest
+        self.pruned.fetch_max(oldest, Ordering::SeqCst);
+        self.swept.load(Ordering::SeqCst)..oldest
+    }
+
+    /// All files below the place `oldest` were taken. A process that is killed before it says so leaves
+    /// the rest to the next.
+    pub fn swept_below(&self, oldest: u64) {
+        self.swept.fetch_max(oldest, Ordering::SeqCst);
     }
 
     /// Files of earlier turns were removed.

@@ -4,11 +4,12 @@
 use super::link::unless_gone;
 use super::number::number_of;
 use super::places::Name;
+use super::unfinished::{Begun, Ended, Note, Work, is_young};
 use super::{Names, UNNUMBERED};
 use crate::sink::folder::{self, Found};
 use crate::sink::owner::{self, Owner};
 use crate::sys;
-use core::ffi::c_int;
+use core::ffi::{CStr, c_int};
 use core::sync::atomic::Ordering;
 
 impl Names {
@@ -17,11 +18,27 @@ impl Names {
         self.folder_bytes.load(Ordering::Relaxed) > 0
     }
 
-    /// File `number` is the log's as the `turn`th.
+    /// File `number`, which was made by [`Names::create_numbered`], is the log's as the `turn`th.
     pub fn enter(&self, turn: u64, number: u32, inode: u64) {
+        self.put(turn, number, inode);
+        self.unfinished.end_making(number);
+    }
+
+    fn put(&self, turn: u64, number: u32, inode: u64) {
         let place = self.places.of_turn(turn);
         if !self.places.put(place, number, inode) {
             self.remove_at(place);
+        }
+    }
+
+    /// Enters file `number`, if its process has not yet: it may have been killed.
+    pub fn confirm(&self, turn: u64, number: u32) {
+        let place = self.places.of_turn(turn);
+        if number != UNNUMBERED
+            && self.places.number_at(place) != number
+            && let Some(inode) = self.unfinished.inode_of(number)
+        {
+            self.put(turn, number, inode);
         }
     }
 
@@ -75,6 +92,7 @@ impl Names {
         for place in self.places.prune_below(oldest) {
             self.remove_at(place);
         }
+        self.places.swept_below(oldest);
         self.places.each_refused(|place| self.remove_at(place));
     }
 
@@ -102,9 +120,24 @@ impl Names {
     }
 
     fn remove_at(&self, place: u64) {
-        let Some((number, inode)) = self.places.take(place) else {
+        let Some((number, inode)) = self.places.file_at(place) else {
             return;
         };
+        let note = self.unfinished.begin(Begun {
+            work: Work::Removing,
+            number,
+            detail: inode,
+        });
+        if self.places.take(place, number) {
+            self.remove(place, number, inode, note);
+        }
+        if let Some(note) = note {
+            note.end();
+        }
+    }
+
+    /// Removes the name of a file that was taken from its place.
+    fn remove(&self, place: u64, number: u32, inode: u64, note: Option<&Note>) {
         let removed = self.with(number, |path| {
             // The directory may be another one by now, and the file another process's; one of an
             // earlier run that held nothing may be the beginning of a log.
@@ -115,6 +148,9 @@ impl Names {
             };
             if !is_it {
                 return Ok(());
+            }
+            if let (Some(note), Some(found)) = (note, found) {
+                note.set_inode(found.file.1);
             }
             // Else a link of another program's leads to it still.
             let is_last = found.is_some_and(|found| found.names == 1);
@@ -140,6 +176,66 @@ impl Names {
     }
 }
 
+/// What processes of the family that were killed had begun.
+impl Names {
+    /// Ends that. `newest` says which file is the newest, as which, now.
+    pub fn end_work_of_the_dead(&self, newest: impl Fn() -> (u64, u32)) {
+        self.unfinished.each_left(|begun| {
+            let Begun { number, detail, .. } = begun;
+            let ended = match begun.work {
+                _ if number == UNNUMBERED => return Ended::Yes,
+                Work::Making => {
+                    // Asked for when the process is dead: it lets no other file be the newest any more.
+                    let (turn, current) = newest();
+                    if number == current {
+                        self.put(turn, number, detail);
+                    }
+                    let place = self.places.of_turn(turn);
+                    if self.places.find(number, place).is_some() {
+                        return Ended::Yes;
+                    }
+                    self.with(number, |path| discard_left(path, detail))
+                }
+                Work::Removing => self.with(number, |path| remove_left(path, detail)),
+                Work::Linking => self.remove_left_link(number, detail),
+            };
+            ended.unwrap_or(Ended::NotYet)
+        });
+    }
+}
+
+/// Removes the file with this inode.
+fn remove_left(path: &CStr, inode: u64) -> Ended {
+    if inode != 0 && sys::found_at(path).is_ok_and(|found| found.file.1 == inode) {
+        let _ = sys::unlink(path);
+    }
+    Ended::Yes
+}
+
+/// Removes the file with this inode, or an empty one if its inode is not known, unless a process has it in
+/// use.
+fn discard_left(path: &CStr, inode: u64) -> Ended {
+    let flags = libc::O_RDONLY | libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
+    let Ok(fd) = sys::open(path, flags, 0) else {
+        return Ended::Yes;
+    };
+    let found = sys::stat(fd);
+    let in_use = sys::is_in_use(fd);
+    sys::close(fd);
+    let is_it = |stat: &libc::stat| match inode {
+        0 => stat.st_mode & libc::S_IFMT == libc::S_IFREG && stat.st_size == 0,
+        inode => stat.st_ino == inode,
+    };
+    let Some(stat) = found.ok().filter(is_it) else {
+        return Ended::Yes;
+    };
+    if in_use || inode == 0 && is_young(&stat) {
+        return Ended::NotYet;
+    }
+    let _ = sys::unlink(path);
+    Ended::Yes
+}
+
 /// No file system has larger blocks.
 const BLOCK: u64 = 64 << 10;
 
@@ -154,4 +250,88 @@ fn clear_if_nameless(fd: c_int, inode: u64) {
         let _ = sys::punch(fd, 0, found.size.next_multiple_of(BLOCK));
     }
     sys::close(fd);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{list, names};
+    use super::*;
+    use std::fs::File;
+    use std::time::{Duration, SystemTime};
+
+    fn create(names: &Names) -> u32 {
+        let (made, number) = names.create_numbered().unwrap();
+        made.close();
+        number
+    }
+
+    /// It stayed for good: no process knew that it was the log's.
+    #[test]
+    fn a_file_that_was_the_newest_when_its_process_was_killed_is_entered() {
+        let (directory, names) = names(Some(2));
+        let number = create(&names);
+        names.unfinished.end_all_owners();
+        names.end_work_of_the_dead(|| (1, number));
+        let number = create(&names);
+        names.unfinished.end_all_owners();
+        names.confirm(2, number);
+        names.end_work_of_the_dead(|| (3, 0));
+        names.prune(2);
+        assert_eq!(list(&directory), ["log.000001", "log.000002"]);
+        names.prune(4);
+        assert_eq!(list(&directory), [""; 0]);
+    }
+
+    /// So did these.
+    #[test]
+    fn files_in_the_making_go_when_their_process_was_killed() {
+        let (directory, names) = names(Some(2));
+        let (used, _) = names.create_numbered().unwrap();
+        for _ in 2..=5 {
+            create(&names);
+        }
+        let path = |number: u32| directory.path().join(format!("log.{number:06}"));
+        // Another process's by now.
+        let other = directory.path().join("other");
+        std::fs::write(&other, "").unwrap();
+        std::fs::rename(other, path(3)).unwrap();
+        // The kernel had made them, and the process did not come to note that.
+        (4..=5).for_each(|number| names.unfinished.forget_inode(number));
+        std::fs::write(path(5), "something").unwrap();
+        let left = || {
+            names.end_work_of_the_dead(|| (1, UNNUMBERED));
+            list(&directory).concat().replace("log.00000", "")
+        };
+        assert_eq!(left(), "12345", "this process lives");
+        names.unfinished.end_all_owners();
+        assert_eq!(left(), "1345");
+        used.close();
+        let minute_ago = SystemTime::now() - Duration::from_secs(60);
+        let file = File::options().append(true).open(path(4)).unwrap();
+        file.set_modified(minute_ago).unwrap();
+        assert_eq!(left(), "35");
+    }
+
+    #[test]
+    fn a_link_that_was_to_become_the_path_goes_when_its_thread_is_seen_nowhere_for_a_while() {
+        let (directory, names) = names(Some(2));
+        let thread = 77;
+        names.unfinished.begin(Begun {
+            work: Work::Linking,
+            number: 1,
+            detail: thread,
+        });
+        names.unfinished.end_all_owners();
+        let link = directory
+            .path()
+            .join(format!("log.000001.{thread:06}.link"));
+        std::os::unix::fs::symlink("log.000001", &link).unwrap();
+        names.end_work_of_the_dead(|| (1, 1));
+        assert!(link.is_symlink());
+        let mut touch = std::process::Command::new("touch");
+        touch.args(["--no-dereference", "--date", "1 minute ago"]);
+        assert!(touch.arg(&link).status().unwrap().success());
+        names.end_work_of_the_dead(|| (1, 1));
+        assert_eq!(list(&directory), [""; 0]);
+    }
 }

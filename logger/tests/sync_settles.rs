@@ -1,11 +1,14 @@
 //! When `sync` has returned, the log's path leads to its newest file and no file is left that is not
 //! kept, whichever thread made that file.
 
+mod common;
+
 use logdef::{Sink, logdef};
 use std::ffi::{c_char, c_int};
+use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::Barrier;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::time::Duration;
 
 const ROUNDS: u32 = 50;
@@ -32,9 +35,13 @@ extern "C" fn clock_gettime(clock: libc::clockid_t, time: *mut libc::timespec) -
     unsafe { libc::syscall(libc::SYS_clock_gettime, clock, time) as c_int }
 }
 
+/// Links that this process has made.
+static LINKS: AtomicU32 = AtomicU32::new(0);
+
 /// In the place of the C library's, which may take a while.
 #[unsafe(no_mangle)]
 extern "C" fn symlink(target: *const c_char, at: *const c_char) -> c_int {
+    LINKS.fetch_add(1, Ordering::Relaxed);
     std::thread::sleep(Duration::from_millis(1));
     // SAFETY: the caller's strings end in a NUL.
     unsafe { libc::symlinkat(target, libc::AT_FDCWD, at) }
@@ -96,5 +103,24 @@ fn a_sync_leaves_nothing_of_a_rotation_to_be_done() {
         }
     });
     assert_eq!(unsettled, []);
+    a_child_leaves_to_its_parent_what_that_has_done();
     assert_eq!(logdef::state().dropped, 0);
+}
+
+/// It may have given up the right to set the link, and would have noted that the path leads elsewhere.
+fn a_child_leaves_to_its_parent_what_that_has_done() {
+    let (mut ready, mut rotated) = std::io::pipe().unwrap();
+    std::thread::scope(|threads| {
+        threads.spawn(|| {
+            fill("by the parent, while it has a child");
+            logdef::sync().unwrap();
+            rotated.write_all(b"\n").unwrap();
+        });
+        common::in_child(|| {
+            ready.read_exact(&mut [0]).unwrap();
+            LINKS.store(0, Ordering::Relaxed);
+            logdef::sync().unwrap();
+            assert_eq!(LINKS.load(Ordering::Relaxed), 0);
+        });
+    });
 }

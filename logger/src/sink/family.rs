@@ -42,6 +42,8 @@ pub(crate) struct Family {
     pub oldest: AtomicU64,
     /// Files of earlier turns are written to no more: the log was opened again since.
     pub left_before: AtomicU64,
+    /// The path leads to the file of this turn, or to a later one, and what was not kept then is gone.
+    pub settled: AtomicU64,
     /// When (monotonic time) a thread began to open the log again; 0 if none is at it.
     pub reopening_since: AtomicU64,
     pub names: Names,

@@ -112,7 +112,7 @@ impl Mapped {
         let begun = begun.and_then(|linked| linked.inspect_err(|_| log.take_back()));
         if begun.is_ok() {
             family.names.prune(turn + 1);
-            self.due.begin(turn + 1);
+            family.settled.store(turn + 1, Ordering::Relaxed);
         }
         log.close_descriptors();
         drop(log);

@@ -10,7 +10,7 @@ use super::super::names::UNNUMBERED;
 use super::{Log, Mapped};
 use crate::shared::Shared;
 use crate::sys;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU32, Ordering};
 
 /// For how long a thread waits for another that is at it.
 const PATIENCE_MS: u32 = 1000;
@@ -22,8 +22,6 @@ const ROTATIONS: u32 = 16;
 /// Whether something is to be done, and how many threads are at it.
 pub(super) struct Due {
     state: AtomicU32,
-    /// The turn of the newest file for which all was done.
-    settled: AtomicU64,
 }
 
 const NOTHING: u32 = 0;
@@ -37,13 +35,7 @@ impl Due {
     pub const fn new() -> Due {
         Due {
             state: AtomicU32::new(NOTHING),
-            settled: AtomicU64::new(0),
         }
-    }
-
-    /// A log was opened, whose first file is that of a turn: all is done for it.
-    pub fn begin(&self, turn: u64) {
-        self.settled.store(turn, Ordering::SeqCst);
     }
 
     /// Changes the state, but for the count of threads beside.
@@ -119,7 +111,7 @@ impl Log<'_> {
 
     /// Does what is to be done since the file of a turn is there, unless it was done.
     fn finish_rotation(&self, shared: &Shared, turn: u64) {
-        if self.mapped.due.settled.load(Ordering::SeqCst) < turn {
+        if self.family.settled.load(Ordering::SeqCst) < turn {
             self.settle_since(shared, turn);
         }
     }
@@ -141,7 +133,7 @@ impl Log<'_> {
             names.end_work_of_the_dead(|| self.newest());
             names.prune(turn);
             self.prune(shared, turn);
-            (self.mapped.due.settled).fetch_max(turn, Ordering::SeqCst);
+            self.family.settled.fetch_max(turn, Ordering::SeqCst);
             let newest = self.family.turn();
             if core::mem::replace(&mut turn, newest) == newest {
                 break;

@@ -14,6 +14,7 @@ use super::chunk::{self, Claim, Place, UNIT};
 use super::family::{FILES, Family, SLOT_BITS};
 use super::file::{Descriptor, LogFile, Reached, Refusal, Use};
 use super::lent::{Lent, Loan, Shareable};
+use super::names::UNNUMBERED;
 use super::retry::Retry;
 use super::room::Room;
 use super::rotation::Rotation;
@@ -109,7 +110,13 @@ impl Mapped {
         family.names.mark_as_mapped();
         let begun = family.names.set(path, rotation.keep, turn + 1);
         let begun = begun.and_then(|()| log.begin(rotation.is_wanted()));
-        let begun = begun.and_then(|linked| linked.inspect_err(|_| log.take_back()));
+        let begun = begun.and_then(|number| match number {
+            UNNUMBERED => Ok(()),
+            number => family
+                .names
+                .point_to(number)
+                .inspect_err(|_| log.take_back()),
+        });
         if begun.is_ok() {
             family.names.prune(turn + 1);
             family.settled.store(turn + 1, Ordering::Relaxed);

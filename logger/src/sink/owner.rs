@@ -82,6 +82,21 @@ pub(crate) fn is_mapped_by_another(path: &CStr) -> bool {
     }
 }
 
+/// What the file system says of what stands under a path, and whether a process has it in use. May be called
+/// in a signal handler.
+pub(crate) fn stat(path: &CStr) -> Result<(libc::stat, bool), Errno> {
+    let fd = sys::open(path, FLAGS, 0)?;
+    let stat = sys::stat(fd);
+    let in_use = sys::is_in_use(fd);
+    sys::close(fd);
+    Ok((stat?, in_use))
+}
+
+/// Whether it is a file that holds nothing.
+pub(crate) fn is_empty_file(stat: &libc::stat) -> bool {
+    stat.st_mode & libc::S_IFMT == libc::S_IFREG && stat.st_size == 0
+}
+
 /// Whether the file at `path` begins as a log does.
 pub(crate) fn is_log(path: &CStr) -> bool {
     of(path) != Owner::NoLog

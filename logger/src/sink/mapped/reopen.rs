@@ -51,33 +51,30 @@ impl Log<'_> {
                 return Ok(());
             }
         }
-        let Some(linked) = self.begin_before_others(is_rotated)? else {
+        if !self.begin_before_others(is_rotated)? {
             // The file that followed may be older than what this was asked for.
             shared.ask_to_reopen();
             return Ok(());
-        };
-        // A file without the link to it is a file all the same.
-        let _ = linked.inspect_err(|errno| shared.not_linked(*errno));
+        }
         let turn = self.family.turn();
         self.family.left_before.fetch_max(turn, Ordering::SeqCst);
         self.send_writers_away(shared, |range| range.turn < turn);
         self.leave_old_files(shared);
-        // Where another followed meanwhile, the link to this one may have taken the place of the link to that.
         self.mapped
             .due
             .settle_beside(|| self.settle_since(shared, turn));
         Ok(())
     }
 
-    /// [`Log::begin`], where threads may begin files meanwhile, since theirs are full. `None` if others
+    /// [`Log::begin`], where threads may begin files meanwhile, since theirs are full. `false` if others
     /// were quicker each time.
-    fn begin_before_others(&self, rotates: bool) -> Result<Option<Result<(), Errno>>, Errno> {
+    fn begin_before_others(&self, rotates: bool) -> Result<bool, Errno> {
         for _ in 0..RACES {
             match self.begin(rotates) {
                 Err(Errno(libc::EBUSY)) => {}
-                begun => return begun.map(Some),
+                begun => return begun.map(|_| true),
             }
         }
-        Ok(None)
+        Ok(false)
     }
 }

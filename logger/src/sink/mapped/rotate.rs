@@ -23,8 +23,8 @@ struct Slot {
 }
 
 impl Log<'_> {
-    /// Begins a log with its first file, or again with another. Inside: whether the path leads to it.
-    pub(super) fn begin(&self, rotates: bool) -> Result<Result<(), Errno>, Errno> {
+    /// Begins a log with its first file, or again with another: its number. The path leads to it if it has none.
+    pub(super) fn begin(&self, rotates: bool) -> Result<u32, Errno> {
         let full = self.family.current.load(Ordering::Acquire);
         let slot = self.take_slot(full).ok_or(Errno(libc::ENFILE))?;
         let names = &self.family.names;
@@ -35,8 +35,7 @@ impl Log<'_> {
         };
         let (made, number) = created.inspect_err(|_| self.leave(slot.index, slot.file_use))?;
         match self.offer(full, &slot, &made, number) {
-            Ok(true) if rotates => Ok(names.point_to(number)),
-            Ok(true) => Ok(Ok(())),
+            Ok(true) => Ok(number),
             refused => {
                 // Of no log: nothing would remove it.
                 if rotates {

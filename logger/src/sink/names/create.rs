@@ -4,6 +4,7 @@ use super::link::{Link, take_name, unless_gone};
 use super::number::ATTEMPTS;
 use super::unfinished::{Begun, Work};
 use super::{Names, Opened, UNNUMBERED};
+use crate::sink::owner;
 use crate::state::Existing;
 use crate::sys::{self, Errno};
 use core::ffi::CStr;
@@ -77,13 +78,8 @@ impl Names {
     /// make one when they rotate logs.
     fn keep_unless_empty(&self, number: u32) {
         let is_empty = self.with(number, |path| {
-            let flags = libc::O_RDONLY | libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
-            let fd = sys::open(path, flags, 0)?;
-            let stat = sys::stat(fd);
-            let in_use = sys::is_in_use(fd);
-            sys::close(fd);
-            let is_file = |stat: &libc::stat| stat.st_mode & libc::S_IFMT == libc::S_IFREG;
-            stat.map(|stat| is_file(&stat) && stat.st_size == 0 && !in_use)
+            let (stat, in_use) = owner::stat(path)?;
+            Ok::<_, Errno>(owner::is_empty_file(&stat) && !in_use)
         });
         if is_empty == Ok(Ok(true)) {
             self.discard(number);

@@ -215,18 +215,12 @@ fn remove_left(path: &CStr, inode: u64) -> Ended {
 /// Removes the file with this inode, or an empty one if its inode is not known, unless a process has it in
 /// use.
 fn discard_left(path: &CStr, inode: u64) -> Ended {
-    let flags = libc::O_RDONLY | libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
-    let Ok(fd) = sys::open(path, flags, 0) else {
-        return Ended::Yes;
-    };
-    let found = sys::stat(fd);
-    let in_use = sys::is_in_use(fd);
-    sys::close(fd);
     let is_it = |stat: &libc::stat| match inode {
-        0 => stat.st_mode & libc::S_IFMT == libc::S_IFREG && stat.st_size == 0,
+        0 => owner::is_empty_file(stat),
         inode => stat.st_ino == inode,
     };
-    let Some(stat) = found.ok().filter(is_it) else {
+    let found = owner::stat(path).ok();
+    let Some((stat, in_use)) = found.filter(|(stat, _)| is_it(stat)) else {
         return Ended::Yes;
     };
     if in_use || inode == 0 && is_young(&stat) {

@@ -38,15 +38,6 @@ fn kill_one(after: Duration) {
     assert_eq!(ended, child);
 }
 
-/// Logs until another file is begun.
-fn fill() {
-    let text = "x".repeat(1000);
-    let file = logdef::state().path;
-    while logdef::state().path == file {
-        logdef!(Info, "%s", text);
-    }
-}
-
 /// Files, and links to them other than the log's path.
 fn files(directory: &Path) -> usize {
     let entries = std::fs::read_dir(directory).unwrap();
@@ -59,6 +50,7 @@ fn files(directory: &Path) -> usize {
 /// that it was about to remove.
 #[test]
 fn killed_children_leave_no_files() {
+    let text = "x".repeat(1000);
     for sink in [Sink::Mapped, Sink::Append] {
         let directory = tempfile::tempdir().unwrap();
         let options = logdef::options().sink(sink).rotate(FILE);
@@ -69,7 +61,7 @@ fn killed_children_leave_no_files() {
         }
         // A file that a child may just be making is not taken for one of those that were killed.
         common::until("more files than are kept", || {
-            fill();
+            common::fill_file(&text);
             files(directory.path()) <= KEPT
         });
         logdef::close();

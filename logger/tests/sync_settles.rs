@@ -3,7 +3,7 @@
 
 mod common;
 
-use logdef::{Sink, logdef};
+use logdef::Sink;
 use std::ffi::{c_char, c_int};
 use std::io::{Read, Write};
 use std::path::Path;
@@ -47,14 +47,6 @@ extern "C" fn symlink(target: *const c_char, at: *const c_char) -> c_int {
     unsafe { libc::symlinkat(target, libc::AT_FDCWD, at) }
 }
 
-/// Logs until another file is begun.
-fn fill(text: &str) {
-    let file = logdef::state().path;
-    while logdef::state().path == file {
-        logdef!(Info, "%s", text);
-    }
-}
-
 /// The names of the files, and that of the one to which the path leads.
 fn listed(directory: &Path) -> (Vec<String>, String) {
     let entries = std::fs::read_dir(directory).unwrap();
@@ -84,7 +76,7 @@ fn a_sync_leaves_nothing_of_a_rotation_to_be_done() {
             let text = "x".repeat(1000);
             for _ in 0..ROUNDS {
                 begin.wait();
-                fill(&text);
+                common::fill_file(&text);
                 end.wait();
             }
         });
@@ -112,7 +104,7 @@ fn a_child_leaves_to_its_parent_what_that_has_done() {
     let (mut ready, mut rotated) = std::io::pipe().unwrap();
     std::thread::scope(|threads| {
         threads.spawn(|| {
-            fill("by the parent, while it has a child");
+            common::fill_file("by the parent, while it has a child");
             logdef::sync().unwrap();
             rotated.write_all(b"\n").unwrap();
         });

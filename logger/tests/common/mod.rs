@@ -88,6 +88,14 @@ pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
+/// Logs a text until another file is begun.
+pub fn fill_file(text: &str) {
+    let file = logdef::state().path;
+    while logdef::state().path == file {
+        logdef::logdef!(Info, "%s", text);
+    }
+}
+
 /// Repeats a call until its record is written, and returns how many were not: a log that
 /// had no space is tried again only now and then.
 pub fn until_written(call: impl Fn()) -> u64 {

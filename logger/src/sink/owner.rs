@@ -86,8 +86,9 @@ pub(crate) fn is_mapped_by_another(path: &CStr) -> bool {
 /// in a signal handler.
 pub(crate) fn stat(path: &CStr) -> Result<(libc::stat, bool), Errno> {
     let fd = sys::open(path, FLAGS, 0)?;
-    let stat = sys::stat(fd);
+    // First: its process may write to it and end meanwhile.
     let in_use = sys::is_in_use(fd);
+    let stat = sys::stat(fd);
     sys::close(fd);
     Ok((stat?, in_use))
 }

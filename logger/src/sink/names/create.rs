@@ -1,6 +1,6 @@
 //! How a new file gets its name, which no other file has, and what becomes of the one that has the log's.
 
-use super::link::{Link, take_name, unless_gone};
+use super::link::{Link, take_name};
 use super::number::ATTEMPTS;
 use super::unfinished::{Begun, Work};
 use super::{Names, Opened, UNNUMBERED};
@@ -45,11 +45,6 @@ impl Names {
     /// Creates the file that a run begins with, under the path itself. What
     /// stands there gets the number that the new file had first.
     pub fn create_unnumbered(&self) -> Result<Opened, Errno> {
-        if self.link() == Link::Ours {
-            // What it leads to has a name of its own.
-            self.with(UNNUMBERED, sys::unlink)?.or_else(unless_gone)?;
-            self.set_existing(Existing::Relinked);
-        }
         // It is marked as in use before it has the log's name, where another process may
         // find it empty.
         let (made, number) = self.create_numbered()?;
@@ -59,7 +54,7 @@ impl Names {
         match taken.and_then(|taken| taken) {
             Ok(displaced) => {
                 if displaced {
-                    self.keep_unless_empty(number);
+                    self.keep_if_needed(number);
                 } else {
                     self.give_back(number);
                 }
@@ -74,20 +69,26 @@ impl Names {
         }
     }
 
-    /// Keeps what had the log's name under a number, but for an empty file, as others
-    /// make one when they rotate logs.
-    fn keep_unless_empty(&self, number: u32) {
-        let is_empty = self.with(number, |path| {
-            let (stat, in_use) = owner::stat(path)?;
-            Ok::<_, Errno>(owner::is_empty_file(&stat) && !in_use)
+    /// Keeps what had the log's name under a number, but for a link to a file of the log, which has
+    /// a name of its own, and for an empty file, as others make one when they rotate logs. It is looked at
+    /// where no other process puts a file: the log's name may be another's by the next look.
+    fn keep_if_needed(&self, number: u32) {
+        let existing = self.with(number, |path| {
+            if self.link_at(path) == Link::Ours {
+                return Existing::Relinked;
+            }
+            match owner::stat(path) {
+                Ok((stat, false)) if owner::is_empty_file(&stat) => Existing::Removed,
+                _ => Existing::Renamed,
+            }
         });
-        if is_empty == Ok(Ok(true)) {
-            self.discard(number);
-            self.set_existing(Existing::Removed);
-        } else {
+        let existing = existing.unwrap_or(Existing::Renamed);
+        if existing == Existing::Renamed {
             self.displaced.store(number, Ordering::Relaxed);
-            self.set_existing(Existing::Renamed);
+        } else {
+            self.discard(number);
         }
+        self.set_existing(existing);
     }
 
     /// The number that is `step` after the last one given out; after the highest comes the lowest.

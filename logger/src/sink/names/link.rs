@@ -31,7 +31,7 @@ impl Names {
     }
 
     /// What kind of link stands under a path.
-    fn link_at(&self, path: &CStr) -> Link {
+    pub(super) fn link_at(&self, path: &CStr) -> Link {
         match sys::read_link(path, &mut [0; 256]) {
             Ok(target) if number::is_numbered(target, self.name()) => Link::Ours,
             Ok(_) => Link::Foreign,
@@ -139,7 +139,7 @@ impl Names {
     /// Removes the link that stood under the path, which has the name `at` now; a plain
     /// file gets a number.
     fn keep_displaced(&self, at: &CStr) -> Result<(), Errno> {
-        if sys::read_link(at, &mut [0; 1]).is_ok() {
+        if self.link_at(at) == Link::Ours {
             // That of an earlier run, or of this one at a later rotation.
             let is_first = self.existing.load(Ordering::Relaxed) == Existing::Nothing.code()
                 && self.newest_is_first();

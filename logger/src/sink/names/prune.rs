@@ -143,7 +143,11 @@ impl Names {
             // earlier run that held nothing may be the beginning of a log.
             let found = sys::found_at(path).ok();
             let is_it = match inode {
-                0 => owner::of(path) != Owner::Other,
+                0 => match owner::of(path) {
+                    Owner::Nobody => true,
+                    Owner::Other => false,
+                    Owner::NoLog => owner::stat(path).is_ok_and(|(_, in_use)| !in_use),
+                },
                 inode => found.is_some_and(|found| found.file.1 == inode),
             };
             if !is_it {
@@ -251,6 +255,8 @@ mod tests {
     use super::super::tests::{list, names};
     use super::*;
     use std::fs::File;
+    use std::os::fd::AsRawFd;
+    use std::os::unix::ffi::OsStrExt;
     use std::time::{Duration, SystemTime};
 
     fn create(names: &Names) -> u32 {
@@ -304,6 +310,26 @@ mod tests {
         let file = File::options().append(true).open(path(4)).unwrap();
         file.set_modified(minute_ago).unwrap();
         assert_eq!(left(), "35");
+    }
+
+    /// What an earlier run had left there was gone, by another process, and a third one had made this: it was
+    /// removed, since no log stood in it yet.
+    #[test]
+    fn an_empty_file_that_a_process_has_in_use_stays() {
+        let directory = tempfile::tempdir().unwrap();
+        let (path, left) = (
+            directory.path().join("log"),
+            directory.path().join("log.000001"),
+        );
+        std::fs::write(&left, "").unwrap();
+        let names = Names::new();
+        names.set(path.as_os_str().as_bytes(), Some(1), 1).unwrap();
+        let file = File::open(&left).unwrap();
+        sys::mark_in_use(file.as_raw_fd());
+        let number = create(&names);
+        names.enter(1, number, 0);
+        names.prune(1);
+        assert_eq!(list(&directory), ["log.000001", "log.000002"]);
     }
 
     #[test]

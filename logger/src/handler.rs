@@ -68,12 +68,22 @@ pub(crate) fn with_room(mut work: impl FnMut()) {
     if is_enough || emergency.is_taken.swap(true, Ordering::Acquire) {
         return work();
     }
+    // The kernel would take the alternate stack for unused, and let the next handler begin at its top.
+    let mut before = None;
+    let mut work = || {
+        before =
+            sys::exchange_signal_stack(emergency.memory.stack.get().cast(), EmergencyStack::SIZE);
+        work();
+    };
     let call = entry_of(&work);
     call_on(
         emergency.memory.end.get().cast(),
         call,
         (&raw mut work).cast(),
     );
+    if let Some((at, len)) = before {
+        sys::exchange_signal_stack(at, len);
+    }
     emergency.is_taken.store(false, Ordering::Release);
 }
 
@@ -159,5 +169,49 @@ mod tests {
         }
         assert!(SEEN.load(Ordering::Relaxed));
         assert!(!is_running());
+    }
+
+    static IS_WHOLE: AtomicBool = AtomicBool::new(false);
+
+    extern "C" fn outer(_: i32) {
+        let mine = std::hint::black_box([7_u8; 4096]);
+        with_room(|| sys::raise(libc::SIGWINCH));
+        let is_whole = std::hint::black_box(&mine).iter().all(|&byte| byte == 7);
+        IS_WHOLE.store(is_whole, Ordering::Relaxed);
+    }
+
+    extern "C" fn inner(_: i32) {
+        std::hint::black_box([9_u8; 8192]);
+    }
+
+    /// The kernel took the alternate stack for unused and began at its top again.
+    #[test]
+    fn a_handler_that_interrupts_work_on_the_emergency_stack_leaves_the_alternate_one_alone() {
+        let work = || {
+            let mut memory = vec![0_u128; 1024];
+            let stack = libc::stack_t {
+                ss_sp: memory.as_mut_ptr().cast(),
+                ss_flags: 0,
+                ss_size: 16 << 10,
+            };
+            // SAFETY: the handlers have the right form, and the stack is given back before its memory.
+            unsafe {
+                let mut before: libc::stack_t = core::mem::zeroed();
+                libc::sigaltstack(&stack, &mut before);
+                for (signal, handler) in [
+                    (libc::SIGURG, outer as *const ()),
+                    (libc::SIGWINCH, inner as *const ()),
+                ] {
+                    let mut action: libc::sigaction = core::mem::zeroed();
+                    action.sa_sigaction = handler as usize;
+                    action.sa_flags = libc::SA_ONSTACK;
+                    libc::sigaction(signal, &action, core::ptr::null_mut());
+                }
+                libc::raise(libc::SIGURG);
+                libc::sigaltstack(&before, core::ptr::null_mut());
+            }
+        };
+        std::thread::spawn(work).join().unwrap();
+        assert!(IS_WHOLE.load(Ordering::Relaxed));
     }
 }

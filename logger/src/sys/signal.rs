@@ -167,6 +167,24 @@ pub(crate) fn set_signal_stack(at: *mut u8, len: usize) {
     }
 }
 
+/// Gives this thread another stack for handlers that ask for one of their own, for a time in which
+/// it runs on neither; the one that it had, if it had one and has this now. The memory has to last until the stack
+/// is exchanged again.
+pub(crate) fn exchange_signal_stack(at: *mut u8, len: usize) -> Option<(*mut u8, usize)> {
+    let stack = libc::stack_t {
+        ss_sp: at.cast(),
+        ss_flags: 0,
+        ss_size: len,
+    };
+    // SAFETY: zeros are a valid answer buffer, which the call fills; the memory is the caller's to lend.
+    let before = unsafe {
+        let mut before: libc::stack_t = core::mem::zeroed();
+        let exchanged = libc::sigaltstack(&stack, &mut before);
+        (exchanged == 0 && before.ss_flags & libc::SS_DISABLE == 0).then_some(before)?
+    };
+    Some((before.ss_sp.cast(), before.ss_size))
+}
+
 /// Bytes that are left of the alternate signal stack that this thread runs on; none if
 /// it runs on its own.
 pub(crate) fn signal_stack_left() -> Option<usize> {

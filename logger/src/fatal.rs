@@ -7,7 +7,7 @@ use crate::note;
 use crate::process::process;
 use crate::sys::{self, Errno};
 use core::ffi::c_int;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Signals that end a process, and whose senders are in it.
 const FATAL: [c_int; 6] = [
@@ -21,6 +21,9 @@ const FATAL: [c_int; 6] = [
 
 /// Whether the guard is asked for.
 static IS_GUARDED: AtomicBool = AtomicBool::new(false);
+
+/// The thread that leaves its note, as the C library names it; 0 while none does.
+static NOTING: AtomicU64 = AtomicU64::new(0);
 
 /// Leaves a note at the first of these signals, before the handler that had it until
 /// now: in a Rust program the runtime, which looks for stack overflows.
@@ -41,8 +44,10 @@ pub(crate) fn guard() -> Result<(), Errno> {
 extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     let process = process();
     let errno = Errno::last();
-    let is_guarded = signal == libc::SIGBUS && IS_GUARDED.load(Ordering::Relaxed);
-    let is_ours = is_guarded && guard::replace_page(process, info);
+    // A note is guarded in any case: its signal is to end the process, and no other.
+    let is_guarded =
+        IS_GUARDED.load(Ordering::Relaxed) || NOTING.load(Ordering::Relaxed) == sys::thread_self();
+    let is_ours = signal == libc::SIGBUS && is_guarded && guard::replace_page(process, info);
     errno.restore();
     if is_ours || sys::is_ignored(signal, info) {
         return;
@@ -54,7 +59,9 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut li
     // gets the signal when this returns and the same instruction fails again.
     sys::handle_as_before(signal);
     let (address, interrupted) = sys::signal_details(info, context);
+    NOTING.store(sys::thread_self(), Ordering::Relaxed);
     handler::with_room(|| note::note_signal(signal, address, interrupted));
+    NOTING.store(0, Ordering::Relaxed);
     if !sys::comes_again(signal, info) {
         sys::raise(signal);
     }

@@ -5,6 +5,7 @@
 pub(crate) mod asked;
 
 use crate::fixed_text::FixedText;
+use crate::guard;
 use crate::handler;
 use crate::logdefs;
 use crate::process::{Process, current, process};
@@ -408,18 +409,23 @@ pub(crate) fn note_signal(signal: c_int, address: usize, context: Option<&libc::
     }
     let backtrace = Backtrace::of(&addresses[..len]);
     define(process, &addresses[..len]);
-    write(process, |encoder| {
-        Note {
-            run: Some(process.shared.run.id()),
-            kind: Some(NoteKind::FATAL_SIGNAL),
-            time: Some(crate::clock::realtime()),
-            signal: Some(signal as u64),
-            address: Some(Avma(address as u64)),
-            thread: Some(sys::thread_self()),
-            backtrace: backtrace.array(),
-            ..Note::default()
+    let note = Note {
+        run: Some(process.shared.run.id()),
+        kind: Some(NoteKind::FATAL_SIGNAL),
+        time: Some(crate::clock::realtime()),
+        signal: Some(signal as u64),
+        address: Some(Avma(address as u64)),
+        thread: Some(sys::thread_self()),
+        backtrace: backtrace.array(),
+        ..Note::default()
+    };
+    // Once more if it went into a page that was gone: then the log continues in another file.
+    for _ in 0..2 {
+        let before = guard::replaced_pages();
+        write(process, |encoder| note.encode(encoder));
+        if guard::replaced_pages() == before {
+            break;
         }
-        .encode(encoder)
-    });
+    }
     process.sink.settle_rotation(&process.shared);
 }

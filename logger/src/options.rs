@@ -211,7 +211,8 @@ impl Options {
 
     /// Writes a note with the signal, the address and a backtrace at the first
     /// SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT or SIGTRAP; default off. Afterwards the
-    /// signal has the effect that it had before: usually it ends the program.
+    /// signal has the effect that it had before: usually it ends the program. If another program
+    /// truncated the file of a mapped log, the note is in another file.
     pub fn note_fatal_signals(mut self) -> Self {
         self.signal_notes = true;
         self
@@ -221,7 +222,7 @@ impl Options {
     /// hole into it on a full disk: the log continues in another file, and a note says why.
     /// Default off; then the next access to the missing bytes raises SIGBUS. It
     /// handles SIGBUS for the log's own memory and passes every other SIGBUS on to the
-    /// handler that was set before.
+    /// handler that was set before. Threads that block SIGBUS are not guarded: the kernel ends the process.
     pub fn guard_against_truncation(mut self) -> Self {
         self.guard = true;
         self

@@ -76,14 +76,36 @@ fn the_child_dies() {
         }
         "abort" => std::process::abort(),
         "cut" => {
-            let path = std::env::var_os("LOGDEF_TEST_LOG").unwrap();
-            let file = std::fs::File::options().write(true).open(path).unwrap();
-            file.set_len(0).unwrap();
+            cut();
             for number in 0..10 {
                 logdef!(Info, "after the cut %d", number);
             }
         }
+        "cut, segv" => {
+            cut();
+            let _ = read(std::hint::black_box(64) as *const u8);
+        }
+        "cut, abort" => {
+            cut();
+            std::process::abort();
+        }
         _ => panic!("a panic of {how}"),
+    }
+}
+
+/// As another program might.
+fn cut() {
+    let path = std::env::var_os("LOGDEF_TEST_LOG").unwrap();
+    let file = std::fs::File::options().write(true).open(path).unwrap();
+    file.set_len(0).unwrap();
+}
+
+/// Of all files of a directory; its links are names of them.
+fn each_record(directory: &Path, mut each: impl FnMut(Record<'_>)) {
+    for file in std::fs::read_dir(directory).unwrap().map(Result::unwrap) {
+        if file.file_type().unwrap().is_file() {
+            common::records(&std::fs::read(file.path()).unwrap(), &mut each);
+        }
     }
 }
 
@@ -144,15 +166,33 @@ fn a_cut_that_the_guard_survives_is_no_fatal_signal() {
     let status = opened_thrice("cut", true, &path);
     assert!(status.success(), "{status}");
     let mut after = 0;
-    for file in std::fs::read_dir(directory.path()).unwrap() {
-        let bytes = std::fs::read(file.unwrap().path()).unwrap();
-        common::records(&bytes, |record| match record {
-            Record::Note(note) => assert_ne!(note.kind, Some(NoteKind::FATAL_SIGNAL)),
-            Record::Data(_) => after += 1,
-            _ => {}
-        });
-    }
+    each_record(directory.path(), |record| match record {
+        Record::Note(note) => assert_ne!(note.kind, Some(NoteKind::FATAL_SIGNAL)),
+        Record::Data(_) => after += 1,
+        _ => {}
+    });
     assert!(after >= 8, "{after} records");
+}
+
+/// The note touched the bytes that were gone: SIGBUS took the place of the signal that ended the
+/// program, and with the guard the note was lost.
+#[test]
+fn a_fatal_signal_of_a_cut_log_ends_the_process_and_leaves_its_note() {
+    use std::os::unix::process::ExitStatusExt;
+    for guarded in [false, true] {
+        for (how, signal) in [("cut, segv", libc::SIGSEGV), ("cut, abort", libc::SIGABRT)] {
+            let directory = tempfile::tempdir().unwrap();
+            let status = opened_thrice(how, guarded, &directory.path().join("log"));
+            assert_eq!(status.signal(), Some(signal), "{how}, guarded: {guarded}");
+            let mut noted = Vec::new();
+            each_record(directory.path(), |record| {
+                if let Record::Note(note) = record {
+                    noted.extend(note.signal);
+                }
+            });
+            assert_eq!(noted, [signal as u64], "{how}, guarded: {guarded}");
+        }
+    }
 }
 
 /// A child that opens its log three times, and may not take long to die.

@@ -261,7 +261,8 @@ typedef struct logdef_options {
                             files; each thread that logs takes 16 KiB of a file at least,
                             so with many threads fewer records; all */
     int guard;           /* 1: if another program truncates the file, the log continues
-                            in a new one. Handles SIGBUS for the log's own memory;
+                            in a new one. Handles SIGBUS for the log's own memory, but not
+                            in threads that block it;
                             off: that SIGBUS ends the program */
     int file_mode;       /* permission bits of new files, whatever the umask, such as
                             0640; 0600 */

@@ -174,8 +174,8 @@ fn a_cut_that_the_guard_survives_is_no_fatal_signal() {
     assert!(after >= 8, "{after} records");
 }
 
-/// The note touched the bytes that were gone: SIGBUS took the place of the signal that ended the
-/// program, and with the guard the note was lost.
+/// The note touched the bytes that were gone: without the guard, SIGBUS took the place of the signal that
+/// ended the program, and there was no note.
 #[test]
 fn a_fatal_signal_of_a_cut_log_ends_the_process_and_leaves_its_note() {
     use std::os::unix::process::ExitStatusExt;

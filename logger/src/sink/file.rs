@@ -20,6 +20,8 @@ pub(crate) struct LogFile {
     uses: AtomicU64,
     /// Who took it for this use.
     taker: AtomicU32,
+    /// The last use in which its file became the log's.
+    of_log: AtomicU64,
     turn: AtomicU64,
     /// Whether all of this was set.
     ready_to_use: AtomicBool,
@@ -132,6 +134,18 @@ impl LogFile {
         let uses = self.uses.load(Ordering::Acquire);
         let is_set = self.ready_to_use.load(Ordering::Acquire);
         (uses % Use::STEP == Use::TAKEN && is_set).then_some(Use(uses))
+    }
+
+    /// The file became the log's. Who finds it to be so says it too: the thread that made it may have been
+    /// stopped before it could.
+    pub fn join_log(&self, Use(taken): Use) {
+        self.of_log.fetch_max(taken, Ordering::AcqRel);
+    }
+
+    /// Whether the slot's file became the log's in this use; else it was made in vain, since another was
+    /// quicker, or may become so.
+    pub fn is_of_log(&self, Use(taken): Use) -> bool {
+        self.of_log.load(Ordering::Acquire) == taken
     }
 
     /// Lets go of the file and the slot, unless another thread has. The memory

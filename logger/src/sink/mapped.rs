@@ -406,7 +406,7 @@ impl Log<'_> {
         }
     }
 
-    /// The slots of files, with what each is used for now.
+    /// The slots of files, with what each is used for now: also of those that were made in vain.
     fn files_in_use(&self) -> impl Iterator<Item = (usize, Reached<'_>, Use)> {
         (0..FILES).filter_map(|index| {
             let reached = self.file_at(index);
@@ -415,10 +415,31 @@ impl Log<'_> {
         })
     }
 
+    /// The slots of the log's files.
+    fn files_of_log(&self) -> impl Iterator<Item = (usize, Reached<'_>, Use)> {
+        self.join_current();
+        let files = self.files_in_use();
+        files.filter(|(_, reached, file_use)| reached.file.is_of_log(*file_use))
+    }
+
+    /// The newest file is the log's.
+    fn join_current(&self) {
+        let current = self.family.current.load(Ordering::Acquire);
+        let file = self.file_of(current).file;
+        if let Some(file_use) = file.in_use()
+            && file.turn() == current >> SLOT_BITS
+            // Else another file may have its slot by now.
+            && self.family.current.load(Ordering::Acquire) == current
+        {
+            file.join_log(file_use);
+        }
+    }
+
+    /// The log's file of a turn, for which others may have been made in vain.
     fn file_of_turn(&self, turn: u64) -> Option<Reached<'_>> {
-        let mut files = self.family.files.iter();
-        let index = files.position(|file| file.in_use().is_some() && file.turn() == turn)?;
-        Some(self.file_at(index))
+        let mut files = self.files_of_log();
+        let (_, reached, _) = files.find(|(_, reached, _)| reached.file.turn() == turn)?;
+        Some(reached)
     }
 }
 

@@ -151,6 +151,7 @@ impl Log<'_> {
         }
         let inode = self.file_at(slot.index).file.inode();
         let next = slot.turn << SLOT_BITS | slot.index as u64;
+        self.join_current();
         let offered = current.compare_exchange(full, next, Ordering::AcqRel, Ordering::Acquire);
         match offered {
             Ok(_) => {
@@ -193,7 +194,9 @@ impl Log<'_> {
             let turn = reached.file.turn();
             let is_left = (oldest..self.family.turn()).contains(&turn);
             if is_left && reached.is_removed() && reached.file.in_use() == Some(file_use) {
-                self.expel(shared, |range| range.turn == turn);
+                if reached.file.is_of_log(file_use) {
+                    self.expel(shared, |range| range.turn == turn);
+                }
                 self.leave(index, file_use);
             }
         }
@@ -206,10 +209,60 @@ impl Log<'_> {
             let turn = reached.file.turn();
             let old = turn + UNSYNCED < self.family.turn();
             if old && reached.file.in_use() == Some(file_use) {
-                self.send_writers_away(shared, |range| range.turn == turn);
-                self.family.unsynced.leave_one();
+                if reached.file.is_of_log(file_use) {
+                    self.send_writers_away(shared, |range| range.turn == turn);
+                    self.family.unsynced.leave_one();
+                }
                 self.leave(index, file_use);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Mapped;
+    use super::*;
+    use crate::sink::rotation::Rotation;
+    use crate::thread::Threads;
+    use std::os::unix::ffi::OsStrExt;
+
+    /// A thread had made a file in vain, and had not come to say so: it was taken for the log's, whose own stayed for
+    /// good, and the path led to it when it was removed.
+    #[test]
+    fn a_file_that_was_made_in_vain_is_not_taken_for_the_logs() {
+        static THREADS: Threads = Threads::new();
+        static SHARED: Shared = Shared::new(&THREADS);
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("log");
+        let mapped = Mapped::new();
+        let rotation = Rotation {
+            file_size: Some(64 << 10),
+            keep: Some(2),
+            ..Rotation::default()
+        };
+        mapped.open(path.as_os_str().as_bytes(), rotation).unwrap();
+        let log = mapped.log().unwrap();
+        let current = || log.family.current.load(Ordering::Acquire);
+
+        let full = current();
+        let slot = log.take_slot(full).unwrap();
+        let (made, in_vain) = log.family.names.create_numbered().unwrap();
+        let reached = log.file_at(slot.index);
+        reached.set(slot.file_use, &made, in_vain, 1).unwrap();
+        log.rotate(&SHARED, full).unwrap();
+        let newest = log.file_of(current()).file;
+        assert_ne!(newest.number(), in_vain);
+        let found = log.file_of_turn(slot.turn).unwrap();
+        assert_eq!(found.file.number(), newest.number());
+        log.leave(slot.index, slot.file_use);
+        log.family.names.discard(in_vain);
+        assert!(path.exists());
+
+        for _ in 0..3 {
+            log.rotate(&SHARED, current()).unwrap();
+        }
+        let files = std::fs::read_dir(directory.path()).unwrap();
+        assert_eq!(files.count(), 1 + 2);
     }
 }

@@ -11,7 +11,7 @@ impl Log<'_> {
     /// See [`Mapped::sync`].
     pub(super) fn sync(&self, shared: &Shared) -> Result<(), Errno> {
         let mut result = Ok(());
-        for (index, reached, file_use) in self.files_in_use() {
+        for (index, reached, file_use) in self.files_of_log() {
             let file = reached.file;
             // A thread that logs little may have its chunk in a file that is long
             // full. Asked first: who leaves later is synced now. (A call that was

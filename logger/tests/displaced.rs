@@ -1,15 +1,16 @@
-//! A process opens a log at the path of another one, which opens it, logs for the first time or ends at the worst
-//! moment: its record stays.
+//! A process opens a log at the path of another one, or removes an old log for the sake of the folder, and the other
+//! opens it, logs for the first time or ends at the worst moment: its record stays.
 
 mod common;
 
 use logdef::{Existing, Sink, logdef};
 use std::ffi::{CStr, c_char, c_int};
-use std::io::stdin;
+use std::io::{Read, Write, stdin};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
+use std::time::Duration;
 
 const NAME: &str = "records_of_processes_whose_path_another_one_takes_stay";
 
@@ -20,6 +21,8 @@ enum Step {
     End(Child, u64),
     /// Starts a process, when the link at the path was read once more than so often.
     Start(Command, usize),
+    /// Starts one, when the name of an old log is removed, which is done when the process has ended, or waits.
+    Beside(Command, &'static Mutex<Option<Child>>),
 }
 
 static STEP: Mutex<Step> = Mutex::new(Step::None);
@@ -65,8 +68,29 @@ extern "C" fn readlink(path: *const c_char, into: *mut c_char, len: usize) -> is
     read
 }
 
+/// In the place of the C library's.
+#[unsafe(no_mangle)]
+extern "C" fn unlinkat(directory: c_int, name: *const c_char, flags: c_int) -> c_int {
+    let step = std::mem::replace(&mut *STEP.lock().unwrap(), Step::None);
+    if let Step::Beside(mut process, started) = step {
+        let (mut opens, other_end) = std::io::pipe().unwrap();
+        process.stdout(Stdio::null()).stderr(other_end);
+        let mut process = process.spawn().unwrap();
+        opens.read_exact(&mut [0]).unwrap();
+        let has_ended = |_: &u32| process.try_wait().unwrap().is_some();
+        let mut waits = (0..20).inspect(|_| std::thread::sleep(Duration::from_millis(1)));
+        let _ = waits.find(has_ended);
+        *started.lock().unwrap() = Some(process);
+    }
+    // SAFETY: the caller's name ends in a NUL.
+    unsafe { libc::syscall(libc::SYS_unlinkat, directory, name, flags) as c_int }
+}
+
 #[test]
 fn records_of_processes_whose_path_another_one_takes_stay() {
+    if let Some(path) = std::env::var_os("APPENDS_TO") {
+        return append_to(path.as_ref());
+    }
     if let Some(path) = std::env::var_os("OTHER_PATH") {
         open(path.as_ref());
         std::io::copy(&mut stdin(), &mut std::io::sink()).unwrap();
@@ -75,6 +99,7 @@ fn records_of_processes_whose_path_another_one_takes_stay() {
     }
     one_that_ends();
     one_that_begins();
+    one_that_appends();
 }
 
 fn open(path: &Path) {
@@ -124,6 +149,30 @@ fn begins_after(reads: usize) -> bool {
     }
     stays(&path.with_extension("000001"));
     true
+}
+
+fn append_to(path: &Path) {
+    std::io::stderr().write_all(b"!").unwrap();
+    logdef::options().sink(Sink::Append).open(path).unwrap();
+    logdef!(Info, "number %d", 7);
+}
+
+/// The log was in no use when that was asked, and removed with the record of the process that had opened it since.
+fn one_that_appends() {
+    static STARTED: Mutex<Option<Child>> = Mutex::new(None);
+    let folder = tempfile::tempdir().unwrap();
+    let old = folder.path().join("old");
+    common::in_child(|| append_to(&old));
+    let mut process = Command::new(std::env::current_exe().unwrap());
+    process.args(["--exact", NAME]).env("APPENDS_TO", &old);
+    *STEP.lock().unwrap() = Step::Beside(process, &STARTED);
+    let options = logdef::options().sink(Sink::Append).rotate(1 << 20);
+    let options = options.folder_bytes(1);
+    options.open(folder.path().join("log")).unwrap();
+    logdef::close();
+    let mut process = STARTED.lock().unwrap().take().expect("no log was removed");
+    assert!(process.wait().unwrap().success());
+    assert_eq!(common::whole_records(&std::fs::read(&old).unwrap()), 1);
 }
 
 /// The record of the process that had the path is there.

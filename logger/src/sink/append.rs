@@ -516,11 +516,11 @@ fn open_unless_mapped(
             break;
         }
         let fd = open()?;
-        sys::mark_in_use(fd);
-        // Another process may have begun a file there before this one was marked. Where the path never leads to what
-        // it was opened for, the file itself is asked.
+        let is_marked = sys::mark_in_use(fd);
+        // Another process may have begun a file there before this one was marked, or removed it as one that was left.
+        // Where the path never leads to what it was opened for, the file itself is asked.
         let is_ours = if attempt < OPENINGS {
-            sys::leads_to(path, fd) && !owner::is_mapped_by_another(path)
+            is_marked && sys::leads_to(path, fd) && !owner::is_mapped_by_another(path)
         } else {
             !sys::is_marked_mapped(fd)
         };

@@ -142,8 +142,8 @@ impl LogFile {
         self.of_log.fetch_max(taken, Ordering::AcqRel);
     }
 
-    /// Whether the slot's file became the log's in this use; else it was made in vain, since another was
-    /// quicker, or may become so.
+    /// Whether the slot's file became the log's in this use. One that is not may become so, or was made in vain
+    /// beside another.
     pub fn is_of_log(&self, Use(taken): Use) -> bool {
         self.of_log.load(Ordering::Acquire) == taken
     }

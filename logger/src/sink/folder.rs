@@ -2,7 +2,7 @@
 //! first; what is no log stays, and so does what a process that lives writes to. Works
 //! without allocation, since a rotation may happen in a signal handler.
 
-use super::owner::{self, Owner};
+use super::owner::{self, Left};
 use crate::sys::{self, Errno, Temporary};
 use core::ffi::{CStr, c_int};
 use core::num::NonZeroUsize;
@@ -11,14 +11,14 @@ use core::num::NonZeroUsize;
 pub(crate) struct Found<'f> {
     directory: c_int,
     pub name: &'f CStr,
-    /// A process that lives has it.
-    pub is_in_use: bool,
+    /// Unless a process has it.
+    left: Option<Left>,
 }
 
 impl Found<'_> {
-    /// Removes its name.
+    /// Removes its name, unless a process has it.
     pub fn remove(&self) -> bool {
-        sys::unlink_at(self.directory, self.name).is_ok()
+        self.left.is_some() && sys::unlink_at(self.directory, self.name).is_ok()
     }
 }
 
@@ -79,7 +79,9 @@ fn look(
         let log = Found {
             directory,
             name,
-            is_in_use: owner::at(directory, name).is_none_or(|log| log.owner == Owner::Other),
+            left: Left::in_directory(directory, name)
+                .ok()
+                .filter(Left::is_log),
         };
         if remove(&log) {
             total = total.saturating_sub(size);

@@ -107,13 +107,15 @@ impl Names {
         let most = PLACES as u32 / 2;
         let keep = keep.map_or(0, |keep| keep.min(most));
         self.keep.store(keep, Ordering::Relaxed);
+        let is_left = |path: &CStr| left::file_at(path).is_some();
         match keep {
             0 => numbers.clear(),
-            _ => numbers.retain(|number| self.with(*number, left::is_left) == Ok(true)),
+            _ => numbers.retain(|number| self.with(*number, is_left) == Ok(true)),
         }
         let excess = numbers.len().saturating_sub(most as usize);
         for number in numbers.drain(..excess) {
-            let _ = self.with(number, sys::unlink);
+            let remove = |path: &CStr| left::file_at(path).map(|_left| sys::unlink(path));
+            let _ = self.with(number, remove);
         }
         self.places.start(&numbers, turn);
         Ok(())
@@ -195,6 +197,7 @@ mod tests {
     use super::number::ATTEMPTS;
     use super::*;
     use logdef_wire::record::Preamble;
+    use std::ffi::CString;
     use std::path::Path;
 
     pub(super) fn names(keep: Option<u32>) -> (tempfile::TempDir, Names) {
@@ -212,6 +215,14 @@ mod tests {
             .collect();
         names.sort();
         names
+    }
+
+    /// Waits until no process has a file. Those that other tests start have its descriptor for a moment.
+    pub(super) fn until_left(path: &Path) {
+        let path = CString::new(path.as_os_str().as_bytes()).unwrap();
+        while owner::Left::at(&path).is_err() {
+            std::thread::yield_now();
+        }
     }
 
     /// The front of a log by a process.
@@ -253,7 +264,7 @@ mod tests {
             let (made, number) = names.create_numbered().unwrap();
             sys::write(made.fd, &[round]).unwrap();
             made.close();
-            names.enter(round as u64, number, 0);
+            names.enter(round as u64, number, made.file.file.1);
             names.point_to(number).unwrap();
             names.prune(round as u64);
             let newest = std::fs::read(directory.path().join("log")).unwrap();
@@ -278,7 +289,7 @@ mod tests {
             }
             let (made, number) = names.create_numbered().unwrap();
             made.close();
-            names.enter(turn, number, 0);
+            names.enter(turn, number, made.file.file.1);
             names.prune(turn);
         };
         rotate(41);
@@ -316,7 +327,7 @@ mod tests {
         for turn in 1..=4 {
             let (made, number) = names.create_numbered().unwrap();
             made.close();
-            names.enter(turn, number, 0);
+            names.enter(turn, number, made.file.file.1);
             names.point_to(number).unwrap();
             names.prune(turn);
         }
@@ -354,7 +365,7 @@ mod tests {
             let (made, number) = names.create_numbered().unwrap();
             sys::write(made.fd, &log_by(ENDED)).unwrap();
             made.close();
-            names.enter(turn, number, 0);
+            names.enter(turn, number, made.file.file.1);
             names.prune(turn);
         };
         let names = Names::new();
@@ -364,6 +375,7 @@ mod tests {
         sleeper.kill().unwrap();
         sleeper.wait().unwrap();
         drop(locked);
+        until_left(&directory.path().join("log.000003"));
         let names = Names::new();
         names.set(path.as_os_str().as_bytes(), Some(1), 1).unwrap();
         turn(&names, 1);
@@ -393,7 +405,7 @@ mod tests {
         put(2, &log_by(u64::from(std::os::unix::process::parent_id())));
         let (made, number) = names.create_numbered().unwrap();
         made.close();
-        names.enter(1, number, 0);
+        names.enter(1, number, made.file.file.1);
         names.prune(1);
         let stay = [2, 3, 4, 5, 6].map(|number| format!("log.{number:06}"));
         assert_eq!(list(&directory), stay);

@@ -8,22 +8,13 @@ use core::num::NonZeroUsize;
 use core::sync::atomic::{AtomicU64, Ordering};
 use logdef_wire::record::Preamble;
 use logdef_wire::{Record, frame};
-use std::ffi::OsStr;
-use std::fs::{File, Metadata, OpenOptions};
-use std::io::Read;
-use std::os::fd::AsRawFd;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::Path;
 
-/// What stands under a name.
+/// Whose a log is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Owner {
-    /// No log, or nothing.
-    NoLog,
-    /// A log, by another process that may still write to it or remove it.
+    /// Of another process that may still write to it or remove it.
     Other,
-    /// A log of this process, or of one that has ended, to which no other writes, and no child.
+    /// Of this process, or of one that has ended, to which no other writes, and no child.
     Nobody,
 }
 
@@ -55,136 +46,174 @@ pub(crate) struct Log {
 
 const FLAGS: c_int = libc::O_RDONLY | libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
 
-/// Whose the file at `path` is. May be called in a signal handler.
-pub(crate) fn of(path: &CStr) -> Owner {
-    let found = sys::open(path, FLAGS, 0).and_then(find);
-    found.ok().flatten().map_or(Owner::NoLog, |log| log.owner)
-}
-
 /// Finds the log under a name of a directory; `None` if that is not a log. May be
 /// called in a signal handler.
 pub(crate) fn at(directory: c_int, name: &CStr) -> Option<Log> {
-    let fd = sys::open_at(directory, name, FLAGS, 0).ok()?;
-    find(fd).ok()?
+    Look::at(directory, name, FLAGS).ok()?.log
 }
 
 /// Whether the file at `path`, or where that leads to, is a log that another process maps and may write to:
 /// what is appended to it would be overwritten.
 pub(crate) fn is_mapped_by_another(path: &CStr) -> bool {
-    let Ok(fd) = sys::open(path, FLAGS & !libc::O_NOFOLLOW, 0) else {
-        return false;
-    };
-    // Before its first record nothing in the file says so.
-    let is_marked = sys::is_marked_mapped(fd);
-    match find(fd) {
-        Ok(Some(log)) => log.is_mapped && log.owner == Owner::Other,
-        _ => is_marked,
+    let flags = FLAGS & !libc::O_NOFOLLOW;
+    Look::at(libc::AT_FDCWD, path, flags).is_ok_and(|look| match look.log {
+        Some(log) => log.is_mapped && log.owner == Owner::Other,
+        // Before its first record nothing in the file says so.
+        None => sys::is_marked_mapped(look.fd),
+    })
+}
+
+/// Whether the file at `path` begins as a log does. May be called in a signal handler.
+pub(crate) fn is_log(path: &CStr) -> bool {
+    at(libc::AT_FDCWD, path).is_some()
+}
+
+/// A file that was left: no process writes to it, and none can mark it as in use as long as this is there. May be
+/// made in a signal handler.
+pub(crate) struct Left(Look);
+
+impl Left {
+    /// The file at a path. EBUSY if a process has it, or asks for it too.
+    pub fn at(path: &CStr) -> Result<Left, Errno> {
+        Left::in_directory(libc::AT_FDCWD, path)
+    }
+
+    /// The file under a name of a directory.
+    pub fn in_directory(directory: c_int, name: &CStr) -> Result<Left, Errno> {
+        let look = Look::at(directory, name, FLAGS)?;
+        let is_left = match look.log {
+            Some(log) => log.owner == Owner::Nobody,
+            None => !look.is_in_use,
+        };
+        is_left.then_some(Left(look)).ok_or(Errno(libc::EBUSY))
+    }
+
+    pub fn is_log(&self) -> bool {
+        self.0.log.is_some()
+    }
+
+    /// Whether it is a file of no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_file() && self.0.stat.st_size == 0
+    }
+
+    /// Whether it is this user's, and of zeros only, as a process leaves it that is killed once it has made a file and
+    /// before it writes to it.
+    pub fn holds_nothing(&self) -> bool {
+        let Look { fd, stat, .. } = &self.0;
+        let is_own = self.0.is_file() && stat.st_uid == sys::effective_user();
+        is_own && stat.st_size <= NOTHING && has_zeros_only(*fd)
+    }
+
+    pub fn stat(&self) -> &libc::stat {
+        &self.0.stat
     }
 }
 
-/// What the file system says of what stands under a path, and whether a process has it in use. May be called
-/// in a signal handler.
-pub(crate) fn stat(path: &CStr) -> Result<(libc::stat, bool), Errno> {
-    let fd = sys::open(path, FLAGS, 0)?;
-    // First: its process may write to it and end meanwhile.
-    let in_use = sys::is_in_use(fd);
-    let stat = sys::stat(fd);
-    sys::close(fd);
-    Ok((stat?, in_use))
-}
-
-/// Whether it is a file that holds nothing.
-pub(crate) fn is_empty_file(stat: &libc::stat) -> bool {
-    stat.st_mode & libc::S_IFMT == libc::S_IFREG && stat.st_size == 0
-}
-
-/// Whether the file at `path` begins as a log does.
-pub(crate) fn is_log(path: &CStr) -> bool {
-    of(path) != Owner::NoLog
-}
-
-/// Whether the file at `path` is this user's, no process has it open, and it holds nothing: as a
-/// process leaves it that is killed once it has made a file and before it writes to it. Allocates.
-pub(crate) fn holds_nothing(path: &CStr) -> bool {
-    let path = Path::new(OsStr::from_bytes(path.to_bytes()));
-    let open = OpenOptions::new().read(true).custom_flags(FLAGS).open(path);
-    let Ok(file) = open else { return false };
-    let is_own = |found: &Metadata| {
-        found.is_file() && found.uid() == sys::effective_user() && found.len() <= NOTHING
-    };
-    // Last, since the file cannot be marked while this has it open.
-    file.metadata().is_ok_and(|found| is_own(&found))
-        && has_zeros_only(&file)
-        && !sys::is_in_use(file.as_raw_fd())
-}
-
 /// More bytes are not looked at.
-const NOTHING: u64 = 64 << 20;
+const NOTHING: libc::off_t = 64 << 20;
 
-fn has_zeros_only(mut file: &File) -> bool {
-    let mut piece = vec![0; 64 << 10];
+fn has_zeros_only(fd: c_int) -> bool {
+    let piece = const { NonZeroUsize::new(64 << 10).unwrap() };
+    let Ok(mut piece) = sys::Temporary::new(piece) else {
+        return false;
+    };
+    if !sys::rewind(fd) {
+        return false;
+    }
     loop {
-        match file.read(&mut piece) {
+        match sys::read_whole(fd, piece.bytes()) {
             Ok(0) => return true,
-            Ok(len) if piece[..len].iter().all(|byte| *byte == 0) => {}
+            Ok(len) if is_zeros(&piece.as_slice()[..len]) => {}
             _ => return false,
         }
     }
 }
 
-/// Finds the log that a descriptor leads to, and closes the descriptor.
-fn find(fd: c_int) -> Result<Option<Log>, Errno> {
-    let memory = sys::Temporary::new(const { NonZeroUsize::new(FRONT).unwrap() });
-    let looked = memory.and_then(|memory| look(fd, memory));
-    sys::close(fd);
-    looked
+/// What stands under a name. A process that would mark it as in use waits as long as this is there.
+struct Look {
+    fd: c_int,
+    stat: libc::stat,
+    is_in_use: bool,
+    log: Option<Log>,
 }
 
-fn look(fd: c_int, mut memory: sys::Temporary) -> Result<Option<Log>, Errno> {
-    let stat = sys::stat(fd)?;
-    if stat.st_mode & libc::S_IFMT != libc::S_IFREG {
-        return Ok(None);
+impl Drop for Look {
+    fn drop(&mut self) {
+        sys::close(self.fd);
     }
-    let mut read = sys::read_whole(fd, memory.bytes())?;
-    // The first chunk was refused, when threads had claimed chunks behind it.
-    if begins_with_zeros(&memory.as_slice()[..read]) && sys::seek_data(fd) {
-        read = sys::read_whole(fd, memory.bytes())?;
-    }
-    let in_use = sys::is_in_use(fd);
-    let front = &memory.as_slice()[..read];
-    let Ok(Record::Preamble(preamble)) = frame::decode(front)
-        .map_err(|_| ())
-        .and_then(|frame| Record::decode(frame.body).map_err(|_| ()))
-    else {
-        return Ok(None);
-    };
-    let pid = preamble.pid.and_then(|pid| u32::try_from(pid).ok());
-    let is_own = pid == Some(sys::process_id()) && lives(&preamble, sys::process_id());
-    // What the process mapped before it executed this program is unmapped: who uses it now is
-    // a child.
-    let first = FIRST_OPENED.load(Ordering::Relaxed);
-    let is_ours = is_own && preamble.monotonic.is_none_or(|at| at >= first);
-    let other_lives = || !is_own && pid.is_some_and(|pid| lives(&preamble, pid));
-    // A log of this process that was closed stays in use as long as threads have windows of it.
-    let is_childs = || in_use && children::may_live();
-    let owner = if is_ours && is_childs() || !is_ours && (in_use || other_lives()) {
-        Owner::Other
-    } else {
-        Owner::Nobody
-    };
-    Ok(Some(Log {
-        owner,
-        is_mapped: preamble.chunk.is_some(),
-        bytes: stat.st_blocks as u64 * 512,
-        inode: stat.st_ino,
-        modified: (stat.st_mtime as u64)
-            .wrapping_mul(1_000_000_000)
-            .wrapping_add(stat.st_mtime_nsec as u64),
-    }))
 }
 
-fn begins_with_zeros(front: &[u8]) -> bool {
-    !front.is_empty() && front.iter().all(|byte| *byte == 0)
+impl Look {
+    fn at(directory: c_int, name: &CStr, flags: c_int) -> Result<Look, Errno> {
+        let fd = sys::open_at(directory, name, flags, 0)?;
+        let stat = sys::stat(fd).inspect_err(|_| sys::close(fd))?;
+        let mut look = Look {
+            fd,
+            stat,
+            is_in_use: false,
+            log: None,
+        };
+        if look.is_file() {
+            // First: its process may write to it and end meanwhile.
+            look.is_in_use = sys::is_in_use(fd);
+            look.stat = sys::stat(fd)?;
+            look.log = look.find_log()?;
+        }
+        Ok(look)
+    }
+
+    fn is_file(&self) -> bool {
+        self.stat.st_mode & libc::S_IFMT == libc::S_IFREG
+    }
+
+    fn find_log(&self) -> Result<Option<Log>, Errno> {
+        let mut memory = sys::Temporary::new(const { NonZeroUsize::new(FRONT).unwrap() })?;
+        let mut read = sys::read_whole(self.fd, memory.bytes())?;
+        // The first chunk was refused, when threads had claimed chunks behind it.
+        if read > 0 && is_zeros(&memory.as_slice()[..read]) && sys::seek_data(self.fd) {
+            read = sys::read_whole(self.fd, memory.bytes())?;
+        }
+        let front = &memory.as_slice()[..read];
+        let Ok(Record::Preamble(preamble)) = frame::decode(front)
+            .map_err(|_| ())
+            .and_then(|frame| Record::decode(frame.body).map_err(|_| ()))
+        else {
+            return Ok(None);
+        };
+        let stat = &self.stat;
+        Ok(Some(Log {
+            owner: self.owner(&preamble),
+            is_mapped: preamble.chunk.is_some(),
+            bytes: stat.st_blocks as u64 * 512,
+            inode: stat.st_ino,
+            modified: (stat.st_mtime as u64)
+                .wrapping_mul(1_000_000_000)
+                .wrapping_add(stat.st_mtime_nsec as u64),
+        }))
+    }
+
+    /// Whose it is, by the preamble that it begins with.
+    fn owner(&self, preamble: &Preamble<'_>) -> Owner {
+        let pid = preamble.pid.and_then(|pid| u32::try_from(pid).ok());
+        let is_own = pid == Some(sys::process_id()) && lives(preamble, sys::process_id());
+        // What the process mapped before it executed this program is unmapped: who uses it now is
+        // a child.
+        let first = FIRST_OPENED.load(Ordering::Relaxed);
+        let is_ours = is_own && preamble.monotonic.is_none_or(|at| at >= first);
+        let other_lives = || !is_own && pid.is_some_and(|pid| lives(preamble, pid));
+        // A log of this process that was closed stays in use as long as threads have windows of it.
+        let is_childs = || self.is_in_use && children::may_live();
+        if is_ours && is_childs() || !is_ours && (self.is_in_use || other_lives()) {
+            Owner::Other
+        } else {
+            Owner::Nobody
+        }
+    }
+}
+
+fn is_zeros(bytes: &[u8]) -> bool {
+    bytes.iter().all(|byte| *byte == 0)
 }
 
 /// Whether process `pid` of this machine is the one that wrote the preamble: it had
@@ -230,6 +259,7 @@ fn started(pid: u32) -> Option<u64> {
 mod tests {
     use super::*;
     use std::ffi::CString;
+    use std::fs::File;
     use std::os::unix::fs::FileExt;
 
     /// Its front is a hole for good then: `keep` did not count it among the files of earlier runs.
@@ -241,7 +271,8 @@ mod tests {
             let file = File::create(&path).unwrap();
             file.set_len(1 << 20).unwrap();
             file.write_all_at(bytes, 64 << 10).unwrap();
-            of(&CString::new(path.to_str().unwrap()).unwrap())
+            let path = CString::new(path.to_str().unwrap()).unwrap();
+            at(libc::AT_FDCWD, &path).map(|log| log.owner)
         };
         let mut frame = [0; 64];
         let preamble = Preamble {
@@ -250,9 +281,9 @@ mod tests {
             ..Preamble::default()
         };
         frame::encode(&mut frame, |encoder| preamble.encode(encoder)).unwrap();
-        assert_eq!(found("log", &frame), Owner::Nobody);
-        assert_eq!(found("text", b"a text behind a hole"), Owner::NoLog);
-        assert_eq!(found("hole", b""), Owner::NoLog);
+        assert_eq!(found("log", &frame), Some(Owner::Nobody));
+        assert_eq!(found("text", b"a text behind a hole"), None);
+        assert_eq!(found("hole", b""), None);
     }
 
     #[test]

@@ -74,18 +74,26 @@ pub(crate) fn set_status_flags(fd: c_int, flags: c_int) -> Result<(), Errno> {
 }
 
 /// Marks a file as one that this process, or a child of it, has open. The mark goes
-/// with the last descriptor.
-pub(crate) fn mark_in_use(fd: c_int) {
+/// with the last descriptor. `false` if it is not marked, since others ask all the time whether it is.
+pub(crate) fn mark_in_use(fd: c_int) -> bool {
     // Refused as long as another process asks whether it is marked.
-    super::let_others_run_until(MARKS, || {
+    let is_decided = || {
         // SAFETY: touches none of our memory.
         let marked = unsafe { libc::syscall(libc::SYS_flock, fd, libc::LOCK_SH | libc::LOCK_NB) };
         marked != -1 || Errno::last() != Errno(libc::EWOULDBLOCK)
-    });
+    };
+    // That process may have the CPU taken away.
+    let is_decided_later = || {
+        super::wait_while(&AtomicU32::new(0), 0, 1);
+        is_decided()
+    };
+    super::let_others_run_until(MARKS, is_decided) || (0..LATER_MARKS).any(|_| is_decided_later())
 }
 
 /// How often it is tried again to mark a file.
 const MARKS: u32 = 64;
+/// And how often after that, a millisecond each.
+const LATER_MARKS: u32 = 16;
 
 /// Whether a process has [marked](mark_in_use) the file that a descriptor of its own
 /// was opened on.
@@ -230,6 +238,12 @@ pub(crate) fn read_whole(fd: c_int, into: &mut [u8]) -> Result<usize, Errno> {
 pub(crate) fn seek_data(fd: c_int) -> bool {
     // SAFETY: touches none of our memory.
     unsafe { libc::lseek(fd, 0, libc::SEEK_DATA) != -1 }
+}
+
+/// Lets [`read_whole`] read from the start again.
+pub(crate) fn rewind(fd: c_int) -> bool {
+    // SAFETY: touches none of our memory.
+    unsafe { libc::lseek(fd, 0, libc::SEEK_SET) == 0 }
 }
 
 /// Opens what a directory holds under a name, close-on-exec and numbered high.

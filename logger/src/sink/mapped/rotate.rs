@@ -34,6 +34,7 @@ impl Log<'_> {
             names.create_unnumbered().map(|made| (made, UNNUMBERED))
         };
         let (made, number) = created.inspect_err(|_| self.leave(slot.index, slot.file_use))?;
+        self.confirm(full);
         match self.offer(full, &slot, &made, number) {
             Ok(true) => Ok(number),
             refused => {
@@ -66,9 +67,7 @@ impl Log<'_> {
         };
         let created = names.create_numbered();
         let (made, number) = created.inspect_err(|_| self.leave(slot.index, slot.file_use))?;
-        let before = self.file_of(full).file.number();
-        if self.family.current.load(Ordering::Acquire) == full {
-            names.confirm(full >> SLOT_BITS, before);
+        if self.confirm(full) {
             self.prune_for(shared, slot.turn);
         }
         match self.offer(full, &slot, &made, number) {
@@ -87,6 +86,16 @@ impl Log<'_> {
                 Err(errno)
             }
         }
+    }
+
+    /// File `full` has its place, if it is still the newest: who made it may have been killed before it said so.
+    fn confirm(&self, full: u64) -> bool {
+        let number = self.file_of(full).file.number();
+        let is_newest = self.family.current.load(Ordering::Acquire) == full;
+        if is_newest {
+            self.family.names.confirm(full >> SLOT_BITS, number);
+        }
+        is_newest
     }
 
     /// Takes back the first file of a log that is not opened after all.

@@ -4,7 +4,7 @@ use super::link::{Link, take_name};
 use super::number::ATTEMPTS;
 use super::unfinished::{Begun, Work};
 use super::{Names, Opened, UNNUMBERED};
-use crate::sink::owner;
+use crate::sink::owner::Left;
 use crate::state::Existing;
 use crate::sys::{self, Errno};
 use core::ffi::CStr;
@@ -34,7 +34,11 @@ impl Names {
         if self.maps.load(Ordering::Relaxed) {
             sys::mark_mapped(fd);
         }
-        Opened::at(path, fd)
+        // A process that opened this log found it empty before it was marked, and removed it.
+        Opened::at(path, fd).map_err(|errno| match errno {
+            Errno(libc::ENOENT) => Errno(libc::EEXIST),
+            errno => errno,
+        })
     }
 
     /// From now on, new files are marked as mapped before another process finds them.
@@ -73,16 +77,13 @@ impl Names {
     /// a name of its own, and for an empty file, as others make one when they rotate logs. It is looked at
     /// where no other process puts a file: the log's name may be another's by the next look.
     fn keep_if_needed(&self, number: u32) {
-        let existing = self.with(number, |path| {
-            if self.link_at(path) == Link::Ours {
-                return Existing::Relinked;
-            }
-            match owner::stat(path) {
-                Ok((stat, false)) if owner::is_empty_file(&stat) => Existing::Removed,
-                _ => Existing::Renamed,
-            }
-        });
-        let existing = existing.unwrap_or(Existing::Renamed);
+        let is_link = self.with(number, |path| self.link_at(path)) == Ok(Link::Ours);
+        let left = self.with(number, Left::at).and_then(|left| left);
+        let existing = match &left {
+            _ if is_link => Existing::Relinked,
+            Ok(left) if left.is_empty() => Existing::Removed,
+            _ => Existing::Renamed,
+        };
         if existing == Existing::Renamed {
             self.displaced.store(number, Ordering::Relaxed);
         } else {

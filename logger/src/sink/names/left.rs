@@ -2,7 +2,7 @@
 //! to become the log's path.
 
 use super::number::{is_numbered, number_in};
-use crate::sink::owner::{self, Owner};
+use crate::sink::owner::Left;
 use crate::sys;
 use core::ffi::CStr;
 use std::ffi::OsString;
@@ -10,13 +10,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
 
-/// Whether a file is an ended log, or holds nothing.
-pub(super) fn is_left(path: &CStr) -> bool {
-    match owner::of(path) {
-        Owner::Nobody => true,
-        Owner::Other => false,
-        Owner::NoLog => owner::holds_nothing(path),
-    }
+/// What stands at a path, if it is an ended log or a file that holds nothing.
+pub(super) fn file_at(path: &CStr) -> Option<Left> {
+    let left = Left::at(path).ok()?;
+    (left.is_log() || left.holds_nothing()).then_some(left)
 }
 
 /// A link becomes the log's path some microseconds after it is made. Threads of other PID namespaces

@@ -7,8 +7,8 @@ use super::places::Name;
 use super::unfinished::{Begun, Ended, Note, Work, is_young};
 use super::{Names, UNNUMBERED};
 use crate::sink::folder::{self, Found};
-use crate::sink::owner::{self, Owner};
-use crate::sys;
+use crate::sink::owner::Left;
+use crate::sys::{self, Errno};
 use core::ffi::{CStr, c_int};
 use core::sync::atomic::Ordering;
 
@@ -84,7 +84,7 @@ impl Names {
                 true
             }
             Some(_) => false,
-            None => !log.is_in_use && log.remove(),
+            None => log.remove(),
         }
     }
 
@@ -142,13 +142,11 @@ impl Names {
             // The directory may be another one by now, and the file another process's; one of an
             // earlier run that held nothing may be the beginning of a log.
             let found = sys::found_at(path).ok();
-            let is_it = match inode {
-                0 => match owner::of(path) {
-                    Owner::Nobody => true,
-                    Owner::Other => false,
-                    Owner::NoLog => owner::stat(path).is_ok_and(|(_, in_use)| !in_use),
-                },
-                inode => found.is_some_and(|found| found.file.1 == inode),
+            let left = (inode == 0).then(|| Left::at(path));
+            let is_it = match &left {
+                Some(Err(busy @ Errno(libc::EBUSY))) => return Err(*busy),
+                Some(left) => left.is_ok(),
+                None => found.is_some_and(|found| found.file.1 == inode),
             };
             if !is_it {
                 return Ok(());
@@ -219,18 +217,24 @@ fn remove_left(path: &CStr, inode: u64) -> Ended {
 /// Removes the file with this inode, or an empty one if its inode is not known, unless a process has it in
 /// use.
 fn discard_left(path: &CStr, inode: u64) -> Ended {
-    let is_it = |stat: &libc::stat| match inode {
-        0 => owner::is_empty_file(stat),
-        inode => stat.st_ino == inode,
+    let is_it = |found: &sys::Identity| match inode {
+        0 => found.size == 0,
+        inode => found.file.1 == inode,
     };
-    let found = owner::stat(path).ok();
-    let Some((stat, in_use)) = found.filter(|(stat, _)| is_it(stat)) else {
+    if !sys::found_at(path).is_ok_and(|found| is_it(&found)) {
         return Ended::Yes;
+    }
+    let left = match Left::at(path) {
+        Err(Errno(libc::EBUSY)) => return Ended::NotYet,
+        Err(_) => return Ended::Yes,
+        Ok(left) => left,
     };
-    if in_use || inode == 0 && is_young(&stat) {
+    if inode == 0 && is_young(left.stat()) {
         return Ended::NotYet;
     }
-    let _ = sys::unlink(path);
+    if inode != 0 || left.is_empty() {
+        let _ = sys::unlink(path);
+    }
     Ended::Yes
 }
 
@@ -252,7 +256,7 @@ fn clear_if_nameless(fd: c_int, inode: u64) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{list, names};
+    use super::super::tests::{list, names, until_left};
     use super::*;
     use std::fs::File;
     use std::os::fd::AsRawFd;
@@ -297,6 +301,7 @@ mod tests {
         std::fs::rename(other, path(3)).unwrap();
         // The kernel had made them, and the process did not come to note that.
         (4..=5).for_each(|number| names.unfinished.forget_inode(number));
+        (2..=5).for_each(|number| until_left(&path(number)));
         std::fs::write(path(5), "something").unwrap();
         let left = || {
             names.end_work_of_the_dead(|| (1, UNNUMBERED));
@@ -306,6 +311,7 @@ mod tests {
         names.unfinished.end_all_owners();
         assert_eq!(left(), "1345");
         used.close();
+        until_left(&path(1));
         let minute_ago = SystemTime::now() - Duration::from_secs(60);
         let file = File::options().append(true).open(path(4)).unwrap();
         file.set_modified(minute_ago).unwrap();
@@ -326,10 +332,17 @@ mod tests {
         names.set(path.as_os_str().as_bytes(), Some(1), 1).unwrap();
         let file = File::open(&left).unwrap();
         sys::mark_in_use(file.as_raw_fd());
-        let number = create(&names);
-        names.enter(1, number, 0);
-        names.prune(1);
-        assert_eq!(list(&directory), ["log.000001", "log.000002"]);
+        let begin = |turn| {
+            let (made, number) = names.create_numbered().unwrap();
+            made.close();
+            names.enter(turn, number, made.file.file.1);
+            names.prune(turn);
+            list(&directory)
+        };
+        assert_eq!(begin(1), ["log.000001", "log.000002"]);
+        drop(file);
+        until_left(&left);
+        assert_eq!(begin(2), ["log.000003"], "it is tried again");
     }
 
     #[test]

@@ -66,7 +66,7 @@
 //! | when | in the mapped log |
 //! |---|---|
 //! | loading | `openat`, `read`, `close` of `/proc/self/maps`, `memfd_create`, `prlimit64`, `ftruncate`, `mmap`, `mprotect` |
-//! | [`open`] | of the log's directory and of files in `/proc` and `/sys` `openat`, `close`, `read`, `lseek`, `fstat`, `statx`, `fstatfs`, `readlink`, `getdents64`, `fcntl`, `flock`, `renameat2`; `ioctl` of standard error; `mmap`, `munmap`, `madvise`, `prlimit64`, `getpid`, `geteuid`, `getrandom`, `uname`, `sched_getaffinity`, `sigaltstack`; for the digest of a program that is new to the cache `mkdirat`, `write`, `renameat` |
+//! | [`open`] | of the log's directory and of files in `/proc` and `/sys` `openat`, `close`, `read`, `lseek`, `fstat`, `statx`, `fstatfs`, `readlink`, `getdents64`, `fcntl`, `flock`, `renameat2`; `ioctl` of standard error; `mmap`, `munmap`, `madvise`, `prlimit64`, `getpid`, `geteuid`, `getrandom`, `uname`, `sched_getaffinity`, `sigaltstack`; `sched_yield` and `futex` where another process looks at the same file; for the digest of a program that is new to the cache `mkdirat`, `write`, `renameat` |
 //! | a call | none |
 //! | an image's first call | `openat`, `fstat`, `mmap`, `munmap`, `read`, `readlink`, `close`: its digest |
 //! | a thread's first call | `gettid`, `prctl(PR_GET_NAME)`, now and then `mmap` and `madvise`; a chunk |
@@ -78,7 +78,8 @@
 //! | a call, appended | `statx`, `prlimit64`, `write`, for each 16 KiB `fallocate`; on NFS also `readlink` and once a second `fdatasync` |
 //! | a call on a pipe, a socket or a terminal | `statx`, `gettid`, `fcntl`, `rt_sigpending`, `rt_sigprocmask`, and for each 4 KiB of a pipe `ppoll` and `write`; `futex` where threads meet, `rt_sigtimedwait` where the reader is gone |
 //!
-//! The times come from the vDSO where there is one. On aarch64 `readlink`, `symlink` and `unlink`
+//! The times come from the vDSO where there is one, which reads the CPU's counter on most machines, as a call does: a process
+//! that forbids that (`prctl(PR_SET_TSC)`, and with it the strict mode of seccomp) is killed by its next call, with SIGSEGV. On aarch64 `readlink`, `symlink` and `unlink`
 //! are `readlinkat`, `symlinkat` and `unlinkat`; `fstat` is `newfstatat` in newer C libraries.
 //!
 //! # Spans and counters

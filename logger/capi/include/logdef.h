@@ -347,6 +347,8 @@ void logdef_close(void) LOGDEF_NOTHROW_;
 /* Reserves room in the log for the next `bytes` bytes, for programs that drop
  * privileges, change their root or give up system calls once they have started. A program
  * that closes the log's descriptors and can no longer open its path logs as far as that.
+ * One that forbids to read the CPU's counter (PR_SET_TSC, and with it the strict mode of
+ * seccomp) is killed by its next call, with SIGSEGV.
  * Returns 0, or -1 and errno. Signal safety: not async-signal-safe. */
 int logdef_reserve(uint64_t bytes) LOGDEF_NOTHROW_;
 

@@ -374,12 +374,8 @@ impl HostIdentity {
             }
         };
         store(&self.name, sys::host_name(&mut [0; 64]));
-        if let Ok(fd) = sys::open(c"/proc/sys/kernel/random/boot_id", libc::O_RDONLY, 0) {
-            let mut boot_id = [0; 36];
-            if sys::read(fd, &mut boot_id) == Ok(36) {
-                store(&self.boot_id, &boot_id);
-            }
-            sys::close(fd);
+        if let Some(boot_id) = sys::boot_id() {
+            store(&self.boot_id, &boot_id);
         }
     }
 

@@ -194,7 +194,6 @@ impl Names {
 
 #[cfg(test)]
 mod tests {
-    use super::number::ATTEMPTS;
     use super::*;
     use logdef_wire::record::Preamble;
     use std::ffi::CString;
@@ -226,7 +225,7 @@ mod tests {
     }
 
     /// The front of a log by a process.
-    fn log_by(pid: u64) -> Vec<u8> {
+    pub(super) fn log_by(pid: u64) -> Vec<u8> {
         let mut bytes = vec![0; 256];
         let preamble = Preamble {
             pid: Some(pid),
@@ -242,20 +241,7 @@ mod tests {
     }
 
     /// A pid that no process has.
-    const ENDED: u64 = 0x7fff_fff0;
-
-    #[test]
-    fn an_earlier_runs_file_is_moved_aside() {
-        let (directory, names) = names(None);
-        let path = directory.path().join("log");
-        std::fs::write(&path, "old").unwrap();
-        std::fs::write(directory.path().join("log.000007"), log_by(ENDED)).unwrap();
-        names.set(path.as_os_str().as_bytes(), None, 1).unwrap();
-        names.create_unnumbered().unwrap().close();
-        assert_eq!(list(&directory), ["log", "log.000007", "log.000008"]);
-        let aside = std::fs::read(directory.path().join("log.000008")).unwrap();
-        assert_eq!(aside, b"old");
-    }
+    pub(super) const ENDED: u64 = 0x7fff_fff0;
 
     #[test]
     fn the_path_leads_to_the_newest_and_old_ones_go() {
@@ -271,35 +257,6 @@ mod tests {
             assert_eq!(newest, [round]);
         }
         assert_eq!(list(&directory), ["log", "log.000003", "log.000004"]);
-    }
-
-    #[test]
-    fn files_made_in_vain_leave_no_gap_and_are_not_counted() {
-        let (directory, names) = names(Some(3));
-        let path = directory.path().join("log");
-        for earlier in ["log.000003", "log.000005", "log.000006"] {
-            std::fs::write(directory.path().join(earlier), log_by(ENDED)).unwrap();
-        }
-        names.set(path.as_os_str().as_bytes(), Some(3), 41).unwrap();
-        let rotate = |turn| {
-            for _ in 0..5 {
-                let (made, in_vain) = names.create_numbered().unwrap();
-                made.close();
-                names.discard(in_vain);
-            }
-            let (made, number) = names.create_numbered().unwrap();
-            made.close();
-            names.enter(turn, number, made.file.file.1);
-            names.prune(turn);
-        };
-        rotate(41);
-        assert_eq!(list(&directory), ["log.000005", "log.000006", "log.000007"]);
-        rotate(42);
-        assert_eq!(list(&directory), ["log.000006", "log.000007", "log.000008"]);
-        for turn in 43..3000 {
-            rotate(turn);
-        }
-        assert_eq!(list(&directory).len(), 3);
     }
 
     #[test]
@@ -335,15 +292,6 @@ mod tests {
         expected.extend(["log", "log.000005", "log.000006"].map(str::to_owned));
         expected.sort();
         assert_eq!(list(&directory), expected);
-    }
-
-    /// The addition overflowed, in a call.
-    #[test]
-    fn after_the_highest_number_comes_the_lowest() {
-        let names = Names::new();
-        names.number.store(u32::MAX - 1, Ordering::Relaxed);
-        let numbers = [(); 3].map(|()| names.next_number(1));
-        assert_eq!(numbers, [u32::MAX, 1, 2]);
     }
 
     #[test]
@@ -409,94 +357,6 @@ mod tests {
         names.prune(1);
         let stay = [2, 3, 4, 5, 6].map(|number| format!("log.{number:06}"));
         assert_eq!(list(&directory), stay);
-    }
-
-    #[test]
-    fn a_link_that_is_not_the_logs_stays() {
-        let (directory, names) = names(None);
-        let path = directory.path().join("log");
-        std::os::unix::fs::symlink("elsewhere", &path).unwrap();
-        let (made, number) = names.create_numbered().unwrap();
-        made.close();
-        names.point_to(number).unwrap();
-        assert_eq!(std::fs::read_link(&path).unwrap(), Path::new("elsewhere"));
-        assert_eq!(list(&directory), ["log", "log.000001"]);
-    }
-
-    #[test]
-    fn a_file_that_is_called_like_a_link_in_the_making_stays() {
-        let (directory, names) = names(None);
-        let (made, number) = names.create_numbered().unwrap();
-        made.close();
-        let called = format!("log.{number:06}.{:06}.link", sys::thread_id());
-        std::fs::write(directory.path().join(&called), "mine").unwrap();
-        names.point_to(number).unwrap();
-        assert_eq!(list(&directory), ["log", "log.000001", &called]);
-        let link = std::fs::read_link(directory.path().join("log")).unwrap();
-        assert_eq!(link, Path::new("log.000001"));
-    }
-
-    #[test]
-    fn what_is_no_file_keeps_its_name_when_the_path_would_become_a_link() {
-        let (directory, names) = names(None);
-        let path = directory.path().join("log");
-        std::fs::create_dir(&path).unwrap();
-        assert_eq!(names.point_to(1), Err(Errno(libc::EISDIR)));
-        std::fs::remove_dir(&path).unwrap();
-        let _socket = std::os::unix::net::UnixListener::bind(&path).unwrap();
-        assert_eq!(names.point_to(1), Err(Errno(libc::EEXIST)));
-        assert_eq!(list(&directory), ["log"]);
-    }
-
-    #[test]
-    fn numbers_that_are_taken_by_what_is_no_log_are_passed_over() {
-        let (directory, names) = names(None);
-        for number in 1..=ATTEMPTS + 100 {
-            let name = directory.path().join(format!("log.{number:06}"));
-            std::os::unix::fs::symlink("nowhere", name).unwrap();
-        }
-        let (made, number) = names.create_numbered().unwrap();
-        made.close();
-        assert!(number > ATTEMPTS);
-    }
-
-    #[test]
-    fn many_that_start_at_once_all_get_a_file() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("log");
-        let start = std::sync::Barrier::new(200);
-        // Each holds on to its file, as a process does that has not logged yet.
-        let files: Vec<_> = std::thread::scope(|scope| {
-            let start_one = |_| {
-                scope.spawn(|| {
-                    let names = Names::new();
-                    names.set(path.as_os_str().as_bytes(), None, 1).unwrap();
-                    start.wait();
-                    names.create_unnumbered().unwrap()
-                })
-            };
-            let starting: Vec<_> = (0..200).map(start_one).collect();
-            let started = starting.into_iter();
-            started.map(|thread| thread.join().unwrap()).collect()
-        });
-        assert_eq!(list(&directory).len(), 200);
-        files.iter().for_each(Opened::close);
-    }
-
-    #[test]
-    fn a_plain_file_keeps_a_name_when_the_path_becomes_a_link() {
-        let (directory, names) = names(None);
-        let made = names.create_unnumbered().unwrap();
-        sys::write(made.fd, b"first").unwrap();
-        made.close();
-        let (made, number) = names.create_numbered().unwrap();
-        made.close();
-        names.point_to(number).unwrap();
-        let kept: Vec<_> = list(&directory)
-            .into_iter()
-            .filter(|name| std::fs::read(directory.path().join(name)).unwrap() == b"first")
-            .collect();
-        assert_eq!(kept.len(), 1, "{kept:?}");
     }
 
     #[test]

@@ -105,8 +105,9 @@ impl Left {
         is_own && stat.st_size <= NOTHING && has_zeros_only(*fd)
     }
 
-    pub fn stat(&self) -> &libc::stat {
-        &self.0.stat
+    /// When it was last written to, in seconds since the Unix epoch.
+    pub fn modified_s(&self) -> i64 {
+        self.0.stat.st_mtime
     }
 }
 
@@ -220,11 +221,8 @@ fn is_zeros(bytes: &[u8]) -> bool {
 /// started by then. Where the kernel does not show it, it counts as ended: a process that
 /// logs holds a lock too.
 fn lives(preamble: &Preamble<'_>, pid: u32) -> bool {
-    let mut boot_id = [0; 36];
-    let same_boot = preamble.boot_id.is_none_or(|named| {
-        sys::read_start(c"/proc/sys/kernel/random/boot_id", &mut boot_id) != Ok(named.len())
-            || boot_id == named
-    });
+    let is_this_boot = |named: &[u8]| sys::boot_id().is_none_or(|boot_id| boot_id == named);
+    let same_boot = preamble.boot_id.is_none_or(is_this_boot);
     let suspended = sys::clock(libc::CLOCK_BOOTTIME).saturating_sub(crate::clock::monotonic());
     let by = preamble
         .monotonic

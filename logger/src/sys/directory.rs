@@ -220,6 +220,13 @@ pub(crate) fn read_start(path: &CStr, into: &mut [u8]) -> Result<usize, Errno> {
     read
 }
 
+/// The random name that the kernel gives itself when the machine starts.
+pub(crate) fn boot_id() -> Option<[u8; 36]> {
+    let mut id = [0; 36];
+    let read = read_start(c"/proc/sys/kernel/random/boot_id", &mut id);
+    (read == Ok(id.len())).then_some(id)
+}
+
 /// Reads until `into` is full or the file ends, and returns how many bytes it read.
 pub(crate) fn read_whole(fd: c_int, into: &mut [u8]) -> Result<usize, Errno> {
     let mut len = 0;

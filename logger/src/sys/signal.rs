@@ -147,23 +147,31 @@ pub(crate) fn pass_on(signal: c_int, info: *mut libc::siginfo_t, context: *mut l
     }
 }
 
-/// Gives this thread a larger stack for handlers that ask for one of their own,
-/// unless it is on that stack now.
-pub(crate) fn set_signal_stack(at: *mut u8, len: usize) {
-    // SAFETY: zeros are a valid answer buffer; `at` is the thread's own memory, which is
-    // not unmapped while the thread lives.
+/// The alternate signal stack of this thread, as the kernel describes it.
+fn signal_stack() -> Option<libc::stack_t> {
+    // SAFETY: zeros are a valid answer buffer, which the call fills.
     unsafe {
         let mut now: libc::stack_t = core::mem::zeroed();
         let asked = libc::sigaltstack(ptr::null(), &mut now);
-        let small = now.ss_flags & libc::SS_DISABLE != 0 || now.ss_size < len;
-        if asked == 0 && small {
-            let stack = libc::stack_t {
-                ss_sp: at.cast(),
-                ss_flags: 0,
-                ss_size: len,
-            };
-            libc::sigaltstack(&stack, ptr::null_mut());
-        }
+        (asked == 0).then_some(now)
+    }
+}
+
+fn stack_at(at: *mut u8, len: usize) -> libc::stack_t {
+    libc::stack_t {
+        ss_sp: at.cast(),
+        ss_flags: 0,
+        ss_size: len,
+    }
+}
+
+/// Gives this thread a larger stack for handlers that ask for one of their own,
+/// unless it is on that stack now.
+pub(crate) fn set_signal_stack(at: *mut u8, len: usize) {
+    let is_small = |now: libc::stack_t| now.ss_flags & libc::SS_DISABLE != 0 || now.ss_size < len;
+    if signal_stack().is_some_and(is_small) {
+        // SAFETY: `at` is the thread's own memory, which is not unmapped while the thread lives.
+        unsafe { libc::sigaltstack(&stack_at(at, len), ptr::null_mut()) };
     }
 }
 
@@ -171,29 +179,24 @@ pub(crate) fn set_signal_stack(at: *mut u8, len: usize) {
 /// it runs on neither; the one that it had, if it had one and has this now. The memory has to last until the stack
 /// is exchanged again.
 pub(crate) fn exchange_signal_stack(at: *mut u8, len: usize) -> Option<(*mut u8, usize)> {
-    let stack = libc::stack_t {
-        ss_sp: at.cast(),
-        ss_flags: 0,
-        ss_size: len,
-    };
     // SAFETY: zeros are a valid answer buffer, which the call fills; the memory is the caller's to lend.
     let before = unsafe {
         let mut before: libc::stack_t = core::mem::zeroed();
-        let exchanged = libc::sigaltstack(&stack, &mut before);
+        let exchanged = libc::sigaltstack(&stack_at(at, len), &mut before);
         (exchanged == 0 && before.ss_flags & libc::SS_DISABLE == 0).then_some(before)?
     };
     Some((before.ss_sp.cast(), before.ss_size))
 }
 
+/// Whether this thread is on its alternate signal stack.
+pub(crate) fn is_on_signal_stack() -> bool {
+    signal_stack().is_some_and(|now| now.ss_flags & libc::SS_ONSTACK != 0)
+}
+
 /// Bytes that are left of the alternate signal stack that this thread runs on; none if
 /// it runs on its own.
 pub(crate) fn signal_stack_left() -> Option<usize> {
-    // SAFETY: zeros are a valid answer buffer, which the call fills.
-    let now = unsafe {
-        let mut now: libc::stack_t = core::mem::zeroed();
-        let asked = libc::sigaltstack(ptr::null(), &mut now);
-        (asked == 0 && now.ss_flags & libc::SS_ONSTACK != 0).then_some(now)?
-    };
+    let now = signal_stack().filter(|now| now.ss_flags & libc::SS_ONSTACK != 0)?;
     let here = (&raw const now).addr();
     Some(here.saturating_sub(now.ss_sp.addr()))
 }
@@ -214,16 +217,6 @@ pub(crate) fn is_ignored(signal: c_int, info: *mut libc::siginfo_t) -> bool {
     let (before, info) = unsafe { (before.as_ref(), info.as_ref()) };
     let is_sent = info.is_none_or(|info| info.si_code <= 0) && signal != libc::SIGABRT;
     is_sent && before.is_some_and(|before| before.sa_sigaction == libc::SIG_IGN)
-}
-
-/// Whether this thread is on its alternate signal stack.
-pub(crate) fn is_on_signal_stack() -> bool {
-    // SAFETY: zeros are a valid answer buffer, which the call fills.
-    unsafe {
-        let mut now: libc::stack_t = core::mem::zeroed();
-        let asked = libc::sigaltstack(ptr::null(), &mut now);
-        asked == 0 && now.ss_flags & libc::SS_ONSTACK != 0
-    }
 }
 
 /// Sends a signal to this thread.

@@ -60,9 +60,9 @@ impl Names {
                 if displaced {
                     self.keep_if_needed(number);
                 } else {
+                    self.unfinished.end_making(number);
                     self.give_back(number);
                 }
-                self.unfinished.end_making(number);
                 Ok(made)
             }
             Err(errno) => {
@@ -86,6 +86,7 @@ impl Names {
         };
         if existing == Existing::Renamed {
             self.displaced.store(number, Ordering::Relaxed);
+            self.unfinished.end_making(number);
         } else {
             self.discard(number);
         }
@@ -126,10 +127,12 @@ impl Names {
 
     /// Removes a file that was never written to.
     pub fn discard(&self, number: u32) {
-        if self.with(number, sys::unlink) == Ok(Ok(())) {
+        let removed = self.with(number, sys::unlink);
+        // First: the next file to have the number has a note of its own.
+        self.unfinished.end_making(number);
+        if removed == Ok(Ok(())) {
             self.give_back(number);
         }
-        self.unfinished.end_making(number);
     }
 
     /// The number has no file, and is to be the next one's. It stays without one if a
@@ -137,5 +140,98 @@ impl Names {
     fn give_back(&self, number: u32) {
         let (before, order) = (number - 1, Ordering::Relaxed);
         let _ = self.number.compare_exchange(number, before, order, order);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{ENDED, list, log_by, names};
+    use super::*;
+    use std::os::unix::ffi::OsStrExt;
+
+    #[test]
+    fn an_earlier_runs_file_is_moved_aside() {
+        let (directory, names) = names(None);
+        let path = directory.path().join("log");
+        std::fs::write(&path, "old").unwrap();
+        std::fs::write(directory.path().join("log.000007"), log_by(ENDED)).unwrap();
+        names.set(path.as_os_str().as_bytes(), None, 1).unwrap();
+        names.create_unnumbered().unwrap().close();
+        assert_eq!(list(&directory), ["log", "log.000007", "log.000008"]);
+        let aside = std::fs::read(directory.path().join("log.000008")).unwrap();
+        assert_eq!(aside, b"old");
+    }
+
+    #[test]
+    fn files_made_in_vain_leave_no_gap_and_are_not_counted() {
+        let (directory, names) = names(Some(3));
+        let path = directory.path().join("log");
+        for earlier in ["log.000003", "log.000005", "log.000006"] {
+            std::fs::write(directory.path().join(earlier), log_by(ENDED)).unwrap();
+        }
+        names.set(path.as_os_str().as_bytes(), Some(3), 41).unwrap();
+        let rotate = |turn| {
+            for _ in 0..5 {
+                let (made, in_vain) = names.create_numbered().unwrap();
+                made.close();
+                names.discard(in_vain);
+            }
+            let (made, number) = names.create_numbered().unwrap();
+            made.close();
+            names.enter(turn, number, made.file.file.1);
+            names.prune(turn);
+        };
+        rotate(41);
+        assert_eq!(list(&directory), ["log.000005", "log.000006", "log.000007"]);
+        rotate(42);
+        assert_eq!(list(&directory), ["log.000006", "log.000007", "log.000008"]);
+        for turn in 43..3000 {
+            rotate(turn);
+        }
+        assert_eq!(list(&directory).len(), 3);
+    }
+
+    /// The addition overflowed, in a call.
+    #[test]
+    fn after_the_highest_number_comes_the_lowest() {
+        let names = Names::new();
+        names.number.store(u32::MAX - 1, Ordering::Relaxed);
+        let numbers = [(); 3].map(|()| names.next_number(1));
+        assert_eq!(numbers, [u32::MAX, 1, 2]);
+    }
+
+    #[test]
+    fn numbers_that_are_taken_by_what_is_no_log_are_passed_over() {
+        let (directory, names) = names(None);
+        for number in 1..=ATTEMPTS + 100 {
+            let name = directory.path().join(format!("log.{number:06}"));
+            std::os::unix::fs::symlink("nowhere", name).unwrap();
+        }
+        let (made, number) = names.create_numbered().unwrap();
+        made.close();
+        assert!(number > ATTEMPTS);
+    }
+
+    #[test]
+    fn many_that_start_at_once_all_get_a_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("log");
+        let start = std::sync::Barrier::new(200);
+        // Each holds on to its file, as a process does that has not logged yet.
+        let files: Vec<_> = std::thread::scope(|scope| {
+            let start_one = |_| {
+                scope.spawn(|| {
+                    let names = Names::new();
+                    names.set(path.as_os_str().as_bytes(), None, 1).unwrap();
+                    start.wait();
+                    names.create_unnumbered().unwrap()
+                })
+            };
+            let starting: Vec<_> = (0..200).map(start_one).collect();
+            let started = starting.into_iter();
+            started.map(|thread| thread.join().unwrap()).collect()
+        });
+        assert_eq!(list(&directory).len(), 200);
+        files.iter().for_each(Opened::close);
     }
 }

@@ -2,23 +2,20 @@
 //! to become the log's path.
 
 use super::number::{is_numbered, number_in};
+use super::unfinished::is_young;
 use crate::sink::owner::Left;
 use crate::sys;
 use core::ffi::CStr;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::time::Duration;
 
 /// What stands at a path, if it is an ended log or a file that holds nothing.
 pub(super) fn file_at(path: &CStr) -> Option<Left> {
     let left = Left::at(path).ok()?;
     (left.is_log() || left.holds_nothing()).then_some(left)
 }
-
-/// A link becomes the log's path some microseconds after it is made. Threads of other PID namespaces
-/// cannot be seen, so one that is younger stays.
-const AGE: Duration = Duration::from_secs(60);
 
 /// Removes the links among these names, in the directory of the log at `path`, that were to become its
 /// path, and whose threads have ended.
@@ -52,9 +49,9 @@ fn maker_of(name: &[u8], log: &[u8]) -> Option<u32> {
 fn is_left_link(at: &Path, log: &[u8]) -> bool {
     let leads_to_log =
         std::fs::read_link(at).is_ok_and(|target| is_numbered(target.as_os_str().as_bytes(), log));
-    let made = at.symlink_metadata().and_then(|found| found.modified());
-    let age = made.ok().and_then(|made| made.elapsed().ok());
-    leads_to_log && age.is_some_and(|age| age >= AGE)
+    // Threads of other PID namespaces cannot be seen.
+    let found = at.symlink_metadata();
+    leads_to_log && found.is_ok_and(|found| !is_young(found.mtime()))
 }
 
 #[cfg(test)]

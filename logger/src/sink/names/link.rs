@@ -85,7 +85,7 @@ impl Names {
         let fd = sys::open(link, libc::O_PATH | libc::O_NOFOLLOW, 0)?;
         let stat = sys::stat(fd);
         sys::close(fd);
-        if is_young(&stat?) {
+        if is_young(stat?.st_mtime) {
             return Ok(Ended::NotYet);
         }
         let _ = sys::unlink(link);
@@ -191,5 +191,65 @@ pub(super) fn unless_gone(errno: Errno) -> Result<(), Errno> {
     match errno {
         Errno(libc::ENOENT) => Ok(()),
         errno => Err(errno),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{list, names};
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn a_link_that_is_not_the_logs_stays() {
+        let (directory, names) = names(None);
+        let path = directory.path().join("log");
+        std::os::unix::fs::symlink("elsewhere", &path).unwrap();
+        let (made, number) = names.create_numbered().unwrap();
+        made.close();
+        names.point_to(number).unwrap();
+        assert_eq!(std::fs::read_link(&path).unwrap(), Path::new("elsewhere"));
+        assert_eq!(list(&directory), ["log", "log.000001"]);
+    }
+
+    #[test]
+    fn a_file_that_is_called_like_a_link_in_the_making_stays() {
+        let (directory, names) = names(None);
+        let (made, number) = names.create_numbered().unwrap();
+        made.close();
+        let called = format!("log.{number:06}.{:06}.link", sys::thread_id());
+        std::fs::write(directory.path().join(&called), "mine").unwrap();
+        names.point_to(number).unwrap();
+        assert_eq!(list(&directory), ["log", "log.000001", &called]);
+        let link = std::fs::read_link(directory.path().join("log")).unwrap();
+        assert_eq!(link, Path::new("log.000001"));
+    }
+
+    #[test]
+    fn what_is_no_file_keeps_its_name_when_the_path_would_become_a_link() {
+        let (directory, names) = names(None);
+        let path = directory.path().join("log");
+        std::fs::create_dir(&path).unwrap();
+        assert_eq!(names.point_to(1), Err(Errno(libc::EISDIR)));
+        std::fs::remove_dir(&path).unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        assert_eq!(names.point_to(1), Err(Errno(libc::EEXIST)));
+        assert_eq!(list(&directory), ["log"]);
+    }
+
+    #[test]
+    fn a_plain_file_keeps_a_name_when_the_path_becomes_a_link() {
+        let (directory, names) = names(None);
+        let made = names.create_unnumbered().unwrap();
+        sys::write(made.fd, b"first").unwrap();
+        made.close();
+        let (made, number) = names.create_numbered().unwrap();
+        made.close();
+        names.point_to(number).unwrap();
+        let kept: Vec<_> = list(&directory)
+            .into_iter()
+            .filter(|name| std::fs::read(directory.path().join(name)).unwrap() == b"first")
+            .collect();
+        assert_eq!(kept.len(), 1, "{kept:?}");
     }
 }

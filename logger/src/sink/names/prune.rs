@@ -229,7 +229,7 @@ fn discard_left(path: &CStr, inode: u64) -> Ended {
         Err(_) => return Ended::Yes,
         Ok(left) => left,
     };
-    if inode == 0 && is_young(left.stat()) {
+    if inode == 0 && is_young(left.modified_s()) {
         return Ended::NotYet;
     }
     if inode != 0 || left.is_empty() {

@@ -93,16 +93,14 @@ impl Unfinished {
 
     /// The inode of a file that a process of the family is making, or made and was killed.
     pub fn inode_of(&self, number: u32) -> Option<u64> {
-        let inode = self.making(number)?.detail.load(Ordering::SeqCst);
-        (inode != 0).then_some(inode)
+        let note = self.making(number)?;
+        let inode = note.detail.load(Ordering::SeqCst);
+        // Else it may be that of another file, for which the note was taken meanwhile.
+        (inode != 0 && note.is_making(number)).then_some(inode)
     }
 
     fn making(&self, number: u32) -> Option<&Note> {
-        let is_it = |note: &&Note| {
-            note.number.load(Ordering::SeqCst) == number
-                && note.work.load(Ordering::SeqCst) == Work::Making as u32
-        };
-        self.notes.iter().find(is_it)
+        self.notes.iter().find(|note| note.is_making(number))
     }
 
     /// Hands out the work of processes that were killed, each to one thread.
@@ -152,6 +150,11 @@ impl Note {
         changed.is_ok()
     }
 
+    fn is_making(&self, number: u32) -> bool {
+        self.number.load(Ordering::SeqCst) == number
+            && self.work.load(Ordering::SeqCst) == Work::Making as u32
+    }
+
     /// The inode of the file is known.
     pub fn set_inode(&self, inode: u64) {
         self.detail.store(inode, Ordering::SeqCst);
@@ -166,12 +169,13 @@ impl Note {
 
 /// A process has marked the file that it makes as in use before it is that old, or given the link the log's
 /// path.
-const AGE_S: u64 = 2;
+const AGE_S: u64 = 10;
 
-/// Whether a process that lives where this one cannot see it may be about to use what it has just made.
-pub(super) fn is_young(stat: &libc::stat) -> bool {
+/// Whether a process that lives where this one cannot see it may be about to use what it has just made, which the
+/// file system says was at `made_s`.
+pub(super) fn is_young(made_s: i64) -> bool {
     let now_s = clock::realtime() / 1_000_000_000;
-    now_s.abs_diff(stat.st_mtime as u64) < AGE_S
+    now_s.abs_diff(made_s as u64) < AGE_S
 }
 
 #[cfg(test)]

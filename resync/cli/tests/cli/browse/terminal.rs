@@ -86,7 +86,10 @@ impl Terminal {
     pub fn wait_at_rest(&self, text: &str) -> String {
         self.wait(text, |screen| {
             std::thread::sleep(Duration::from_millis(100));
-            let is_done = screen.contains(text) && !screen.contains("Esc stops");
+            let status = screen.lines().last().unwrap_or_default();
+            let work = ["Esc stops", "% read", "  reading", "  opening"];
+            let is_at_work = work.iter().any(|word| status.contains(word));
+            let is_done = screen.contains(text) && !is_at_work;
             is_done && self.screen() == screen
         })
     }

@@ -159,7 +159,7 @@ impl Look {
             // First: its process may write to it and end meanwhile.
             look.is_in_use = sys::is_in_use(fd);
             look.stat = sys::stat(fd)?;
-            look.log = look.find_log()?;
+            look.log = look.find_log();
         }
         Ok(look)
     }
@@ -168,22 +168,20 @@ impl Look {
         self.stat.st_mode & libc::S_IFMT == libc::S_IFREG
     }
 
-    fn find_log(&self) -> Result<Option<Log>, Errno> {
-        let mut memory = sys::Temporary::new(const { NonZeroUsize::new(FRONT).unwrap() })?;
-        let mut read = sys::read_whole(self.fd, memory.bytes())?;
+    fn find_log(&self) -> Option<Log> {
+        let front = const { NonZeroUsize::new(FRONT).unwrap() };
+        let mut memory = sys::Temporary::new(front).ok()?;
+        let mut read = sys::read_whole(self.fd, memory.bytes()).ok()?;
         // The first chunk was refused, when threads had claimed chunks behind it.
         if read > 0 && is_zeros(&memory.as_slice()[..read]) && sys::seek_data(self.fd) {
-            read = sys::read_whole(self.fd, memory.bytes())?;
+            read = sys::read_whole(self.fd, memory.bytes()).ok()?;
         }
-        let front = &memory.as_slice()[..read];
-        let Ok(Record::Preamble(preamble)) = frame::decode(front)
-            .map_err(|_| ())
-            .and_then(|frame| Record::decode(frame.body).map_err(|_| ()))
-        else {
-            return Ok(None);
+        let frame = frame::decode(&memory.as_slice()[..read]).ok()?;
+        let Ok(Record::Preamble(preamble)) = Record::decode(frame.body) else {
+            return None;
         };
         let stat = &self.stat;
-        Ok(Some(Log {
+        Some(Log {
             owner: self.owner(&preamble),
             is_mapped: preamble.chunk.is_some(),
             bytes: stat.st_blocks as u64 * 512,
@@ -191,7 +189,7 @@ impl Look {
             modified: (stat.st_mtime as u64)
                 .wrapping_mul(1_000_000_000)
                 .wrapping_add(stat.st_mtime_nsec as u64),
-        }))
+        })
     }
 
     /// Whose it is, by the preamble that it begins with.

@@ -3,7 +3,7 @@
 //! caller's to count. Knows nothing of what is in the bytes.
 
 use crate::sys;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU64, Ordering};
 
 /// Room for records, in words: 32 KiB, whose pages are touched as they are needed.
 const ROOM: usize = 4 << 10;
@@ -98,7 +98,7 @@ impl Early {
 
     fn found(&self, place: &AtomicU64, patience: &mut u32) -> Option<Vec<u8>> {
         while place.load(Ordering::Acquire) == 0 && *patience > 0 {
-            sys::wait_while(&AtomicU32::new(0), 0, 1);
+            sys::pause(1);
             *patience -= 1;
         }
         let found = place.swap(ABANDONED, Ordering::AcqRel);

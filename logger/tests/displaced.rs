@@ -74,8 +74,7 @@ extern "C" fn unlinkat(directory: c_int, name: *const c_char, flags: c_int) -> c
     let step = std::mem::replace(&mut *STEP.lock().unwrap(), Step::None);
     if let Step::Beside(mut process, started) = step {
         let (mut opens, other_end) = std::io::pipe().unwrap();
-        process.stdout(Stdio::null()).stderr(other_end);
-        let mut process = process.spawn().unwrap();
+        let mut process = process.stderr(other_end).spawn().unwrap();
         opens.read_exact(&mut [0]).unwrap();
         let has_ended = |_: &u32| process.try_wait().unwrap().is_some();
         let mut waits = (0..20).inspect(|_| std::thread::sleep(Duration::from_millis(1)));
@@ -106,9 +105,10 @@ fn open(path: &Path) {
     logdef::options().sink(Sink::Mapped).open(path).unwrap();
 }
 
-fn process(path: &Path) -> Command {
+/// A process that finds the path in an environment variable.
+fn process(variable: &str, path: &Path) -> Command {
     let mut process = Command::new(std::env::current_exe().unwrap());
-    process.args(["--exact", NAME]).env("OTHER_PATH", path);
+    process.args(["--exact", NAME]).env(variable, path);
     process.stdin(Stdio::null()).stdout(Stdio::null());
     process
 }
@@ -118,7 +118,10 @@ fn process(path: &Path) -> Command {
 fn one_that_ends() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("log");
-    let process = process(&path).stdin(Stdio::piped()).spawn().unwrap();
+    let process = process("OTHER_PATH", &path)
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
     common::until("no log", || path.exists());
     let inode = path.metadata().unwrap().ino();
     *STEP.lock().unwrap() = Step::End(process, inode);
@@ -141,7 +144,7 @@ fn begins_after(reads: usize) -> bool {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("log");
     std::os::unix::fs::symlink("log.000007", &path).unwrap();
-    *STEP.lock().unwrap() = Step::Start(process(&path), reads);
+    *STEP.lock().unwrap() = Step::Start(process("OTHER_PATH", &path), reads);
     open(&path);
     if let Step::Start(..) = std::mem::replace(&mut *STEP.lock().unwrap(), Step::None) {
         logdef::close();
@@ -163,9 +166,7 @@ fn one_that_appends() {
     let folder = tempfile::tempdir().unwrap();
     let old = folder.path().join("old");
     common::in_child(|| append_to(&old));
-    let mut process = Command::new(std::env::current_exe().unwrap());
-    process.args(["--exact", NAME]).env("APPENDS_TO", &old);
-    *STEP.lock().unwrap() = Step::Beside(process, &STARTED);
+    *STEP.lock().unwrap() = Step::Beside(process("APPENDS_TO", &old), &STARTED);
     let options = logdef::options().sink(Sink::Append).rotate(1 << 20);
     let options = options.folder_bytes(1);
     options.open(folder.path().join("log")).unwrap();

@@ -548,7 +548,7 @@ fn open_to_append(path: &CStr, access: &SharedAccess, mut tries: u32) -> Result<
         match open_or_create(path, access) {
             Err(Errno(libc::ENXIO)) if tries > 0 => {
                 tries -= 1;
-                sys::wait_while(&AtomicU32::new(0), 0, 100);
+                sys::pause(100);
             }
             result => break result?,
         }

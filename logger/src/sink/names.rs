@@ -216,6 +216,13 @@ mod tests {
         names
     }
 
+    /// Makes a file, and closes it: its number.
+    pub(super) fn create(names: &Names) -> u32 {
+        let (made, number) = names.create_numbered().unwrap();
+        made.close();
+        number
+    }
+
     /// Waits until no process has a file. Those that other tests start have its descriptor for a moment.
     pub(super) fn until_left(path: &Path) {
         let path = CString::new(path.as_os_str().as_bytes()).unwrap();

@@ -84,7 +84,7 @@ pub(crate) fn mark_in_use(fd: c_int) -> bool {
     };
     // That process may have the CPU taken away.
     let is_decided_later = || {
-        super::wait_while(&AtomicU32::new(0), 0, 1);
+        super::pause(1);
         is_decided()
     };
     super::let_others_run_until(MARKS, is_decided) || (0..LATER_MARKS).any(|_| is_decided_later())

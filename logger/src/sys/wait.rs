@@ -41,6 +41,11 @@ pub(crate) fn wait_while(word: &AtomicU32, value: u32, milliseconds: c_int) {
     };
 }
 
+/// Waits for some milliseconds, or until a signal was handled.
+pub(crate) fn pause(milliseconds: c_int) {
+    wait_while(&AtomicU32::new(0), 0, milliseconds);
+}
+
 /// Wakes one that [waits](wait_while).
 pub(crate) fn wake_one(word: &AtomicU32) {
     let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;

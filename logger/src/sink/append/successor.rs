@@ -7,7 +7,7 @@ use crate::shared::Shared;
 use crate::sink::names::Opened;
 use crate::sink::outlet::reserve_first;
 use crate::sys::{self, Errno, Identity, SignalsBlocked};
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::Ordering;
 
 /// A thread that has been opening the next file for this many nanoseconds was cancelled in it.
 const LEFT_AFTER: u64 = 10_000_000_000;
@@ -184,7 +184,7 @@ impl Append {
             {
                 return self.chunk() != chunk;
             }
-            sys::wait_while(&AtomicU32::new(0), 0, 1);
+            sys::pause(1);
             since = self.moving_since.load(Ordering::Acquire);
         }
         // That thread was cancelled in it, perhaps.

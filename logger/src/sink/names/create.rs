@@ -145,7 +145,7 @@ impl Names {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{ENDED, list, log_by, names};
+    use super::super::tests::{ENDED, create, list, log_by, names};
     use super::*;
     use std::os::unix::ffi::OsStrExt;
 
@@ -207,8 +207,7 @@ mod tests {
             let name = directory.path().join(format!("log.{number:06}"));
             std::os::unix::fs::symlink("nowhere", name).unwrap();
         }
-        let (made, number) = names.create_numbered().unwrap();
-        made.close();
+        let number = create(&names);
         assert!(number > ATTEMPTS);
     }
 

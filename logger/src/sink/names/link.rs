@@ -196,7 +196,7 @@ pub(super) fn unless_gone(errno: Errno) -> Result<(), Errno> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{list, names};
+    use super::super::tests::{create, list, names};
     use super::*;
     use std::path::Path;
 
@@ -205,8 +205,7 @@ mod tests {
         let (directory, names) = names(None);
         let path = directory.path().join("log");
         std::os::unix::fs::symlink("elsewhere", &path).unwrap();
-        let (made, number) = names.create_numbered().unwrap();
-        made.close();
+        let number = create(&names);
         names.point_to(number).unwrap();
         assert_eq!(std::fs::read_link(&path).unwrap(), Path::new("elsewhere"));
         assert_eq!(list(&directory), ["log", "log.000001"]);
@@ -215,8 +214,7 @@ mod tests {
     #[test]
     fn a_file_that_is_called_like_a_link_in_the_making_stays() {
         let (directory, names) = names(None);
-        let (made, number) = names.create_numbered().unwrap();
-        made.close();
+        let number = create(&names);
         let called = format!("log.{number:06}.{:06}.link", sys::thread_id());
         std::fs::write(directory.path().join(&called), "mine").unwrap();
         names.point_to(number).unwrap();
@@ -243,8 +241,7 @@ mod tests {
         let made = names.create_unnumbered().unwrap();
         sys::write(made.fd, b"first").unwrap();
         made.close();
-        let (made, number) = names.create_numbered().unwrap();
-        made.close();
+        let number = create(&names);
         names.point_to(number).unwrap();
         let kept: Vec<_> = list(&directory)
             .into_iter()

@@ -256,18 +256,12 @@ fn clear_if_nameless(fd: c_int, inode: u64) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{list, names, until_left};
+    use super::super::tests::{create, list, names, until_left};
     use super::*;
     use std::fs::File;
     use std::os::fd::AsRawFd;
     use std::os::unix::ffi::OsStrExt;
     use std::time::{Duration, SystemTime};
-
-    fn create(names: &Names) -> u32 {
-        let (made, number) = names.create_numbered().unwrap();
-        made.close();
-        number
-    }
 
     /// It stayed for good: no process knew that it was the log's.
     #[test]

@@ -14,7 +14,7 @@ use super::chunk::{self, Claim, Place, UNIT};
 use super::family::{FILES, Family, SLOT_BITS};
 use super::file::{Descriptor, LogFile, Reached, Refusal, Use};
 use super::lent::{Lent, Loan, Shareable};
-use super::names::UNNUMBERED;
+use super::names::{MOST_KEPT, UNNUMBERED};
 use super::retry::Retry;
 use super::room::Room;
 use super::rotation::Rotation;
@@ -99,7 +99,7 @@ impl Mapped {
         family.file_units.store(units, Ordering::Relaxed);
         family
             .keep
-            .store(rotation.keep.unwrap_or(0), Ordering::Relaxed);
+            .store(rotation.keep.unwrap_or(0).min(MOST_KEPT), Ordering::Relaxed);
         let log = Log {
             mapped: self,
             family: self.family.lend(&family),

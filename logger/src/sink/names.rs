@@ -33,12 +33,13 @@ use core::ffi::CStr;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use number::{beside, numbers_in_use};
 use path::PathBuffer;
-use places::{PLACES, Places};
+use places::Places;
 use std::os::unix::ffi::OsStrExt;
 use unfinished::Unfinished;
 
 pub(crate) use number::{UNNUMBERED, is_numbered};
 pub(crate) use opened::Opened;
+pub(crate) use places::MOST_KEPT;
 
 /// The paths of the files of one log.
 pub(crate) struct Names {
@@ -104,15 +105,14 @@ impl Names {
         let last = numbers.iter().rev().take(LOOKED_AT).find(is_log);
         self.number
             .store(last.copied().unwrap_or(0), Ordering::Relaxed);
-        let most = PLACES as u32 / 2;
-        let keep = keep.map_or(0, |keep| keep.min(most));
+        let keep = keep.map_or(0, |keep| keep.min(MOST_KEPT));
         self.keep.store(keep, Ordering::Relaxed);
         let is_left = |path: &CStr| left::file_at(path).is_some();
         match keep {
             0 => numbers.clear(),
             _ => numbers.retain(|number| self.with(*number, is_left) == Ok(true)),
         }
-        let excess = numbers.len().saturating_sub(most as usize);
+        let excess = numbers.len().saturating_sub(MOST_KEPT as usize);
         for number in numbers.drain(..excess) {
             let remove = |path: &CStr| left::file_at(path).map(|_left| sys::unlink(path));
             let _ = self.with(number, remove);

@@ -4,8 +4,9 @@
 use core::ops::Range;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// More files than half of these are not kept, if any are to be removed at all.
-pub(super) const PLACES: usize = 2048;
+const PLACES: usize = 2048;
+/// More files are not kept, if any are to be removed at all.
+pub(crate) const MOST_KEPT: u32 = PLACES as u32 / 2;
 
 /// The files that are or were the log's.
 pub(super) struct Places {
@@ -18,6 +19,8 @@ pub(super) struct Places {
     /// What is added to a file's turn for its place: files of earlier runs have places
     /// too.
     before: AtomicU64,
+    /// The last place that a file had. A file whose place another has by now has none.
+    newest: AtomicU64,
     /// Files at places below this were removed, or are about to be.
     pruned: AtomicU64,
     /// No file is left at places below this, but for those that could not be removed.
@@ -47,6 +50,7 @@ impl Places {
             inodes: [const { AtomicU64::new(0) }; PLACES],
             first_turn: AtomicU64::new(0),
             before: AtomicU64::new(0),
+            newest: AtomicU64::new(0),
             pruned: AtomicU64::new(0),
             swept: AtomicU64::new(0),
             refused: [const { AtomicU64::new(0) }; REFUSED],
@@ -71,6 +75,7 @@ impl Places {
         let before = (earlier.len() as u64).wrapping_sub(turn);
         self.first_turn.store(turn, Ordering::Relaxed);
         self.before.store(before, Ordering::Relaxed);
+        self.newest.store(earlier.len() as u64, Ordering::Relaxed);
         self.pruned.store(0, Ordering::Relaxed);
         self.swept.store(0, Ordering::Relaxed);
     }
@@ -91,6 +96,11 @@ impl Places {
         self.of_turn(self.first_turn.load(Ordering::Relaxed))
     }
 
+    /// The first place that no later one has taken.
+    fn oldest(&self) -> u64 {
+        (self.newest.load(Ordering::SeqCst) + 1).saturating_sub(PLACES as u64)
+    }
+
     fn at(&self, place: u64) -> &AtomicU32 {
         &self.numbers[place as usize % PLACES]
     }
@@ -103,6 +113,8 @@ impl Places {
     /// Puts a file at a place. `false` if other threads made enough files meanwhile that it
     /// is too old to stay.
     pub fn put(&self, place: u64, number: u32, inode: u64) -> bool {
+        // First: who finds the file finds too which place it has.
+        self.newest.fetch_max(place, Ordering::SeqCst);
         self.inodes[place as usize % PLACES].store(inode, Ordering::SeqCst);
         self.at(place).store(number, Ordering::SeqCst);
         place >= self.pruned.load(Ordering::SeqCst)
@@ -119,7 +131,7 @@ impl Places {
         // In this order: the inode is put first.
         let number = self.number_at(place);
         let inode = self.inodes[place as usize % PLACES].load(Ordering::SeqCst);
-        (number != 0).then_some((number, inode))
+        (number != 0 && place >= self.oldest()).then_some((number, inode))
     }
 
     /// Takes file `number` away from its place, for one thread to remove it. `false` if another has.
@@ -179,14 +191,14 @@ impl Places {
 
     /// The place of a file up to that of the newest, if it has one that was not pruned.
     pub fn find(&self, number: u32, newest: u64) -> Option<u64> {
-        let mut kept = self.pruned.load(Ordering::SeqCst)..=newest;
-        kept.find(|place| self.number_at(*place) == number)
+        let oldest = self.pruned.load(Ordering::SeqCst).max(self.oldest());
+        (oldest..=newest).find(|place| self.number_at(*place) == number)
     }
 
     /// Files below the place `oldest` are to go. The places at which some may stand.
     pub fn prune_below(&self, oldest: u64) -> Range<u64> {
         self.pruned.fetch_max(oldest, Ordering::SeqCst);
-        self.swept.load(Ordering::SeqCst)..oldest
+        self.swept.load(Ordering::SeqCst).max(self.oldest())..oldest
     }
 
     /// All files below the place `oldest` were taken. A process that is killed before it says so leaves
@@ -201,5 +213,26 @@ impl Places {
         let before = self.before.load(Ordering::Relaxed);
         // Files of earlier runs have places below those of the first turn.
         (pruned.wrapping_sub(before) as i64).max(0) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// With a bound on the folder alone, the newest files were removed, the one that was written to too, in
+    /// place of those that had had their places before.
+    #[test]
+    fn a_file_has_no_place_that_a_later_one_has() {
+        let places = Places::new();
+        places.start(&[], 0);
+        let newest = PLACES as u64 + 951;
+        (0..=newest).for_each(|place| assert!(places.put(place, place as u32 + 1, 7)));
+        let found = [0, 951, 952, newest].map(|place| places.find(place as u32 + 1, newest));
+        assert_eq!(found, [None, None, Some(952), Some(newest)]);
+        let below = places.prune_below(953);
+        let files: Vec<_> = below.filter_map(|place| places.file_at(place)).collect();
+        assert_eq!(files, [(953, 7)]);
+        assert_eq!(places.file_at(951), None);
     }
 }

@@ -70,7 +70,7 @@
 //! | a call | none |
 //! | an image's first call | `openat`, `fstat`, `mmap`, `munmap`, `read`, `readlink`, `close`: its digest |
 //! | a thread's first call | `gettid`, `prctl(PR_GET_NAME)`, now and then `mmap` and `madvise`; a chunk |
-//! | another chunk | `rt_sigprocmask`, `statx`, `prlimit64`, `fallocate`, `pwritev`, `mmap`, `madvise`, `munmap`, `getpid`, `process_vm_readv` of itself, `getrusage`, `prctl(PR_GET_NAME)`; after [`reserve`] no `fallocate`, `pwritev`, `process_vm_readv` and `getrusage` |
+//! | another chunk | `rt_sigprocmask`, `fcntl`, `close`, `statx`, `prlimit64`, `fallocate`, `pwritev`, `mmap`, `madvise`, `munmap`, `getpid`, `process_vm_readv` of itself, `getrusage`, `prctl(PR_GET_NAME)`; after [`reserve`] no `fallocate`, `pwritev`, `process_vm_readv` and `getrusage` |
 //! | another file | `openat`, `close`, `fcntl`, `flock`, `fstat`, `fstatfs`, `mmap`, `munmap`, `madvise`, `gettid`, `prctl(PR_GET_NAME)`, `readlink`, `symlink`, `renameat2`, `unlink`, `getpid`, `kill` without a signal, `fallocate`, `truncate`, `rt_sigprocmask`; `sched_yield` where threads meet, `lseek` in files that begin with zeros, `dup3` where handlers jumped out of appended calls |
 //! | [`sync`] | `statx`, `fdatasync`; of a new file also `openat`, `fcntl`, `fsync`, `close` of its directory; `syncfs` where files were let go of |
 //! | with a helper | `futex`; its thread begins with [`open`], by `clone3`, `rseq`, `set_robust_list`, `mprotect` |

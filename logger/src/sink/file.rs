@@ -7,7 +7,7 @@ use super::names::Opened;
 use crate::sys::{self, Errno, Identity, Limit};
 use core::ffi::{CStr, c_int};
 use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering, fence};
-pub(crate) use descriptor::Descriptor;
+pub(crate) use descriptor::{Descriptor, OfCall};
 use logdef_wire::record::Preamble;
 use units::Units;
 
@@ -23,8 +23,8 @@ pub(crate) struct LogFile {
     /// The last use in which its file became the log's.
     of_log: AtomicU64,
     turn: AtomicU64,
-    /// Whether all of this was set.
-    ready_to_use: AtomicBool,
+    /// The last use for which all of this was set.
+    set_for: AtomicU64,
     /// The number in its name.
     number: AtomicU32,
     device: AtomicU64,
@@ -48,7 +48,7 @@ pub(crate) struct LogFile {
     given_up: AtomicBool,
     /// Whether its name may not be on stable storage yet.
     new: AtomicBool,
-    /// Units that were made ready beyond those that were claimed.
+    /// Units that were made ready beyond those that were claimed, below the turn.
     ready: AtomicU64,
 }
 
@@ -61,9 +61,9 @@ pub(crate) struct Reached<'f> {
 
 /// A claimed range of a file, and a descriptor of the file; none where the process has
 /// none and the range was made ready before.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Debug, Eq, PartialEq)]
 pub(crate) struct Supplied {
-    pub fd: Option<c_int>,
+    pub by: Option<OfCall>,
     /// Where it starts, in units.
     pub at: u64,
     pub units: u64,
@@ -109,7 +109,6 @@ impl LogFile {
                 .is_ok()
         };
         (is_free && first()).then(|| {
-            self.ready_to_use.store(false, Ordering::Relaxed);
             self.taker.store(sys::process_id(), Ordering::Relaxed);
             self.turn.store(turn, Ordering::Relaxed);
             Use(taken)
@@ -120,7 +119,7 @@ impl LogFile {
     pub fn take_from_the_dead(&self) {
         let uses = self.uses.load(Ordering::Acquire);
         let taker = self.taker.load(Ordering::Relaxed);
-        let unset = !self.ready_to_use.load(Ordering::Acquire);
+        let unset = self.set_for.load(Ordering::Acquire) != uses;
         if !uses.is_multiple_of(Use::STEP) && unset && taker != 0 && !sys::is_alive(taker) {
             let free = uses - uses % Use::STEP + Use::STEP;
             let _ = self
@@ -132,7 +131,8 @@ impl LogFile {
     /// The use that the slot is in, if it holds a file.
     pub fn in_use(&self) -> Option<Use> {
         let uses = self.uses.load(Ordering::Acquire);
-        let is_set = self.ready_to_use.load(Ordering::Acquire);
+        // A thread that just took it has not said of which turn its file is.
+        let is_set = self.set_for.load(Ordering::Acquire) == uses;
         (uses % Use::STEP == Use::TAKEN && is_set).then_some(Use(uses))
     }
 
@@ -175,6 +175,14 @@ impl LogFile {
     fn claimed_in(&self, turn: u64) -> Units<'_> {
         Units {
             word: &self.claimed,
+            turn,
+        }
+    }
+
+    /// What was made ready of the file of a turn.
+    fn ready_in(&self, turn: u64) -> Units<'_> {
+        Units {
+            word: &self.ready,
             turn,
         }
     }
@@ -317,14 +325,16 @@ impl Reached<'_> {
         file.supplied.store(false, Ordering::Relaxed);
         file.given_up.store(false, Ordering::Relaxed);
         file.new.store(true, Ordering::Relaxed);
-        file.ready.store(0, Ordering::Relaxed);
+        file.ready
+            .store(file.claimed_in(file.turn()).with(0), Ordering::Relaxed);
         file.file_system.store(file_system, Ordering::Relaxed);
         // The descriptor of an earlier use is no longer needed.
         let left = self.descriptor.word();
         if !self.descriptor.set(left, of, fd, &facts) {
             return Err(Errno(libc::EAGAIN));
         }
-        file.ready_to_use.store(true, Ordering::Release);
+        let Use(taken) = of;
+        file.set_for.store(taken, Ordering::Release);
         Ok(())
     }
 
@@ -353,6 +363,26 @@ impl Reached<'_> {
         }
     }
 
+    /// A descriptor of the file of a turn for one call, and its identity. `None` if it is gone; `Again` if another
+    /// thread let go of it meanwhile. See [`Reached::opened`].
+    fn opened_for_call(
+        &self,
+        turn: u64,
+        open: impl FnOnce() -> Option<c_int>,
+    ) -> Result<Option<(OfCall, Identity)>, Refusal> {
+        let Some((fd, _)) = self.opened(open) else {
+            return Ok(None);
+        };
+        let by = OfCall::like(fd);
+        let facts = self.leads_here(by.fd());
+        // The turn is found that goes with the identity which was compared, or a later one.
+        fence(Ordering::Acquire);
+        match facts.filter(|_| self.file.turn() == turn) {
+            Some(facts) => Ok(Some((by, facts))),
+            None => Err(Refusal::Again),
+        }
+    }
+
     /// The identity of the file, if a descriptor leads to it.
     pub fn leads_here(&self, fd: c_int) -> Option<Identity> {
         let facts = sys::identity(fd).ok()?;
@@ -366,9 +396,14 @@ impl Reached<'_> {
         found.is_some_and(|found| found.names == 0)
     }
 
+    /// Whether this process has opened it and not let go of it, though the program may have closed the descriptor.
+    pub fn is_open(&self) -> bool {
+        self.descriptor.word() != 0
+    }
+
     /// Whether a descriptor leads to the file that the slot has, and had at a turn: others
     /// may have left that meanwhile, and another file may have its slot and its descriptor.
-    fn is_still(&self, turn: u64, fd: c_int) -> bool {
+    pub fn is_still(&self, turn: u64, fd: c_int) -> bool {
         let leads_here = self.leads_here(fd).is_some();
         // The turn is found that goes with the identity which was compared, or a later one.
         fence(Ordering::Acquire);
@@ -390,7 +425,7 @@ impl Reached<'_> {
         let claimed = self.file.claimed_in(turn);
         let capacity = self.file.capacity();
         // Asked first: to claim beyond it would take what is left from others.
-        let ready = self.file.ready.load(Ordering::Acquire);
+        let ready = self.file.ready_in(turn).count();
         let granted = (Limit::FileSize.or_any() / UNIT).max(ready).min(capacity);
         let refusal = if granted < capacity {
             Refusal::No(Errno(libc::EFBIG))
@@ -410,20 +445,28 @@ impl Reached<'_> {
         chunk::give_back(&self.file.claimed_in(turn), at, units);
     }
 
-    /// Makes the next `bytes` bytes of the file ready, so that claims of them call
+    /// Makes the next `bytes` bytes of the file of a turn ready, so that claims of them call
     /// the system for next to nothing.
-    pub fn prepare(&self, bytes: u64, open: impl FnOnce() -> Option<c_int>) -> Result<(), Refusal> {
-        let claimed = self.file.claimed_units();
+    pub fn prepare(
+        &self,
+        turn: u64,
+        bytes: u64,
+        open: impl FnOnce() -> Option<c_int>,
+    ) -> Result<(), Refusal> {
+        let claimed = self.file.claimed_in(turn).count();
         let units = bytes.div_ceil(UNIT);
         if claimed + units > self.file.capacity().min(Limit::FileSize.or_any() / UNIT) {
             return Err(Refusal::No(Errno(libc::EFBIG)));
         }
-        let (fd, _) = self.opened(open).ok_or(Refusal::Lost)?;
+        let (by, _) = self.opened_for_call(turn, open)?.ok_or(Refusal::Lost)?;
         // Threads may claim of it meanwhile, and write: nothing here may touch a
         // byte.
-        self.reserve(fd, claimed, units)?;
-        self.populate(fd, claimed, units)?;
-        self.file.ready.fetch_max(claimed + units, Ordering::AcqRel);
+        self.reserve(by.fd(), claimed, units)?;
+        self.populate(by.fd(), claimed, units)?;
+        let end = claimed + units;
+        let _ = Word::update(&self.file.ready_in(turn), |ready| {
+            (ready < end).then_some(end)
+        });
         Ok(())
     }
 
@@ -441,18 +484,18 @@ impl Reached<'_> {
         let (offset, len) = (at * UNIT, units * UNIT);
         // Asked before the size: a file that is empty after this was cut.
         let had_bytes = file.supplied.load(Ordering::Acquire);
-        let opened = self.opened(open);
-        let mut supplied = Supplied {
-            fd: opened.map(|(fd, _)| fd),
+        let opened = self.opened_for_call(turn, open)?;
+        let supplied = |by, is_zeroed| Supplied {
+            by,
             at,
             units,
-            is_zeroed: false,
+            is_zeroed,
         };
-        if at + units <= file.ready.load(Ordering::Acquire) {
-            return Ok(supplied);
+        if at + units <= file.ready_in(turn).count() {
+            return Ok(supplied(opened.map(|(by, _)| by), false));
         }
-        let (fd, facts) = opened.ok_or(Refusal::OutOfReach)?;
-        let size = facts.size;
+        let (by, facts) = opened.ok_or(Refusal::OutOfReach)?;
+        let (fd, size) = (by.fd(), facts.size);
         if facts.names == 0 {
             // Removed: what goes there is gone.
             return Err(Refusal::Lost);
@@ -463,15 +506,15 @@ impl Reached<'_> {
         let doubted = |refusal| self.unless_elsewhere(fd, refusal);
         self.reserve(fd, at, units).map_err(doubted)?;
         // Zeros that are written fill the page cache in large folios.
-        if super::file_system::likes_writes(file.file_system()) && len >= 1 << 20 {
+        let writes = super::file_system::likes_writes(file.file_system()) && len >= 1 << 20;
+        if writes {
             let may = || self.is_still(turn, fd);
             let written = sys::write_zeros(fd, offset, len, may).map_err(Refusal::No);
             if !written.map_err(doubted)? {
                 return Err(Refusal::Again);
             }
-            supplied.is_zeroed = true;
         }
-        Ok(supplied)
+        Ok(supplied(Some(by), writes))
     }
 
     /// Why a descriptor could not be used, unless it was closed meanwhile: then its number may be another
@@ -511,24 +554,26 @@ impl Reached<'_> {
     /// Writes a frame into the room that is kept for notes: its blocks are there whatever
     /// the disk has left.
     pub fn put_note(&self, frame: &[u8], open: impl FnOnce() -> Option<c_int>) -> bool {
-        let Some((fd, facts)) = self.opened(open).filter(|(_, facts)| facts.names > 0) else {
+        let opened = self.opened_for_call(self.file.turn(), open);
+        let Ok(Some((by, facts))) = opened else {
             return false;
         };
+        if facts.names == 0 {
+            return false;
+        }
         let len = frame.len() as u64;
         let limit = Limit::FileSize.or_any();
         if facts.size < self.file.front().max(1) || limit < self.file.front() {
             return false;
         }
         let at = self.file.take_room(len);
-        at.is_some_and(|at| sys::write_at(fd, frame, at) == Ok(frame.len()))
+        at.is_some_and(|at| sys::write_at(by.fd(), frame, at) == Ok(frame.len()))
     }
 
     /// Gives back the blocks of a range of the file of a turn that no process maps.
     pub fn punch(&self, turn: u64, from: u64, end: u64) {
-        if let Some((fd, _)) = self.opened(|| None)
-            && self.is_still(turn, fd)
-        {
-            let _ = sys::punch(fd, from, end - from);
+        if let Ok(Some((by, _))) = self.opened_for_call(turn, || None) {
+            let _ = sys::punch(by.fd(), from, end - from);
         }
     }
 }

@@ -278,8 +278,9 @@ impl Mapped {
     /// Makes the next `bytes` bytes of the log ready to be written.
     pub fn prepare(&self, bytes: u64) -> Result<(), Errno> {
         let log = self.log().ok_or(Errno(libc::ENOTCONN))?;
-        let file = log.file_of(log.family.current.load(Ordering::Acquire));
-        let prepared = file.prepare(bytes, || log.reopen(file.file));
+        let current = log.family.current.load(Ordering::Acquire);
+        let file = log.file_of(current);
+        let prepared = file.prepare(current >> SLOT_BITS, bytes, || log.reopen(file.file));
         prepared.map_err(|refusal| match refusal {
             Refusal::No(errno) => errno,
             Refusal::Full => Errno(libc::EFBIG),

@@ -1,5 +1,5 @@
 //! How a process reaches the file in a slot: a descriptor, which the program may close at any
-//! time, so that its number leads elsewhere.
+//! time, so that its number leads elsewhere; and so may a thread that lets go of an old file.
 
 use super::Use;
 use crate::sys::{self, Identity};
@@ -14,6 +14,41 @@ pub(crate) struct Descriptor {
     /// Of the file, as it was when the word was set.
     device: AtomicU64,
     inode: AtomicU64,
+}
+
+/// A descriptor that one call has for itself: no other thread closes it, so that its number leads to one file
+/// until the call is done. Where the process may have no more of them, it is the one that others use.
+#[derive(Debug, Eq, PartialEq)]
+pub(crate) struct OfCall {
+    fd: c_int,
+    is_shared: bool,
+}
+
+impl OfCall {
+    pub(super) fn like(fd: c_int) -> OfCall {
+        match sys::duplicate_high(fd) {
+            Ok(fd) => OfCall {
+                fd,
+                is_shared: false,
+            },
+            Err(_) => OfCall {
+                fd,
+                is_shared: true,
+            },
+        }
+    }
+
+    pub fn fd(&self) -> c_int {
+        self.fd
+    }
+}
+
+impl Drop for OfCall {
+    fn drop(&mut self) {
+        if !self.is_shared {
+            sys::close(self.fd);
+        }
+    }
 }
 
 impl Descriptor {

@@ -2,7 +2,7 @@
 //! a slot for long changes nothing of the file that came after.
 
 use crate::sink::chunk::Word;
-use core::sync::atomic::AtomicU64;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 /// A count of units of the file of one turn.
 pub(super) struct Units<'f> {
@@ -13,6 +13,13 @@ pub(super) struct Units<'f> {
 impl Units<'_> {
     const BITS: u32 = 40;
     pub const MASK: u64 = (1 << Units::BITS) - 1;
+
+    /// How many they are; none of the file of another turn.
+    pub fn count(&self) -> u64 {
+        let word = self.word.load(Ordering::Acquire);
+        let units = word & Units::MASK;
+        if word == self.with(units) { units } else { 0 }
+    }
 
     pub fn with(&self, units: u64) -> u64 {
         self.turn << Units::BITS | units

@@ -6,7 +6,7 @@ use super::{Log, Mapped, Reached, smallest_chunk};
 use crate::shared::Shared;
 use crate::sink::chunk::{Claim, UNIT};
 use crate::sink::family::SLOT_BITS;
-use crate::sink::file::{Refusal, Supplied};
+use crate::sink::file::{OfCall, Refusal, Supplied};
 use crate::sink::names::UNNUMBERED;
 use crate::sys::{self, Errno, Limit};
 use crate::thread::Thread;
@@ -261,7 +261,8 @@ impl Log<'_> {
 
     /// Maps a chunk, and makes its pages ready.
     fn hold(&self, file: &Reached, turn: u64, supplied: Supplied) -> Result<Held, Refusal> {
-        let Supplied { fd, at, units, .. } = supplied;
+        let Supplied { by, at, units, .. } = supplied;
+        let fd = by.as_ref().map(OfCall::fd);
         let range = Range {
             turn,
             offset: at * UNIT,
@@ -290,7 +291,8 @@ impl Log<'_> {
         let limited = Limit::LockedMemory.granted().is_some();
         let locked = limited && held.is_locked();
         self.mapped.locked.store(locked, Ordering::Relaxed);
-        let leads_here = |fd| file.leads_here(fd).is_some();
+        // Let go of by this process, it is not to be mapped again.
+        let leads_here = |fd| file.is_still(turn, fd) && file.is_open();
         let populated = match fd {
             // Closed meanwhile: the number may be another file's.
             Some(fd) if !leads_here(fd) => Err(Refusal::Again),

@@ -137,10 +137,13 @@ impl Process {
 
     /// Ends the log: later calls are counted. `false` if none was open.
     pub fn close(&self) -> bool {
-        let closed = self.shared.run.close();
-        self.control.end();
-        self.sink.stop_helper(&self.shared);
-        self.sink.let_go(&self.shared);
+        let closed = self.shared.run.begin_close();
+        if closed {
+            self.control.end();
+            self.sink.stop_helper(&self.shared);
+            self.sink.let_go(&self.shared);
+            self.shared.run.finish_close();
+        }
         self.shared.settings.move_gate();
         closed
     }

@@ -13,7 +13,7 @@ use logdef_wire::{Run, ThreadNumber};
 /// The state of the run that the process writes.
 pub(crate) struct RunState {
     phase: AtomicU32,
-    /// The thread that opens the log or begins a child's run; 0 if it is not known yet.
+    /// The thread that opens or closes the log, or begins a child's run; 0 if it is not known yet.
     changer: AtomicU64,
     id: AtomicU64,
     /// Points to a word that is the run, and zero in a forked child.
@@ -40,6 +40,8 @@ const OPENING: u32 = 1;
 const OPEN: u32 = 2;
 /// A thread of a forked child begins the child's run in the log that the parent opened.
 const BEGINNING_CHILD: u32 = 3;
+/// A thread lets go of the log that it closes: no other one is opened meanwhile.
+const CLOSING: u32 = 4;
 
 /// Of the sequence's 24 bits; few in unit tests, of which one uses them up.
 const MAX_THREADS: u64 = if cfg!(test) { 500 } else { 1 << 24 };
@@ -128,6 +130,7 @@ impl RunState {
     /// Takes the right to open a log, which [`RunState::set_open`] or
     /// [`RunState::abandon_open`] gives back. `false` if one is open.
     pub fn begin_open(&self) -> bool {
+        self.wait_for_another(&[CLOSING]);
         self.change(CLOSED, OPENING)
     }
 
@@ -147,10 +150,10 @@ impl RunState {
         taken.is_ok()
     }
 
-    /// Waits while another thread opens the log, for a second at most: it may hold a
+    /// Waits while another thread opens or closes the log, for a second at most: it may hold a
     /// lock of the dynamic linker, which a child forked meanwhile would wait for in vain.
     pub fn wait_for_others_change(&self) {
-        self.wait_for_another(&[OPENING, BEGINNING_CHILD]);
+        self.wait_for_another(&[OPENING, BEGINNING_CHILD, CLOSING]);
     }
 
     /// Waits while another thread is in one of `phases`, for a second at most; returns the phase
@@ -173,7 +176,7 @@ impl RunState {
         let by_another = self.changer.load(Ordering::Acquire) != sys::thread_self();
         (
             phase,
-            matches!(phase, OPENING | BEGINNING_CHILD) && by_another,
+            matches!(phase, OPENING | BEGINNING_CHILD | CLOSING) && by_another,
         )
     }
 
@@ -181,7 +184,7 @@ impl RunState {
     /// exist here, is as it was before.
     pub fn abandon_others_change(&self) {
         match self.phase_and_changer() {
-            (OPENING, true) => self.end_change(CLOSED),
+            (OPENING | CLOSING, true) => self.end_change(CLOSED),
             (BEGINNING_CHILD, true) => self.end_change(OPEN),
             _ => {}
         }
@@ -203,13 +206,15 @@ impl RunState {
         self.phase.store(phase, Ordering::Release);
     }
 
-    /// Ends the log: later calls are counted. `false` if none was open.
-    pub fn close(&self) -> bool {
+    /// Ends the log: later calls are counted. `false` if none was open; else [`RunState::finish_close`] follows.
+    pub fn begin_close(&self) -> bool {
         self.wait_for_another(&[BEGINNING_CHILD]);
-        let ended = self
-            .phase
-            .compare_exchange(OPEN, CLOSED, Ordering::AcqRel, Ordering::Relaxed);
-        ended.is_ok()
+        self.change(OPEN, CLOSING)
+    }
+
+    /// The log that was closed has let go of what it had.
+    pub fn finish_close(&self) {
+        self.end_change(CLOSED);
     }
 
     /// Makes the word by which a forked child is recognized, unless it exists already.

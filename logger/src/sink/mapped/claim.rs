@@ -92,8 +92,9 @@ impl Log<'_> {
         need: u64,
     ) -> Option<Claim> {
         // A call that a fork interrupted: the record is the parent's. Or one that began before
-        // the log was closed and another opened.
-        if shared.run.needs_reinit_after_fork() || !thread.is_of(shared.run.id()) {
+        // the log was closed and another opened, which has its files before it has its run.
+        let run = &shared.run;
+        if run.needs_reinit_after_fork() || run.is_opening() || !thread.is_of(run.id()) {
             return None;
         }
         // The other threads have room, and this one when the call that was interrupted returns.

@@ -181,8 +181,8 @@ impl Process {
         };
         let previous = thread.begin(run.threads_begun());
         match run.number_thread() {
-            Ok(number) => {
-                thread.adopt(run.id(), number, settings.notes_signals());
+            Ok((id, number)) => {
+                thread.adopt(id, number, settings.notes_signals());
                 thread.finish_begin(previous);
                 Some(thread)
             }

@@ -230,7 +230,6 @@ impl RunState {
     /// and the monotonic one. Drops of that run which no note has reported are for this one to
     /// report. [`RunState::publish_next`] follows.
     pub fn prepare_next(&self) -> (u64, u64) {
-        self.next_thread.store(0, Ordering::Relaxed);
         let unnoted = self.drops.take_unnoted();
         self.missed.fetch_add(unnoted, Ordering::Relaxed);
         self.pid.store(sys::process_id(), Ordering::Relaxed);
@@ -244,6 +243,8 @@ impl RunState {
     pub fn publish_next(&self) {
         let id = sys::random();
         self.id.store(id, Ordering::Release);
+        // Behind it: who gets one of the new numbers finds the new run.
+        self.next_thread.store(0, Ordering::SeqCst);
         self.set_token(id);
     }
 
@@ -270,15 +271,21 @@ impl RunState {
         }
     }
 
-    /// A number for a thread of the run.
-    pub fn number_thread(&self) -> Result<ThreadNumber, NumbersUsedUp> {
-        let number = self.next_thread.fetch_add(1, Ordering::SeqCst);
-        if number < MAX_THREADS {
-            return Ok(ThreadNumber(number));
+    /// A number for a thread, and the run that it is of.
+    pub fn number_thread(&self) -> Result<(Run, ThreadNumber), NumbersUsedUp> {
+        loop {
+            let run = self.id();
+            let number = self.next_thread.fetch_add(1, Ordering::SeqCst);
+            if number >= MAX_THREADS {
+                return Err(NumbersUsedUp {
+                    first: number == MAX_THREADS,
+                });
+            }
+            // Else another run began in between.
+            if self.id() == run {
+                return Ok((run, ThreadNumber(number)));
+            }
         }
-        Err(NumbersUsedUp {
-            first: number == MAX_THREADS,
-        })
     }
 
     /// Counts as dropped the calls that no thread counts. How many they were.
@@ -407,7 +414,7 @@ impl HostIdentity {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Level, NewCallSite, value};
+    use crate::{Level, NewCallSite, Sink, value};
     use logdef_wire::{Record, frame};
     use std::collections::HashSet;
 
@@ -429,10 +436,16 @@ mod tests {
 
     #[test]
     fn a_process_continues_as_another_run_when_the_thread_numbers_are_used_up() {
+        // One that was appended to continued without what its new run refers to.
+        continue_as_others(Sink::Mapped);
+        continue_as_others(Sink::Append);
+    }
+
+    fn continue_as_others(sink: Sink) {
         const THREADS: u64 = 2 * MAX_THREADS + 10;
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("log");
-        crate::open(&path).unwrap();
+        crate::options().sink(sink).open(&path).unwrap();
         let site = NewCallSite::new(Level::INFO, "{}", 1).register();
         for thread in 0..THREADS {
             let logs = move || {
@@ -444,8 +457,13 @@ mod tests {
         crate::close();
         let (mut numbers, mut sequences) = (HashSet::new(), HashSet::new());
         let (mut runs, mut counted) = (HashSet::new(), 0);
+        let mut described = HashSet::new();
         records(&std::fs::read(&path).unwrap(), |record| {
+            if let Record::TextLogdef(text) = &record {
+                described.insert(text.run);
+            }
             if let Record::Data(data) = record {
+                assert!(described.contains(&data.run), "{sink:?}: {data:?}");
                 numbers.insert(data.args.unwrap().iter().next().unwrap().as_uint());
                 assert!(sequences.insert((data.run, data.sequence)), "{data:?}");
                 runs.insert(data.run);

@@ -286,6 +286,10 @@ impl Thread {
             // Of an earlier run: its chunk is in another file.
             self.place.store(0, Ordering::Relaxed);
         }
+        if self.run.load(Ordering::Relaxed) != run.0 {
+            // Or it is in the same one, which defines nothing of this run.
+            self.marks.forget();
+        }
         let lasting = self.lasting();
         lasting.owner.set();
         lasting.calls.forget_interruption();

@@ -18,7 +18,7 @@ use core::num::NonZeroUsize;
 use core::sync::atomic::Ordering;
 use logdef_wire::msgpack::{Decoder, Encoder, OutOfRoom};
 use logdef_wire::record::{Data, Glance, ThreadLogdef};
-use logdef_wire::{Description, Level, Record, Run, Sequence, Svma, ThreadNumber};
+use logdef_wire::{Description, Level, Record, Run, Sequence, Svma};
 use std::collections::HashSet;
 
 /// A call, and what is to be kept of it.
@@ -264,7 +264,7 @@ impl Writing {
         let index = match known {
             Some(index) => index,
             None => {
-                let number: ThreadNumber = self.process.shared.run.number_thread().ok()?;
+                let (_, number) = self.process.shared.run.number_thread().ok()?;
                 self.threads.push(EarlyThread {
                     tid: kept.tid,
                     thread,

@@ -19,6 +19,16 @@ pub(crate) fn monotonic() -> u64 {
     sys::clock(libc::CLOCK_MONOTONIC)
 }
 
+/// The wall clock and the monotonic one, at one instant. `None` if this thread lost the CPU between two looks: they
+/// would seem to have moved against each other.
+pub(crate) fn both() -> Option<(u64, u64)> {
+    const AT_MOST: u64 = 1_000_000;
+    let monotonic = monotonic();
+    let realtime = realtime();
+    let took = self::monotonic() - monotonic;
+    (took < AT_MOST).then_some((realtime, monotonic))
+}
+
 /// The clock that times records.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]

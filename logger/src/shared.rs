@@ -47,9 +47,9 @@ impl Shared {
     /// Whether the wall clock was set since this was last asked; if so, the log will
     /// report it.
     pub fn clock_was_set(&self) -> bool {
-        let set = self
-            .reports
-            .compare_clocks(clock::realtime(), clock::monotonic());
+        let looks = clock::both();
+        let set = looks
+            .is_some_and(|(realtime, monotonic)| self.reports.compare_clocks(realtime, monotonic));
         if set {
             self.update_slow_path_level();
         }

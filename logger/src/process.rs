@@ -9,6 +9,7 @@ use crate::captured::Capture;
 use crate::clock::Time;
 use crate::control::Control;
 use crate::early::Early;
+use crate::handler;
 use crate::image::Images;
 use crate::image::code::Code;
 use crate::mirror::Mirror;
@@ -232,11 +233,13 @@ impl Process {
     }
 
     fn notice_exit(&self, thread: &'static Thread) {
+        // The C library allocates for the values of further keys, and what a handler interrupted may hold the
+        // allocator's lock. The memory of a thread that leaves none is found when another needs some.
+        const WITHOUT_ALLOCATION: i32 = 32;
         let key = self.exit_key.load(Ordering::Acquire);
-        if key >= 0 {
+        if key >= 0 && (key < WITHOUT_ALLOCATION || !handler::is_running()) {
             let value = core::ptr::from_ref(thread).cast();
-            // SAFETY: the key was created. Keys made early, as ours is, need no
-            // allocation to be set.
+            // SAFETY: the key was created.
             unsafe { libc::pthread_setspecific(key as libc::pthread_key_t, value) };
         }
     }

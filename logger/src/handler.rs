@@ -61,7 +61,7 @@ impl EmergencyStack {
     }
 }
 
-/// Does work that takes some 10 KiB of stack, in a signal handler on any stack.
+/// Does work that takes some 10 KiB of stack or more, in a signal handler on any stack.
 pub(crate) fn with_room(mut work: impl FnMut()) {
     let emergency = &EMERGENCY_STACK;
     let is_enough = sys::signal_stack_left().is_none_or(|left| left >= EmergencyStack::NEEDED);

@@ -26,8 +26,8 @@
 //! # Signals, forks, threads
 //!
 //! A signal handler may log, even if it interrupted its thread in the middle of a log
-//! call, and may jump out of that call. It uses up to 10 KiB of stack, more than an
-//! alternate stack of `SIGSTKSZ` bytes has. A forked child starts a run of its own with its
+//! call, and may jump out of that call. It uses up to 12 KiB of stack beside the
+//! kernel's signal frame, more than an alternate stack of `SIGSTKSZ` bytes has. A forked child starts a run of its own with its
 //! first record, and continues in its parent's files: it needs no new file, and no privilege that it
 //! may have dropped. A thread may end or be killed anywhere; at most the record it was writing
 //! is lost. Calls before the first [`open`]

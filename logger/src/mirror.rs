@@ -19,6 +19,7 @@ use crate::captured::{Captures, Parts};
 use crate::clock;
 use crate::context;
 use crate::environment;
+use crate::handler;
 use crate::observer::{Observed, Observer};
 use crate::published::Published;
 use crate::sys;
@@ -120,13 +121,16 @@ impl Mirror {
     /// Prints a record, if its level asks for it, passes it to the observer, and offers it to
     /// the captures.
     pub fn show(&self, body: &[u8], strings: Strings<'_>) {
-        let mut unmasked = [0; UNMASKED];
-        if let Some((body, data)) = decode(body, &mut unmasked) {
-            self.show_decoded(body, data, strings);
-            if self.captures.is_any() {
-                self.capture(body, &data, strings);
+        // Lines take more of the stack than a handler may have.
+        handler::with_room(|| {
+            let mut unmasked = [0; UNMASKED];
+            if let Some((body, data)) = decode(body, &mut unmasked) {
+                self.show_decoded(body, data, strings);
+                if self.captures.is_any() {
+                    self.capture(body, &data, strings);
+                }
             }
-        }
+        });
     }
 
     /// Shows a record of a call that was made before the log was open. The captures of that

@@ -33,8 +33,8 @@
  * Log calls may stand in signal handlers, constructors, destructors, inline
  * functions, templates and lambdas; but not where a language allows no static
  * objects: in constexpr functions, and in C in an `inline` function that is not
- * `static`. A handler that logs uses up to 10 KiB of stack, the kernel's signal frame
- * included: more than a sigaltstack of SIGSTKSZ bytes has. A thread needs 20 KiB of stack for
+ * `static`. A handler that logs uses up to 12 KiB of stack, beside the kernel's signal
+ * frame of 1 to 4 KiB: more than a sigaltstack of SIGSTKSZ bytes has. A thread needs 20 KiB of stack for
  * its first call with a backtrace: more than PTHREAD_STACK_MIN.
  *
  * Signal safety: log calls are async-signal-safe. Each function says whether it is.

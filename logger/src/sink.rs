@@ -340,7 +340,7 @@ impl Sink {
     pub fn sync(&self, shared: &Shared) -> Result<(), Errno> {
         match self.chosen() {
             Chosen::Mapped(mapped) => mapped.sync(shared),
-            Chosen::Append(append) => append.sync(),
+            Chosen::Append(append) => append.sync(shared),
         }
     }
 }

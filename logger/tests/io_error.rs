@@ -1,7 +1,7 @@
 //! A sync that fails: the caller gets the error, the file is given up, and the log
 //! continues in another one, which says why.
 
-use logdef::{Sink, logdef};
+use logdef::{Options, Sink, logdef};
 use logdef_wire::Record;
 use logdef_wire::record::NoteKind;
 
@@ -14,9 +14,20 @@ fn a_failed_sync_is_reported_and_another_file_begins() {
     if !seccomp::is_here() {
         return;
     }
+    for sink in [Sink::Mapped, Sink::Append] {
+        for rotation in [None, Some(1 << 20)] {
+            let options = logdef::options().sink(sink);
+            fails_once(rotation.map_or(options.clone(), |size| options.rotate(size)));
+        }
+    }
+}
+
+/// A log that was appended to remained in its file, and the next sync said that all of it was on stable storage: the
+/// kernel reports a write that failed once.
+fn fails_once(options: Options) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("log");
-    logdef::options().sink(Sink::Mapped).open(&path).unwrap();
+    options.open(&path).unwrap();
     logdef!(Info, "before %d", 0);
     logdef::sync().unwrap();
     let failed = std::thread::spawn(|| {
@@ -27,6 +38,7 @@ fn a_failed_sync_is_reported_and_another_file_begins() {
     assert_eq!(failed.join().unwrap(), Some(libc::EIO));
     logdef!(Info, "after %d", 2);
     logdef::sync().unwrap();
+    logdef::close();
 
     // What each file holds: numbers of messages, notes, what syncs said.
     let mut files: Vec<_> = std::fs::read_dir(directory.path())
@@ -68,6 +80,13 @@ fn a_failed_sync_is_reported_and_another_file_begins() {
         panic!("{contents:?}");
     };
     assert_eq!((&before[..], &after[..]), (&[0, 1][..], &[2][..]));
+    let mut at_path = Vec::new();
+    common::records(&std::fs::read(&path).unwrap(), |record| {
+        if let Record::Data(data) = record {
+            at_path.push(data.sequence.unwrap().count());
+        }
+    });
+    assert_eq!(at_path, [1]);
     assert!(no_notes.is_empty());
     let suspect = (NoteKind::SUSPECT, "input/output error".to_string());
     assert_eq!(notes, &[suspect]);

@@ -427,8 +427,7 @@ impl Append {
         // Notes may have the rest.
         let most = limit.map(|limit| limit - ROOM.min(limit / 2));
         let len = frames.len() as u64;
-        let is_removed = || outlet.is_removed(fd, &identity);
-        if let Some(why) = self.should_move(&identity, len, most, is_removed)
+        if let Some(why) = self.should_move(outlet, (fd, &identity), len, most)
             && self.move_on(shared, outlet, why)?
         {
             return Ok(Written::Elsewhere);

@@ -24,6 +24,10 @@ pub(crate) struct Outlet {
     is_on_nfs: AtomicBool,
     /// A server said that its file has no name.
     is_unlinked: AtomicBool,
+    /// Why what was written is not on stable storage, which the kernel says once; 0 if nothing is known of that.
+    failed: AtomicI32,
+    /// Its file is not to be relied on.
+    is_given_up: AtomicBool,
     reserved: Reserved,
     /// How many calls hold on to it, the [`TERM`] since which they do, and [`CLOSING`].
     users: AtomicU64,
@@ -76,6 +80,8 @@ impl Outlet {
             inode: AtomicU64::new(0),
             is_on_nfs: AtomicBool::new(false),
             is_unlinked: AtomicBool::new(false),
+            failed: AtomicI32::new(0),
+            is_given_up: AtomicBool::new(false),
             reserved: Reserved::new(),
             users: AtomicU64::new(0),
         }
@@ -177,6 +183,8 @@ impl Outlet {
         let is_on_nfs = on.is_some_and(file_system::is_nfs);
         self.is_on_nfs.store(is_on_nfs, Ordering::Relaxed);
         self.is_unlinked.store(false, Ordering::Relaxed);
+        self.failed.store(0, Ordering::Relaxed);
+        self.is_given_up.store(false, Ordering::Relaxed);
         self.reserved.begin(on);
         self.kind.store(kind as u8, Ordering::Relaxed);
         self.fd.store(fd, Ordering::Release);
@@ -270,7 +278,35 @@ impl Outlet {
         if sys::is_unlinked(fd) {
             self.is_unlinked.store(true, Ordering::Relaxed);
         }
-        sys::sync_data(fd)
+        self.write_back(fd)
+    }
+
+    /// Waits until what was written to `fd` is on stable storage. Once it could not be put there this fails for good.
+    pub fn sync(&self, fd: c_int) -> Result<(), Errno> {
+        self.write_back(fd)?;
+        match self.failed.load(Ordering::Relaxed) {
+            0 => Ok(()),
+            errno => Err(Errno(errno)),
+        }
+    }
+
+    fn write_back(&self, fd: c_int) -> Result<(), Errno> {
+        sys::sync_data(fd).inspect_err(|errno| match errno.0 {
+            // Of what cannot be synced, or was not: nothing is said of any write.
+            libc::EINVAL | libc::EBADF | libc::EINTR => {}
+            errno => self.failed.store(errno, Ordering::Relaxed),
+        })
+    }
+
+    /// Whether what was written could not be put on stable storage, so that this is not the file to write to.
+    pub fn is_given_up(&self) -> bool {
+        self.is_given_up.load(Ordering::Relaxed)
+    }
+
+    /// Gives it up, if it cannot be relied on. Whether this call did.
+    pub fn give_up(&self) -> bool {
+        let has_failed = self.failed.load(Ordering::Relaxed) != 0;
+        has_failed && !self.is_given_up.swap(true, Ordering::Relaxed)
     }
 
     /// Whether its file, which `fd` leads to, has no name left that a user knows.

@@ -7,6 +7,7 @@ use crate::shared::Shared;
 use crate::sink::names::Opened;
 use crate::sink::outlet::reserve_first;
 use crate::sys::{self, Errno, Identity, SignalsBlocked};
+use core::ffi::c_int;
 use core::sync::atomic::Ordering;
 
 /// A thread that has been opening the next file for this many nanoseconds was cancelled in it.
@@ -27,26 +28,32 @@ pub(super) enum Move {
     Full,
     Removed,
     Asked,
+    /// A sync of it failed.
+    Suspect,
     /// Another process of the family has begun one.
     Behind,
 }
 
 impl Append {
+    /// Whether another file is to be opened before `len` bytes are written to that of an outlet, which `fd` leads to.
     #[inline]
     pub(super) fn should_move(
         &self,
-        file: &Identity,
+        outlet: &Outlet,
+        (fd, file): (c_int, &Identity),
         len: u64,
         most: Option<u64>,
-        is_removed: impl FnOnce() -> bool,
     ) -> Option<Move> {
         let limit = self.file_size.load(Ordering::Relaxed);
         let least = limit.min(most.unwrap_or(u64::MAX));
         if file.size > 0 && file.size + len > least && self.is_full_at(len, most) {
             return Some(Move::Full);
         }
-        if let Some(why) = self.is_left(is_removed) {
+        if let Some(why) = self.is_left(|| outlet.is_removed(fd, file)) {
             return Some(why);
+        }
+        if outlet.is_given_up() && self.has_name() {
+            return Some(Move::Suspect);
         }
         self.reopen.load(Ordering::Relaxed).then_some(Move::Asked)
     }
@@ -87,7 +94,7 @@ impl Append {
         match why {
             Move::Removed => Err(errno),
             Move::Full if self.is_bounded.load(Ordering::Relaxed) => Err(errno),
-            Move::Full | Move::Asked | Move::Behind => {
+            Move::Full | Move::Asked | Move::Suspect | Move::Behind => {
                 shared.stay_in_file(errno);
                 Ok(false)
             }
@@ -121,7 +128,7 @@ impl Append {
         }
         let rotated = self.rotated.borrow();
         let open_another = || match &rotated {
-            None => self.open_path().map(|()| false),
+            None => self.open_path(from).map(|()| false),
             Some(rotated) => self.follow_or_lead(rotated, why),
         };
         let mut moved = open_another();
@@ -192,13 +199,16 @@ impl Append {
         self.chunk() != chunk
     }
 
-    /// Opens the path again, where another file may stand by now.
-    fn open_path(&self) -> Result<(), Errno> {
+    /// Opens the path again, where another file than that of an outlet may stand by now.
+    fn open_path(&self, from: &Outlet) -> Result<(), Errno> {
         let Some(log) = self.one_file.borrow() else {
             let path = self.path.get().ok_or(Errno(libc::EBADF))?;
             return self.go_to(open_to_append(path, &self.access, 0)?, None);
         };
         let path = log.names.path().ok_or(Errno(libc::EBADF))?;
+        if from.is_given_up() && from.own().is_none_or(|fd| sys::leads_to(path, fd)) {
+            return self.open_in_its_place(&log.names);
+        }
         match open_unless_mapped(path, || open_to_append(path, &self.access, 0))? {
             Some(fd) => self.go_to(fd, None),
             None => self.open_in_its_place(&log.names),

@@ -1,8 +1,10 @@
 //! What was written is on the disk, or it is said that it is not: each file that is open is synced, those
-//! that were let go of by their file system, and the names of new ones. Knows nothing of records.
+//! that were let go of by their file system, and the names of new ones. One whose sync failed is given up: another
+//! follows. Knows nothing of records.
 
 use super::Append;
 use super::outlets::OUTLETS;
+use crate::shared::Shared;
 use crate::sink::outlet::Taken;
 use crate::sink::stream::Kind;
 use crate::sys::{self, Errno};
@@ -10,8 +12,8 @@ use core::sync::atomic::Ordering;
 
 impl Append {
     /// Waits until what was written is on stable storage.
-    pub fn sync(&self) -> Result<(), Errno> {
-        let settled = (0..OUTLETS).map(|place| self.settle(place));
+    pub fn sync(&self, shared: &Shared) -> Result<(), Errno> {
+        let settled = (0..OUTLETS).map(|place| self.settle(shared, place));
         let settled = settled.fold(Ok(()), Result::and);
         let settled = settled.and(self.settle_name());
         // Not closed meanwhile.
@@ -42,7 +44,7 @@ impl Append {
 
     /// Waits until what was written to one file is on stable storage, and closes the file if it is
     /// written to no more.
-    fn settle(&self, place: usize) -> Result<(), Errno> {
+    fn settle(&self, shared: &Shared, place: usize) -> Result<(), Errno> {
         let outlet = &self.outlets[place];
         let is_open = |taken: &Taken<'_>| taken.kind() == Kind::File && !taken.is_free();
         // What is being closed was synced, or let go of.
@@ -61,9 +63,18 @@ impl Append {
         };
         // Else more may have been written by the time that another file follows it.
         let is_left = !self.is_current(place);
-        sys::sync_data(fd)?;
+        let is_reported = outlet.is_given_up();
+        let synced = outlet.sync(fd);
+        if synced.is_err() && outlet.give_up() {
+            shared.suspect_file(synced.err());
+        }
         drop(taken);
         outlet.close_unless(|| !is_left || self.is_current(place));
-        Ok(())
+        // Reported before, and until a record has found another file.
+        if is_left && is_reported {
+            Ok(())
+        } else {
+            synced
+        }
     }
 }

@@ -168,6 +168,12 @@ impl SelfReports {
         Due(self.due.swap(0, Ordering::AcqRel))
     }
 
+    /// Takes the request to open the log again, if there is one.
+    pub fn take_reopen(&self) -> bool {
+        let due = self.due.fetch_and(!Due::REOPEN.0, Ordering::AcqRel);
+        Due(due).reopen()
+    }
+
     /// It could not be reported.
     pub fn give_back(&self, due: Due) {
         self.due.fetch_or(due.0, Ordering::Release);

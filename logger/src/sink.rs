@@ -37,11 +37,12 @@ pub(crate) use rotation::{Access, Rotation};
 use crate::published::Published;
 use crate::shared::Shared;
 use crate::state::{self, RawState};
-use crate::sys::Errno;
+use crate::sys::{self, Errno};
 use crate::thread::Thread;
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU8, Ordering};
 use mapped::Mapped;
+use retry::Retry;
 use std::os::unix::ffi::OsStrExt;
 use stream::Writer;
 use target::Target;
@@ -67,6 +68,8 @@ pub(crate) struct Sink {
     why: Published<&'static str>,
     append: Append,
     mapped: Mapped,
+    /// When it is tried again to open the log again, which was refused.
+    reopening: Retry,
 }
 
 const APPEND: u8 = 0;
@@ -85,6 +88,7 @@ impl Sink {
             why: Published::new(),
             append: Append::new(),
             mapped: Mapped::new(),
+            reopening: Retry::new(),
         }
     }
 
@@ -213,6 +217,23 @@ impl Sink {
                 Ok(())
             }
         }
+    }
+
+    /// The same if it was asked for, by a call whose record was refused: the file that is written to may be full, or
+    /// on a disk that is, and the path lead elsewhere by now.
+    #[cold]
+    pub(crate) fn reopen_if_asked(&self, shared: &Shared) {
+        let now = || sys::clock(libc::CLOCK_MONOTONIC_COARSE);
+        if self.reopening.is_paused(now) || !shared.reports.take_reopen() {
+            return;
+        }
+        if self.reopen(shared).is_ok() {
+            self.reopening.granted();
+        } else {
+            self.reopening.refused(now());
+            shared.ask_to_reopen();
+        }
+        shared.update_slow_path_level();
     }
 
     /// When (monotonic time) the file that is written to is old enough to be followed by

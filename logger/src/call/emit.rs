@@ -285,8 +285,11 @@ impl Parts<'_> {
         };
         let record = Record::of(process, thread, sequence, backtrace);
         let written = record.end(self.write_large(&record));
-        if written.is_ok() && process.shared.reports.is_due() {
-            note::report(process);
+        if process.shared.reports.is_due() {
+            match written {
+                Ok(()) => note::report(process),
+                Err(Dropped) => process.sink.reopen_if_asked(&process.shared),
+            }
         }
         written
     }

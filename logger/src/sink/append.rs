@@ -257,7 +257,8 @@ impl Append {
         by: Writer<'_>,
     ) -> Result<Put, Errno> {
         let now = || sys::clock(libc::CLOCK_MONOTONIC_COARSE);
-        if self.retry.is_paused(now) {
+        // Another file may have room.
+        if self.retry.is_paused(now) && !self.reopen.load(Ordering::Relaxed) {
             return Err(Errno(self.no_space_errno.load(Ordering::Relaxed)));
         }
         let Some((chunk, outlet)) = self.take(wanted) else {
@@ -418,6 +419,10 @@ impl Append {
         };
         let kind = outlet.kind();
         if kind != Kind::File {
+            let is_asked = self.reopen.load(Ordering::Relaxed) && self.has_name();
+            if is_asked && self.move_on(shared, outlet, Move::Asked)? {
+                return Ok(Written::Elsewhere);
+            }
             return self
                 .stream
                 .write(fd, kind, frames, by)

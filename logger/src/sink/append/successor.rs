@@ -140,7 +140,11 @@ impl Append {
             moved = open_another();
         }
         match moved {
-            Ok(_) => shared.reports.left_file(),
+            Ok(_) => {
+                // What was refused was a place in the file before.
+                self.retry.granted();
+                shared.reports.left_file();
+            }
             Err(errno) => {
                 self.no_space_errno.store(errno.0, Ordering::Relaxed);
                 self.stay_until.store(now + RETRY_AFTER, Ordering::Relaxed);

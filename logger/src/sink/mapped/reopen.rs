@@ -56,6 +56,8 @@ impl Log<'_> {
             shared.ask_to_reopen();
             return Ok(());
         }
+        // What was refused was a place in the file before.
+        self.mapped.retry.granted();
         let turn = self.family.turn();
         self.family.left_before.fetch_max(turn, Ordering::SeqCst);
         self.send_writers_away(shared, |range| range.turn < turn);

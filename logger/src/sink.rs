@@ -336,7 +336,7 @@ impl Sink {
         children::enter();
         match self.chosen() {
             Chosen::Mapped(mapped) => mapped.leave_to_parent(shared, mine),
-            Chosen::Append(_) => {}
+            Chosen::Append(append) => append.forget_users(),
         }
     }
 

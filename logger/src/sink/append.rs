@@ -225,15 +225,20 @@ impl Append {
         (self.current.load(Ordering::Acquire) >> PLACE_BITS) as u32
     }
 
-    /// Another run writes to the file: it has to define everything again. The process
-    /// may be a forked child.
-    pub fn begin_run(&self) {
+    /// The process is a forked child: none of its calls holds on to anything, though one of its parent's threads did.
+    pub fn forget_users(&self) {
         self.stream.forget();
         self.rotated.forget_users();
+        self.one_file.forget_users();
+        self.outlets.iter().for_each(Outlet::forget_users);
         self.has_moved();
+    }
+
+    /// The process is a forked child, another run that writes to the file: it has to define everything again.
+    pub fn begin_run(&self) {
+        self.forget_users();
         let current = self.current.load(Ordering::Acquire);
         for (place, outlet) in self.outlets.iter().enumerate() {
-            outlet.forget_users();
             if place != place_of(current) && !outlet.is_free() {
                 self.unsynced.leave_one();
                 outlet.close();

@@ -49,6 +49,10 @@ fn the_child_dies() {
         // SAFETY: takes a number and no function.
         unsafe { libc::signal(libc::SIGFPE, libc::SIG_IGN) };
     }
+    let of_own_page = how.strip_prefix("page, ");
+    if let Some(action) = of_own_page {
+        leave_sigbus(action == "ignored");
+    }
     for open in 0..opens {
         if open > 0 {
             logdef::close();
@@ -58,7 +62,10 @@ fn the_child_dies() {
             options = options.guard_against_truncation();
         }
         let path = std::env::var_os("LOGDEF_TEST_LOG").unwrap();
-        options.note_fatal_signals().open(path).unwrap();
+        if of_own_page.is_none() {
+            options = options.note_fatal_signals();
+        }
+        options.open(path).unwrap();
     }
     logdef!(Info, "about to die of %s", how);
     match &*how {
@@ -89,8 +96,39 @@ fn the_child_dies() {
             cut();
             std::process::abort();
         }
+        _ if of_own_page.is_some() => read_page_that_is_gone(),
         _ => panic!("a panic of {how}"),
     }
+}
+
+/// Has SIGBUS ignored, or handled once.
+fn leave_sigbus(is_ignored: bool) {
+    extern "C" fn returns(_: i32) {}
+    // SAFETY: zeros are a valid action, and the handler takes one argument, as its flags say.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = if is_ignored {
+            libc::SIG_IGN
+        } else {
+            returns as *const () as usize
+        };
+        action.sa_flags = libc::SA_RESETHAND;
+        let none = std::ptr::null_mut();
+        assert_eq!(libc::sigaction(libc::SIGBUS, &raw const action, none), 0);
+    }
+}
+
+/// Reads a page of a file of the program's own that was cut.
+fn read_page_that_is_gone() {
+    use std::os::fd::AsRawFd;
+    let file = tempfile::tempfile().unwrap();
+    file.set_len(4096).unwrap();
+    let (at, fd) = (std::ptr::null_mut(), file.as_raw_fd());
+    // SAFETY: maps a page of a file where the kernel finds room.
+    let page = unsafe { libc::mmap(at, 4096, libc::PROT_READ, libc::MAP_SHARED, fd, 0) };
+    assert_ne!(page, libc::MAP_FAILED);
+    file.set_len(0).unwrap();
+    read(page.cast());
 }
 
 /// As another program might.
@@ -221,6 +259,18 @@ fn opened_thrice(how: &str, guarded: bool, path: &Path) -> std::process::ExitSta
 }
 
 /// The runtime's stack for such a handler is too small for a thread's first record.
+/// The guard passed SIGBUS on to an action that ignored it, or that was to handle it once, and the same instruction
+/// failed again for ever.
+#[test]
+fn a_page_of_the_programs_own_that_is_gone_ends_it() {
+    use std::os::unix::process::ExitStatusExt;
+    let directory = tempfile::tempdir().unwrap();
+    for how in ["page, ignored", "page, handled once"] {
+        let status = opened_thrice(how, true, &directory.path().join("log"));
+        assert_eq!(status.signal(), Some(libc::SIGBUS), "{how}: {status}");
+    }
+}
+
 #[test]
 fn a_stack_overflow_of_a_thread_that_never_logged_leaves_a_note() {
     let directory = tempfile::tempdir().unwrap();

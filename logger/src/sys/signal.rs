@@ -71,6 +71,10 @@ struct Before {
     is_handled: AtomicBool,
 }
 
+/// The action of a signal that has none of the program's.
+// SAFETY: zeros are a valid action, SIG_DFL without flags.
+static DEFAULT: libc::sigaction = unsafe { core::mem::zeroed() };
+
 static BEFORE: [Before; 32] = [const {
     Before {
         action: AtomicPtr::new(ptr::null_mut()),
@@ -118,15 +122,21 @@ pub(crate) fn handle_as_before(signal: c_int) {
 
 /// Does, in a handler, what a signal did before [`handle_first`].
 pub(crate) fn pass_on(signal: c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
-    let before = BEFORE[signal as usize].action.load(Ordering::Acquire);
+    let known = &BEFORE[signal as usize];
+    let before = known.action.load(Ordering::Acquire);
     // SAFETY: null, or set in `handle_first` to an action that the program had, and not given back. What
     // it had for a handler takes one argument or three, as its flags say.
     unsafe {
         let Some(before) = before.as_ref() else {
             return;
         };
+        if before.sa_flags & libc::SA_RESETHAND != 0 {
+            let once = (&raw const DEFAULT).cast_mut();
+            known.action.store(once, Ordering::Release);
+        }
         match before.sa_sigaction {
-            libc::SIG_DFL => {
+            // Nor does the kernel ignore an instruction that fails.
+            libc::SIG_DFL | libc::SIG_IGN => {
                 // The same instruction fails again when this returns, and what
                 // should have happened happens.
                 handle_as_before(signal);
@@ -134,7 +144,6 @@ pub(crate) fn pass_on(signal: c_int, info: *mut libc::siginfo_t, context: *mut l
                     libc::raise(signal);
                 }
             }
-            libc::SIG_IGN => {}
             handler if before.sa_flags & libc::SA_SIGINFO != 0 => {
                 let handler: Handler = core::mem::transmute(handler);
                 handler(signal, info, context);

@@ -1,6 +1,6 @@
 //! Waiting, for another thread or for a reader. Part of the room for unsafe.
 
-use super::{Errno, checked};
+use super::{Errno, checked, clock};
 use core::ffi::c_int;
 use core::ptr;
 use core::sync::atomic::AtomicU32;
@@ -25,23 +25,35 @@ pub(crate) fn wait_for_room(fd: c_int, milliseconds: c_int) -> Result<bool, Errn
     checked(ready as isize).map(|ready| ready > 0)
 }
 
-/// Waits while a word has a value, for `milliseconds` at most.
+/// Waits while a word has a value, for `milliseconds` at most, however many signals are handled meanwhile.
 pub(crate) fn wait_while(word: &AtomicU32, value: u32, milliseconds: c_int) {
-    let time = time(milliseconds);
-    let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
-    // SAFETY: the word and the time are valid for the call.
-    unsafe {
-        libc::syscall(
-            libc::SYS_futex,
-            word.as_ptr(),
-            operation,
-            value,
-            &raw const time,
-        )
+    let milliseconds = milliseconds.max(0) as u64;
+    let until = clock(libc::CLOCK_MONOTONIC) + milliseconds * 1_000_000;
+    let until = libc::timespec {
+        tv_sec: (until / 1_000_000_000) as libc::time_t,
+        tv_nsec: (until % 1_000_000_000) as libc::c_long,
     };
+    let operation = libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG;
+    loop {
+        // SAFETY: the word and the time are valid for the call.
+        let waited = unsafe {
+            libc::syscall(
+                libc::SYS_futex,
+                word.as_ptr(),
+                operation,
+                value,
+                &raw const until,
+                ptr::null::<u32>(),
+                libc::FUTEX_BITSET_MATCH_ANY,
+            )
+        };
+        if waited == 0 || Errno::last() != Errno(libc::EINTR) {
+            return;
+        }
+    }
 }
 
-/// Waits for some milliseconds, or until a signal was handled.
+/// Waits for some milliseconds.
 pub(crate) fn pause(milliseconds: c_int) {
     wait_while(&AtomicU32::new(0), 0, milliseconds);
 }

@@ -141,6 +141,8 @@ struct Look {
 
 impl Drop for Look {
     fn drop(&mut self) {
+        // A child that was forked meanwhile has the descriptor too.
+        sys::unlock(self.fd);
         sys::close(self.fd);
     }
 }

@@ -109,6 +109,12 @@ pub(crate) fn is_in_use(fd: c_int) -> bool {
     }
 }
 
+/// Gives up what [`is_in_use`] has locked, in forked children too.
+pub(crate) fn unlock(fd: c_int) {
+    // SAFETY: touches none of our memory.
+    unsafe { libc::syscall(libc::SYS_flock, fd, libc::LOCK_UN) };
+}
+
 /// Whether another has a lock of any byte of a file, without taking one.
 fn is_locked(fd: c_int) -> bool {
     is_range_locked(fd, 0, 0)

@@ -10,7 +10,7 @@ use logdef_wire::printf::{ArgPlan, caller_args, plan_into};
 use logdef_wire::site::flags;
 use logdef_wire::{Description, Level, Svma};
 use std::collections::HashSet;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, TryLockError};
 
 /// Stands where other sites have the version of their layout. In no file.
 pub(super) const VERSION: u8 = u8::MAX;
@@ -128,12 +128,17 @@ fn strings(texts: &[&str]) -> &'static [u8] {
     Vec::leak(bytes)
 }
 
-/// A file name, of which all sites have the same copy.
+/// A file name, of which all sites have the same copy, but for those that are made at the same moment.
 fn file_name(name: &str) -> &'static CStr {
     static NAMES: Mutex<Option<HashSet<&'static CStr>>> = Mutex::new(None);
     let name = CStr::from_bytes_until_nul(strings(&[name])).unwrap_or_default();
-    // A thread that panicked has left the set as it was.
-    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut names = match NAMES.try_lock() {
+        Ok(names) => names,
+        // A thread that panicked has left the set as it was.
+        Err(TryLockError::Poisoned(names)) => names.into_inner(),
+        // A thread of the process that this one was forked from may hold it for ever.
+        Err(TryLockError::WouldBlock) => return name,
+    };
     let names = names.get_or_insert_default();
     match names.get(name) {
         Some(known) => known,

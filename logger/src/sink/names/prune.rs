@@ -144,8 +144,10 @@ impl Names {
             let found = sys::found_at(path).ok();
             let left = (inode == 0).then(|| Left::at(path));
             let is_it = match &left {
-                Some(Err(busy @ Errno(libc::EBUSY))) => return Err(*busy),
-                Some(left) => left.is_ok(),
+                // It is gone, or was replaced.
+                Some(Err(Errno(libc::ENOENT | libc::ELOOP))) => false,
+                Some(Err(errno)) => return Err(*errno),
+                Some(Ok(_)) => true,
                 None => found.is_some_and(|found| found.file.1 == inode),
             };
             if !is_it {

@@ -93,16 +93,24 @@ fn the_next_call_meets_the_change_where_all_calls_are_off() {
 
 #[test]
 fn a_change_for_a_time_ends_at_a_call_after_it() {
+    const MINUTE: u64 = 60_000_000_000;
+    // Of which a little is left.
+    let nearly_over = |request: Request<'static>| Request {
+        asked: now() - MINUTE + 200_000_000,
+        lasts: MINUTE,
+        ..request
+    };
     let mut program = Program::start("info");
     program.asks(&Request {
-        lasts: 200_000_000,
+        lasts: MINUTE,
         ..level(1, Level::DEBUG)
     });
     program.does("log");
     assert_eq!(program.counts(), (1, 1));
+    program.asks(&nearly_over(level(2, Level::DEBUG)));
     let over = |program: &Program| {
         let notes = program.notes();
-        notes.len() == 2 && notes[1].ends_with("the time is over")
+        notes.len() == 3 && notes[2].ends_with("the time is over")
     };
     program.does_until("log", "it never ends", over);
     let before = program.counts();
@@ -110,11 +118,12 @@ fn a_change_for_a_time_ends_at_a_call_after_it() {
     assert_eq!(program.counts(), (before.0 + 1, before.1));
     // Silence for a time: no record is made by which time could pass.
     program.asks(&Request {
-        lasts: 200_000_000,
-        ..filter(2, "off")
+        lasts: MINUTE,
+        ..filter(3, "off")
     });
     program.does("log");
     assert_eq!(program.counts(), (before.0 + 1, before.1));
+    program.asks(&nearly_over(filter(4, "off")));
     let again = |program: &Program| program.counts().0 > before.0 + 1;
     program.does_until("log", "it stays silent", again);
     assert!(

@@ -103,11 +103,12 @@ fn the_helper_sets_the_link_and_removes_old_files() {
         options.rotate(FILE).keep(KEPT).open(&path).unwrap();
     };
     open();
+    let text = "x".repeat(1000);
     let mut newest = settled(directory.path()).unwrap();
     take();
-    // A file and more each time.
+    // A file each time.
     for _ in 0..20 {
-        log(1500);
+        common::fill_file(&text);
         wait_until_settled(directory.path(), &mut newest);
     }
     let (mine, others) = take();
@@ -128,10 +129,7 @@ fn the_helper_sets_the_link_and_removes_old_files() {
     // What the helper had not come to is done when the log is closed, and by `sync`.
     for round in 0..60 {
         DELAY_MS.store(round % 4, Ordering::Relaxed);
-        let file = logdef::state().path;
-        while logdef::state().path == file {
-            log(1);
-        }
+        common::fill_file(&text);
         std::thread::sleep(Duration::from_micros(100 * (round % 5)));
         if round % 2 == 0 {
             logdef::close();

@@ -36,7 +36,6 @@ fn is_mapped_twice() -> bool {
     twice
 }
 
-#[test]
 fn a_log_continues_without_descriptors_as_far_as_room_was_reserved() {
     if !is_mapped_twice() {
         return;
@@ -87,7 +86,6 @@ fn a_log_continues_without_descriptors_as_far_as_room_was_reserved() {
 
 /// A daemon whose log another program renames, or removes, when it has closed the descriptors: all of its
 /// calls were dropped, for good.
-#[test]
 fn an_appended_log_that_was_renamed_without_descriptors_is_continued() {
     type Move = fn(&Path);
     let moves: [(&str, Move); 3] = [
@@ -138,7 +136,6 @@ fn close_them_until(is_over: &AtomicBool) {
 
 /// A claim that found its descriptor closed between two system calls was refused, and with it all calls
 /// of the next second.
-#[test]
 fn descriptors_that_vanish_in_the_middle_of_a_claim_are_had_again() {
     let rotated = || logdef::options().rotate(256 << 10);
     vanish(rotated().sink(Sink::Mapped));
@@ -177,4 +174,13 @@ fn vanish(options: logdef::Options) {
     std::fs::remove_file(dropped).unwrap();
     let (numbers, _) = common::numbers(directory.path());
     assert_eq!(numbers.len() as u64 + counted, THREADS * EACH, "{what}");
+}
+
+/// One test: a forked child that makes threads may wait for ever for a lock of the standard library which a thread of
+/// another test has.
+#[test]
+fn descriptors_come_and_go() {
+    a_log_continues_without_descriptors_as_far_as_room_was_reserved();
+    an_appended_log_that_was_renamed_without_descriptors_is_continued();
+    descriptors_that_vanish_in_the_middle_of_a_claim_are_had_again();
 }

@@ -270,12 +270,12 @@ mod tests {
     #[test]
     fn a_blocked_signal_comes_afterwards() {
         // SAFETY: the handler has the right form and counts.
-        unsafe { libc::signal(libc::SIGWINCH, on_signal as *const () as usize) };
+        unsafe { libc::signal(libc::SIGCONT, on_signal as *const () as usize) };
         // Some parents block it in what they start: `perf record` does.
         mask(0, None);
         let blocked = SignalsBlocked::new();
         // SAFETY: the handler was set.
-        unsafe { libc::raise(libc::SIGWINCH) };
+        unsafe { libc::raise(libc::SIGCONT) };
         assert_eq!(SEEN.load(Ordering::Relaxed), 0);
         drop(blocked);
         assert_eq!(SEEN.load(Ordering::Relaxed), 1);

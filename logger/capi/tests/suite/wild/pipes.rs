@@ -9,18 +9,21 @@ fn through_a_pipe(directory: &Path, name: &str, more: &[&str]) -> (PathBuf, Outp
     let path = std::ffi::CString::new(fifo.to_str().unwrap()).unwrap();
     // SAFETY: a C string.
     assert_eq!(unsafe { libc::mkfifo(path.as_ptr(), 0o600) }, 0);
+    // A program does not wait for long until its pipe has a reader.
+    let mut from = open_to_read(&fifo);
     let mut command = story(&fifo, name, more);
     let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let running = command.spawn().unwrap();
-    let (into, from) = (directory.join("read.log"), fifo.clone());
+    let into = directory.join("read.log");
     let reader = std::thread::spawn(move || {
-        let mut from = std::fs::File::open(from).unwrap();
         let mut to = std::fs::File::create(into).unwrap();
         let mut piece = [0; 3000];
         for turn in 0.. {
-            match std::io::Read::read(&mut from, &mut piece).unwrap() {
-                0 => break,
-                len => to.write_all(&piece[..len]).unwrap(),
+            await_bytes(&from);
+            match std::io::Read::read(&mut from, &mut piece) {
+                Ok(0) => break,
+                Ok(len) => to.write_all(&piece[..len]).unwrap(),
+                Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::WouldBlock),
             }
             if turn % 20 == 0 {
                 std::thread::sleep(std::time::Duration::from_micros(100));
@@ -32,6 +35,26 @@ fn through_a_pipe(directory: &Path, name: &str, more: &[&str]) -> (PathBuf, Outp
     reader.join().unwrap();
     std::fs::remove_file(fifo).unwrap();
     (directory.join("read.log"), output)
+}
+
+/// Opens a pipe that has no writer yet.
+fn open_to_read(fifo: &Path) -> std::fs::File {
+    use std::os::unix::fs::OpenOptionsExt;
+    let mut options = std::fs::File::options();
+    let options = options.read(true).custom_flags(libc::O_NONBLOCK);
+    options.open(fifo).unwrap()
+}
+
+/// Waits until there is something to read, or all writers have closed the pipe.
+fn await_bytes(pipe: &std::fs::File) {
+    use std::os::fd::AsRawFd;
+    let mut wanted = libc::pollfd {
+        fd: pipe.as_raw_fd(),
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    // SAFETY: one descriptor's record.
+    assert_eq!(unsafe { libc::poll(&raw mut wanted, 1, -1) }, 1);
 }
 
 #[test]

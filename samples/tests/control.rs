@@ -139,7 +139,7 @@ fn the_log_calls_of_a_daemon_are_listed() {
 fn calls_are_off_when_the_log_says_so_where_the_page_is_slow_to_read() {
     let slow = "samples/tests/control/slow.c";
     let daemon = Daemon::start_with("compress.c=off", Some(slow));
-    let words = ["off,compress.c=trace", "--for", "1s", "--wait", "60s"];
+    let words = ["off,compress.c=trace", "--for", "5s", "--wait", "60s"];
     run(&mut daemon.ctl("filter", &words));
     let deadline = Instant::now() + Duration::from_secs(60);
     let is_over = |line: &String| line.ends_with(OVER);
@@ -168,7 +168,7 @@ fn a_file_of_a_daemon_in_c_is_logged_for_a_time() {
         .args(["view", "--follow", "--tail", "200000"])
         .arg(daemon.log());
     let mut follower = Running(follower.stdout(Stdio::piped()).spawn().unwrap());
-    let words = ["off,compress.c=trace", "--for", "2s", "--wait", "60s"];
+    let words = ["off,compress.c=trace", "--for", "5s", "--wait", "60s"];
     let asked = String::from_utf8(run(&mut daemon.ctl("filter", &words)).stdout).unwrap();
     let taken = format!("accepted by process {}", daemon.pid());
     assert!(asked.contains(&taken), "{asked}");
@@ -183,7 +183,7 @@ fn a_file_of_a_daemon_in_c_is_logged_for_a_time() {
         }
     };
     assert!(
-        noted.contains("control: filter off,compress.c=trace for 2 s, asked for by process"),
+        noted.contains("control: filter off,compress.c=trace for 5 s, asked for by process"),
         "{noted}"
     );
     let mut raised = 0;

@@ -91,7 +91,7 @@ fn a_killed_rust_program_has_lost_no_record_of_a_call_that_returned() {
 fn a_program_that_eats_all_memory_has_lost_nothing_either() {
     let victim = Workshop::open().built.join("victim");
     for seed in 0..3 {
-        let Some(group) = MemoryGroup::new(24 << 20) else {
+        let Some(group) = MemoryGroup::new(seed, 24 << 20) else {
             skip("no memory group can be made here");
             return;
         };
@@ -455,8 +455,9 @@ struct MemoryGroup {
 }
 
 impl MemoryGroup {
-    fn new(bytes: u64) -> Option<MemoryGroup> {
-        let name = format!("logdef-kill-{}", std::process::id());
+    fn new(seed: u64, bytes: u64) -> Option<MemoryGroup> {
+        // The one before may not be gone yet.
+        let name = format!("logdef-kill-{}-{seed}", std::process::id());
         for (root, limit, swap) in [
             ("/sys/fs/cgroup", "memory.max", "memory.swap.max"),
             (

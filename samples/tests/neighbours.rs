@@ -9,7 +9,7 @@ use logdef_samples::workshop::{self, Running, Workshop};
 use std::collections::HashSet;
 use std::fs;
 use std::io::Read;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -137,10 +137,15 @@ fn a_ring_of_memory_holds_the_last_records_with_their_names() {
     let server = workshop.compile_server(folder.path());
     let device = folder.path().join("pmsg0");
     workshop::run(Command::new("mkfifo").arg(&device));
+    // The server does not wait for long until the pipe has a reader.
+    let mut reader = fs::File::options();
+    let reader = reader.read(true).custom_flags(libc::O_NONBLOCK);
+    let reader = reader.open(&device).unwrap();
     let server = Command::new(server).arg(&device).arg("0").spawn();
     let server = Running(server.unwrap());
     let mut written = Vec::new();
     let pipe = fs::File::open(&device).unwrap();
+    drop(reader);
     // The definitions are at its start, and the ring does not hold them.
     pipe.take(512 << 10).read_to_end(&mut written).unwrap();
     drop(server);

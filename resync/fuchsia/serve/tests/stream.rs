@@ -65,6 +65,7 @@ fn a_process_that_reads() {
         return;
     };
     let mut retriever = StreamRetriever::connect(&arguments[0]).unwrap();
+    println!("\nconnected");
     while !matches!(retriever.next(SOON), Ok(Next::Ended)) {}
 }
 
@@ -75,8 +76,10 @@ fn a_process_that_writes() {
     let Some(arguments) = common::part() else {
         return;
     };
+    // Who reads may have no core for a while.
     let settings = StreamSettings {
-        wait: Duration::from_secs(1),
+        deadline: None,
+        wait: SOON,
         ..StreamSettings::default()
     };
     let source = StreamSource::bind(&arguments[0], settings).unwrap();
@@ -183,15 +186,16 @@ fn live_retrievers_get_every_record_once_while_others_come_go_stop_and_die() {
     let settings = StreamSettings {
         buffers: 3,
         capacity: 32 << 10,
-        deadline: Some(Duration::from_secs(1)),
+        deadline: Some(Duration::from_secs(5)),
         wait: SOON,
         ..StreamSettings::default()
     };
     let source = StreamSource::bind(&path, settings).unwrap();
     let records: i64 = if slow() { 2_000_000 } else { 60_000 };
-    let stopped = Part::start("a_process_that_reads", &[path.as_os_str()]);
-    let killed = Part::start("a_process_that_reads", &[path.as_os_str()]);
-    // Their output is not read: they are slow as well.
+    let [mut stopped, mut killed] =
+        [(); 2].map(|()| Part::start("a_process_that_reads", &[path.as_os_str()]));
+    stopped.line("connected");
+    killed.line("connected");
     let written = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let mut stayers = Vec::new();

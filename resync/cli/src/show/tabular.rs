@@ -2,6 +2,7 @@
 
 use crate::show::clock;
 use crate::show::escape;
+use crate::show::json;
 use logdef_resync::Resolved;
 use logdef_wire::Value;
 use std::io::Write;
@@ -33,6 +34,8 @@ impl Writer {
                 out.push(b',');
             }
             self.fill(column, record);
+            self.escaped.clear();
+            escape::push(&self.cell, &mut self.escaped);
             if may_be_formula(&self.escaped) {
                 self.escaped.insert(0, b'\'');
             }
@@ -41,7 +44,14 @@ impl Writer {
                 out.extend_from_slice(&self.escaped);
                 continue;
             }
-            push_quoted(&self.escaped, b"\"\"", out);
+            out.push(b'"');
+            for byte in &self.escaped {
+                if *byte == b'"' {
+                    out.push(b'"');
+                }
+                out.push(*byte);
+            }
+            out.push(b'"');
         }
         out.extend_from_slice(b"\r\n");
     }
@@ -51,24 +61,24 @@ impl Writer {
         let start = out.len();
         for (column, name) in COLUMNS.iter().enumerate() {
             self.fill(column, record);
-            if self.escaped.is_empty() && *name != "message" {
+            if self.cell.is_empty() && *name != "message" {
                 continue;
             }
             if out.len() > start {
                 out.push(b' ');
             }
             if *name == "keys" {
-                out.extend_from_slice(&self.escaped);
+                out.extend_from_slice(&self.cell);
                 continue;
             }
             out.extend_from_slice(name.as_bytes());
             out.push(b'=');
-            push_value(&self.escaped, out);
+            push_value(&self.cell, out);
         }
         out.push(b'\n');
     }
 
-    /// Puts what stands in a column into `self.escaped`.
+    /// Puts what stands in a column into `self.cell`, as the program logged it.
     fn fill(&mut self, column: usize, record: &Resolved<'_>) {
         let data = record.data;
         let thread = record.thread;
@@ -117,15 +127,16 @@ impl Writer {
             "standing" => push_words(record.marks(), cell),
             "keys" => {
                 self.escaped.clear();
-                return push_keys(record, cell, &mut self.escaped);
+                push_keys(record, &mut self.escaped, cell);
             }
             _ => {}
         }
         if let Some(number) = number {
             let _ = write!(cell, "{number}");
         }
-        self.escaped.clear();
-        escape::push(text.unwrap_or(cell), &mut self.escaped);
+        if let Some(text) = text {
+            cell.extend_from_slice(text);
+        }
     }
 }
 
@@ -158,9 +169,9 @@ fn push_keys(record: &Resolved<'_>, cell: &mut Vec<u8>, out: &mut Vec<u8>) {
         for (value, is_key) in [(key, true), (value, false)] {
             cell.clear();
             crate::show::text::push_bare(value, cell);
-            let mut escaped = Vec::new();
-            escape::push(cell, &mut escaped);
             if is_key {
+                let mut escaped = Vec::new();
+                escape::push(cell, &mut escaped);
                 // A key holds nothing that ends one.
                 escaped.retain(|byte| !matches!(byte, b' ' | b'=' | b'"'));
                 if COLUMNS.iter().any(|name| name.as_bytes() == escaped) {
@@ -169,27 +180,20 @@ fn push_keys(record: &Resolved<'_>, cell: &mut Vec<u8>, out: &mut Vec<u8>) {
                 out.extend_from_slice(&escaped);
                 out.push(b'=');
             } else {
-                push_value(&escaped, out);
+                push_value(cell, out);
             }
         }
     }
 }
 
+/// Appends a value of logfmt: bare, or as a string of JSON. Parsers take a backslash within quotes for an escape:
+/// were it not one, a text that ends in it would leave its quotes open.
 fn push_value(value: &[u8], out: &mut Vec<u8>) {
-    let is_plain = |byte: &u8| !matches!(byte, b' ' | b'=' | b'"');
-    if !value.is_empty() && value.iter().all(is_plain) {
-        return out.extend_from_slice(value);
-    }
-    push_quoted(value, b"\\\"", out);
-}
-
-fn push_quoted(value: &[u8], quote: &[u8], out: &mut Vec<u8>) {
-    out.push(b'"');
-    for byte in value {
-        match byte {
-            b'"' => out.extend_from_slice(quote),
-            byte => out.push(*byte),
+    let may_be_bare = |c| !matches!(c, ' ' | '=' | '"' | '\\') && escape::is_harmless(c);
+    match str::from_utf8(value) {
+        Ok(text) if !text.is_empty() && text.chars().all(may_be_bare) => {
+            out.extend_from_slice(value);
         }
+        _ => json::push_string(value, out),
     }
-    out.push(b'"');
 }

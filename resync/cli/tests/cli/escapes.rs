@@ -11,7 +11,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
 /// What an attacker sends, by the name of what it would do.
-const STRINGS: [(&str, &[u8]); 15] = [
+const STRINGS: [(&str, &[u8]); 17] = [
     ("escape sequence", b"\x1b]0;owned\x07\x1b[2J"),
     ("C1 controls", b"\xc2\x9b31m\xc2\x9d0;owned\xc2\x9c"),
     ("lone C1 byte", b"\x9b31m"),
@@ -30,6 +30,8 @@ const STRINGS: [(&str, &[u8]); 15] = [
     ("formula", b"=HYPERLINK(\"http://x\",\"y\")"),
     ("other formulas", b"@SUM(1)+1-1"),
     ("logfmt", b"\" level=fatal msg=\"FAKE\\\" x=\"1"),
+    ("logfmt, escaped", b"x\\\" level=FATAL standing=FAKE run=0 "),
+    ("an escape at the end", b"a b\\"),
     ("journal field", b"x\nMESSAGE=FAKE\n\nPRIORITY=0"),
     (
         "every control",
@@ -251,12 +253,14 @@ fn every_form_gives_a_hostile_text_back() {
 
         let logfmt = logdef("view -o logfmt {}", &path).out;
         let shown = logfmt.lines().nth(1).unwrap();
-        let message = pair(shown, "message").unwrap();
+        assert_eq!(pair(shown, "message").unwrap(), text, "{name}");
         assert_eq!(pair(shown, "standing"), None, "{name}");
+        assert_eq!(pair(shown, "level").unwrap(), "ERROR", "{name}");
         let csv = rows(&logdef("view -o csv {}", &path).out);
         assert!(csv.iter().all(|row| row.len() == csv[0].len()), "{name}");
         let cell = csv[2][10].strip_prefix('\'').unwrap_or(&csv[2][10]);
-        assert_eq!(cell, message, "{name}");
+        let short = logdef("view -o short {}", &path).out;
+        assert!(short.contains(cell), "{name}: {short}");
 
         let otlp = logdef("export --to otlp-json -o - {}", &path).out;
         let otlp: Vec<serde_json::Value> = otlp
@@ -284,19 +288,20 @@ fn every_form_gives_a_hostile_text_back() {
     }
 }
 
-/// The value of a key of logfmt.
+/// The value of a key of logfmt: the last, as parsers have it.
 fn pair(line: &str, key: &str) -> Option<String> {
-    let mut rest = line;
+    let (mut rest, mut found) = (line, None);
     while !rest.is_empty() {
         let (name, value) = rest.split_once('=')?;
         let (value, behind) = match value.strip_prefix('"') {
             Some(quoted) => {
                 let mut end = 0;
                 while quoted.as_bytes()[end] != b'"' {
-                    let is_quote = quoted[end..].starts_with("\\\"");
-                    end += if is_quote { 2 } else { 1 };
+                    let is_escape = quoted.as_bytes()[end] == b'\\';
+                    end += if is_escape { 2 } else { 1 };
                 }
-                (quoted[..end].replace("\\\"", "\""), &quoted[end + 1..])
+                let (quoted, behind) = value.split_at(end + 2);
+                (serde_json::from_str(quoted).unwrap(), behind)
             }
             None => {
                 let end = value.find(' ').unwrap_or(value.len());
@@ -304,11 +309,11 @@ fn pair(line: &str, key: &str) -> Option<String> {
             }
         };
         if name == key {
-            return Some(value);
+            found = Some(value);
         }
         rest = behind.trim_start_matches(' ');
     }
-    None
+    found
 }
 
 /// The cells of CSV, as RFC 4180 has it.

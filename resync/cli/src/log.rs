@@ -133,14 +133,19 @@ impl Log {
         }
     }
 
-    /// The exit status of a verb that did its work.
-    pub fn status(&self, source: &Source) -> ExitCode {
+    /// Whether nothing is missing, dropped or damaged, and nothing was cut while the log was read: that is
+    /// said on standard error.
+    pub fn is_clean(&self) -> bool {
         let cut = self.recovery.check_whole(&self.inputs);
         if let Err(error) = &cut {
             say(&error.to_string());
         }
-        let is_clean = self.recovery.is_clean() && cut.is_ok();
-        status(source.strict, is_clean, self.lacks_some)
+        self.recovery.is_clean() && cut.is_ok()
+    }
+
+    /// The exit status of a verb that did its work.
+    pub fn status(&self, source: &Source) -> ExitCode {
+        status(source.strict, self.is_clean(), self.lacks_some)
     }
 }
 

@@ -70,6 +70,10 @@ impl Converter {
         let level = data.level.map_or(NO_LEVEL, |level| Severity(level.0));
         let mut logs = LogsData::new(&*image, time.unwrap_or(0), level);
         let metadata = &mut logs.metadata;
+        // An import is of no file, and need not say of what.
+        let is_restored = record
+            .image
+            .is_some_and(|image| !image.path.starts_with(b"/"));
         if !record.image.is_some_and(|image| is_imported(&image.path)) {
             metadata.tags.push(image.into_owned());
         }
@@ -92,7 +96,13 @@ impl Converter {
         let mut is_timed = known.is_some();
         let mut keys = Vec::new();
         for (name, property) in all_keys(record, stack) {
-            match (imported::Part::of(&name), property) {
+            // A program may have keys of these names, and a record in doubt says what it is in its payload.
+            let may_restore = |part: &imported::Part| {
+                is_restored
+                    && (*part != imported::Part::NoPayload || record.standing.word().is_none())
+            };
+            let part = imported::Part::of(&name).filter(may_restore);
+            match (part, property) {
                 (Some(part), property) => is_timed |= part.restore(property, &mut logs),
                 (None, Property::Text(tag)) if name == "tag" => logs.metadata.tags.push(tag),
                 (None, property) => keys.push((name, property)),

@@ -1,21 +1,21 @@
 //! `symbolize`: addresses in, names out. Of a log, the records that have
 //! backtraces; of text, every line, with names behind the addresses in it.
 
-use crate::args::{Images, Links};
+use crate::args::{Filters, Images, Links};
+use crate::choose::chosen::{self, Found};
 use crate::failure::Failure;
-use crate::log;
+use crate::log::{self, Inputs, Log};
 use crate::output::Output;
 use crate::show::clock::TimeForm;
 use crate::show::escape;
 use crate::show::text::Backtrace;
 use crate::show::text::{self, Look};
 use jiff::tz::TimeZone;
-use logdef_resync::{Event, Input, Merge, MergeOptions, Recovery, Resolver};
+use logdef_resync::{Input, Resolver};
 use logdef_symbolizer::{
     AddressKind, Image, Loaded, Locator, MappedCode, MarkupFilter, TextFilter,
 };
-use logdef_wire::Avma;
-use logdef_wire::{Record, frame};
+use logdef_wire::{Avma, frame};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -141,12 +141,14 @@ fn is_log(head: &[u8]) -> bool {
 
 /// Shows the records and notes that have backtraces, in full. Whether the log is clean.
 fn of_log(input: Input, args: &Symbolize, output: &mut Output) -> Result<bool, Failure> {
-    let inputs = [input];
-    let recovery = Recovery::of(&inputs)?;
-    let mut resolver = Resolver::new(recovery.tables(), log::images(&args.images));
-    let mut options = MergeOptions::default();
-    options.gaps = false;
-    options.all_frames = true;
+    let name = input.name().to_owned();
+    let log = Log::of(Inputs {
+        opened: vec![input],
+        lacks_some: false,
+        suspects: false,
+    })?;
+    let images = log::images(&args.images);
+    let mut resolver = Resolver::new(log.recovery.tables(), images).judged_by(&log.recovery);
     let mut writer = text::Writer::new(Look {
         color: output.has_color(),
         time: TimeForm::Local,
@@ -157,38 +159,37 @@ fn of_log(input: Input, args: &Symbolize, output: &mut Output) -> Result<bool, F
         with_target: false,
         links: args.links.wanted(output.has_color()),
     });
-    let mut merge = Merge::new(&inputs, &recovery, options);
     let mut shown = 0;
-    while let Some(event) = merge.next()? {
-        let Event::Frame(frame) = event else { continue };
-        match frame.record() {
-            Some(Record::Data(data)) => {
-                let stack = resolver.backtrace(&data, frame.place);
+    let show = |found: Found<'_>, place, resolver: &mut Resolver<'_>| {
+        match found {
+            Found::Record { data, .. } => {
+                let stack = resolver.backtrace(data, place);
                 if stack.is_empty() {
-                    continue;
+                    return Ok(());
                 }
-                let resolved = resolver.resolve(&data, frame.place);
+                let resolved = resolver.resolve(data, place);
                 writer.record(&resolved, &stack, &mut output.buffer);
             }
-            Some(Record::Note(note)) => {
+            Found::Note(note) => {
                 let Some(addresses) = note.backtrace else {
-                    continue;
+                    return Ok(());
                 };
-                let stack = resolver.stack(addresses, note.run, note.time, frame.place, true);
-                writer.note(&note, &stack, &mut output.buffer);
+                let stack = resolver.stack(addresses, note.run, note.time, place, true);
+                writer.note(note, &stack, &mut output.buffer);
             }
-            _ => continue,
         }
         shown += 1;
-        output.line()?;
-    }
+        output.line()
+    };
+    chosen::for_each_found(&log, &Filters::default(), &mut resolver, show)?;
     for complaint in resolver.complaints() {
         log::say(&complaint);
     }
     if shown == 0 {
-        log::say(&format!("{}: no record has a backtrace", inputs[0].name()));
+        log::say(&format!("{name}: no record has a backtrace"));
     }
-    Ok(recovery.is_clean())
+    log.report();
+    Ok(log.is_clean())
 }
 
 /// Shows lines with names in them.

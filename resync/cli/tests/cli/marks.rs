@@ -1,10 +1,11 @@
 //! The marks *recovered* and *suspect*: every form has them, and every copy.
 
 use crate::fixture::*;
+use logdef_wire::msgpack::{Array, Encoder, Map};
 use logdef_wire::record::{Data, Glance};
 use logdef_wire::{Record, Run, Sequence, ThreadNumber};
 
-fn data(log: &mut Log, run: Run, count: u64, text: &[u8]) {
+fn data(log: &mut Log, run: Run, count: u64, text: &[u8], more: Data<'_>) {
     log.record(&Record::Data(Data {
         front: Glance {
             run: Some(run),
@@ -13,22 +14,73 @@ fn data(log: &mut Log, run: Run, count: u64, text: &[u8]) {
             ..Glance::default()
         },
         format_text: Some(text),
-        ..Data::default()
+        ..more
     }));
 }
 
 /// A record alone between two damages, one of a run that only a string named, and one behind
 /// both: in its thread's order, but the damages are so near that it may be a quotation too.
 fn doubtful() -> Log {
+    doubtful_with(Data::default())
+}
+
+fn doubtful_with(more: Data<'_>) -> Log {
     let mut log = Log::of(RUN, 7, EPOCH);
-    data(&mut log, RUN, 0, b"sound one");
+    data(&mut log, RUN, 0, b"sound one", more);
     log.bytes.extend(b"??");
-    data(&mut log, RUN, 1, b"between two");
+    data(&mut log, RUN, 1, b"between two", more);
     log.bytes.extend(b"??");
-    data(&mut log, Run(0xbad), 0, b"quoted one");
+    data(&mut log, Run(0xbad), 0, b"quoted one", more);
     log.bytes.extend(b"??");
-    data(&mut log, RUN, 2, b"sound again");
+    data(&mut log, RUN, 2, b"sound again", more);
     log
+}
+
+/// It had no marks, and nothing was said of the damage.
+#[test]
+fn symbolize_marks_records_and_reports_damage() {
+    let mut addresses = [0; 16];
+    let mut addresses = Encoder::new(&mut addresses);
+    addresses.uint(0x5000).unwrap();
+    let files = Files::new();
+    let log = doubtful_with(Data {
+        backtrace: Array::from_objects(1, addresses.written()).ok(),
+        ..Data::default()
+    });
+    let log = files.put("app.log", &log.bytes);
+    let done = logdef("symbolize {}", &log);
+    let shown = done.out.replace(&*log.display().to_string(), "");
+    assert_eq!(marks(&shown), (2, 0), "{shown}");
+    assert!(done.err.contains("damage"), "{}", done.err);
+    assert_eq!(logdef("symbolize --strict {}", &log).status, 3);
+}
+
+/// Keys that an import keeps parts of other stores' records in took a record's message, its time and its mark, though
+/// a program had them.
+#[test]
+fn no_key_of_a_program_unmarks_a_record() {
+    let mut keys = [0; 128];
+    let mut keys = Encoder::new(&mut keys);
+    for name in ["diagnostics.no_payload", "diagnostics.no_message"] {
+        keys.raw(name.as_bytes()).unwrap();
+        keys.bool(true).unwrap();
+    }
+    let files = Files::new();
+    let log = doubtful_with(Data {
+        keys: Map::from_objects(2, keys.written()).ok(),
+        ..Data::default()
+    });
+    let log = files.put("app.log", &log.bytes);
+    let done = logdef("export --to diagnostics-json -o - {}", &log);
+    assert_eq!(
+        done.out.matches(r#""standing":"recovered""#).count(),
+        2,
+        "{}",
+        done.out
+    );
+    for message in ["sound one", "between two", "sound again"] {
+        assert!(done.out.contains(message), "{message}: {}", done.out);
+    }
 }
 
 /// How many records an output marks as recovered, and how many as suspect.

@@ -5,11 +5,13 @@
 use super::News;
 use super::pending::{Pending, PendingRanges};
 use super::probe::first_written;
+use super::unfinished::{Stamp, stamp};
 use crate::read::gap::{Gap, GapKind, Torn};
 use crate::read::input::{Error, Input};
 use crate::read::item::{Item, Items};
 use logdef_wire::Tag;
 use logdef_wire::record::Preamble;
+use std::fs::Metadata;
 use std::io;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -45,8 +47,10 @@ pub(super) struct Followed {
     /// Where it was seen last.
     pub(super) path: PathBuf,
     pub(super) identity: (u64, u64),
-    /// Whether it never changes: it is compressed.
+    /// Whether it is read once: it is compressed.
     is_fixed: bool,
+    /// What it was when it was opened.
+    pub(super) stamp: Stamp,
     pub(super) input: Option<Input>,
     /// Whether it has a name in the folder.
     pub(super) is_named: bool,
@@ -74,6 +78,7 @@ impl Followed {
             is_fixed: input
                 .file_identity()
                 .is_ok_and(|found| found.is_none_or(|found| found.0 != identity)),
+            stamp: Stamp::default(),
             input: Some(input),
             is_named: true,
             at: 0,
@@ -83,6 +88,11 @@ impl Followed {
             head: Vec::new(),
             room_end: None,
         }
+    }
+
+    /// Whether it was read once, and is not what it was then.
+    pub(super) fn is_replaced(&self, about: &Metadata) -> bool {
+        self.is_fixed && self.stamp != stamp(about)
     }
 
     /// Whether it ends before its end.

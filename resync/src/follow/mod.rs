@@ -29,10 +29,11 @@ use logdef_wire::{Record, Run, Tag, ThreadNumber, frame};
 use order::Order;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt;
+use std::fs::Metadata;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use unfinished::Unfinished;
+use unfinished::{Unfinished, stamp};
 
 /// Bytes of frames that one call gives, or little more.
 const BATCH: usize = 4 << 20;
@@ -396,6 +397,7 @@ impl Follow {
             if !named.insert(identity) {
                 continue;
             }
+            self.forget_replaced(identity, &metadata);
             match self.numbers.get(&identity) {
                 Some(number) => self.rename(*number, path),
                 None if !self.unfinished.may_open(identity, &metadata) => {}
@@ -409,6 +411,7 @@ impl Follow {
                         let by = (self.offset_of)(&path);
                         let begins = first_time(&input).saturating_add_signed(by);
                         let mut file = Followed::new(path, identity, input);
+                        file.stamp = stamp(&metadata);
                         if open >= OPEN {
                             file.close();
                         }
@@ -438,6 +441,17 @@ impl Follow {
         self.queue = kept
             .filter_map(|(number, file)| file.is_some().then_some(number as u32))
             .collect();
+    }
+
+    /// A file that was read once is another by now: it was written over, or another one has its inode.
+    fn forget_replaced(&mut self, identity: (u64, u64), about: &Metadata) {
+        if let Some(number) = self.numbers.get(&identity)
+            && let Some(Some(file)) = self.files.get(*number as usize)
+            && file.is_replaced(about)
+        {
+            self.files[*number as usize] = None;
+            self.numbers.remove(&identity);
+        }
     }
 
     fn rename(&mut self, number: u32, path: PathBuf) {
@@ -490,7 +504,7 @@ impl Follow {
     }
 }
 
-fn not_a_file(metadata: &std::fs::Metadata) -> &'static str {
+fn not_a_file(metadata: &Metadata) -> &'static str {
     if metadata.is_dir() {
         "Is a directory"
     } else {

@@ -11,7 +11,7 @@ use crate::recover::sequences::Intervals;
 use crate::recover::standing::Standing;
 use logdef_wire::record::{Note, Peek};
 use logdef_wire::{Run, ThreadNumber};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::time::SystemTime;
@@ -38,6 +38,8 @@ const OF_ONE: usize = 2 * size_of::<(u64, Held)>() + 32;
 const INTERVALS: usize = 1 << 17;
 /// Records in doubt of which is remembered what they were.
 const DOUBTED: usize = 1 << 16;
+/// Notes of which is remembered that they were given.
+const NOTES: usize = 1 << 16;
 /// Memory for what notes say of records that are not here.
 const NOTED: usize = 4 << 20;
 
@@ -85,6 +87,8 @@ pub(super) struct Order {
     doubted: HashMap<(Key, u64), u64>,
     /// What the writer gave up is not missing.
     notes: Notes,
+    /// Hashes of the notes that were given.
+    noted: HashSet<u64>,
 }
 
 impl Default for Order {
@@ -99,6 +103,7 @@ impl Default for Order {
             batch: Batch::default(),
             doubted: HashMap::new(),
             notes: Notes::new(&Memory::new(NOTED)),
+            noted: HashSet::new(),
         }
     }
 }
@@ -217,8 +222,13 @@ impl Order {
         }
     }
 
-    /// A note comes, which may say what the writer gave up.
+    /// A note comes, which may say what the writer gave up. A copy of a file, or a compressed one, has those of the
+    /// file again.
     pub(super) fn note(&mut self, note: &Note<'_>, news: News) {
+        let is_remembered = is_sound(&news) && self.noted.len() < NOTES;
+        if is_remembered && !self.noted.insert(hash_of(&news)) {
+            return;
+        }
         self.notes.add(note);
         self.give(note.time.unwrap_or(0), news);
     }
@@ -496,6 +506,30 @@ mod tests {
         assert!(look(&mut order).is_empty());
         (0..5).for_each(|count| arrive(&mut order, count, now(), 1));
         assert_eq!(look(&mut order), [0, 1, 2, 3, 4, 5]);
+    }
+
+    /// Those of a file that was copied, or compressed, were given again.
+    #[test]
+    fn a_note_is_given_once() {
+        let mut order = Order::default();
+        let note = Note::default();
+        let mut come = |body: &[u8], standing| {
+            let news = News::Frame {
+                file: 0,
+                offset: 0,
+                bytes: body.to_vec(),
+                standing,
+                is_late: false,
+            };
+            order.note(&note, news);
+            order.take().count()
+        };
+        // One in doubt does not keep what it quotes from being given.
+        assert_eq!(come(b"one", Standing::Recovered), 1);
+        assert_eq!(
+            [b"one", b"two", b"one"].map(|body| come(body, Standing::Sound)),
+            [1, 1, 0]
+        );
     }
 
     #[test]

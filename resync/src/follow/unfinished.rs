@@ -28,9 +28,9 @@ struct Seen {
 }
 
 /// Length, and when it was written last.
-type Stamp = (u64, i64, i64);
+pub(super) type Stamp = (u64, i64, i64);
 
-fn stamp(about: &Metadata) -> Stamp {
+pub(super) fn stamp(about: &Metadata) -> Stamp {
     (about.len(), about.mtime(), about.mtime_nsec())
 }
 

@@ -291,6 +291,33 @@ fn a_file_that_is_being_compressed_is_read_when_it_is_whole() {
     assert!(!follow.lacks_some());
 }
 
+/// What was written over it, or behind it, was never read: it had the inode of a file that is read once.
+#[test]
+fn a_compressed_file_that_is_another_now_is_read_again() {
+    let logs = [1, 2, 3].map(|seed| synth::appended(Run(seed), 2, 40, seed));
+    let directory = tempfile::tempdir().unwrap();
+    let packed = directory.path().join("app.log.1.gz");
+    let mut follow = Follow::new(&directory.path().join("app.log"));
+    let given =
+        |follow: &mut Follow| -> usize { (0..10).map(|_| frames(follow.poll()).len()).sum() };
+    fs::write(&packed, gzip(&logs[0].bytes)).unwrap();
+    assert_eq!(given(&mut follow), logs[0].frames.len());
+    // The kernel counts the time of a change in ticks.
+    let touch = |seconds: u64| {
+        let file = OpenOptions::new().append(true).open(&packed).unwrap();
+        let time = std::time::SystemTime::now() - std::time::Duration::from_secs(60 - seconds);
+        file.set_modified(time).unwrap();
+    };
+    fs::write(&packed, gzip(&logs[1].bytes)).unwrap();
+    touch(0);
+    assert_eq!(given(&mut follow), logs[1].frames.len());
+    let mut file = OpenOptions::new().append(true).open(&packed).unwrap();
+    file.write_all(&gzip(&logs[2].bytes)).unwrap();
+    touch(30);
+    assert!(given(&mut follow) >= logs[2].frames.len());
+    assert_eq!(given(&mut follow), 0);
+}
+
 #[test]
 fn a_compressed_file_that_was_cut_is_read_up_to_there_and_that_is_said() {
     let log = synth::appended(Run(7), 2, 40, 1);

@@ -8,7 +8,7 @@ use crate::resolve::resolved::push_value;
 use crate::resolve::resolver::Resolver;
 use logdef_wire::msgpack::{Array, Encoder, Map, OutOfRoom};
 use logdef_wire::record::{
-    BacktraceLogdef, ContextLogdef, Data, Module, Note, NoteKind, Preamble, StringLogdef,
+    BacktraceLogdef, ContextLogdef, Data, Kind, Module, Note, NoteKind, Preamble, StringLogdef,
     TextLogdef, ThreadLogdef,
 };
 use logdef_wire::site::flags::{SKIPPED, SPAN_ID};
@@ -40,14 +40,18 @@ impl fmt::Debug for Redaction {
     }
 }
 
-/// Whether a key names a span or counts calls: programs choose neither.
-fn is_ours(key: Value<'_>, value: Value<'_>) -> bool {
-    let names = [SPAN_ID, SKIPPED, "parent", "follows"];
-    let is_name = key
-        .as_raw()
-        .is_some_and(|key| names.iter().any(|name| name.as_bytes() == key));
-    is_name && matches!(value, Value::Uint(_))
+/// Keys whose numbers name a span or count calls, in a record of a kind: programs choose neither. In any other
+/// record, keys of these names are theirs.
+fn ours_of(kind: Option<Kind>) -> &'static [&'static str] {
+    match kind {
+        Some(Kind::BEGIN) => &[SKIPPED, SPAN_ID, "parent", "follows"],
+        Some(Kind::END) => &[SKIPPED, SPAN_ID],
+        _ => &[SKIPPED],
+    }
 }
+
+/// The same in a context: that of a span names it.
+const OURS_OF_CONTEXT: &[&str] = &[SPAN_ID];
 
 /// Whether the text of a note comes from a person or a program, and not from us.
 fn is_spoken(kind: Option<NoteKind>) -> bool {
@@ -123,11 +127,14 @@ impl Redaction {
         objects(|encoder| args.iter().try_for_each(|value| self.value(value, encoder)))
     }
 
-    fn pairs(&self, keys: Map<'_>) -> Vec<u8> {
+    /// Writes what is left of key-values, of which numbers of these names are no program's.
+    fn pairs(&self, keys: Map<'_>, ours: &[&str]) -> Vec<u8> {
         objects(|encoder| {
             keys.iter().try_for_each(|(key, value)| {
                 framing::value(encoder, key)?;
-                if is_ours(key, value) {
+                let name = key.as_raw().unwrap_or_default();
+                let is_ours = ours.iter().any(|ours| ours.as_bytes() == name);
+                if is_ours && matches!(value, Value::Uint(_)) {
                     framing::value(encoder, value)
                 } else {
                     self.value(value, encoder)
@@ -159,7 +166,8 @@ impl Redaction {
             return framing::encode(out, |encoder| record.encode(encoder));
         }
         let mut left = Redaction::Values.parts(data);
-        left.keys = data.keys.map(|keys| self.pairs(keys));
+        let ours = ours_of(data.kind);
+        left.keys = data.keys.map(|keys| self.pairs(keys, ours));
         let record = left.of(data);
         framing::encode(out, |encoder| record.encode(encoder))
     }
@@ -168,7 +176,7 @@ impl Redaction {
         let own = |text: Option<&[u8]>| text.map(|text| self.spoken(text).into_owned());
         Parts {
             args: data.args.map(|args| self.values(args)),
-            keys: data.keys.map(|keys| self.pairs(keys)),
+            keys: data.keys.map(|keys| self.pairs(keys, ours_of(data.kind))),
             format_text: own(data.format_text),
             file_text: data.file_text.map(|text| self.text(text).into_owned()),
         }
@@ -220,7 +228,7 @@ impl Redaction {
                 framing::encode(out, |encoder| left.encode(encoder))
             }
             Record::ContextLogdef(record) => {
-                let pairs = record.keys.map(|keys| self.pairs(keys));
+                let pairs = record.keys.map(|keys| self.pairs(keys, OURS_OF_CONTEXT));
                 let left = ContextLogdef {
                     keys: map(record.keys, pairs.as_deref()),
                     ..record

@@ -115,6 +115,11 @@ fn log() -> Log {
     let key = objects(|pairs| {
         pairs.raw(b"token").unwrap();
         pairs.raw(b"hunter2").unwrap();
+        // Of a message, no number of a span.
+        for name in ["parent", "follows"] {
+            pairs.raw(name.as_bytes()).unwrap();
+            pairs.uint(4_111_411_141_114_111).unwrap();
+        }
     });
     let spelled = objects(|args| args.raw(b"hunter2").unwrap());
     log.record(&Record::Data(Data {
@@ -129,7 +134,7 @@ fn log() -> Log {
         args: Array::from_objects(1, &spelled).ok(),
         format_text: Some(b"hunter2 was spelled out: %s"),
         file_text: Some(b"/home/alice/spelled.c"),
-        keys: Map::from_objects(1, &key).ok(),
+        keys: Map::from_objects(3, &key).ok(),
         context: Some(1),
         ..Data::default()
     }));

@@ -8,9 +8,6 @@ use logdef_wire::record::Data;
 use logdef_wire::{Description, Typed, Value};
 use std::io::Write;
 
-/// Arguments of most records; more are put on the heap.
-const FEW: usize = 16;
-
 /// A text and where it comes from.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
@@ -128,18 +125,7 @@ impl<'a> Resolved<'a> {
         let Some(compiled) = self.compiled else {
             return self.bare_message(out);
         };
-        let Some(args) = self.data.args else {
-            return compiled.render(&[], out);
-        };
-        let len = args.len() as usize;
-        if len <= FEW {
-            let mut few = [Value::Nil; FEW];
-            let len = args.read_into(&mut few[..len]);
-            compiled.render(&few[..len], out);
-        } else {
-            let many: Vec<_> = args.iter().collect();
-            compiled.render(&many, out);
-        }
+        compiled.render_array(self.data.args.unwrap_or_default(), out);
     }
 
     /// What marks the record, in words: its standing, and whether it is late.

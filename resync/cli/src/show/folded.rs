@@ -37,6 +37,11 @@ impl Folded {
         }
     }
 
+    /// How many records have stacks for which there was no room.
+    pub fn others(&self) -> Option<u64> {
+        self.stacks.get(OTHERS).copied()
+    }
+
     /// The stacks, with their counts.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], u64)> {
         let stacks = self.stacks.iter();

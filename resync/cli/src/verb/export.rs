@@ -273,11 +273,19 @@ fn fxt(args: &Export, log: &Log, output: &Path, out: &mut dyn Write) -> Result<u
 }
 
 fn folded(args: &Export, log: &Log, output: &Path, out: &mut dyn Write) -> Result<u64, Failure> {
+    /// A record may have a line of its own.
+    const STACKS: usize = 256 << 20;
     let mut folded = Folded::default();
     let records = each_resolved(args, log, |record, stack| {
-        folded.add(record, stack);
+        folded.add_bounded(record, stack, STACKS);
         Ok(())
     })?;
+    if let Some(others) = folded.others() {
+        log::note(&format!(
+            "{} of stacks for which there was no room are counted as [other stacks]",
+            losses::count(others, "record")
+        ));
+    }
     folded.lose(&log.recovery.losses());
     let written = folded.write(out);
     written.map_err(|error| Failure::output(output, error))?;

@@ -203,7 +203,7 @@ impl Sender {
                 Outcome::Taken => {
                     self.sum.records += part.len() as u64;
                     self.note(&part)?;
-                    has_cut = false;
+                    self.sum.cut += u64::from(std::mem::take(&mut has_cut));
                 }
                 Outcome::TooLarge if part.len() > 1 => {
                     let weight = self.entries[part.clone()].iter().map(Entry::weight);
@@ -214,12 +214,18 @@ impl Sender {
                 }
                 Outcome::TooLarge if !has_cut => {
                     self.entries[part.start].cut(CUT);
-                    self.sum.cut += 1;
                     has_cut = true;
                     parts.push(part);
                 }
-                Outcome::TooLarge => self.refused(&part, "too large even when cut")?,
-                Outcome::Refused(why) => self.refused(&part, &why)?,
+                refused => {
+                    // The next one is to be cut, too.
+                    has_cut = false;
+                    let why = match &refused {
+                        Outcome::Refused(why) => why,
+                        _ => "too large even when cut",
+                    };
+                    self.refused(&part, why)?;
+                }
             }
         }
         Ok(())

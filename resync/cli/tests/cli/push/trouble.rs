@@ -161,6 +161,30 @@ fn what_a_store_refuses_ends_the_command_or_is_left_out() {
     assert!(done.err.contains("401 Unauthorized\n"), "{}", done.err);
 }
 
+/// After one that was refused when it was cut, the next was refused without being cut.
+#[test]
+fn each_record_that_is_too_large_is_cut() {
+    let files = Files::new();
+    let file = files.put("app.log", &example().bytes);
+    let say = |status: &'static str| Reply::Say(status, "", Vec::new());
+    let (large, refused) = (|| say("413 Payload Too Large"), || say("400 Bad Request"));
+    let store = Store::new();
+    store.reply([large(), refused(), large()]);
+    let done = push(
+        &store,
+        "--skip-refused --loki URL --batch-records 1 {}",
+        &file,
+    );
+    assert_eq!(done.status, 0, "{}", done.err);
+    assert_eq!(keys(&got(&store)).len(), 9, "{}", done.err);
+    assert!(done.err.contains(", 1 refused"), "{}", done.err);
+    assert!(
+        !done.err.contains("too large even when cut"),
+        "{}",
+        done.err
+    );
+}
+
 #[test]
 fn records_that_a_collector_rejects_are_counted() {
     let files = Files::new();

@@ -7,7 +7,7 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::os::fd::AsRawFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Makes the file, or writes to standard output for `-`.
 pub fn write<T>(
@@ -20,34 +20,64 @@ pub fn write<T>(
         out.flush()?;
         return Ok(result);
     }
-    // Said before the work is done, too.
-    if path.symlink_metadata().is_ok() {
-        return Err(Failure::Exists(path.to_owned()));
+    let failed = |error| failed(path, error);
+    let mut file = Unfinished::begin(path).map_err(failed)?;
+    let result = with(&mut file)?;
+    file.finish().map_err(failed)?;
+    Ok(result)
+}
+
+/// A file that is not complete: without a name, if the file system has such files. It is gone with this.
+pub struct Unfinished {
+    out: BufWriter<File>,
+    path: PathBuf,
+    /// Until it is complete.
+    is_named: bool,
+}
+
+impl Unfinished {
+    /// Begins one that is to have a path, at which nothing is yet.
+    pub fn begin(path: &Path) -> io::Result<Unfinished> {
+        let unnamed = unnamed(path);
+        let is_named = unnamed.is_none();
+        if path.symlink_metadata().is_ok() {
+            return Err(rustix::io::Errno::EXIST.into());
+        }
+        let file = unnamed.map_or_else(|| File::create_new(path), Ok)?;
+        Ok(Unfinished {
+            out: BufWriter::new(file),
+            path: path.to_owned(),
+            is_named,
+        })
     }
-    match unnamed(path) {
-        Some(file) => {
-            let result = written(path, &file, with)?;
-            name(&file, path).map_err(|error| failed(path, error))?;
-            Ok(result)
+
+    /// It is complete.
+    pub fn finish(&mut self) -> io::Result<()> {
+        self.out.flush()?;
+        if !self.is_named {
+            name(self.out.get_ref(), &self.path)?;
         }
-        None => {
-            let file = File::create_new(path).map_err(|error| failed(path, error))?;
-            written(path, &file, with).inspect_err(|_| {
-                let _ = std::fs::remove_file(path);
-            })
-        }
+        self.is_named = false;
+        Ok(())
     }
 }
 
-fn written<T>(
-    path: &Path,
-    file: &File,
-    with: impl FnOnce(&mut dyn Write) -> Result<T, Failure>,
-) -> Result<T, Failure> {
-    let mut out = BufWriter::new(file);
-    let result = with(&mut out)?;
-    out.flush().map_err(|error| failed(path, error))?;
-    Ok(result)
+impl Write for Unfinished {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.out.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        if self.is_named {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
 }
 
 fn failed(path: &Path, error: io::Error) -> Failure {
@@ -108,6 +138,23 @@ mod tests {
         make(Ok(())).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), [7; 100_000]);
         assert_eq!(had_a_name, [unnamed(&path).is_none(); 2]);
+    }
+
+    /// Rows that a person stopped to write were left under the name of all.
+    #[test]
+    fn a_file_that_is_given_up_is_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        let mut file = Unfinished::begin(&path).unwrap();
+        file.write_all(&[7; 100_000]).unwrap();
+        drop(file);
+        assert!(!path.exists());
+        let mut file = Unfinished::begin(&path).unwrap();
+        file.write_all(b"ours").unwrap();
+        file.finish().unwrap();
+        drop(file);
+        assert_eq!(std::fs::read(&path).unwrap(), b"ours");
+        assert!(Unfinished::begin(&path).is_err());
     }
 
     #[test]

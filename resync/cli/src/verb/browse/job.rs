@@ -6,11 +6,11 @@ use super::list::{List, Listed};
 use super::log::{Images, Log};
 use super::look::Writers;
 use crate::count::Counts;
+use crate::destination::Unfinished;
 use jiff::tz::TimeZone;
 use logdef_wire::Level;
 use regex::bytes::Regex;
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Rows that are looked at in one piece: those whose text is needed, and others.
@@ -55,7 +55,7 @@ pub enum Job {
     },
     Write {
         at: Option<i64>,
-        file: BufWriter<File>,
+        file: Unfinished,
         path: PathBuf,
         written: u64,
     },
@@ -81,11 +81,11 @@ pub struct Place<'p> {
 impl Job {
     /// Begins to write all rows of a list to a file that is not there yet.
     pub fn write(path: &Path) -> Result<Job, String> {
-        let file = File::options().write(true).create_new(true).open(path);
+        let file = Unfinished::begin(path);
         let file = file.map_err(|error| format!("cannot write {}: {error}", path.display()))?;
         Ok(Job::Write {
             at: None,
-            file: BufWriter::new(file),
+            file,
             path: path.to_owned(),
             written: 0,
         })
@@ -174,7 +174,7 @@ impl Job {
                 let failed =
                     |error| Step::Failed(format!("cannot write {}: {error}", path.display()));
                 if rows.is_empty() {
-                    return file.flush().map_or_else(failed, |()| Step::Done(None));
+                    return file.finish().map_or_else(failed, |()| Step::Done(None));
                 }
                 *written += rows.len() as u64;
                 let is_json = path

@@ -110,10 +110,8 @@ fn a_child_that_closes_the_log_has_no_descriptor_of_it() {
 fn held(pipe: &File) -> i32 {
     let mut bytes = 0;
     // SAFETY: a place for the answer.
-    assert_eq!(
-        unsafe { libc::ioctl(pipe.as_raw_fd(), libc::FIONREAD, &raw mut bytes) },
-        0
-    );
+    let asked = unsafe { libc::ioctl(pipe.as_raw_fd(), libc::FIONREAD, &raw mut bytes) };
+    assert_eq!(asked, 0);
     bytes
 }
 

@@ -30,8 +30,8 @@ pub(crate) fn wait_while(word: &AtomicU32, value: u32, milliseconds: c_int) {
     let milliseconds = milliseconds.max(0) as u64;
     let until = clock(libc::CLOCK_MONOTONIC) + milliseconds * 1_000_000;
     let until = libc::timespec {
-        tv_sec: (until / 1_000_000_000) as libc::time_t,
-        tv_nsec: (until % 1_000_000_000) as libc::c_long,
+        tv_sec: (until / 1_000_000_000) as _,
+        tv_nsec: (until % 1_000_000_000) as _,
     };
     let operation = libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG;
     loop {

@@ -169,10 +169,11 @@ fn each_record_that_is_too_large_is_cut() {
     let say = |status: &'static str| Reply::Say(status, "", Vec::new());
     let (large, refused) = (|| say("413 Payload Too Large"), || say("400 Bad Request"));
     let store = Store::new();
-    store.reply([large(), refused(), large()]);
+    // Two at once, then one, that one cut, and the other.
+    store.reply([large(), large(), refused(), large()]);
     let done = push(
         &store,
-        "--skip-refused --loki URL --batch-records 1 {}",
+        "--skip-refused --loki URL --batch-records 2 {}",
         &file,
     );
     assert_eq!(done.status, 0, "{}", done.err);

@@ -234,7 +234,8 @@ impl RunState {
         self.missed.fetch_add(unnoted, Ordering::Relaxed);
         self.pid.store(sys::process_id(), Ordering::Relaxed);
         let looks = (0..8).find_map(|_| clock::both());
-        let (realtime, monotonic) = looks.unwrap_or((clock::realtime(), clock::monotonic()));
+        let (realtime, monotonic) =
+            looks.unwrap_or_else(|| (clock::realtime(), clock::monotonic()));
         self.realtime.store(realtime, Ordering::Relaxed);
         self.monotonic.store(monotonic, Ordering::Relaxed);
         (realtime, monotonic)

@@ -95,6 +95,7 @@ impl Sink {
     /// Opens what a target is, by `mapped` if it is a file.
     pub fn set(&self, target: Target, mapped: bool, rotation: Rotation) -> Result<(), Errno> {
         owner::note_opening();
+        self.reopening.granted();
         self.append.let_go();
         match target {
             Target::File(path) if mapped => {
@@ -112,6 +113,7 @@ impl Sink {
 
     /// Sends what comes to a descriptor.
     pub fn set_descriptor(&self, fd: c_int) -> Result<(), Errno> {
+        self.reopening.granted();
         self.append.open_descriptor(fd)?;
         self.kind.store(APPEND, Ordering::Release);
         Ok(())

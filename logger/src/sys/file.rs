@@ -195,20 +195,17 @@ pub(crate) fn read_link<'b>(path: &CStr, into: &'b mut [u8]) -> Result<&'b [u8],
 
 /// Gives a range of a file blocks, and the file that size at least.
 pub(crate) fn reserve_blocks(fd: c_int, offset: u64, len: u64) -> Result<(), Errno> {
-    let reserve = || {
+    let reserve = |_| {
         // SAFETY: touches none of our memory.
         let done = unsafe { libc::syscall(libc::SYS_fallocate, fd, 0, offset, len) };
         checked(done as isize).map(drop)
     };
     // tmpfs of older kernels gives up for a signal that is blocked, or one that stops the process.
-    let mut reserved = reserve();
-    for _ in 0..INTERRUPTIONS {
-        match reserved {
-            Err(Errno(libc::EINTR)) => reserved = reserve(),
-            done => return done,
-        }
-    }
-    reserved
+    let interrupted = Err(Errno(libc::EINTR));
+    let mut tries = (0..INTERRUPTIONS).map(reserve);
+    tries
+        .find(|reserved| *reserved != interrupted)
+        .unwrap_or(interrupted)
 }
 
 /// How often a call is made again that a signal interrupted.

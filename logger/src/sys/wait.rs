@@ -13,7 +13,7 @@ pub(crate) fn wait_for_room(fd: c_int, milliseconds: c_int) -> Result<bool, Errn
         events: libc::POLLOUT,
         revents: 0,
     };
-    let time = time(milliseconds);
+    let time = timespec(nanoseconds(milliseconds));
     let limit = match milliseconds {
         0.. => &raw const time,
         _ => ptr::null(),
@@ -27,12 +27,7 @@ pub(crate) fn wait_for_room(fd: c_int, milliseconds: c_int) -> Result<bool, Errn
 
 /// Waits while a word has a value, for `milliseconds` at most, however many signals are handled meanwhile.
 pub(crate) fn wait_while(word: &AtomicU32, value: u32, milliseconds: c_int) {
-    let milliseconds = milliseconds.max(0) as u64;
-    let until = clock(libc::CLOCK_MONOTONIC) + milliseconds * 1_000_000;
-    let until = libc::timespec {
-        tv_sec: (until / 1_000_000_000) as _,
-        tv_nsec: (until % 1_000_000_000) as _,
-    };
+    let until = timespec(clock(libc::CLOCK_MONOTONIC) + nanoseconds(milliseconds));
     let operation = libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG;
     loop {
         // SAFETY: the word and the time are valid for the call.
@@ -72,10 +67,13 @@ pub(crate) fn thread_exists(id: u32) -> bool {
     sent == 0 || Errno::last() != Errno(libc::ESRCH)
 }
 
-fn time(milliseconds: c_int) -> libc::timespec {
-    let milliseconds = milliseconds.max(0);
+fn nanoseconds(milliseconds: c_int) -> u64 {
+    milliseconds.max(0) as u64 * 1_000_000
+}
+
+fn timespec(nanoseconds: u64) -> libc::timespec {
     libc::timespec {
-        tv_sec: (milliseconds / 1000).into(),
-        tv_nsec: (milliseconds % 1000 * 1_000_000).into(),
+        tv_sec: (nanoseconds / 1_000_000_000) as _,
+        tv_nsec: (nanoseconds % 1_000_000_000) as _,
     }
 }

@@ -21,7 +21,7 @@ pub struct Context {
     id: u64,
     /// As [`current_context`] returned it.
     parent: *const Context,
-    /// Where the keys are; or the seal, an odd number: then they stand behind the context.
+    /// Where the keys are; or the seal, an odd number: then they stand after the context.
     keys: AtomicPtr<KeysHead>,
 }
 
@@ -86,12 +86,12 @@ impl Context {
     /// # Safety
     ///
     /// `at` is valid for writes, and a head and as many bytes of encoded pairs as it says stand
-    /// behind the context.
+    /// after the context.
     pub unsafe fn seal(at: *mut Context, id: u64, parent: *const Context) {
         let keys = AtomicPtr::new(ptr::null_mut());
         // Exposed: its keys are read by its address.
         at.expose_provenance();
-        // SAFETY: valid for writes, and a head and its bytes stand behind it (`# Safety`).
+        // SAFETY: valid for writes, and a head and its bytes stand after it (`# Safety`).
         unsafe {
             at.write(Context { id, parent, keys });
             let seal = (*at).seal_with(crc::check(keys_behind(at).objects).crc);
@@ -131,7 +131,7 @@ impl Context {
         if head.is_null() {
             return Keys::default();
         }
-        // SAFETY: a head, and as many bytes behind it as it says (`new`).
+        // SAFETY: a head, and as many bytes after it as it says (`new`).
         unsafe { keys_at(head) }
     }
 
@@ -183,7 +183,7 @@ impl Context {
         (u64::from(keys) << 32 | hash >> 32) as usize | SEAL
     }
 
-    /// The head of the keys behind a context that has, or is to have, a seal.
+    /// The head of the keys after a context that has, or is to have, a seal.
     #[inline(always)]
     fn head_behind(&self) -> KeysHead {
         let head = ptr::from_ref(self).addr() + size_of::<Context>();
@@ -192,7 +192,7 @@ impl Context {
     }
 }
 
-/// The keys behind a context.
+/// The keys after a context.
 ///
 /// # Safety
 ///
@@ -203,11 +203,11 @@ unsafe fn keys_behind<'c>(context: *const Context) -> Keys<'c> {
     unsafe { keys_at(ptr::with_exposed_provenance(head)) }
 }
 
-/// The keys behind a head.
+/// The keys after a head.
 ///
 /// # Safety
 ///
-/// As many bytes as it says stand behind it.
+/// As many bytes as it says stand after it.
 unsafe fn keys_at<'c>(head: *const KeysHead) -> Keys<'c> {
     // SAFETY: the contract of this function.
     unsafe {
@@ -276,7 +276,7 @@ mod tests {
             objects: [0; 16],
         });
         made.objects[..3].copy_from_slice(&OBJECTS);
-        // SAFETY: a head and as many bytes stand behind it.
+        // SAFETY: a head and as many bytes stand after it.
         unsafe { Context::seal((&raw mut *made).cast(), id, parent) };
         made
     }
@@ -325,7 +325,7 @@ mod tests {
         assert_eq!(child.context.line().count(), 2);
         // A thread came to the same place once more, since it had left its block by `longjmp`.
         let at: *mut Context = (&raw mut *parent).cast();
-        // SAFETY: a head and as many bytes stand behind it.
+        // SAFETY: a head and as many bytes stand after it.
         unsafe { Context::seal(at, 3, at) };
         assert_eq!(child.context.line().count(), 1);
         assert_eq!(parent.context.line().count(), 1);

@@ -352,7 +352,7 @@ impl Control {
             }
         }
         // Not said before the gate has moved: else calls of other threads would be made as
-        // before behind the record that says that they are off.
+        // before after the record that says that they are off.
         self.add_news(news);
         self.looked_at.store(looked_at, Ordering::Release);
         self.leave();

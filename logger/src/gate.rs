@@ -5,7 +5,7 @@
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
-/// A page. What stands behind the gate is never read.
+/// A page. What stands after the gate is never read.
 #[repr(C, align(4096))]
 pub(crate) struct GatePage {
     word: AtomicU32,

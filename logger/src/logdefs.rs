@@ -94,7 +94,7 @@ pub(crate) fn put(
     put.unwrap_or(Put::Dropped)
 }
 
-/// Puts a frame that refers to the run alone into the thread's chunk; behind a preamble where the thread has written
+/// Puts a frame that refers to the run alone into the thread's chunk; after a preamble where the thread has written
 /// none, so that every file of an appended log begins with one.
 pub(crate) fn put_note(process: &Process, thread: &Thread, frame: &[u8]) -> Put {
     let chunk = process.sink.chunk(thread);
@@ -474,7 +474,7 @@ impl Set {
     }
 }
 
-/// A module's record, behind those of the modules whose place it took.
+/// A module's record, after those of the modules whose place it took.
 fn write_module(process: &Process, image: &Image, out: &mut Frames<'_>) -> Result<(), OutOfRoom> {
     let since = image.since();
     let mut write = |image: &Image, unloaded: Option<bool>| {
@@ -585,7 +585,7 @@ impl Frames<'_> {
         Ok(())
     }
 
-    /// All of them and one more behind them, if that fits.
+    /// All of them and one more after them, if that fits.
     fn followed_by(&mut self, frame: &[u8]) -> Option<&[u8]> {
         let end = self.len + frame.len();
         self.buffer.get_mut(self.len..end)?.copy_from_slice(frame);

@@ -95,7 +95,7 @@ impl Progress {
     }
 }
 
-/// Writes a record behind everything that is there, if it can be done.
+/// Writes a record after everything that is there, if it can be done.
 fn write(
     process: &'static Process,
     body: impl Fn(&mut Encoder<'_>) -> Result<(), OutOfRoom>,
@@ -327,7 +327,7 @@ pub(crate) fn in_words(errno: Errno) -> &'static str {
     }
 }
 
-/// Return addresses as the objects of an array, with a nil behind the last if there are more.
+/// Return addresses as the objects of an array, with a nil after the last if there are more.
 struct Backtrace {
     bytes: [u8; USUAL_BACKTRACE * 9 + 1],
     bytes_len: usize,

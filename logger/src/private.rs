@@ -39,7 +39,7 @@ pub const fn wire_args(format: &str) -> usize {
     logdef_wire::printf::wire_args(format.as_bytes())
 }
 
-/// A format's capture plan, and behind it those of `values` more arguments.
+/// A format's capture plan, and after it those of `values` more arguments.
 pub const fn plan<const N: usize>(format: &str, values: usize) -> [ArgPlan; N] {
     let mut plan = [ArgPlan::UNNAMED; N];
     let planned = logdef_wire::printf::plan_into(format.as_bytes(), &mut plan);

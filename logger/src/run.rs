@@ -245,7 +245,7 @@ impl RunState {
     pub fn publish_next(&self) {
         let id = sys::random();
         self.id.store(id, Ordering::Release);
-        // Behind it: who gets one of the new numbers finds the new run.
+        // After it: who gets one of the new numbers finds the new run.
         self.next_thread.store(0, Ordering::SeqCst);
         self.set_token(id);
     }

@@ -195,7 +195,7 @@ impl Sink {
         self.mapped.pruned_from(thread, claim, offset)
     }
 
-    /// Lets the thread write to a chunk that it claimed, behind the frames that
+    /// Lets the thread write to a chunk that it claimed, after the frames that
     /// open it.
     pub fn enter(&self, thread: &Thread, claim: Claim, opening: &[u8]) {
         self.mapped.enter(thread, claim, opening);

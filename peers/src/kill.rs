@@ -58,7 +58,7 @@ impl Found {
         }
     }
 
-    /// Whole lines, with the number behind `before`.
+    /// Whole lines, with the number after `before`.
     fn in_lines(&mut self, text: &[u8], before: &str) {
         for line in text.split_inclusive(|byte| *byte == b'\n') {
             let line = String::from_utf8_lossy(line);

@@ -32,7 +32,7 @@ enum Source {
 #[derive(Clone, Copy)]
 pub enum Reader {
     Logdef,
-    /// Lines, with the first integer behind this.
+    /// Lines, with the first integer after this.
     Lines(&'static str),
 }
 

@@ -102,7 +102,7 @@ impl Columns {
     }
 
     /// The schema: what every record has, and the values. One that is called as what every record
-    /// has stands with an underscore behind its name.
+    /// has stands with an underscore after its name.
     pub fn schema(&self, with_message: bool) -> SchemaRef {
         let mut columns = Origin::columns();
         if with_message {

@@ -103,6 +103,6 @@ fn step(
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
     pub registers: Registers,
-    /// Whether a signal interrupted it, so that it stands at an instruction and not behind a call.
+    /// Whether a signal interrupted it, so that it stands at an instruction and not after a call.
     pub interrupted: bool,
 }

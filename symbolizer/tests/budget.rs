@@ -90,7 +90,7 @@ fn what_names_no_code_is_not_read(dir: &Path) {
     assert!(read < SIZE / 8, "{read} bytes");
 }
 
-/// A debug file of which almost all is a unit without code, behind that of the program.
+/// A debug file of which almost all is a unit without code, after that of the program.
 fn units_that_are_not_asked_for_are_not_read(dir: &Path) {
     const SIZE: u32 = 80 << 20;
     let program = support::compile(dir, "gcc", "-O1 -g -Wl,--build-id", "chain.c", "long");

@@ -46,7 +46,7 @@ pub(crate) const SEQ: usize = 5;
 /// How many these are.
 pub(crate) const FRONT: usize = 6;
 
-/// The number of a column that stands behind those of the values.
+/// The number of a column that stands after those of the values.
 pub(crate) fn rare(name: &str) -> usize {
     RECORDS.index_of(name).unwrap_or(usize::MAX)
 }

@@ -44,7 +44,7 @@ struct Description {
     parts: Vec<PathBuf>,
     logs: Option<Logs>,
     within: Option<RangeInclusive<i64>>,
-    /// The side tables of logs that stand behind, and how long each is.
+    /// The side tables of logs that come next, and how long each is.
     sides: Vec<(String, usize)>,
 }
 
@@ -161,7 +161,7 @@ impl Tables {
             logs: self.logs.as_deref().cloned(),
             within: self.within.clone(),
         };
-        // The streams behind, since JSON has no bytes.
+        // The streams come after it, since JSON has no bytes.
         let head = serde_json::to_vec(&description).map_err(error::plain)?;
         let mut all = (head.len() as u64).to_be_bytes().to_vec();
         all.extend(head);

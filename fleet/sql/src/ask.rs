@@ -1,4 +1,4 @@
-//! Asking: a session over the paths, one question after the other, and the verdict behind each answer.
+//! Asking: a session over the paths, one question after the other, and the verdict after each answer.
 
 use crate::args::Args;
 use crate::cooperative::CooperativeJoins;

@@ -34,7 +34,7 @@ mod class {
 #[derive(Clone, PartialEq)]
 struct Use {
     class: char,
-    /// What stands behind the colon; none if other arguments have a part in it.
+    /// What stands after the colon; none if other arguments have a part in it.
     spec: Option<String>,
     /// It has a width or a precision.
     is_whole: bool,

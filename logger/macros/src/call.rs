@@ -32,11 +32,11 @@ pub struct Laid {
     /// The format and what is attached to it, each with its NUL, and the description, up to
     /// where the module stands in it.
     pub text: String,
-    /// What stands behind the module: the NUL, and the template with another.
+    /// What stands after the module: the NUL, and the template with another.
     pub behind: String,
     /// The format of what is captured; empty for a template.
     pub captured: String,
-    /// How many arguments go on the wire as they are, behind those of `captured`.
+    /// How many arguments go on the wire as they are, after those of `captured`.
     pub values: usize,
     /// The arguments, with the captured ones; and for each the expression that captures it:
     /// `@` stands for `$crate`, `#` for the reference to the value.

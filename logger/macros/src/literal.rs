@@ -54,7 +54,7 @@ fn value(written: &str) -> Option<String> {
     Some(value)
 }
 
-/// Appends what stands behind a backslash.
+/// Appends what stands after a backslash.
 fn escape<'a>(mut rest: std::str::Chars<'a>, value: &mut String) -> Option<std::str::Chars<'a>> {
     match rest.next()? {
         'n' => value.push('\n'),

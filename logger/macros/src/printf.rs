@@ -5,7 +5,7 @@ use crate::call::{Argument, Laid};
 use crate::literal::Text;
 use logdef_wire::printf::{self, ArgPlan, Class};
 
-/// Checks the arguments against the format and says how each is captured. Those behind the
+/// Checks the arguments against the format and says how each is captured. Those after the
 /// ones that the format prints have names, and are logged as they are.
 pub fn lay(
     format: &Text,
@@ -74,7 +74,7 @@ fn capture(format: &[u8], index: usize, wanted: usize) -> String {
     format!("<_ as @::Argument<{class:?}>>::capture(#)")
 }
 
-/// A grammar and the names of the values on the wire. A comma stands behind each name if any
+/// A grammar and the names of the values on the wire. A comma stands after each name if any
 /// value has one, since the module follows.
 pub fn description<'a>(grammar: char, names: impl Iterator<Item = Option<&'a str>>) -> String {
     let names: Vec<_> = names.map(|name| name.unwrap_or("")).collect();

@@ -25,7 +25,7 @@ fn no_level(written: &str, at: Span) -> Refusal {
     Refusal::new(message, at)
 }
 
-/// Refuses a target that cannot stand in the description of a call site. It stands behind the flags.
+/// Refuses a target that cannot stand in the description of a call site. It stands after the flags.
 pub fn target(flags: &TokenTree) -> Result<(), Refusal> {
     let TokenTree::Group(flags) = flags else {
         return Ok(());

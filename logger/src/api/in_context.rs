@@ -171,7 +171,7 @@ fn encoded_in<const ITEMS: usize, const BYTES: usize>(pairs: &[(&str, Passed<'_>
     head[4..].copy_from_slice(&(len as u32).to_ne_bytes());
     let mut words = Vec::with_capacity(1 + len.div_ceil(8));
     words.push(u64::from_ne_bytes(head));
-    // What is behind the last pair is not read.
+    // What is after the last pair is not read.
     let bytes = bytes[..len.next_multiple_of(8).min(BYTES)].chunks_exact(8);
     words.extend(bytes.map(|chunk| u64::from_ne_bytes(chunk.try_into().unwrap_or_default())));
     words.into_boxed_slice()

@@ -24,7 +24,7 @@ pub(crate) use optional::{Backtrace, OptionalFields, append_optional_fields};
 use out::{HEAD, Out, SCALAR, SHORT};
 pub(crate) use tail::Tail;
 
-/// The fields run, thread, sequence, time and args, which every record has behind its
+/// The fields run, thread, sequence, time and args, which every record has after its
 /// constant ones.
 pub(crate) const VARYING_FIELDS: u8 = 5;
 
@@ -138,7 +138,7 @@ pub(crate) fn encode(
     } = head.template;
     let mut out = Out::new(buffer);
     // Each argument is a scalar at least; a string asks for itself and leaves
-    // room for the scalars behind it.
+    // room for the scalars after it.
     let mut scalars = SCALAR * arguments.plan.len();
     out.need(FRONT + scalars)?;
     let (times, times_len) = times(head.sequence, head.time, arguments.plan.len());
@@ -206,7 +206,7 @@ fn long_array(args: usize) -> (u64, usize) {
     )
 }
 
-/// Writes one argument. `then` bytes are left for those behind it.
+/// Writes one argument. `then` bytes are left for those after it.
 #[inline(always)]
 fn argument(
     out: &mut Out<'_>,

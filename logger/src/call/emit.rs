@@ -426,7 +426,7 @@ impl Parts<'_> {
         Ok(HEADER_LEN + len)
     }
 
-    /// Puts the frame into the log, behind what the log does not define yet.
+    /// Puts the frame into the log, after what the log does not define yet.
     fn put(&self, record: &Record<'_>, frame: &[u8]) -> Result<(), Dropped> {
         let Record {
             process,

@@ -6,8 +6,8 @@
 // the items that it passes on to variables, which are hygienic.
 
 /// A call site, as `logdef_macros::call` lays it down: what is shown and how it is to be read,
-/// before and behind the module (TEXT, BEHIND), the format of what is captured (FORMAT), how many
-/// values are logged behind that as they are, and how many arguments there are; then each argument
+/// before and after the module (TEXT, BEHIND), the format of what is captured (FORMAT), how many
+/// values are logged after that as they are, and how many arguments there are; then each argument
 /// with what captures it.
 #[doc(hidden)]
 #[macro_export]

@@ -111,7 +111,7 @@ pub(crate) fn gather(
 }
 
 impl Gathering<'_> {
-    /// Those of the arguments from `index` on, behind those that are known.
+    /// Those of the arguments from `index` on, after those that are known.
     fn from(&self, index: usize, known: &[Field<'_>], emit: &mut dyn FnMut(&[Field<'_>])) {
         let mut arguments = self.fields.iter().enumerate().skip(index);
         let next = arguments.find_map(|(index, fields)| Some((index, (*fields)?)));

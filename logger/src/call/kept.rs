@@ -297,7 +297,7 @@ impl Writing {
             .is_ok()
     }
 
-    /// Puts a record into the thread's chunk, behind what that does not define.
+    /// Puts a record into the thread's chunk, after what that does not define.
     fn put(&mut self, thread: &Thread, kept: &Kept<'_>, data: &Data<'_>, buffer: &mut [u8]) -> Put {
         let Process { shared, sink, .. } = self.process;
         let Some(chunk) = sink.chunk(thread) else {

@@ -115,23 +115,23 @@ impl Site {
             return shown;
         }
         // SAFETY: the macro that sets the flag puts another NUL-terminated literal
-        // right behind the NUL of the first, in one string.
+        // right after the NUL of the first, in one string.
         unsafe { CStr::from_ptr(self.format.add(shown.count_bytes() + 1)) }
     }
 
-    /// What stands behind the format: its grammar and names. Empty if nothing does.
+    /// What stands after the format: its grammar and names. Empty if nothing does.
     pub(crate) fn description(&self) -> Description<'_> {
         if self.flags & layout::flags::DESCRIBED == 0 {
             return Description::default();
         }
         let before = self.captured();
         // SAFETY: the macro that sets the flag puts another NUL-terminated literal
-        // right behind the NUL of what is captured, in one string.
+        // right after the NUL of what is captured, in one string.
         let description = unsafe { CStr::from_ptr(before.as_ptr().add(before.count_bytes() + 1)) };
         Description::of(description.to_bytes())
     }
 
-    /// The template behind the description of a format that is not printf's.
+    /// The template after the description of a format that is not printf's.
     pub(crate) fn template(&self) -> Option<&CStr> {
         let description = self.description();
         if !description.grammar().is_template() {
@@ -139,7 +139,7 @@ impl Site {
         }
         let description = description.as_bytes();
         // SAFETY: the macro that writes such a description puts another NUL-terminated
-        // literal right behind its NUL, in one string.
+        // literal right after its NUL, in one string.
         Some(unsafe { CStr::from_ptr(description.as_ptr().add(description.len() + 1).cast()) })
     }
 

@@ -1,4 +1,4 @@
-//! What a capture copies of a record: its parts, one after another, each behind its length.
+//! What a capture copies of a record: its parts, one after another, each after its length.
 
 use crate::context::Context;
 use core::sync::atomic::{AtomicU64, Ordering};

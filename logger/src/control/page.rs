@@ -10,7 +10,7 @@ use logdef_wire::control::{Block, SIZE};
 use std::ffi::CString;
 
 /// A byte of the file that the process which the page is about has locked while it lives.
-/// Behind the page: `logdef ctl` reads it, and no copy of the page is in its way.
+/// After the page: `logdef ctl` reads it, and no copy of the page is in its way.
 const LIVES: i64 = 1 << 20;
 /// The byte that a process of the family has locked while it writes what was taken.
 const WRITES: i64 = LIVES + 1;

@@ -4,7 +4,7 @@
 //! # How
 //!
 //! Let P be the polynomial. A body is words W of 64 bits, and the CRC of a
-//! word with `d` bytes behind it is W·x^(8d+32) mod P. Nothing in that sum waits
+//! word with `d` bytes after it is W·x^(8d+32) mod P. Nothing in that sum waits
 //! for anything else: each word is multiplied by K(d) = x^(8d+31) mod P, which
 //! stands in a table, and the products, of 95 bits, are added without carry.
 //! The sum is then reduced once. In the reflected order that this CRC uses, the
@@ -52,7 +52,7 @@ const P: u64 = 0x1_db71_0641;
 /// Longer bodies are left to the library.
 const LONGEST: usize = 512;
 
-/// K(d) for each number of bytes behind a word.
+/// K(d) for each number of bytes after a word.
 const K: [u32; LONGEST - 7] = {
     let mut table = [0; LONGEST - 7];
     // x^31, whose only bit is the lowest.
@@ -102,7 +102,7 @@ impl Sum {
         }
     }
 
-    /// Adds a word with `behind` bytes behind it.
+    /// Adds a word with `behind` bytes after it.
     #[target_feature(enable = "pclmulqdq")]
     #[inline]
     fn add(&mut self, word: u64, behind: usize) {
@@ -112,12 +112,12 @@ impl Sum {
     }
 
     /// Adds what is no part of the message: the state before a word with `behind`
-    /// bytes behind it.
+    /// bytes after it.
     #[target_feature(enable = "pclmulqdq")]
     #[inline]
     fn add_state(&mut self, word: u64, behind: usize) {
         debug_assert!(behind < K.len());
-        // SAFETY: a word and what is behind it lie within a body of at most `LONGEST` bytes,
+        // SAFETY: a word and what is after it lie within a body of at most `LONGEST` bytes,
         // so `behind` is at most `LONGEST - 8` (contracts of `by_words` and `by_words_after`).
         let k = unsafe { *K.get_unchecked(behind) };
         let k = _mm_cvtsi32_si128(k as i32);

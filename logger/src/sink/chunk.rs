@@ -95,7 +95,7 @@ pub(crate) fn claim(claimed: &impl Word, units: u64, part: u64, capacity: u64) -
     before.ok().map(|claimed| next_place(claimed, units, part))
 }
 
-/// The first of some units that lie behind those that are claimed, in one of the parts of the
+/// The first of some units that lie after those that are claimed, in one of the parts of the
 /// file, of `part` units: a part is given up as a whole, and so no chunk may reach into the next.
 /// It is a multiple of their number, because the page cache can use large folios only where they
 /// are aligned; or else the part's first, where so large a chunk fits only there.
@@ -148,7 +148,7 @@ impl Place {
 }
 
 /// Takes `len` bytes of the chunk in which the thread with this place writes, which
-/// must be `chunk`, if one is given. They start behind what the place says is used.
+/// must be `chunk`, if one is given. They start after what the place says is used.
 #[inline(always)]
 pub(crate) fn take(place: &impl Word, len: u64, chunk: Option<u32>) -> Result<Place, Put> {
     let place = Place(place.own_add(len));

@@ -38,7 +38,7 @@ pub(crate) struct LogFile {
     /// Units at the front whose chunks were pruned, below the turn.
     pruned: AtomicU64,
     /// Bytes at the front that stay when its first chunk is pruned: the frames that open
-    /// it, and room for notes behind them.
+    /// it, and room for notes after them.
     front: AtomicU64,
     /// Where the next note goes in that room.
     note: AtomicU64,
@@ -219,7 +219,7 @@ impl LogFile {
         self.front.load(Ordering::Relaxed)
     }
 
-    /// Keeps room for notes behind the `opening` bytes that open the file. How many bytes
+    /// Keeps room for notes after the `opening` bytes that open the file. How many bytes
     /// both take.
     pub fn keep_room(&self, opening: u64) -> u64 {
         self.note.store(opening, Ordering::Relaxed);

@@ -24,7 +24,7 @@ pub(crate) fn may_be_mapped(magic: i64) -> bool {
     matches!(name(magic), Some(b"ext4" | b"xfs" | b"tmpfs"))
 }
 
-/// Whether blocks that are reserved behind the end of a file there are worth it. Those of Btrfs would not be
+/// Whether blocks that are reserved after the end of a file there are worth it. Those of Btrfs would not be
 /// compressed, others may promise more than they keep.
 pub(crate) fn keeps_what_is_reserved(magic: i64) -> bool {
     !matches!(name(magic), Some(b"btrfs" | b"zfs" | b"nfs" | b"9p"))

@@ -186,7 +186,7 @@ impl Mapped {
         }
     }
 
-    /// Lets the thread write to a chunk that it claimed, behind the frames that
+    /// Lets the thread write to a chunk that it claimed, after the frames that
     /// open it. Its signals are blocked since the claim.
     pub fn enter(&self, thread: &Thread, claim: Claim, opening: &[u8]) {
         let used = if opening.len() as u64 <= claim.size() {

@@ -88,7 +88,7 @@ impl Names {
         }
     }
 
-    /// Names files after `path`, behind those that are there already. The next file
+    /// Names files after `path`, after those that are there already. The next file
     /// will be the log's as the `turn`th.
     pub fn set(&self, path: &[u8], keep: Option<u32>, turn: u64) -> Result<(), Errno> {
         let mut absolute = PathBuffer::new()?;

@@ -249,7 +249,7 @@ impl Outlet {
         self.is(&identity).then_some((fd, identity))
     }
 
-    /// Takes `len` bytes behind the end of the file, which `fd` leads to and which had `size` bytes, so that
+    /// Takes `len` bytes after the end of the file, which `fd` leads to and which had `size` bytes, so that
     /// `behind` more fit it, as far as the file system can say. Where they end, in the least.
     #[inline]
     pub fn claim(&self, fd: c_int, size: u64, len: u64, behind: u64) -> Result<u64, Errno> {

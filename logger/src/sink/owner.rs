@@ -174,7 +174,7 @@ impl Look {
         let front = const { NonZeroUsize::new(FRONT).unwrap() };
         let mut memory = sys::Temporary::new(front).ok()?;
         let mut read = sys::read_whole(self.fd, memory.bytes()).ok()?;
-        // The first chunk was refused, when threads had claimed chunks behind it.
+        // The first chunk was refused, when threads had claimed chunks after it.
         if read > 0 && is_zeros(&memory.as_slice()[..read]) && sys::seek_data(self.fd) {
             read = sys::read_whole(self.fd, memory.bytes()).ok()?;
         }

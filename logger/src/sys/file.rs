@@ -211,7 +211,7 @@ pub(crate) fn reserve_blocks(fd: c_int, offset: u64, len: u64) -> Result<(), Err
 /// How often a call is made again that a signal interrupted.
 const INTERRUPTIONS: u32 = 1000;
 
-/// Gives a range behind the end of a file blocks, and leaves its size.
+/// Gives a range after the end of a file blocks, and leaves its size.
 pub(crate) fn reserve_behind(fd: c_int, offset: u64, len: u64) -> Result<(), Errno> {
     let keep = libc::FALLOC_FL_KEEP_SIZE;
     // Some file systems look at the limit of a file's size.

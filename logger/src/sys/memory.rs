@@ -39,7 +39,7 @@ pub(crate) unsafe trait Zeroed {}
 // SAFETY: zero is an integer.
 unsafe impl Zeroed for AtomicU64 {}
 
-// SAFETY: its elements are zeroed, one behind the other.
+// SAFETY: its elements are zeroed, one after the other.
 unsafe impl<T: Zeroed, const N: usize> Zeroed for [T; N] {}
 
 /// A zeroed value in memory of its own that is never given back.

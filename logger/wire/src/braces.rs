@@ -18,7 +18,7 @@ pub enum Piece {
 pub struct Placeholder {
     /// Where its `{` stands.
     pub start: usize,
-    /// Where the text behind its `}` begins.
+    /// Where the text after its `}` begins.
     pub end: usize,
     /// Which value it prints.
     pub argument: Argument,
@@ -37,7 +37,7 @@ pub struct Placeholder {
     pub zero: bool,
     /// How many characters are printed at least.
     pub width: Count,
-    /// Digits behind the point; of texts, how many characters are printed at most.
+    /// Digits after the point; of texts, how many characters are printed at most.
     pub precision: Count,
     /// What it prints the value as.
     pub style: Style,

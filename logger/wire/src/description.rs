@@ -1,5 +1,5 @@
 //! The description of a format: which grammar its text is in, how its
-//! arguments are called, and which module logs it. It stands behind the text in the image, and in
+//! arguments are called, and which module logs it. It stands after the text in the image, and in
 //! the logdef of the text in the log. Knows neither grammar beyond its letter.
 
 /// How the text of a format is to be read.
@@ -50,8 +50,8 @@ impl Grammar {
 
 /// Grammar and names: a letter, then `:` and the names of the values on the wire,
 /// in their order, with commas between them. An empty name means that the value has none;
-/// names may be left out at the end. Behind `;` stand the names of those values alone that the
-/// format does not print. Behind a tab stands the module of the call site, and behind
+/// names may be left out at the end. After `;` stand the names of those values alone that the
+/// format does not print. After a tab stands the module of the call site, and after
 /// another its target, if it has one.
 ///
 /// ```
@@ -69,13 +69,13 @@ impl Grammar {
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub struct Description<'a> {
     bytes: &'a [u8],
-    /// How many values stand before those that names behind `;` are of.
+    /// How many values stand before those that names after `;` are of.
     printed: Option<usize>,
 }
 
 impl<'a> Description<'a> {
     /// Reads what a logdef or an image has; any bytes are a description, and none
-    /// say nothing. Names behind `;` are unknown without the format: see
+    /// say nothing. Names after `;` are unknown without the format: see
     /// [`of_format`](Self::of_format).
     pub const fn of(bytes: &'a [u8]) -> Self {
         Description {

@@ -28,7 +28,7 @@ pub fn starts_with_pattern(bytes: &[u8]) -> bool {
     }
 }
 
-/// Whether the header pattern may begin in a part of a body, whatever stands behind it there.
+/// Whether the header pattern may begin in a part of a body, whatever stands after it there.
 pub fn may_begin_in(part: &[u8]) -> bool {
     let begins = |pair: &[u8]| pair == [0xc1, 0xce];
     part.last() == Some(&0xc1) || part.windows(2).any(begins)

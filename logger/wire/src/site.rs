@@ -79,12 +79,12 @@ pub mod flags {
     pub const SPAN: u8 = 32;
     /// See [`SPAN`].
     pub const SPAN_ID: &str = "span";
-    /// The site's records carry more than its text shows: behind the format string,
+    /// The site's records carry more than its text shows: after the format string,
     /// and its NUL, stands one that begins like it and takes all arguments.
     pub const ATTACHED: u8 = 64;
-    /// Behind the format string, and what [`ATTACHED`] puts behind it, stands its
+    /// After the format string, and what [`ATTACHED`] puts after it, stands its
     /// description ([`crate::Description`]). If its grammar is no printf's, the
-    /// format string is empty, and the text stands behind the description.
+    /// format string is empty, and the text stands after the description.
     pub const DESCRIBED: u8 = 128;
     /// Flags of sites where a span of time begins.
     pub const BEGIN: u8 = 1 << KIND_SHIFT;

@@ -28,7 +28,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Columns that must have nothing in them: records that columns cannot hold, that are in doubt, behind
+/// Columns that must have nothing in them: records that columns cannot hold, that are in doubt, after
 /// dropped ones, or of a clock that was set back.
 const EMPTY: [&str; 4] = ["body", "mark", "dropped", "place"];
 /// Bytes that the logdefs of a part may take.
@@ -136,7 +136,7 @@ impl Ordered {
         Ok(())
     }
 
-    /// Checks that the next record of a lane is the next of its thread, and behind all that were given.
+    /// Checks that the next record of a lane is the next of its thread, and after all that were given.
     #[inline]
     fn check(&mut self, lane: usize) -> io::Result<()> {
         let lane = &self.open[lane];

@@ -8,7 +8,7 @@ use std::io;
 pub(crate) struct Page {
     /// Bytes of the header.
     pub(crate) header: usize,
-    /// Bytes behind it, packed and unpacked.
+    /// Bytes after it, packed and unpacked.
     pub(crate) packed: u64,
     pub(crate) unpacked: u64,
     /// Values in it; 0 of a page that holds a dictionary.

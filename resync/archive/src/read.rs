@@ -43,7 +43,7 @@ struct Reader {
     out: Option<Frames<Vec<u8>>>,
     ready: Vec<u8>,
     at: usize,
-    /// Why it breaks off behind what is ready.
+    /// Why it breaks off after what is ready.
     error: Option<io::Error>,
 }
 

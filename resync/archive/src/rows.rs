@@ -3,7 +3,7 @@
 //! Knows the columns, and no files of an archive.
 //!
 //! Inside a row group the order of the log is that of time, run, thread and count. Records that
-//! stand elsewhere in it, as they do behind a clock that was set back, say at which place.
+//! stand elsewhere in it, as they do after a clock that was set back, say at which place.
 
 use crate::group::{Column, Group, OVERHEAD};
 use crate::schema::{self, Slot, Unit};

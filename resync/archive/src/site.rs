@@ -362,7 +362,7 @@ impl Sites {
         Some(self.all.len() - 1)
     }
 
-    /// Puts a site behind the others.
+    /// Puts a site after the others.
     pub(crate) fn insert(&mut self, id: u64, call: Call, values: Values) -> &Site {
         let index = self.all.len();
         let lists = &mut self.lists;

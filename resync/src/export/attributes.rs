@@ -64,7 +64,7 @@ impl Names {
         self.0.len()
     }
 
-    /// A name that the record does not have yet: with `mark` behind it as often as it takes. `None` if
+    /// A name that the record does not have yet: with `mark` after it as often as it takes. `None` if
     /// it has [`MOST`].
     pub(super) fn unused(&mut self, name: &str, mark: char) -> Option<&str> {
         if self.0.len() >= MOST {

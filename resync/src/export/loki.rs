@@ -162,7 +162,7 @@ impl Metadata<'_> {
     fn add(&mut self, name: &str, value: Attribute<'_>) {
         let text = text(value);
         let value = cut(&text, VALUE);
-        // A mark may come behind each name.
+        // A mark may come after each name.
         let size = 2 * name.len() + value.len() + 2;
         let is_full = self.names.len() + COUNTS.0 >= attributes::MOST;
         if is_full || size + COUNTS.1 > self.room {

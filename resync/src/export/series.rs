@@ -106,7 +106,7 @@ fn distinct(values: Vec<Named>) -> Vec<(String, Value<'static>)> {
 }
 
 /// The places on the wire of the arguments that the text prints, each with the text
-/// before it, and the text behind the last.
+/// before it, and the text after the last.
 fn printed(format: &[u8], description: Description<'_>) -> (Vec<(String, usize)>, String) {
     let grammar = description.grammar();
     let mut found = Vec::new();

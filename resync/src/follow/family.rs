@@ -94,7 +94,7 @@ fn has_name_of_log(name: &OsStr) -> bool {
     base.ends_with(".log") || base.ends_with(".logdef")
 }
 
-/// Whether a file has the name of another, and numbers behind it, and that is a log or a link to this file, as
+/// Whether a file has the name of another, and numbers after it, and that is a log or a link to this file, as
 /// a rotated log has one to its newest: its own first bytes may be damaged.
 fn is_of_log_beside(path: &Path) -> bool {
     let Some(name) = path.file_name().and_then(OsStr::to_str) else {
@@ -131,7 +131,7 @@ fn without_numbers(name: &str) -> &str {
     base
 }
 
-/// Whether a file begins with a frame, behind a hole if it begins with that: a full disk refused its first
+/// Whether a file begins with a frame, after a hole if it begins with that: a full disk refused its first
 /// chunk then. Only plain files are opened: others might wait for a writer, or give no end of bytes.
 pub fn begins_as_log(path: &Path) -> bool {
     if !std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file()) {

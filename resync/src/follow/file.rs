@@ -207,7 +207,7 @@ impl Followed {
     /// Reads a range that was not written yet when it was looked at before. One that still
     /// starts with nothing costs one short read if it is the rest of a chunk. In any other, a
     /// thread may have claimed a chunk at the start and not come to write to it, while others
-    /// fill chunks behind it.
+    /// fill chunks after it.
     fn look_again(
         &mut self,
         input: &Input,
@@ -242,7 +242,7 @@ impl Followed {
         let mut items = Items::range_with_step(input, range.clone(), step(&range));
         // Where nothing ended that is a frame, and where the room for notes does.
         let (mut bare, mut room) = (None, None);
-        // Where damage begins that no frame stands behind.
+        // Where damage begins that no frame follows.
         let mut damage = None;
         loop {
             let at = items.offset();
@@ -322,7 +322,7 @@ impl Followed {
         }
     }
 
-    /// Remembers the first frame, and where the room for notes behind it ends, if it has any.
+    /// Remembers the first frame, and where the room for notes after it ends, if it has any.
     fn begins_with(&mut self, frame: &[u8], room_end: Option<u64>) {
         self.head = frame[..frame.len().min(HEAD)].to_vec();
         self.room_end = room_end.or(self.room_end);
@@ -339,7 +339,7 @@ impl Followed {
 
     /// Begins the next look at damage at the end of the file that may hold the beginning of
     /// a frame, and returns its offset; `None` without a beginning, or if it was waited for
-    /// long enough. Zeros behind the damage, or another beginning, may be in that frame.
+    /// long enough. Zeros after the damage, or another beginning, may be in that frame.
     fn await_frame(&mut self, gap: &Gap, len: u64, damage: &mut Option<u64>) -> Option<u64> {
         if gap.is_damage() {
             damage.get_or_insert(gap.offset);
@@ -375,7 +375,7 @@ impl Followed {
     }
 }
 
-/// How much of a range is read at a time, and of what stands behind it: of a short one that is
+/// How much of a range is read at a time, and of what stands after it: of a short one that is
 /// looked at again, little, since there may be many.
 fn step(range: &Range<u64>) -> usize {
     let len = range.end.saturating_sub(range.start);

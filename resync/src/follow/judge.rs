@@ -47,7 +47,7 @@ impl Arrived {
     }
 }
 
-/// Where the last frame of a file ends: what is behind it, damage and a beginning of a frame
+/// Where the last frame of a file ends: what is after it, damage and a beginning of a frame
 /// for instance, may become one.
 fn end_of_frames(account: &Account) -> u64 {
     let mut end = account.bytes;

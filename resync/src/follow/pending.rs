@@ -36,7 +36,7 @@ impl PendingRanges {
         self.0.clear();
     }
 
-    /// Forgets those that begin at an offset or behind it.
+    /// Forgets those that begin at an offset or after it.
     pub(super) fn forget_from(&mut self, offset: u64) {
         self.0.split_off(&offset);
     }

@@ -84,7 +84,7 @@ fn position(json: &Input, error: &serde_json::Error) -> Result<u64, Error> {
     Ok(position + error.column() as u64)
 }
 
-/// Makes a log of structured records, one behind the other. One that cannot be
+/// Makes a log of structured records, one after the other. One that cannot be
 /// read is passed over if its length can be; where not, the rest cannot be read: a
 /// record has no beginning that could be searched for.
 pub fn import_records(records: &Input, out: impl Write) -> Result<Imported, Error> {

@@ -40,7 +40,7 @@ pub struct Entry<'a> {
     pub args: &'a [Value<'a>],
     /// Keys and values beside the arguments; the text does not show them.
     pub keys: &'a [(&'a [u8], Value<'a>)],
-    /// Return addresses, innermost first; nil behind them where there were more.
+    /// Return addresses, innermost first; nil after them where there were more.
     pub backtrace: Option<Array<'a>>,
     /// What is known of these addresses. The run and the magic are those of the record.
     pub addresses: &'a [BacktraceLogdef<'a>],

@@ -22,7 +22,7 @@ const READY: usize = 4;
 pub struct Batch<'i> {
     accounts: &'i [Account],
     entries: Vec<Entry>,
-    /// The frames, each with its unmasked body behind it if it was masked.
+    /// The frames, each with its unmasked body after it if it was masked.
     bytes: Vec<u8>,
 }
 

@@ -349,7 +349,7 @@ impl<'i> OpenLane<'i> {
                 }
             }
         }
-        // Behind the last record of a lane that is sorted, and not before it as what belongs to it.
+        // After the last record of a lane that is sorted, and not before it as what belongs to it.
         let behind = u64::from(self.has_ended && !is_ordered);
         for frame in &mut self.frames[lead..] {
             frame.key = self.key.saturating_add(behind);
@@ -366,7 +366,7 @@ impl<'i> OpenLane<'i> {
         Ok(())
     }
 
-    /// Reads one item; if none waits to go with the next record, behind those that the sieve
+    /// Reads one item; if none waits to go with the next record, after those that the sieve
     /// keeps back, which it counts.
     #[inline]
     fn step(

@@ -12,7 +12,7 @@ pub trait Sieve: fmt::Debug + Send {
     /// that leaves out all but data, none comes.
     fn learn(&mut self, record: &Record<'_>, place: Place);
 
-    /// Whether a data record that has nothing but arguments behind its [glance](logdef_wire::record::Glance)
+    /// Whether a data record that has nothing but arguments after its [glance](logdef_wire::record::Glance)
     /// may be given, by that alone. Of those that may not, the arguments are not looked at: they are kept
     /// back though they may be malformed, and so are later ones whose fronts differ in sequence and time only.
     fn may_pass(&mut self, front: &Glance) -> bool {

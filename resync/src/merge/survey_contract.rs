@@ -124,7 +124,7 @@ impl SurveyContract {
         is_next
     }
 
-    /// Whether a data record of the thread is the next, behind no dropped ones. If not, nothing is changed.
+    /// Whether a data record of the thread is the next, after no dropped ones. If not, nothing is changed.
     #[inline(always)]
     pub(crate) fn continues_with(&mut self, sequence: Sequence) -> bool {
         let continues = sequence.count() == self.count;

@@ -1,5 +1,5 @@
 //! Streams that were compressed: what they are, by their first bytes, and the bytes in them.
-//! A stream may be several, one behind the other. Knows nothing of logs.
+//! A stream may be several, one after the other. Knows nothing of logs.
 
 use crate::read::zstd::Zstd;
 use std::io::{self, BufRead, Read};
@@ -59,7 +59,7 @@ const PIECE: usize = 512;
 /// Reads in small pieces, so that no more is lost where the stream breaks off.
 struct Pieces<R> {
     reader: R,
-    /// Why it broke off behind what was given.
+    /// Why it broke off after what was given.
     broken_off: Option<io::Error>,
 }
 

@@ -1,5 +1,5 @@
 //! A log that is being written, as it was at one moment. Bytes are read at many moments, some of
-//! them twice: without this, records that come meanwhile would stand behind zeros that were read before
+//! them twice: without this, records that come meanwhile would stand after zeros that were read before
 //! they came, and look like damage, or like the loss of those between. Knows where chunks and frames
 //! stand, and nothing of what records say.
 //!
@@ -220,7 +220,7 @@ fn unit_at(input: &Input, at: u64) -> io::Result<Unit> {
     })
 }
 
-/// The bytes behind the last frame of an opened chunk, as they stay from here on; `None` if the chunk ends with
+/// The bytes after the last frame of an opened chunk, as they stay from here on; `None` if the chunk ends with
 /// a frame, or has none.
 fn end_of(input: &Input, chunk: Range<u64>) -> io::Result<Option<Part>> {
     let mut before: Option<End> = None;
@@ -269,7 +269,7 @@ impl End {
         })
     }
 
-    /// What was begun behind the last frame.
+    /// What was begun after the last frame.
     fn begun(&self) -> &[u8] {
         let begun = self
             .frames_end
@@ -313,7 +313,7 @@ fn last_written(input: &Input, chunk: &Range<u64>) -> io::Result<Option<u64>> {
     Ok(None)
 }
 
-/// An offset in a chunk with nothing but a hole behind it: near the beginning of that, if it is long.
+/// An offset in a chunk with nothing but a hole after it: near the beginning of that, if it is long.
 fn data_end(input: &Input, chunk: &Range<u64>) -> u64 {
     let Range { mut start, mut end } = *chunk;
     if end - start > LONG {

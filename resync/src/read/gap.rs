@@ -16,7 +16,7 @@ pub struct Gap {
 }
 
 impl Gap {
-    /// Offset behind the last byte.
+    /// Offset after the last byte.
     pub fn end(&self) -> u64 {
         self.offset + self.len
     }
@@ -29,10 +29,10 @@ impl Gap {
 
 /// The gaps of an input that an earlier walk found, in the order of their offsets.
 pub(crate) trait KnownGaps: fmt::Debug + Sync {
-    /// The gap at an index; `None` behind the last.
+    /// The gap at an index; `None` after the last.
     fn gap(&self, index: usize) -> Option<Gap>;
 
-    /// The index of the first gap at or behind an offset.
+    /// The index of the first gap at or after an offset.
     fn first_from(&self, offset: u64) -> usize;
 }
 

@@ -69,7 +69,7 @@ pub trait Source: fmt::Debug + Send + Sync {
     /// error ends the reading.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
 
-    /// Where bytes begin at or behind an offset that is in a hole, which reads as zeros: a long one
+    /// Where bytes begin at or after an offset that is in a hole, which reads as zeros: a long one
     /// is not read then. The offset itself where that is not known.
     fn behind_hole(&self, offset: u64) -> u64 {
         offset
@@ -425,7 +425,7 @@ impl Input {
         }
     }
 
-    /// Where data begins at or behind an offset: behind the hole of a file that the offset
+    /// Where data begins at or after an offset: after the hole of a file that the offset
     /// is in, or at the end of the file. The offset itself where that is not known.
     pub fn behind_hole(&self, offset: u64) -> u64 {
         let found = match &self.store {

@@ -45,7 +45,7 @@ impl Item<'_> {
         }
     }
 
-    /// Offset behind its last byte.
+    /// Offset after its last byte.
     pub fn end(&self) -> u64 {
         match self {
             Item::Frame(frame) => frame.end(),
@@ -73,7 +73,7 @@ impl FrameItem<'_> {
         Tag(self.body[0])
     }
 
-    /// Offset behind its last byte.
+    /// Offset after its last byte.
     pub fn end(&self) -> u64 {
         self.offset + self.bytes.len() as u64
     }
@@ -115,7 +115,7 @@ pub struct Items<'i> {
     at: u64,
     /// Frames that start here or later belong to someone else.
     limit: u64,
-    /// Gaps and the frame behind them that were found on the way.
+    /// Gaps and the frame after them that were found on the way.
     gap: Option<Gap>,
     tail: Option<Gap>,
     frame: Option<Span>,
@@ -486,7 +486,7 @@ impl<'i> Items<'i> {
         Ok(())
     }
 
-    /// Whether the frame that starts with `head` ends where another begins, behind
+    /// Whether the frame that starts with `head` ends where another begins, after
     /// the preamble that was found, and the frames from there on do not reach so
     /// far: then it was not cut there, but quotes it. Looks at headers only.
     fn quotes(&mut self, head: &[u8], found: Found) -> io::Result<bool> {

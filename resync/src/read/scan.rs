@@ -149,7 +149,7 @@ impl<'i> Scanner<'i> {
         Some(len as u16)
     }
 
-    /// Where the short frames end that stand one behind the other from `at` on and before `limit`, in the
+    /// Where the short frames end that stand one after the other from `at` on and before `limit`, in the
     /// window, as long as `is_valid` says of a body and the checksum in its header that they are those of a
     /// valid frame; and how many there are, which are no more than `most`.
     #[inline(always)]

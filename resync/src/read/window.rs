@@ -36,7 +36,7 @@ enum Bytes<'i> {
         /// Offset of the first byte of the buffer.
         start: u64,
         buffer: Vec<u8>,
-        /// Bytes of the buffer that were read. Those behind wait to be.
+        /// Bytes of the buffer that were read. Those after wait to be.
         len: usize,
         step: usize,
     },
@@ -87,7 +87,7 @@ impl<'i> Window<'i> {
         }
     }
 
-    /// Offset behind the last byte that can be looked at.
+    /// Offset after the last byte that can be looked at.
     pub(crate) fn seen(&self) -> u64 {
         match &self.bytes {
             Bytes::Whole(bytes) => bytes.len() as u64,
@@ -101,7 +101,7 @@ impl<'i> Window<'i> {
         self.end
     }
 
-    /// The first of the ranges that end behind `at` and could not be read. Those
+    /// The first of the ranges that end after `at` and could not be read. Those
     /// before it are forgotten.
     #[inline]
     pub(crate) fn unreadable_from(&mut self, at: u64) -> Option<Range<u64>> {
@@ -126,7 +126,7 @@ impl<'i> Window<'i> {
         bytes.get((at - start) as usize..).unwrap_or(&[])
     }
 
-    /// Where data begins again, at the end of what was read or behind the hole of the file
+    /// Where data begins again, at the end of what was read or after the hole of the file
     /// that begins there.
     pub(crate) fn behind_hole(&self) -> u64 {
         let seen = self.seen();

@@ -1,4 +1,4 @@
-//! Zstandard streams, one frame behind the other, as RFC 8878 has them. A stream that was cut gives
+//! Zstandard streams, one frame after the other, as RFC 8878 has them. A stream that was cut gives
 //! all of its whole blocks: the decoder retains as much as a window holds, megabytes mostly, until
 //! a block comes that is marked as the last. Where the stream ends before that, one is put there.
 //! Knows nothing of what is in the blocks.
@@ -12,7 +12,7 @@ const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 const SKIPPABLE: u32 = 0x184d_2a50;
 /// A block that holds nothing and is the last.
 const LAST: [u8; 3] = [1, 0, 0];
-/// Bytes of a block's head, and of the checksum behind the last one.
+/// Bytes of a block's head, and of the checksum after the last one.
 const BLOCK_HEAD: usize = 3;
 const CHECKSUM: usize = 4;
 

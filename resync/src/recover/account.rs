@@ -135,13 +135,13 @@ pub struct Account {
     pub times: Times,
     /// What it cost to scan it.
     pub work: Work,
-    /// Gaps from here on wait for the record behind them.
+    /// Gaps from here on wait for the record after them.
     open_gaps: usize,
     unexplained: Vec<Hole>,
     /// Counts between a thread's records in an input before and those here.
     crossings: Vec<Hole>,
     blocks: Vec<Block>,
-    /// Gaps with a thread's earlier records behind them, or copies, and none of its later ones.
+    /// Gaps with a thread's earlier records after them, or copies, and none of its later ones.
     /// In order, and apart from each other.
     disorders: Vec<Range<usize>>,
     room: Room,
@@ -165,14 +165,14 @@ pub struct GapReport {
     pub gap: Gap,
     /// Records lost in it.
     pub lost: u64,
-    /// Whether that is all: the threads around the gap went on behind it, with nothing out of
+    /// Whether that is all: the threads around the gap went on after it, with nothing out of
     /// their order, and no other gap can have taken part of it.
     pub exact: bool,
     /// More than what is counted somewhere may have been here.
     pub(super) hides: bool,
     /// The threads that lost records here, else those around the gap.
     pub threads: Vec<(Run, ThreadNumber)>,
-    /// Times of the record before and the record behind, if there are.
+    /// Times of the record before and the record after, if there are.
     pub times: (Option<u64>, Option<u64>),
     losses: Losses,
     /// Another gap may have taken part of the loss.
@@ -244,7 +244,7 @@ impl Account {
         gaps + self.holes.iter().map(|hole| hole.lost).sum::<u64>()
     }
 
-    /// The damage at or behind an offset.
+    /// The damage at or after an offset.
     pub fn gap_at(&self, offset: u64) -> Option<&GapReport> {
         let at = self
             .gaps
@@ -297,7 +297,7 @@ impl Account {
         self.gaps.len()
     }
 
-    /// The gaps since the record before have this one behind them.
+    /// The gaps since the record before have this one after them.
     #[inline]
     pub(crate) fn close_gaps(&mut self, thread: usize, time: u64) {
         for gap in &mut self.gaps[self.open_gaps..] {
@@ -307,7 +307,7 @@ impl Account {
         self.open_gaps = self.gaps.len();
     }
 
-    /// A thread's count jumped; its record before stood behind gap `since`.
+    /// A thread's count jumped; its record before stood after gap `since`.
     pub(crate) fn add_hole(&mut self, hole: Hole, since: usize) {
         let since = since.min(self.gaps.len());
         let between = &mut self.gaps[since..];
@@ -326,7 +326,7 @@ impl Account {
         }
     }
 
-    /// A hole is the loss of one damage, and perhaps of others behind it.
+    /// A hole is the loss of one damage, and perhaps of others after it.
     fn lose_near(&mut self, hole: Hole, first: usize, last: usize) {
         self.gaps[first].lose(hole, &mut self.room);
         let is_block = self.gaps[first].gap.kind == GapKind::Damage(Damage::LostBlock);

@@ -72,7 +72,7 @@ impl Peaks {
     }
 }
 
-/// The floors of one thread: from behind each count on, a time.
+/// The floors of one thread: from after each count on, a time.
 #[derive(Debug)]
 pub(crate) struct Stairs(Box<[(u64, u64)]>);
 

@@ -57,7 +57,7 @@ pub(crate) struct LaneThread {
 }
 
 impl LaneThread {
-    /// Takes in records behind those before, of times that do not go down.
+    /// Takes in records after those before, of times that do not go down.
     #[inline]
     pub(super) fn add(&mut self, last: u64, (lowest, highest): (u64, u64)) {
         self.last = last;

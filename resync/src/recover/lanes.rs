@@ -221,7 +221,7 @@ mod tests {
         lanes.chunk(100, 100);
         lanes.other(110);
         lanes.data(120, key(2), (0, 0), (3, 3));
-        // Appended behind the chunk, with a logdef before it.
+        // Appended after the chunk, with a logdef before it.
         lanes.other(200);
         lanes.data(210, key(1), (1, 1), (9, 9));
         lanes.data(220, key(2), (1, 1), (9, 9));

@@ -9,7 +9,7 @@ use logdef_wire::record::{Note, NoteKind};
 
 /// Bytes of frames that one note marks, unless it is a single longer frame.
 pub(crate) const RANGE: u64 = 1 << 16;
-/// Ranges that are remembered; behind the last of them, everything is recovered.
+/// Ranges that are remembered; after the last of them, everything is recovered.
 const RANGES: usize = 1 << 20;
 
 /// Which frames of which inputs are marked.

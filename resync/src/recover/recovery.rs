@@ -420,7 +420,7 @@ impl Pass {
         self.tables.add(record, place);
     }
 
-    /// Takes in what a note that ends at `end` says of the frames behind it.
+    /// Takes in what a note that ends at `end` says of the frames after it.
     fn mark(&mut self, record: &Record<'_>, end: u64) {
         if let Record::Note(note) = record
             && note.kind == Some(NoteKind::MARKED)

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 /// A set of counts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Intervals {
-    /// First count of each interval to the one behind its last.
+    /// First count of each interval to the one after its last.
     ends: BTreeMap<u64, u64>,
     /// The interval that grew last: most insertions continue it, and most sets have no other.
     current: Option<(u64, u64)>,
@@ -197,7 +197,7 @@ impl Intervals {
         self.ends.len() + usize::from(self.current.is_some())
     }
 
-    /// The lowest count and the one behind the highest.
+    /// The lowest count and the one after the highest.
     pub(crate) fn bounds(&mut self) -> Option<(u64, u64)> {
         if let Some(only) = self.only() {
             return Some(only);

@@ -11,7 +11,7 @@ use logdef_wire::record::{Data, Glance, Peek};
 use logdef_wire::{Record, Run, Sequence, Svma, Typed, Value};
 use std::collections::HashMap;
 
-/// Values of most records, as kinds of four bits behind a one. Records of more are spelled out each time.
+/// Values of most records, as kinds of four bits after a one. Records of more are spelled out each time.
 const FEW: usize = 15;
 /// Shapes that are found by a look, each at a place that its numbers choose: a power of two.
 const REMEMBERED: usize = 1 << 10;

@@ -64,14 +64,14 @@ impl Standings {
         self.unsound.get(&place).copied().unwrap_or(otherwise)
     }
 
-    /// Takes note of a frame that comes behind a later one of its thread.
+    /// Takes note of a frame that comes after a later one of its thread.
     pub fn add_late(&mut self, place: Place) {
         if self.late.len() < FRAMES {
             self.late.insert(place);
         }
     }
 
-    /// Whether a frame comes behind a later one of its thread.
+    /// Whether a frame comes after a later one of its thread.
     pub fn is_late(&self, place: Place) -> bool {
         self.late.contains(&place)
     }

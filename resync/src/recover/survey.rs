@@ -1,6 +1,6 @@
 //! A first look at a log that costs next to nothing: at the heads of its chunks,
 //! each of which says where the next one is. A log of one run whose chunks stand one
-//! behind the other can be merged from this alone, and the first record shown before
+//! after the other can be merged from this alone, and the first record shown before
 //! the rest was read.
 //!
 //! ```text
@@ -39,7 +39,7 @@ const STEP: u64 = 256 << 10;
 const TOGETHER: u64 = 1_000_000_000;
 /// Chunks of one log.
 const CHUNKS: usize = 1 << 18;
-/// A chunk stands at a multiple of its size, so behind a smaller one bytes may be
+/// A chunk stands at a multiple of its size, so after a smaller one bytes may be
 /// left out: those up to one of these multiples.
 const ALIGNMENTS: RangeInclusive<u32> = 12..=22;
 
@@ -290,7 +290,7 @@ fn head(input: &Input, start: u64, known: &mut Known) -> Result<Option<Head>, Er
     Ok(head)
 }
 
-/// Where the chunk behind `end` starts.
+/// Where the chunk after `end` starts.
 fn next_chunk(input: &Input, end: u64) -> Result<Option<u64>, Error> {
     let mut last = None;
     for alignment in ALIGNMENTS {

@@ -53,7 +53,7 @@ pub(crate) struct Vouching {
     tainted: u64,
     /// Where zeros end, or a frame that was never finished.
     unfinished: Option<u64>,
-    /// Where the room for notes ends that the last preamble may have behind it.
+    /// Where the room for notes ends that the last preamble may have after it.
     room_end: u64,
     doubts: Vec<Doubt>,
     /// Runs that stand in doubted blocks, each with its first and last frame there.

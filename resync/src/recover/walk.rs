@@ -3,7 +3,7 @@
 //! each other are one *stretch*. Says what stands where; what that means for a
 //! thread or a loss is the pass's business.
 //!
-//! Several walkers begin in the middle, each at the first frame behind a seam:
+//! Several walkers begin in the middle, each at the first frame after a seam:
 //!
 //! ```text
 //! walker 0 |-------------------->|
@@ -389,7 +389,7 @@ impl Share {
 
 /// What a walker reports of what lies between two seams.
 struct Part {
-    /// Where it began: at the first frame behind the seam.
+    /// Where it began: at the first frame after the seam.
     begins: u64,
     ends: State,
     steps: Vec<Kept>,

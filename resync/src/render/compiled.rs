@@ -374,7 +374,7 @@ fn low_bits(value: Integer) -> u64 {
     }
 }
 
-/// `%p` of bytes: each in hexadecimal, and behind them those that are printable ASCII.
+/// `%p` of bytes: each in hexadecimal, and after them those that are printable ASCII.
 fn push_dump(out: &mut Vec<u8>, layout: &Layout, bytes: &[u8]) {
     let layout = Layout {
         precision: None,

@@ -167,7 +167,7 @@ impl Line<'_> {
         true
     }
 
-    /// Appends a string behind the `at` bytes of its lead, which stand already.
+    /// Appends a string after the `at` bytes of its lead, which stand already.
     fn push_long(&mut self, at: usize, bytes: &[u8]) -> bool {
         let start = self.length + at;
         let Some(room) = self.block.get_mut(start..start + bytes.len()) else {

@@ -141,7 +141,7 @@ impl Spec<'_> {
         String::from_utf8_lossy(&digits).into_owned()
     }
 
-    /// A number behind its sign and prefix, with zeros between them if the placeholder asks for
+    /// A number after its sign and prefix, with zeros between them if the placeholder asks for
     /// them and names no alignment.
     fn push_std_number(&self, before: &str, digits: &str, takes_zeros: bool, out: &mut Vec<u8>) {
         let length = before.len() + digits.len();
@@ -173,7 +173,7 @@ fn shortest(value: f64, is_float: bool) -> String {
     let scientific = format!("{mantissa}e{sign}{:02}", tens.unsigned_abs());
     let behind_point = mantissa.len().saturating_sub(2) as i32;
     let fixed = if tens >= behind_point {
-        // All digits of a whole number, and not zeros behind the shortest.
+        // All digits of a whole number, and not zeros after the shortest.
         format!("{value:.0}")
     } else if is_float {
         format!("{}", value as f32)

@@ -1,4 +1,4 @@
-//! From numbers to meaning: the texts and functions behind a record's addresses, and
+//! From numbers to meaning: the texts and functions after a record's addresses, and
 //! the spans of time that records open and close.
 
 pub(crate) mod call_site;

@@ -21,7 +21,7 @@ impl<'a> Resolved<'a> {
         guesses.find_map(|(name, place)| (place == index).then_some(name))
     }
 
-    /// The names that are guessed from `key=%d` or `key: %d` in a printf format, a word behind which
+    /// The names that are guessed from `key=%d` or `key: %d` in a printf format, a word after which
     /// nothing else stands, each with the place of its value on the wire. A name that another argument
     /// has already, given or guessed, is left out.
     pub fn guesses(&self) -> Vec<(&'a [u8], usize)> {
@@ -103,7 +103,7 @@ fn guessed(format: &[u8], description: Description<'_>, name: &[u8]) -> Option<u
     guesses.find_map(|(guess, index)| (guess == name).then_some(index))
 }
 
-/// The words right behind which a printf format prints a value, by `word=` or `word: `, with the places of
+/// The words right after which a printf format prints a value, by `word=` or `word: `, with the places of
 /// the values on the wire.
 fn guesses<'f>(
     format: &'f [u8],

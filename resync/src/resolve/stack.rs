@@ -59,8 +59,8 @@ fn is_path_of(path: &str, given: &[u8]) -> bool {
     before.is_some_and(|before| before.is_empty() || before.ends_with(b"/"))
 }
 
-/// How many entries at the head are the logger's, and how many functions of the one behind
-/// them. `None` if there is no function behind those.
+/// How many entries at the head are the logger's, and how many functions of the one after
+/// them. `None` if there is no function after those.
 fn end_of_loggers(stack: &[StackEntry]) -> Option<(usize, usize)> {
     let mut end = (0, 0);
     for (entry, at) in stack.iter().zip(0..) {
@@ -158,7 +158,7 @@ fn crate_of(mangled: &str) -> Option<&str> {
     })
 }
 
-/// What stands behind its own length.
+/// What stands after its own length.
 fn identifier(text: &str) -> Option<&str> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let len: usize = text[..digits].parse().ok()?;

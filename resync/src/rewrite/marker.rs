@@ -80,7 +80,7 @@ impl<W: Write> Output<W> {
         self.encode(body)
     }
 
-    /// Writes the frames that are marked, behind a note that says so.
+    /// Writes the frames that are marked, after a note that says so.
     fn end_range(&mut self) -> Result<(), Error> {
         if self.marked.is_empty() {
             return Ok(());

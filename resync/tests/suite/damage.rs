@@ -513,9 +513,9 @@ fn a_hostile_file_of_claims_takes_linear_work() {
     assert_eq!(recover(&log).accounts()[0].frames.count, 50);
 }
 
-/// Seen once in some thousand killed programs: behind the zeros at a chunk's end
+/// Seen once in some thousand killed programs: after the zeros at a chunk's end
 /// stood a frame whose checksum held `c1 da`, which was read as the length of a
-/// frame that was never finished. It swallowed the records behind it.
+/// frame that was never finished. It swallowed the records after it.
 #[test]
 fn a_checksum_that_looks_like_a_length_swallows_nothing() {
     for at in 0..3 {

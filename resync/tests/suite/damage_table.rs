@@ -149,7 +149,7 @@ fn each_damage_costs_what_it_touched_as_the_page_says() {
         let (lost, before, repeated, gaps) = match name {
             "intact" => (0, 0, 0, 0),
             "twice" => (0, 0, RECORDS, 0),
-            // What was behind the end left no trace but the frame that was cut.
+            // What was after the end left no trace but the frame that was cut.
             "half" => (0, 0, 0, 1),
             "head missing" => (0, gone, 0, 1),
             "noise" => (gone, 0, 0, reading.gaps),

@@ -150,7 +150,7 @@ struct Frame {
     line_number: Option<u32>,
 }
 
-/// The packets of a trace: all of its blobs of that kind, one behind the other.
+/// The packets of a trace: all of its blobs of that kind, one after the other.
 fn packets(trace: &[u8]) -> Vec<TracePacket> {
     let mut bytes = Vec::new();
     for item in Records::new(trace) {

@@ -207,7 +207,7 @@ fn a_file_that_was_emptied_is_read_again_even_if_it_is_longer_by_now() {
 }
 
 /// A rotated log gives the space of an old file back from its front on: that was reported as a file that
-/// was truncated, and records behind it were given again.
+/// was truncated, and records after it were given again.
 #[test]
 fn a_file_that_its_program_gives_up_is_not_read_again() {
     let directory = tempfile::tempdir().unwrap();
@@ -291,7 +291,7 @@ fn a_file_that_is_being_compressed_is_read_when_it_is_whole() {
     assert!(!follow.lacks_some());
 }
 
-/// What was written over it, or behind it, was never read: it had the inode of a file that is read once.
+/// What was written over it, or after it, was never read: it had the inode of a file that is read once.
 #[test]
 fn a_compressed_file_that_is_another_now_is_read_again() {
     let logs = [1, 2, 3].map(|seed| synth::appended(Run(seed), 2, 40, seed));

@@ -175,7 +175,7 @@ fn clean_logs_are_merged_along_their_surveys() {
     }
 }
 
-/// What opens a mapped file keeps room for notes behind it. No log of a program was once shown before all
+/// What opens a mapped file keeps room for notes after it. No log of a program was once shown before all
 /// of it was read, since the zeros there were taken for the end of its first chunk.
 #[test]
 fn room_for_notes_ends_no_chunk() {

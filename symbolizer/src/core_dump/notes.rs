@@ -47,11 +47,11 @@ pub struct Thread {
 pub struct MappedFile {
     /// The address of its first byte in the process.
     pub start: u64,
-    /// The address behind its last.
+    /// The address after its last.
     pub end: u64,
     /// Where in the file its bytes come from.
     pub file_offset: u64,
-    /// The file. A removed one has ` (deleted)` behind its name.
+    /// The file. A removed one has ` (deleted)` after its name.
     pub path: Vec<u8>,
 }
 

@@ -10,7 +10,7 @@ use object::read::elf::{FileHeader, NoteIterator, ProgramHeader, SectionHeader};
 
 use crate::open::Regular;
 
-/// Bytes to read of a file. Linkers put the notes behind the program headers.
+/// Bytes to read of a file. Linkers put the notes after the program headers.
 pub(crate) const HEAD: u64 = 16 << 10;
 
 /// Notes to look at in a file.

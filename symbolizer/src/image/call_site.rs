@@ -214,7 +214,7 @@ fn site(
     })
 }
 
-/// The description behind a format, if the flags say that there is one. A format that is
+/// The description after a format, if the flags say that there is one. A format that is
 /// empty since its text is not printf's gets that text.
 fn described(strings: &mut Strings<'_>, format: &mut Literal, flags: u8) -> Option<Arc<[u8]>> {
     if flags & layout::flags::DESCRIBED == 0 {

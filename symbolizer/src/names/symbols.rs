@@ -37,7 +37,7 @@ struct Entry {
     rank: u8,
 }
 
-/// Which addresses behind its own a symbol covers.
+/// Which addresses after its own a symbol covers.
 #[derive(Clone, Copy)]
 enum Extent {
     /// That many bytes.
@@ -100,13 +100,13 @@ impl Symbols {
 
     /// The symbol around `probe`.
     pub fn find(&self, elf: &Elf, probe: Svma) -> Option<Symbol> {
-        /// Functions may contain other symbols; how many of those to look behind.
+        /// Functions may contain other symbols; how many of those to look after.
         const NESTED: usize = 16;
 
         let after = self.entries.partition_point(|it| it.address <= probe.0);
         let before = self.entries[..after].iter().rev().take(NESTED);
         // A symbol without a size ends where the next one begins, so only the nearest can reach:
-        // padding behind a function is not the symbol's before that function.
+        // padding after a function is not the symbol's before that function.
         let covers = |(distance, entry): &(usize, &Entry)| match entry.extent {
             Extent::Size(size) => probe.0 - entry.address < size,
             Extent::ToNext(end) => *distance == 0 && probe.0 < end,

@@ -171,7 +171,7 @@ fn names_of_the_cpp_library_read_as_other_tools_read_them() {
         }
         compared += 1;
         let ours = demangle(name);
-        // Types of numbers are written in front or behind, as one likes.
+        // Types of numbers are written in front or after, as one likes.
         if ours == *llvm || ours.contains("(long)") {
             continue;
         }

@@ -73,7 +73,7 @@ impl Excerpt {
     }
 }
 
-/// Pieces of a file, one behind the other.
+/// Pieces of a file, one after the other.
 #[derive(Debug)]
 struct Pieces {
     file: File,

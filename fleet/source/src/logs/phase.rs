@@ -215,7 +215,7 @@ fn is_plain(recovery: &Recovery) -> bool {
         && !has_marks(recovery)
 }
 
-/// Whether no record is missing, but before the first of a thread and behind the last.
+/// Whether no record is missing, but before the first of a thread and after the last.
 fn has_all(recovery: &Recovery) -> bool {
     let mut threads = recovery.threads().iter();
     recovery.losses().dropped == 0 && threads.all(|thread| thread.lost == 0)

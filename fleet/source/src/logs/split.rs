@@ -1,5 +1,5 @@
 //! Pieces of a log that are read side by side. A frame belongs to the piece in which its first byte
-//! stands; the piece is read on behind its end for the rest of its last frame.
+//! stands; the piece is read on after its end for the rest of its last frame.
 
 use logdef_resync::Piece;
 use serde::{Deserialize, Serialize};

@@ -2,7 +2,7 @@
 //! program gives it.
 //!
 //! A value without a name is `a0`, `a1`, … by its place; a name that stands there already gets `_2`
-//! and so on behind it. Where calls of the line differ, a column has the values of those that have
+//! and so on after it. Where calls of the line differ, a column has the values of those that have
 //! the name, as numbers or texts that hold both.
 
 use crate::functions::Render;
@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 /// Columns that every view has, before those of the values.
 const ALL: [&str; 7] = ["time", "level", "run", "thread", "seq", "site", "mark"];
-/// Columns that every view has, behind.
+/// Columns that every view has, after the others.
 const BEHIND: [&str; 2] = ["backtrace", "context"];
 
 /// A column of a view: its name, and the sites that have it, each in a slot.

@@ -159,7 +159,7 @@ fn calls_are_the_same_whichever_way_they_are_found() {
         for before in ["", "select 1;", "select count(*) from threads;"] {
             let first = before.split_terminator(';').count();
             let given = answer(&[log], &format!("{before}{values}"), &["--split", "9000"]);
-            // Behind the answer to the first.
+            // After the answer to the first.
             let own = given.lines().skip(first * 2).collect::<Vec<_>>().join("\n");
             found.insert(own);
         }

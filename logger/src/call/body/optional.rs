@@ -1,4 +1,4 @@
-//! The fields that most records do not have, behind those that all have.
+//! The fields that most records do not have, after those that all have.
 
 use super::out::{HEAD, Out, SCALAR};
 use super::tail::Tail;
@@ -60,7 +60,7 @@ pub(crate) fn append_optional_fields(
 ) -> Result<usize, OutOfRoom> {
     let (body, rest) = buffer.split_at_mut(len);
     let mut out = Out::new(rest);
-    // The head of a fixmap, behind the tag.
+    // The head of a fixmap, after the tag.
     let fields = body[1] - FIXMAP + optional_fields(&mut out, optional, bound)?;
     let len = len + out.len();
     if fields <= MOST_IN_FIXMAP {

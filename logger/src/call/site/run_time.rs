@@ -78,7 +78,7 @@ impl Site {
             return None;
         }
         let module = self.module()?;
-        // SAFETY: `at_run_time` puts another NUL-terminated string right behind the NUL of
+        // SAFETY: `at_run_time` puts another NUL-terminated string right after the NUL of
         // the module.
         let target = unsafe { CStr::from_ptr(self.module.add(module.count_bytes() + 1)) };
         (!target.is_empty()).then_some(target)
@@ -96,7 +96,7 @@ impl Site {
     }
 
     /// Writes the plan of what is captured, and returns its length: what the format takes, and
-    /// behind it, where names can be given, values as they are.
+    /// after it, where names can be given, values as they are.
     pub(crate) fn plan_into(&self, plan: &mut [ArgPlan]) -> usize {
         let captured = self.captured().to_bytes();
         let mut len = plan_into(captured, plan).unwrap_or(0);

@@ -15,7 +15,7 @@ pub(super) enum Written {
 }
 
 /// Appends frames to the file of an outlet, by a descriptor of it, where it had some bytes, if `behind` more
-/// fit the disk behind them, and if no more than `most` come to stand in it.
+/// fit the disk after them, and if no more than `most` come to stand in it.
 // As a function of its own it has the compiler spill registers in calls of mapped logs too.
 #[inline(always)]
 pub(super) fn append_to(

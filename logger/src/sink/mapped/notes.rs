@@ -13,7 +13,7 @@ use crate::window::Range;
 
 impl Mapped {
     /// How many bytes of a chunk are used when it was opened: in the first of a file, room
-    /// for notes is kept behind the opening.
+    /// for notes is kept after the opening.
     pub(super) fn used_by_opening(&self, range: Option<Range>, opening: u64) -> u64 {
         let first = range.filter(|range| range.offset == 0);
         let log = self.log();

@@ -1,4 +1,4 @@
-//! The numbers in the names of rotated files: at least six digits behind the log's name.
+//! The numbers in the names of rotated files: at least six digits after the log's name.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;

@@ -1,4 +1,4 @@
-//! Which file was the log's as which. Each turn has a place, behind those of the files that
+//! Which file was the log's as which. Each turn has a place, after those of the files that
 //! earlier runs left, and a place holds the number of its file until that is removed.
 
 use core::ops::Range;

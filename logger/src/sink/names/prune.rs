@@ -163,7 +163,7 @@ impl Names {
             }
             let clears = is_last && inode != 0 && self.clears.load(Ordering::Relaxed);
             let open = clears.then(|| sys::open(path, libc::O_WRONLY | libc::O_NOFOLLOW, 0));
-            // The blocks behind its end come back when it is cut there. By its name: what a descriptor leads
+            // The blocks after its end come back when it is cut there. By its name: what a descriptor leads
             // to may be another file by then.
             if let Some(found) = found.filter(|_| clears) {
                 let _ = sys::set_size(path, found.size);

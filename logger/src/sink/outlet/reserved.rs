@@ -1,4 +1,4 @@
-//! Blocks behind the end of a file that is appended to, so that a disk without space cuts no record
+//! Blocks after the end of a file that is appended to, so that a disk without space cuts no record
 //! short, and takes a note that says how many were dropped.
 
 use crate::sink::file_system;
@@ -6,7 +6,7 @@ use crate::sys::{self, Errno, Limit};
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// Bytes behind the last record that are kept for notes.
+/// Bytes after the last record that are kept for notes.
 pub(crate) const ROOM: u64 = 4 << 10;
 /// Bytes that are reserved at once.
 const AHEAD: u64 = 16 << 10;
@@ -92,7 +92,7 @@ impl Reserved {
         }
     }
 
-    /// Another program cut the file, and with that the blocks behind its end.
+    /// Another program cut the file, and with that the blocks after its end.
     #[cold]
     fn forget_blocks(&self) {
         let order = Ordering::Relaxed;
@@ -185,7 +185,7 @@ mod tests {
         assert!(blocks(&file) >= 100 + ROOM);
     }
 
-    /// Each of several threads asked for room behind the size that it had seen: together they took what was
+    /// Each of several threads asked for room after the size that it had seen: together they took what was
     /// kept for notes, and a full disk cut their records.
     #[test]
     fn calls_in_progress_have_room_one_behind_the_other() {

@@ -81,7 +81,7 @@ impl Registers {
     }
 
     /// The registers in the frame that the kernel wrote at `sp` for a handler: a
-    /// `siginfo_t`, and behind it a `ucontext`, whose registers are in the order of
+    /// `siginfo_t`, and after it a `ucontext`, whose registers are in the order of
     /// their numbers.
     pub(crate) fn load_context(window: &mut Window, sp: usize) -> Option<Self> {
         const SAVED: usize = size_of::<libc::siginfo_t>()

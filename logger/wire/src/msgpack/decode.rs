@@ -166,7 +166,7 @@ impl<'a> Decoder<'a> {
         self.at == self.bytes.len()
     }
 
-    /// Reads the next object, and moves behind it.
+    /// Reads the next object, and moves after it.
     #[inline]
     pub fn value(&mut self) -> Result<Value<'a>, DecodeError> {
         match self.common_value() {
@@ -422,7 +422,7 @@ impl<'a> Decoder<'a> {
     }
 }
 
-/// The number behind the first of some bytes.
+/// The number after the first of some bytes.
 #[inline]
 fn number<const N: usize>(bytes: &[u8]) -> Option<u64> {
     let digits: &[u8; N] = bytes.get(1..)?.first_chunk()?;

@@ -144,7 +144,7 @@ impl<'f> Directives<'f> {
         self.positional && self.next_argument > 0
     }
 
-    /// The next directive, `None` behind the last; for constants, where `next` cannot be called.
+    /// The next directive, `None` after the last; for constants, where `next` cannot be called.
     pub const fn advance(&mut self) -> Option<Directive> {
         while self.peek() != b'%' {
             if self.at >= self.format.len() {

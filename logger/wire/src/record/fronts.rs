@@ -28,7 +28,7 @@ struct Known {
     /// Ones where `words` has bytes of the front.
     mask: [u64; WORDS],
     len: usize,
-    /// How many fields stand behind the time.
+    /// How many fields stand after the time.
     fields: u32,
     glance: Glance,
     /// The checksum, so far as the front reaches.
@@ -68,7 +68,7 @@ impl Default for Fronts {
 
 impl Fronts {
     /// Looks at a body that has all fields of a glance, as nearly all have, and returns what stands
-    /// behind them. `None` means: use the general path; what stands in the glance then has no meaning.
+    /// after them. `None` means: use the general path; what stands in the glance then has no meaning.
     #[inline(always)]
     pub fn look(&mut self, glance: &mut Glance, body: &[u8]) -> Option<Rest> {
         let Some(words) = words(body) else {
@@ -106,7 +106,7 @@ impl Fronts {
     }
 
     /// Remembers of the front of a body, which was [looked](Self::look) at, what to expect of the next record
-    /// with it that has nothing but arguments behind.
+    /// with it that has nothing but arguments after it.
     pub fn expect(&mut self, body: &[u8], expected: Expected) {
         let Some(words) = words(body) else { return };
         let known = &mut self.known[slot(&words)];
@@ -155,7 +155,7 @@ pub enum Expected {
     KeptBack,
 }
 
-/// A record with a front of which something was expected, and nothing but arguments behind it.
+/// A record with a front of which something was expected, and nothing but arguments after it.
 #[derive(Clone, Copy, Debug)]
 pub struct Again<'f> {
     /// Sequence and time in it are of another record.
@@ -210,7 +210,7 @@ fn mask(len: usize) -> [u64; WORDS] {
     words(&mask).expect("as many bytes")
 }
 
-/// The place of a front: file, line and format stand behind the magic, whatever their widths.
+/// The place of a front: file, line and format stand after the magic, whatever their widths.
 #[inline(always)]
 fn slot(words: &[u64; WORDS]) -> usize {
     let spread = words[1].rotate_left(17) ^ words[2] ^ words[3].rotate_left(41);
@@ -222,7 +222,7 @@ mod tests {
     use super::*;
     use std::vec::Vec;
 
-    /// All nine fields in front, of which some are of several bytes, and what stands behind.
+    /// All nine fields in front, of which some are of several bytes, and what stands after them.
     fn body(file: u8, sequence: u8, rest: &[u8]) -> Vec<u8> {
         let front = [
             0x7f, 0x8a, 0, 0xcf, 1, 2, 3, 4, 5, 6, 7, 8, 1, 0xcd, 0x20, file, 2, 0xcc, 200, 3,

@@ -65,7 +65,7 @@ impl<'b> Peek<'b> {
         rest.is_some_and(|rest| self.look_at_rest(rest, body))
     }
 
-    /// Looks at what stands behind the glance, which is there already.
+    /// Looks at what stands after the glance, which is there already.
     #[inline(always)]
     pub fn look_at_rest(&mut self, Rest { fields, at }: Rest, body: &'b [u8]) -> bool {
         // Of most records the arguments are all that is left.
@@ -130,7 +130,7 @@ impl<'b> Peek<'b> {
     }
 }
 
-/// The fields of a record behind those of a glance.
+/// The fields of a record after those of a glance.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rest {
     pub(super) fields: u32,
@@ -269,7 +269,7 @@ pub(super) fn all_fields(glance: &mut Glance, body: &[u8]) -> Option<Rest> {
 }
 
 /// Reads the fields before the sequence, if all of a glance can be there, and returns how many fields stand
-/// behind the glance, with the place of the sequence.
+/// after the glance, with the place of the sequence.
 #[inline(always)]
 pub(super) fn fields_to_sequence(glance: &mut Glance, body: &[u8]) -> Option<Rest> {
     let (&[127, head @ 0x89..=0x8f], mut rest) = body.split_first_chunk()? else {
@@ -310,7 +310,7 @@ pub(super) fn only_arguments(body: &[u8], at: usize) -> Option<Array<'_>> {
     decoder.is_empty().then_some(array)
 }
 
-/// The array behind the key at `at`, which moves behind it.
+/// The array after the key at `at`, which moves after it.
 #[inline(always)]
 fn array<'b>(body: &'b [u8], at: &mut usize) -> Option<Array<'b>> {
     let mut decoder = Decoder::new(body.get(*at + 1..)?);
@@ -319,7 +319,7 @@ fn array<'b>(body: &'b [u8], at: &mut usize) -> Option<Array<'b>> {
     Some(array)
 }
 
-/// The unsigned integer behind the key at `at`, which moves behind it.
+/// The unsigned integer after the key at `at`, which moves after it.
 #[inline]
 fn uint(body: &[u8], at: &mut usize) -> Option<u64> {
     let value = body.get(*at + 1..)?;
@@ -335,8 +335,8 @@ fn uint(body: &[u8], at: &mut usize) -> Option<u64> {
     Some(number)
 }
 
-/// The unsigned integer at the front of `rest`, behind this key; then `rest` begins
-/// behind it. A short one at the very end is left to [`uint`].
+/// The unsigned integer at the front of `rest`, after this key; then `rest` begins
+/// after it. A short one at the very end is left to [`uint`].
 #[inline(always)]
 pub(super) fn uint_behind(rest: &mut &[u8], key: u8) -> Option<u64> {
     let [first, head, digits @ ..] = *rest.first_chunk::<10>()?;

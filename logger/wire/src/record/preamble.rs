@@ -49,7 +49,7 @@ pub struct Preamble<'a> {
 }
 
 impl Preamble<'_> {
-    /// Bytes behind the preamble that opens a mapped file which are reserved for notes. Those
+    /// Bytes after the preamble that opens a mapped file which are reserved for notes. Those
     /// that no note takes are zeros.
     pub const ROOM_FOR_NOTES: u64 = 1024;
 }

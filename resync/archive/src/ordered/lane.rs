@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 /// Bytes that a value takes in memory, beside those that its page unpacks to.
 const VALUE: u64 = 17;
 
-/// Bytes of frames that wait for the record behind them; beyond, they come at once.
+/// Bytes of frames that wait for the record after them; beyond, they come at once.
 const HELD_BACK: usize = 1 << 20;
 
 /// A part that was not opened yet.
@@ -69,7 +69,7 @@ pub(super) struct Lane {
     pub(super) memory: u64,
     /// How many frames came.
     given: u64,
-    /// The record that comes next; `None` of frames behind the last one.
+    /// The record that comes next; `None` of frames after the last one.
     pub(super) record: Option<Identity>,
     pub(super) has_backtrace: bool,
     /// The frames that stand before it, and it.

@@ -13,12 +13,12 @@ const FIRST: usize = 1 << 10;
 /// The place of a record and the length of its body, which stand before it.
 const HEAD: usize = 16;
 
-/// Records one behind the other, each of which can be read at its position.
+/// Records one after the other, each of which can be read at its position.
 #[derive(Default)]
 pub struct Store {
     /// What was written to the disk, if there is more than fits into memory.
     file: Option<Temporary>,
-    /// What comes behind that.
+    /// What comes after that.
     rest: Vec<u8>,
     /// A part of the file, and where it begins there.
     window: Vec<u8>,
@@ -59,7 +59,7 @@ impl Store {
                 none => none.insert(Temporary::new()?),
             };
             file.append(&self.rest)?;
-            // A long record leaves no room behind.
+            // A long record leaves no room after it.
             self.rest = Vec::new();
         }
         Ok(())

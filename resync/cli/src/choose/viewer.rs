@@ -225,7 +225,7 @@ impl Viewer {
                 let Ok(Record::Note(note)) = Record::decode(body) else {
                     return Ok(ControlFlow::Continue(()));
                 };
-                // The records behind it say so themselves.
+                // The records after it say so themselves.
                 if note.kind == Some(NoteKind::MARKED) {
                     return Ok(ControlFlow::Continue(()));
                 }

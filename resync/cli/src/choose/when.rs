@@ -54,7 +54,7 @@ fn at(text: &str, now: &Zoned) -> Result<Moment, String> {
     match u64::try_from(moment.as_nanosecond()) {
         Ok(moment) => Ok(Moment(moment)),
         Err(_) if moment < Timestamp::UNIX_EPOCH => Err(format!("{text:?} is before 1970")),
-        // Behind the last time that a record can have, which is in 2554.
+        // After the last time that a record can have, which is in 2554.
         Err(_) => Ok(Moment(u64::MAX)),
     }
 }
@@ -83,7 +83,7 @@ fn point(text: &str, now: &Zoned) -> Option<Timestamp> {
     if let Ok(moment) = text.parse::<Timestamp>() {
         return Some(moment);
     }
-    // The last days of 9999 are behind the last time that is known here: with another month, it shows whether
+    // The last days of 9999 are after the last time that is known here: with another month, it shows whether
     // the rest makes sense.
     let other = text.strip_prefix("9999-12-");
     let other = other.map(|rest| format!("9999-10-{rest}"));

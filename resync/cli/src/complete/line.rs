@@ -42,7 +42,7 @@ impl Line {
     }
 }
 
-/// Where in a condition the name begins that is typed; `None` where an operator stands behind it already.
+/// Where in a condition the name begins that is typed; `None` where an operator stands after it already.
 pub fn name_at(typed: &str) -> Option<usize> {
     let joins = [" and ", " or ", "not ", "("];
     let ends = joins

@@ -105,7 +105,7 @@ impl Rates {
         totals.collect()
     }
 
-    /// The first nanosecond, and the one behind the last slice.
+    /// The first nanosecond, and the one after the last slice.
     pub fn ends(&self) -> (u64, u64) {
         (self.start, self.edge(self.counts.len()))
     }

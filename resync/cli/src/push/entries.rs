@@ -124,7 +124,7 @@ fn level_of(note: &Note<'_>) -> Level {
 }
 
 /// Whether a note is sent: one that is a matter of losses always, others where no records are searched for.
-/// Records behind a mark say it themselves.
+/// Records after a mark say it themselves.
 pub fn is_wanted(note: &Note<'_>, is_search: bool) -> bool {
     note.kind != Some(NoteKind::MARKED) && (!is_search || level_of(note) >= Level::WARN)
 }

@@ -71,7 +71,7 @@ impl Folded {
             site.extend_from_slice(format!(":{number}").as_bytes());
         }
         push_part(&site, line);
-        // The semicolon behind the last part.
+        // The semicolon after the last part.
         line.pop();
         match self.stacks.get_mut(line) {
             Some(count) => *count += 1,

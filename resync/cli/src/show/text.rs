@@ -219,7 +219,7 @@ impl Writer {
         out.push(b'\n');
     }
 
-    /// What stands behind a message: the named arguments that it does not print, and the keys.
+    /// What stands after a message: the named arguments that it does not print, and the keys.
     fn pairs(&mut self, record: &Resolved<'_>, out: &mut Vec<u8>) {
         let attached = record.attached();
         let attached = attached.map(|(name, value)| (Value::Raw(name), value));

@@ -39,7 +39,7 @@ impl Completions {
     }
 }
 
-/// The command's page, and behind it those of its verbs.
+/// The command's page, and after it those of its verbs.
 pub fn page() -> Result<ExitCode, Failure> {
     let mut text = Vec::new();
     let mut command = Args::whole_command();

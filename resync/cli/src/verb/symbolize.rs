@@ -1,5 +1,5 @@
 //! `symbolize`: addresses in, names out. Of a log, the records that have
-//! backtraces; of text, every line, with names behind the addresses in it.
+//! backtraces; of text, every line, with names after the addresses in it.
 
 use crate::args::{Filters, Images, Links};
 use crate::choose::chosen::{self, Found};

@@ -108,7 +108,7 @@ fn shown(words: &[&str], file: &Path) -> Vec<String> {
     ran.out.lines().map(str::to_owned).collect()
 }
 
-/// The number behind a key of a line.
+/// The number after a key of a line.
 fn number(line: &str, key: &str) -> Option<u64> {
     let (_, rest) = line.split_once(&format!("\"{key}\":"))?;
     let end = rest.find(|c: char| !c.is_ascii_digit())?;

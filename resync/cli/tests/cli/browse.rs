@@ -290,7 +290,7 @@ fn no_text_of_a_log_drives_the_terminal() {
     assert_eq!(title(), before);
 }
 
-/// A record behind the example, as another process would write it.
+/// A record after the example, as another process would write it.
 fn later(count: u64) -> Vec<u8> {
     let mut log = Log::default();
     log.record(&Record::Data(Data {

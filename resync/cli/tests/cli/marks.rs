@@ -18,7 +18,7 @@ fn data(log: &mut Log, run: Run, count: u64, text: &[u8], more: Data<'_>) {
     }));
 }
 
-/// A record alone between two damages, one of a run that only a string named, and one behind
+/// A record alone between two damages, one of a run that only a string named, and one after
 /// both: in its thread's order, but the damages are so near that it may be a quotation too.
 fn doubtful() -> Log {
     doubtful_with(Data::default())

@@ -79,7 +79,7 @@ fn names_stand_in_json_in_text_and_in_conditions() {
     assert_eq!(messages("-w 1=all -w ms<1"), ["took 0.5 ms of all"]);
     assert_eq!(messages("-w s=1"), [""; 0]);
 
-    // What the text does not print stands behind it, made harmless.
+    // What the text does not print stands after it, made harmless.
     let text = logdef("view {}", &path);
     let line = text.lines()[0].to_string();
     assert!(

@@ -169,7 +169,7 @@ fn a_file_that_is_cut_while_it_is_read_is_not_clean() {
 }
 
 /// More files than a process may have open are opened again for each read: that of one that was removed
-/// ended the command, and those behind it were not shown.
+/// ended the command, and those after it were not shown.
 #[test]
 fn a_file_that_is_removed_while_few_may_be_open_ends_nothing() {
     for words in ["view --strict *.log pipe", "check *.log pipe"] {
@@ -360,7 +360,7 @@ fn a_variable_that_is_set_to_nothing_is_not_set() {
     }
 }
 
-/// Records know no time behind 2554.
+/// Records know no time after 2554.
 #[test]
 fn a_time_behind_all_records_limits_nothing() {
     let files = Files::new();

@@ -1,6 +1,6 @@
 //! Receiving many packets with the credentials of their senders in one system call.
 //!
-//! The second room of `unsafe` here: `recvmmsg` and its control messages, behind a safe face.
+//! The second room of `unsafe` here: `recvmmsg` and its control messages, with a safe face.
 
 use std::io;
 use std::mem::{size_of, zeroed};

@@ -109,7 +109,7 @@ impl fmt::Display for Text<'_> {
         }
         let payload = self.data.payload.as_ref();
         match payload.and_then(|payload| payload.message.as_deref()) {
-            // What a message has behind a NUL is not for people.
+            // What a message has after a NUL is not for people.
             Some(message) => write!(f, " {}", message.split('\0').next().unwrap_or_default())?,
             None => f.write_str(" <missing message>")?,
         }

@@ -108,7 +108,7 @@ impl Window<'_> {
             } else if self.reaches(end)? {
                 worth(&self.bytes[at..])
             } else {
-                // That a tail is torn only counts behind records.
+                // That a tail is torn only counts after records.
                 row.reaches_end = header.kind().name().is_some();
                 break;
             };
@@ -169,7 +169,7 @@ fn worth(bytes: &[u8]) -> Option<u32> {
     (few && worth(decoded.extra) != Some(2)).then_some(1)
 }
 
-/// Whether `extra` reads as arguments, with at most one word behind them, and the
+/// Whether `extra` reads as arguments, with at most one word after them, and the
 /// record would have them if one bit of its number of arguments were set: what a
 /// record leaves over whose number of arguments was damaged.
 pub(crate) fn are_arguments(record: &Record<Raw<'_>>, extra: &[u8]) -> bool {

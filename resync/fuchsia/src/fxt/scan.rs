@@ -261,7 +261,7 @@ impl Scanner {
         Ok(Found::Record(len, decoded))
     }
 
-    /// A record that would end behind the end of the trace.
+    /// A record that would end after the end of the trace.
     fn beyond_end<'w>(
         &mut self,
         window: Window<'w>,

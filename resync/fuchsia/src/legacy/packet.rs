@@ -208,7 +208,7 @@ impl<'b> PacketWriter<'b> {
     /// Writes the message and returns the packet.
     ///
     /// # Errors
-    /// If the packet would be too long, or the message has a NUL, behind which readers see nothing.
+    /// If the packet would be too long, or the message has a NUL, after which readers see nothing.
     pub fn finish(self, message: &str) -> Result<&'b [u8], WriteError> {
         if message.contains('\0') {
             return Err(WriteError::NulInMessage);

@@ -11,7 +11,7 @@ pub struct BufferHeader {
     pub koid: Koid,
     /// Which filling of a buffer of the source it holds, from 1; 0 before its first.
     pub filling: u64,
-    /// Bytes of whole records behind the header.
+    /// Bytes of whole records after the header.
     pub committed: u64,
     /// No more records will come in this filling.
     pub done: bool,

@@ -79,7 +79,7 @@ impl Retriever {
         self.buffers.front().map(|buffer| buffer.koid)
     }
 
-    /// The bytes behind the header of the current buffer that are committed and not read, given a copy of
+    /// The bytes after the header of the current buffer that are committed and not read, given a copy of
     /// its header made now.
     ///
     /// # Errors
@@ -144,7 +144,7 @@ impl Retriever {
 /// Only the size is judged: the record itself is for [`Record::parse`](crate::structured::Record::parse).
 ///
 /// # Errors
-/// If no record of a size that fits is there. Nothing behind it can be trusted.
+/// If no record of a size that fits is there. Nothing after it can be trusted.
 pub fn split_record(bytes: &[u8]) -> Result<(&[u8], &[u8]), Corruption> {
     let size = Header::parse(bytes).map(|header| header.words * 8);
     size.ok()

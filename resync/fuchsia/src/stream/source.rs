@@ -50,7 +50,7 @@ pub enum Closed {
 pub struct Slot {
     /// The buffer to write to.
     pub buffer: BufferIndex,
-    /// Offset behind the header: what is committed in it so far.
+    /// Offset after the header: what is committed in it so far.
     pub offset: usize,
 }
 
@@ -153,7 +153,7 @@ impl Source {
 
     /// A retriever came at time `now`: it gets messages about the latest fillings, oldest first.
     ///
-    /// A filling is missing from them if an older one is held while it was recycled; only those behind
+    /// A filling is missing from them if an older one is held while it was recycled; only those after
     /// the last such gap are for newcomers.
     pub fn connect(&mut self, retriever: RetrieverId, now: Duration) {
         self.retrievers.insert(retriever);

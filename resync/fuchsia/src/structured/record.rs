@@ -70,7 +70,7 @@ pub struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// Reads the record at the start of `bytes` and returns it with the bytes behind it.
+    /// Reads the record at the start of `bytes` and returns it with the bytes after it.
     ///
     /// All of the record is judged here: the arguments can be read without errors afterwards.
     ///
@@ -124,7 +124,7 @@ impl<'a> Record<'a> {
 /// Writes one record into a buffer of the caller, within the strict rules.
 ///
 /// The header word stays zero until [`finish`](Self::finish), so that a record torn by a crash is never
-/// of type 9. Nothing is allocated; bytes behind the record are not touched.
+/// of type 9. Nothing is allocated; bytes after the record are not touched.
 #[derive(Debug)]
 pub struct RecordWriter<'b> {
     buffer: &'b mut [u8],

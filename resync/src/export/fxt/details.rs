@@ -308,7 +308,7 @@ const OWN: [&str; 11] = [
     GRAMMAR,
 ];
 
-/// The argument of ours with this name, but for `#` behind it.
+/// The argument of ours with this name, but for `#` after it.
 pub(crate) fn own_name(name: &str) -> Option<&'static str> {
     let bare = name.trim_end_matches('#');
     OWN.into_iter().find(|own| *own == bare)

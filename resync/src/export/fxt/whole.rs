@@ -5,8 +5,8 @@
 //!
 //! | body | stands | for |
 //! |---|---|---|
-//! | preamble | behind the provider | the folder of its image |
-//! | thread logdef | behind the thread's name | a name that is no UTF-8, or too long |
+//! | preamble | after the provider | the folder of its image |
+//! | thread logdef | after the thread's name | a name that is no UTF-8, or too long |
 //! | data, with its texts and with keys of its contexts | before the record's events | level, place and keys of a counter; a backtrace; bytes that are no UTF-8; 128-bit integers; long texts; more arguments than an event takes |
 //! | text logdef | before that | the description of its format |
 //! | backtrace logdefs | before that | what the process knew of the addresses |

@@ -213,7 +213,7 @@ impl Owned {
     /// Keeps an argument as a key.
     pub(super) fn keep(&mut self, arg: &Argument<'_, Cow<'_, str>>) {
         let name = &*arg.name;
-        // What the exporter put behind a name so that it is not taken for one of its own.
+        // What the exporter put after a name so that it is not taken for one of its own.
         let name = match name.strip_suffix('#') {
             Some(given) if own_name(given).is_some() => given,
             _ => name,

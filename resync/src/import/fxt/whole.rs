@@ -1,5 +1,5 @@
 //! Records that the blobs of our exporter keep as a log has them. What they say counts, and not
-//! the events behind them, which show it to viewers.
+//! the events after them, which show it to viewers.
 
 use crate::export::fxt::whole::NAME;
 use crate::import::entry::Entry;

@@ -15,7 +15,7 @@ pub(super) struct Block {
     hole: Hole,
     /// The last gap that may have taken part of the hole.
     last: usize,
-    /// Counts of the hole that turned up behind it.
+    /// Counts of the hole that turned up after it.
     found: Intervals,
 }
 
@@ -64,7 +64,7 @@ impl Account {
         }
     }
 
-    /// A thread's records from `first` to `last` stand behind later ones of it.
+    /// A thread's records from `first` to `last` stand after later ones of it.
     pub(crate) fn add_overtaken(&mut self, thread: usize, first: u64, last: u64) {
         for block in self.blocks.iter_mut().rev().take(NEAR) {
             let (from, to) = (first.max(block.hole.from), (last + 1).min(block.hole.to));

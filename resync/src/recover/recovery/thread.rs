@@ -16,9 +16,9 @@ pub(super) struct ThreadState {
     rest: Option<Box<Rest>>,
     pub(super) records: u64,
     pub(super) times: (u64, u64),
-    /// The last record: input, count, offset behind it, gaps before it.
+    /// The last record: input, count, offset after it, gaps before it.
     pub(super) last: Option<Last>,
-    /// Some records stand behind later ones of an input, or twice in it.
+    /// Some records stand after later ones of an input, or twice in it.
     pub(super) is_disordered: bool,
 }
 
@@ -171,7 +171,7 @@ impl ThreadState {
             if last < highest {
                 account.add_overtaken(thread, first, last);
             }
-            // Behind a piece from elsewhere, what is missing may have been missed there.
+            // After a piece from elsewhere, what is missing may have been missed there.
             let goes_on = is_new && highest <= before.count && before.count < first;
             if !goes_on {
                 self.is_disordered = true;
@@ -240,7 +240,7 @@ impl ThreadState {
         if let Some(rest) = &mut self.rest {
             let mut told = self.seen.clone();
             told.union(&mut rest.dropped);
-            // Behind its last record, where no later one was spared.
+            // After its last record, where no later one was spared.
             let (_, pruned_end) = rest.pruned.bounds().unwrap_or((0, 0));
             behind = told.missing(end, pruned_end.max(end));
             before_first = told.missing(0, first);

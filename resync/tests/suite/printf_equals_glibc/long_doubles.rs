@@ -75,7 +75,7 @@ fn long_doubles_in_every_layout() {
                 cases += 1;
             }
         }
-        // Every layout, over few numbers: the code behind is that of doubles.
+        // Every layout, over few numbers: the code after is that of doubles.
         let few: Vec<_> = numbers.iter().step_by(number_step(&numbers)).collect();
         cases += grid(conversion, conversion, &few, Args::long_double);
     }

@@ -9,7 +9,7 @@ use crate::names::dwarf::entries;
 use crate::names::dwarf::inlined::Inlined;
 use crate::names::meter::Reader;
 
-/// Functions may stand inside others; how many of those to look behind.
+/// Functions may stand inside others; how many of those to look after.
 const NESTED: usize = 16;
 
 /// All functions of a unit that have code.

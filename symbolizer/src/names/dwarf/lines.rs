@@ -11,7 +11,7 @@ use crate::names::dwarf::line_program::{Packing, Row};
 use crate::names::dwarf::root::Root;
 use crate::names::dwarf::sections::View;
 
-/// Sequences without rows may begin where others do; how many of those to look behind.
+/// Sequences without rows may begin where others do; how many of those to look after.
 const EMPTY: usize = 16;
 
 /// The table, with the rows of those sequences that were asked for.

@@ -173,7 +173,7 @@ mod tests {
         }
     }
 
-    /// A column some of whose texts stand in its views, and others behind each other in few buffers, not all of which
+    /// A column some of whose texts stand in its views, and others after each other in few buffers, not all of which
     /// are used; with nulls.
     fn column(numbers: &mut Numbers) -> StringViewArray {
         let few: Vec<String> = (0..20).map(|_| numbers.text(30)).collect();

@@ -106,7 +106,7 @@ fn row_of(event: &Event<'_>) -> Option<Row> {
             Some(Row::record(frame.place, glance.level))
         }
         Tag::NOTE => match frame.record() {
-            // The records behind it say so themselves.
+            // The records after it say so themselves.
             Some(Record::Note(note)) if note.kind != Some(NoteKind::MARKED) => {
                 Some(Row::note(frame.place))
             }

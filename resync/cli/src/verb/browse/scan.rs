@@ -1,5 +1,5 @@
 //! The thread that finds the rows which filters choose, from where the person is on: first as many as a screen
-//! shows, the nearest on either side, then those behind, then those before. Knows nothing of the screen.
+//! shows, the nearest on either side, then later ones, then earlier ones. Knows nothing of the screen.
 
 use super::frames::Frames;
 use super::log::{Found, Images, Log, Resolvers};

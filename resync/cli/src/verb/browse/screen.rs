@@ -19,7 +19,7 @@ use unicode_width::UnicodeWidthChar;
 const JUMP: u64 = 10_000_000_000;
 /// On screens narrower than this, rows are without their date: the line at the bottom has it.
 const WIDE: u16 = 120;
-/// Bytes of a date, and the space behind it.
+/// Bytes of a date, and the space after it.
 const DATE: usize = "2026-05-01 ".len();
 /// Columns before each row: its mark, and whether it is the one that the person is on.
 const MARGIN: u16 = 2;

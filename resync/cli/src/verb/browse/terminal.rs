@@ -138,7 +138,7 @@ pub fn run(app: &mut App, has_color: bool) -> Result<(), Failure> {
                 && key.kind != KeyEventKind::Release
                 && let Some(name) = keys::name(&key)
             {
-                // A key right behind Esc comes as one with Alt.
+                // A key right after Esc comes as one with Alt.
                 if key.modifiers.contains(KeyModifiers::ALT) {
                     app.key("Esc");
                     app.tick();

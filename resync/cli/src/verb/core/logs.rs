@@ -188,7 +188,7 @@ impl Found {
 }
 
 /// The name that a log was opened with, as far as that of one of its files says: rotated files have
-/// numbers behind it.
+/// numbers after it.
 fn base(path: &Path) -> PathBuf {
     let is_number = |end: &OsStr| {
         let mut bytes = end.as_bytes().iter();

@@ -57,7 +57,7 @@ fn named(core: &CoreDump<Bytes>, thread: &Thread, images: &mut CoreImages) -> Ve
             address: at.address,
             ..StackEntry::default()
         };
-        // What a call returns to may lie behind the end of the code that made it.
+        // What a call returns to may lie after the end of the code that made it.
         let probe = Avma(at.kind.probe_at(at.address.0));
         let Some(placed) = images.at(core, probe) else {
             return entry;

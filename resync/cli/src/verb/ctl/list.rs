@@ -235,7 +235,7 @@ fn pending(request: &Request<'_>, taken: &Taken) -> Vec<&'static str> {
     pending.map(|(name, _)| name).collect()
 }
 
-/// Files of a log, and their bytes: the one at its path, and those with a number behind it.
+/// Files of a log, and their bytes: the one at its path, and those with a number after it.
 fn files_of(log: &Path) -> (u64, u64) {
     let name = log.file_name().unwrap_or_default().as_bytes();
     let directory = log.parent().filter(|parent| *parent != Path::new(""));

@@ -66,7 +66,7 @@ fn a_copy_is_in_the_clipboard_as_view_shows_the_row() {
     }
 }
 
-/// It said that all was copied: that it was not came behind it, and was seen at the next key.
+/// It said that all was copied: that it was not came after it, and was seen at the next key.
 #[test]
 fn a_row_that_no_terminal_takes_is_not_said_to_be_copied() {
     let mut log = long();

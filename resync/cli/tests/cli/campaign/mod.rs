@@ -35,7 +35,7 @@ struct Ran {
     err: String,
 }
 
-/// One log, its accident behind it, and the command on it.
+/// One log, its accident after it, and the command on it.
 struct Trial {
     folder: tempfile::TempDir,
     log: PathBuf,

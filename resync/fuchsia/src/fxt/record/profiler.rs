@@ -34,7 +34,7 @@ pub enum Profiler<L: Layer> {
         time: L::Time,
         /// The process that has the module.
         process: L::Process,
-        /// The thread word behind a spelled-out process.
+        /// The thread word after a spelled-out process.
         thread: ThreadWord,
         /// The number by which mappings name it.
         module: u16,
@@ -49,7 +49,7 @@ pub enum Profiler<L: Layer> {
         time: L::Time,
         /// The process that has the module.
         process: L::Process,
-        /// The thread word behind a spelled-out process.
+        /// The thread word after a spelled-out process.
         thread: ThreadWord,
         /// The number of the module in that process.
         module: u16,
@@ -75,7 +75,7 @@ pub enum Profiler<L: Layer> {
 }
 
 /// A module belongs to a process, yet the format has a thread word (always zero)
-/// behind a process that is spelled out. Some writers of 2025 left it out.
+/// after a process that is spelled out. Some writers of 2025 left it out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ThreadWord {
     /// There, and zero, as the format wants it: or not needed, as the process is not

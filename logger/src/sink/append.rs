@@ -37,7 +37,7 @@ use std::path::{Path, PathBuf};
 use outlets::{OUTLETS, PLACE_BITS, place_of};
 use rotated::{Newest, Rotated};
 use successor::Move;
-use write::{Written, append_to};
+use write::Written;
 
 /// The sink that writes each record by one `write(2)`.
 pub(crate) struct Append {
@@ -354,7 +354,7 @@ impl Append {
                 .then_some(Written::Elsewhere)
                 .ok_or(Errno(libc::ENOENT));
         }
-        append_to(
+        self.append_to(
             outlet,
             (fd, identity.size),
             frame,
@@ -442,7 +442,7 @@ impl Append {
         {
             return Ok(Written::Elsewhere);
         }
-        let written = append_to(outlet, (fd, identity.size), frames, ROOM, most);
+        let written = self.append_to(outlet, (fd, identity.size), frames, ROOM, most);
         // Calls in progress take what it had room for.
         if matches!(written, Err(Errno(libc::EFBIG)))
             && self.is_full_at(len, most)

@@ -12,7 +12,7 @@ use core::ops::Deref;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU64, Ordering};
 use reserved::Reserved;
 
-pub(crate) use reserved::{ROOM, reserve_first};
+pub(crate) use reserved::{Claimed, Cut, ROOM, reserve_first};
 
 /// A descriptor, with the device and inode that it must have.
 pub(crate) struct Outlet {
@@ -250,12 +250,17 @@ impl Outlet {
     }
 
     /// Takes `len` bytes after the end of the file, which `fd` leads to and which had `size` bytes, so that
-    /// `behind` more fit it, as far as the file system can say. Where they end, in the least.
+    /// `behind` more fit it, as far as the file system can say.
     #[inline]
-    pub fn claim(&self, fd: c_int, size: u64, len: u64, behind: u64) -> Result<u64, Errno> {
+    pub fn claim(&self, fd: c_int, size: u64, len: u64, behind: u64) -> Result<Claimed, Errno> {
         // But for this one.
         let others = || count(self.users.load(Ordering::Acquire)).saturating_sub(1);
         self.reserved.claim(fd, size, (len, behind), others)
+    }
+
+    /// The next bytes stand where another program cut the file.
+    pub fn begin_behind(&self, cut: Cut) {
+        self.reserved.begin_behind(cut);
     }
 
     /// Bytes that were taken were not written.

@@ -2,7 +2,7 @@
 //! to the one that it writes by. Knows nothing of names and records.
 
 use super::Append;
-use crate::sink::outlet::Taken;
+use crate::sink::outlet::{Cut, Outlet, Taken};
 use crate::sys::{self, Errno, Identity};
 use core::ffi::c_int;
 use core::sync::atomic::Ordering;
@@ -53,6 +53,24 @@ impl Append {
                 outlet.close_unless(|| self.is_current(place));
             }
         }
+    }
+
+    /// Begins another chunk in the file of an outlet, from where another program cut it: what its records
+    /// refer to is defined there again.
+    #[cold]
+    pub(super) fn begin_behind(&self, outlet: &Outlet, cut: Cut) {
+        let current = self.current.load(Ordering::Acquire);
+        let place = place_of(current);
+        if core::ptr::eq(&self.outlets[place], outlet) {
+            let next = self.next_chunk() << PLACE_BITS | place as u64;
+            let (success, failure) = (Ordering::AcqRel, Ordering::Relaxed);
+            // Another call may have begun one, or another file.
+            let _ = self
+                .current
+                .compare_exchange(current, next, success, failure);
+        }
+        // No sooner: until then each call finds out that the file was cut.
+        outlet.begin_behind(cut);
     }
 
     /// Gives a descriptor a free place.

@@ -1,7 +1,8 @@
 //! How frames come to stand at the end of a file: whole, or as far as a disk takes them. Knows neither
 //! files that follow nor threads.
 
-use crate::sink::outlet::Outlet;
+use super::Append;
+use crate::sink::outlet::{Claimed, Outlet};
 use crate::sys::{self, Errno};
 use core::ffi::c_int;
 
@@ -10,28 +11,37 @@ pub(super) enum Written {
     All,
     /// A full disk takes no more.
     Part,
-    /// Another file is the one to write to from now on.
+    /// Another chunk is the one to write to from now on.
     Elsewhere,
 }
 
-/// Appends frames to the file of an outlet, by a descriptor of it, where it had some bytes, if `behind` more
-/// fit the disk after them, and if no more than `most` come to stand in it.
-// As a function of its own it has the compiler spill registers in calls of mapped logs too.
-#[inline(always)]
-pub(super) fn append_to(
-    outlet: &Outlet,
-    (fd, size): (c_int, u64),
-    frames: &[u8],
-    behind: u64,
-    most: Option<u64>,
-) -> Result<Written, Errno> {
-    let len = frames.len() as u64;
-    let end = outlet.claim(fd, size, len, behind)?;
-    let written = write_to_file(fd, end, frames, most);
-    if !matches!(written, Ok(Written::All)) {
-        outlet.give_back(len);
+impl Append {
+    /// Appends frames to the file of an outlet, by a descriptor of it, where it had some bytes, if `behind` more
+    /// fit the disk after them, and if no more than `most` come to stand in it.
+    // As a function of its own it has the compiler spill registers in calls of mapped logs too.
+    #[inline(always)]
+    pub(super) fn append_to(
+        &self,
+        outlet: &Outlet,
+        (fd, size): (c_int, u64),
+        frames: &[u8],
+        behind: u64,
+        most: Option<u64>,
+    ) -> Result<Written, Errno> {
+        let len = frames.len() as u64;
+        let end = match outlet.claim(fd, size, len, behind)? {
+            Claimed::To(end) => end,
+            Claimed::Cut(cut) => {
+                self.begin_behind(outlet, cut);
+                return Ok(Written::Elsewhere);
+            }
+        };
+        let written = write_to_file(fd, end, frames, most);
+        if !matches!(written, Ok(Written::All)) {
+            outlet.give_back(len);
+        }
+        written
     }
-    written
 }
 
 /// Appends frames to a file, which then ends at `end` in the least, though signals interrupt that a few

@@ -17,6 +17,24 @@ const MOST_CALLS: u32 = 64;
 /// Where blocks end of a file for which none are reserved.
 const ANYWHERE: u64 = u64::MAX;
 
+/// What became of bytes that a call asked for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Claimed {
+    /// They end here, in the least.
+    To(u64),
+    /// None were taken.
+    Cut(Cut),
+}
+
+/// Another program cut the file, which this process knew to end further on.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Cut {
+    /// Where it ended before.
+    end: u64,
+    /// Where it ends.
+    size: u64,
+}
+
 /// What a file has room for, as far as this process knows.
 pub(super) struct Reserved {
     /// Where the file ends when the calls of this process that are in progress have written.
@@ -42,7 +60,7 @@ impl Reserved {
     }
 
     /// Takes `len` bytes of a file that had `size` bytes, so that `behind` more fit it, as far as the file
-    /// system can say. Where they end. `others` says how many other calls of this process are in progress.
+    /// system can say. `others` says how many other calls of this process are in progress.
     #[inline]
     pub fn claim(
         &self,
@@ -50,14 +68,17 @@ impl Reserved {
         size: u64,
         (len, behind): (u64, u64),
         others: impl Fn() -> u32,
-    ) -> Result<u64, Errno> {
-        let end = self.take(fd, size, len, others);
+    ) -> Result<Claimed, Errno> {
+        let end = match self.take(fd, size, len, others) {
+            Ok(end) => end,
+            Err(cut) => return Ok(Claimed::Cut(cut)),
+        };
         let needed = end.saturating_add(behind);
         if needed > self.to.load(Ordering::Relaxed) {
             let extended = self.extend(fd, size, needed);
             extended.inspect_err(|_| self.give_back(len))?;
         }
-        Ok(end)
+        Ok(Claimed::To(end))
     }
 
     /// They were not written.
@@ -67,37 +88,35 @@ impl Reserved {
         let _ = self.end.fetch_update(order, order, less);
     }
 
-    fn take(&self, fd: c_int, mut size: u64, len: u64, others: impl Fn() -> u32) -> u64 {
+    fn take(&self, fd: c_int, size: u64, len: u64, others: impl Fn() -> u32) -> Result<u64, Cut> {
         let order = Ordering::Relaxed;
         let mut end = self.end.load(order);
         loop {
             // Asked after `end` was read, which a call that comes meanwhile changes.
             let in_progress = u64::from(others().min(MOST_CALLS)) * MOST_OF_A_CALL;
             let is_cut = |size: u64| size.saturating_add(in_progress) < end;
-            if is_cut(size) {
-                // Another call may have written since the size was asked for.
-                size = sys::identity(fd).map_or(size, |found| found.size);
+            // Another call may have written since the size was asked for.
+            if is_cut(size)
+                && let size = sys::identity(fd).map_or(size, |found| found.size)
+                && is_cut(size)
+            {
+                return Err(Cut { end, size });
             }
-            let from = if is_cut(size) {
-                self.forget_blocks();
-                size
-            } else {
-                size.max(end)
-            };
-            let next = from.saturating_add(len);
+            let next = size.max(end).saturating_add(len);
             match self.end.compare_exchange_weak(end, next, order, order) {
-                Ok(_) => return next,
+                Ok(_) => return Ok(next),
                 Err(found) => end = found,
             }
         }
     }
 
-    /// Another program cut the file, and with that the blocks after its end.
+    /// The file ends where it was cut, and has no blocks after that. Another call may have been quicker.
     #[cold]
-    fn forget_blocks(&self) {
+    pub fn begin_behind(&self, cut: Cut) {
         let order = Ordering::Relaxed;
         let forget = |to: u64| (to != ANYWHERE).then_some(0);
         let _ = self.to.fetch_update(order, order, forget);
+        let _ = self.end.compare_exchange(cut.end, cut.size, order, order);
     }
 
     #[cold]
@@ -159,6 +178,25 @@ mod tests {
         file.metadata().unwrap().blocks() * 512
     }
 
+    /// What is claimed of a file that another program cut, when that was found out.
+    fn claim_of_cut(reserved: &Reserved, file: &File, len: u64, others: u32) -> Claimed {
+        let (fd, size) = (file.as_raw_fd(), file.metadata().unwrap().len());
+        let claim = || reserved.claim(fd, size, (len, ROOM), || others).unwrap();
+        let Claimed::Cut(cut) = claim() else {
+            panic!("it is not found out");
+        };
+        assert_eq!(
+            claim(),
+            Claimed::Cut(cut),
+            "until what was defined is defined again"
+        );
+        reserved.begin_behind(cut);
+        let claimed = claim();
+        // Another call, which found it out at the same time.
+        reserved.begin_behind(cut);
+        claimed
+    }
+
     #[test]
     fn blocks_are_reserved_behind_the_end_now_and_then() {
         let Some((file, reserved)) = begin() else {
@@ -166,14 +204,14 @@ mod tests {
         };
         let fd = file.as_raw_fd();
         let claim = |size, len| reserved.claim(fd, size, (len, ROOM), || 0);
-        assert_eq!(claim(0, 100), Ok(100));
+        assert_eq!(claim(0, 100), Ok(Claimed::To(100)));
         assert_eq!(file.metadata().unwrap().len(), 0, "of what was written");
         let bytes = blocks(&file);
         assert!(bytes >= 100 + ROOM + AHEAD, "{bytes}");
         // The next calls have room.
         file.set_len(100).unwrap();
         let first = reserved.to.load(Ordering::Relaxed);
-        assert_eq!(claim(100, AHEAD - 100), Ok(AHEAD));
+        assert_eq!(claim(100, AHEAD - 100), Ok(Claimed::To(AHEAD)));
         assert_eq!(reserved.to.load(Ordering::Relaxed), first);
         file.set_len(AHEAD).unwrap();
         claim(AHEAD, 101).unwrap();
@@ -181,8 +219,10 @@ mod tests {
         // A file that another program cut has lost its blocks.
         file.set_len(0).unwrap();
         assert_eq!(blocks(&file), 0);
-        assert_eq!(claim(0, 100), Ok(100));
+        assert_eq!(claim_of_cut(&reserved, &file, 100, 0), Claimed::To(100));
         assert!(blocks(&file) >= 100 + ROOM);
+        file.set_len(100).unwrap();
+        assert_eq!(claim(100, 50), Ok(Claimed::To(150)));
     }
 
     /// Each of several threads asked for room after the size that it had seen: together they took what was
@@ -194,16 +234,17 @@ mod tests {
         };
         let fd = file.as_raw_fd();
         let claim = |size, len, others| reserved.claim(fd, size, (len, ROOM), || others);
-        assert_eq!(claim(0, 5_000, 0), Ok(5_000));
-        assert_eq!(claim(0, 5_000, 1), Ok(10_000));
-        assert_eq!(claim(0, 60_000, 2), Ok(70_000));
+        assert_eq!(claim(0, 5_000, 0), Ok(Claimed::To(5_000)));
+        assert_eq!(claim(0, 5_000, 1), Ok(Claimed::To(10_000)));
+        assert_eq!(claim(0, 60_000, 2), Ok(Claimed::To(70_000)));
         assert!(blocks(&file) >= 70_000 + ROOM);
         reserved.give_back(60_000);
         // One has written, and another process.
-        assert_eq!(claim(12_000, 5_000, 2), Ok(17_000));
+        assert_eq!(claim(12_000, 5_000, 2), Ok(Claimed::To(17_000)));
         file.set_len(13_000).unwrap();
         // Alone again: what the first saw is of no meaning.
-        assert_eq!(claim(13_000, 100, 0), Ok(13_100));
+        let claimed = claim_of_cut(&reserved, &file, 100, 0);
+        assert_eq!(claimed, Claimed::To(13_100));
     }
 
     /// A program whose threads are never all out of a call, or jumped out of one: all that the file once had
@@ -219,12 +260,13 @@ mod tests {
         file.set_len(much).unwrap();
         claim(much, 100, 3).unwrap();
         file.set_len(0).unwrap();
-        assert_eq!(claim(0, 100, 3), Ok(100));
+        assert_eq!(claim_of_cut(&reserved, &file, 100, 3), Claimed::To(100));
         assert!(blocks(&file) <= 100 + ROOM + 2 * AHEAD, "{}", blocks(&file));
         // As many as have ever left a call by a jump.
         file.set_len(much).unwrap();
         claim(much, 100, 1_000_000).unwrap();
         file.set_len(0).unwrap();
-        assert_eq!(claim(0, 100, 1_000_000), Ok(100));
+        let claimed = claim_of_cut(&reserved, &file, 100, 1_000_000);
+        assert_eq!(claimed, Claimed::To(100));
     }
 }

@@ -46,6 +46,8 @@ pub(crate) struct SharedAccess {
 }
 
 const MASKED: u32 = 1 << 31;
+/// Of a file whose mode is not asked for, and of one that is yet to get its group.
+const DEFAULT: u32 = 0o600;
 /// What others' programs ask for, and the mask is taken from.
 const USUAL: u32 = 0o666;
 
@@ -76,28 +78,28 @@ impl SharedAccess {
         if mode & MASKED != 0 && self.group.load(Ordering::Relaxed) == 0 {
             mode & !MASKED
         } else {
-            0o600
+            DEFAULT
         }
     }
 
     /// Makes a file, by `open`, which is handed its mode, and gives it to whom it belongs.
     /// What the system does not allow is left as it is: a log is worth more than its group.
     pub fn create(&self, open: impl FnOnce(u32) -> Result<c_int, Errno>) -> Result<c_int, Errno> {
-        let first = self.at_first();
-        let fd = open(first)?;
-        let mode = self.mode.load(Ordering::Relaxed);
-        let wanted = if mode & MASKED != 0 {
-            mode & !MASKED & !sys::file_mode_mask()
-        } else {
-            mode
+        let fd = open(self.at_first())?;
+        let wanted = match self.mode.load(Ordering::Relaxed) {
+            0 => DEFAULT,
+            mode if mode & MASKED != 0 => mode & !MASKED & !sys::file_mode_mask(),
+            mode => mode,
         };
+        let is_so = || sys::stat(fd).is_ok_and(|stat| stat.st_mode & 0o7777 == wanted);
         if let Some(group) = self.group.load(Ordering::Relaxed).checked_sub(1)
             && sys::set_group(fd, group as u32).is_err()
             && wanted & 0o070 != 0
         {
             // Its rights were another group's.
             sys::set_mode(fd, wanted & 0o700);
-        } else if wanted != first {
+        } else if !is_so() {
+            // The mask may take rights from the owner too.
             sys::set_mode(fd, wanted);
         }
         Ok(fd)

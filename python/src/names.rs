@@ -33,10 +33,8 @@ impl Names {
             None => file.clone(),
         });
         let arguments = record.data.args.map_or(0, |args| args.len() as usize);
-        let argument = |index| {
-            let given = record.argument_name(index);
-            text(given.or_else(|| record.argument_guess(index)))
-        };
+        let names = record.argument_names().zip(record.argument_guesses());
+        let names = names.map(|(given, guess)| text(given.or(guess)));
         Names {
             site,
             file,
@@ -44,7 +42,7 @@ impl Names {
             module: text(record.module()),
             target: text(record.target().or(record.module())),
             format: text(record.format.bytes),
-            arguments: (0..arguments.min(ARGUMENTS)).map(argument).collect(),
+            arguments: names.take(arguments.min(ARGUMENTS)).collect(),
         }
     }
 }

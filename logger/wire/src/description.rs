@@ -74,6 +74,9 @@ pub struct Description<'a> {
 }
 
 impl<'a> Description<'a> {
+    /// How many bytes of a description are read: more would only take time, for each record that names it.
+    pub const MOST: usize = 64 << 10;
+
     /// Reads what a logdef or an image has; any bytes are a description, and none
     /// say nothing. Names after `;` are unknown without the format: see
     /// [`of_format`](Self::of_format).
@@ -146,7 +149,8 @@ impl<'a> Description<'a> {
 
     /// Grammar and names, the module, and the target, which may hold tabs.
     fn parts(self) -> impl Iterator<Item = &'a [u8]> {
-        self.bytes.splitn(3, |byte| *byte == b'\t')
+        let read = self.bytes.get(..Self::MOST).unwrap_or(self.bytes);
+        read.splitn(3, |byte| *byte == b'\t')
     }
 
     /// The value on the wire that has this name.
@@ -181,6 +185,20 @@ mod tests {
         assert_eq!(names(b"c;a"), []);
         assert_eq!(Description::of(b"b:a,b,a").index_of(b"b"), Some(1));
         assert_eq!(Description::of(b"b:a,,b").index_of(b""), None);
+    }
+
+    /// One of many megabytes was read again for each record of its call site.
+    #[test]
+    fn what_stands_behind_the_most_bytes_is_not_read() {
+        let mut bytes = b"b:".to_vec();
+        bytes.resize(Description::MOST - 2, b',');
+        bytes.extend(b"xy,z\tmodule");
+        let description = Description::of(&bytes);
+        let last = Description::MOST - 4;
+        assert_eq!(description.name(last), Some(&b"xy"[..]));
+        assert_eq!(description.names().count(), last + 1);
+        assert_eq!(description.module(), None);
+        assert_eq!(description.as_bytes(), bytes, "what is copied is whole");
     }
 
     #[test]

@@ -152,7 +152,8 @@ impl Columns {
             return Ok(Some(site));
         }
         let resolved = resolver.resolve(data, place);
-        let is_unsigned = |index| resolved.prints_unsigned(index);
+        let unsigned = resolved.unsigned_places();
+        let is_unsigned = |index| unsigned.contains(&index);
         let Some(index) = self.sites.add(data, values, is_unsigned) else {
             return Ok(None);
         };
@@ -172,7 +173,8 @@ impl Columns {
         resolver: &mut Resolver<'_>,
     ) -> bool {
         let resolved = resolver.resolve(data, place);
-        let own = site::types(values, |index| resolved.prints_unsigned(index));
+        let unsigned = resolved.unsigned_places();
+        let own = site::types(values, |index| unsigned.contains(&index));
         let mut sites = self.sites.of(data, values);
         sites.all(|site| site.values.types == own)
     }

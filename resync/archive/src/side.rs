@@ -37,8 +37,9 @@ impl SiteNames {
         let text = |bytes: Option<&[u8]>| bytes.map(<[u8]>::to_vec);
         let args = site.values.args.unwrap_or(0) as usize;
         let name = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let given = (0..args).map(|index| resolved.argument_name(index).map(name));
-        let guessed = (0..args).map(|index| resolved.argument_guess(index).map(name));
+        let given = resolved.argument_names().take(args);
+        let given = given.map(|given| given.map(name));
+        let guessed = resolved.argument_guesses().take(args);
         let keys = site.values.keys.iter().flatten();
         SiteNames {
             format: text(resolved.format.bytes),
@@ -48,7 +49,7 @@ impl SiteNames {
             target: text(resolved.target()),
             image: resolved.image.map(|image| image.path.clone()),
             names: given.chain(keys.map(|key| Some(name(key)))).collect(),
-            guessed: guessed.collect(),
+            guessed: guessed.map(|guess| guess.map(name)).collect(),
         }
     }
 }

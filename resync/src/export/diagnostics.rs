@@ -170,10 +170,10 @@ fn all_keys(record: &Resolved<'_>, stack: &[StackEntry]) -> Vec<(String, Propert
     // The message alone is no key beside itself.
     let args = data.args.filter(|_| record.format.bytes != Some(b"%s"));
     let arguments = args.into_iter().flatten().enumerate();
-    let standing = record.standing.word();
+    let standing = record.marks().next();
     let standing = standing.map(|word| ("standing".to_owned(), Property::Text(word.into())));
-    let arguments = arguments.map(|(index, value)| {
-        let name = record.argument_name(index);
+    let arguments = arguments.zip(record.argument_names());
+    let arguments = arguments.map(|((index, value), name)| {
         let name = name.map_or_else(|| index.to_string(), text);
         (name, property(value))
     });

@@ -36,6 +36,8 @@ impl Series {
 
     fn new(format: &[u8], description: Description<'_>, args: &[Value<'_>]) -> Option<Series> {
         let (printed, rest) = printed(format, description);
+        let names: Vec<_> = description.names().take(args.len()).collect();
+        let own_name = |at: usize| names.get(at).copied().flatten();
         let mut name = None;
         let mut values: Vec<Named> = Vec::new();
         let mut text = String::new();
@@ -53,20 +55,20 @@ impl Series {
             let mut before = std::mem::take(&mut text);
             if name.is_none()
                 && let Some((all, own)) = before.rsplit_once(':')
-                && (!own.trim().is_empty() || description.name(*at).is_some())
+                && (!own.trim().is_empty() || own_name(*at).is_some())
             {
                 name = Some(tidy(all));
                 before = own.to_owned();
             }
-            let own = description.name(*at).map(lossy_name);
+            let own = own_name(*at).map(lossy_name);
             values.push((own, tidy(&before), value));
         }
         if values.is_empty() {
             name = Some(tidy(&(text + &rest)));
         }
+        let printed: HashSet<_> = printed.iter().map(|(_, at)| *at).collect();
         for (at, value) in args.iter().enumerate() {
-            let is_printed = printed.iter().any(|(_, other)| *other == at);
-            if let Some(own) = description.name(at).filter(|_| !is_printed)
+            if let Some(own) = own_name(at).filter(|_| !printed.contains(&at))
                 && let Some(value) = number(*value)
             {
                 values.push((Some(lossy_name(own)), String::new(), value));

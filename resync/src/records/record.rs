@@ -161,10 +161,9 @@ impl Record {
 fn values(resolved: &Resolved<'_>) -> Vec<(Option<String>, Value)> {
     let data = resolved.data;
     let args = data.args.into_iter().flatten().enumerate();
-    let args = args.map(|(index, value)| {
-        let name = resolved.argument_name(index).map(lossy);
-        (name, argument(resolved, index, value))
-    });
+    let args = args.zip(resolved.argument_names());
+    let args =
+        args.map(|((index, value), name)| (name.map(lossy), argument(resolved, index, value)));
     let pairs = data.keys.into_iter().flat_map(|keys| keys.iter());
     let pairs = pairs.map(|(key, value)| (key.as_raw().map(lossy), Value::from(value)));
     let context = resolved.context.iter();

@@ -6,6 +6,8 @@
 use logdef_wire::braces::{Argument, Count, Piece, Pieces, Placeholder, Style};
 use logdef_wire::printf::{Conversion, Integer, Length};
 use logdef_wire::{Description, Grammar, Typed, Value};
+use std::cell::LazyCell;
+use std::collections::HashMap;
 
 use super::misplaced::push_any;
 use super::{MAX_COUNT, MAX_TEXT, MAX_USES};
@@ -15,13 +17,15 @@ use super::{MAX_COUNT, MAX_TEXT, MAX_USES};
 pub(super) struct Braces {
     template: Vec<u8>,
     parts: Vec<Part>,
+    /// The places of the values that are printed, or are a width or a precision, in order.
+    used: Vec<usize>,
     is_std: bool,
 }
 
 #[derive(Clone, Debug)]
 enum Part {
     Text(usize, usize),
-    Value(Place),
+    Value(Bound),
 }
 
 /// A part of a template of Rust's whose values all print as they are.
@@ -31,9 +35,9 @@ pub(super) enum Plain<'t> {
     Value(usize),
 }
 
-/// A placeholder whose values are known by their places on the wire.
+/// A placeholder, bound to the values that it prints by their places on the wire.
 #[derive(Clone, Debug)]
-struct Place {
+struct Bound {
     placeholder: Placeholder,
     value: Option<usize>,
     width: Amount,
@@ -48,7 +52,28 @@ enum Amount {
     Value(Option<usize>),
 }
 
-impl Place {
+impl Part {
+    /// The places of the values that it prints, or that are its width or precision.
+    fn used(&self) -> impl Iterator<Item = usize> + use<> {
+        let used = match self {
+            Part::Text(..) => [None; 3],
+            Part::Value(place) => [place.value, place.width.value(), place.precision.value()],
+        };
+        used.into_iter().flatten()
+    }
+}
+
+impl Amount {
+    /// The place of the value that says it.
+    fn value(self) -> Option<usize> {
+        match self {
+            Amount::Value(index) => index,
+            Amount::None | Amount::Fixed(_) => None,
+        }
+    }
+}
+
+impl Bound {
     /// Whether it prints a value that is there and nothing around it.
     fn is_plain(&self) -> bool {
         let is_default = matches!(self.placeholder.style, Style::Display | Style::Debug);
@@ -62,42 +87,51 @@ const MAX_PLACEHOLDERS: usize = 1 << 14;
 
 impl Braces {
     pub fn new(template: &[u8], description: Description<'_>) -> Self {
+        // Looked for one by one, many names would take long.
+        let named = LazyCell::new(|| {
+            let mut named = HashMap::new();
+            for (index, name) in description.names().enumerate() {
+                if let Some(name) = name {
+                    named.entry(name).or_insert(index);
+                }
+            }
+            named
+        });
         let index = |argument: Argument| match argument {
             Argument::Index(index) => Some(index as usize),
-            Argument::Name(from, to) => description.index_of(&template[from..to]),
+            Argument::Name(from, to) => named.get(&template[from..to]).copied(),
         };
         let amount = |count: Count| match count {
             Count::None => Amount::None,
             Count::Fixed(n) => Amount::Fixed(n),
             Count::Argument(argument) => Amount::Value(index(argument)),
         };
-        let parts = Pieces::of(template, description.grammar())
+        let parts: Vec<_> = Pieces::of(template, description.grammar())
             .take(MAX_PLACEHOLDERS)
             .map(|piece| match piece {
                 Piece::Text(from, to) => Part::Text(from, to),
-                Piece::Placeholder(placeholder) => Part::Value(Place {
+                Piece::Placeholder(placeholder) => Part::Value(Bound {
                     placeholder,
                     value: index(placeholder.argument),
                     width: amount(placeholder.width),
                     precision: amount(placeholder.precision),
                 }),
-            });
+            })
+            .collect();
+        let mut used: Vec<_> = parts.iter().flat_map(Part::used).collect();
+        used.sort_unstable();
+        used.dedup();
         Self {
             template: template.to_vec(),
-            parts: parts.collect(),
+            parts,
+            used,
             is_std: description.grammar() == Grammar::StdFormat,
         }
     }
 
     /// Whether a placeholder prints an argument, or takes its width or precision from it.
     pub fn prints(&self, arg: usize) -> bool {
-        let is_it = |amount: Amount| matches!(amount, Amount::Value(Some(index)) if index == arg);
-        self.parts.iter().any(|part| match part {
-            Part::Text(..) => false,
-            Part::Value(place) => {
-                place.value == Some(arg) || is_it(place.width) || is_it(place.precision)
-            }
-        })
+        self.used.binary_search(&arg).is_ok()
     }
 
     /// The parts, if they are few and no value is padded, cut or printed in another base.
@@ -135,7 +169,7 @@ impl Braces {
         }
     }
 
-    fn push(&self, place: &Place, args: &[Value<'_>], out: &mut Vec<u8>) {
+    fn push(&self, place: &Bound, args: &[Value<'_>], out: &mut Vec<u8>) {
         let placeholder = &place.placeholder;
         let (from, to) = (placeholder.start, placeholder.end);
         let Some(value) = place.value.and_then(|index| args.get(index)) else {

@@ -43,6 +43,8 @@ pub struct CompiledFormat {
     /// Where in `literals` the text after the last piece begins.
     pub(super) tail: usize,
     args: usize,
+    /// The places of arguments that are `long double`s, in order.
+    long_doubles: Vec<usize>,
     /// The whole format, if it is a template; then it has no pieces.
     pub(super) template: Option<Braces>,
 }
@@ -84,12 +86,17 @@ impl CompiledFormat {
             compiler.directive(&directive, &format[directive.start..directive.end]);
         }
         compiler.text(&format[from..]);
+        let is_one = |piece: &&Piece| piece.class == Some(Class::LongDouble);
+        let long_doubles = compiler.pieces.iter().filter(is_one);
+        let mut long_doubles: Vec<_> = long_doubles.map(|piece| piece.arg).collect();
+        long_doubles.sort_unstable();
         Self {
             tail: compiler.text_start(),
             literals: compiler.literals,
             pieces: compiler.pieces,
             steps: compiler.steps,
             args: wire_args(format),
+            long_doubles,
             template: None,
         }
     }
@@ -110,8 +117,7 @@ impl CompiledFormat {
 
     /// Whether an argument is a `long double`: its bytes are a number and no string.
     pub fn is_long_double(&self, arg: usize) -> bool {
-        let is_one = |piece: &Piece| piece.arg == arg && piece.class == Some(Class::LongDouble);
-        self.pieces.iter().any(is_one)
+        self.long_doubles.binary_search(&arg).is_ok()
     }
 
     /// Appends the text of a record with these arguments to `out`.

@@ -2,23 +2,32 @@
 //! says nothing, by a guess from a printf format. Knows no tables.
 
 use super::resolved::Resolved;
-use logdef_wire::printf::{Directive, Directives, Order};
+use logdef_wire::printf::{Directives, Order};
 use logdef_wire::{Description, Value};
-use std::mem;
+use std::collections::HashSet;
+use std::{iter, mem};
 
 /// As many arguments as a call has: more names say nothing.
 const MOST_GUESSES: usize = 64;
+/// Names are guessed for that many directives at most, so that no format takes long.
+const MOST_DIRECTIVES: usize = 256;
 
 impl<'a> Resolved<'a> {
-    /// The name that the program gave to an argument, by its place on the wire.
-    pub fn argument_name(&self, index: usize) -> Option<&'a [u8]> {
-        self.description.name(index)
+    /// The names that the program gave to arguments, in their order on the wire; `None` for each argument
+    /// without one, and for as many more as are asked for.
+    pub fn argument_names(&self) -> impl Iterator<Item = Option<&'a [u8]>> + use<'a> {
+        self.description.names().chain(iter::repeat(None))
     }
 
-    /// The name that is guessed for an argument, by its place on the wire: see [`guesses`](Self::guesses).
-    pub fn argument_guess(&self, index: usize) -> Option<&'a [u8]> {
-        let mut guesses = guesses(self.format.bytes?, self.description);
-        guesses.find_map(|(name, place)| (place == index).then_some(name))
+    /// The names that are guessed for arguments, in their order on the wire, as those that the program
+    /// [gave](Self::argument_names): see [`guesses`](Self::guesses).
+    pub fn argument_guesses(&self) -> impl Iterator<Item = Option<&'a [u8]>> + use<'a> {
+        let mut names = Vec::new();
+        for (name, place) in guesses(self.format.bytes.unwrap_or_default(), self.description) {
+            names.resize(names.len().max(place + 1), None);
+            names[place].get_or_insert(name);
+        }
+        names.into_iter().chain(iter::repeat(None))
     }
 
     /// The names that are guessed from `key=%d` or `key: %d` in a printf format, a word after which
@@ -27,36 +36,37 @@ impl<'a> Resolved<'a> {
     pub fn guesses(&self) -> Vec<(&'a [u8], usize)> {
         let format = self.format.bytes.unwrap_or_default();
         let mut all: Vec<(&[u8], usize)> = Vec::new();
-        for (name, index) in guesses(format, self.description) {
+        for (name, index) in guesses(format, self.description).take(MOST_DIRECTIVES) {
+            if all.len() == MOST_GUESSES {
+                break;
+            }
             let is_taken = self.description.index_of(name).is_some()
                 || self.description.name(index).is_some()
                 || all.iter().any(|(known, _)| *known == name);
-            if !is_taken && all.len() < MOST_GUESSES {
+            if !is_taken {
                 all.push((name, index));
             }
         }
         all
     }
 
-    /// Whether the format prints an argument, by its place on the wire, as a number without sign.
-    pub fn prints_unsigned(&self, index: usize) -> bool {
-        let directive = self.directive(index);
-        directive.is_some_and(|(_, directive)| b"uxXobBp".contains(&directive.conversion.0))
-    }
-
-    /// The directive of a printf format that prints an argument.
-    fn directive(&self, index: usize) -> Option<(&'a [u8], Directive)> {
-        let format = self.format.bytes?;
-        if self.description.grammar().is_template() {
-            return None;
-        }
+    /// The places on the wire of the arguments that a printf format prints as numbers without sign.
+    pub fn unsigned_places(&self) -> HashSet<usize> {
+        let is_printf = !self.description.grammar().is_template();
+        let format = self.format.bytes.filter(|_| is_printf).unwrap_or_default();
         let mut order = Order::of(format);
-        let prints = |directive: &Directive| {
-            let value = order.place(directive).value;
-            value.is_some_and(|value| usize::from(value) == index)
-        };
-        let directive = Directives::new(format).find(prints)?;
-        Some((format, directive))
+        let mut printed = HashSet::new();
+        let mut unsigned = HashSet::new();
+        for directive in Directives::new(format) {
+            let place = order.place(&directive).value.map(usize::from);
+            // How it is printed first is what counts.
+            if let Some(place) = place.filter(|place| printed.insert(*place))
+                && b"uxXobBp".contains(&directive.conversion.0)
+            {
+                unsigned.insert(place);
+            }
+        }
+        unsigned
     }
 
     /// The arguments that have names.

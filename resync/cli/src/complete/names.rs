@@ -152,12 +152,10 @@ impl Reading<'_> {
                 }
                 continue;
             }
-            let arguments = 0..data.args.map_or(0, |args| args.iter().count());
-            let names = arguments.filter_map(|at| {
-                record
-                    .argument_name(at)
-                    .or_else(|| record.argument_guess(at))
-            });
+            let arguments = data.args.map_or(0, |args| args.iter().count());
+            let names = record.argument_names().zip(record.argument_guesses());
+            let names = names.take(arguments);
+            let names = names.filter_map(|(given, guess)| given.or(guess));
             let keys = data.keys.into_iter().flat_map(|keys| keys.iter());
             let keys = keys.filter_map(|(key, _): (Value<'_>, _)| key.as_raw());
             let context = record.context.iter().map(|(key, _)| key);

@@ -204,11 +204,11 @@ impl<'r> Details<'r> {
         };
         let data = &self.record.data;
         let args = data.args.into_iter().flatten().enumerate();
-        let name = move |index| match self.record.argument_name(index) {
-            Some(given) => whole(lossy(given), KEY),
-            None => position(index),
-        };
-        let args = args.map(move |(index, arg)| (name(index), arg));
+        let args = args.zip(self.record.argument_names());
+        let args = args.map(move |((index, arg), given)| match given {
+            Some(given) => (whole(lossy(given), KEY), arg),
+            None => (position(index), arg),
+        });
         let keys = data.keys.into_iter().flat_map(|keys| keys.iter());
         let keys = keys.map(|(key, value)| {
             let name = match key {

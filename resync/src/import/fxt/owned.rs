@@ -18,6 +18,7 @@ use logdef_wire::{Description, Level, Value};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::Write;
+use std::iter;
 
 /// A value of an argument or key.
 #[derive(Clone, Debug)]
@@ -186,12 +187,13 @@ impl Owned {
 
     fn fill_in(&mut self, template: &Template, message: &[u8], formats: &mut Formats) -> bool {
         let description = Description::of(template.grammar.as_bytes());
-        let is_argument =
-            |(index, key): &(usize, &(Vec<u8>, OwnedValue))| match description.name(*index) {
-                Some(given) => key.0 == given,
-                None => key.0 == (index + 1).to_string().as_bytes(),
-            };
-        let count = self.keys.iter().enumerate().take_while(is_argument).count();
+        let names = description.names().chain(iter::repeat(None));
+        let keys = self.keys.iter().zip(names).zip(1..);
+        let arguments = keys.take_while(|((key, name), place): &(_, u64)| match name {
+            Some(given) => key.0 == *given,
+            None => key.0 == place.to_string().as_bytes(),
+        });
+        let count = arguments.count();
         let args = self.keys[..count].iter().map(|(_, value)| value.borrow());
         let args: Vec<_> = args.collect();
         if !formats.makes(template, &args, message) {

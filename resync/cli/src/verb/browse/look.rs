@@ -190,9 +190,10 @@ fn push_values(record: &Resolved<'_>, out: &mut Vec<u8>) {
         escape::push_with(out, |out| push_value(value, out));
         out.push(b'\n');
     };
-    for (index, value) in record.data.args.into_iter().flatten().enumerate() {
-        let name = record.argument_name(index).or(record.argument_guess(index));
-        match name {
+    let args = record.data.args.into_iter().flatten().enumerate();
+    let names = record.argument_names().zip(record.argument_guesses());
+    for ((index, value), (given, guess)) in args.zip(names) {
+        match given.or(guess) {
             Some(name) => push(name, value),
             None => push(index.to_string().as_bytes(), value),
         }

@@ -103,6 +103,7 @@ pub fn walk(
         if !filter.takes(&data) {
             continue;
         }
+        resolver.see(&frame);
         let stack = resolver.backtrace(&data, frame.place);
         let record = resolver.resolve(&data, frame.place);
         if !filter.takes_site(&record) {

@@ -13,7 +13,7 @@
 //! | arguments, by their names or counted from 0 | keys `host`, `0`, `1`, … with their types |
 //! | key-value pairs | keys under their names; `tag` is a tag |
 //! | module and target of the call site | the keys `module` and `target`, with `#` after them where the program has a key of that name |
-//! | standing, where it is not sound | the key `standing`: `recovered` or `suspect` |
+//! | standing, where it is not sound, or that the record conflicts with one before it | the key `standing`: `recovered`, `suspect` or `conflicting` |
 //! | backtrace | the key `backtrace`, a line for each function |
 //! | records that were lost just before | the error `dropped_logs` |
 //! | keys `diagnostics.…` that the importer wrote | what it made them of |

@@ -101,6 +101,7 @@ impl Iterator for Records<'_> {
                 Err(error) => return Some(Err(error)),
             };
             if let Some(WireRecord::Data(data)) = frame.record() {
+                self.resolver.see(&frame);
                 let resolved = self.resolver.resolve(&data, frame.place);
                 return Some(Ok(Record::of(&resolved)));
             }

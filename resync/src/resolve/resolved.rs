@@ -30,6 +30,9 @@ pub struct Resolved<'a> {
     pub standing: Standing,
     /// Whether a later record of its thread came first: only where a log is followed.
     pub is_late: bool,
+    /// Whether a record of the same run and sequence, but other bytes, came before: only where the resolver
+    /// [saw](super::resolver::Resolver::see) the frame.
+    pub is_conflicting: bool,
     /// The format, and where it was found.
     pub format: Text<'a>,
     /// The source file, and where its name was found.
@@ -128,11 +131,14 @@ impl<'a> Resolved<'a> {
         compiled.render_array(self.data.args.unwrap_or_default(), out);
     }
 
-    /// What marks the record, in words: its standing, and whether it is late.
+    /// What marks the record, in words: its standing, whether it is late, and whether it conflicts with
+    /// another.
     #[inline]
     pub fn marks(&self) -> impl Iterator<Item = &'static str> {
         let late = self.is_late.then_some("late");
-        self.standing.word().into_iter().chain(late)
+        let conflicting = self.is_conflicting.then_some("conflicting");
+        let marks = self.standing.word().into_iter();
+        marks.chain(late).chain(conflicting)
     }
 
     /// Appends the message, after its [marks](Resolved::marks) in brackets: for forms that have no

@@ -2,6 +2,7 @@
 //! the image, thread, process, backtrace. Never fails: what is not known is
 //! absent, and each text says where it comes from.
 
+use crate::merge::MergedFrame;
 use crate::recover::recovery::Recovery;
 use crate::recover::standing::{Standing, Standings};
 use crate::recover::tables::{
@@ -14,12 +15,15 @@ use crate::resolve::stack::{StackEntry, leave_expansion_out, leave_loggers_out};
 use crate::resolve::texts::{Known, Texts};
 use logdef_wire::record::Data;
 use logdef_wire::{Array, Avma, Magic, Run, Svma, ThreadNumber, Value};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Call sites whose look-ups are at hand: a power of two.
 const SITES: usize = 1024;
 /// Threads whose names are at hand: a power of two.
 const THREADS: usize = 64;
+/// Records that conflict with others of which that is remembered.
+const CONFLICTS: usize = 1 << 20;
 
 /// Resolves records against tables and images.
 ///
@@ -56,6 +60,8 @@ pub struct Resolver<'t> {
     tables: &'t Tables,
     /// What knows how far records can be trusted.
     judge: Judge<'t>,
+    /// Records of which others with other bytes came before.
+    conflicting: HashSet<Place>,
     images: LoadedImages<'t>,
     texts: Texts,
     sites: Vec<Option<Site<'t>>>,
@@ -95,6 +101,7 @@ impl<'t> Resolver<'t> {
         Resolver {
             tables,
             judge: Judge::Nobody,
+            conflicting: HashSet::new(),
             images: LoadedImages::new(tables, images),
             texts: Texts::of(tables),
             sites: vec![None; SITES],
@@ -125,6 +132,22 @@ impl<'t> Resolver<'t> {
         }
     }
 
+    /// Takes note of a frame that a merge gave: what is resolved says whether it is a
+    /// [conflict](MergedFrame::conflict).
+    #[inline]
+    pub fn see(&mut self, frame: &MergedFrame<'_>) {
+        if frame.conflict {
+            self.add_conflict(frame.place);
+        }
+    }
+
+    #[cold]
+    fn add_conflict(&mut self, place: Place) {
+        if self.conflicting.len() < CONFLICTS {
+            self.conflicting.insert(place);
+        }
+    }
+
     /// What a record's numbers stand for.
     #[inline]
     pub fn resolve<'a>(&'a mut self, data: &'a Data<'a>, place: Place) -> Resolved<'a> {
@@ -145,6 +168,7 @@ impl<'t> Resolver<'t> {
             data,
             standing,
             is_late,
+            is_conflicting: !self.conflicting.is_empty() && self.conflicting.contains(&place),
             format: format.text(),
             file: file.text(),
             origin: site.origin,

@@ -74,6 +74,7 @@ fn find(
             for event in batch.events() {
                 let Event::Frame(frame) = event else { continue };
                 let place = frame.place;
+                resolver.see(&frame);
                 if frame.tag() == Tag::NOTE && wants_notes {
                     let Some(Record::Note(note)) = frame.record() else {
                         continue;

@@ -309,6 +309,7 @@ impl View {
                 }
                 Event::Frame(frame) => {
                     let tables = log.recovery.tables();
+                    resolver.see(&frame);
                     if viewer
                         .frame(frame.place, frame.body, tables, resolver)?
                         .is_break()

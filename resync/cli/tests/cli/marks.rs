@@ -229,3 +229,34 @@ fn a_copy_shows_what_the_damaged_log_showed_and_checks_as_it_did() {
         }
     }
 }
+
+/// The later one was shown as any other, though one of the two is no record of that program.
+#[test]
+fn a_record_that_conflicts_with_one_before_it_is_marked() {
+    let files = Files::new();
+    let mut log = Log::of(RUN, 7, EPOCH);
+    for text in ["one", "two", "three"] {
+        data(&mut log, RUN, 0, text.as_bytes(), Data::default());
+    }
+    data(&mut log, RUN, 0, b"one", Data::default());
+    data(&mut log, RUN, 1, b"last", Data::default());
+    let log = files.put("app.log", &log.bytes);
+    let shown = logdef("view {}", &log).out;
+    for (text, is_marked) in [("one", 0), ("two", 1), ("three", 1), ("last", 0)] {
+        let lines: Vec<_> = shown.lines().filter(|line| line.ends_with(text)).collect();
+        let [line] = lines[..] else {
+            panic!("{text} in {shown}");
+        };
+        assert_eq!(line.matches("[conflicting]").count(), is_marked, "{line}");
+    }
+    let shown = logdef("view -o json {}", &log).out;
+    assert_eq!(shown.matches(r#""conflicting":true"#).count(), 2, "{shown}");
+    let shown = logdef("view -o csv {}", &log).out;
+    assert_eq!(shown.matches(",conflicting,").count(), 2, "{shown}");
+    let shown = logdef("export --to diagnostics-json -o - {}", &log).out;
+    assert_eq!(
+        shown.matches(r#""standing":"conflicting""#).count(),
+        2,
+        "{shown}"
+    );
+}

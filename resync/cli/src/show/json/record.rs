@@ -83,6 +83,9 @@ impl Writer {
         if record.is_late {
             object.bool("late", true);
         }
+        if record.is_conflicting {
+            object.bool("conflicting", true);
+        }
         object.number("context", data.context);
         if let Some(kind) = data.kind {
             push_kind(kind, object.key("kind"));

@@ -103,7 +103,7 @@ fn row_of(event: &Event<'_>) -> Option<Row> {
     match frame.tag() {
         Tag::DATA => {
             let glance = Glance::of(frame.body).unwrap_or_default();
-            Some(Row::record(frame.place, glance.level))
+            Some(Row::record(frame.place, glance.level, frame.conflict))
         }
         Tag::NOTE => match frame.record() {
             // The records after it say so themselves.

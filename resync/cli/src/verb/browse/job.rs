@@ -336,7 +336,7 @@ pub mod tests {
             if offset % 4 == 3 {
                 Row::gap(place)
             } else {
-                Row::record(place, None)
+                Row::record(place, None, false)
             }
         };
         offsets.map(of).collect()

@@ -84,7 +84,7 @@ fn take(
         let body = &arrived.body[..];
         let row = match Record::decode(body) {
             Ok(Record::Data(data)) if is_new(body, seen, is_first) || is_late && !is_first => {
-                Row::record(place, data.level)
+                Row::record(place, data.level, false)
             }
             Ok(Record::Note(note)) if !is_first && note.kind != Some(NoteKind::MARKED) => {
                 Row::note(place)

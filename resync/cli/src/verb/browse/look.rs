@@ -78,7 +78,7 @@ impl<'k> Writers<'k> {
         let mut out = Vec::new();
         let (time, level) = match frames.body(place).map(Record::decode) {
             Some(Ok(Record::Data(data))) => {
-                self.record(&data, place, &mut out);
+                self.record(&data, row, &mut out);
                 (data.time, data.level)
             }
             Some(Ok(Record::Note(note))) => {
@@ -101,8 +101,10 @@ impl<'k> Writers<'k> {
         }
     }
 
-    fn record(&mut self, data: &Data<'_>, place: Place, out: &mut Vec<u8>) {
-        let resolved = self.resolvers.at(place).0.resolve(data, place);
+    fn record(&mut self, data: &Data<'_>, row: Row, out: &mut Vec<u8>) {
+        let place = row.place();
+        let mut resolved = self.resolvers.at(place).0.resolve(data, place);
+        resolved.is_conflicting = row.is_conflicting();
         // What ends a span may look at what began it, wherever that is: here each row is alone.
         match data.kind {
             Some(_) => Writer::new(self.look.clone()).record(&resolved, &[], out),
@@ -130,7 +132,8 @@ impl<'k> Writers<'k> {
             Some(Ok(Record::Data(data))) if !row.is_gap() => {
                 let resolver = self.resolvers.at(place).0;
                 let stack = resolver.backtrace(&data, place);
-                let resolved = resolver.resolve(&data, place);
+                let mut resolved = resolver.resolve(&data, place);
+                resolved.is_conflicting = row.is_conflicting();
                 writer.full(&resolved, &[], &mut out);
                 push_values(&resolved, &mut out);
                 writer.stack(&stack, &mut out);
@@ -159,7 +162,8 @@ impl<'k> Writers<'k> {
         {
             let resolver = self.resolvers.at(place).0;
             let stack = resolver.backtrace(&data, place);
-            let resolved = resolver.resolve(&data, place);
+            let mut resolved = resolver.resolve(&data, place);
+            resolved.is_conflicting = row.is_conflicting();
             json::Writer::default().record(&resolved, &stack, &mut out);
         }
         out

@@ -30,8 +30,9 @@ const BANDS: [Level; 6] = [
     Level::FATAL,
 ];
 const NOTE: u64 = 7;
-/// With this bit in front, a gap.
 const GAP: u64 = 8;
+/// What is added to the severity of a record that conflicts with one before it.
+const CONFLICTING: u64 = 9;
 
 impl Gravity {
     pub fn of(level: Option<Level>) -> Gravity {
@@ -58,8 +59,9 @@ impl Gravity {
 
 impl Row {
     /// A data record.
-    pub fn record(place: Place, level: Option<Level>) -> Row {
-        Row::new(place, Gravity::of(level).0)
+    pub fn record(place: Place, level: Option<Level>, is_conflicting: bool) -> Row {
+        let added = if is_conflicting { CONFLICTING } else { 0 };
+        Row::new(place, Gravity::of(level).0 + added)
     }
 
     /// What the log says about itself.
@@ -86,7 +88,13 @@ impl Row {
     }
 
     pub fn gravity(self) -> Gravity {
-        Gravity(self.0 >> GRAVITY)
+        let number = self.0 >> GRAVITY;
+        Gravity(number.checked_sub(CONFLICTING).unwrap_or(number))
+    }
+
+    /// Whether it is a record that [conflicts](logdef_resync::MergedFrame::conflict) with one before it.
+    pub fn is_conflicting(self) -> bool {
+        self.0 >> GRAVITY >= CONFLICTING
     }
 
     pub fn is_gap(self) -> bool {
@@ -108,12 +116,17 @@ mod tests {
         for (input, offset) in places {
             let place = Place { input, offset };
             for level in [None, Some(0), Some(0x2f), Some(0x50), Some(0xff)] {
-                let row = Row::record(place, level.map(Level));
-                assert_eq!(row.place(), place);
-                assert!(row.is_record() && !row.is_gap());
-                assert_eq!(row.gravity().is_error(), level >= Some(0x50));
+                for is_conflicting in [false, true] {
+                    let row = Row::record(place, level.map(Level), is_conflicting);
+                    assert_eq!(row.place(), place);
+                    assert!(row.is_record() && !row.is_gap());
+                    assert_eq!(row.gravity().is_error(), level >= Some(0x50));
+                    assert_eq!(row.gravity(), Gravity::of(level.map(Level)));
+                    assert_eq!(row.is_conflicting(), is_conflicting);
+                }
             }
             assert!(Row::gap(place).is_gap() && !Row::gap(place).is_record());
+            assert!(!Row::gap(place).is_conflicting() && !Row::note(place).is_conflicting());
             assert!(!Row::note(place).is_gap() && !Row::note(place).gravity().is_error());
             assert_eq!(Row::gap(place).place(), place);
         }

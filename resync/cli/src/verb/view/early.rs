@@ -147,6 +147,7 @@ impl Early {
             next = loop {
                 for event in batch.events() {
                     let Event::Frame(frame) = event else { continue };
+                    resolver.see(&frame);
                     let (viewer, tables) = (&mut self.viewer, &self.tables);
                     let goes_on = viewer.frame(frame.place, frame.body, tables, &mut resolver)?;
                     if viewer.has_met_unknown() {

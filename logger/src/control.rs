@@ -47,13 +47,13 @@ pub(crate) struct Control {
     /// How many changes there were: their memory is not given back.
     changes: AtomicU32,
     news: AtomicU32,
-    process: Identity,
+    process: PageWriter,
     /// When (wall clock) the process was last seen making a record.
     logged: AtomicU64,
 }
 
 /// Which process writes the page's state.
-struct Identity {
+struct PageWriter {
     pid: AtomicU32,
     started: AtomicU64,
 }
@@ -144,7 +144,7 @@ impl Control {
             change: Published::new(),
             changes: AtomicU32::new(0),
             news: AtomicU32::new(0),
-            process: Identity {
+            process: PageWriter {
                 pid: AtomicU32::new(0),
                 started: AtomicU64::new(0),
             },
@@ -195,7 +195,7 @@ impl Control {
     }
 
     fn identify(&self) {
-        let Identity { pid, started } = &self.process;
+        let PageWriter { pid, started } = &self.process;
         pid.store(sys::process_id(), Ordering::Relaxed);
         started.store(sys::process_start(), Ordering::Relaxed);
     }

@@ -147,7 +147,9 @@ impl Windows {
         let mut bytes = 0;
         for window in self.used() {
             let base = window.base.load(Ordering::Relaxed);
-            sys::replace_by_memory(base, window.len());
+            // Refused only where the process may have no more memory. Then what the call stores is what
+            // the parent's own call stores there.
+            let _ = sys::replace_by_memory(base, window.len());
             window.turn.store(NO_FILE, Ordering::Relaxed);
             bytes += window.len() as u64;
         }

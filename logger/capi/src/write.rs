@@ -111,7 +111,7 @@ unsafe fn string<'s>(at: *const c_char) -> &'s str {
     if at.is_null() {
         return "";
     }
-    // SAFETY: a C string.
+    // SAFETY: it is no null pointer, so the caller vouches for a C string.
     unsafe { CStr::from_ptr(at) }.to_str().unwrap_or("")
 }
 
@@ -122,7 +122,7 @@ unsafe fn bytes<'b>(at: *const u8, length: usize) -> &'b [u8] {
     if at.is_null() {
         return &[];
     }
-    // SAFETY: as many bytes.
+    // SAFETY: it is no null pointer, so the caller vouches for `length` bytes.
     unsafe { slice::from_raw_parts(at, length) }
 }
 

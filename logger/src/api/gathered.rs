@@ -25,7 +25,7 @@ const MOST_TEXT: usize = 1 << 16;
 struct Marks {
     /// A bit for each value that was set.
     set: u64,
-    /// A bit for each whose word says where it stands in the text, as a [`Place`]: for texts, and
+    /// A bit for each whose word says where it stands in the text, as a [`TextRange`]: for texts, and
     /// for integers of 128 bits.
     texts: u64,
     wides: u64,
@@ -53,12 +53,12 @@ impl fmt::Debug for Gathered {
 
 /// Where a value stands in the text.
 #[derive(Clone, Copy)]
-struct Place {
+struct TextRange {
     start: u32,
     len: u32,
 }
 
-impl Place {
+impl TextRange {
     fn to_word(self) -> u64 {
         u64::from(self.len) << 32 | u64::from(self.start)
     }
@@ -180,7 +180,7 @@ impl Gathered {
     #[inline]
     fn place(&self, start: usize) -> u64 {
         let len = self.text().len() - start;
-        Place {
+        TextRange {
             start: start as u32,
             len: len as u32,
         }
@@ -237,7 +237,7 @@ impl Gathered {
         for index in bits(marks.texts | marks.wides) {
             // SAFETY: a value that has a mark was set.
             let word = unsafe { self.words[index].assume_init() };
-            let place = Place::of(word, self.text());
+            let place = TextRange::of(word, self.text());
             let at = if marks.texts >> index & 1 != 0 {
                 ptr::from_ref(texts[index].write(Bytes::new(Some(place)))).cast()
             } else {
@@ -382,7 +382,7 @@ impl<'v> Values<'v> {
         let mut names = names.enumerate();
         for index in bits(self.marks.set) {
             let named = names.by_ref().find(|(at, _)| *at == index);
-            // SAFETY: it was set.
+            // SAFETY: `bits` gives the indices alone whose bit in `set` says that the value was set.
             let value = unsafe { self.value(index) };
             pairs.extend(named.map(|(_, name)| (name, value)));
         }
@@ -400,7 +400,7 @@ impl<'v> Values<'v> {
                 self.words[index].assume_init(),
             )
         };
-        let place = Place::of(word, self.text);
+        let place = TextRange::of(word, self.text);
         if self.marks.texts >> index & 1 != 0 {
             return Passed::bytes(Some(place));
         }

@@ -27,7 +27,7 @@ pub struct Origin<'o> {
 /// A call site, and what it is known by.
 #[derive(Debug)]
 struct Known {
-    place: Place,
+    literals: Literals,
     /// The target is the literal of the module.
     is_module_target: bool,
     target_len: usize,
@@ -40,16 +40,16 @@ struct Known {
 
 /// What of an origin is compared first: all but the target, where file and module are literals.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-struct Place {
+struct Literals {
     line_and_level: u64,
     /// Where the literals stand; 0 for others.
     file: usize,
     module: usize,
 }
 
-impl Place {
+impl Literals {
     #[inline(always)]
-    fn of(origin: &Origin<'_>) -> Place {
+    fn of(origin: &Origin<'_>) -> Literals {
         let at = |text: &str| {
             if origin.is_static {
                 text.as_ptr().addr()
@@ -57,7 +57,7 @@ impl Place {
                 0
             }
         };
-        Place {
+        Literals {
             line_and_level: line_and_level(origin),
             file: at(origin.file),
             module: at(origin.module),
@@ -163,7 +163,7 @@ impl Known {
         let site = NewCallSite::new(origin.level, "{}", 1).file(origin.file, origin.line);
         let site = site.module(origin.module).target(origin.target);
         Known {
-            place: Place::of(origin),
+            literals: Literals::of(origin),
             is_module_target: origin.is_module_target(),
             target_len: origin.target.len(),
             target_ends: Ends::of(origin.target),
@@ -184,7 +184,7 @@ impl Known {
     fn is_at(&self, origin: &Origin<'_>) -> bool {
         // A target that is no literal may be another text in the same memory.
         let is_target = self.is_module_target && origin.is_module_target();
-        self.place == Place::of(origin) && (is_target || self.is_about(origin.target))
+        self.literals == Literals::of(origin) && (is_target || self.is_about(origin.target))
     }
 
     #[inline(always)]

@@ -20,6 +20,7 @@ use logdef_wire::msgpack::OutOfRoom;
 use logdef_wire::printf::{ArgPlan, Class, Precision};
 use logdef_wire::record::field;
 use logdef_wire::site::ArgKind;
+use optional::MOST_IN_FIXMAP;
 pub(crate) use optional::{Backtrace, OptionalFields, append_optional_fields};
 use out::{HEAD, Out, SCALAR, SHORT};
 pub(crate) use tail::Tail;
@@ -27,6 +28,10 @@ pub(crate) use tail::Tail;
 /// The fields run, thread, sequence, time and args, which every record has after its
 /// constant ones.
 pub(crate) const VARYING_FIELDS: u8 = 5;
+/// How many a template has at most.
+const CONSTANT_FIELDS: u8 = 5;
+// The quick way adds the fields of a tail to the head of a fixmap.
+const _: () = assert!(CONSTANT_FIELDS + VARYING_FIELDS + Tail::MOST_FIELDS <= MOST_IN_FIXMAP);
 
 /// The head of an integer of eight bytes.
 const UINT64: u64 = 0xcf;
@@ -159,7 +164,7 @@ pub(crate) fn encode(
         && tail.fields() > 0
     {
         let fields = tail.fields();
-        // SAFETY: the head of the map is there.
+        // SAFETY: the template begins with the tag and the head of a map, which was put there above.
         unsafe { *out.start.add(1) += fields };
         let mut rest = out.rest();
         tail.write(&mut rest, arguments.bound)?;

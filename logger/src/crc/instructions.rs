@@ -9,7 +9,7 @@ use std::arch::is_aarch64_feature_detected;
 #[inline(always)]
 pub(super) fn check(body: &[u8]) -> Check {
     if is_aarch64_feature_detected!("crc") {
-        // SAFETY: the instructions are there.
+        // SAFETY: the CPU was just found to have the instructions.
         return unsafe { by_instructions(body) };
     }
     by_library(body)

@@ -7,15 +7,15 @@ use core::ffi::c_int;
 
 /// Device and inode.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Identity {
+pub(crate) struct DeviceAndInode {
     major: u32,
     minor: u32,
     inode: u64,
 }
 
 /// The identity of an open file.
-pub(crate) fn identity(stat: &libc::stat) -> Identity {
-    Identity {
+pub(crate) fn identity(stat: &libc::stat) -> DeviceAndInode {
+    DeviceAndInode {
         major: libc::major(stat.st_dev),
         minor: libc::minor(stat.st_dev),
         inode: stat.st_ino,
@@ -24,7 +24,7 @@ pub(crate) fn identity(stat: &libc::stat) -> Identity {
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct MappedFile {
-    pub identity: Identity,
+    pub identity: DeviceAndInode,
     /// Bytes of its path.
     pub path_len: usize,
 }
@@ -87,7 +87,7 @@ impl<'p> Line<'p> {
         (start..end)
             .contains(&(address as u64))
             .then_some(MappedFile {
-                identity: Identity {
+                identity: DeviceAndInode {
                     major: major as u32,
                     minor: minor as u32,
                     inode: self.inode,
@@ -138,7 +138,7 @@ mod tests {
         assert_eq!(line.file_at(0x7f0_0fff), None);
         assert_eq!(line.file_at(0x7f0_2000), None);
         let file = line.file_at(0x7f0_1000).unwrap();
-        let identity = Identity {
+        let identity = DeviceAndInode {
             major: 0xfe,
             minor: 0x1b,
             inode: 131_074,

@@ -223,7 +223,7 @@ pub(crate) unsafe fn put_frame(room: &impl Memory, at: usize, checksum: u32, bod
 #[inline(always)]
 unsafe fn put_length(room: &impl Memory, at: usize, body_len: usize) {
     let [hi, lo] = (body_len as u16).to_be_bytes();
-    // SAFETY: within the frame.
+    // SAFETY: the caller vouches for room for a frame at `at`, and a header is ten bytes.
     unsafe { room.store(at + RESERVED_OFFSET, &[0xc1, 0xda, hi, lo]) };
 }
 

@@ -122,7 +122,7 @@ pub(crate) fn local_time_ahead(seconds: u64) -> i32 {
     let mut local: libc::tm = unsafe { core::mem::zeroed() };
     // The name of the type is deprecated where musl is to change it.
     let time = seconds as _;
-    // SAFETY: both are valid.
+    // SAFETY: both point to variables of this function, the one to be read, the other to be written.
     unsafe { libc::localtime_r(&time, &mut local) };
     local.tm_gmtoff as i32
 }

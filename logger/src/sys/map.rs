@@ -135,6 +135,7 @@ fn minor_faults() -> u64 {
 }
 
 /// Puts zeroed memory of the process's own in the place of a mapping.
+#[must_use]
 pub(crate) fn replace_by_memory(at: *mut u8, len: usize) -> bool {
     // SAFETY: the range is a mapping made by `map_file`, so nothing of the program's is replaced.
     let mapped = unsafe {

@@ -14,7 +14,7 @@
 //! no chunk then stays zeros. What stands in each chunk is asked after that; of a thread that has another
 //! one, all of it is there.
 
-use crate::read::frozen::{Frozen, Part};
+use crate::read::frozen::{Frozen, PartlyKept};
 use crate::read::input::Input;
 use crate::read::reserved;
 use crate::read::scan::trailing_zeros;
@@ -78,7 +78,7 @@ struct List {
     len: u64,
     chunks: Vec<Range<u64>>,
     /// Where no chunk was: zeros, but for those that were being opened.
-    unopened: Vec<Part>,
+    unopened: Vec<PartlyKept>,
 }
 
 /// Makes what the files among some inputs hold now what is read of them from here on, of all of them at
@@ -168,7 +168,7 @@ impl List {
             Some(last) if last.range.end == range.start && kept.is_empty() => {
                 last.range.end = range.end;
             }
-            _ => self.unopened.push(Part { range, kept }),
+            _ => self.unopened.push(PartlyKept { range, kept }),
         }
     }
 
@@ -222,7 +222,7 @@ fn unit_at(input: &Input, at: u64) -> io::Result<Unit> {
 
 /// The bytes after the last frame of an opened chunk, as they stay from here on; `None` if the chunk ends with
 /// a frame, or has none.
-fn end_of(input: &Input, chunk: Range<u64>) -> io::Result<Option<Part>> {
+fn end_of(input: &Input, chunk: Range<u64>) -> io::Result<Option<PartlyKept>> {
     let mut before: Option<End> = None;
     for _ in 0..TRIES {
         let Some(last) = last_written(input, &chunk)? else {
@@ -285,9 +285,9 @@ impl End {
         reserved::is_front(self.begun()) && (is_all || self.bytes.len() - self.written >= HEAD)
     }
 
-    fn into_part(self, chunk: &Range<u64>) -> Part {
+    fn into_part(self, chunk: &Range<u64>) -> PartlyKept {
         let from = self.frames_end.unwrap_or(self.written);
-        Part {
+        PartlyKept {
             range: self.start + from as u64..chunk.end,
             kept: self.begun().to_vec(),
         }

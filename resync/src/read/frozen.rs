@@ -7,20 +7,20 @@ use std::ops::Range;
 #[derive(Debug)]
 pub(crate) struct Frozen {
     /// In order, and apart from each other.
-    parts: Vec<Part>,
+    parts: Vec<PartlyKept>,
     /// Bytes from here on were not there.
     end: u64,
 }
 
 /// A range of which some bytes are kept, and the rest is zeros.
 #[derive(Debug, Eq, PartialEq)]
-pub(crate) struct Part {
+pub(crate) struct PartlyKept {
     pub(crate) range: Range<u64>,
     pub(crate) kept: Vec<u8>,
 }
 
 impl Frozen {
-    pub(crate) fn new(mut parts: Vec<Part>, end: u64) -> Frozen {
+    pub(crate) fn new(mut parts: Vec<PartlyKept>, end: u64) -> Frozen {
         parts.sort_unstable_by_key(|part| part.range.start);
         Frozen { parts, end }
     }

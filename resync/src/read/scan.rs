@@ -43,7 +43,7 @@ pub(crate) struct Found {
     pub(crate) zeros: u64,
 }
 
-/// How much a scan did, for those who doubt that it is linear.
+/// How much a scan did: a multiple of the bytes that it read, whatever they are.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Work {

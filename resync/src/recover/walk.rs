@@ -388,7 +388,7 @@ impl Share {
 }
 
 /// What a walker reports of what lies between two seams.
-struct Part {
+struct Walked {
     /// Where it began: at the first frame after the seam.
     begins: u64,
     ends: State,
@@ -407,11 +407,11 @@ enum Kept {
     Gap(Gap, u64),
 }
 
-impl Part {
+impl Walked {
     /// Begins at the first frame from `seam` on, and reports what begins up to `end`,
     /// or a part of that if it is much. Nothing if there is no frame, or one so long
     /// that several walkers should not hold its like.
-    fn walk(input: &Input, wanted: &Wanted, seam: u64, end: u64) -> Result<Option<Part>, Error> {
+    fn walk(input: &Input, wanted: &Wanted, seam: u64, end: u64) -> Result<Option<Walked>, Error> {
         let Some(items) = Items::from_first_frame(input, seam, end)? else {
             return Ok(None);
         };
@@ -444,7 +444,7 @@ impl Part {
             return Ok(None);
         }
         steps.extend(walk.stretch.take().map(Kept::Stretch));
-        Ok(Some(Part {
+        Ok(Some(Walked {
             begins,
             ends: walk.state(),
             work: walk.work(),
@@ -483,13 +483,13 @@ fn send_parts(
     input: &Input,
     wanted: &Wanted,
     indices: impl Iterator<Item = u64>,
-    sender: &SyncSender<Part>,
+    sender: &SyncSender<Walked>,
 ) {
     for index in indices {
-        let part = match Part::walk(input, wanted, index * PART, (index + 1) * PART) {
+        let part = match Walked::walk(input, wanted, index * PART, (index + 1) * PART) {
             Ok(Some(part)) => part,
             // Nothing to begin at: one that joins nowhere.
-            Ok(None) => Part {
+            Ok(None) => Walked {
                 begins: 0,
                 ends: State::default(),
                 steps: Vec::new(),

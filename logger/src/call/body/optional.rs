@@ -8,7 +8,7 @@ use logdef_wire::record::field;
 
 /// The head of a fixmap of no fields, and the most that one holds.
 const FIXMAP: u8 = 0x80;
-const MOST_IN_FIXMAP: u8 = 15;
+pub(super) const MOST_IN_FIXMAP: u8 = 15;
 
 /// The callers of a log call.
 #[derive(Clone, Copy, Default)]

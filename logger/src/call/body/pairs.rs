@@ -60,12 +60,12 @@ impl<'p> Pairs<'p> {
         if self.len == 0 {
             return &[];
         }
-        // SAFETY: as many as `len`, by `new`.
+        // SAFETY: the caller of `new` vouched for `len` keys there, for as long as `'p`.
         unsafe { core::slice::from_raw_parts(self.keys, self.len) }
     }
 
     pub(crate) fn values(&self) -> Words {
-        // SAFETY: by `new`.
+        // SAFETY: the caller of `new` vouched for `len` kinds and words there.
         unsafe { Words::new(self.kinds, self.words, self.len) }
     }
 }

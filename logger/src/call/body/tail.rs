@@ -26,6 +26,9 @@ impl Tail<'_> {
         context: InContext::None,
     };
 
+    /// How many fields there may be.
+    pub const MOST_FIELDS: u8 = 3;
+
     /// How many fields there are.
     #[inline(always)]
     pub fn fields(&self) -> u8 {

@@ -28,8 +28,8 @@ const PAUSE_MS: i32 = 60_000;
 
 /// What a helper has made ready, and what it is to unmap.
 pub(super) struct Ahead {
-    ready: [Place; READY],
-    left: [Place; LEFT],
+    ready: [HeldRange; READY],
+    left: [HeldRange; LEFT],
     /// Which helper is to run, the first being 1; less than before: none.
     wanted: AtomicU32,
     started: AtomicU32,
@@ -39,8 +39,8 @@ pub(super) struct Ahead {
     bell: AtomicU32,
 }
 
-/// A place for a mapped range.
-struct Place {
+/// Room for one mapped range.
+struct HeldRange {
     state: AtomicU32,
     base: AtomicPtr<u8>,
     turn: AtomicU64,
@@ -52,9 +52,9 @@ const EMPTY: u32 = 0;
 const CHANGING: u32 = 1;
 const FILLED: u32 = 2;
 
-impl Place {
-    const fn new() -> Place {
-        Place {
+impl HeldRange {
+    const fn new() -> HeldRange {
+        HeldRange {
             state: AtomicU32::new(EMPTY),
             base: AtomicPtr::new(core::ptr::null_mut()),
             turn: AtomicU64::new(0),
@@ -109,8 +109,8 @@ impl Place {
 impl Ahead {
     pub const fn new() -> Ahead {
         Ahead {
-            ready: [const { Place::new() }; READY],
-            left: [const { Place::new() }; LEFT],
+            ready: [const { HeldRange::new() }; READY],
+            left: [const { HeldRange::new() }; LEFT],
             wanted: AtomicU32::new(0),
             started: AtomicU32::new(0),
             failed: AtomicI32::new(0),
@@ -153,7 +153,7 @@ impl Ahead {
     }
 
     fn unmap_left(&self) {
-        while let Some(held) = self.left.iter().find_map(Place::take) {
+        while let Some(held) = self.left.iter().find_map(HeldRange::take) {
             sys::unmap(held.base, held.range.len as usize);
         }
     }
@@ -231,7 +231,7 @@ impl Mapped {
 
     fn give_up_ready(&self) {
         self.ahead.unmap_left();
-        let ready = || self.ahead.ready.iter().find_map(Place::take);
+        let ready = || self.ahead.ready.iter().find_map(HeldRange::take);
         if let Some(log) = self.log() {
             while let Some(held) = ready() {
                 log.give_back_ready(held);
@@ -247,10 +247,10 @@ impl Log<'_> {
     /// where the thread was: what a thread logs later is pruned later.
     pub(super) fn take_ready(&self, thread: &Thread, fits: impl Fn(u64) -> bool) -> Option<Held> {
         let has_size =
-            |place: &&Place| place.is_filled() && fits(place.len.load(Ordering::Relaxed) / UNIT);
+            |held: &&HeldRange| held.is_filled() && fits(held.len.load(Ordering::Relaxed) / UNIT);
         let ready = || {
             let mut sized = self.mapped.ahead.ready.iter().filter(has_size);
-            sized.find_map(Place::take)
+            sized.find_map(HeldRange::take)
         };
         let part = self.family.file_units.load(Ordering::Relaxed);
         let newest = thread.lasting().windows.newest();

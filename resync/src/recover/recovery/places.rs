@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 
 /// A gap: the input, and which one of its gaps.
-type Place = (usize, usize);
+type GapIndex = (usize, usize);
 
 /// Counts what each gap and hole lost, now that all inputs were read.
 pub(super) fn settle(
@@ -92,7 +92,7 @@ fn settle_rest(accounts: &mut [Account], threads: &mut [ThreadState], reports: &
 
 /// The first damage next to records of each thread: of those that may have taken more than
 /// was seen, and of all.
-fn damages_of(accounts: &[Account]) -> (HashMap<usize, Place>, HashMap<usize, Place>) {
+fn damages_of(accounts: &[Account]) -> (HashMap<usize, GapIndex>, HashMap<usize, GapIndex>) {
     let (mut inexact, mut any) = (HashMap::new(), HashMap::new());
     for (input, account) in accounts.iter().enumerate() {
         for (index, gap) in account.gaps.iter().enumerate() {

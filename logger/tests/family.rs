@@ -1,5 +1,6 @@
 //! Forked children continue their parent's files: by `fork` after any instruction of a
-//! call, by a raw `clone`, at any generation, and after the program gave up its rights.
+//! call, by a raw `clone`, at any generation, and after the program gave up its rights. Of a log that is
+//! appended to, or goes through a pipe, too.
 
 #![cfg(target_arch = "x86_64")]
 
@@ -9,7 +10,9 @@ use logdef::{Level, Sink, logdef};
 use logdef_wire::Record;
 use std::arch::asm;
 use std::collections::{BTreeMap, HashSet};
+use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Waits for a child and says how it ended; 0 is well.
@@ -32,8 +35,8 @@ fn leave() -> ! {
 #[derive(Debug, Default)]
 struct Found {
     numbers: BTreeMap<(Level, u64), u32>,
-    /// Of these, those of the process that opened the log.
-    parents: BTreeMap<u64, u32>,
+    /// Of these, the sequences and times of those of the process that opened the log.
+    parents: BTreeMap<u64, Vec<(u64, u64)>>,
     runs: HashSet<u64>,
     families: HashSet<u64>,
     files: usize,
@@ -58,7 +61,8 @@ fn read(directory: &Path) -> Found {
                 *found.numbers.entry(key).or_default() += 1;
                 found.runs.insert(data.run.unwrap().0);
                 if found.families.contains(&data.run.unwrap().0) {
-                    *found.parents.entry(key.1).or_default() += 1;
+                    let made = (data.sequence.unwrap().0, data.time.unwrap());
+                    found.parents.entry(key.1).or_default().push(made);
                 }
                 found.dropped += data.dropped.unwrap_or(0);
             }
@@ -162,12 +166,19 @@ fn step_through(number: u64) {
     }
 }
 
-fn a_child_may_be_forked_after_any_instruction(directory: &Path) {
+/// Calls that are stepped through, or made as usual before that.
+const CALLS: u64 = 27;
+
+/// Steps through those of [`CALLS`] that are chosen, and forks a child after some of the instructions;
+/// returns how many children that were.
+fn fork_in_calls(is_stepped: impl Fn(u64) -> bool) -> u64 {
     let slow = std::env::var_os("LOGDEF_SLOW").is_some();
     // A prime, so that the places of a loop are all met.
     let usual = if slow { 61 } else { 607 };
     let asked = std::env::var("LOGDEF_STRIDE").map(|stride| stride.parse().unwrap());
     STRIDE.store(asked.unwrap_or(usual), Ordering::Relaxed);
+    STEPS.store(0, Ordering::Relaxed);
+    FORKS.store(0, Ordering::Relaxed);
     // SAFETY: the handler forks and logs, which may be done in handlers.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
@@ -175,11 +186,8 @@ fn a_child_may_be_forked_after_any_instruction(directory: &Path) {
         action.sa_flags = libc::SA_SIGINFO;
         libc::sigaction(libc::SIGTRAP, &action, std::ptr::null_mut());
     }
-    // Some that find everything as it was, one that takes another chunk, and, where there
-    // is time, the first, which reads the program.
-    const CALLS: u64 = 27;
     for number in 0..CALLS {
-        if slow || number > 17 {
+        if is_stepped(number) {
             step_through(number)
         } else {
             call(number)
@@ -188,11 +196,21 @@ fn a_child_may_be_forked_after_any_instruction(directory: &Path) {
     let forks = FORKS.load(Ordering::Relaxed);
     println!("{} steps, {forks} forks", STEPS.load(Ordering::Relaxed));
     assert!(forks > 10, "{forks}");
-    logdef::close();
+    forks
+}
+
+/// All records of the parent and of the children that it forked in its calls are there, once and whole, in one
+/// file, and no process dropped one. A child may write what its parent writes too: `copies`, of the
+/// same run, sequence and time, which readers know to be one record.
+fn check_forked(directory: &Path, forks: u64, copies: bool) {
     let found = read(directory);
     for number in 0..CALLS {
         // A child that was forked before the call began makes it too.
-        assert_eq!(found.parents.get(&number), Some(&1), "{number}");
+        let mut made = found.parents.get(&number).cloned().unwrap_or_default();
+        if copies {
+            made.dedup();
+        }
+        assert_eq!(made.len(), 1, "{number}: {made:?}");
     }
     for nth in 0..forks {
         let after = found.numbers.get(&(Level::ERROR, nth));
@@ -205,6 +223,50 @@ fn a_child_may_be_forked_after_any_instruction(directory: &Path) {
         (found.families.len(), found.files, found.dropped),
         (1, 1, 0)
     );
+}
+
+fn a_child_may_be_forked_after_any_instruction(directory: &Path) {
+    let slow = std::env::var_os("LOGDEF_SLOW").is_some();
+    // Some that find everything as it was, one that takes another chunk, and, where there
+    // is time, the first, which reads the program.
+    let forks = fork_in_calls(|number| slow || number > 17);
+    logdef::close();
+    check_forked(directory, forks, false);
+}
+
+/// The calls of a log that is not mapped that are stepped through: they do the same as each other.
+fn is_one_of_few(number: u64) -> bool {
+    number > CALLS - 4
+}
+
+fn a_child_may_be_forked_in_a_call_that_appends() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = logdef::options().sink(Sink::Append);
+    let options = options.backtrace_level(Level::FATAL);
+    options.open(directory.path().join("log")).unwrap();
+    let forks = fork_in_calls(is_one_of_few);
+    assert_eq!(logdef::state().dropped, 0);
+    logdef::close();
+    check_forked(directory.path(), forks, true);
+}
+
+/// Records of up to 4 KiB, which a pipe takes whole.
+fn a_child_may_be_forked_in_a_call_on_a_pipe() {
+    let directory = tempfile::tempdir().unwrap();
+    let (reader, writer) = std::io::pipe().unwrap();
+    let log = std::fs::File::create(directory.path().join("log")).unwrap();
+    let mut copier = Command::new("cat")
+        .stdin(reader)
+        .stdout(log)
+        .spawn()
+        .unwrap();
+    let options = logdef::options().backtrace_level(Level::FATAL);
+    options.open_fd(OwnedFd::from(writer)).unwrap();
+    let forks = fork_in_calls(is_one_of_few);
+    assert_eq!(logdef::state().dropped, 0);
+    logdef::close();
+    assert!(copier.wait().unwrap().success());
+    check_forked(directory.path(), forks, true);
 }
 
 /// In a forked child another thread logs before the one that forked, whose memory it must
@@ -321,4 +383,6 @@ fn children_continue_in_the_files_of_their_parent() {
 
     options().open(&path).unwrap();
     a_child_may_be_forked_after_any_instruction(directory.path());
+    a_child_may_be_forked_in_a_call_that_appends();
+    a_child_may_be_forked_in_a_call_on_a_pipe();
 }

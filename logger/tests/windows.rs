@@ -1,6 +1,8 @@
 //! What the log takes of addresses and of the disk: a few windows, and what is kept.
 
 use logdef::{Sink, logdef};
+use std::collections::HashSet;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 mod common;
@@ -60,6 +62,35 @@ fn opens_for_nothing(sink: Sink, path: impl Fn(u32) -> PathBuf) {
     assert!(more < 300 * 4096 / 4, "{more} bytes of addresses");
 }
 
+/// How often the file is removed under the log: it once had places for 767 that were.
+const REMOVALS: usize = 800;
+
+/// Logs until the log has a file: until the thread has filled the chunk of the one that was removed. Its chunks
+/// grow to 2 MiB.
+fn log_until_there(path: &Path, text: &str) {
+    const MOST: u32 = 400;
+    let is_there = (0..MOST).any(|call| {
+        logdef!(Info, "%u %s", call, text);
+        assert_eq!(logdef::unwritten(), 0, "no file after {call} calls");
+        path.exists()
+    });
+    assert!(is_there, "no file after {MOST} calls");
+}
+
+/// Removes the log's file, by all its names, as another program does; returns how many files that were.
+fn remove_file_of(path: &Path, text: &str) -> usize {
+    log_until_there(path, text);
+    let removed = std::fs::read_dir(path.parent().unwrap())
+        .unwrap()
+        .map(|entry| {
+            let path = entry.unwrap().path();
+            let file = std::fs::metadata(&path).map(|file| file.ino());
+            std::fs::remove_file(path).unwrap();
+            file.ok()
+        });
+    removed.flatten().collect::<HashSet<_>>().len()
+}
+
 #[test]
 fn a_log_takes_a_few_windows_and_what_it_keeps_of_the_disk() {
     let all = tempfile::tempdir().unwrap();
@@ -76,16 +107,13 @@ fn a_log_takes_a_few_windows_and_what_it_keeps_of_the_disk() {
     opens_for_nothing(Sink::Append, same);
     options().open(&path).unwrap();
     let text = "x".repeat(16 << 10);
-    for round in 0..800u32 {
-        logdef!(Info, "%u %s", round, text);
-        for entry in std::fs::read_dir(all.path()).unwrap() {
-            let _ = std::fs::remove_file(entry.unwrap().path());
-        }
-    }
+    let removed: usize = (0..REMOVALS).map(|_| remove_file_of(&path, &text)).sum();
+    assert_eq!(removed, REMOVALS);
+    log_until_there(&path, &text);
     for call in 0..300 {
         logdef!(Info, "%u %s", call, text);
     }
-    assert_eq!(logdef::unwritten(), 0);
+    assert_eq!(logdef::state().dropped, 0);
     assert!(std::fs::read_dir(all.path()).unwrap().count() > 0);
     logdef::close();
     let grown = addresses() - before;

@@ -20,9 +20,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 /// Where the file is; set once, at the first opening of a log.
-static PLACE: Published<Place> = Published::new();
+static PLACE: Published<CacheDirectory> = Published::new();
 
-struct Place {
+struct CacheDirectory {
     /// The user's directory for caches, in which there is one of ours.
     cache: CString,
 }
@@ -115,7 +115,7 @@ pub(crate) fn find_place() {
     }
 }
 
-fn place_of_environment() -> Option<Place> {
+fn place_of_environment() -> Option<CacheDirectory> {
     let variable = |name| {
         let value = environment::variable(name).map(PathBuf::from);
         value.filter(|path: &PathBuf| path.is_absolute())
@@ -125,7 +125,7 @@ fn place_of_environment() -> Option<Place> {
         None => variable("HOME")?.join(".cache"),
     };
     let cache = CString::new(cache.as_os_str().as_bytes()).ok()?;
-    Some(Place { cache })
+    Some(CacheDirectory { cache })
 }
 
 /// The digest of a file, if it was taken in this state.
@@ -148,7 +148,7 @@ pub(crate) fn remember(key: &Key, stat: &libc::stat, digest: &[u8; 20]) {
 }
 
 /// Reads the file, if only the user can have written it, and returns its length in bytes.
-fn load(place: &Place, into: &mut [u8]) -> Option<usize> {
+fn load(place: &CacheDirectory, into: &mut [u8]) -> Option<usize> {
     let directory = place.open()?;
     let len = load_from(directory, into);
     sys::close(directory);
@@ -163,7 +163,7 @@ fn load_from(directory: c_int, into: &mut [u8]) -> Option<usize> {
     read.ok()
 }
 
-impl Place {
+impl CacheDirectory {
     /// Opens our directory, if only the user or root can have put it there, and everything
     /// above it. No link is followed.
     fn open(&self) -> Option<c_int> {
@@ -248,7 +248,7 @@ fn find(text: &[u8], key: &Key) -> Option<[u8; 20]> {
 }
 
 /// Rewrites the file: this line, and as many of the others as fit.
-fn add(place: &Place, key: &Key, digest: &[u8; 20]) -> Option<()> {
+fn add(place: &CacheDirectory, key: &Key, digest: &[u8; 20]) -> Option<()> {
     let mut buffer = sys::Temporary::new(const { NonZeroUsize::new(2 * ROOM).unwrap() }).ok()?;
     let (new, old) = buffer.bytes().split_at_mut(ROOM);
     place.make()?;
@@ -287,7 +287,7 @@ fn is_of_same_file(one: &[u8], other: &[u8]) -> bool {
     names(one) == names(other)
 }
 
-fn replace(place: &Place, bytes: &[u8]) -> Option<()> {
+fn replace(place: &CacheDirectory, bytes: &[u8]) -> Option<()> {
     let mut name = *b"digests.................\0";
     let digits = name[FILE.count_bytes() + 1..].chunks_exact_mut(2);
     for (two, byte) in digits.zip(sys::random().to_be_bytes()) {
@@ -323,15 +323,19 @@ fn digit(digit: u8) -> Option<u8> {
 }
 
 #[cfg(test)]
+#[path = "../../../samples/src/skip.rs"]
+mod skip;
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use std::fs;
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
     use std::path::Path;
 
-    fn place_in(directory: &Path) -> Place {
+    fn place_in(directory: &Path) -> CacheDirectory {
         let cache = CString::new(directory.as_os_str().as_bytes()).unwrap();
-        Place { cache }
+        CacheDirectory { cache }
     }
 
     fn key(inode: u64, mtime: i64) -> Key {
@@ -342,7 +346,7 @@ mod tests {
         Key::of(&stat, Some(&[0xab, 1]))
     }
 
-    fn look_up_in(place: &Place, key: &Key) -> Option<[u8; 20]> {
+    fn look_up_in(place: &CacheDirectory, key: &Key) -> Option<[u8; 20]> {
         let mut bytes = vec![0; ROOM];
         let len = load(place, &mut bytes)?;
         find(&bytes[..len], key)
@@ -442,6 +446,73 @@ mod tests {
         // SAFETY: the path ends in a NUL.
         assert_eq!(unsafe { libc::mkfifo(fifo.as_ptr(), 0o600) }, 0);
         assert_eq!(look_up_in(&place, &key(1, 1)), None);
+    }
+
+    /// Whether this process can give files to other users.
+    fn can_give_files_away() -> bool {
+        let can = sys::effective_user() == 0;
+        if !can {
+            skip::skip("only root gives files away");
+        }
+        can
+    }
+
+    const OTHER: u32 = 65534;
+
+    fn give(path: &Path, user: u32) {
+        std::os::unix::fs::chown(path, Some(user), None).unwrap();
+    }
+
+    /// Runs some work as another user, in a thread of its own: the other ones stay what they are.
+    fn as_other<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+        std::thread::scope(|scope| {
+            let thread = scope.spawn(|| {
+                // SAFETY: the system call changes the calling thread alone.
+                let set = unsafe { libc::syscall(libc::SYS_setresuid, -1, OTHER, -1) };
+                assert!(set == 0 && sys::effective_user() == OTHER);
+                work()
+            });
+            thread.join().unwrap()
+        })
+    }
+
+    /// Root could read them.
+    #[test]
+    fn what_belongs_to_another_user_is_not_believed() {
+        if !can_give_files_away() {
+            return;
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let at = |path| directory.path().join(path);
+        fs::create_dir_all(at("above/cache")).unwrap();
+        let place = place_in(&at("above/cache"));
+        add(&place, &key(1, 1), &[1; 20]).unwrap();
+        let ours = ["above/cache/logdef", "above/cache/logdef/digests"];
+        for path in ["above", "above/cache", ours[0], ours[1]] {
+            give(&at(path), OTHER);
+            assert_eq!(look_up_in(&place, &key(1, 1)), None, "{path}");
+            // Another's file is replaced, since the directory is this user's.
+            if path != ours[1] {
+                assert_eq!(add(&place, &key(2, 1), &[1; 20]), None, "{path}");
+            }
+            give(&at(path), 0);
+            assert_eq!(look_up_in(&place, &key(1, 1)), Some([1; 20]), "{path}");
+        }
+        // Root may have made the directories above, and only those.
+        let mode = |path, mode| {
+            fs::set_permissions(at(path), fs::Permissions::from_mode(mode)).unwrap();
+        };
+        mode("", 0o755);
+        mode(ours[0], 0o755);
+        mode(ours[1], 0o644);
+        let look_up_as_other = || as_other(|| look_up_in(&place, &key(1, 1)));
+        assert_eq!(look_up_as_other(), None);
+        give(&at(ours[1]), OTHER);
+        assert_eq!(look_up_as_other(), None);
+        give(&at(ours[0]), OTHER);
+        assert_eq!(look_up_as_other(), Some([1; 20]));
+        give(&at(ours[1]), 0);
+        assert_eq!(look_up_as_other(), None);
     }
 
     #[test]

@@ -2,33 +2,15 @@
  * name in argv[2]. argv[1] is the log's path, argv[3] and on are the story's. */
 #include <logdef.h>
 
-#include <errno.h>
+#include "stories.h"
+
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-static const char *log_path;
-static char **more;
-
-#define MUST(condition)                                                          \
-    do {                                                                         \
-        if (!(condition)) {                                                      \
-            char text[200];                                                      \
-            int len = snprintf(text, sizeof text, "%s:%d: %s (errno %d)\n", __FILE__, \
-                               __LINE__, #condition, errno);                     \
-            if (len > 0 && write(2, text, (size_t)len) < 0) {                    \
-            }                                                                    \
-            _exit(1);                                                            \
-        }                                                                        \
-    } while (0)
 
 /* 1 if a descriptor below 64 that was not open before leads to a log. */
 static void no_low_descriptor_is_a_logs(void)
@@ -124,38 +106,6 @@ static void starts(void)
     LOGDEF(INFO, "started %d", (int)getpid());
 }
 
-/* Its files have the mode that was asked for. */
-static void modes(void)
-{
-    logdef_options options = LOGDEF_OPTIONS;
-    struct stat stat;
-
-    options.sink = atoi(more[0]);
-    options.file_mode = 0640;
-    umask(0777);
-    MUST(logdef_open_with(log_path, &options) == 0);
-    LOGDEF(INFO, "%d", 0);
-    MUST(lstat(log_path, &stat) == 0 && (stat.st_mode & 0777) == 0640);
-    logdef_close();
-    MUST(unlink(log_path) == 0);
-    umask(0027);
-    options.file_mode = 0;
-    options.use_umask = 1;
-    MUST(logdef_open_with(log_path, &options) == 0);
-    LOGDEF(INFO, "%d", 1);
-    MUST(lstat(log_path, &stat) == 0 && (stat.st_mode & 0777) == 0640);
-    logdef_close();
-    MUST(unlink(log_path) == 0);
-    options.file_mode = 0664;
-    options.file_group = 12345;
-    MUST(logdef_open_with(log_path, &options) == 0);
-    LOGDEF(INFO, "%d", 2);
-    MUST(lstat(log_path, &stat) == 0);
-    /* Only root may give a file to any group. */
-    MUST((stat.st_gid == 12345) == (geteuid() == 0));
-    MUST((stat.st_mode & 0777) == (geteuid() == 0 ? 0640 : 0600));
-}
-
 /* Files that are followed by others when they are old. */
 static void ages(void)
 {
@@ -246,6 +196,7 @@ static void interrupts(void)
 {
     struct sigaction action = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
     struct itimerval often = {{0, 200}, {0, 200}}, never = {{0, 0}, {0, 0}};
+    logdef_status status = LOGDEF_STATUS;
 
     logs_in_handler = atoi(more[0]);
     memset(sixteen_thousand, 'x', sizeof sixteen_thousand - 1);
@@ -254,11 +205,13 @@ static void interrupts(void)
     MUST(setitimer(ITIMER_REAL, &often, NULL) == 0);
     writes(NULL);
     MUST(setitimer(ITIMER_REAL, &never, NULL) == 0);
-    fprintf(stderr, "%ld", in_handler);
+    /* The last one has the count of what handlers dropped until then. */
+    LOGDEF(INFO, "%d %s", 500, "");
+    MUST(logdef_state(&status) == 0 && status.unreported == 0);
+    fprintf(stderr, "%ld %llu", in_handler, (unsigned long long)status.dropped);
 }
 
-/* Keeps a bound on what it logs, in a process and its child, and continues when the newest
-/* file is removed. */
+/* Keeps a bound on what it logs. */
 static void records(void)
 {
     logdef_options options = LOGDEF_OPTIONS;
@@ -297,28 +250,67 @@ static void *opens(void *unused)
     return NULL;
 }
 
-/* Forks while another thread opens the log: the child can log all the same. */
+/* The log of a forked child that wants one of its own. */
+static void opens_own(void)
+{
+    char path[4096];
+
+    snprintf(path, sizeof path, "%s.child.log", log_path);
+    MUST(logdef_open(path) == 0);
+}
+
+/* What a child exits with that logged to its parent's log. */
+#define TO_PARENTS 10
+
+/* A child closes the log and opens one of its own; or it just logs, and opens one afterwards where it has none. */
+static int child_logs(int just_logs)
+{
+    logdef_status status = LOGDEF_STATUS;
+
+    if (!just_logs) {
+        logdef_close();
+        opens_own();
+    }
+    MUST(logdef_state(&status) == 0);
+    for (int i = 0; i < 10; i++)
+        LOGDEF(INFO, "%d", 10 * just_logs + i);
+    if (just_logs && status.is_open)
+        return TO_PARENTS;
+    if (just_logs) {
+        /* Kept, and not lost. */
+        MUST(logdef_state(&status) == 0 && !status.is_open);
+        MUST(status.unreported == 0 && status.dropped == 0);
+        opens_own();
+    }
+    MUST(logdef_state(&status) == 0 && status.is_open);
+    MUST(status.unreported == 0 && status.dropped == 0);
+    return 0;
+}
+
+/* Forks some microseconds after another thread began to open the log, or before that if they are negative, or once
+ * the log is open if they are a million: the child can log all the same. Prints whether it did to its parent's log. */
 static void forks(void)
 {
     pthread_t opener;
-    char path[4096];
+    int delay = atoi(more[0]), status;
+    pid_t child = -1;
 
+    if (delay < 0 && (child = fork()) == 0)
+        _exit(child_logs(atoi(more[1])));
     MUST(pthread_create(&opener, NULL, opens, NULL) == 0);
-    usleep((useconds_t)atoi(more[0]));
-    pid_t child = fork();
-    if (child == 0) {
-        logdef_close();
-        snprintf(path, sizeof path, "%s.child.log", log_path);
-        MUST(logdef_open(path) == 0);
-        for (int i = 0; i < 10; i++)
-            LOGDEF(INFO, "%d", i);
-        _exit(0);
-    }
-    int status;
-    MUST(waitpid(child, &status, 0) == child && status == 0);
-    MUST(pthread_join(opener, NULL) == 0);
+    if (delay == 1000000)
+        MUST(pthread_join(opener, NULL) == 0);
+    else if (delay >= 0)
+        usleep((useconds_t)delay);
+    if (delay >= 0 && (child = fork()) == 0)
+        _exit(child_logs(atoi(more[1])));
+    MUST(waitpid(child, &status, 0) == child && WIFEXITED(status));
+    MUST(WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == TO_PARENTS);
+    if (delay != 1000000)
+        MUST(pthread_join(opener, NULL) == 0);
     for (int i = 0; i < 10; i++)
         LOGDEF(INFO, "%d", i);
+    printf("%d\n", WEXITSTATUS(status) == TO_PARENTS);
 }
 
 static void on_hangup(int signal)
@@ -489,6 +481,16 @@ static void early(void)
     LOGDEF(INFO, "closed %d", 3);
 }
 
+/* Shows a record, in colours if standard error is a terminal that has them. */
+static void shows(void)
+{
+    logdef_options options = LOGDEF_OPTIONS;
+
+    options.mirror_level = LOGDEF_INFO;
+    MUST(logdef_open_with(log_path, &options) == 0);
+    LOGDEF(INFO, "shown %d", 0);
+}
+
 /* Closes standard error, and opens its database, which takes the number. */
 static void mirrors(void)
 {
@@ -502,24 +504,16 @@ static void mirrors(void)
 
 int main(int argc, char **argv)
 {
-    static const struct {
-        const char *name;
-        void (*tell)(void);
-    } stories[] = {
-        {"prints", prints}, {"closes", closes}, {"rotates", rotates},
-        {"waits", waits},   {"starts", starts}, {"logs", logs},
-        {"crowds", crowds}, {"interrupts", interrupts}, {"records", records},
-        {"reopens", reopens}, {"asks", asks}, {"modes", modes}, {"forks", forks}, {"mirrors", mirrors}, {"survives", survives}, {"keeps", keeps}, {"early", early}, {"ages", ages}, {"folds", folds},
-        {"lacks", lacks}, {"suffers", suffers}, {"says_why", says_why},
+    static const struct story stories[] = {
+        {"prints", prints},     {"closes", closes},         {"rotates", rotates},
+        {"waits", waits},       {"starts", starts},         {"logs", logs},
+        {"crowds", crowds},     {"interrupts", interrupts}, {"records", records},
+        {"reopens", reopens},   {"asks", asks},             {"forks", forks},
+        {"mirrors", mirrors},   {"survives", survives},     {"keeps", keeps},
+        {"early", early},       {"ages", ages},             {"folds", folds},
+        {"lacks", lacks},       {"suffers", suffers},       {"says_why", says_why},
+        {"shows", shows},       {NULL, NULL},
     };
 
-    MUST(argc >= 3);
-    log_path = argv[1];
-    more = argv + 3;
-    for (size_t i = 0; i < sizeof stories / sizeof *stories; i++)
-        if (strcmp(argv[2], stories[i].name) == 0) {
-            stories[i].tell();
-            return 0;
-        }
-    return 2;
+    return run_story(stories, argc, argv);
 }

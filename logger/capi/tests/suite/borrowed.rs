@@ -6,10 +6,11 @@ use crate::compilers::skip::skip;
 use crate::compilers::{compile_clean, source, toolchains};
 use crate::copy::copy_program;
 use crate::installed::prefix;
-use crate::wild::{MAPPED, files, numbers};
+use crate::wild::{MAPPED, files, numbers, succeeded};
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
+use std::os::fd::FromRawFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -54,6 +55,12 @@ const VARIABLES: [Variable; 5] = [
         is_obeyed: |run| run.kept_digest,
     },
 ];
+
+/// Variables by which a user has a terminal show no colours.
+const COLOURS: [(&str, &str); 2] = [("NO_COLOR", "1"), ("TERM", "dumb")];
+
+/// A colour begins with it.
+const COLOUR: &str = "\x1b[";
 
 /// What was seen of one run.
 struct Run {
@@ -120,11 +127,38 @@ impl Place {
         records
     }
 
-    /// Whether programs get rights here by their mode.
+    /// Whether programs get rights here by their mode: without them they may not look where the log is.
     fn lends_rights(&self) -> bool {
         let mut command = self.command(&self.borrowed, NOBODY);
-        let status = command.args(["logs", MAPPED]).status().unwrap();
-        status.success() && self.take_records() > 0
+        let output = command.args(["logs", MAPPED]).output().unwrap();
+        if output.stderr == format!("errno {}\n", libc::EACCES).as_bytes() {
+            return false;
+        }
+        succeeded(&output);
+        assert_eq!(self.take_records(), 10);
+        true
+    }
+
+    /// What a program that shows a record writes to a terminal, with a variable set for it.
+    fn shown(&self, program: &Path, user: u32, variable: (&str, &str)) -> String {
+        let (mut screen, to) = terminal();
+        let mut command = self.command(program, user);
+        for (name, _) in COLOURS {
+            command.env_remove(name);
+        }
+        command.env(variable.0, variable.1).arg("shows").stderr(to);
+        assert!(command.status().unwrap().success(), "{variable:?}");
+        assert_eq!(self.take_records(), 1, "{variable:?}");
+        // Its end of the terminal is closed with it, and here.
+        drop(command);
+        let mut shown = Vec::new();
+        let mut piece = [0; 4096];
+        while let Ok(len @ 1..) = screen.read(&mut piece) {
+            shown.extend(&piece[..len]);
+        }
+        let shown = String::from_utf8(shown).unwrap();
+        assert!(shown.ends_with("shown 0\r\n"), "{shown:?}");
+        shown
     }
 
     /// Runs a program for a user with one variable set.
@@ -164,6 +198,17 @@ impl Place {
     }
 }
 
+/// A terminal: what is read of it, and the end that programs write to.
+fn terminal() -> (File, File) {
+    let (mut screen, mut end) = (-1, -1);
+    let (name, settings, size) = (std::ptr::null_mut(), std::ptr::null(), std::ptr::null());
+    // SAFETY: there is room for two descriptors, and nothing else is asked or given.
+    let made = unsafe { libc::openpty(&raw mut screen, &raw mut end, name, settings, size) };
+    assert_eq!(made, 0, "{}", std::io::Error::last_os_error());
+    // SAFETY: the system made both just now.
+    unsafe { (File::from_raw_fd(screen), File::from_raw_fd(end)) }
+}
+
 fn mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
@@ -201,5 +246,25 @@ fn a_program_that_borrows_rights_obeys_no_environment() {
         let run = place.run(&place.borrowed, NOBODY, variable);
         assert!(!(variable.is_obeyed)(&run), "{}", variable.name);
         assert_eq!((run.records, run.said.as_str()), (1000, ""));
+    }
+}
+
+#[test]
+fn a_program_that_borrows_rights_shows_colours_whatever_its_user_wants() {
+    // SAFETY: takes no pointer.
+    if unsafe { libc::geteuid() } != ROOT {
+        return skip("only root makes programs set-user-ID");
+    }
+    let place = Place::make();
+    if !place.lends_rights() {
+        return skip("no set-user-ID programs here");
+    }
+    let usual = ("TERM", "xterm");
+    assert!(place.shown(&place.own, ROOT, usual).contains(COLOUR));
+    for variable in COLOURS {
+        let shown = place.shown(&place.own, ROOT, variable);
+        assert!(!shown.contains(COLOUR), "{variable:?}: {shown:?}");
+        let shown = place.shown(&place.borrowed, NOBODY, variable);
+        assert!(shown.contains(COLOUR), "{variable:?}: {shown:?}");
     }
 }

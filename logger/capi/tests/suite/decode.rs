@@ -109,8 +109,12 @@ const MASKED: i128 = 126;
 /// The records of a log that has nothing but whole frames, and padding of zeros
 /// behind them in a mapped log's chunks.
 pub fn records(log: &Path) -> Vec<Record> {
-    let log = std::fs::read(log).unwrap();
-    let mut rest = &log[..];
+    records_of(&std::fs::read(log).unwrap())
+}
+
+/// The same of a log's bytes.
+pub fn records_of(log: &[u8]) -> Vec<Record> {
+    let mut rest = log;
     let mut records = Vec::new();
     loop {
         let padding = rest.iter().take_while(|byte| **byte == 0).count();
@@ -122,6 +126,32 @@ pub fn records(log: &Path) -> Vec<Record> {
         records.push(record);
         rest = &rest[len..];
     }
+}
+
+/// A log without what is in no whole frame, and in how many places it had such bytes.
+pub fn without_torn_frames(log: &[u8]) -> (Vec<u8>, usize) {
+    let (mut whole, mut places) = (Vec::new(), 0);
+    let mut rest = log;
+    let mut is_torn = false;
+    while !rest.is_empty() {
+        let len = whole_frame(rest);
+        places += usize::from(len.is_none() && !is_torn);
+        is_torn = len.is_none();
+        whole.extend(&rest[..len.unwrap_or(0)]);
+        rest = &rest[len.unwrap_or(1)..];
+    }
+    (whole, places)
+}
+
+/// The length of the frame that bytes begin with.
+fn whole_frame(bytes: &[u8]) -> Option<usize> {
+    let (start, len) = match *bytes.get(..10)? {
+        [0xc1, 0xce, _, _, _, _, 0xc1, head @ 0xa0..=0xbf, ..] => (8, usize::from(head & 0x1f)),
+        [0xc1, 0xce, _, _, _, _, 0xc1, 0xda, a, b] => (10, usize::from(u16::from_be_bytes([a, b]))),
+        _ => return None,
+    };
+    let body = bytes.get(start..start + len)?;
+    (crc32fast::hash(body).to_be_bytes() == bytes[2..6]).then_some(start + len)
 }
 
 fn frame(bytes: &[u8]) -> (Record, usize) {

@@ -133,6 +133,6 @@ fn c_programs_log_with_pages_of_64_kib() {
     let newest = numbers(&kept);
     assert!(kept.len() == 4 && newest.iter().copied().eq(newest[0]..40_000));
     let forks = log("forks");
-    with_large_pages(&forks, "forks", &["0"]);
+    with_large_pages(&forks, "forks", &["0", "0"]);
     assert!(numbers(&[forks]).into_iter().eq(0..10));
 }

@@ -1,0 +1,168 @@
+//! A process whose root changes to an empty folder while its threads log: no file can follow the one that is
+//! written to, though many are due. Needs the rights of root.
+
+mod common;
+
+use common::skip;
+use logdef::{Options, Sink, logdef};
+use logdef_wire::Record;
+use logdef_wire::record::NoteKind;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Barrier;
+
+const THREADS: u64 = 4;
+/// Calls of each thread, of 1,000 bytes: eighty files of all together.
+const CALLS: u64 = 5_000;
+/// Of these, those before the root changes.
+const BEFORE: u64 = 10;
+const FILE: u64 = 256 << 10;
+const KEPT: u32 = 3;
+/// The reason that the log gives.
+const NO_FILE: &str = "no new file: directory is gone (errno 2)";
+
+/// What the files of a log hold.
+#[derive(Debug, Default)]
+struct Found {
+    /// Of each thread, how often each of its calls is there.
+    calls: [BTreeMap<u64, u32>; THREADS as usize],
+    /// The texts of notes.
+    notes: Vec<String>,
+    /// The highest count of drops in a note.
+    noted: u64,
+    /// What the records count as dropped.
+    dropped: u64,
+}
+
+impl Found {
+    fn read(directory: &Path) -> Found {
+        let mut found = Found::default();
+        for entry in std::fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_symlink() || path.is_dir() {
+                continue;
+            }
+            common::records(&std::fs::read(path).unwrap(), |record| found.add(record));
+        }
+        let mut times = found.calls.iter().flat_map(BTreeMap::values);
+        assert!(times.all(|times| *times == 1), "a record twice");
+        found
+    }
+
+    fn add(&mut self, record: Record<'_>) {
+        match record {
+            Record::Data(data) => {
+                let mut args = data.args.unwrap().iter();
+                let mut next = || args.next().unwrap().as_uint().unwrap();
+                let calls = &mut self.calls[next() as usize];
+                *calls.entry(next()).or_default() += 1;
+                self.dropped += data.dropped.unwrap_or(0);
+            }
+            Record::Note(note) if note.kind == Some(NoteKind::DROPS) => {
+                self.noted = self.noted.max(note.dropped.unwrap());
+            }
+            Record::Note(note) => {
+                let text = note.text.unwrap_or_default();
+                self.notes.push(String::from_utf8_lossy(text).into_owned());
+            }
+            _ => {}
+        }
+    }
+
+    fn records(&self) -> u64 {
+        self.calls.iter().map(|calls| calls.len() as u64).sum()
+    }
+}
+
+fn log(thread: u64, calls: std::ops::Range<u64>) {
+    let text = "x".repeat(1000);
+    for call in calls {
+        logdef!(Info, "%llu %llu %s", thread, call, text);
+    }
+}
+
+/// Makes an empty folder the root of the process.
+fn confine(folder: &Path) {
+    let jail = folder.join("jail");
+    std::fs::create_dir(&jail).unwrap();
+    std::os::unix::fs::chroot(&jail).unwrap();
+    std::env::set_current_dir("/").unwrap();
+}
+
+/// Logs in threads of a child, whose root changes early; returns what its files hold.
+fn logged(options: Options) -> Found {
+    let directory = tempfile::tempdir().unwrap();
+    common::in_child(|| {
+        let options = options.rotate(FILE);
+        options.open(directory.path().join("log")).unwrap();
+        let [begun, confined] = [(); 2].map(|()| Barrier::new(THREADS as usize + 1));
+        std::thread::scope(|scope| {
+            for thread in 0..THREADS {
+                let (begun, confined) = (&begun, &confined);
+                scope.spawn(move || {
+                    log(thread, 0..BEFORE);
+                    begun.wait();
+                    confined.wait();
+                    log(thread, BEFORE..CALLS);
+                });
+            }
+            begun.wait();
+            confine(directory.path());
+            confined.wait();
+        });
+        logdef::close();
+    });
+    Found::read(directory.path())
+}
+
+/// All records are there where nothing bounds the log.
+fn continues_in_its_file(sink: Sink) {
+    let found = logged(logdef::options().sink(sink));
+    for (thread, calls) in found.calls.iter().enumerate() {
+        assert!(calls.keys().copied().eq(0..CALLS), "{thread}, {sink:?}");
+    }
+    assert_eq!((found.noted, found.dropped), (0, 0), "{sink:?}");
+    assert!(!found.notes.is_empty(), "{sink:?}");
+    assert!(found.notes.iter().all(|note| note == NO_FILE), "{found:?}");
+}
+
+/// A mapped log that is bounded gives up its oldest records.
+fn keeps_the_newest() {
+    let found = logged(logdef::options().sink(Sink::Mapped).keep(KEPT));
+    for (thread, calls) in found.calls.iter().enumerate() {
+        // None, if all of a thread that was done early are among the oldest.
+        if let Some(first) = calls.keys().next() {
+            assert!(calls.keys().copied().eq(*first..CALLS), "{thread}");
+        }
+    }
+    assert_eq!((found.noted, found.dropped), (0, 0));
+    // Beside the newest part, each thread may have left most of its last chunk, a quarter of a file.
+    let least = u64::from(KEPT - 2) * FILE / 1_200;
+    let most = u64::from(KEPT + 2) * FILE / 1_000;
+    let records = found.records();
+    assert!((least..most).contains(&records), "{records}");
+}
+
+/// An appended log that is bounded counts what has no room, and has the count where it ends.
+fn counts_what_has_no_room() {
+    let found = logged(logdef::options().sink(Sink::Append).keep(KEPT));
+    let records = found.records();
+    assert!(records > FILE / 1_200, "{records}");
+    assert_eq!(found.noted, THREADS * CALLS - records);
+}
+
+/// Four of five records were lost, and two of four threads were not there at all, in a log that was said to be
+/// clean.
+#[test]
+fn a_log_whose_root_changes_keeps_its_records_or_counts_them() {
+    // SAFETY: has no preconditions.
+    if unsafe { libc::geteuid() } != 0 {
+        return skip::skip("only root may change its root");
+    }
+    continues_in_its_file(Sink::Mapped);
+    continues_in_its_file(Sink::Append);
+    if common::is_advice_followed() {
+        keeps_the_newest();
+    }
+    counts_what_has_no_room();
+}

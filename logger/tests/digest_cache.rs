@@ -29,7 +29,7 @@ fn digest_of_a_run(log: &Path, cache: &Path) -> [u8; 20] {
 }
 
 #[test]
-#[ignore = "a process of the other test"]
+#[ignore = "child of the other test"]
 fn a_child_logs() {
     let options = logdef::options().sink(logdef::Sink::Append);
     options.open(std::env::var_os(CHILD).unwrap()).unwrap();

@@ -41,7 +41,7 @@ fn fill_stack(depth: u64) -> u64 {
 }
 
 #[test]
-#[ignore = "a process of the other tests"]
+#[ignore = "child of the other tests"]
 fn the_child_dies() {
     let how = std::env::var("LOGDEF_TEST_DIE").unwrap();
     let opens = std::env::var("LOGDEF_TEST_OPENS").map_or(1, |opens| opens.parse().unwrap());

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-const REPORT: &str = "LOGDEF_UNWIND_REPORT";
+const REPORT: &str = "LOGDEF_TEST_REPORT";
 
 fn preload() -> PathBuf {
     let mut build = Command::new(env!("CARGO"));
@@ -40,7 +40,7 @@ extern "C" fn on_signal(_: i32) {
 }
 
 #[test]
-#[ignore = "a process of the other test"]
+#[ignore = "child of the other test"]
 fn a_child_throws_and_panics_and_sorts() {
     std::panic::set_hook(Box::new(|_| ()));
     let options = ["-O2", "-fomit-frame-pointer"];

@@ -5,7 +5,7 @@ use super::{comments, source};
 
 /// Phrases of whole words for documents, comments of every language, and names of functions,
 /// whose words are divided by `_`.
-const AVOIDED: [&str; 21] = [
+const AVOIDED: [&str; 22] = [
     "anew",
     "go on",
     "goes on",
@@ -24,6 +24,7 @@ const AVOIDED: [&str; 21] = [
     "somebody",
     "tell",
     "tells",
+    "those who doubt",
     "told",
     "what is there",
     "whoever",

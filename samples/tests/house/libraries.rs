@@ -1,7 +1,7 @@
 //! The libraries of others that come with ours: their licences, their versions, and which of
 //! them get into a program that logs. `deny.toml` has the lists.
 
-use super::source::workspace;
+use super::source::{known_to_cargo, workspace};
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -157,13 +157,40 @@ fn a_program_that_logs_gets_these_libraries_only() {
     assert_eq!(others, BTreeSet::from(IN_THE_PROCESS));
 }
 
-#[test]
-fn the_manifest_says_what_each_library_is_for() {
+/// The lines of the manifest that name a package which members may depend on.
+fn entries() -> Vec<String> {
     let manifest = std::fs::read_to_string(workspace().join("Cargo.toml")).unwrap();
     let (_, section) = manifest.split_once("[workspace.dependencies]\n").unwrap();
     let (section, _) = section.split_once("\n[").unwrap();
     let entries = section.lines().filter(|line| line.contains(" = "));
+    entries.map(str::to_owned).collect()
+}
+
+#[test]
+fn the_manifest_says_what_each_library_is_for() {
+    let entries = entries().into_iter();
     for entry in entries.filter(|entry| !entry.contains("path = ")) {
         assert!(entry.contains(" # "), "{entry}");
     }
+}
+
+#[test]
+fn each_entry_of_the_manifest_is_used_by_a_member() {
+    #[derive(Deserialize)]
+    struct Member {
+        dependencies: Vec<Dependency>,
+    }
+
+    #[derive(Deserialize)]
+    struct Dependency {
+        name: String,
+    }
+
+    let members: Vec<Member> = known_to_cargo();
+    let used = members.into_iter().flat_map(|member| member.dependencies);
+    let used: BTreeSet<String> = used.map(|dependency| dependency.name).collect();
+    let entries = entries();
+    let names = entries.iter().filter_map(|entry| entry.split(" = ").next());
+    let unused: Vec<_> = names.filter(|name| !used.contains(*name)).collect();
+    assert_eq!(unused, [""; 0]);
 }

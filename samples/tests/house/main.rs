@@ -10,6 +10,7 @@ mod libraries;
 mod packages;
 mod paths;
 mod shape;
+mod skips;
 mod source;
 mod sources;
 mod unsafe_code;

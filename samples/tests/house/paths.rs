@@ -93,6 +93,48 @@ fn each_switch_of_the_tests_is_read_by_one() {
     }
 }
 
+/// What scripts or tests of ours set for the programs that they start.
+const SET_FOR_CHILDREN: [&str; 2] = ["LOGDEF_REAL_RUST", "LOGDEF_TEST_"];
+
+/// The variables `LOGDEF_…` that tests read, in the ways in which they do.
+fn read_switches(text: &str) -> BTreeSet<&str> {
+    let ways = ["var", "var_os", "wanted", "number", "variable"];
+    let read = ways.map(|way| format!("{way}(\""));
+    let found = read.iter().flat_map(|before| switches(text, before));
+    let is_set = |name: &&str| SET_FOR_CHILDREN.iter().any(|set| name.starts_with(set));
+    found.filter(|name| !is_set(name)).collect()
+}
+
+#[test]
+fn each_switch_that_a_test_reads_is_documented() {
+    let contributing = std::fs::read_to_string(workspace().join("CONTRIBUTING.md")).unwrap();
+    let (mut count, mut missing) = (0, BTreeSet::new());
+    for (file, text) in source::with_comments() {
+        let is_program = file.starts_with("samples/src/bin/");
+        let is_test = file.contains("/tests/") || file.starts_with("samples/src/");
+        if !is_test || is_program || file.ends_with("house/paths.rs") {
+            continue;
+        }
+        for switch in read_switches(&text) {
+            count += 1;
+            // A longer name that begins so is another switch.
+            let mut named = contributing.split(switch).skip(1);
+            let is_named =
+                named.any(|rest| !rest.starts_with(|c: char| c == '_' || c.is_alphabetic()));
+            if !is_named {
+                missing.insert(format!("{switch}, which {file} reads"));
+            }
+        }
+    }
+    let missing: Vec<_> = missing.into_iter().collect();
+    assert!(
+        missing.is_empty(),
+        "CONTRIBUTING.md lacks\n{}",
+        missing.join("\n")
+    );
+    assert!(count > 30, "only {count} switches are read");
+}
+
 #[derive(Deserialize)]
 struct Package {
     name: String,
@@ -161,4 +203,10 @@ fn links_and_paths_are_found() {
     let expected = [("logdef", "bench", "emit"), ("logdef-wire", "", "")];
     assert_eq!(targets(text), expected);
     assert!(switches("| `LOGDEF_SLOW=1` | x", "| `").contains("LOGDEF_SLOW"));
+    let text = "env::var_os(\"LOGDEF_SLOW\"), number(\"LOGDEF_KILLS\"), env(\"LOGDEF_CTL\", 1), \
+        env::var(\"LOGDEF_TEST_LOG\")";
+    assert_eq!(
+        read_switches(text),
+        BTreeSet::from(["LOGDEF_KILLS", "LOGDEF_SLOW"])
+    );
 }

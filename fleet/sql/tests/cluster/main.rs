@@ -12,3 +12,5 @@ mod same;
 #[allow(dead_code)]
 #[path = "../../../../samples/examples/requests.rs"]
 mod requests;
+#[path = "../../../../samples/src/skip.rs"]
+mod skip;

@@ -15,10 +15,7 @@ fn the_unit_of_the_page_is_one_that_systemd_takes() {
     std::fs::write(&path, unit.replace("/usr/bin/logdef-sql", PROGRAM)).unwrap();
     let mut analyze = Command::new("systemd-analyze");
     let Ok(output) = analyze.arg("verify").arg(&path).output() else {
-        let is_required = std::env::var_os("LOGDEF_REQUIRE").is_some();
-        assert!(!is_required, "no systemd-analyze");
-        println!("skipped: no systemd-analyze");
-        return;
+        return crate::skip::skip("no systemd-analyze");
     };
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && said.is_empty(), "{said}");

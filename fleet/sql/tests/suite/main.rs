@@ -7,12 +7,15 @@
 mod duckdb;
 mod prompt;
 mod remote;
+#[path = "../../../../samples/src/skip.rs"]
+mod skip;
 mod times;
 
 use logdef_archive::Archive;
 use logdef_resync::{Input, Log, NoImages, Recovery};
 use logdef_wire::record::{Data, Glance};
 use logdef_wire::{Level, Run, Sequence, ThreadNumber, Value, frame};
+use skip::skip;
 use std::collections::HashSet;
 use std::fs;
 use std::io::Read;
@@ -71,13 +74,6 @@ fn archive(folder: &Path, log: &Path) {
     let recovery = Recovery::of(&inputs).unwrap();
     let mut archive = Archive::open(folder, None).unwrap();
     archive.add(&inputs, &[None], &recovery, NoImages).unwrap();
-}
-
-/// Says that a test cannot run here, or fails where it must.
-fn skip(why: &str) {
-    let is_required = std::env::var_os("LOGDEF_REQUIRE").is_some();
-    assert!(!is_required, "{why}");
-    println!("skipped: {why}");
 }
 
 fn run(paths: &[&Path], question: &str, options: &[&str]) -> Output {

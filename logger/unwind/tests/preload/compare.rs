@@ -2,7 +2,7 @@
 //! interrupts the program and compares the stack as we and as libgcc see it. A
 //! thread that is where it was last time is waiting; then another one is
 //! interrupted. When the program ends, a line of counts is appended to the file
-//! that `LOGDEF_UNWIND_REPORT` names. Used by `tests/real_programs.rs`.
+//! that `LOGDEF_TEST_REPORT` names. Used by `tests/real_programs.rs`.
 
 #[path = "../oracle/interrupted.rs"]
 mod interrupted;
@@ -34,7 +34,7 @@ static START: extern "C" fn() = start;
 static END: extern "C" fn() = end;
 
 extern "C" fn start() {
-    if std::env::var_os("LOGDEF_UNWIND_REPORT").is_none() {
+    if std::env::var_os("LOGDEF_TEST_REPORT").is_none() {
         return;
     }
     logdef_unwind::warm_up();
@@ -173,7 +173,7 @@ fn compare(context: &libc::ucontext_t) {
 }
 
 extern "C" fn end() {
-    let Some(report) = std::env::var_os("LOGDEF_UNWIND_REPORT") else {
+    let Some(report) = std::env::var_os("LOGDEF_TEST_REPORT") else {
         return;
     };
     // SAFETY: nothing of ours runs in the program from here on.

@@ -110,31 +110,35 @@ pub fn log(records: u64) -> Vec<u8> {
 
 /// What a record says, whatever form its numbers are in.
 fn said(body: &[u8]) -> String {
-    let known = |data: &Data<'_>| {
-        let values = |values: Option<logdef_wire::msgpack::Array<'_>>| {
-            values.map(|values| values.iter().map(shown).collect::<Vec<_>>())
-        };
-        let keys = data.keys.map(|keys| {
-            let pairs = keys.iter().map(|(key, value)| (shown(key), shown(value)));
-            pairs.collect::<Vec<_>>()
-        });
-        format!(
-            "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
-            data.front,
-            values(data.args),
-            values(data.backtrace),
-            data.format_text,
-            data.file_text,
-            data.dropped,
-            data.kind,
-            keys,
-            data.context
-        )
-    };
     match Record::decode(body) {
         Ok(Record::Data(data)) => known(&data),
         other => format!("{other:?} {body:x?}"),
     }
+}
+
+/// All fields that this version knows. One that is added to `Data` does not compile until it is compared here too.
+fn known(data: &Data<'_>) -> String {
+    let Data {
+        front,
+        args,
+        backtrace,
+        format_text,
+        file_text,
+        dropped,
+        kind,
+        keys,
+        context,
+    } = data;
+    let values = |values: &Option<logdef_wire::msgpack::Array<'_>>| {
+        values.map(|values| values.iter().map(shown).collect::<Vec<_>>())
+    };
+    let (args, backtrace) = (values(args), values(backtrace));
+    let keys = keys.map(|keys| {
+        let pairs = keys.iter().map(|(key, value)| (shown(key), shown(value)));
+        pairs.collect::<Vec<_>>()
+    });
+    let front = format!("{front:?} {args:?} {backtrace:?} {format_text:?} {file_text:?}");
+    format!("{front} {dropped:?} {kind:?} {keys:?} {context:?}")
 }
 
 fn shown(value: Value<'_>) -> String {

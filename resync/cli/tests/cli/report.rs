@@ -443,12 +443,9 @@ fn a_browser_runs_the_filter_and_nothing_else() {
 /// axe, a program that finds what readers of a screen and of small contrast stumble over, as one
 /// script in the file that `LOGDEF_AXE` names.
 #[test]
+#[ignore = "needs axe-core, which comes by npm: .ci/run runs it"]
 fn everybody_can_read_it() {
-    let Some(axe) = std::env::var_os("LOGDEF_AXE") else {
-        // `.ci/run` gets it by npm, where there is one.
-        println!("skipped: LOGDEF_AXE does not name axe.min.js");
-        return;
-    };
+    let axe = std::env::var_os("LOGDEF_AXE").expect("LOGDEF_AXE names axe.min.js");
     let axe = std::fs::read_to_string(axe).unwrap();
     let files = Files::new();
     for (name, log, _) in kinds_of_logs() {

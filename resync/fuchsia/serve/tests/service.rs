@@ -470,31 +470,11 @@ fn any_number_of_connects_does_no_harm() {
     });
 }
 
-/// The service in a process of its own, with its log.
+/// The service in a process of its own, which writes `records.log`.
 fn serve(directory: &Path) -> Part {
-    let mut process = Part::start("a_process_that_serves", &[directory.as_os_str()]);
+    let mut process = Part::start("serves", &[directory.as_os_str()]);
     process.line("serving");
     process
-}
-
-/// The part of the process.
-#[test]
-fn a_process_that_serves() {
-    let Some(arguments) = common::part() else {
-        return;
-    };
-    let directory = PathBuf::from(&arguments[0]);
-    let mut settings = Settings::new(&directory);
-    settings.component_bytes = 256 << 10;
-    let service = Service::bind(settings, |each| {
-        let records = directory.join("records.log");
-        LogStorage::open(records, 1 << 30, each).map(|(storage, _)| storage)
-    })
-    .unwrap();
-    service.stop_handle().on_signals().unwrap();
-    println!("\nserving");
-    service.run().unwrap();
-    println!("\nended");
 }
 
 #[test]

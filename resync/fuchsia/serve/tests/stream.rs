@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use logdef_fuchsia::stream::{Corruption, Koid, Message};
 use logdef_fuchsia::structured::{Header, Profile, Record, RecordWriter, Severity, Value};
 use logdef_serve::stream::{
-    LogStream, Next, RetrieverError, StreamRetriever, StreamSettings, StreamSource, WriteError,
+    Next, RetrieverError, StreamRetriever, StreamSettings, StreamSource, WriteError,
 };
 use rustix::net::{
     AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, send, socket_with,
@@ -58,57 +58,6 @@ fn until(what: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
-/// A process that reads a stream and never looks at its records.
-#[test]
-fn a_process_that_reads() {
-    let Some(arguments) = common::part() else {
-        return;
-    };
-    let mut retriever = StreamRetriever::connect(&arguments[0]).unwrap();
-    println!("\nconnected");
-    while !matches!(retriever.next(SOON), Ok(Next::Ended)) {}
-}
-
-/// A process that writes numbered records, or a line of a log for each: its arguments are the path, how
-/// many, and `log` if so.
-#[test]
-fn a_process_that_writes() {
-    let Some(arguments) = common::part() else {
-        return;
-    };
-    // Who reads may have no core for a while.
-    let settings = StreamSettings {
-        deadline: None,
-        wait: SOON,
-        ..StreamSettings::default()
-    };
-    let source = StreamSource::bind(&arguments[0], settings).unwrap();
-    println!("\nserving");
-    let count: i64 = arguments[1].parse().unwrap();
-    // To write nothing is to wait for the signal: who asks whether the place is taken
-    // is a retriever too, for an instant.
-    while source.retrievers() == 0 || count == 0 {
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    if arguments.len() > 2 {
-        logdef::open("/dev/null").unwrap();
-        LogStream::install(logdef::Level::TRACE, source);
-        for number in 0..count {
-            logdef::logdef!(Info, "%s is %d", "a number", number);
-            if (number + 1) % 1000 == 0 {
-                println!("written {}", number + 1);
-            }
-        }
-        return;
-    }
-    for number in 0..count {
-        write(&source, number).unwrap();
-        if (number + 1) % 10_000 == 0 {
-            println!("written {}", number + 1);
-        }
-    }
-}
-
 /// What the process says it had written when it was killed.
 fn written_by(part: &mut Part) -> i64 {
     use std::io::Read;
@@ -129,7 +78,7 @@ fn what_a_program_logs_is_read_live_and_after_it_was_killed() {
     let directory = Directory::new();
     let path = directory.socket();
     let arguments = [path.as_os_str(), "1000000000".as_ref(), "log".as_ref()];
-    let mut part = Part::start("a_process_that_writes", &arguments);
+    let mut part = Part::start("writes", &arguments);
     part.line("serving");
     let mut retriever = StreamRetriever::connect(&path).unwrap();
     let pid = u64::from(part.child.id());
@@ -149,7 +98,9 @@ fn what_a_program_logs_is_read_live_and_after_it_was_killed() {
         assert_eq!(arguments["message"], format!("a number is {number}").into());
         assert_eq!(arguments["0"], Value::from("a number"));
         assert_eq!(arguments["1"], Value::from(number));
-        assert!(matches!(&arguments["file"], Value::Text(file) if file.ends_with("stream.rs")));
+        assert!(
+            matches!(&arguments["file"], Value::Text(file) if file.ends_with("parts/program.rs"))
+        );
         Some(number)
     };
     while read(&mut retriever).unwrap() < 5000 {}
@@ -192,8 +143,7 @@ fn live_retrievers_get_every_record_once_while_others_come_go_stop_and_die() {
     };
     let source = StreamSource::bind(&path, settings).unwrap();
     let records: i64 = if slow() { 2_000_000 } else { 60_000 };
-    let [mut stopped, mut killed] =
-        [(); 2].map(|()| Part::start("a_process_that_reads", &[path.as_os_str()]));
+    let [mut stopped, mut killed] = [(); 2].map(|()| Part::start("reads", &[path.as_os_str()]));
     stopped.line("connected");
     killed.line("connected");
     let written = AtomicBool::new(false);
@@ -257,7 +207,7 @@ fn all_that_was_committed_is_read_after_the_source_was_killed() {
     let directory = Directory::new();
     let path = directory.socket();
     let arguments = [path.as_os_str(), "100000000".as_ref()];
-    let mut part = Part::start("a_process_that_writes", &arguments);
+    let mut part = Part::start("writes", &arguments);
     part.line("serving");
     let mut retriever = StreamRetriever::connect(&path).unwrap();
     let mut expected = 0;
@@ -449,7 +399,7 @@ fn a_retriever_survives_a_source_that_sends_nonsense() {
 fn a_second_source_cannot_take_the_place_but_a_dead_ones_place_is_free() {
     let directory = Directory::new();
     let path = directory.socket();
-    let mut part = Part::start("a_process_that_writes", &[path.as_os_str(), "0".as_ref()]);
+    let mut part = Part::start("writes", &[path.as_os_str(), "0".as_ref()]);
     part.line("serving");
     let taken = StreamSource::bind(&path, small(640)).unwrap_err();
     assert_eq!(taken.kind(), std::io::ErrorKind::AddrInUse);

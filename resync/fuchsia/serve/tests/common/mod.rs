@@ -1,13 +1,14 @@
 //! What tests of the service share: storage in memory, since a process has one log and
-//! a test has many services, and processes that are this test again.
+//! a test has many services, and other processes.
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 use std::ffi::OsStr;
 use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 
 use logdef_serve::service::{Storage, Stored};
 use rustix::process::{Pid, Signal, kill_process};
@@ -27,27 +28,41 @@ impl Storage for Counted {
     }
 }
 
-/// The variable that holds the part of a test that this process plays, and its arguments.
-const PART: &str = "LOGDEF_TEST_PART";
-
-/// The arguments of this process's part, if it was started as one: by [`Part::start`] with the name of the
-/// test that calls this.
-pub fn part() -> Option<Vec<String>> {
-    let arguments = std::env::var(PART).ok()?;
-    Some(arguments.split('\n').map(str::to_owned).collect())
+/// The program that plays the parts, built as the tests were. What is built already costs nothing.
+fn program() -> &'static Path {
+    static PROGRAM: LazyLock<PathBuf> = LazyLock::new(|| {
+        let test = std::env::current_exe().unwrap();
+        let target = test.ancestors().nth(3).expect("a folder of builds");
+        let mut build = Command::new(env!("CARGO"));
+        build.current_dir(env!("CARGO_MANIFEST_DIR"));
+        // With other packages named, libraries would have other features, and be built again.
+        build.args(["build", "--quiet", "--workspace", "--example", "parts"]);
+        build.args(["--message-format", "json", "--target-dir"]);
+        build.arg(target);
+        if !cfg!(debug_assertions) {
+            build.arg("--release");
+        }
+        let built = build.stderr(Stdio::inherit()).output().unwrap();
+        assert!(built.status.success(), "{build:?}");
+        let messages = String::from_utf8(built.stdout).unwrap();
+        let mut words = messages.rsplit('"');
+        let program = words.find(|word| word.ends_with("/examples/parts"));
+        program.expect("a program").into()
+    });
+    &PROGRAM
 }
 
-/// This test program in a process of its own, where only one test runs; it ends with the test.
+/// A process of `tests/parts/program.rs`; it ends with the test.
 pub struct Part {
     pub child: Child,
     pub output: BufReader<ChildStdout>,
 }
 
 impl Part {
-    pub fn start(test: &str, arguments: &[&OsStr]) -> Self {
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args([test, "--exact", "--nocapture", "--test-threads=1"])
-            .env(PART, arguments.join(OsStr::new("\n")))
+    pub fn start(part: &str, arguments: &[&OsStr]) -> Self {
+        let mut child = Command::new(program())
+            .arg(part)
+            .args(arguments)
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();

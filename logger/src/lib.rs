@@ -27,7 +27,8 @@
 //!
 //! A signal handler may log, even if it interrupted its thread in the middle of a log
 //! call, and may jump out of that call. It uses up to 12 KiB of stack beside the
-//! kernel's signal frame, more than an alternate stack of `SIGSTKSZ` bytes has. A forked child starts a run of its own with its
+//! kernel's signal frame, more than an alternate stack of `SIGSTKSZ` bytes has. A thread needs 20 KiB of stack for its
+//! first call with a backtrace, more than `PTHREAD_STACK_MIN`. A forked child starts a run of its own with its
 //! first record, and continues in its parent's files: it needs no new file, and no privilege that it
 //! may have dropped. A thread may end or be killed anywhere; at most the record it was writing
 //! is lost. Calls before the first [`open`]
@@ -37,8 +38,8 @@
 //! before has them too. Those that do not fit, and calls after [`close`], are counted, and the
 //! first record after the next open carries the count.
 //!
-//! The documentation of each function and macro has a line *Signal safety*, which says
-//! whether a signal handler may call it.
+//! The documentation of each function and macro, or of the type that it is a method of, has a line *Signal safety*,
+//! which says whether a signal handler may call it.
 //!
 //! A process has one log. If several copies of the logger are in it, the program's
 //! own, `liblogdef.so`, those in plugins, the first to be loaded stays loaded and
@@ -47,8 +48,9 @@
 //! # When the file fails
 //!
 //! Without space, over a quota or beyond the limit of a file's size, records are dropped and
-//! counted, without a signal and without waiting. The logger tries again, in ever smaller
-//! pieces, after one second, then two, and so on up to sixteen; when there is space, the next
+//! counted, without a signal. The logger tries again, in ever smaller
+//! pieces, after one second, then two, and so on up to sixteen: the call that tries waits, 50 to 75 ms on a full ext4,
+//! and no other call does. When there is space, the next
 //! record carries the count and a note the reason. A file that was removed, or that [`sync`] could not write, is
 //! abandoned: the log continues in another file, under the next number, and a note says
 //! why. A mapped file that another program truncates raises SIGBUS,

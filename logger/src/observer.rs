@@ -16,6 +16,8 @@ pub trait Observer: Sync {
 }
 
 /// A record as its observer sees it.
+///
+/// Signal safety: its functions are async-signal-safe.
 #[derive(Clone, Copy, Debug)]
 pub struct Observed<'r> {
     pub(crate) data: Data<'r>,

@@ -19,8 +19,9 @@ pub enum Sink {
     Auto,
     /// The calling thread writes straight into the mapped file.
     Mapped,
-    /// One `write(2)` for each call: for pipes, sockets, and file systems that
-    /// cannot be mapped safely.
+    /// Each call is written at once, for file systems that cannot be mapped safely, pipes, sockets and
+    /// terminals: to a file by one `write(2)`. To the others the threads of the process write in turns until the
+    /// record is whole, to a pipe in pieces of up to 4,096 bytes.
     Append,
 }
 
@@ -146,8 +147,9 @@ impl Options {
         self
     }
 
-    /// Keeps about the newest `bytes` bytes of the log: rotates by an eighth of them
-    /// and keeps eight files; default all.
+    /// Keeps about the newest `bytes` bytes of the log: rotates by an eighth of them, at least 64 KiB,
+    /// and keeps eight files; default all. Each thread that logs takes 16 KiB of a file at least, so with many
+    /// threads fewer records are kept.
     pub fn flight_recorder(self, bytes: u64) -> Self {
         self.rotate((bytes / 8).max(64 << 10)).keep(8)
     }
@@ -211,7 +213,8 @@ impl Options {
 
     /// Writes a note with the signal, the address and a backtrace at the first
     /// SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT or SIGTRAP; default off. Afterwards the
-    /// signal has the effect that it had before: usually it ends the program. If another program
+    /// signal has the effect that it had before: usually it ends the program. A program that sets a handler of its
+    /// own for one of them after the log was opened gets no note of it, unless that calls the handler before it. If another program
     /// truncated the file of a mapped log, the note is in another file.
     pub fn note_fatal_signals(mut self) -> Self {
         self.signal_notes = true;

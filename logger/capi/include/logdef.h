@@ -216,7 +216,8 @@ extern "C" {
 enum {
     LOGDEF_SINK_AUTO = 0,   /* mapped where the file system is known to be safe */
     LOGDEF_SINK_MAPPED = 1, /* records are stored into a mapping of the file */
-    LOGDEF_SINK_APPEND = 2  /* one write(2) per call; also for pipes and sockets */
+    LOGDEF_SINK_APPEND = 2  /* each call is written at once: to a file by one write(2), to
+                               a pipe, a socket or a terminal as logdef_open says */
 };
 
 enum {
@@ -246,12 +247,14 @@ typedef struct logdef_options {
                             has that name */
     uint64_t files;      /* how many of these files are kept, at most 1,024, by the process
                             and its forked children together. Where no new file can be
-                            made, the oldest parts of those that there are make room.
+                            made, the oldest parts of a mapped log make room, and an
+                            appended log drops calls and counts them.
                             EINVAL without file_size or file_age; all */
     const char *filter;  /* as for logdef_set_filter; the environment variable LOGDEF */
     int mirror_level;    /* the lowest level that is also shown on standard error, for
                             development, as long as descriptor 2 is the file that it
-                            was when the log was opened: a call waits where that is a
+                            was when the log was opened (one of the program's own, if it
+                            has that number by then): a call waits where that is a
                             full pipe; the environment variable LOGDEF_STDERR (a level,
                             or 1 for all), else no mirror */
     int fatal_signals;   /* 1: writes a note and a backtrace at the first SIGSEGV, SIGBUS,
@@ -325,8 +328,13 @@ typedef struct logdef_options {
  * /dev/fd/N and /proc/self/fd/N are the process's own streams.
  *
  * On a pipe, a socket or a terminal the threads of the process take turns, so that
- * records of any length arrive whole; a call waits while the pipe is full, or is
- * dropped and counted if the descriptor does not block. A signal handler that
+ * records of any length arrive whole, a pipe's in pieces of up to 4,096 bytes; a call
+ * waits while the pipe is full. If the descriptor does not block, a record that finds
+ * no room is dropped and counted at once. One that was begun waits for each further
+ * piece, up to a second; if there is no room by then it is counted as dropped, and its
+ * part stays in the stream. Other threads wait for their turn meanwhile. A record of up
+ * to 4,096 bytes with what it defines is never cut so. A datagram socket gets each call
+ * as one message, and drops what is longer than it sends at once. A signal handler that
  * interrupts a call in the middle of its record drops its own record and counts it.
  * Several processes on one pipe: records of up to 4,096 bytes arrive whole. ENXIO if no
  * process opens a FIFO for reading within a second.

@@ -78,6 +78,8 @@ impl CallSite {
 }
 
 /// What a [`CallSite`] is made of.
+///
+/// Signal safety: not async-signal-safe, neither making nor changing it.
 #[derive(Clone, Debug)]
 #[must_use = "a call site is made by `register`"]
 pub struct NewCallSite<'a> {

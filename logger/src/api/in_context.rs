@@ -30,6 +30,8 @@ use std::sync::Arc;
 ///
 /// The pairs are written once in each chunk of the log, and a record holds their number. A
 /// scope inside another has its own pairs, and those of the contexts whose child it is.
+///
+/// Signal safety: not async-signal-safe, neither making nor dropping it.
 #[derive(Clone, Debug)]
 pub struct Context(Arc<Owned>);
 
@@ -60,12 +62,16 @@ const SHORT: usize = 48;
 const AROUND: usize = 80;
 
 impl Context {
-    /// A context with these pairs.
+    /// A context with these pairs, the first 64 of them.
+    ///
+    /// Signal safety: not async-signal-safe.
     pub fn new(pairs: &[(&str, Passed<'_>)]) -> Context {
         Context::make(None, pairs)
     }
 
     /// A context that adds pairs to this one's; a key hides the same key of this one.
+    ///
+    /// Signal safety: not async-signal-safe.
     pub fn child(&self, pairs: &[(&str, Passed<'_>)]) -> Context {
         Context::make(Some(self.clone()), pairs)
     }
@@ -98,6 +104,8 @@ impl Context {
     }
 
     /// Calls `work`, and all that this thread logs meanwhile is logged in the context.
+    ///
+    /// Signal safety: not async-signal-safe. What signal handlers of the thread log meanwhile is logged in the context.
     pub fn scope<T>(&self, work: impl FnOnce() -> T) -> T {
         /// Goes back when it is dropped, also in a panic.
         struct Before(*const context::Context, *const Context);
@@ -117,6 +125,8 @@ impl Context {
     }
 
     /// Polls `future` in the context, on whatever thread, and drops it there.
+    ///
+    /// Signal safety: not async-signal-safe, neither this nor polling or dropping what it returns.
     pub fn wrap<F: Future>(self, future: F) -> InContext<F> {
         InContext {
             context: self,

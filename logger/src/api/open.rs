@@ -22,6 +22,8 @@ pub fn open(path: impl AsRef<Path>) -> io::Result<Log> {
 }
 
 /// Returns the default options, for [`Options::open`].
+///
+/// Signal safety: not async-signal-safe.
 pub fn options() -> Options {
     Options::default()
 }

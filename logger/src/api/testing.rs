@@ -71,6 +71,8 @@ pub fn capture_all() -> Capture {
 }
 
 /// Captures records until it is dropped: see [`capture`] and [`capture_all`].
+///
+/// Signal safety: not async-signal-safe.
 #[derive(Debug)]
 #[must_use = "it captures until it is dropped"]
 pub struct Capture {

@@ -113,11 +113,15 @@ impl Argument<'s'> for fmt::Arguments<'_> {
 /// For facades, which know their values by these traits alone.
 impl<'a> Passed<'a> {
     /// What `{}` prints of a value, straight into the record.
+    ///
+    /// Signal safety: async-signal-safe, if printing the value is.
     pub fn display(value: &'a dyn Display) -> Passed<'a> {
         Passed::printed(Printing::TEXT, Printing::display(value, by_display().by))
     }
 
-    /// What `{:?}` prints of a value.
+    /// What `{:?}` prints of a value, straight into the record.
+    ///
+    /// Signal safety: async-signal-safe, if printing the value is.
     pub fn debug(value: &'a dyn Debug) -> Passed<'a> {
         Passed::printed(Printing::TEXT, Printing::debug(value, by_debug().by))
     }
@@ -178,7 +182,7 @@ pub const fn by_debug_of(by: DebugBy, is_whole: bool) -> How<DebugBy> {
 
 /// The types that the log has.
 pub trait TypedDisplay<'a> {
-    /// Captures it.
+    /// The value as an argument of the call, for a placeholder without `?`.
     fn __logdef_pass(&self, how: How<DisplayBy>) -> Passed<'a>;
 }
 
@@ -194,7 +198,7 @@ where
 
 /// Those that say what they are logged as.
 pub trait LoggedDisplay<'a> {
-    /// Captures it.
+    /// The value as an argument of the call, for a placeholder without `?`.
     fn __logdef_pass(&self, how: How<DisplayBy>) -> Passed<'a>;
 }
 
@@ -210,9 +214,9 @@ where
 
 /// All others: they print themselves.
 pub trait PrintedDisplay<'a> {
-    /// The type.
+    /// The type of the value, which the bound below names.
     type Of;
-    /// Captures it.
+    /// The value as an argument of the call, for a placeholder without `?`.
     fn __logdef_pass(&self, how: How<DisplayBy>) -> Passed<'a>
     where
         Self::Of: Display;
@@ -233,7 +237,7 @@ impl<'a, const CLASS: char, T> PrintedDisplay<'a> for Displayed<'a, CLASS, T> {
 
 /// As [`TypedDisplay`].
 pub trait TypedDebug<'a> {
-    /// Captures it.
+    /// The value as an argument of the call, for a placeholder with `?`.
     fn __logdef_pass(&self, how: How<DebugBy>) -> Passed<'a>;
 }
 
@@ -249,9 +253,9 @@ where
 
 /// As [`PrintedDisplay`].
 pub trait PrintedDebug<'a> {
-    /// The type.
+    /// The type of the value, which the bound below names.
     type Of;
-    /// Captures it.
+    /// The value as an argument of the call, for a placeholder with `?`.
     fn __logdef_pass(&self, how: How<DebugBy>) -> Passed<'a>
     where
         Self::Of: Debug;

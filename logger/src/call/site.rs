@@ -155,12 +155,12 @@ impl Site {
         (!self.module.is_null()).then(|| unsafe { CStr::from_ptr(self.module) })
     }
 
-    /// The line.
+    /// The line of the call in its source file.
     pub fn line(&self) -> u32 {
         self.line
     }
 
-    /// The level.
+    /// The level that was laid down with the site.
     pub fn level(&self) -> Level {
         Level(self.level)
     }

@@ -12,7 +12,7 @@ pub(crate) struct Change {
     text_len: usize,
     /// When it ends, by the monotonic clock and by the wall clock; `None` for not of itself.
     pub ends: Option<Ends>,
-    /// Who asked.
+    /// User and process that asked, by their ids.
     pub user: u32,
     pub pid: u32,
 }

@@ -30,7 +30,7 @@ const HOPS: usize = 64;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Item<'a> {
-    /// A valid frame.
+    /// A valid frame, whatever record it holds.
     Frame(FrameItem<'a>),
     /// Bytes that are no frame.
     Gap(Gap),

@@ -96,15 +96,15 @@ impl Times {
 pub struct Account {
     /// What messages call the input: its path, or `standard input`.
     pub name: String,
-    /// Its length, decompressed.
+    /// Its length in bytes, decompressed.
     pub bytes: u64,
     /// Why that is not all of it: see [`Input::broken_off`](crate::Input::broken_off).
     pub broken_off: Option<String>,
     /// What the logs lost that it was made from, where no note in it says so.
     pub(crate) made_from: Option<Carried>,
-    /// Valid frames.
+    /// Valid frames, suspect and malformed ones included.
     pub frames: Tally,
-    /// Zeros between frames.
+    /// Zeros between frames that were never used.
     pub padding: Tally,
     /// Frames that were never finished.
     pub torn: Tally,

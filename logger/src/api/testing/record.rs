@@ -13,6 +13,8 @@ use std::time::{Duration, SystemTime};
 /// A record that was captured.
 ///
 /// It prints as a line: `WARN  src/login.rs:12: ada signed in after 3 attempts {user=ada, ms=2.5}`.
+///
+/// Signal safety: not async-signal-safe.
 #[derive(Clone, Debug)]
 pub struct Record {
     level: Level,

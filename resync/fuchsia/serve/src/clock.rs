@@ -13,7 +13,7 @@ pub enum Clock {
 }
 
 impl Clock {
-    /// Nanoseconds.
+    /// The time now, in nanoseconds.
     pub fn now(self) -> i64 {
         let time = clock_gettime(match self {
             Self::Monotonic => ClockId::Monotonic,

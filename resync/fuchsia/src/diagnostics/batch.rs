@@ -27,7 +27,7 @@ pub struct Batches<I> {
 }
 
 impl<I: Iterator<Item = String>> Batches<I> {
-    /// Arrays of `items`.
+    /// The arrays of `items`, the JSON text of one object each, of at most `limit` bytes.
     pub fn new(items: impl IntoIterator<IntoIter = I>, limit: usize) -> Self {
         Self {
             items: items.into_iter(),

@@ -33,9 +33,9 @@ fn none<P>() -> Option<P> {
 /// Which service produced the data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub enum DataSource {
-    /// Inspect trees.
+    /// Inspect: trees of values about the state of components.
     Inspect,
-    /// Log records.
+    /// The log: one record for each piece of data.
     Logs,
     /// Written by older services.
     LifecycleEvent,

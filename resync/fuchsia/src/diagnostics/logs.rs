@@ -110,17 +110,17 @@ impl LogsMetadata {
 pub enum LogError {
     /// The writer could not send some records before this one.
     DroppedLogs {
-        /// How many records.
+        /// The number of records that were not sent.
         count: u64,
     },
     /// The service dropped some records for newer ones before they were read.
     RolledOutLogs {
-        /// How many records.
+        /// The number of records that were dropped for newer ones.
         count: u64,
     },
     /// The record could not be read.
     ParseRecord(String),
-    /// Any other error.
+    /// An error of another kind, in words.
     Other {
         /// The service's description of it.
         message: String,

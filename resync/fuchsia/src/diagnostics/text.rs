@@ -43,7 +43,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Shows time so.
+    /// Shows the time by this clock.
     pub fn clock(self, clock: Clock) -> Self {
         Self { clock, ..self }
     }

@@ -41,25 +41,25 @@ pub struct Argument<'a, T> {
 pub enum Value<'a, T> {
     /// No value, the name says it all. Type 0.
     Null,
-    /// Type 1.
+    /// A signed integer of 32 bits. Type 1.
     I32(i32),
-    /// Type 2.
+    /// An unsigned integer of 32 bits. Type 2.
     U32(u32),
-    /// Type 3.
+    /// A signed integer of 64 bits. Type 3.
     I64(i64),
-    /// Type 4.
+    /// An unsigned integer of 64 bits. Type 4.
     U64(u64),
-    /// Type 5.
+    /// A double. Type 5.
     F64(f64),
-    /// Type 6.
+    /// A string. Type 6.
     Text(T),
     /// An address, which a userspace object record may explain. Type 7.
     Pointer(u64),
     /// A kernel object, which a kernel object record may explain. Type 8.
     Koid(Koid),
-    /// Type 9.
+    /// True or false. Type 9.
     Bool(bool),
-    /// Bytes. Type 10.
+    /// Bytes of any meaning. Type 10.
     Blob(&'a [u8]),
     /// A type without a meaning yet.
     Unknown {

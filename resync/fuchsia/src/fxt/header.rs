@@ -23,7 +23,7 @@ pub struct RecordType(u8);
 impl RecordType {
     /// Provider and trace metadata.
     pub const METADATA: RecordType = RecordType(0);
-    /// Ticks per second.
+    /// How many ticks a second has.
     pub const INITIALIZATION: RecordType = RecordType(1);
     /// An entry of the string table.
     pub const STRING: RecordType = RecordType(2);
@@ -31,7 +31,7 @@ impl RecordType {
     pub const THREAD: RecordType = RecordType(3);
     /// An event at a time on a thread.
     pub const EVENT: RecordType = RecordType(4);
-    /// Named bytes.
+    /// A piece of a named stream of bytes.
     pub const BLOB: RecordType = RecordType(5);
     /// What a pointer stands for.
     pub const USERSPACE_OBJECT: RecordType = RecordType(6);
@@ -39,7 +39,7 @@ impl RecordType {
     pub const KERNEL_OBJECT: RecordType = RecordType(7);
     /// Context switches and wakeups.
     pub const SCHEDULING: RecordType = RecordType(8);
-    /// A log message.
+    /// A log message: text, a thread and a time.
     pub const LOG: RecordType = RecordType(9);
     /// Modules, mappings and backtraces of a sampling profiler.
     pub const PROFILER: RecordType = RecordType(10);

@@ -12,7 +12,7 @@ use super::scan::{Found, Scanner};
 /// What a reader finds: a record, or a range of bytes that holds none.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Item<'a> {
-    /// A record.
+    /// A record, decoded, with its bytes.
     Record(Located<'a>),
     /// A range of bytes without a readable record.
     Gap(Gap),
@@ -25,7 +25,7 @@ pub struct Located<'a> {
     pub offset: u64,
     /// The bytes of the record, to be copied as they are.
     pub bytes: &'a [u8],
-    /// The record.
+    /// The record as its bytes have it, with indices in place of strings and threads.
     pub record: Record<Raw<'a>>,
     /// Words at its end that its type does not explain.
     pub extra: &'a [u8],

@@ -18,7 +18,7 @@ use super::warning::Warning;
 /// The form of an output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
-    /// For people.
+    /// One line of text for people.
     #[default]
     Text,
     /// One JSON object on each line.
@@ -46,7 +46,7 @@ pub struct Line<'l, 'r> {
 const SHOWN: usize = 32;
 
 impl Line<'_, '_> {
-    /// Writes the line.
+    /// Writes one line, with the newline that ends it.
     pub fn write(&self, out: &mut impl io::Write, format: Format) -> io::Result<()> {
         match format {
             Format::Text => writeln!(out, "{self}"),

@@ -26,9 +26,9 @@ pub struct Stat {
     pub kinds: Tally,
     /// How many providers wrote records.
     pub providers: u64,
-    /// Warnings by kind.
+    /// How many warnings of each kind there are.
     pub warnings: Tally,
-    /// Gaps by reason.
+    /// How many gaps there are of each reason.
     pub gaps: Tally,
     /// Bytes of all gaps together.
     pub gap_bytes: u64,

@@ -27,12 +27,12 @@ pub const MAX_STRING_LEN: usize = 0x7fff;
 /// The longest string that the format advises writers to use, in bytes.
 pub const ADVISED_STRING_LEN: usize = 32_000;
 
-/// An index into a string table: 1 to 32 767.
+/// An index into a string table: 1 to 32,767.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StringIndex(NonZeroU16);
 
 impl StringIndex {
-    /// The largest index.
+    /// The largest index, 32,767.
     pub const MAX: u16 = 0x7fff;
 
     /// `index`, if it is one.
@@ -43,7 +43,7 @@ impl StringIndex {
         }
     }
 
-    /// The number, 1 to 32 767.
+    /// The number, 1 to 32,767.
     pub const fn get(self) -> u16 {
         self.0.get()
     }
@@ -52,7 +52,7 @@ impl StringIndex {
 /// A string as a record refers to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StringRef<'a> {
-    /// The empty string.
+    /// The empty string, which needs no entry of the table.
     Empty,
     /// An entry of the string table, as registered by an earlier string record.
     Index(StringIndex),

@@ -31,7 +31,7 @@ impl TickRate {
         }
     }
 
-    /// Ticks per second.
+    /// How many ticks a second has; never 0.
     pub const fn get(self) -> u64 {
         self.0.get()
     }

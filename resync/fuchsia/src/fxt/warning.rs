@@ -13,7 +13,7 @@ use super::record::ProviderId;
 pub struct Warning {
     /// Where the record begins in the input, in bytes.
     pub offset: u64,
-    /// What is odd.
+    /// What is odd about the record at that offset.
     pub kind: WarningKind,
 }
 

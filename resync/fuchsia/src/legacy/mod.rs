@@ -18,11 +18,11 @@ mod packet;
 pub use drops::RunningDrops;
 pub use packet::{Packet, PacketWriter, ParseError, Tags, WriteError};
 
-/// The longest packet.
+/// Bytes of the longest packet, header and tags included.
 pub const MAX_PACKET_BYTES: usize = 32_768;
 /// Bytes before the tags.
 pub const HEADER_BYTES: usize = 32;
 /// Most tags of a packet.
 pub const MAX_TAGS: usize = 5;
-/// The longest tag.
+/// Bytes of the longest tag.
 pub const MAX_TAG_BYTES: usize = 63;

@@ -68,7 +68,7 @@ pub enum Reservation {
 /// What a source counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Records committed.
+    /// Records that were written into buffers, and are there for retrievers.
     pub records: u64,
     /// Records given up because no buffer was free.
     pub dropped: u64,

@@ -62,7 +62,7 @@ pub enum Rule {
     InlineEmptyText,
     /// Text of this many bytes does not fit into the record.
     TextBeyondRecord(usize),
-    /// Not UTF-8.
+    /// The bytes of a text are not UTF-8.
     NotUtf8,
     /// The bytes up to the next word are not all zero (strict).
     Padding,

@@ -19,7 +19,7 @@ const RESERVED: u64 = 0x00ff_ffff_ffff_0000;
 pub struct Header {
     /// Length of the whole record in words, as stated.
     pub words: usize,
-    /// The severity byte.
+    /// The severity: any byte, named or not.
     pub severity: Severity,
     /// Nanoseconds on the clock of the stream.
     pub timestamp: i64,
@@ -105,7 +105,7 @@ impl<'a> Record<'a> {
         self.header.timestamp
     }
 
-    /// The severity, raw.
+    /// The severity as it was written: any byte, named or not.
     pub fn severity(&self) -> Severity {
         self.header.severity
     }

@@ -160,7 +160,7 @@ impl StreamSource {
         })
     }
 
-    /// Where retrievers connect.
+    /// The path of the socket that retrievers connect to.
     pub fn path(&self) -> &Path {
         &self.path
     }

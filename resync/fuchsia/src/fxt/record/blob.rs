@@ -18,7 +18,7 @@ const KIND: Bits = bits(48, 55);
 pub struct BlobKind(pub u8);
 
 impl BlobKind {
-    /// Untyped data.
+    /// Bytes without a type of their own.
     pub const DATA: BlobKind = BlobKind(1);
     /// Last branch records of an Intel performance monitor.
     pub const LAST_BRANCH: BlobKind = BlobKind(2);
@@ -41,9 +41,9 @@ impl BlobKind {
 pub struct Blob<L: Layer> {
     /// The name of the stream.
     pub name: L::Text,
-    /// What it holds.
+    /// What the bytes are; of numbers without a meaning too.
     pub kind: BlobKind,
-    /// The bytes: 32 767 at most, less a spelled-out name.
+    /// The bytes: 32,767 at most, less a spelled-out name.
     pub data: L::Bytes,
 }
 

@@ -36,27 +36,27 @@ use super::layer::{Layer, Plain, Raw};
 /// A record of a trace.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Record<L: Layer> {
-    /// Type 0.
+    /// Type 0: of providers and of the trace itself.
     Metadata(Metadata<L>),
-    /// Type 1.
+    /// Type 1: how many ticks a second has.
     Initialization(Initialization),
-    /// Type 2.
+    /// Type 2: an entry of the string table.
     String(StringRecord<L>),
-    /// Type 3.
+    /// Type 3: an entry of the thread table.
     Thread(ThreadRecord),
-    /// Type 4.
+    /// Type 4: an event at a time on a thread.
     Event(Event<L>),
-    /// Type 5.
+    /// Type 5: a piece of a named stream of bytes.
     Blob(Blob<L>),
-    /// Type 6.
+    /// Type 6: what an address of a process stands for.
     UserspaceObject(UserspaceObject<L>),
-    /// Type 7.
+    /// Type 7: what a koid stands for.
     KernelObject(KernelObject<L>),
-    /// Type 8.
+    /// Type 8: a context switch or a wakeup.
     Scheduling(Scheduling<L>),
-    /// Type 9.
+    /// Type 9: a log message, text alone.
     Log(Log<L>),
-    /// Type 10.
+    /// Type 10: of a sampling profiler.
     Profiler(Profiler<L>),
     /// Type 15, large type 0.
     LargeBlob(LargeBlob<L>),
@@ -69,14 +69,14 @@ pub enum Record<L: Layer> {
 pub struct Unknown<L: Layer> {
     /// The header, its size included.
     pub header: RecordHeader,
-    /// Everything after it.
+    /// The bytes after the header, without their meaning.
     pub body: L::Bytes,
 }
 
 /// A raw record and the words after it that its type does not explain.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Decoded<'a> {
-    /// The record.
+    /// The record as its bytes have it, with indices in place of strings and threads.
     pub record: Record<Raw<'a>>,
     /// Whole words that the record's size includes but its type does not explain.
     /// The format grows by such words, so readers must put up with them.

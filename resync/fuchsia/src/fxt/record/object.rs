@@ -66,15 +66,15 @@ impl ObjectKind {
     pub const PROCESS: ObjectKind = ObjectKind(1);
     /// A thread. By convention its argument `process` is the koid of its process.
     pub const THREAD: ObjectKind = ObjectKind(2);
-    /// Memory.
+    /// A virtual memory object: pages that processes map.
     pub const VMO: ObjectKind = ObjectKind(3);
-    /// A channel.
+    /// One end of a channel, through which messages go.
     pub const CHANNEL: ObjectKind = ObjectKind(4);
-    /// An event.
+    /// An event, which is signalled and waited for.
     pub const EVENT: ObjectKind = ObjectKind(5);
-    /// A port.
+    /// A port, on which packets of other objects are waited for.
     pub const PORT: ObjectKind = ObjectKind(6);
-    /// A socket.
+    /// One end of a socket, through which bytes go.
     pub const SOCKET: ObjectKind = ObjectKind(14);
     /// A job: a group of processes.
     pub const JOB: ObjectKind = ObjectKind(17);

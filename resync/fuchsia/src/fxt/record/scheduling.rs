@@ -32,17 +32,17 @@ const THREAD_WAKEUP: u64 = 2;
 pub struct ThreadState(pub u8);
 
 impl ThreadState {
-    /// Not started yet.
+    /// Made and not started yet.
     pub const NEW: ThreadState = ThreadState(0);
-    /// On a CPU.
+    /// Runs, or may run, on a CPU.
     pub const RUNNING: ThreadState = ThreadState(1);
     /// Stopped by another thread, such as a debugger's.
     pub const SUSPENDED: ThreadState = ThreadState(2);
-    /// Waiting for something.
+    /// Waits, for instance for a lock or for a time.
     pub const BLOCKED: ThreadState = ThreadState(3);
-    /// Ending.
+    /// Ends, and has not ended yet.
     pub const DYING: ThreadState = ThreadState(4);
-    /// Ended.
+    /// Has ended, and does not run again.
     pub const DEAD: ThreadState = ThreadState(5);
 
     /// The name of the state, if it has a meaning.

@@ -129,27 +129,14 @@ impl Log {
     }
 }
 
-/// Lets the process have this many descriptors; returns how many it might have before.
-fn limit_descriptors(most: u64) -> u64 {
-    // SAFETY: valid structs.
-    unsafe {
-        let mut limit: libc::rlimit = std::mem::zeroed();
-        libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit);
-        let before = limit.rlim_cur;
-        limit.rlim_cur = most;
-        assert_eq!(libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit), 0);
-        before
-    }
-}
-
 /// None of six records was there.
 #[test]
 fn a_child_logs_again_that_had_no_descriptors_at_its_first_record() {
     for each in Log::all() {
         let directory = tempfile::tempdir().unwrap();
         let before = Cell::new(0);
-        let take = || before.set(limit_descriptors(0));
-        let give = || assert_eq!(limit_descriptors(before.get()), 0);
+        let take = || before.set(common::limit_descriptors(0));
+        let give = || assert_eq!(common::limit_descriptors(before.get()), 0);
         each.check(directory.path(), take, give);
     }
 }

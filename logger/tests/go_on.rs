@@ -55,19 +55,6 @@ fn read(directory: &Path) -> Found {
     found
 }
 
-/// Lets the process have no more descriptors than it has, or more again.
-fn limit_descriptors(most: u64) -> u64 {
-    // SAFETY: valid structs.
-    unsafe {
-        let mut limit: libc::rlimit = std::mem::zeroed();
-        libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit);
-        let before = limit.rlim_cur;
-        limit.rlim_cur = most;
-        assert_eq!(libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit), 0);
-        before
-    }
-}
-
 const SIZE: u64 = 1 << 20;
 
 fn log(numbers: std::ops::Range<u64>) {
@@ -100,7 +87,7 @@ fn a_log_that_cannot_have_another_file_continues_in_the_one_that_it_has() {
         };
         options.open(&path).unwrap();
         log(0..2_000);
-        let before = limit_descriptors(0);
+        let before = common::limit_descriptors(0);
         log(2_000..10_000);
         // A thread that ended while the log went on.
         std::thread::scope(|scope| {
@@ -108,7 +95,7 @@ fn a_log_that_cannot_have_another_file_continues_in_the_one_that_it_has() {
         });
         log(10_100..12_000);
         assert_eq!(logdef::unwritten(), 0, "{keep:?}");
-        limit_descriptors(before);
+        common::limit_descriptors(before);
         assert_eq!(logdef::state().dropped, 0);
         let found = read(&directory);
         let told = ["no new file: too many open files (errno 24)"];
@@ -245,7 +232,7 @@ fn many_files_are_kept() {
         let options = options.keep(KEEP as u32);
         options.open(directory.path().join("log")).unwrap();
         log(0..30_000);
-        limit_descriptors(0);
+        common::limit_descriptors(0);
         log(30_000..60_000);
         assert_eq!(logdef::unwritten(), 0);
     });

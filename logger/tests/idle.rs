@@ -64,18 +64,9 @@ fn fill(files: u64) {
 
 /// Fills some files, as far as no new one can be made.
 fn fill_without_descriptors(files: u64) {
-    // SAFETY: valid structs.
-    unsafe {
-        let mut limit: libc::rlimit = std::mem::zeroed();
-        libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit);
-        let none = libc::rlimit {
-            rlim_cur: 0,
-            ..limit
-        };
-        assert_eq!(libc::setrlimit(libc::RLIMIT_NOFILE, &raw const none), 0);
-        fill(files);
-        assert_eq!(libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit), 0);
-    }
+    let before = common::limit_descriptors(0);
+    fill(files);
+    common::limit_descriptors(before);
 }
 
 /// Bytes of disk that the files of a log take.

@@ -44,6 +44,19 @@ pub fn record<'b>(body: &'b [u8], unmasked: &'b mut [u8]) -> Record<'b> {
     }
 }
 
+/// Lets the process have this many descriptors; returns how many it might have before.
+pub fn limit_descriptors(most: u64) -> u64 {
+    // SAFETY: valid structs.
+    unsafe {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit);
+        let before = limit.rlim_cur;
+        limit.rlim_cur = most;
+        assert_eq!(libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit), 0);
+        before
+    }
+}
+
 /// How many data records a log holds whose process was killed: in the middle of a frame,
 /// perhaps.
 pub fn whole_records(bytes: &[u8]) -> u32 {

@@ -170,7 +170,7 @@ fn all_keys(record: &Resolved<'_>, stack: &[StackEntry]) -> Vec<(String, Propert
     // The message alone is no key beside itself.
     let args = data.args.filter(|_| record.format.bytes != Some(b"%s"));
     let arguments = args.into_iter().flatten().enumerate();
-    let standing = record.marks().next();
+    let standing = record.standing.word().or(record.conflict());
     let standing = standing.map(|word| ("standing".to_owned(), Property::Text(word.into())));
     let arguments = arguments.zip(record.argument_names());
     let arguments = arguments.map(|((index, value), name)| {

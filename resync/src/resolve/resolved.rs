@@ -131,14 +131,18 @@ impl<'a> Resolved<'a> {
         compiled.render_array(self.data.args.unwrap_or_default(), out);
     }
 
+    /// The word for a record that conflicts with another.
+    pub(crate) fn conflict(&self) -> Option<&'static str> {
+        self.is_conflicting.then_some("conflicting")
+    }
+
     /// What marks the record, in words: its standing, whether it is late, and whether it conflicts with
     /// another.
     #[inline]
     pub fn marks(&self) -> impl Iterator<Item = &'static str> {
         let late = self.is_late.then_some("late");
-        let conflicting = self.is_conflicting.then_some("conflicting");
         let marks = self.standing.word().into_iter();
-        marks.chain(late).chain(conflicting)
+        marks.chain(late).chain(self.conflict())
     }
 
     /// Appends the message, after its [marks](Resolved::marks) in brackets: for forms that have no

@@ -33,8 +33,7 @@ impl Names {
             None => file.clone(),
         });
         let arguments = record.data.args.map_or(0, |args| args.len() as usize);
-        let names = record.argument_names().zip(record.argument_guesses());
-        let names = names.map(|(given, guess)| text(given.or(guess)));
+        let names = record.names_or_guesses().map(text);
         Names {
             site,
             file,

@@ -189,7 +189,7 @@ mod tests {
 
     /// One of many megabytes was read again for each record of its call site.
     #[test]
-    fn what_stands_behind_the_most_bytes_is_not_read() {
+    fn what_stands_after_the_most_bytes_is_not_read() {
         let mut bytes = b"b:".to_vec();
         bytes.resize(Description::MOST - 2, b',');
         bytes.extend(b"xy,z\tmodule");

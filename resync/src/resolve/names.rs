@@ -30,6 +30,13 @@ impl<'a> Resolved<'a> {
         names.into_iter().chain(iter::repeat(None))
     }
 
+    /// The names of arguments, in their order on the wire: those that the program
+    /// [gave](Self::argument_names), and where it gave none those that are [guessed](Self::argument_guesses).
+    pub fn names_or_guesses(&self) -> impl Iterator<Item = Option<&'a [u8]>> + use<'a> {
+        let both = self.argument_names().zip(self.argument_guesses());
+        both.map(|(given, guess)| given.or(guess))
+    }
+
     /// The names that are guessed from `key=%d` or `key: %d` in a printf format, a word after which
     /// nothing else stands, each with the place of its value on the wire. A name that another argument
     /// has already, given or guessed, is left out.

@@ -153,9 +153,7 @@ impl Reading<'_> {
                 continue;
             }
             let arguments = data.args.map_or(0, |args| args.iter().count());
-            let names = record.argument_names().zip(record.argument_guesses());
-            let names = names.take(arguments);
-            let names = names.filter_map(|(given, guess)| given.or(guess));
+            let names = record.names_or_guesses().take(arguments).flatten();
             let keys = data.keys.into_iter().flat_map(|keys| keys.iter());
             let keys = keys.filter_map(|(key, _): (Value<'_>, _)| key.as_raw());
             let context = record.context.iter().map(|(key, _)| key);

@@ -195,9 +195,8 @@ fn push_values(record: &Resolved<'_>, out: &mut Vec<u8>) {
         out.push(b'\n');
     };
     let args = record.data.args.into_iter().flatten().enumerate();
-    let names = record.argument_names().zip(record.argument_guesses());
-    for ((index, value), (given, guess)) in args.zip(names) {
-        match given.or(guess) {
+    for ((index, value), name) in args.zip(record.names_or_guesses()) {
+        match name {
             Some(name) => push(name, value),
             None => push(index.to_string().as_bytes(), value),
         }

@@ -229,11 +229,12 @@ impl Sink {
         if self.reopening.is_paused(now) || !shared.reports.take_reopen() {
             return;
         }
-        if self.reopen(shared).is_ok() {
-            self.reopening.granted();
-        } else {
-            self.reopening.refused(now());
-            shared.ask_to_reopen();
+        match self.reopen(shared) {
+            Ok(()) => self.reopening.granted(),
+            Err(errno) => {
+                self.reopening.refused(now(), errno);
+                shared.ask_to_reopen();
+            }
         }
         shared.update_slow_path_level();
     }

@@ -5,24 +5,15 @@ mod common;
 
 use logdef::{Sink, logdef};
 use std::path::Path;
+use std::time::Duration;
 
 const THREADS: u64 = 200;
 const CALLS: u64 = 500;
 
-/// Lets the process have no more descriptors than this.
-fn limit_descriptors(limit: u64) {
-    let limit = libc::rlimit {
-        rlim_cur: limit,
-        rlim_max: limit,
-    };
-    // SAFETY: the limit outlives the call.
-    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }, 0);
-}
-
 /// Logs from many threads through the smallest files that are rotated, with room for `limit` descriptors.
 fn log(folder: &Path, limit: u64, keep: Option<u32>) {
     common::in_child(|| {
-        limit_descriptors(limit);
+        common::limit_descriptors(limit);
         let options = logdef::options().sink(Sink::Mapped).rotate(128 << 10);
         let options = match keep {
             Some(files) => options.keep(files),
@@ -68,7 +59,7 @@ fn more_threads_than_descriptors_lose_no_call() {
 fn an_appended_log_lets_go_of_files_before_it_drops_a_call() {
     let folder = tempfile::tempdir().unwrap();
     common::in_child(|| {
-        limit_descriptors(30);
+        common::limit_descriptors(30);
         let options = logdef::options()
             .sink(Sink::Append)
             .rotate(16 << 10)
@@ -82,12 +73,39 @@ fn an_appended_log_lets_go_of_files_before_it_drops_a_call() {
     });
 }
 
+/// It dropped the calls of a second at least, where it has to keep a bound.
+fn a_short_lack_of_descriptors_costs_an_appended_log_little() {
+    let folder = tempfile::tempdir().unwrap();
+    common::in_child(|| {
+        let options = logdef::options()
+            .sink(Sink::Append)
+            .rotate(16 << 10)
+            .keep(4);
+        options.open(folder.path().join("log")).unwrap();
+        let text = "x".repeat(1000);
+        let before = common::limit_descriptors(0);
+        let is_refused = |call: u32| {
+            let dropped = logdef::state().dropped;
+            logdef!(Info, "call %u %s", call, &text);
+            logdef::state().dropped > dropped
+        };
+        assert!((0..100).any(is_refused));
+        common::limit_descriptors(before);
+        let mut calls = 0;
+        while is_refused(calls) {
+            std::thread::sleep(Duration::from_millis(1));
+            calls += 1;
+        }
+        assert!(calls < 500, "{calls} calls of a millisecond each or more");
+    });
+}
+
 /// The log gave up a file whose directory it could not open: it had no other, and every call after
 /// the sync was dropped.
 fn a_sync_without_a_descriptor_fails_and_the_log_continues() {
     let folder = tempfile::tempdir().unwrap();
     common::in_child(|| {
-        limit_descriptors(80);
+        common::limit_descriptors(80);
         let options = logdef::options().sink(Sink::Mapped);
         options.open(folder.path().join("log")).unwrap();
         logdef!(Info, "before");
@@ -115,5 +133,6 @@ fn a_sync_without_a_descriptor_fails_and_the_log_continues() {
 fn few_descriptors_lose_no_call() {
     more_threads_than_descriptors_lose_no_call();
     an_appended_log_lets_go_of_files_before_it_drops_a_call();
+    a_short_lack_of_descriptors_costs_an_appended_log_little();
     a_sync_without_a_descriptor_fails_and_the_log_continues();
 }

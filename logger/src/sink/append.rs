@@ -82,8 +82,6 @@ pub(crate) struct Append {
     chunks: AtomicU32,
 }
 
-/// Another file that could not be had is not tried for this many nanoseconds.
-const RETRY_AFTER: u64 = 1_000_000_000;
 /// Nanoseconds after which a server is asked again whether it has what was written.
 const CONFIRM_AFTER: u64 = 1_000_000_000;
 /// How often a path is opened where others put files.
@@ -290,7 +288,7 @@ impl Append {
             Err(errno) => {
                 if self.is_without_space(errno, now) {
                     self.no_space_errno.store(errno.0, Ordering::Relaxed);
-                    self.retry.refused(now());
+                    self.retry.refused(now(), errno);
                 }
                 Err(errno)
             }

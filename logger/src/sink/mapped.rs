@@ -375,7 +375,7 @@ impl Log<'_> {
         if shared.run.drops.to_note().is_some() {
             shared.drops_are_due();
         }
-        self.mapped.retry.refused(now);
+        self.mapped.retry.refused(now, errno);
     }
 
     /// A file is not to be relied on: no thread stays in it, and the log will say

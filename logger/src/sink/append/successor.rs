@@ -2,10 +2,11 @@
 
 use super::outlets::{OUTLETS, place_of};
 use super::rotated::{Newest, Rotated};
-use super::{Append, Outlet, RETRY_AFTER, open_to_append, open_unless_mapped};
+use super::{Append, Outlet, open_to_append, open_unless_mapped};
 use crate::shared::Shared;
 use crate::sink::names::Opened;
 use crate::sink::outlet::reserve_first;
+use crate::sink::retry;
 use crate::sys::{self, Errno, Identity, SignalsBlocked};
 use core::ffi::c_int;
 use core::sync::atomic::Ordering;
@@ -147,7 +148,8 @@ impl Append {
             }
             Err(errno) => {
                 self.no_space_errno.store(errno.0, Ordering::Relaxed);
-                self.stay_until.store(now + RETRY_AFTER, Ordering::Relaxed);
+                let until = now + retry::first_pause(errno);
+                self.stay_until.store(until, Ordering::Relaxed);
             }
         }
         // Others need not wait for what comes now: the file may be full when it is done.

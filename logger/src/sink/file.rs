@@ -96,6 +96,16 @@ pub(crate) enum Refusal {
     No(Errno),
 }
 
+impl Refusal {
+    /// Why pages of a file were not made ready.
+    pub fn of_pages(errno: Errno) -> Refusal {
+        match errno {
+            Errno(libc::EFAULT) => Refusal::Lost,
+            errno => Refusal::No(errno),
+        }
+    }
+}
+
 impl LogFile {
     /// Takes the slot, if it is free, for a file that may become the log's current
     /// one as the `turn`th.
@@ -286,6 +296,10 @@ impl LogFile {
     /// Gives no more chunks of this file out.
     pub fn give_up(&self) {
         self.given_up.store(true, Ordering::Release);
+    }
+
+    pub fn device(&self) -> u64 {
+        self.device.load(Ordering::Acquire)
     }
 
     pub fn inode(&self) -> u64 {
@@ -545,7 +559,7 @@ impl Reached<'_> {
             let base = sys::map_file(fd, offset, len).map_err(Refusal::No)?;
             let populated = sys::populate(base, len as usize);
             sys::unmap(base, len as usize);
-            populated.map_err(Refusal::No)?;
+            populated.map_err(Refusal::of_pages)?;
             offset += len;
         }
         Ok(())

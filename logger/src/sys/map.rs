@@ -72,7 +72,8 @@ pub(crate) fn advise(at: *mut u8, len: usize, advice: c_int) -> Result<(), Errno
 }
 
 /// Makes pages of a mapping ready to be written without a fault. Where the kernel does not know how, or a
-/// filter of system calls denies it, they come by faults. An error if one is not there.
+/// filter of system calls denies it, they come by faults. EFAULT if one is not there: the file was cut
+/// short, or there is no block for a hole in it.
 pub(crate) fn populate(at: *mut u8, len: usize) -> Result<(), Errno> {
     match advise(at, len, libc::MADV_POPULATE_WRITE) {
         Err(Errno(libc::EINVAL | libc::ENOSYS | libc::EPERM)) => Ok(()),

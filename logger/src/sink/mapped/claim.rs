@@ -297,7 +297,7 @@ impl Log<'_> {
         let populated = match fd {
             // Closed meanwhile: the number may be another file's.
             Some(fd) if !leads_here(fd) => Err(Refusal::Again),
-            _ => held.populate(supplied.is_zeroed).map_err(Refusal::No),
+            _ => held.populate(supplied.is_zeroed).map_err(Refusal::of_pages),
         };
         if let Some(fd) = fd.filter(|_| !anchor.is_of(turn)) {
             anchor.set(turn, fd, || leads_here(fd));

@@ -68,7 +68,7 @@
 //! | when | in the mapped log |
 //! |---|---|
 //! | loading | `openat`, `read`, `close` of `/proc/self/maps`, `memfd_create`, `prlimit64`, `ftruncate`, `mmap`, `mprotect` |
-//! | [`open`] | of the log's directory and of files in `/proc` and `/sys` `openat`, `close`, `read`, `lseek`, `fstat`, `statx`, `fstatfs`, `readlink`, `getdents64`, `fcntl`, `flock`, `renameat2`; `ioctl` of standard error; `mmap`, `munmap`, `madvise`, `prlimit64`, `getpid`, `geteuid`, `getrandom`, `uname`, `sched_getaffinity`, `sigaltstack`; `sched_yield` and `futex` where another process looks at the same file; for the digest of a program that is new to the cache `mkdirat`, `write`, `renameat` |
+//! | [`open`] | of the log's directory and of files in `/proc` and `/sys` `openat`, `close`, `read`, `lseek`, `fstat`, `statx`, `fstatfs`, `readlink`, `getdents64`, `fcntl`, `flock`, `renameat2`; `ioctl` of standard error and of the log's directory, and where that may not reserve space `fallocate` of a file without a name; `mmap`, `munmap`, `madvise`, `prlimit64`, `getpid`, `geteuid`, `getrandom`, `uname`, `sched_getaffinity`, `sigaltstack`; `sched_yield` and `futex` where another process looks at the same file; for the digest of a program that is new to the cache `mkdirat`, `write`, `renameat` |
 //! | a call | none |
 //! | an image's first call | `openat`, `fstat`, `mmap`, `munmap`, `read`, `readlink`, `close`: its digest |
 //! | a thread's first call | `gettid`, `prctl(PR_GET_NAME)`, now and then `mmap` and `madvise`; a chunk |

@@ -324,7 +324,9 @@ pub(crate) fn in_words(errno: Errno) -> &'static str {
         libc::ENOTCONN | libc::ECONNREFUSED => "no receiver",
         libc::EBADF => "descriptor closed",
         libc::ENOBUFS => "a call was interrupted too often",
-        libc::EINVAL => "refused by the file system",
+        libc::EINVAL | libc::EOPNOTSUPP => "refused by the file system",
+        libc::ENAMETOOLONG => "name too long",
+        libc::ESTALE => "file is gone from its server",
         _ => "error",
     }
 }

@@ -17,7 +17,8 @@ pub enum Sink {
     /// XFS, tmpfs, overlayfs above ext4 and XFS), else [`Append`](Sink::Append).
     #[default]
     Auto,
-    /// The calling thread writes straight into the mapped file.
+    /// The calling thread writes straight into the mapped file. `EOPNOTSUPP` where the file system
+    /// cannot reserve space, as ext2 and ext3.
     Mapped,
     /// Each call is written at once, for file systems that cannot be mapped safely, pipes, sockets and
     /// terminals: to a file by one `write(2)`. To the others the threads of the process write in turns until the

@@ -1,5 +1,5 @@
 //! A log on file systems that keep no promises, and copied by tools that know nothing of it:
-//! btrfs, FUSE, a ring of memory, and files with holes under `cp`, `tar`, `rsync` and `du`.
+//! btrfs, ext2, ext3, FUSE, a ring of memory, and files with holes under `cp`, `tar`, `rsync` and `du`.
 
 use logdef_resync::{Input, Recovery, family};
 use logdef_samples::disk::{Disk, quiet};
@@ -76,6 +76,17 @@ fn a_log_on_btrfs_is_appended_and_says_so() {
     if let Some(disk) = Disk::mount("btrfs", 256) {
         let why = log_in(disk.root());
         assert_eq!(why, "appended: btrfs may not keep what is reserved");
+    }
+}
+
+/// They have the magic number of ext4, and cannot reserve space: all calls were dropped.
+#[test]
+fn a_log_on_ext2_and_ext3_is_appended_and_says_so() {
+    for kind in ["ext2", "ext3"] {
+        if let Some(disk) = Disk::mount(kind, 64) {
+            let why = log_in(disk.root());
+            assert_eq!(why, "appended: the file system cannot reserve space");
+        }
     }
 }
 

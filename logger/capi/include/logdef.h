@@ -215,7 +215,8 @@ extern "C" {
 
 enum {
     LOGDEF_SINK_AUTO = 0,   /* mapped where the file system is known to be safe */
-    LOGDEF_SINK_MAPPED = 1, /* records are stored into a mapping of the file */
+    LOGDEF_SINK_MAPPED = 1, /* records are stored into a mapping of the file; EOPNOTSUPP where
+                               its file system cannot reserve space, as ext2 and ext3 */
     LOGDEF_SINK_APPEND = 2  /* each call is written at once: to a file by one write(2), to
                                a pipe, a socket or a terminal as logdef_open says */
 };
@@ -339,6 +340,9 @@ typedef struct logdef_options {
  * Several processes on one pipe: records of up to 4,096 bytes arrive whole. ENXIO if no
  * process opens a FIFO for reading within a second.
  *
+ * ENAMETOOLONG if the name of a mapped log is longer than 248 bytes, or of one with `file_size` or
+ * `file_age` than 235, where the file system allows 255: names beside it are longer.
+ *
  * The log's descriptors are numbered from 64 up where the limit on open files allows,
  * and are never 0, 1 or 2.
  */
@@ -377,7 +381,8 @@ int logdef_sync(void) LOGDEF_NOTHROW_;
  */
 int logdef_reopen(void) LOGDEF_NOTHROW_;
 
-/* What became of what the log's path led to when the log was opened. */
+/* What became of what the log's path led to when the log was opened, or of another file
+ * that a reopen or a rotation found there later. */
 enum {
     LOGDEF_EXISTING_NOTHING = 0,  /* there was nothing, or the log is a stream */
     LOGDEF_EXISTING_RENAMED = 1,  /* a file, which got the name `previous` */
@@ -399,8 +404,9 @@ typedef struct logdef_status {
     uint64_t file_bytes; /* size of the file, reserved and unwritten bytes included */
     char why[128];       /* why the sink is not the usual one; else empty */
     char path[4096];     /* the file that is written to; empty for a stream */
-    char previous[4096]; /* the name that an older file at the log's path was given when
-                            the log was opened; empty if there was no such file */
+    char previous[4096]; /* the name that the last file that stood at the log's path in
+                            the way of the log was given: when it was opened, or by a
+                            reopen or a rotation since; empty if there was no such file */
     uint64_t dropped;    /* calls that were not written since the log was opened, or this
                             child was forked, counted by a record or not */
     int helper;          /* 1: the helper runs; 0: none was asked for, or this is a forked

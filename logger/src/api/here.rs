@@ -113,7 +113,8 @@ impl Opening {
                 let advice = target::advice(path);
                 return Ok(Opening::At { target, advice });
             }
-            (Place::File(_), Sink::Mapped) => true,
+            (Place::File(path), Sink::Mapped) if target::can_reserve(path) => true,
+            (Place::File(_), Sink::Mapped) => return Err(Errno(libc::EOPNOTSUPP).into()),
             (_, Sink::Mapped) => return Err(Errno(libc::EINVAL).into()),
             (_, Sink::Auto | Sink::Append) => false,
         };

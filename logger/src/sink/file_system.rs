@@ -1,4 +1,6 @@
-//! File systems by the kernel's magic numbers.
+//! File systems by the kernel's magic numbers, and by what they answer.
+
+use crate::sys::Errno;
 
 /// The name of a file system, where it is known.
 pub(crate) fn name(magic: i64) -> Option<&'static [u8]> {
@@ -22,6 +24,13 @@ pub(crate) fn name(magic: i64) -> Option<&'static [u8]> {
 /// do not promise that.
 pub(crate) fn may_be_mapped(magic: i64) -> bool {
     matches!(name(magic), Some(b"ext4" | b"xfs" | b"tmpfs"))
+}
+
+/// Whether space was refused for good: by a file system without a way to reserve it, or by a
+/// filter of system calls.
+pub(crate) fn is_never_reserved(reserved: Result<(), Errno>) -> bool {
+    let refusals = [libc::EOPNOTSUPP, libc::ENOSYS, libc::EPERM];
+    reserved.is_err_and(|Errno(errno)| refusals.contains(&errno))
 }
 
 /// Whether blocks that are reserved after the end of a file there are worth it. Those of Btrfs would not be

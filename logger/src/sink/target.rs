@@ -38,7 +38,7 @@ pub(crate) fn find(path: &Path) -> Result<Target, Errno> {
         if is_own_link(&path, &target) {
             return Ok(Target::File(path));
         }
-        let directory = path.parent().unwrap_or(Path::new("/"));
+        let directory = directory_of(&path);
         if file_system_of(directory) == Some(libc::PROC_SUPER_MAGIC) {
             // Another process's: what the text says does not lead there.
             return Ok(Target::Special(path));
@@ -92,16 +92,12 @@ pub(crate) struct Advice {
 /// Whether a new file at `path` is to be mapped: its file system keeps what was
 /// reserved, so that no store can fail.
 pub(crate) fn advice(path: &Path) -> Advice {
-    let directory = path.parent().unwrap_or(Path::new("/"));
+    let directory = directory_of(path);
     let no = |why| Advice {
         map: false,
         why: Some(why),
     };
     match file_system_of(directory) {
-        Some(magic) if file_system::may_be_mapped(magic) => Advice {
-            map: true,
-            why: None,
-        },
         Some(libc::OVERLAYFS_SUPER_MAGIC) if keeps_what_is_reserved(directory) => Advice {
             map: true,
             why: Some("mapped: overlayfs above a file system that keeps what is reserved"),
@@ -109,13 +105,34 @@ pub(crate) fn advice(path: &Path) -> Advice {
         Some(libc::OVERLAYFS_SUPER_MAGIC) => {
             no("appended: overlayfs above a file system that may not keep what is reserved")
         }
-        Some(magic) => no(file_system::why_appended(magic)),
+        Some(magic) if !file_system::may_be_mapped(magic) => no(file_system::why_appended(magic)),
+        Some(_) if !can_reserve(path) => no("appended: the file system cannot reserve space"),
+        Some(_) => Advice {
+            map: true,
+            why: None,
+        },
         None => no("appended: the file system is not known"),
     }
 }
 
 /// Bytes that are reserved to see what becomes of them.
 const PROBE: u64 = 64 << 10;
+
+/// Whether a new file at `path` can have space reserved, as those of ext2 and ext3 cannot, which
+/// have the magic number of ext4. Where that is not found out, the opening will fail.
+pub(crate) fn can_reserve(path: &Path) -> bool {
+    let directory = directory_of(path);
+    // Takes a microsecond, where to see it takes a hundred.
+    if ask_directory(directory, |fd| Ok(sys::is_in_extents(fd))) == Ok(true) {
+        return true;
+    }
+    let Ok(fd) = unnamed_file(directory) else {
+        return true;
+    };
+    let reserved = sys::reserve_blocks(fd, 0, sys::page_size());
+    sys::close(fd);
+    !file_system::is_never_reserved(reserved)
+}
 
 /// Whether a file in this directory of an overlay is on a file system that keeps what is
 /// reserved: it counts its files, as btrfs does not, and says that a reserved range is
@@ -147,11 +164,23 @@ fn unnamed_file(directory: &Path) -> Result<c_int, Errno> {
 
 /// The magic number of the file system that holds a directory.
 fn file_system_of(directory: &Path) -> Option<i64> {
-    let directory = c_path(directory.to_owned()).ok()?;
-    let fd = sys::open(&directory, libc::O_RDONLY | libc::O_DIRECTORY, 0).ok()?;
-    let magic = sys::file_system(fd);
+    ask_directory(directory, sys::file_system).ok()
+}
+
+/// What a directory answers.
+fn ask_directory<T>(
+    directory: &Path,
+    question: impl FnOnce(c_int) -> Result<T, Errno>,
+) -> Result<T, Errno> {
+    let directory = c_path(directory.to_owned())?;
+    let fd = sys::open(&directory, libc::O_RDONLY | libc::O_DIRECTORY, 0)?;
+    let answer = question(fd);
     sys::close(fd);
-    magic.ok()
+    answer
+}
+
+fn directory_of(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new("/"))
 }
 
 /// A path for system calls.

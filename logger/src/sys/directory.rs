@@ -349,6 +349,17 @@ pub(crate) fn counts_files(fd: c_int) -> bool {
     }
 }
 
+/// Whether a file or a directory is in extents, as those of ext4 are, and of ext2 and ext3 are not. `false` where
+/// the file system does not say.
+pub(crate) fn is_in_extents(fd: c_int) -> bool {
+    /// `FS_EXTENT_FL`, from `linux/fs.h`.
+    const IN_EXTENTS: libc::c_long = 0x0008_0000;
+    let mut flags: libc::c_long = 0;
+    // SAFETY: room for the flags, of which the kernel writes an `int`.
+    let asked = unsafe { libc::ioctl(fd, libc::FS_IOC_GETFLAGS, &raw mut flags) };
+    asked == 0 && flags & IN_EXTENTS != 0
+}
+
 /// Whether the first `len` bytes of a file are one extent that was reserved and not
 /// written. `false` where the file system does not say.
 pub(crate) fn is_one_unwritten_extent(fd: c_int, len: u64) -> bool {

@@ -1,8 +1,10 @@
 //! The next file of the log: a slot of the family for it, how it becomes the one that threads
 //! claim chunks of, and what happens then to those before it.
 
+use super::super::chunk::UNIT;
 use super::super::family::SLOT_BITS;
 use super::super::file::{LogFile, Use};
+use super::super::file_system;
 use super::super::names::{Opened, UNNUMBERED};
 use super::Log;
 use crate::clock;
@@ -150,15 +152,16 @@ impl Log<'_> {
             return Ok(false);
         }
         let units = self.family.file_units.load(Ordering::Relaxed);
+        let reached = self.file_at(slot.index);
         let set = self
-            .file_at(slot.index)
-            .set(slot.file_use, made, number, units);
+            .may_be_mapped_too(full, made)
+            .and_then(|()| reached.set(slot.file_use, made, number, units));
         if let Err(errno) = set {
             made.close();
             self.leave(slot.index, slot.file_use);
             return Err(errno);
         }
-        let inode = self.file_at(slot.index).file.inode();
+        let inode = reached.file.inode();
         let next = slot.turn << SLOT_BITS | slot.index as u64;
         self.join_current();
         let offered = current.compare_exchange(full, next, Ordering::AcqRel, Ordering::Acquire);
@@ -172,6 +175,22 @@ impl Log<'_> {
             Err(_) => self.leave(slot.index, slot.file_use),
         }
         Ok(offered.is_ok())
+    }
+
+    /// EOPNOTSUPP if another file system was mounted where the log's path leads, and it does not keep
+    /// what is reserved.
+    fn may_be_mapped_too(&self, full: u64, made: &Opened) -> Result<(), Errno> {
+        let before = self.file_of(full).file;
+        if before.in_use().is_none() || before.device() == made.file.file.0 {
+            return Ok(());
+        }
+        let is_known = file_system::may_be_mapped(sys::file_system(made.fd)?);
+        let reserved = sys::reserve_behind(made.fd, 0, UNIT);
+        if is_known && !file_system::is_never_reserved(reserved) {
+            Ok(())
+        } else {
+            Err(Errno(libc::EOPNOTSUPP))
+        }
     }
 
     /// Lets go of a slot, and of the process's way to its file.

@@ -6,7 +6,8 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-/// What became of what the log's path led to when the log was opened.
+/// What became of what the log's path led to when the log was opened, or of another file that
+/// a reopen or a rotation found there later.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Existing {
@@ -58,10 +59,11 @@ pub struct State {
     pub why: Option<String>,
     /// The file that is written to; empty for a descriptor or a stream.
     pub path: PathBuf,
-    /// The name that an older file at the log's path was given when the log was opened;
-    /// `None` if there was no such file.
+    /// The name that the last file that stood at the log's path in the way of the log was given:
+    /// when it was opened, or by a reopen or a rotation since. `None` if there was no such file.
     pub previous: Option<PathBuf>,
-    /// What became of what the log's path led to when the log was opened.
+    /// What became of what the log's path led to when the log was opened, or of another file
+    /// that a reopen or a rotation found there later.
     pub existing: Existing,
     /// Size of the file at [`path`](Self::path) in bytes, reserved and unwritten ones included.
     pub file_bytes: u64,

@@ -18,12 +18,11 @@ const RECORDS: u32 = 20_000;
 const NOT_OPENED: u64 = u64::MAX;
 /// Without these there is no room for records, or no other file. All others can be done without, but to open
 /// a log.
-const NEEDED: [c_long; 7] = [
+const NEEDED: [c_long; 6] = [
     libc::SYS_mmap,
     libc::SYS_openat,
     libc::SYS_fcntl,
     libc::SYS_newfstatat,
-    libc::SYS_statx,
     libc::SYS_fallocate,
     libc::SYS_write,
 ];

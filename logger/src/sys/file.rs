@@ -144,13 +144,34 @@ fn statx(directory: c_int, path: &CStr, flags: c_int) -> Result<Identity, Errno>
     // Older C libraries have no function for it.
     // SAFETY: the path ends in a NUL, and `stat` is valid for writes.
     let done = unsafe { libc::syscall(libc::SYS_statx, directory, name, flags, wanted, into) };
-    checked(done as isize)?;
+    match checked(done as isize) {
+        Err(Errno(libc::ENOSYS | libc::EPERM)) => return stat_before_statx(directory, path, flags),
+        done => done?,
+    };
     let device = libc::makedev(stat.stx_dev_major, stat.stx_dev_minor);
     Ok(Identity {
         file: (device, stat.stx_ino),
         size: stat.stx_size,
         names: stat.stx_nlink,
         kind: libc::mode_t::from(stat.stx_mode) & libc::S_IFMT,
+    })
+}
+
+/// The same where the kernel has no `statx` (before Linux 4.11), or a filter of system calls that does not know
+/// it denies it.
+#[cold]
+fn stat_before_statx(directory: c_int, path: &CStr, flags: c_int) -> Result<Identity, Errno> {
+    let flags = flags & (libc::AT_EMPTY_PATH | libc::AT_SYMLINK_NOFOLLOW);
+    // SAFETY: all zeros is a valid `stat`.
+    let mut stat: libc::stat = unsafe { core::mem::zeroed() };
+    // SAFETY: the path ends in a NUL, and `stat` is valid for writes.
+    let done = unsafe { libc::fstatat(directory, path.as_ptr(), &raw mut stat, flags) };
+    checked(done as isize)?;
+    Ok(Identity {
+        file: (stat.st_dev, stat.st_ino),
+        size: stat.st_size as u64,
+        names: stat.st_nlink as u32,
+        kind: stat.st_mode & libc::S_IFMT,
     })
 }
 

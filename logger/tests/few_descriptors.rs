@@ -4,6 +4,7 @@
 mod common;
 
 use logdef::{Sink, logdef};
+use std::io::{Read, Write};
 use std::path::Path;
 use std::time::Duration;
 
@@ -59,7 +60,7 @@ fn more_threads_than_descriptors_lose_no_call() {
 fn an_appended_log_lets_go_of_files_before_it_drops_a_call() {
     let folder = tempfile::tempdir().unwrap();
     common::in_child(|| {
-        common::limit_descriptors(30);
+        common::limit_descriptors(11);
         let options = logdef::options()
             .sink(Sink::Append)
             .rotate(16 << 10)
@@ -100,6 +101,45 @@ fn a_short_lack_of_descriptors_costs_an_appended_log_little() {
     });
 }
 
+/// A process that logs now and then holds what leads to each file that it wrote to, until another of them needs
+/// the place. When it might have no more descriptors it came to no newer file, and every call was dropped; none of them
+/// was counted in the log.
+fn a_child_that_logs_now_and_then_follows_its_parent() {
+    const ROUNDS: u32 = 60;
+    /// Calls that fill a file, or two.
+    const FILLS: u32 = 200;
+    let text = "x".repeat(1000);
+    let folder = tempfile::tempdir().unwrap();
+    common::in_child(|| {
+        let options = logdef::options().sink(Sink::Mapped);
+        let options = options.rotate(128 << 10).keep(8);
+        options.open(folder.path().join("log")).unwrap();
+        let (mut begun, mut begin) = std::io::pipe().unwrap();
+        let (mut done, mut is_done) = std::io::pipe().unwrap();
+        common::limit_descriptors(11);
+        // SAFETY: the child logs and leaves.
+        if unsafe { libc::fork() } == 0 {
+            for round in 0..ROUNDS {
+                begun.read_exact(&mut [0]).unwrap();
+                logdef!(Info, "round %u of the child", round);
+                is_done.write_all(&[0]).unwrap();
+            }
+            let is_fine = logdef::state().dropped == 0;
+            // SAFETY: leaves without running what its parent will run.
+            unsafe { libc::_exit(i32::from(!is_fine)) };
+        }
+        for _ in 0..ROUNDS {
+            (0..FILLS).for_each(|_| logdef!(Info, "%s", &text));
+            begin.write_all(&[0]).unwrap();
+            done.read_exact(&mut [0]).unwrap();
+        }
+        let mut status = 0;
+        // SAFETY: waits for a child of this process.
+        unsafe { libc::wait(&raw mut status) };
+        assert_eq!((status, logdef::state().dropped), (0, 0));
+    });
+}
+
 /// The log gave up a file whose directory it could not open: it had no other, and every call after
 /// the sync was dropped.
 fn a_sync_without_a_descriptor_fails_and_the_log_continues() {
@@ -134,5 +174,6 @@ fn few_descriptors_lose_no_call() {
     more_threads_than_descriptors_lose_no_call();
     an_appended_log_lets_go_of_files_before_it_drops_a_call();
     a_short_lack_of_descriptors_costs_an_appended_log_little();
+    a_child_that_logs_now_and_then_follows_its_parent();
     a_sync_without_a_descriptor_fails_and_the_log_continues();
 }

@@ -276,11 +276,11 @@ impl LogFile {
     }
 
     /// Opens what stands under a file's name.
-    pub fn open(path: &CStr) -> Option<c_int> {
-        let fd = sys::open(path, libc::O_RDWR | libc::O_NOFOLLOW, 0).ok()?;
+    pub fn open(path: &CStr) -> Result<c_int, Errno> {
+        let fd = sys::open(path, libc::O_RDWR | libc::O_NOFOLLOW, 0)?;
         sys::mark_in_use(fd);
         sys::mark_mapped(fd);
-        Some(fd)
+        Ok(fd)
     }
 
     /// Whether the file's name may not be on stable storage yet.

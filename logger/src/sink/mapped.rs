@@ -393,7 +393,8 @@ impl Log<'_> {
     #[inline(never)]
     fn reopen(&self, file: &LogFile) -> Option<c_int> {
         let names = &self.family.names;
-        names.with(file.number(), LogFile::open).ok()?
+        let open = || names.with(file.number(), LogFile::open)?;
+        self.with_a_descriptor(open).ok()
     }
 
     fn file_of(&self, current: u64) -> Reached<'_> {

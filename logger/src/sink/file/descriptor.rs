@@ -74,21 +74,19 @@ impl Descriptor {
         (word as u32 as c_int).checked_sub(1).filter(|fd| *fd >= 0)
     }
 
-    /// Closes it, if it was opened for another use of its slot than this one.
-    pub fn close_unless_of(&self, now: Option<Use>) {
+    /// Closes it, if it was opened for another use of its slot than this one. `false` if it was not, or another
+    /// thread has closed it.
+    pub fn close_unless_of(&self, now: Option<Use>) -> bool {
         let word = self.word();
         let current = now.map(|Use(of)| of << 32 >> 32);
-        if word != 0 && current != Some(word >> 32) {
-            self.empty(word, None);
-        }
+        word != 0 && current != Some(word >> 32) && self.empty(word, None)
     }
 
-    /// Closes it, if it was opened for this use of its slot.
-    pub fn close_of(&self, Use(of): Use) {
+    /// Closes it, if it was opened for this use of its slot. `false` if it was not, or another thread has
+    /// closed it.
+    pub fn close_of(&self, Use(of): Use) -> bool {
         let word = self.word();
-        if word != 0 && word >> 32 == of << 32 >> 32 {
-            self.empty(word, None);
-        }
+        word != 0 && word >> 32 == of << 32 >> 32 && self.empty(word, None)
     }
 
     /// Forgets a word, unless another thread has, and closes what it leads to. A daemon

@@ -30,11 +30,13 @@ impl Log<'_> {
         let full = self.family.current.load(Ordering::Acquire);
         let slot = self.take_slot(full).ok_or(Errno(libc::ENFILE))?;
         let names = &self.family.names;
-        let created = if rotates {
-            names.create_numbered()
-        } else {
-            names.create_unnumbered().map(|made| (made, UNNUMBERED))
-        };
+        let created = self.with_a_descriptor(|| {
+            if rotates {
+                names.create_numbered()
+            } else {
+                names.create_unnumbered().map(|made| (made, UNNUMBERED))
+            }
+        });
         let (made, number) = created.inspect_err(|_| self.leave(slot.index, slot.file_use))?;
         self.confirm(full);
         match self.offer(full, &slot, &made, number) {
@@ -67,7 +69,7 @@ impl Log<'_> {
             sys::let_others_run();
             return Ok(());
         };
-        let created = names.create_numbered();
+        let created = self.with_a_descriptor(|| names.create_numbered());
         let (made, number) = created.inspect_err(|_| self.leave(slot.index, slot.file_use))?;
         if self.confirm(full) {
             self.prune_for(shared, slot.turn);
@@ -196,15 +198,41 @@ impl Log<'_> {
     /// Lets go of a slot, and of the process's way to its file.
     pub(super) fn leave(&self, index: usize, file_use: Use) {
         let reached = self.file_at(index);
-        reached.descriptor.close_of(file_use);
+        let _ = reached.descriptor.close_of(file_use);
         reached.file.leave(file_use);
     }
 
-    /// Closes what leads to files that the family has left.
-    pub(super) fn close_descriptors(&self) {
-        for (file, descriptor) in self.family.files.iter().zip(&self.mapped.descriptors) {
-            descriptor.close_unless_of(file.in_use());
+    /// Closes what leads to files that the family has left, and returns how many there were.
+    pub(super) fn close_descriptors(&self) -> usize {
+        let slots = self.family.files.iter().zip(&self.mapped.descriptors);
+        let closed = slots.filter(|(file, descriptor)| descriptor.close_unless_of(file.in_use()));
+        closed.count()
+    }
+
+    /// Does what needs a descriptor. Where the process may have no more, it closes those of older
+    /// files, the oldest first: only a `sync` needs them, which opens such a file again.
+    pub(super) fn with_a_descriptor<T>(
+        &self,
+        mut work: impl FnMut() -> Result<T, Errno>,
+    ) -> Result<T, Errno> {
+        loop {
+            match work() {
+                Err(Errno(libc::EMFILE | libc::ENFILE))
+                    if self.close_descriptors() > 0 || self.close_oldest() => {}
+                done => return done,
+            }
         }
+    }
+
+    /// Closes what leads to the oldest file that this process has open, but for the newest file. `false`
+    /// if there is none.
+    fn close_oldest(&self) -> bool {
+        let newest = self.family.turn();
+        let files = self.files_in_use();
+        let open =
+            files.filter(|(_, reached, _)| reached.is_open() && reached.file.turn() < newest);
+        let oldest = open.min_by_key(|(_, reached, _)| reached.file.turn());
+        oldest.is_some_and(|(_, reached, file_use)| reached.descriptor.close_of(file_use))
     }
 
     /// Another file followed: lets go of what need not be kept of those before it.

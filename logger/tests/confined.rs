@@ -8,6 +8,7 @@ use logdef::{Options, Sink, logdef};
 use logdef_wire::Record;
 use logdef_wire::record::NoteKind;
 use std::collections::BTreeMap;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::Barrier;
 
@@ -126,6 +127,50 @@ fn continues_in_its_file(sink: Sink) {
     assert!(found.notes.iter().all(|note| note == NO_FILE), "{found:?}");
 }
 
+/// A forked child, whose root changes, can open no file that its parent begins afterwards: all of its later
+/// calls were dropped. It continues in the file that it has.
+fn continues_beside_its_parent(sink: Sink, kept: Option<u32>) {
+    let directory = tempfile::tempdir().unwrap();
+    common::in_child(|| {
+        let options = logdef::options().sink(sink).rotate(FILE);
+        let options = match kept {
+            Some(files) => options.keep(files),
+            None => options,
+        };
+        options.open(directory.path().join("log")).unwrap();
+        let (mut begun, mut begin) = std::io::pipe().unwrap();
+        // SAFETY: the child logs and leaves.
+        if unsafe { libc::fork() } == 0 {
+            log(1, 0..BEFORE);
+            confine(directory.path());
+            begun.read_exact(&mut [0]).unwrap();
+            log(1, BEFORE..CALLS);
+            let is_fine = logdef::state().dropped == 0;
+            // SAFETY: leaves without running what its parent will run.
+            unsafe { libc::_exit(i32::from(!is_fine)) };
+        }
+        // Ten files.
+        log(0, 0..CALLS / 2);
+        begin.write_all(&[0]).unwrap();
+        log(0, CALLS / 2..CALLS);
+        let mut status = 0;
+        // SAFETY: waits for a child of this process.
+        unsafe { libc::wait(&raw mut status) };
+        assert_eq!((status, logdef::state().dropped), (0, 0), "{sink:?}");
+        logdef::close();
+    });
+    let found = Found::read(directory.path());
+    for calls in &found.calls[..2] {
+        assert!(calls.keys().copied().eq(0..CALLS), "{sink:?}");
+    }
+    // It says why it is there.
+    assert_eq!(found.notes, [NO_FILE], "{sink:?}");
+    let files = std::fs::read_dir(directory.path()).unwrap();
+    let sizes = files.map(|entry| entry.unwrap().metadata().unwrap().len());
+    let large = sizes.filter(|size| *size > 2 * FILE).count();
+    assert_eq!(large, 1, "only the child's file grows");
+}
+
 /// A mapped log that is bounded gives up its oldest records.
 fn keeps_the_newest() {
     let found = logged(logdef::options().sink(Sink::Mapped).keep(KEPT));
@@ -161,6 +206,9 @@ fn a_log_whose_root_changes_keeps_its_records_or_counts_them() {
     }
     continues_in_its_file(Sink::Mapped);
     continues_in_its_file(Sink::Append);
+    continues_beside_its_parent(Sink::Mapped, None);
+    continues_beside_its_parent(Sink::Mapped, Some(1000));
+    continues_beside_its_parent(Sink::Append, None);
     if common::is_advice_followed() {
         keeps_the_newest();
     }

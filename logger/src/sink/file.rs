@@ -46,6 +46,8 @@ pub(crate) struct LogFile {
     supplied: AtomicBool,
     /// No more chunks are to be had: the file was cut short, or it failed.
     given_up: AtomicBool,
+    /// Whether a process writes to it that can open none after it.
+    home: AtomicBool,
     /// Whether its name may not be on stable storage yet.
     new: AtomicBool,
     /// Units that were made ready beyond those that were claimed, below the turn.
@@ -306,6 +308,16 @@ impl LogFile {
         self.inode.load(Ordering::Acquire)
     }
 
+    /// A process writes to it that can open none after it.
+    pub fn become_home(&self) {
+        self.home.store(true, Ordering::Relaxed);
+    }
+
+    /// See [`LogFile::become_home`].
+    pub fn is_home(&self) -> bool {
+        self.home.load(Ordering::Relaxed)
+    }
+
     /// See [`LogFile::give_up`].
     pub fn is_given_up(&self) -> bool {
         self.given_up.load(Ordering::Acquire)
@@ -338,6 +350,7 @@ impl Reached<'_> {
         file.note.store(0, Ordering::Relaxed);
         file.supplied.store(false, Ordering::Relaxed);
         file.given_up.store(false, Ordering::Relaxed);
+        file.home.store(false, Ordering::Relaxed);
         file.new.store(true, Ordering::Relaxed);
         file.ready
             .store(file.claimed_in(file.turn()).with(0), Ordering::Relaxed);

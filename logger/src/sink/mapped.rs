@@ -32,6 +32,7 @@ use successor::Due;
 
 mod ahead;
 mod claim;
+mod earlier;
 mod evict;
 mod notes;
 mod prune;

@@ -158,6 +158,12 @@ impl Log<'_> {
                         return Err(None);
                     }
                     let followed = self.follow(shared, &tried, refusal);
+                    if let Err(errno) = followed
+                        && refusal != Refusal::Lost
+                        && let Some(held) = self.claim_earlier(shared, *nth, need, errno)
+                    {
+                        return Ok(held);
+                    }
                     followed.or_else(unless_in_vain)?;
                 }
                 // What is left of the disk, or of the addresses, is filled with small
@@ -226,13 +232,18 @@ impl Log<'_> {
     /// Begins the file that follows the one of which a chunk was refused; or stays in that,
     /// if no other can be made.
     fn follow(&self, shared: &Shared, tried: &Tried, refusal: Refusal) -> Result<(), Errno> {
-        let file = self.file_of(tried.current).file;
+        let reached = self.file_of(tried.current);
+        let file = reached.file;
         if refusal == Refusal::Lost && !file.is_given_up() {
             self.give_up(shared, file, None);
         }
         let rotated = self.rotate(shared, tried.current);
+        // What this process cannot open is not to grow for it.
+        let is_within_reach = || reached.opened(|| self.reopen(file)).is_some();
         rotated.or_else(|errno| match refusal {
-            Refusal::Full => self.grow_full(shared, file, tried.capacity, errno),
+            Refusal::Full if is_within_reach() => {
+                self.grow_full(shared, file, tried.capacity, errno)
+            }
             _ => Err(errno),
         })
     }
@@ -261,7 +272,12 @@ impl Log<'_> {
     }
 
     /// Maps a chunk, and makes its pages ready.
-    fn hold(&self, file: &Reached, turn: u64, supplied: Supplied) -> Result<Held, Refusal> {
+    pub(super) fn hold(
+        &self,
+        file: &Reached,
+        turn: u64,
+        supplied: Supplied,
+    ) -> Result<Held, Refusal> {
         let Supplied { by, at, units, .. } = supplied;
         let fd = by.as_ref().map(OfCall::fd);
         let range = Range {

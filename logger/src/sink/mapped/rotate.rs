@@ -16,6 +16,8 @@ use core::sync::atomic::Ordering;
 const YIELDS: u32 = 64;
 /// More files than these are not held open for a later `sync`.
 const UNSYNCED: u64 = 64;
+/// But for so many that are the only ones within the reach of some process.
+const HOMES: u32 = 16;
 
 /// A slot that was taken for a file which may become the log's as the `turn`th.
 struct Slot {
@@ -259,11 +261,16 @@ impl Log<'_> {
     }
 
     /// Lets go of the oldest files, if there are many that no `sync` came for. To sync them would take the
-    /// caller milliseconds.
+    /// caller milliseconds. Not of some that processes write to which can open no other.
     fn leave_unsynced_files(&self, shared: &Shared) {
+        let mut homes = HOMES;
         for (index, reached, file_use) in self.files_in_use() {
             let turn = reached.file.turn();
             let old = turn + UNSYNCED < self.family.turn();
+            if old && homes > 0 && reached.file.is_home() && self.family.has_window(turn) {
+                homes -= 1;
+                continue;
+            }
             if old && reached.file.in_use() == Some(file_use) {
                 if reached.file.is_of_log(file_use) {
                     self.send_writers_away(shared, |range| range.turn == turn);

@@ -1,0 +1,77 @@
+//! How a process goes on that cannot open the file which another member of its family began: it gave
+//! up the right to, or the path is out of its reach. It has the files that were open when it was
+//! forked, and claims chunks of the newest of them, for as long as the log keeps that.
+
+use super::claim::Held;
+use super::{Log, Reached};
+use crate::shared::Shared;
+use crate::sink::family::FILES;
+use crate::sink::file::Refusal;
+use crate::sys::Errno;
+use core::sync::atomic::Ordering;
+
+/// Chunks of a file that may lie in a part which was given up meanwhile, or be refused before it has grown.
+const TRIES: u32 = 32;
+
+impl Log<'_> {
+    /// Claims a chunk of the newest file before the current one in which this process gets one, since
+    /// that is refused for `why`. None that was left for good: the log was opened again since.
+    pub(super) fn claim_earlier(
+        &self,
+        shared: &Shared,
+        nth: u32,
+        need: u64,
+        why: Errno,
+    ) -> Option<Held> {
+        let pruned = self.family.oldest.load(Ordering::SeqCst);
+        let left = self.family.left_before.load(Ordering::SeqCst);
+        let turns = pruned.max(left)..self.family.turn();
+        let files = turns.rev().take(FILES);
+        let files = files.filter_map(|turn| self.file_of_turn(turn));
+        // What this process cannot open is not to grow for it.
+        let mut files = files.filter(|file| file.opened(|| self.reopen(file.file)).is_some());
+        let held = files.find_map(|file| self.claim_in(shared, &file, nth, need, why));
+        held.inspect(|_| shared.stay_in_file(why))
+    }
+
+    fn claim_in(
+        &self,
+        shared: &Shared,
+        file: &Reached,
+        nth: u32,
+        need: u64,
+        why: Errno,
+    ) -> Option<Held> {
+        let (turn, file_use) = (file.file.turn(), file.file.in_use());
+        let part = self.family.file_units.load(Ordering::Relaxed);
+        let units = self.chunk_units(nth, need);
+        let claim = || {
+            let claimed = file.claim(turn, units, part, || self.reopen(file.file));
+            claimed.and_then(|supplied| self.hold(file, turn, supplied))
+        };
+        // What is left of a part that was given up meanwhile is in vain.
+        let is_left = || file.file.in_use() != file_use || file.file.turn() != turn;
+        let held = (0..TRIES).find_map(|_| {
+            let capacity = file.file.capacity();
+            match claim() {
+                Ok(held) if is_left() => {
+                    self.discard(held);
+                    Some(None)
+                }
+                Ok(held) if self.left_of(held.range).is_some() => {
+                    self.discard(held);
+                    None
+                }
+                Ok(held) => Some(Some(held)),
+                Err(Refusal::Full) => {
+                    let grown = self.grow_full(shared, file.file, capacity, why);
+                    grown.is_err().then_some(None)
+                }
+                Err(_) => Some(None),
+            }
+        });
+        let held = held.flatten()?;
+        file.file.become_home();
+        Some(held)
+    }
+}

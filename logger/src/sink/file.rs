@@ -428,6 +428,12 @@ impl Reached<'_> {
         self.descriptor.word() != 0
     }
 
+    /// Whether another file could have the number of the descriptor.
+    pub fn has_number_below(&self, limit: u64) -> bool {
+        let fd = Descriptor::fd_in(self.descriptor.word());
+        fd.is_some_and(|fd| (fd as u64) < limit)
+    }
+
     /// Whether a descriptor leads to the file that the slot has, and had at a turn: others
     /// may have left that meanwhile, and another file may have its slot and its descriptor.
     pub fn is_still(&self, turn: u64, fd: c_int) -> bool {

@@ -12,6 +12,8 @@ pub(crate) enum Limit {
     FileSize,
     /// Bytes of memory that stays in RAM.
     LockedMemory,
+    /// The lowest number that no new descriptor gets.
+    Descriptors,
 }
 
 impl Limit {
@@ -27,6 +29,7 @@ impl Limit {
             Limit::AddressSpace => libc::RLIMIT_AS as c_int,
             Limit::FileSize => libc::RLIMIT_FSIZE as c_int,
             Limit::LockedMemory => libc::RLIMIT_MEMLOCK as c_int,
+            Limit::Descriptors => libc::RLIMIT_NOFILE as c_int,
         };
         let mut limit = libc::rlimit64 {
             rlim_cur: 0,

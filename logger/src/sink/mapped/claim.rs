@@ -240,7 +240,10 @@ impl Log<'_> {
         let rotated = self.rotate(shared, tried.current);
         // What this process cannot open is not to grow for it.
         let is_within_reach = || reached.opened(|| self.reopen(file)).is_some();
+        let current = &self.family.current;
         rotated.or_else(|errno| match refusal {
+            // Another thread was quicker.
+            _ if current.load(Ordering::Acquire) != tried.current => Ok(()),
             Refusal::Full if is_within_reach() => {
                 self.grow_full(shared, file, tried.capacity, errno)
             }

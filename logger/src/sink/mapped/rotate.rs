@@ -9,7 +9,7 @@ use super::super::names::{Opened, UNNUMBERED};
 use super::Log;
 use crate::clock;
 use crate::shared::Shared;
-use crate::sys::{self, Errno};
+use crate::sys::{self, Errno, Limit};
 use core::sync::atomic::Ordering;
 
 /// How often a thread lets others run that are making the next file, before it makes one.
@@ -226,13 +226,15 @@ impl Log<'_> {
         }
     }
 
-    /// Closes what leads to the oldest file that this process has open, but for the newest file. `false`
-    /// if there is none.
+    /// Closes what leads to the oldest file that this process has open, but for the newest file, by a number that
+    /// another could have. `false` if there is none.
     fn close_oldest(&self) -> bool {
         let newest = self.family.turn();
+        let limit = Limit::Descriptors.or_any();
         let files = self.files_in_use();
-        let open =
-            files.filter(|(_, reached, _)| reached.is_open() && reached.file.turn() < newest);
+        let open = files.filter(|(_, reached, _)| {
+            reached.has_number_below(limit) && reached.file.turn() < newest
+        });
         let oldest = open.min_by_key(|(_, reached, _)| reached.file.turn());
         oldest.is_some_and(|(_, reached, file_use)| reached.descriptor.close_of(file_use))
     }

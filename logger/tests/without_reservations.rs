@@ -92,7 +92,7 @@ fn a_mapped_log_goes_to_no_other_file_system_that_cannot() {
             let state = logdef::state();
             assert_eq!(state.dropped, 0);
             assert_eq!(records(&small), if can { RECORDS - 1 } else { 0 });
-            // SAFETY: as above.
+            // SAFETY: a C string that outlives the call.
             assert_eq!(unsafe { libc::umount2(at.as_ptr(), libc::MNT_DETACH) }, 0);
             assert_eq!(records(&small), if can { RECORDS + 1 } else { 2 * RECORDS });
         });

@@ -9,9 +9,11 @@ use core::ffi::{CStr, c_int};
 use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering, fence};
 pub(crate) use descriptor::{Descriptor, OfCall};
 use logdef_wire::record::Preamble;
+pub(crate) use refusal::Refusal;
 use units::Units;
 
 mod descriptor;
+mod refusal;
 mod units;
 
 /// A log file, in a slot that other files use after it. In memory that processes share.
@@ -81,31 +83,6 @@ pub(crate) struct Use(u64);
 impl Use {
     const TAKEN: u64 = 1;
     const STEP: u64 = 4;
-}
-
-/// Why a chunk cannot be had.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Refusal {
-    /// The file has all the chunks it may have.
-    Full,
-    /// It was removed or cut short.
-    Lost,
-    /// This process has no descriptor of the file, and cannot open it by its name.
-    OutOfReach,
-    /// Another thread was in the way; the next try may succeed.
-    Again,
-    /// The system says no: no space, no quota, no permission.
-    No(Errno),
-}
-
-impl Refusal {
-    /// Why pages of a file were not made ready.
-    pub fn of_pages(errno: Errno) -> Refusal {
-        match errno {
-            Errno(libc::EFAULT) => Refusal::Lost,
-            errno => Refusal::No(errno),
-        }
-    }
 }
 
 impl LogFile {

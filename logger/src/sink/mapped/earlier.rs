@@ -1,4 +1,4 @@
-//! How a process goes on that cannot open the file which another member of its family began: it gave
+//! Where a process writes that cannot open the file which another member of its family began: it gave
 //! up the right to, or the path is out of its reach. It has the files that were open when it was
 //! forked, and claims chunks of the newest of them, for as long as the log keeps that.
 

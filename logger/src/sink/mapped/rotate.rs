@@ -16,7 +16,7 @@ use core::sync::atomic::Ordering;
 const YIELDS: u32 = 64;
 /// More files than these are not held open for a later `sync`.
 const UNSYNCED: u64 = 64;
-/// But for so many that are the only ones within the reach of some process.
+/// But for this number of files to which processes write that can open no other.
 const HOMES: u32 = 16;
 
 /// A slot that was taken for a file which may become the log's as the `turn`th.

@@ -49,29 +49,24 @@ impl Log<'_> {
             let claimed = file.claim(turn, units, part, || self.reopen(file.file));
             claimed.and_then(|supplied| self.hold(file, turn, supplied))
         };
-        // What is left of a part that was given up meanwhile is in vain.
         let is_left = || file.file.in_use() != file_use || file.file.turn() != turn;
-        let held = (0..TRIES).find_map(|_| {
+        for _ in 0..TRIES {
             let capacity = file.file.capacity();
             match claim() {
                 Ok(held) if is_left() => {
                     self.discard(held);
-                    Some(None)
+                    return None;
                 }
-                Ok(held) if self.left_of(held.range).is_some() => {
-                    self.discard(held);
-                    None
+                // The rest of a part that was given up meanwhile.
+                Ok(held) if self.left_of(held.range).is_some() => self.discard(held),
+                Ok(held) => {
+                    file.file.become_home();
+                    return Some(held);
                 }
-                Ok(held) => Some(Some(held)),
-                Err(Refusal::Full) => {
-                    let grown = self.grow_full(shared, file.file, capacity, why);
-                    grown.is_err().then_some(None)
-                }
-                Err(_) => Some(None),
+                Err(Refusal::Full) => self.grow_full(shared, file.file, capacity, why).ok()?,
+                Err(_) => return None,
             }
-        });
-        let held = held.flatten()?;
-        file.file.become_home();
-        Some(held)
+        }
+        None
     }
 }

@@ -122,6 +122,8 @@ fn a_child_that_logs_now_and_then_follows_its_parent() {
         common::limit_descriptors(free as u64 + 3);
         // SAFETY: the child logs and leaves.
         if unsafe { libc::fork() } == 0 {
+            // Else it would wait for a parent that failed.
+            drop((begin, done));
             for round in 0..ROUNDS {
                 begun.read_exact(&mut [0]).unwrap();
                 logdef!(Info, "round %u of the child", round);
@@ -132,7 +134,9 @@ fn a_child_that_logs_now_and_then_follows_its_parent() {
             unsafe { libc::_exit(i32::from(!is_fine)) };
         }
         for _ in 0..ROUNDS {
+            let before = logdef::state().path;
             (0..FILLS).for_each(|_| logdef!(Info, "%s", &text));
+            assert_ne!(logdef::state().path, before, "another file is begun");
             begin.write_all(&[0]).unwrap();
             done.read_exact(&mut [0]).unwrap();
         }

@@ -208,10 +208,7 @@ impl Log<'_> {
             return tried;
         }
         let turn = current >> SLOT_BITS;
-        let part = self.family.file_units.load(Ordering::Relaxed);
-        let claimed = file
-            .claim(turn, tried.units, part, || self.reopen(file.file))
-            .and_then(|supplied| self.hold(&file, turn, supplied));
+        let claimed = self.claim_of(&file, turn, tried.units);
         let is_pruned = |held: Held| self.left_of(held.range).is_some();
         if file.file.in_use() == file_use && !claimed.is_ok_and(is_pruned) {
             tried.claimed = Some(claimed);
@@ -219,6 +216,18 @@ impl Log<'_> {
             self.discard(held);
         }
         tried
+    }
+
+    /// Claims a chunk of the file of a turn, and maps it.
+    pub(super) fn claim_of(&self, file: &Reached, turn: u64, units: u64) -> Result<Held, Refusal> {
+        let part = self.family.file_units.load(Ordering::Relaxed);
+        let supplied = file.claim(turn, units, part, || self.reopen(file.file))?;
+        self.hold(file, turn, supplied)
+    }
+
+    /// Whether this process has a descriptor of a file, or can open it. What it cannot is not to grow for it.
+    pub(super) fn can_open(&self, file: &Reached) -> bool {
+        file.opened(|| self.reopen(file.file)).is_some()
     }
 
     /// Whether a chunk for `need` bytes was refused only since the file is as large as the
@@ -238,13 +247,11 @@ impl Log<'_> {
             self.give_up(shared, file, None);
         }
         let rotated = self.rotate(shared, tried.current);
-        // What this process cannot open is not to grow for it.
-        let is_within_reach = || reached.opened(|| self.reopen(file)).is_some();
         let current = &self.family.current;
         rotated.or_else(|errno| match refusal {
             // Another thread was quicker.
             _ if current.load(Ordering::Acquire) != tried.current => Ok(()),
-            Refusal::Full if is_within_reach() => {
+            Refusal::Full if self.can_open(&reached) => {
                 self.grow_full(shared, file, tried.capacity, errno)
             }
             _ => Err(errno),
@@ -275,12 +282,7 @@ impl Log<'_> {
     }
 
     /// Maps a chunk, and makes its pages ready.
-    pub(super) fn hold(
-        &self,
-        file: &Reached,
-        turn: u64,
-        supplied: Supplied,
-    ) -> Result<Held, Refusal> {
+    fn hold(&self, file: &Reached, turn: u64, supplied: Supplied) -> Result<Held, Refusal> {
         let Supplied { by, at, units, .. } = supplied;
         let fd = by.as_ref().map(OfCall::fd);
         let range = Range {

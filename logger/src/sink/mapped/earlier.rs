@@ -28,8 +28,7 @@ impl Log<'_> {
         let turns = pruned.max(left)..self.family.turn();
         let files = turns.rev().take(FILES);
         let files = files.filter_map(|turn| self.file_of_turn(turn));
-        // What this process cannot open is not to grow for it.
-        let mut files = files.filter(|file| file.opened(|| self.reopen(file.file)).is_some());
+        let mut files = files.filter(|file| self.can_open(file));
         let held = files.find_map(|file| self.claim_in(shared, &file, nth, need, why));
         held.inspect(|_| shared.stay_in_file(why))
     }
@@ -43,16 +42,11 @@ impl Log<'_> {
         why: Errno,
     ) -> Option<Held> {
         let (turn, file_use) = (file.file.turn(), file.file.in_use());
-        let part = self.family.file_units.load(Ordering::Relaxed);
         let units = self.chunk_units(nth, need);
-        let claim = || {
-            let claimed = file.claim(turn, units, part, || self.reopen(file.file));
-            claimed.and_then(|supplied| self.hold(file, turn, supplied))
-        };
         let is_left = || file.file.in_use() != file_use || file.file.turn() != turn;
         for _ in 0..TRIES {
             let capacity = file.file.capacity();
-            match claim() {
+            match self.claim_of(file, turn, units) {
                 Ok(held) if is_left() => {
                     self.discard(held);
                     return None;

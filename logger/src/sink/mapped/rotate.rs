@@ -226,8 +226,8 @@ impl Log<'_> {
         }
     }
 
-    /// Closes what leads to the oldest file that this process has open, but for the newest file, by a number that
-    /// another could have. `false` if there is none.
+    /// Closes the descriptor of the oldest file that this process has open, the newest file excepted. `false` if
+    /// there is none whose number a new descriptor could have.
     fn close_oldest(&self) -> bool {
         let newest = self.family.turn();
         let limit = Limit::Descriptors.or_any();

@@ -10,6 +10,7 @@ use crate::handler;
 use crate::logdefs;
 use crate::process::{Process, current, process};
 use crate::settings::USUAL_BACKTRACE;
+use crate::sink::DropCount;
 use crate::sys::{self, Errno};
 use crate::thread::{Dropped, Thread, with_scratch};
 use core::ffi::c_int;
@@ -218,8 +219,22 @@ pub(crate) fn drops(process: &'static Process) {
     let put =
         |frame: &[u8]| put_frame(process, frame) || process.sink.put_note(&process.shared, frame);
     if !note_drops(process, put) {
-        // Another thread may have room.
+        // Another thread may have room, or another member of the family.
         process.shared.drops_are_due();
+        owe(process);
+    }
+}
+
+/// A call was dropped after a note of drops had no room, which is not tried again so soon.
+pub(crate) fn one_more_drop(process: &Process) {
+    if process.sink.owes() {
+        owe(process);
+    }
+}
+
+fn owe(process: &Process) {
+    if let Some(count) = unnoted(process) {
+        process.sink.owe(count);
     }
 }
 
@@ -234,17 +249,43 @@ pub(crate) extern "C" fn drops_at_exit() {
     }
 }
 
-/// Hands the note of drops to `put`. `false` if that was wanted and could not be done.
-fn note_drops(process: &'static Process, put: impl FnOnce(&[u8]) -> bool) -> bool {
-    let run = &process.shared.run;
+/// Hands the note of drops to `put`, and those that others of the family could not write. `false` if one
+/// was wanted and could not be put.
+fn note_drops(process: &'static Process, put: impl Fn(&[u8]) -> bool) -> bool {
     // Of threads that got no memory.
-    run.take_missed();
-    let Some((dropped, since)) = run.drops.to_note() else {
-        return true;
-    };
-    let errno = process.shared.reports.why_refused();
+    process.shared.run.take_missed();
+    let written = unnoted(process).is_none_or(|count| {
+        let written = put_count(&count, &put);
+        if written {
+            process.shared.run.drops.note(count.dropped);
+            process.sink.owes_nothing();
+        }
+        written
+    });
+    written & process.sink.settle(|count| put_count(count, &put))
+}
+
+/// The calls of the run that were dropped, if no note has reported all of them.
+fn unnoted(process: &Process) -> Option<DropCount> {
+    let run = &process.shared.run;
+    let (dropped, since) = run.drops.to_note()?;
+    Some(DropCount {
+        run: run.id(),
+        dropped,
+        since,
+        errno: process.shared.reports.why_refused(),
+    })
+}
+
+fn put_count(count: &DropCount, put: impl Fn(&[u8]) -> bool) -> bool {
+    let DropCount {
+        run,
+        dropped,
+        since,
+        errno,
+    } = *count;
     let note = Note {
-        run: Some(run.id()),
+        run: Some(run),
         kind: Some(NoteKind::DROPS),
         time: Some(crate::clock::realtime()),
         text: errno.map(|errno| in_words(errno).as_bytes()),
@@ -255,11 +296,7 @@ fn note_drops(process: &'static Process, put: impl FnOnce(&[u8]) -> bool) -> boo
     };
     let mut frame = [0; 256];
     let encoded = frame::encode(&mut frame, |encoder| note.encode(encoder));
-    let written = encoded.is_ok_and(|len| put(&frame[..len]));
-    if written {
-        run.drops.note(dropped);
-    }
-    written
+    encoded.is_ok_and(|len| put(&frame[..len]))
 }
 
 fn put_frame(process: &'static Process, frame: &[u8]) -> bool {

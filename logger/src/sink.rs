@@ -21,6 +21,7 @@ mod lent;
 mod mapped;
 mod names;
 mod outlet;
+mod owed;
 mod owner;
 mod retry;
 #[allow(unsafe_code)]
@@ -32,6 +33,7 @@ mod unsynced;
 
 use append::Append;
 pub(crate) use chunk::Claim;
+pub(crate) use owed::DropCount;
 pub(crate) use rotation::{Access, Rotation};
 
 use crate::published::Published;
@@ -40,8 +42,9 @@ use crate::state::{self, RawState};
 use crate::sys::{self, Errno};
 use crate::thread::Thread;
 use core::ffi::c_int;
-use core::sync::atomic::{AtomicU8, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use mapped::Mapped;
+use owed::Owed;
 use retry::Retry;
 use std::os::unix::ffi::OsStrExt;
 use stream::Writer;
@@ -70,6 +73,7 @@ pub(crate) struct Sink {
     mapped: Mapped,
     /// When it is tried again to open the log again, which was refused.
     reopening: Retry,
+    owes: AtomicBool,
 }
 
 const APPEND: u8 = 0;
@@ -89,6 +93,7 @@ impl Sink {
             append: Append::new(),
             mapped: Mapped::new(),
             reopening: Retry::new(),
+            owes: AtomicBool::new(false),
         }
     }
 
@@ -207,6 +212,36 @@ impl Sink {
         match self.chosen() {
             Chosen::Mapped(mapped) => mapped.put_note(frame),
             Chosen::Append(append) => append.put_note(shared, frame),
+        }
+    }
+
+    /// This process has no room for a note: the next member of the family that writes one writes this one too.
+    #[cold]
+    pub fn owe(&self, count: DropCount) {
+        self.owes.store(true, Ordering::Relaxed);
+        self.with_owed(|owed| owed.owe(count));
+    }
+
+    /// This process has room for its notes.
+    pub fn owes_nothing(&self) {
+        self.owes.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether this process had no room for its last note.
+    pub fn owes(&self) -> bool {
+        self.owes.load(Ordering::Relaxed)
+    }
+
+    /// Hands the counts that members of the family owe to `write`, which says whether the log has them now.
+    /// Whether it has all of them.
+    pub fn settle(&self, write: impl FnMut(&DropCount) -> bool) -> bool {
+        self.with_owed(|owed| owed.settle(write)).unwrap_or(true)
+    }
+
+    fn with_owed<T>(&self, work: impl FnOnce(&Owed) -> T) -> Option<T> {
+        match self.chosen() {
+            Chosen::Mapped(mapped) => mapped.with_owed(work),
+            Chosen::Append(append) => append.with_owed(work),
         }
     }
 

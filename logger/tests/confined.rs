@@ -171,6 +171,44 @@ fn continues_beside_its_parent(sink: Sink, kept: Option<u32>) {
     assert_eq!(large, 1, "only the child's file grows");
 }
 
+/// A forked child whose root changes has no file once its parent has begun as many as are kept. It dropped
+/// its calls then, and the log did not say so: the child had no place for a note. Its parent writes it.
+fn is_counted_by_its_parent(sink: Sink) {
+    /// Beyond a part of a file, and not so many that the note is pruned.
+    const LAST: u64 = CALLS / 2 + 300;
+    let directory = tempfile::tempdir().unwrap();
+    common::in_child(|| {
+        let options = logdef::options().sink(sink).rotate(FILE).keep(KEPT);
+        options.open(directory.path().join("log")).unwrap();
+        let (mut begun, mut begin) = std::io::pipe().unwrap();
+        let (mut answer, mut answers) = std::io::pipe().unwrap();
+        // SAFETY: the child logs and leaves.
+        if unsafe { libc::fork() } == 0 {
+            log(1, 0..BEFORE);
+            confine(directory.path());
+            begun.read_exact(&mut [0]).unwrap();
+            log(1, BEFORE..CALLS);
+            let dropped = logdef::state().dropped;
+            answers.write_all(&dropped.to_ne_bytes()).unwrap();
+            // SAFETY: leaves without running what its parent will run.
+            unsafe { libc::_exit(0) };
+        }
+        // Ten files.
+        log(0, 0..CALLS / 2);
+        begin.write_all(&[0]).unwrap();
+        let mut dropped = [0; 8];
+        answer.read_exact(&mut dropped).unwrap();
+        assert_eq!(logdef::state().dropped, 0, "{sink:?}");
+        log(0, CALLS / 2..LAST + 1);
+        let dropped = u64::from_ne_bytes(dropped);
+        assert!(dropped > CALLS / 2, "{sink:?}: {dropped}");
+        let found = Found::read(directory.path());
+        assert_eq!((found.noted, found.dropped), (dropped, 0), "{sink:?}");
+        assert_eq!(found.calls[0].keys().last(), Some(&LAST));
+        logdef::close();
+    });
+}
+
 /// A mapped log that is bounded gives up its oldest records.
 fn keeps_the_newest() {
     let found = logged(logdef::options().sink(Sink::Mapped).keep(KEPT));
@@ -209,6 +247,8 @@ fn a_log_whose_root_changes_keeps_its_records_or_counts_them() {
     continues_beside_its_parent(Sink::Mapped, None);
     continues_beside_its_parent(Sink::Mapped, Some(1000));
     continues_beside_its_parent(Sink::Append, None);
+    is_counted_by_its_parent(Sink::Mapped);
+    is_counted_by_its_parent(Sink::Append);
     if common::is_advice_followed() {
         keeps_the_newest();
     }

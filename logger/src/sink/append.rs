@@ -19,6 +19,7 @@ use super::kept_path::KeptPath;
 use super::lent::Lent;
 use super::names::{Names, UNNUMBERED};
 use super::outlet::{Outlet, ROOM};
+use super::owed::Owed;
 use super::owner;
 use super::retry::Retry;
 use super::rotation::SharedAccess;
@@ -336,6 +337,12 @@ impl Append {
             }
         }
         false
+    }
+
+    /// Hands `work` what the family owes, if it writes to files.
+    pub fn with_owed<T>(&self, work: impl FnOnce(&Owed) -> T) -> Option<T> {
+        let log = self.rotated.borrow().or_else(|| self.one_file.borrow())?;
+        Some(work(&log.owed))
     }
 
     fn try_to_put_note(

@@ -10,6 +10,7 @@ use super::chunk::UNIT;
 use super::file::LogFile;
 use super::lent::Shareable;
 use super::names::Names;
+use super::owed::Owed;
 use super::unsynced::Unsynced;
 use crate::sys;
 use crate::window::Range;
@@ -48,6 +49,7 @@ pub(crate) struct Family {
     pub reopening_since: AtomicU64,
     pub names: Names,
     pub unsynced: Unsynced,
+    pub owed: Owed,
     windows: [Entry; WINDOWS],
     /// There were more windows than places for them: up to where, in what file.
     crowded: Crowd,

@@ -116,5 +116,7 @@ fn count_drop(thread: &Thread) {
     let process = process();
     if process.shared.run.drops.add(1) {
         note::drops(process);
+    } else {
+        note::one_more_drop(process);
     }
 }

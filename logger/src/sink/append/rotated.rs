@@ -6,6 +6,7 @@ use super::FLAGS;
 use crate::sink::Rotation;
 use crate::sink::lent::{Owned, Shareable};
 use crate::sink::names::{Names, Opened};
+use crate::sink::owed::Owed;
 use crate::sys::{self, Errno};
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -20,6 +21,7 @@ pub(super) struct Rotated {
     newest: AtomicU64,
     /// When (monotonic time) it was made.
     pub begun: AtomicU64,
+    pub owed: Owed,
 }
 
 /// A file of the log.

@@ -6,6 +6,7 @@ use super::{Append, Outlet, open_to_append, open_unless_mapped};
 use crate::shared::Shared;
 use crate::sink::names::Opened;
 use crate::sink::outlet::reserve_first;
+use crate::sink::owed::Owed;
 use crate::sink::retry;
 use crate::sys::{self, Errno, Identity, SignalsBlocked};
 use core::ffi::c_int;
@@ -145,6 +146,9 @@ impl Append {
                 // What was refused was a place in the file before.
                 self.retry.granted();
                 shared.reports.left_file();
+                if self.with_owed(Owed::is_any) == Some(true) {
+                    shared.drops_are_due();
+                }
             }
             Err(errno) => {
                 self.no_space_errno.store(errno.0, Ordering::Relaxed);

@@ -127,6 +127,9 @@ impl Log<'_> {
         self.mapped.retry.granted();
         shared.write_succeeded();
         shared.clock_was_set();
+        if self.family.owed.is_any() {
+            shared.drops_are_due();
+        }
         Some(claim)
     }
 

@@ -6,6 +6,7 @@ use super::{Log, Mapped};
 use crate::sink::anchor;
 use crate::sink::chunk::{self, Claim};
 use crate::sink::family::FILES;
+use crate::sink::owed::Owed;
 use crate::sink::room::Room;
 use crate::sys;
 use crate::thread::Thread;
@@ -31,6 +32,11 @@ impl Mapped {
         let mut files = turns.filter_map(|turn| log.file_of_turn(turn));
         files.any(|reached| reached.put_note(frame, || log.reopen(reached.file)))
             || log.put_anchored_note(frame)
+    }
+
+    /// Hands `work` what the family owes.
+    pub fn with_owed<T>(&self, work: impl FnOnce(&Owed) -> T) -> Option<T> {
+        self.log().map(|log| work(&log.family.owed))
     }
 
     /// The range that was pruned of the file in which a thread claimed a chunk: where it

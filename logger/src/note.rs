@@ -262,7 +262,7 @@ fn note_drops(process: &'static Process, put: impl Fn(&[u8]) -> bool) -> bool {
         }
         written
     });
-    written & process.sink.settle(|count| put_count(count, &put))
+    written && process.sink.settle(|count| put_count(count, &put))
 }
 
 /// The calls of the run that were dropped, if no note has reported all of them.

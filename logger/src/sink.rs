@@ -232,8 +232,8 @@ impl Sink {
         self.owes.load(Ordering::Relaxed)
     }
 
-    /// Hands the counts that members of the family owe to `write`, which says whether the log has them now.
-    /// Whether it has all of them.
+    /// Hands the counts that members of the family owe to `write`, which says whether the log has one now, up
+    /// to the first that it has not. Whether it has all of them.
     pub fn settle(&self, write: impl FnMut(&DropCount) -> bool) -> bool {
         self.with_owed(|owed| owed.settle(write)).unwrap_or(true)
     }

@@ -60,6 +60,8 @@ pub(crate) struct Mapped {
     evictions: Evictions,
     ahead: Ahead,
     due: Due,
+    /// The turn of the file that this process continues in, since it can open none after it; 0 if it can.
+    home: AtomicU64,
 }
 
 /// The log, for as long as it is in use.
@@ -80,6 +82,7 @@ impl Mapped {
             evictions: Evictions::new(),
             ahead: Ahead::new(),
             due: Due::new(),
+            home: AtomicU64::new(0),
         }
     }
 
@@ -460,7 +463,11 @@ impl Mapped {
     /// Fills in where the log goes.
     pub fn describe(&self, into: &mut RawState) {
         if let Some(log) = self.log() {
-            let file = log.file_of(log.family.current.load(Ordering::Acquire));
+            let home = self.home.load(Ordering::Relaxed);
+            let file = log.file_of_turn(home).unwrap_or_else(|| {
+                let current = log.family.current.load(Ordering::Acquire);
+                log.file_of(current)
+            });
             log.family.names.describe(file.file.number(), into);
             into.helper = self.ahead.state();
         }

@@ -149,7 +149,10 @@ impl Log<'_> {
             match tried.claimed {
                 // EBADF: see `unless_in_vain`.
                 None | Some(Err(Refusal::Again | Refusal::No(Errno(libc::EBADF)))) => {}
-                Some(Ok(held)) => return Ok(held),
+                Some(Ok(held)) => {
+                    self.mapped.home.store(0, Ordering::Relaxed);
+                    return Ok(held);
+                }
                 Some(Err(refusal @ (Refusal::Full | Refusal::Lost | Refusal::OutOfReach))) => {
                     if refusal == Refusal::Full
                         && let Some(held) = self.any_ready(thread, need)

@@ -55,6 +55,7 @@ impl Log<'_> {
                 Ok(held) if self.left_of(held.range).is_some() => self.discard(held),
                 Ok(held) => {
                     file.file.become_home();
+                    self.mapped.home.store(turn, Ordering::Relaxed);
                     return Some(held);
                 }
                 Err(Refusal::Full) => self.grow_full(shared, file.file, capacity, why).ok()?,

@@ -70,7 +70,7 @@ impl Append {
     /// Why what is written to is no longer the log's newest file.
     #[inline]
     pub(super) fn is_left(&self, is_removed: impl FnOnce() -> bool) -> Option<Move> {
-        if self.has_name() && is_removed() {
+        if is_removed() && self.has_name() {
             return Some(Move::Removed);
         }
         (self.is_rotated() && self.is_behind()).then_some(Move::Behind)

@@ -219,22 +219,19 @@ pub(crate) fn drops(process: &'static Process) {
     let put =
         |frame: &[u8]| put_frame(process, frame) || process.sink.put_note(&process.shared, frame);
     if !note_drops(process, put) {
-        // Another thread may have room, or another member of the family.
+        process.sink.set_has_room(false);
+        // Another thread may have room.
         process.shared.drops_are_due();
-        owe(process);
+        keep_count(process);
     }
 }
 
-/// A call was dropped after a note of drops had no room, which is not tried again so soon.
-pub(crate) fn one_more_drop(process: &Process) {
-    if process.sink.owes() {
-        owe(process);
-    }
-}
-
-fn owe(process: &Process) {
+/// Lets another member of the family know how many calls were dropped, which it writes down if this one cannot.
+#[cold]
+pub(crate) fn keep_count(process: &Process) {
     if let Some(count) = unnoted(process) {
-        process.sink.owe(count);
+        let pid = process.shared.run.pid.load(Ordering::Relaxed);
+        process.sink.keep_count(count, pid);
     }
 }
 
@@ -258,7 +255,8 @@ fn note_drops(process: &'static Process, put: impl Fn(&[u8]) -> bool) -> bool {
         let written = put_count(&count, &put);
         if written {
             process.shared.run.drops.note(count.dropped);
-            process.sink.owes_nothing();
+            process.sink.forget_count(count.run);
+            process.sink.set_has_room(true);
         }
         written
     });

@@ -333,7 +333,7 @@ impl Drops {
     }
 
     /// Counts calls that were dropped. `true` if that is to be noted at once: now and
-    /// then, so that the log of a program that is killed has the number, or nearly.
+    /// then, so that the log of a program that is killed has a sixteenth of the number at least.
     pub fn add(&self, calls: u64) -> bool {
         if self.since.load(Ordering::Relaxed) == 0 {
             self.since.store(clock::realtime(), Ordering::Relaxed);

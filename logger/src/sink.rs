@@ -43,8 +43,9 @@ use crate::sys::{self, Errno};
 use crate::thread::Thread;
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use logdef_wire::Run;
 use mapped::Mapped;
-use owed::Owed;
+use owed::{Owed, Writes};
 use retry::Retry;
 use std::os::unix::ffi::OsStrExt;
 use stream::Writer;
@@ -73,7 +74,8 @@ pub(crate) struct Sink {
     mapped: Mapped,
     /// When it is tried again to open the log again, which was refused.
     reopening: Retry,
-    owes: AtomicBool,
+    /// This process had no room for its last note.
+    lacks_room: AtomicBool,
 }
 
 const APPEND: u8 = 0;
@@ -93,7 +95,7 @@ impl Sink {
             append: Append::new(),
             mapped: Mapped::new(),
             reopening: Retry::new(),
-            owes: AtomicBool::new(false),
+            lacks_room: AtomicBool::new(false),
         }
     }
 
@@ -215,24 +217,28 @@ impl Sink {
         }
     }
 
-    /// This process has no room for a note: the next member of the family that writes one writes this one too.
+    /// Keeps a count that stands in no note so far, in case that this process cannot write one.
     #[cold]
-    pub fn owe(&self, count: DropCount) {
-        self.owes.store(true, Ordering::Relaxed);
-        self.with_owed(|owed| owed.owe(count));
+    pub fn keep_count(&self, count: DropCount, pid: u32) {
+        let writes = if self.lacks_room.load(Ordering::Relaxed) {
+            Writes::Others
+        } else {
+            Writes::Itself(pid)
+        };
+        self.with_owed(|owed| owed.keep(count, writes));
     }
 
-    /// This process has room for its notes.
-    pub fn owes_nothing(&self) {
-        self.owes.store(false, Ordering::Relaxed);
+    /// Whether this process had room for its last note of drops.
+    pub fn set_has_room(&self, has_room: bool) {
+        self.lacks_room.store(!has_room, Ordering::Relaxed);
     }
 
-    /// Whether this process had no room for its last note.
-    pub fn owes(&self) -> bool {
-        self.owes.load(Ordering::Relaxed)
+    /// A run has written its count down.
+    pub fn forget_count(&self, run: Run) {
+        self.with_owed(|owed| owed.forget(run));
     }
 
-    /// Hands the counts that members of the family owe to `write`, which says whether the log has one now, up
+    /// Hands the counts that other members of the family owe to `write`, which says whether the log has one now, up
     /// to the first that it has not. Whether it has all of them.
     pub fn settle(&self, write: impl FnMut(&DropCount) -> bool) -> bool {
         self.with_owed(|owed| owed.settle(write)).unwrap_or(true)

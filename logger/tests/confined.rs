@@ -222,6 +222,49 @@ fn is_counted_by_its_parent(sink: Sink) {
     });
 }
 
+/// A forked child whose root changes drops what it logs after its parent has opened the log again. It has room
+/// for notes in its old file, but is killed long after the last of them, which comes after 1, 16 and 256 drops.
+fn is_counted_though_it_is_killed() {
+    const DROPPED: u64 = 1_000;
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("log");
+    common::in_child(|| {
+        let options = logdef::options().sink(Sink::Mapped).rotate(FILE);
+        options.open(&path).unwrap();
+        let (mut begun, mut begin) = std::io::pipe().unwrap();
+        let (mut confined, mut confinement) = std::io::pipe().unwrap();
+        // SAFETY: the child logs and is killed.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            confine(directory.path());
+            confinement.write_all(&[0]).unwrap();
+            begun.read_exact(&mut [0]).unwrap();
+            log(1, 0..DROPPED);
+            let is_fine = logdef::state().dropped == DROPPED;
+            let signal = if is_fine {
+                libc::SIGKILL
+            } else {
+                libc::SIGABRT
+            };
+            // SAFETY: ends the process.
+            unsafe { libc::kill(libc::getpid(), signal) };
+        }
+        confined.read_exact(&mut [0]).unwrap();
+        std::fs::rename(&path, directory.path().join("old")).unwrap();
+        logdef::reopen().unwrap();
+        log(0, 0..1);
+        begin.write_all(&[0]).unwrap();
+        let mut status = 0;
+        // SAFETY: waits for a child of this process.
+        unsafe { libc::waitpid(child, &raw mut status, 0) };
+        assert_eq!(status, libc::SIGKILL);
+        // Beyond a part of a file.
+        log(0, 1..200);
+        let found = Found::read(directory.path());
+        assert_eq!((found.noted, found.records()), (DROPPED, 200));
+    });
+}
+
 /// A mapped log that is bounded gives up its oldest records.
 fn keeps_the_newest() {
     let found = logged(logdef::options().sink(Sink::Mapped).keep(KEPT));
@@ -262,6 +305,7 @@ fn a_log_whose_root_changes_keeps_its_records_or_counts_them() {
     continues_beside_its_parent(Sink::Append, None);
     is_counted_by_its_parent(Sink::Mapped);
     is_counted_by_its_parent(Sink::Append);
+    is_counted_though_it_is_killed();
     if common::is_advice_followed() {
         keeps_the_newest();
     }

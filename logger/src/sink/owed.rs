@@ -1,13 +1,14 @@
-//! Counts of dropped calls that members of a family could write to no file of the log. They owe the log
-//! a note, which the next member that writes its own, or begins a chunk or a file, writes for them. In memory
-//! that processes share; any of them may be killed at any instruction. Knows no frames.
+//! Counts of dropped calls that stand in no note so far. Each member of a family keeps its own in the memory
+//! that they share, and writes it down itself where it can: a member that was killed before, or that has
+//! no file left to write to, owes the log a note. The next member that begins a chunk or a file, syncs, closes
+//! or exits writes that. Any member may be killed at any instruction. Knows no frames.
 
-use crate::sys::Errno;
-use core::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use crate::sys::{self, Errno};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering, fence};
 use logdef_wire::Run;
 
-/// Members that can owe a note at the same time; those beyond them keep trying to write it themselves.
-const MEMBERS: usize = 64;
+/// Members whose counts can be kept at the same time; those beyond them write their own, or none.
+const MEMBERS: usize = 256;
 
 /// What a note of drops says.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -21,53 +22,91 @@ pub(crate) struct DropCount {
     pub errno: Option<Errno>,
 }
 
-/// The notes that are owed. Zeros are none.
+/// Which process writes the note, unless it is killed before.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Writes {
+    /// The process with this id, whose count it is.
+    Itself(u32),
+    /// Any other: that one has no room.
+    Others,
+}
+
+/// The counts of all members. Zeros are none.
 pub(crate) struct Owed {
+    /// Whether a member has ever kept one.
+    has_been_used: AtomicBool,
     members: [Member; MEMBERS],
 }
 
 struct Member {
-    /// 0 while nothing is owed, [`Member::SETTING`] while what is owed is stored.
+    /// 0 in a free place, [`Member::SETTING`] while the rest is stored.
     dropped: AtomicU64,
     run: AtomicU64,
     since: AtomicU64,
     errno: AtomicI32,
+    /// The process that will write the note; 0 for any.
+    writer: AtomicU32,
 }
 
 impl Owed {
-    /// A member could not write this down. Of what it owed before and this the higher number counts.
-    pub fn owe(&self, count: DropCount) {
-        let own = self.members.iter().find(|member| member.is_of(count.run));
+    /// Keeps a count. Of what a run had before and this the higher number holds.
+    pub fn keep(&self, count: DropCount, writes: Writes) {
+        self.has_been_used.store(true, Ordering::Relaxed);
+        let own = self
+            .places(count.run)
+            .find(|member| member.is_of(count.run));
         let of_own = own.and_then(|member| Some((member, member.begin()?)));
         let place = of_own.or_else(|| {
-            let mut free = self.members.iter().filter(|member| member.is_free());
+            let mut free = self.places(count.run).filter(|member| member.is_free());
             free.find_map(|member| Some((member, member.begin()?)))
         });
         if let Some((member, before)) = place {
             let dropped = count.dropped.max(before);
-            member.set(DropCount { dropped, ..count });
+            member.set(DropCount { dropped, ..count }, writes);
         }
     }
 
-    /// Whether a note is owed.
-    pub fn is_any(&self) -> bool {
-        self.members.iter().any(|member| member.get().is_some())
+    /// A run has written its count down.
+    pub fn forget(&self, run: Run) {
+        if let Some(member) = self.places(run).find(|member| member.is_of(run))
+            && member.begin().is_some()
+        {
+            member.dropped.store(0, Ordering::Release);
+        }
     }
 
-    /// Hands each count to `write`, which says whether the log has it now, up to the first that it has not.
-    /// Whether it has all of them.
+    /// Whether another process than the one that dropped calls is to write a note.
+    pub fn is_any(&self) -> bool {
+        self.owed().next().is_some()
+    }
+
+    /// Hands each count that is owed to `write`, which says whether the log has it now, up to the first that it
+    /// has not. Whether it has all of them.
     pub fn settle(&self, mut write: impl FnMut(&DropCount) -> bool) -> bool {
-        let mut owed = self
-            .members
-            .iter()
-            .filter_map(|member| Some((member, member.get()?)));
-        owed.all(|(member, count)| {
+        self.owed().all(|(member, count)| {
             let written = write(&count);
             if written {
                 member.clear(&count);
             }
             written
         })
+    }
+
+    fn owed(&self) -> impl Iterator<Item = (&Member, DropCount)> {
+        let places = if self.has_been_used.load(Ordering::Relaxed) {
+            &self.members[..]
+        } else {
+            &[]
+        };
+        let counts = places.iter();
+        let counts = counts.filter_map(|member| Some((member, member.get()?)));
+        counts.filter(|(member, _)| member.is_left())
+    }
+
+    /// All places, from the one on at which a run looks first.
+    fn places(&self, run: Run) -> impl Iterator<Item = &Member> {
+        let (before, first) = self.members.split_at(run.0 as usize % MEMBERS);
+        first.iter().chain(before)
     }
 }
 
@@ -82,48 +121,58 @@ impl Member {
         !self.is_free() && self.run.load(Ordering::Relaxed) == run.0
     }
 
-    /// Takes the right to store what is owed; how much that was before. A process that is killed meanwhile keeps the place.
+    /// Whether the process whose count it is will not write it.
+    fn is_left(&self) -> bool {
+        let writer = self.writer.load(Ordering::Relaxed);
+        writer == 0 || !sys::is_alive(writer)
+    }
+
+    /// Takes the right to store a count; which one was there before. A process that is killed meanwhile keeps the place.
     fn begin(&self) -> Option<u64> {
         let before = self.dropped.load(Ordering::Acquire);
         let is_mine = before != Member::SETTING && self.exchange(before, Member::SETTING);
         is_mine.then_some(before)
     }
 
-    fn set(&self, count: DropCount) {
+    fn set(&self, count: DropCount, writes: Writes) {
         self.run.store(count.run.0, Ordering::Relaxed);
         self.since.store(count.since, Ordering::Relaxed);
         let errno = count.errno.map_or(0, |errno| errno.0);
         self.errno.store(errno, Ordering::Relaxed);
+        let writer = match writes {
+            Writes::Itself(pid) => pid,
+            Writes::Others => 0,
+        };
+        self.writer.store(writer, Ordering::Relaxed);
         let dropped = count.dropped.min(Member::SETTING - 1);
         self.dropped.store(dropped, Ordering::Release);
     }
 
     fn get(&self) -> Option<DropCount> {
         let dropped = self.dropped.load(Ordering::Acquire);
-        let errno = match self.errno.load(Ordering::Relaxed) {
-            0 => None,
-            errno => Some(Errno(errno)),
-        };
+        if matches!(dropped, 0 | Member::SETTING) {
+            return None;
+        }
+        let errno = self.errno.load(Ordering::Relaxed);
         let count = DropCount {
             run: Run(self.run.load(Ordering::Relaxed)),
             dropped,
             since: self.since.load(Ordering::Relaxed),
-            errno,
+            errno: (errno != 0).then_some(Errno(errno)),
         };
-        core::sync::atomic::fence(Ordering::Acquire);
-        let is_stable = self.dropped.load(Ordering::Relaxed) == dropped;
-        (is_stable && !matches!(dropped, 0 | Member::SETTING)).then_some(count)
+        fence(Ordering::Acquire);
+        // Else more was stored meanwhile.
+        (self.dropped.load(Ordering::Relaxed) == dropped).then_some(count)
     }
 
-    /// The log has the count, unless more is owed by now.
+    /// The log has the count, unless there is more by now.
     fn clear(&self, written: &DropCount) {
         self.exchange(written.dropped, 0);
     }
 
     fn exchange(&self, from: u64, to: u64) -> bool {
-        let exchanged =
-            self.dropped
-                .compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed);
+        let (success, failure) = (Ordering::AcqRel, Ordering::Relaxed);
+        let exchanged = self.dropped.compare_exchange(from, to, success, failure);
         exchanged.is_ok()
     }
 }
@@ -148,17 +197,17 @@ mod tests {
     }
 
     fn owed(family: &Family) -> Vec<DropCount> {
-        family.owed.members.iter().filter_map(Member::get).collect()
+        family.owed.owed().map(|(_, count)| count).collect()
     }
 
     #[test]
     fn what_a_member_owes_is_written_once() {
         let family = family();
         assert!(!family.owed.is_any());
-        family.owed.owe(count(7, 1));
-        family.owed.owe(count(8, 3));
-        family.owed.owe(count(7, 16));
-        family.owed.owe(count(7, 15));
+        family.owed.keep(count(7, 1), Writes::Others);
+        family.owed.keep(count(8, 3), Writes::Others);
+        family.owed.keep(count(7, 16), Writes::Others);
+        family.owed.keep(count(7, 15), Writes::Others);
         assert_eq!(owed(&family), [count(7, 16), count(8, 3)]);
         let mut tries = 0;
         let settled = family.owed.settle(|_| {
@@ -173,12 +222,28 @@ mod tests {
     #[test]
     fn what_comes_while_a_note_is_written_is_still_owed() {
         let family = family();
-        family.owed.owe(count(7, 1));
+        family.owed.keep(count(7, 1), Writes::Others);
         family.owed.settle(|_| {
-            family.owed.owe(count(7, 16));
+            family.owed.keep(count(7, 16), Writes::Others);
             true
         });
         assert_eq!(owed(&family), [count(7, 16)]);
+    }
+
+    #[test]
+    fn a_process_that_lives_writes_its_own_note() {
+        let of_the_dead = u32::MAX >> 2;
+        let family = family();
+        let keep = |run, pid| family.owed.keep(count(run, 3), Writes::Itself(pid));
+        keep(7, sys::process_id());
+        assert!(!family.owed.is_any());
+        keep(8, of_the_dead);
+        assert_eq!(owed(&family), [count(8, 3)]);
+        family.owed.forget(Run(7));
+        keep(7, of_the_dead);
+        assert_eq!(owed(&family), [count(7, 3), count(8, 3)]);
+        family.owed.forget(Run(8));
+        assert_eq!(owed(&family), [count(7, 3)]);
     }
 
     #[test]
@@ -187,7 +252,7 @@ mod tests {
         assert!(family.owed.members[0].begin().is_some());
         assert!(!family.owed.is_any());
         for run in 0..MEMBERS as u64 {
-            family.owed.owe(count(run + 1, 1));
+            family.owed.keep(count(run + 1, 1), Writes::Others);
         }
         assert_eq!(owed(&family).len(), MEMBERS - 1);
     }

@@ -117,6 +117,6 @@ fn count_drop(thread: &Thread) {
     if process.shared.run.drops.add(1) {
         note::drops(process);
     } else {
-        note::one_more_drop(process);
+        note::keep_count(process);
     }
 }

@@ -580,9 +580,9 @@ impl Reached<'_> {
         at.is_some_and(|at| sys::write_at(by.fd(), frame, at) == Ok(frame.len()))
     }
 
-    /// Gives back the blocks of a range of the file of a turn that no process maps.
-    pub fn punch(&self, turn: u64, from: u64, end: u64) {
-        if let Ok(Some((by, _))) = self.opened_for_call(turn, || None) {
+    /// Gives back the blocks of a range of the file of a turn that no process maps. `open` as for [`Reached::opened`].
+    pub fn punch(&self, turn: u64, from: u64, end: u64, open: impl FnOnce() -> Option<c_int>) {
+        if let Ok(Some((by, _))) = self.opened_for_call(turn, open) {
             let _ = sys::punch(by.fd(), from, end - from);
         }
     }
@@ -643,7 +643,7 @@ mod tests {
         let (of, first) = begin(1);
         let (fd, _) = reached.opened(|| None).unwrap();
         assert!(reached.is_still(1, fd));
-        reached.punch(1, 0, CHUNK / 2);
+        reached.punch(1, 0, CHUNK / 2, || None);
         assert_eq!(ones(&first), CHUNK / 2);
         reached.file.leave(of);
         let (_, second) = begin(2);
@@ -652,7 +652,7 @@ mod tests {
         assert!(reached.is_still(2, again) && !reached.is_still(1, again));
         let numbers = [1, 2].map(|turn| reached.file.number_at_turn(turn));
         assert_eq!(numbers, [None, Some(2)]);
-        reached.punch(1, 0, CHUNK);
+        reached.punch(1, 0, CHUNK, || None);
         // Some file systems take no zeros.
         let supplied = reached.supply(1, 0, CHUNK / UNIT, || None);
         assert!(supplied.is_ok() || supplied == Err(Refusal::Again));

@@ -171,7 +171,8 @@ impl Log<'_> {
         if let Some(left) = self.left_to_clear(range)
             && let Some(file) = self.file_of_turn(range.turn)
         {
-            file.punch(range.turn, range.offset + left, range.offset + range.len);
+            let (start, end) = (range.offset + left, range.offset + range.len);
+            file.punch(range.turn, start, end, || self.reopen(file.file));
         }
     }
 
@@ -181,7 +182,7 @@ impl Log<'_> {
             return;
         }
         while let Some((start, next)) = self.family.gap(turn, from, end) {
-            file.punch(turn, start, next);
+            file.punch(turn, start, next, || self.reopen(file.file));
             from = next;
         }
     }

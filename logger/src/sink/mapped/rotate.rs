@@ -212,7 +212,7 @@ impl Log<'_> {
     }
 
     /// Does what needs a descriptor. Where the process may have no more, it closes those of older
-    /// files, the oldest first: only a `sync` needs them, which opens such a file again.
+    /// files: only a `sync` needs them, which opens such a file again.
     pub(super) fn with_a_descriptor<T>(
         &self,
         mut work: impl FnMut() -> Result<T, Errno>,
@@ -220,23 +220,25 @@ impl Log<'_> {
         loop {
             match work() {
                 Err(Errno(libc::EMFILE | libc::ENFILE))
-                    if self.close_descriptors() > 0 || self.close_oldest() => {}
+                    if self.close_descriptors() > 0 || self.close_unneeded() => {}
                 done => return done,
             }
         }
     }
 
-    /// Closes the descriptor of the oldest file that this process has open, the newest file excepted. `false` if
-    /// there is none whose number a new descriptor could have.
-    fn close_oldest(&self) -> bool {
+    /// Closes the descriptor of a file that this process has open, but of the newest and of those that a process maps:
+    /// by its descriptor alone such a file gives its space back when it is removed. The oldest come last, since parts
+    /// of them are given up next. `false` if there is none whose number a new descriptor could have.
+    fn close_unneeded(&self) -> bool {
         let newest = self.family.turn();
         let limit = Limit::Descriptors.or_any();
         let files = self.files_in_use();
+        let is_needed = |turn| turn == newest || self.family.has_window(turn);
         let open = files.filter(|(_, reached, _)| {
-            reached.has_number_below(limit) && reached.file.turn() < newest
+            reached.has_number_below(limit) && !is_needed(reached.file.turn())
         });
-        let oldest = open.min_by_key(|(_, reached, _)| reached.file.turn());
-        oldest.is_some_and(|(_, reached, file_use)| reached.descriptor.close_of(file_use))
+        let youngest = open.max_by_key(|(_, reached, _)| reached.file.turn());
+        youngest.is_some_and(|(_, reached, file_use)| reached.descriptor.close_of(file_use))
     }
 
     /// Another file followed: lets go of what need not be kept of those before it.

@@ -177,11 +177,9 @@ impl LogFile {
     }
 
     /// Lets the file have more units than `before`, unless another thread already did.
-    /// `false` if it has the most that it can.
-    pub fn grow(&self, before: u64, units: u64, most: u64) -> bool {
-        let (after, order) = ((before + units).min(most), Ordering::Relaxed);
-        let _ = self.capacity.compare_exchange(before, after, order, order);
-        after > before
+    pub fn grow(&self, before: u64, units: u64) {
+        let order = Ordering::Relaxed;
+        let _ = self.capacity.compare_exchange(before, units, order, order);
     }
 
     /// Bytes at the front whose chunks were pruned.

@@ -36,11 +36,14 @@ impl Log<'_> {
             0 => size.min(STEP),
             _ => size,
         };
-        if !file.grow(capacity, units, MOST_UNITS) {
+        let grown = (capacity + units).min(MOST_UNITS);
+        if grown == capacity {
             return Err(why);
         }
         shared.stay_in_file(why);
-        self.prune_parts(shared);
+        // Before another thread claims what it has more.
+        self.prune_parts(shared, |turn| if turn == file.turn() { grown } else { 0 });
+        file.grow(capacity, grown);
         Ok(())
     }
 
@@ -49,7 +52,7 @@ impl Log<'_> {
     pub(super) fn prune(&self, shared: &Shared, turn: u64) {
         let oldest = self.oldest_beside(turn);
         self.prune_files(shared, oldest.max(self.family.names.oldest_turn()));
-        self.prune_parts(shared);
+        self.prune_parts(shared, |_| 0);
     }
 
     /// Gives up what will not be kept when file `turn` is there, but for the file before it:
@@ -104,8 +107,8 @@ impl Log<'_> {
         }
     }
 
-    /// Prunes all parts of the log but the newest.
-    fn prune_parts(&self, shared: &Shared) {
+    /// Prunes all parts of the log but the newest, once the file of a turn may have `least` units at the least.
+    fn prune_parts(&self, shared: &Shared, least: impl Fn(u64) -> u64) {
         let mut keep = self.family.keep.load(Ordering::Relaxed) as u64;
         if keep == 0 {
             return;
@@ -122,7 +125,7 @@ impl Log<'_> {
                 keep = rest;
                 continue;
             };
-            let parts = reached.file.capacity().div_ceil(size);
+            let parts = reached.file.capacity().max(least(turn)).div_ceil(size);
             let kept = parts.min(keep);
             keep -= kept;
             let end = (parts - kept) * size;

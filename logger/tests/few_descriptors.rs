@@ -3,9 +3,11 @@
 
 mod common;
 
+use common::skip;
 use logdef::{Sink, logdef};
 use std::io::{Read, Write};
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -174,6 +176,49 @@ fn a_sync_without_a_descriptor_fails_and_the_log_continues() {
     assert_eq!(found, 101);
 }
 
+/// Bytes on disk of each file that is removed, and of which this process maps a part.
+fn bytes_of_removed_files() -> Vec<u64> {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let removed = maps.lines().filter(|line| line.contains("/log."));
+    let removed = removed.filter(|line| line.ends_with(" (deleted)"));
+    let range = |line: &str| line.split(' ').next().unwrap().to_owned();
+    let file = |range| std::fs::metadata(format!("/proc/self/map_files/{range}")).unwrap();
+    removed
+        .map(range)
+        .map(|range| file(range).blocks() * 512)
+        .collect()
+}
+
+/// A thread that pauses has a chunk in a file that is removed. What led to that file was closed where descriptors are
+/// few, and without it nothing of the file's space came back before the thread had left it.
+fn a_removed_file_takes_no_more_than_what_is_mapped_of_it() {
+    const FILE: u64 = 128 << 10;
+    // SAFETY: has no preconditions.
+    if unsafe { libc::geteuid() } != 0 {
+        return skip::skip("only root may look at removed files");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    common::in_child(|| {
+        let free = std::fs::File::open("/dev/null").unwrap().as_raw_fd();
+        let before = common::limit_descriptors(free as u64 + 3);
+        let options = logdef::options().sink(Sink::Mapped).rotate(FILE).keep(4);
+        options.open(folder.path().join("log")).unwrap();
+        logdef!(Info, "the first of this thread, in the first file");
+        let text = "x".repeat(1000);
+        let fills = || (0..20 * FILE / 1000).for_each(|_| logdef!(Info, "%s", &text));
+        std::thread::scope(|scope| {
+            scope.spawn(fills);
+        });
+        common::limit_descriptors(before);
+        let removed = bytes_of_removed_files();
+        assert!(!removed.is_empty(), "the first file is mapped");
+        assert!(
+            removed.iter().all(|bytes| *bytes <= FILE / 2),
+            "{removed:?}"
+        );
+    });
+}
+
 /// One test: a forked child that makes threads may wait for ever for a lock of the standard library which a thread of
 /// another test has.
 #[test]
@@ -182,5 +227,6 @@ fn few_descriptors_lose_no_call() {
     an_appended_log_lets_go_of_files_before_it_drops_a_call();
     a_short_lack_of_descriptors_costs_an_appended_log_little();
     a_child_that_logs_now_and_then_follows_its_parent();
+    a_removed_file_takes_no_more_than_what_is_mapped_of_it();
     a_sync_without_a_descriptor_fails_and_the_log_continues();
 }

@@ -226,14 +226,15 @@ impl Log<'_> {
         }
     }
 
-    /// Closes the descriptor of a file that this process has open, but of the newest and of those that a process maps:
-    /// by its descriptor alone such a file gives its space back when it is removed. The oldest come last, since parts
-    /// of them are given up next. `false` if there is none whose number a new descriptor could have.
+    /// Closes the descriptor of a file that this process has open, but of the newest, of one in the making, and of those
+    /// that a process maps: by its descriptor alone such a file gives its space back when it is removed. The oldest
+    /// come last, since parts of them are given up next. `false` if there is none whose number a new descriptor could
+    /// have.
     fn close_unneeded(&self) -> bool {
         let newest = self.family.turn();
         let limit = Limit::Descriptors.or_any();
         let files = self.files_in_use();
-        let is_needed = |turn| turn == newest || self.family.has_window(turn);
+        let is_needed = |turn| turn >= newest || self.family.has_window(turn);
         let open = files.filter(|(_, reached, _)| {
             reached.has_number_below(limit) && !is_needed(reached.file.turn())
         });

@@ -187,7 +187,7 @@ fn continues_beside_its_parent(sink: Sink, kept: Option<u32>) {
 /// A forked child whose root changes has no file once its parent has begun as many as are kept. It dropped
 /// its calls then, and the log did not say so: the child had no place for a note. Its parent writes it.
 fn is_counted_by_its_parent(sink: Sink) {
-    /// Beyond a part of a file, and not so many that the note is pruned.
+    /// Fills another part of a file; the file with the note is still kept.
     const LAST: u64 = CALLS / 2 + 300;
     let directory = tempfile::tempdir().unwrap();
     common::in_child(|| {

@@ -4,11 +4,11 @@
 mod common;
 
 use common::skip;
-use logdef::{Options, Sink, logdef};
+use logdef::{Options, Sink, State, logdef};
 use logdef_wire::Record;
 use logdef_wire::record::NoteKind;
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
+use std::io::{PipeWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Barrier;
 
@@ -136,6 +136,28 @@ fn large_files(directory: &Path) -> Vec<PathBuf> {
     files.filter(is_large).collect()
 }
 
+/// Forks a child that logs a little, changes its root, waits for a byte, and logs the rest. It writes to `answers` what
+/// `answer` makes of its state, and leaves with 1 if it dropped calls. Returns what the byte is written to.
+fn fork_confined(
+    directory: &Path,
+    mut answers: PipeWriter,
+    answer: impl FnOnce(&State) -> Vec<u8>,
+) -> PipeWriter {
+    let (mut begun, begin) = std::io::pipe().unwrap();
+    // SAFETY: the child logs and leaves.
+    if unsafe { libc::fork() } == 0 {
+        log(1, 0..BEFORE);
+        confine(directory);
+        begun.read_exact(&mut [0]).unwrap();
+        log(1, BEFORE..CALLS);
+        let state = logdef::state();
+        answers.write_all(&answer(&state)).unwrap();
+        // SAFETY: leaves without running what its parent will run.
+        unsafe { libc::_exit(i32::from(state.dropped != 0)) };
+    }
+    begin
+}
+
 /// A forked child, whose root changes, can open no file that its parent begins afterwards: all of its later
 /// calls were dropped. It continues in the file that it has.
 fn continues_beside_its_parent(sink: Sink, kept: Option<u32>) {
@@ -147,21 +169,9 @@ fn continues_beside_its_parent(sink: Sink, kept: Option<u32>) {
             None => options,
         };
         options.open(directory.path().join("log")).unwrap();
-        let (mut begun, mut begin) = std::io::pipe().unwrap();
-        let (mut answer, mut answers) = std::io::pipe().unwrap();
-        // SAFETY: the child logs and leaves.
-        if unsafe { libc::fork() } == 0 {
-            log(1, 0..BEFORE);
-            confine(directory.path());
-            begun.read_exact(&mut [0]).unwrap();
-            log(1, BEFORE..CALLS);
-            let state = logdef::state();
-            let path = state.path.as_os_str().as_encoded_bytes();
-            answers.write_all(path).unwrap();
-            let is_fine = state.dropped == 0;
-            // SAFETY: leaves without running what its parent will run.
-            unsafe { libc::_exit(i32::from(!is_fine)) };
-        }
+        let (mut answer, answers) = std::io::pipe().unwrap();
+        let path = |state: &State| state.path.as_os_str().as_encoded_bytes().to_vec();
+        let mut begin = fork_confined(directory.path(), answers, path);
         // Ten files.
         log(0, 0..CALLS / 2);
         begin.write_all(&[0]).unwrap();
@@ -193,19 +203,9 @@ fn is_counted_by_its_parent(sink: Sink) {
     common::in_child(|| {
         let options = logdef::options().sink(sink).rotate(FILE).keep(KEPT);
         options.open(directory.path().join("log")).unwrap();
-        let (mut begun, mut begin) = std::io::pipe().unwrap();
-        let (mut answer, mut answers) = std::io::pipe().unwrap();
-        // SAFETY: the child logs and leaves.
-        if unsafe { libc::fork() } == 0 {
-            log(1, 0..BEFORE);
-            confine(directory.path());
-            begun.read_exact(&mut [0]).unwrap();
-            log(1, BEFORE..CALLS);
-            let dropped = logdef::state().dropped;
-            answers.write_all(&dropped.to_ne_bytes()).unwrap();
-            // SAFETY: leaves without running what its parent will run.
-            unsafe { libc::_exit(0) };
-        }
+        let (mut answer, answers) = std::io::pipe().unwrap();
+        let dropped = |state: &State| state.dropped.to_ne_bytes().to_vec();
+        let mut begin = fork_confined(directory.path(), answers, dropped);
         // Ten files.
         log(0, 0..CALLS / 2);
         begin.write_all(&[0]).unwrap();

@@ -31,7 +31,7 @@ pub(crate) enum Writes {
     Others,
 }
 
-/// The counts of all members. Zeros are none.
+/// The counts of all members. Memory of zeros holds no count.
 pub(crate) struct Owed {
     /// Whether a member has ever kept one.
     has_been_used: AtomicBool,

@@ -227,9 +227,9 @@ impl Log<'_> {
     }
 
     /// Closes the descriptor of a file that this process has open, but of the newest, of one in the making, and of those
-    /// that a process maps: by its descriptor alone such a file gives its space back when it is removed. The oldest
-    /// come last, since parts of them are given up next. `false` if there is none whose number a new descriptor could
-    /// have.
+    /// that a process maps: by its descriptor alone such a file gives its space back when it is removed. The youngest
+    /// file comes first, since parts of the oldest are given up next. Returns `false` if it closes none: each has a
+    /// number that the limit of descriptors denies to a new one.
     fn close_unneeded(&self) -> bool {
         let newest = self.family.turn();
         let limit = Limit::Descriptors.or_any();

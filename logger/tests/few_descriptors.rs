@@ -219,6 +219,49 @@ fn a_removed_file_takes_no_more_than_what_is_mapped_of_it() {
     });
 }
 
+/// Bytes on disk of the first 400 files of a log. Needs no descriptor, as a look into its directory would.
+fn bytes_in_use(log: &Path) -> u64 {
+    let names = (1..=400).map(|number| format!("{}.{number:06}", log.display()));
+    let files = names.filter_map(|name| std::fs::metadata(name).ok());
+    files.map(|file| file.blocks()).sum::<u64>() * 512
+}
+
+/// What led to files that are kept was closed to make place for newer ones. While no other file could be made nor opened,
+/// the newest grew and those stayed, or parts of them, beyond what the log may take.
+fn a_log_that_can_open_nothing_keeps_its_bound() {
+    const FILE: u64 = 128 << 10;
+    const KEEP: u64 = 10;
+    let folder = tempfile::tempdir().unwrap();
+    common::in_child(|| {
+        let free = std::fs::File::open("/dev/null").unwrap().as_raw_fd();
+        let few = free as u64 + KEEP;
+        common::limit_descriptors(few);
+        let options = logdef::options().sink(Sink::Mapped).rotate(FILE);
+        let options = options.keep(KEEP as u32);
+        let log = folder.path().join("log");
+        options.open(&log).unwrap();
+        let text = "x".repeat(1000);
+        let fill = |what: &str| {
+            (0..FILE / 1000).for_each(|_| logdef!(Info, "%s", &text));
+            let bytes = bytes_in_use(&log);
+            assert!(bytes <= (KEEP + 1) * FILE, "{bytes} bytes, {what}");
+        };
+        let mut taken = Vec::new();
+        for _ in 0..KEEP {
+            fill("at first");
+            taken.extend(std::fs::File::open("/dev/null"));
+        }
+        for lack in 1..2 * KEEP {
+            (0..lack % 4).for_each(|_| fill("before a lack"));
+            common::limit_descriptors(0);
+            (0..lack).for_each(|_| fill("while descriptors lack"));
+            common::limit_descriptors(few);
+        }
+        assert_eq!(logdef::unwritten(), 0);
+        drop(taken);
+    });
+}
+
 /// One test: a forked child that makes threads may wait for ever for a lock of the standard library which a thread of
 /// another test has.
 #[test]
@@ -228,5 +271,6 @@ fn few_descriptors_lose_no_call() {
     a_short_lack_of_descriptors_costs_an_appended_log_little();
     a_child_that_logs_now_and_then_follows_its_parent();
     a_removed_file_takes_no_more_than_what_is_mapped_of_it();
+    a_log_that_can_open_nothing_keeps_its_bound();
     a_sync_without_a_descriptor_fails_and_the_log_continues();
 }

@@ -396,9 +396,12 @@ impl Log<'_> {
     #[cold]
     #[inline(never)]
     fn reopen(&self, file: &LogFile) -> Option<c_int> {
+        self.try_to_reopen(file).ok()
+    }
+
+    fn try_to_reopen(&self, file: &LogFile) -> Result<c_int, Errno> {
         let names = &self.family.names;
-        let open = || names.with(file.number(), LogFile::open)?;
-        self.with_a_descriptor(open).ok()
+        self.with_a_descriptor(|| names.with(file.number(), LogFile::open)?)
     }
 
     fn file_of(&self, current: u64) -> Reached<'_> {

@@ -132,6 +132,11 @@ impl Log<'_> {
             let Some(from) = reached.file.prune(turn, end) else {
                 continue;
             };
+            if kept == 0 && turn < newest && self.lacks_a_descriptor_for(&reached) {
+                // It cannot be emptied; to remove it takes no descriptor.
+                self.family.names.remove_before(turn + 1);
+                return self.prune_files(shared, turn + 1);
+            }
             self.expel_pruned(shared);
             let from = match from {
                 0 => reached.file.front(),
@@ -139,6 +144,17 @@ impl Log<'_> {
             };
             self.punch(&reached, turn, from, end * UNIT);
         }
+    }
+
+    /// Whether this process has no descriptor of a file, and may have none.
+    fn lacks_a_descriptor_for(&self, file: &Reached) -> bool {
+        let mut is_denied = false;
+        let open = || {
+            let opened = self.try_to_reopen(file.file);
+            is_denied = matches!(opened, Err(Errno(libc::EMFILE | libc::ENFILE)));
+            opened.ok()
+        };
+        file.opened(open).is_none() && is_denied
     }
 
     /// Makes the threads of this process leave what the log gave up, and does it for

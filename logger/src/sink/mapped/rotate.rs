@@ -6,7 +6,7 @@ use super::super::family::SLOT_BITS;
 use super::super::file::{LogFile, Use};
 use super::super::file_system;
 use super::super::names::{Opened, UNNUMBERED};
-use super::Log;
+use super::{Log, Reached};
 use crate::clock;
 use crate::shared::Shared;
 use crate::sys::{self, Errno, Limit};
@@ -226,18 +226,20 @@ impl Log<'_> {
         }
     }
 
-    /// Closes the descriptor of a file that this process has open, but of the newest, of one in the making, and of those
-    /// that a process maps: by its descriptor alone such a file gives its space back when it is removed. The youngest
-    /// file comes first, since parts of the oldest are given up next. Returns `false` if it closes none: each has a
-    /// number that the limit of descriptors denies to a new one.
+    /// Closes the descriptor of a file that this process has open, but of the newest, of one in the making, of those
+    /// that a process maps, and of those that grew: by its descriptor alone such a file gives its space back when it is
+    /// removed, or a part of it is given up. The youngest file comes first, since the oldest is given up next. Returns
+    /// `false` if it closes none: each has a number that the limit of descriptors denies to a new one.
     fn close_unneeded(&self) -> bool {
         let newest = self.family.turn();
         let limit = Limit::Descriptors.or_any();
-        let files = self.files_in_use();
-        let is_needed = |turn| turn >= newest || self.family.has_window(turn);
-        let open = files.filter(|(_, reached, _)| {
-            reached.has_number_below(limit) && !is_needed(reached.file.turn())
-        });
+        let size = self.family.file_units.load(Ordering::Relaxed);
+        let is_needed = |file: &LogFile| {
+            let turn = file.turn();
+            turn >= newest || self.family.has_window(turn) || file.capacity() > size
+        };
+        let may_close = |file: &Reached| file.has_number_below(limit) && !is_needed(file.file);
+        let open = self.files_in_use().filter(|(_, file, _)| may_close(file));
         let youngest = open.max_by_key(|(_, reached, _)| reached.file.turn());
         youngest.is_some_and(|(_, reached, file_use)| reached.descriptor.close_of(file_use))
     }

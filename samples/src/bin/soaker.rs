@@ -24,6 +24,11 @@ use std::time::Duration;
 const THREADS: usize = 8;
 /// What each child logs before it ends.
 const RECORDS_OF_A_CHILD: u64 = 3;
+/// How many calls a thread may be ahead of the last one. On a busy machine a thread may stand for half a second, in which
+/// the others could write all that the log keeps, so that nothing of that thread were in it.
+const AHEAD: u64 = 8192;
+/// At how many calls a thread looks for the others.
+const LOOK: u64 = 1024;
 const WORDS: usize = 3 * THREADS + 2;
 
 fn main() -> ExitCode {
@@ -44,8 +49,7 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     }
     for thread in 0..THREADS {
-        let [returned, written, dropped] = [0, 1, 2].map(|part| &words[part * THREADS + thread]);
-        thread::spawn(move || log_calls(thread as u32, life, returned, written, dropped));
+        thread::spawn(move || log_calls(thread, life, words));
     }
     let folder = Path::new(log).parent().expect("a folder");
     let [ended, dropped] = [0, 1].map(|part| &words[3 * THREADS + part]);
@@ -77,22 +81,20 @@ fn map(counts: &Path) -> &'static [AtomicU64] {
     words
 }
 
-/// A thread that logs without pause. Its texts differ in length.
-fn log_calls(
-    thread: u32,
-    life: u32,
-    returned: &AtomicU64,
-    written: &AtomicU64,
-    dropped: &AtomicU64,
-) {
+/// A thread that logs without pause but for others that are late. Its texts differ in length.
+fn log_calls(thread: usize, life: u32, words: &[AtomicU64]) {
+    let [returned, written, dropped] = [0, 1, 2].map(|part| &words[part * THREADS + thread]);
     let text = "abcdefghijklmnopqrstuvwxyz".repeat(8);
     for count in 0u64.. {
+        while count % LOOK == 0 && count > least(&words[..THREADS]) + AHEAD {
+            thread::sleep(Duration::from_micros(100));
+        }
         let length = (count % 200) as usize;
         logdef!(
             Info,
             "record %llu of thread %u of life %u: %s",
             count,
-            thread,
+            thread as u32,
             life,
             &text[..length]
         );
@@ -103,6 +105,12 @@ fn log_calls(
             dropped.fetch_add(1, Ordering::Release);
         }
     }
+}
+
+/// What the last of the threads has come to.
+fn least(returned: &[AtomicU64]) -> u64 {
+    let counts = returned.iter().map(|count| count.load(Ordering::Acquire));
+    counts.min().unwrap_or(0)
 }
 
 /// A forked child that logs and ends, and counts what it could not write.

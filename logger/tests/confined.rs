@@ -137,17 +137,20 @@ fn large_files(directory: &Path) -> Vec<PathBuf> {
 }
 
 /// Forks a child that logs a little, changes its root, waits for a byte, and logs the rest. It writes to `answers` what
-/// `answer` makes of its state, and leaves with 1 if it dropped calls. Returns what the byte is written to.
+/// `answer` makes of its state, and leaves with 1 if it dropped calls. Returns what the byte is written to, once the
+/// child has changed its root: it is to have none of the files that are begun from here on.
 fn fork_confined(
     directory: &Path,
     mut answers: PipeWriter,
     answer: impl FnOnce(&State) -> Vec<u8>,
 ) -> PipeWriter {
     let (mut begun, begin) = std::io::pipe().unwrap();
+    let (mut confined, mut confinement) = std::io::pipe().unwrap();
     // SAFETY: the child logs and leaves.
     if unsafe { libc::fork() } == 0 {
         log(1, 0..BEFORE);
         confine(directory);
+        confinement.write_all(&[0]).unwrap();
         begun.read_exact(&mut [0]).unwrap();
         log(1, BEFORE..CALLS);
         let state = logdef::state();
@@ -155,6 +158,8 @@ fn fork_confined(
         // SAFETY: leaves without running what its parent will run.
         unsafe { libc::_exit(i32::from(state.dropped != 0)) };
     }
+    drop(confinement);
+    confined.read_exact(&mut [0]).unwrap();
     begin
 }
 

@@ -28,6 +28,9 @@ const MOST: u64 = FILE_SIZE * FILES + CHUNK * (THREADS as u64 + 1) + (8 << 20);
 /// What may be used more for a moment where the log's descriptors were closed: each thread may have a chunk beyond
 /// the newest file's size before the oldest parts are given back.
 const MORE: u64 = CHUNK * (THREADS as u64 + 1);
+/// Descriptors that may be open at any time: standard ones and a folder that is looked at, the files that are kept and as
+/// many that are about to go; and for each thread the file that it is making, and one that it empties.
+const DESCRIPTORS: usize = 4 + 2 * FILES as usize + 2 * THREADS;
 /// At how many looks on end more than `MOST` may be in use then: a moment of a busy machine.
 const MOMENTS: u32 = 50;
 /// Bytes of frames that the kept files hold at least: all but one, and what chunks that were begun leave empty.
@@ -149,8 +152,7 @@ impl Usage {
     fn assert_as(&self, first: &Usage) {
         let mappings = first.mappings + 16 * THREADS;
         assert!(self.mappings <= mappings, "{first:?} {self:?}");
-        let descriptors = first.descriptors + 16;
-        assert!(self.descriptors <= descriptors, "{first:?} {self:?}");
+        assert!(self.descriptors <= DESCRIPTORS, "{self:?}");
         // What is resident of the log's own pages is bounded by the threads' windows.
         let resident = first.resident_kib + CHUNK / 1024 * 2 * THREADS as u64;
         assert!(self.resident_kib <= resident, "{first:?} {self:?}");

@@ -10,7 +10,8 @@
 //!
 //! COUNTS is a file of 64-bit numbers, three for each thread: first of all threads, how many of its calls
 //! have returned; then of all, how many up to the last one that left a record; then of all, how many were
-//! dropped. One more counts the children that have ended, and a last one the calls of theirs that were dropped.
+//! dropped. One more counts the children that have ended, and a last one the calls of theirs that were dropped, or that
+//! went to an earlier file, which is removed before the newest.
 
 use logdef::{Sink, logdef};
 use logdef_samples::smash::Random;
@@ -59,7 +60,7 @@ fn main() -> ExitCode {
             close_some(folder, &mut random);
         }
         let limit = (random.below(3) == 0).then(|| limit_descriptors(3 + random.below(4)));
-        bear(generation, life, dropped);
+        bear(generation, life, Path::new(log), dropped);
         ended.fetch_add(1, Ordering::Release);
         if let Some(limit) = limit {
             thread::sleep(Duration::from_millis(random.below(150)));
@@ -113,10 +114,10 @@ fn least(returned: &[AtomicU64]) -> u64 {
     counts.min().unwrap_or(0)
 }
 
-/// A forked child that logs and ends, and counts what it could not write.
-fn bear(generation: u32, life: u32, dropped: &AtomicU64) {
-    // SAFETY: the child calls only `logdef!`, an atomic and `_exit`, all of which are
-    // allowed in a forked child of a program with threads.
+/// A forked child that logs and ends, and counts what it could not write to the newest file.
+fn bear(generation: u32, life: u32, log: &Path, dropped: &AtomicU64) {
+    // SAFETY: the child calls only `logdef!`, system calls, an atomic and the allocator, which the C library keeps
+    // usable in a forked child of a program with threads.
     match unsafe { libc::fork() } {
         0 => {
             for count in 0..RECORDS_OF_A_CHILD {
@@ -128,7 +129,16 @@ fn bear(generation: u32, life: u32, dropped: &AtomicU64) {
                     life
                 );
             }
-            dropped.fetch_add(logdef::state().dropped, Ordering::Release);
+            let state = logdef::state();
+            let newest = std::fs::read_link(log).unwrap_or_default();
+            // It had no descriptor for the newest. Numbers have six digits.
+            let is_earlier = state.path.file_name() < newest.file_name();
+            let missing = if is_earlier {
+                RECORDS_OF_A_CHILD
+            } else {
+                state.dropped
+            };
+            dropped.fetch_add(missing, Ordering::Release);
             // SAFETY: takes a number and returns nowhere.
             unsafe { libc::_exit(0) }
         }

@@ -16,6 +16,11 @@ impl Errno {
         // SAFETY: as in `last`.
         unsafe { *libc::__errno_location() = self.0 }
     }
+
+    /// Whether the process, or the system, may have no more descriptors.
+    pub fn lacks_descriptors(self) -> bool {
+        matches!(self.0, libc::EMFILE | libc::ENFILE)
+    }
 }
 
 impl From<Errno> for std::io::Error {

@@ -135,7 +135,7 @@ impl Append {
         };
         let mut moved = open_another();
         for _ in 0..OUTLETS {
-            let lacks_descriptors = matches!(moved, Err(Errno(libc::EMFILE | libc::ENFILE)));
+            let lacks_descriptors = moved.is_err_and(Errno::lacks_descriptors);
             if !lacks_descriptors || !self.free_one() {
                 break;
             }

@@ -151,7 +151,7 @@ impl Log<'_> {
         let mut is_denied = false;
         let open = || {
             let opened = self.try_to_reopen(file.file);
-            is_denied = matches!(opened, Err(Errno(libc::EMFILE | libc::ENFILE)));
+            is_denied = opened.is_err_and(Errno::lacks_descriptors);
             opened.ok()
         };
         file.opened(open).is_none() && is_denied

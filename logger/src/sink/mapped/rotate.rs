@@ -219,8 +219,9 @@ impl Log<'_> {
     ) -> Result<T, Errno> {
         loop {
             match work() {
-                Err(Errno(libc::EMFILE | libc::ENFILE))
-                    if self.close_descriptors() > 0 || self.close_unneeded() => {}
+                Err(errno)
+                    if errno.lacks_descriptors()
+                        && (self.close_descriptors() > 0 || self.close_unneeded()) => {}
                 done => return done,
             }
         }

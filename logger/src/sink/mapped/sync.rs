@@ -31,7 +31,7 @@ impl Log<'_> {
                 Ok(()) if is_old && !wanted => self.leave(index, file_use),
                 // The file or its directory could not be opened, which speaks of no write:
                 // another sync may find a descriptor.
-                Err(errno @ Errno(libc::EMFILE | libc::ENFILE)) if !file.is_given_up() => {
+                Err(errno) if errno.lacks_descriptors() && !file.is_given_up() => {
                     result = result.and(Err(errno));
                 }
                 Err(errno) if !file.is_given_up() => {

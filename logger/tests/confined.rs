@@ -148,6 +148,8 @@ fn fork_confined(
     let (mut confined, mut confinement) = std::io::pipe().unwrap();
     // SAFETY: the child logs and leaves.
     if unsafe { libc::fork() } == 0 {
+        // Else it would wait for a parent that failed.
+        drop(begin);
         log(1, 0..BEFORE);
         confine(directory);
         confinement.write_all(&[0]).unwrap();

@@ -86,6 +86,8 @@ pub struct App {
     pub quits: bool,
     lines: HashMap<u64, Line>,
     generation: u64,
+    /// What the log and the list were at when they were last taken in.
+    version: (u64, u64),
 }
 
 impl App {
@@ -125,6 +127,7 @@ impl App {
             quits: false,
             lines: HashMap::new(),
             generation: 0,
+            version: (0, 0),
             log,
         };
         app.choose();
@@ -133,6 +136,8 @@ impl App {
 
     /// Takes in what other threads did, and does a piece of what was begun.
     pub fn tick(&mut self) {
+        // First: what comes after this is news to the next tick.
+        self.version = (self.log.version(), self.list.version());
         let generation = self.log.found().generation;
         if generation != self.generation {
             self.generation = generation;
@@ -259,6 +264,12 @@ impl App {
     pub fn mark_of(&self, number: u64) -> Option<char> {
         let mut marks = self.marks.iter();
         marks.find_map(|(letter, marked)| (marked.number == number).then_some(*letter))
+    }
+
+    /// Changes with what a screen would show, as of the last tick. What came since is news to the next one,
+    /// also where a screen that is drawn now counts it.
+    pub fn version(&self) -> (u64, u64) {
+        self.version
     }
 
     /// Whether something is under way that a look at the next moment moves on.
@@ -561,6 +572,21 @@ mod tests {
     use super::super::job::tests::{no_images, replace, rows};
     use super::*;
 
+    /// The person stayed a row before the end of a log that was followed, until the next came.
+    #[test]
+    fn a_row_that_comes_before_the_screen_is_drawn_asks_for_another_screen() {
+        let log = Arc::new(Log::new(Vec::new()));
+        log.push(&mut rows(0..3), 0).unwrap();
+        let mut app = App::new(log.clone(), Filters::none(), Box::new(no_images));
+        app.key("F");
+        app.tick();
+        log.push(&mut rows(4..5), 0).unwrap();
+        let drawn = app.version();
+        app.tick();
+        assert_ne!(app.version(), drawn);
+        assert_eq!(app.current.unwrap().number, 3);
+    }
+
     /// Marks that were set while the beginning was shown led to other rows when all were there.
     #[test]
     fn a_mark_stays_on_its_row_where_rows_are_replaced() {
@@ -581,5 +607,20 @@ mod tests {
             app.key(key);
             assert_eq!(number(&app), expected);
         }
+    }
+
+    /// The page once stayed when its count was stopped, though its bar says what closes it.
+    #[test]
+    fn a_page_is_closed_while_its_rows_are_counted() {
+        let log = Arc::new(Log::new(Vec::new()));
+        log.push(&mut rows(0..3), 0).unwrap();
+        let mut app = App::new(log, Filters::none(), Box::new(no_images));
+        app.key("s");
+        // Others may still come, as nothing says that the log is read.
+        app.tick();
+        assert_eq!(app.progress().as_deref(), Some("counting: 0"));
+        app.key("Esc");
+        assert!(app.page.is_none() && app.job.is_none());
+        assert_eq!(app.message, "");
     }
 }

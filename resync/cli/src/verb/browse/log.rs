@@ -180,8 +180,10 @@ impl Log {
     }
 
     pub fn change(&self) -> RwLockWriteGuard<'_, Found> {
+        let found = write(&self.found);
+        // Not before: those who look meanwhile would take what they see for what is new.
         self.version.fetch_add(1, Ordering::Relaxed);
-        write(&self.found)
+        found
     }
 
     /// Puts other rows in place of all, and what they are read by.
@@ -233,6 +235,7 @@ impl Log {
 
     pub fn lose(&self, lines: Vec<String>) {
         *write(&self.losses) = lines;
+        self.version.fetch_add(1, Ordering::Relaxed);
     }
 
     pub fn losses(&self) -> Vec<String> {
@@ -298,5 +301,34 @@ impl<'k> Resolvers<'k> {
         gap.map_or(String::from("?"), |(account, gap)| {
             losses::gap(&account.name, gap)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+    use std::thread;
+
+    /// A screen that was drawn while a change waited for it was taken for one that shows the change.
+    #[test]
+    fn a_change_is_news_only_when_those_who_look_have_looked() {
+        let log = Arc::new(Log::new(Vec::new()));
+        let before = log.version();
+        let looks = log.found();
+        let of_thread = log.clone();
+        let (begins, has_begun) = mpsc::channel();
+        let changes = thread::spawn(move || {
+            begins.send(()).unwrap();
+            drop(of_thread.change());
+        });
+        has_begun.recv().unwrap();
+        for _ in 0..1000 {
+            assert_eq!(log.version(), before);
+            thread::yield_now();
+        }
+        drop(looks);
+        changes.join().unwrap();
+        assert_ne!(log.version(), before);
     }
 }

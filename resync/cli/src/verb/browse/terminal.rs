@@ -115,7 +115,7 @@ pub fn run(app: &mut App, has_color: bool) -> Result<(), Failure> {
         }
         // Before the line that says so.
         copy(app)?;
-        let version = (app.log.version(), app.list.version(), app.is_busy());
+        let version = (app.version(), app.is_busy());
         // The first rows are shown when they come.
         let is_due = drawn.is_none_or(|(shown, at): (_, Instant)| {
             (shown != version || app.is_busy()) && (had_no_row || at.elapsed() >= BETWEEN)

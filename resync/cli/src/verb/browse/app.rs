@@ -608,19 +608,4 @@ mod tests {
             assert_eq!(number(&app), expected);
         }
     }
-
-    /// The page once stayed when its count was stopped, though its bar says what closes it.
-    #[test]
-    fn a_page_is_closed_while_its_rows_are_counted() {
-        let log = Arc::new(Log::new(Vec::new()));
-        log.push(&mut rows(0..3), 0).unwrap();
-        let mut app = App::new(log, Filters::none(), Box::new(no_images));
-        app.key("s");
-        // Others may still come, as nothing says that the log is read.
-        app.tick();
-        assert_eq!(app.progress().as_deref(), Some("counting: 0"));
-        app.key("Esc");
-        assert!(app.page.is_none() && app.job.is_none());
-        assert_eq!(app.message, "");
-    }
 }

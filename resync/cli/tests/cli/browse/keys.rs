@@ -163,3 +163,21 @@ fn the_rows_that_were_found_are_written_where_no_other_can_be() {
     terminal.press("Enter");
     terminal.wait_for(" 262144 rows are in out.json");
 }
+
+/// The page once stayed when its count was stopped, though its bar says what closes it.
+#[test]
+fn a_page_is_closed_while_its_rows_are_counted() {
+    let mut bytes = long().bytes;
+    (1..30_000).for_each(|count| bytes.extend(later(count)));
+    let line = "logdef browse app.log";
+    let Some(terminal) = Terminal::new(files("app.log", &bytes), (80, 24), line) else {
+        return;
+    };
+    terminal.wait_for("1/30999 ");
+    terminal.press("s");
+    terminal.wait_for(" counting: ");
+    terminal.press("Esc");
+    terminal.wait("rows again", |screen| {
+        screen.contains("accepted alpha:0") && screen.contains("1/30999 ")
+    });
+}

@@ -72,10 +72,12 @@ put() {
     cp "$2" "$3"
     chmod "$1" "$3"
 }
+# What sed is to put in as it is.
+plain() { printf %s "$1" | sed 's/[&|\\]/\\&/g'; }
 # fill FROM TO
 fill() {
     rm -f "$2"
-    sed -e "s|@PREFIX@|$prefix|g" -e "s|@LIBDIR@|$libdir|g" -e "s|@UP@|$up|g" \
+    sed -e "s|@PREFIX@|$(plain "$prefix")|g" -e "s|@LIBDIR@|$(plain "$libdir")|g" -e "s|@UP@|$up|g" \
         -e "s|@VERSION@|$version|g" -e "s|@SOVERSION@|$soversion|g" "$1" >"$2"
     chmod 644 "$2"
 }

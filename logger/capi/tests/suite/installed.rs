@@ -12,7 +12,8 @@ pub fn prefix() -> &'static Path {
     static PREFIX: OnceLock<PathBuf> = OnceLock::new();
     PREFIX.get_or_init(|| {
         // Each program of tests has its own: they may run at the same time, and each begins by removing it.
-        let name = concat!("prefix-of-", env!("CARGO_CRATE_NAME"));
+        // Users choose the name: `logdef.pc` once came apart at a space, and sed put something else for `&`.
+        let name = concat!("prefix & more of ", env!("CARGO_CRATE_NAME"));
         let prefix = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         let _ = std::fs::remove_dir_all(&prefix);
         let output = Command::new("sh")
@@ -82,8 +83,15 @@ fn pkg_config(arguments: &[&str]) -> Option<Vec<String>> {
         "{}",
         String::from_utf8_lossy(&output.stderr)
     );
-    let flags = String::from_utf8(output.stdout).unwrap();
-    Some(flags.split_whitespace().map(str::to_owned).collect())
+    Some(words(&String::from_utf8(output.stdout).unwrap()))
+}
+
+/// What a shell makes of a line.
+fn words(line: &str) -> Vec<String> {
+    let script = format!("printf '%s\\n' {line}");
+    let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+    let words = String::from_utf8(output.stdout).unwrap();
+    words.lines().map(str::to_owned).collect()
 }
 
 #[test]
@@ -245,8 +253,8 @@ fn cmake_builds_with(prefix: &Path, directory: &Path) -> [PathBuf; 2] {
     let lists = format!(
         "cmake_minimum_required(VERSION 3.13)\nproject(test C)\n\
          find_package(logdef {version} REQUIRED)\n\
-         add_executable(program {source})\ntarget_link_libraries(program logdef::logdef)\n\
-         add_executable(static {source})\ntarget_link_libraries(static logdef::logdef_static)\n",
+         add_executable(program [[{source}]])\ntarget_link_libraries(program logdef::logdef)\n\
+         add_executable(static [[{source}]])\ntarget_link_libraries(static logdef::logdef_static)\n",
         version = env!("CARGO_PKG_VERSION"),
         source = source("program.c").display(),
     );

@@ -212,9 +212,12 @@ fn a_program_in_go_logs_by_cgo_and_is_killed() {
     go.arg("./victim").current_dir(sources("go"));
     go.env("GOFLAGS", "-mod=mod")
         .env("GOCACHE", logged.file("cache"));
-    go.env("CGO_CFLAGS", format!("-I{}", header.display()));
+    go.env("CGO_CFLAGS", format!("'-I{}'", header.display()));
     let library = library.display();
-    go.env("CGO_LDFLAGS", format!("-L{library} -Wl,-rpath,{library}"));
+    go.env(
+        "CGO_LDFLAGS",
+        format!("'-L{library}' '-Wl,-rpath,{library}'"),
+    );
     run(&mut go);
     let mut victim = Command::new(logged.file("victim"));
     let logged = logged.by(&mut victim);

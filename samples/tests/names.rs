@@ -115,8 +115,9 @@ fn source_lines_are_links_on_request() {
     let source = root.join("samples/tests/sites/host.c");
     let source = source.to_str().unwrap();
     let link = format!(
-        "\x1b]8;;file://{}{source}#14\x1b\\{source}:14\x1b]8;;\x1b\\",
-        host.trim()
+        "\x1b]8;;file://{}{}#14\x1b\\{source}:14\x1b]8;;\x1b\\",
+        host.trim(),
+        source.replace(' ', "%20")
     );
     // Before the message, and in the backtrace.
     assert!(

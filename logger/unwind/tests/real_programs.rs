@@ -158,7 +158,10 @@ fn programs_have_the_callers_that_libgcc_finds_wherever_they_are_interrupted() {
         }
         let turn = turn % programs.len();
         let program = &mut programs[turn];
-        program.env("LD_PRELOAD", &library).env(REPORT, &report);
+        // By its name alone: a folder with a space in its name would be two libraries.
+        program.env("LD_PRELOAD", library.file_name().unwrap());
+        program.env("LD_LIBRARY_PATH", library.parent().unwrap());
+        program.env(REPORT, &report);
         program.stdout(Stdio::null());
         match program.status() {
             Ok(status) => assert!(status.success(), "{program:?}: {status}"),

@@ -87,8 +87,8 @@ fn go_is_named_as_its_own_tool_names_it() {
     let addresses = addresses_in(&path, "main.");
     let list: String = addresses.iter().map(|it| format!("{it:#x}\n")).collect();
     fs::write(dir.path().join("addresses"), list).unwrap();
-    let command = format!("go tool addr2line {} < addresses", path.display());
-    let theirs = run(dir.path(), "sh", &["-c", &command]);
+    let command = "go tool addr2line \"$0\" < addresses";
+    let theirs = run(dir.path(), "sh", &["-c", command, path.to_str().unwrap()]);
     let theirs: Vec<&str> = theirs.lines().collect();
     let image = open(&path);
     let (mut compared, mut different) = (0, Vec::new());

@@ -176,18 +176,13 @@ pub fn code_addresses(functions: &[Function], count: usize) -> Vec<Svma> {
 /// and `file:line:column`, ended by an empty line.
 pub fn llvm_chains(path: &Path, addresses: &[Svma]) -> Vec<Vec<Place>> {
     let dir = tempfile::tempdir().unwrap();
-    let list = dir.path().join("addresses");
     let lines: String = addresses
         .iter()
         .map(|address| format!("{address:#x}\n"))
         .collect();
-    fs::write(&list, lines).unwrap();
-    let command = format!(
-        "llvm-symbolizer --no-demangle --inlines --obj={} < {}",
-        path.display(),
-        list.display()
-    );
-    let output = run(dir.path(), "sh", &["-c", &command]);
+    fs::write(dir.path().join("addresses"), lines).unwrap();
+    let command = "llvm-symbolizer --no-demangle --inlines --obj=\"$0\" < addresses";
+    let output = run(dir.path(), "sh", &["-c", command, path.to_str().unwrap()]);
     let chains: Vec<Vec<Place>> = output
         .split("\n\n")
         .filter(|chain| !chain.trim().is_empty())

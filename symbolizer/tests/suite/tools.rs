@@ -238,9 +238,8 @@ fn addr2line_chains(path: &Path, addresses: &[Svma]) -> Vec<Vec<Place>> {
     let dir = tempfile::tempdir().unwrap();
     let list: String = addresses.iter().map(|it| format!("{it:#x}\n")).collect();
     fs::write(dir.path().join("addresses"), list).unwrap();
-    let path = path.display();
-    let command = format!("addr2line -a -f -i -e {path} < addresses 2>/dev/null");
-    let output = run(dir.path(), "sh", &["-c", &command]);
+    let command = "addr2line -a -f -i -e \"$0\" < addresses 2>/dev/null";
+    let output = run(dir.path(), "sh", &["-c", command, path.to_str().unwrap()]);
     let mut chains: Vec<Vec<Place>> = Vec::new();
     let mut lines = output.lines();
     while let Some(line) = lines.next() {

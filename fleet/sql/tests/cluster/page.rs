@@ -12,7 +12,7 @@ fn the_unit_of_the_page_is_one_that_systemd_takes() {
     let unit = unit.split("```").next().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("logdef-worker.service");
-    std::fs::write(&path, unit.replace("/usr/bin/logdef-sql", PROGRAM)).unwrap();
+    std::fs::write(&path, unit.replace("/usr/bin/logdef-sql", &format!("\"{PROGRAM}\""))).unwrap();
     let mut analyze = Command::new("systemd-analyze");
     let Ok(output) = analyze.arg("verify").arg(&path).output() else {
         return crate::skip::skip("no systemd-analyze");
@@ -43,7 +43,7 @@ fn the_commands_of_the_page_run() {
         let command = command
             .replace("127.0.0.1:7401", &address)
             .replace("/var/log/app", logs.to_str().unwrap());
-        command.replacen("logdef-sql", PROGRAM, 1)
+        command.replacen("logdef-sql", &format!("'{PROGRAM}'"), 1)
     };
     let worker = of_here(worker.strip_suffix('&').unwrap());
     let mut worker = Command::new("sh")

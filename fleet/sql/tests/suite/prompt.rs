@@ -21,7 +21,7 @@ impl Terminal {
         fs::copy(packed, folder.path().join("orders.log.gz")).unwrap();
         let terminal = Terminal { folder };
         let line = format!(
-            "{} orders.log.gz; echo status $?; exec cat",
+            "'{}' orders.log.gz; echo status $?; exec cat",
             env!("CARGO_BIN_EXE_logdef-sql")
         );
         let words = ["new-session", "-d", "-x", "100", "-y", "30", &line];

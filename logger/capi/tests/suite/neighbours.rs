@@ -97,27 +97,26 @@ fn two_versions_in_a_process_have_a_log_each() {
     }
 }
 
-/// A library that is loaded before all others makes programs see pages of 64 KiB.
-fn large_pages() -> &'static Path {
-    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
-    LIBRARY.get_or_init(|| {
-        let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join("large_pages.so");
-        let pages = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/pages/large_pages.c");
-        let mut compiler = Command::new(toolchains()[0].cc);
-        compiler.args(["-shared", "-fPIC", "-O1", "-o"]);
-        let built = compiler.arg(&library).arg(pages).arg("-ldl").status();
-        assert!(built.unwrap().success());
-        library
-    })
+/// A library that makes programs see pages of 64 KiB where it is loaded before all others. Its path has no space,
+/// which would make it two.
+fn large_pages(directory: &Path) -> PathBuf {
+    let library = directory.join("large_pages.so");
+    let pages = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/pages/large_pages.c");
+    let mut compiler = Command::new(toolchains()[0].cc);
+    compiler.args(["-shared", "-fPIC", "-O1", "-o"]);
+    let built = compiler.arg(&library).arg(pages).arg("-ldl").status();
+    assert!(built.unwrap().success());
+    library
 }
 
 #[test]
 fn c_programs_log_with_pages_of_64_kib() {
+    let directory = tempfile::tempdir().unwrap();
+    let library = large_pages(directory.path());
     let with_large_pages = |log: &Path, name: &str, more: &[&str]| {
         let mut command = story(log, name, more);
-        succeeded(&command.env("LD_PRELOAD", large_pages()).output().unwrap());
+        succeeded(&command.env("LD_PRELOAD", &library).output().unwrap());
     };
-    let directory = tempfile::tempdir().unwrap();
     let log = |name: &str| {
         let directory = directory.path().join(name);
         std::fs::create_dir(&directory).unwrap();

@@ -71,9 +71,9 @@ fn a_program_without_standard_streams_does_not_print_into_its_log() {
     for (sink, file_size) in [(MAPPED, "0"), (MAPPED, "131072"), (APPEND, "0")] {
         let directory = tempfile::tempdir().unwrap();
         let log = directory.path().join("app.log");
-        let shell = format!("exec {} \"$@\" <&- >&- 2>&-", program().display());
         let mut command = Command::new("sh");
-        command.args(["-c", &shell, "sh"]).arg(&log);
+        command.args(["-c", "exec \"$0\" \"$@\" <&- >&- 2>&-"]);
+        command.arg(program()).arg(&log);
         let output = command.args(["prints", sink, file_size]).output().unwrap();
         succeeded(&output);
         let numbers = numbers(&files(directory.path()));
@@ -392,19 +392,18 @@ fn is_mapped_on_overlay(above_tmpfs: bool) -> Option<bool> {
         directory
     };
     let disk = if above_tmpfs {
-        "mount -t tmpfs none $DIR/disk\n"
+        "mount -t tmpfs none disk\n"
     } else {
         ""
     };
-    let overlay = "mkdir $DIR/disk/upper $DIR/disk/work
-        mount -t overlay overlay \
-            -o lowerdir=$DIR/lower,upperdir=$DIR/disk/upper,workdir=$DIR/disk/work $DIR/merged\n";
-    let mounts = [disk, overlay].concat();
+    let overlay = "mkdir disk/upper disk/work
+        mount -t overlay overlay -o lowerdir=lower,upperdir=disk/upper,workdir=disk/work merged\n";
+    let mounts = ["cd \"$DIR\"\n", disk, overlay].concat();
     if !may_mount(&mounts, make_directory().path()) {
         return None;
     }
     let directory = make_directory();
-    let script = "\"$@\"\ncp $DIR/disk/upper/app.log $DIR/app.log";
+    let script = "\"$@\"\ncp disk/upper/app.log app.log";
     let output = in_namespace(&[&mounts, script].concat())
         .arg(program())
         .arg(directory.path().join("merged/app.log"))

@@ -151,7 +151,6 @@ fn the_middle_of_a_long_log_is_not_read() {
 
 /// What a shell prints that has loaded its script, in a folder with logs.
 fn in_shell(shell: &str, files: &Files, text: &str) -> Option<Vec<String>> {
-    let program = std::path::Path::new(env!("CARGO_BIN_EXE_logdef"));
     let script = run(command().args(["completions", shell]), b"").out;
     files.put("script", script.as_bytes());
     let words: &[&str] = match shell {
@@ -159,14 +158,12 @@ fn in_shell(shell: &str, files: &Files, text: &str) -> Option<Vec<String>> {
         "fish" => &["--no-config", "-c"],
         _ => &["--norc", "-c"],
     };
-    let path = std::env::var("PATH").unwrap();
-    let folder = program.parent().unwrap().display();
     let mut command = Command::new(shell);
     command
         .args(words)
         .arg(text)
         .current_dir(files.path())
-        .env("PATH", format!("{folder}:{path}"))
+        .env("PATH", path_with_logdef())
         .env("HOME", files.path())
         .env(PATIENT.0, PATIENT.1)
         .stdin(Stdio::null());

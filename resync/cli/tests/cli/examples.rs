@@ -69,10 +69,6 @@ fn folder() -> Files {
         std::fs::set_permissions(&script, PermissionsExt::from_mode(0o755)).unwrap();
         copy_program(&script, &tools.join(name));
     };
-    tool(
-        "logdef",
-        &format!("#!/bin/sh\nexec '{}' \"$@\"\n", program.display()),
-    );
     // A machine may lack them, and less waits for a person.
     for name in ["jq", "less", "man", "duckdb", "logdef-sql"] {
         tool(name, "#!/bin/sh\nexec cat\n");
@@ -85,13 +81,14 @@ fn folder() -> Files {
 }
 
 fn shell(files: &Files, line: &str) -> Command {
-    let tools = files.path().join("tools");
-    let path = std::env::var("PATH").unwrap();
+    let mut path = files.path().join("tools").into_os_string();
+    path.push(":");
+    path.push(path_with_logdef());
     let mut shell = Command::new("sh");
     shell
         .args(["-c", line])
         .current_dir(files.path())
-        .env("PATH", format!("{}:{path}", tools.display()))
+        .env("PATH", path)
         .env("XDG_RUNTIME_DIR", files.path())
         .env("TZ", "UTC");
     shell
@@ -196,7 +193,6 @@ fn the_examples_of_all_forms_of_conditions_choose() {
     files.put("app.log", &varied().bytes);
     let shown = |condition: &str| {
         let line = format!("logdef view -o raw {condition} app.log");
-        let line = line.replace("logdef", env!("CARGO_BIN_EXE_logdef"));
         let done = shell(&files, &line).output().unwrap();
         assert!(done.status.success(), "{line}: {done:?}");
         String::from_utf8(done.stdout).unwrap().lines().count()

@@ -3,6 +3,7 @@
 use logdef_wire::msgpack::{Array, Encoder};
 use logdef_wire::record::{Data, Glance, Note, NoteKind, Preamble, StringLogdef, ThreadLogdef};
 use logdef_wire::{Level, Magic, Record, Run, Sequence, Svma, ThreadNumber, frame};
+use std::ffi::OsString;
 use std::io::Write;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -265,6 +266,14 @@ pub fn command() -> Command {
         .env_remove("NO_COLOR")
         .env_remove("CLICOLOR_FORCE");
     command
+}
+
+/// The variable PATH of a shell that finds `logdef` by its name.
+pub fn path_with_logdef() -> OsString {
+    let program = Path::new(env!("CARGO_BIN_EXE_logdef"));
+    let others = std::env::var_os("PATH").unwrap_or_default();
+    let folders = program.parent().map(Path::to_owned).into_iter();
+    std::env::join_paths(folders.chain(std::env::split_paths(&others))).unwrap()
 }
 
 /// Runs `logdef` with words; `{}` stands for the file.

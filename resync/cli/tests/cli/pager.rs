@@ -5,13 +5,12 @@ use std::process::{Command, Stdio};
 
 /// What a person sees who types `line` at a terminal; nothing where `script` is missing.
 fn at_a_terminal(files: &Files, line: &str, variables: &[(&str, &str)]) -> Option<String> {
-    let program = env!("CARGO_BIN_EXE_logdef");
-    let line = line.replace("logdef", program);
     let mut script = Command::new("script");
     script
-        .args(["-qec", &line, "/dev/null"])
+        .args(["-qec", line, "/dev/null"])
         .current_dir(files.path());
     script
+        .env("PATH", path_with_logdef())
         .env("TZ", "UTC")
         .env("TERM", "xterm")
         .stdin(Stdio::null());
@@ -85,7 +84,9 @@ fn there_is_no_pager_where_none_is_wanted_or_none_helps() {
         Some(false)
     );
     assert_eq!(marked("logdef app.log", &[("PAGER", "cat")]), Some(false));
-    let missing = [("LOGDEF_PAGER", ""), ("PATH", "/nowhere:/usr/bin:/bin")];
+    let path = path_with_logdef().into_string().unwrap();
+    let path = format!("/nowhere:{path}");
+    let missing = [("LOGDEF_PAGER", ""), ("PATH", path.as_str())];
     assert_eq!(marked("logdef app.log", &missing), Some(false));
 }
 

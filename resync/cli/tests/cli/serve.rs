@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use crate::copy::copy_program;
-use crate::fixture::command;
+use crate::fixture::{command, path_with_logdef};
 
 /// `logdef serve` in a directory of its own.
 struct Service {
@@ -42,11 +42,9 @@ impl Service {
     /// Runs a script that has `logdef` on its path and `/tmp/logdef-demo` here.
     fn run(&self, script: &str) -> String {
         let script = script.replace("/tmp/logdef-demo", self.directory.path().to_str().unwrap());
-        let logdef = Path::new(env!("CARGO_BIN_EXE_logdef")).parent().unwrap();
-        let path = format!("{}:{}", logdef.display(), std::env::var("PATH").unwrap());
         let output = Command::new("sh")
             .args(["-ec", &script])
-            .env("PATH", path)
+            .env("PATH", path_with_logdef())
             .output()
             .unwrap();
         assert!(output.status.success(), "{script}\n{output:?}");

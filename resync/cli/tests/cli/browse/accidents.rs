@@ -41,7 +41,7 @@ fn a_process_that_is_stopped_gives_the_terminal_back_and_takes_it_again() {
         return;
     };
     terminal.wait_for("shell>");
-    terminal.type_in(concat!(env!("CARGO_BIN_EXE_logdef"), " browse app.log"));
+    terminal.type_in("logdef browse app.log");
     terminal.press("Enter");
     terminal.wait_for("1/1000 ");
     terminal.type_in("500G");

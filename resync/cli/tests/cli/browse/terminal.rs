@@ -1,7 +1,7 @@
 //! A terminal that tmux plays: a command runs in it, keys are pressed, the screen is read. Knows nothing of
 //! what the command shows.
 
-use crate::fixture::Files;
+use crate::fixture::{Files, path_with_logdef};
 use crate::skip::skip;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -21,7 +21,6 @@ impl Terminal {
         let socket = format!("logdef-{}-{number}", std::process::id());
         let terminal = Terminal { socket, files };
         let (width, height) = (size.0.to_string(), size.1.to_string());
-        let line = line.replace("logdef", env!("CARGO_BIN_EXE_logdef"));
         // What it says when it ends stays on the screen.
         let line = format!("{line}; echo status $?; exec cat");
         let words = ["new-session", "-d", "-x", &width, "-y", &height, &line];
@@ -39,6 +38,7 @@ impl Terminal {
         tmux.args(["-L", &self.socket, "-f", "/dev/null"])
             .args(words)
             .current_dir(self.files.path())
+            .env("PATH", path_with_logdef())
             .env("TMUX_TMPDIR", self.files.path())
             .env("TZ", "UTC")
             .env("LC_ALL", "C.UTF-8")

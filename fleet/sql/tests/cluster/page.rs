@@ -12,7 +12,11 @@ fn the_unit_of_the_page_is_one_that_systemd_takes() {
     let unit = unit.split("```").next().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("logdef-worker.service");
-    std::fs::write(&path, unit.replace("/usr/bin/logdef-sql", &format!("\"{PROGRAM}\""))).unwrap();
+    std::fs::write(
+        &path,
+        unit.replace("/usr/bin/logdef-sql", &format!("\"{PROGRAM}\"")),
+    )
+    .unwrap();
     let mut analyze = Command::new("systemd-analyze");
     let Ok(output) = analyze.arg("verify").arg(&path).output() else {
         return crate::skip::skip("no systemd-analyze");

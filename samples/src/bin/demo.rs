@@ -67,11 +67,8 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     }
     println!("# The reader found every one. Look for yourself:");
-    println!(
-        "#   {} view {}",
-        workshop.built.join("logdef").display(),
-        damaged.display()
-    );
+    // In quotes: the folder may have a space in its name.
+    println!("#   {:?} view {damaged:?}", workshop.built.join("logdef"));
     ExitCode::SUCCESS
 }
 

@@ -263,11 +263,15 @@ impl Sink {
     }
 
     /// The same if it was asked for, by a call whose record was refused: the file that is written to may be full, or
-    /// on a disk that is, and the path lead elsewhere by now.
+    /// on a disk that is, and the path lead elsewhere by now. Not by a call of a thread that has no place for one more
+    /// window: it would be refused in that file too, and the call that was interrupted waits meanwhile.
     #[cold]
-    pub(crate) fn reopen_if_asked(&self, shared: &Shared) {
+    pub(crate) fn reopen_if_asked(&self, shared: &Shared, thread: &Thread) {
         let now = || sys::clock(libc::CLOCK_MONOTONIC_COARSE);
-        if self.reopening.is_paused(now) || !shared.reports.take_reopen() {
+        if thread.lasting().windows.are_full()
+            || self.reopening.is_paused(now)
+            || !shared.reports.take_reopen()
+        {
             return;
         }
         match self.reopen(shared) {

@@ -288,7 +288,7 @@ impl Parts<'_> {
         if process.shared.reports.is_due() {
             match written {
                 Ok(()) => note::report(process),
-                Err(Dropped) => process.sink.reopen_if_asked(&process.shared),
+                Err(Dropped) => process.sink.reopen_if_asked(&process.shared, thread),
             }
         }
         written

@@ -6,6 +6,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -20,7 +21,7 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recv,
     send, socket_with,
 };
-use rustix::process::Signal;
+use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 
 mod common;
 #[path = "service/endings.rs"]
@@ -477,6 +478,37 @@ fn serve(directory: &Path) -> Part {
     process
 }
 
+/// Where the service may open no more, it closes a connection that is silent. One that has sent what was not read
+/// yet is not.
+#[test]
+fn a_writer_is_read_before_it_is_closed_for_want_of_descriptors() {
+    const WRITERS: u64 = 60;
+    let directory = tempfile::tempdir().unwrap();
+    let process = serve(directory.path());
+    let pid = Pid::from_child(&process.child);
+    let limit = Rlimit {
+        current: Some(40),
+        maximum: Some(40),
+    };
+    prlimit(Some(pid), Resource::Nofile, limit).unwrap();
+    process.signal(Signal::STOP);
+    let writers = (0..WRITERS).map(|number| {
+        let socket = raw(&directory.path().join("log"), SocketType::SEQPACKET);
+        send(&socket, &record(&number.to_string()), SendFlags::empty()).unwrap();
+        socket
+    });
+    let writers: Vec<_> = writers.collect();
+    process.signal(Signal::CONT);
+    let descriptors = format!("/proc/{}/fd", process.child.id());
+    until("it has as many as it may have", || {
+        std::fs::read_dir(&descriptors).unwrap().count() >= 40
+    });
+    drop(writers);
+    until("all are stored", || {
+        count(directory.path(), "totals", "stored") == WRITERS
+    });
+}
+
 #[test]
 fn a_second_service_cannot_take_the_directory() {
     let service = Running::new();
@@ -498,6 +530,74 @@ fn a_writer_that_leaves_without_its_answer_loses_nothing() {
         }
     }
     until("all are stored", || service.count("totals", "stored") == 40);
+}
+
+/// Storage that waits while it appends a record that asks for it, and again in the commit after that record's own.
+struct Held {
+    waits: Sender<()>,
+    goes: Receiver<()>,
+    commits_left: u32,
+}
+
+impl Held {
+    fn wait(&self) {
+        self.waits.send(()).unwrap();
+        self.goes.recv_timeout(SOON).unwrap();
+    }
+}
+
+impl Storage for Held {
+    fn append(&mut self, stored: &Stored<'_>) -> std::io::Result<()> {
+        if stored.record.windows(4).any(|text| text == b"hold") {
+            self.wait();
+            self.commits_left = 2;
+        }
+        Ok(())
+    }
+
+    fn commit(&mut self) -> std::io::Result<()> {
+        if self.commits_left == 1 {
+            self.wait();
+        }
+        self.commits_left = self.commits_left.saturating_sub(1);
+        Ok(())
+    }
+}
+
+/// The service closed the connection of a writer that had left when it was to be answered, before it had read what
+/// that writer sent meanwhile.
+#[test]
+fn what_a_writer_sends_while_its_answer_is_made_is_stored_though_it_leaves() {
+    let directory = tempfile::tempdir().unwrap();
+    let (waits, waiting) = channel();
+    let (go, goes) = channel();
+    let held = Held {
+        waits,
+        goes,
+        commits_left: 0,
+    };
+    let service = Service::bind(Settings::new(directory.path()), |_| Ok(held)).unwrap();
+    let stop = service.stop_handle();
+    let thread = std::thread::spawn(move || service.run());
+
+    let socket = raw(&directory.path().join("log"), SocketType::SEQPACKET);
+    let send = |packet: &[u8]| send(&socket, packet, SendFlags::empty()).unwrap();
+    send(&record("hold"));
+    waiting.recv_timeout(SOON).unwrap();
+    send(b"sync\0\0\0\0");
+    go.send(()).unwrap();
+    // All that the service has read is stored, and it is about to answer.
+    waiting.recv_timeout(SOON).unwrap();
+    send(&record("meanwhile"));
+    send(&record("meanwhile"));
+    drop(socket);
+    go.send(()).unwrap();
+
+    until("all are stored", || {
+        count(directory.path(), "totals", "stored") == 3
+    });
+    stop.stop();
+    thread.join().unwrap().unwrap();
 }
 
 /// Storage that refuses records that ask for it.

@@ -267,8 +267,16 @@ impl<S: Storage> Service<S> {
             for count in [writer.stored, writer.invalid, writer.dropped] {
                 answer.extend_from_slice(&count.to_le_bytes());
             }
+            let is_taken = match send_packet(writer.socket.as_fd(), &answer, None) {
+                // The writer has left, and what it sent before that is still to be read: the end comes after it.
+                Err(error) => matches!(
+                    error.kind(),
+                    io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset
+                ),
+                Ok(()) => true,
+            };
             // The connection ends if the records are not stored or the answer is not taken.
-            if committed.is_err() || send_packet(writer.socket.as_fd(), &answer, None).is_err() {
+            if committed.is_err() || !is_taken {
                 self.close(token);
             }
         }

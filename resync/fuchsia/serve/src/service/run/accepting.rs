@@ -76,7 +76,12 @@ impl<S: Storage> Service<S> {
             matches!(socket, Socket::Writer(writer) if writer.stored == 0 && writer.invalid == 0)
         });
         match silent.map(|(token, _)| *token) {
-            Some(token) => self.close(token),
+            Some(token) => {
+                // It may have sent what was not read yet.
+                if !self.receive(token) {
+                    self.close(token);
+                }
+            }
             // There is no connection to close, and the listener stays readable: do not spin.
             None => std::thread::sleep(Duration::from_millis(1)),
         }

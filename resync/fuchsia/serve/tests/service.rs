@@ -600,6 +600,31 @@ fn what_a_writer_sends_while_its_answer_is_made_is_stored_though_it_leaves() {
     thread.join().unwrap().unwrap();
 }
 
+/// Storage that cannot commit.
+struct Unstable;
+
+impl Storage for Unstable {
+    fn append(&mut self, _: &Stored<'_>) -> std::io::Result<()> {
+        Ok(())
+    }
+
+    fn commit(&mut self) -> std::io::Result<()> {
+        Err(std::io::ErrorKind::StorageFull.into())
+    }
+}
+
+#[test]
+fn what_was_not_committed_is_not_acknowledged() {
+    let directory = tempfile::tempdir().unwrap();
+    let service = Service::bind(Settings::new(directory.path()), |_| Ok(Unstable)).unwrap();
+    std::thread::spawn(move || service.run());
+    let socket = raw(&directory.path().join("log"), SocketType::SEQPACKET);
+    for packet in [&record("lost")[..], b"sync\0\0\0\0"] {
+        send(&socket, packet, SendFlags::empty()).unwrap();
+    }
+    assert!(is_closed(&socket), "it was answered");
+}
+
 /// Storage that refuses records that ask for it.
 struct Picky;
 

@@ -25,7 +25,7 @@ use super::statistics::{Connections, inspect};
 use super::storage::{Format, Storage, Stored};
 use super::{SYNC, Settings};
 use crate::receive::Receiver;
-use crate::socket::{accept, bind_unix, send_packet};
+use crate::socket::{accept, bind_unix, has_left, send_packet};
 
 /// The sockets of a service, in its directory.
 const SOCKETS: [(&str, SocketType); 5] = [
@@ -267,16 +267,11 @@ impl<S: Storage> Service<S> {
             for count in [writer.stored, writer.invalid, writer.dropped] {
                 answer.extend_from_slice(&count.to_le_bytes());
             }
-            let is_taken = match send_packet(writer.socket.as_fd(), &answer, None) {
-                // The writer has left, and what it sent before that is still to be read: the end comes after it.
-                Err(error) => matches!(
-                    error.kind(),
-                    io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset
-                ),
-                Ok(()) => true,
-            };
-            // The connection ends if the records are not stored or the answer is not taken.
-            if committed.is_err() || !is_taken {
+            // The connection ends if the records are not stored or the answer is not taken. What a writer that has
+            // left sent before is still to be read: the end comes after it.
+            if committed.is_err()
+                || send_packet(writer.socket.as_fd(), &answer, None).is_err_and(|e| !has_left(&e))
+            {
                 self.close(token);
             }
         }

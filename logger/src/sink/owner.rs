@@ -115,20 +115,25 @@ impl Left {
 const NOTHING: libc::off_t = 64 << 20;
 
 fn has_zeros_only(fd: c_int) -> bool {
-    let piece = const { NonZeroUsize::new(64 << 10).unwrap() };
-    let Ok(mut piece) = sys::Temporary::new(piece) else {
-        return false;
-    };
-    if !sys::rewind(fd) {
-        return false;
-    }
-    loop {
-        match sys::read_whole(fd, piece.bytes()) {
-            Ok(0) => return true,
-            Ok(len) if is_zeros(&piece.as_slice()[..len]) => {}
-            _ => return false,
+    sys::rewind(fd) && pass_zeros(fd) == Ok(false)
+}
+
+/// Reads the zeros that come next. Whether another byte comes after them: it is read next. EFBIG where there
+/// are too many.
+fn pass_zeros(fd: c_int) -> Result<bool, Errno> {
+    const PIECE: NonZeroUsize = NonZeroUsize::new(64 << 10).unwrap();
+    let mut piece = sys::Temporary::new(PIECE)?;
+    for _ in 0..=NOTHING as usize / PIECE {
+        let read = sys::read_whole(fd, piece.bytes())?;
+        if read == 0 {
+            return Ok(false);
+        }
+        let mut bytes = piece.as_slice()[..read].iter();
+        if let Some(zeros) = bytes.position(|byte| *byte != 0) {
+            return sys::seek_back(fd, read - zeros).map(|()| true);
         }
     }
+    Err(Errno(libc::EFBIG))
 }
 
 /// What stands under a name. A process that would mark it as in use waits as long as this is there.
@@ -174,8 +179,10 @@ impl Look {
         let front = const { NonZeroUsize::new(FRONT).unwrap() };
         let mut memory = sys::Temporary::new(front).ok()?;
         let mut read = sys::read_whole(self.fd, memory.bytes()).ok()?;
-        // The first chunk was refused, when threads had claimed chunks after it.
-        if read > 0 && is_zeros(&memory.as_slice()[..read]) && sys::seek_data(self.fd) {
+        // When threads had claimed chunks after the first, that was refused, or its thread was killed before
+        // it came to write there.
+        let is_empty = read > 0 && is_zeros(&memory.as_slice()[..read]);
+        if is_empty && sys::seek_data(self.fd) && pass_zeros(self.fd) == Ok(true) {
             read = sys::read_whole(self.fd, memory.bytes()).ok()?;
         }
         let frame = frame::decode(&memory.as_slice()[..read]).ok()?;
@@ -260,15 +267,17 @@ mod tests {
     use std::fs::File;
     use std::os::unix::fs::FileExt;
 
-    /// Its front is a hole for good then: `keep` did not count it among the files of earlier runs.
+    /// Its front is a hole for good then, or zeros that take space: `keep` did not count it among the files of
+    /// earlier runs.
     #[test]
-    fn a_log_whose_first_chunk_was_refused_is_a_log() {
+    fn a_log_in_whose_first_chunk_nothing_stands_is_a_log() {
         let directory = tempfile::tempdir().unwrap();
-        let found = |name: &str, bytes: &[u8]| {
+        let found = |name: &str, zeros: usize, bytes: &[u8]| {
             let path = directory.path().join(name);
             let file = File::create(&path).unwrap();
             file.set_len(1 << 20).unwrap();
-            file.write_all_at(bytes, 64 << 10).unwrap();
+            file.write_all_at(&vec![0; zeros], 0).unwrap();
+            file.write_all_at(bytes, 256 << 10).unwrap();
             let path = CString::new(path.to_str().unwrap()).unwrap();
             at(libc::AT_FDCWD, &path).map(|log| log.owner)
         };
@@ -279,9 +288,11 @@ mod tests {
             ..Preamble::default()
         };
         frame::encode(&mut frame, |encoder| preamble.encode(encoder)).unwrap();
-        assert_eq!(found("log", &frame), Some(Owner::Nobody));
-        assert_eq!(found("text", b"a text behind a hole"), None);
-        assert_eq!(found("hole", b""), None);
+        for zeros in [0, 16 << 10, 64 << 10, 256 << 10] {
+            assert_eq!(found("log", zeros, &frame), Some(Owner::Nobody), "{zeros}");
+            assert_eq!(found("text", zeros, b"a text behind zeros"), None);
+            assert_eq!(found("zeros", zeros, b""), None);
+        }
     }
 
     #[test]

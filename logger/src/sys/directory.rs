@@ -259,6 +259,13 @@ pub(crate) fn rewind(fd: c_int) -> bool {
     unsafe { libc::lseek(fd, 0, libc::SEEK_SET) == 0 }
 }
 
+/// Lets [`read_whole`] read the last `bytes` bytes again.
+pub(crate) fn seek_back(fd: c_int, bytes: usize) -> Result<(), Errno> {
+    // SAFETY: touches none of our memory.
+    let at = unsafe { libc::lseek(fd, -(bytes as libc::off_t), libc::SEEK_CUR) };
+    checked(at as isize).map(drop)
+}
+
 /// Opens what a directory holds under a name, close-on-exec and numbered high.
 pub(crate) fn open_at(
     directory: c_int,

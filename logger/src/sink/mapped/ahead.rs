@@ -273,13 +273,14 @@ impl Log<'_> {
     fn make_ready(&self, is_wanted: impl Fn() -> bool) {
         for place in &self.mapped.ahead.ready {
             let now = || sys::clock(libc::CLOCK_MONOTONIC_COARSE);
-            let file = self.file_of(self.family.current.load(Ordering::Acquire));
-            let can_be_had = file.file.claimed_bytes() > 0 && !self.mapped.retry.is_paused(now);
+            let current = self.family.current.load(Ordering::Acquire);
+            let is_begun = self.file_of(current).file.claimed_bytes() > 0;
+            let can_be_had = is_begun && !self.mapped.retry.is_paused(now);
             if !is_wanted() || !can_be_had {
                 return;
             }
             if place.is_empty() {
-                let Some(Ok(held)) = self.try_current(AHEAD, 0).claimed else {
+                let Some(Ok(held)) = self.try_current(current, AHEAD, 0).claimed else {
                     return;
                 };
                 if !place.put(held) {
@@ -306,5 +307,40 @@ impl Log<'_> {
             let (at, units) = (held.range.offset / UNIT, held.range.len / UNIT);
             file.give_back(held.range.turn, at, units);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sink::rotation::Rotation;
+    use crate::thread::Threads;
+    use std::os::unix::ffi::OsStrExt;
+
+    /// The helper had found that a chunk was claimed of the file, and claimed one of the next, which began with
+    /// zeros then: when the log was opened again it was not taken for a log, and stayed.
+    #[test]
+    fn a_chunk_is_claimed_of_the_file_that_was_looked_at_or_of_none() {
+        static THREADS: Threads = Threads::new();
+        static SHARED: Shared = Shared::new(&THREADS);
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("log");
+        let mapped = Mapped::new();
+        let rotation = Rotation {
+            file_size: Some(1 << 20),
+            ..Rotation::default()
+        };
+        mapped.open(path.as_os_str().as_bytes(), rotation).unwrap();
+        let log = mapped.log().unwrap();
+        let current = || log.family.current.load(Ordering::Acquire);
+
+        let looked_at = current();
+        let held = log.try_current(looked_at, 0, 0).claimed.unwrap().unwrap();
+        log.discard(held);
+        log.rotate(&SHARED, looked_at).unwrap();
+        assert!(log.try_current(looked_at, AHEAD, 0).claimed.is_none());
+        assert_eq!(log.file_of(current()).file.claimed_bytes(), 0);
+        log.make_ready(|| true);
+        assert!(mapped.ahead.ready.iter().all(HeldRange::is_empty));
     }
 }

@@ -145,7 +145,8 @@ impl Log<'_> {
     ) -> Result<Held, Option<Errno>> {
         let mut too_full = 0;
         for _ in 0..ATTEMPTS {
-            let tried = self.try_current(*nth, need);
+            let current = self.family.current.load(Ordering::Acquire);
+            let tried = self.try_current(current, *nth, need);
             match tried.claimed {
                 // EBADF: see `unless_in_vain`.
                 None | Some(Err(Refusal::Again | Refusal::No(Errno(libc::EBADF)))) => {}
@@ -199,9 +200,9 @@ impl Log<'_> {
         self.take_ready(thread, |units| units >= self.chunk_units(0, need))
     }
 
-    /// Tries to claim a chunk of the file that is written to.
-    pub(super) fn try_current(&self, nth: u32, need: u64) -> Tried {
-        let current = self.family.current.load(Ordering::Acquire);
+    /// Tries to claim a chunk of the file that is written to, if that is still what the family's `current`
+    /// was.
+    pub(super) fn try_current(&self, current: u64, nth: u32, need: u64) -> Tried {
         let file = self.file_of(current);
         let file_use = file.file.in_use();
         let mut tried = Tried {

@@ -587,6 +587,18 @@ mod tests {
         assert_eq!(app.current.unwrap().number, 3);
     }
 
+    /// The page once stayed when its count was stopped, though its bar says what closes it.
+    #[test]
+    fn a_page_is_closed_while_its_rows_are_counted() {
+        let log = Arc::new(Log::new(Vec::new()));
+        log.push(&mut rows(0..3), 0).unwrap();
+        let mut app = App::new(log, Filters::none(), Box::new(no_images));
+        app.key("s");
+        assert_eq!(app.progress().unwrap(), "counting: 0");
+        app.key("Esc");
+        assert!(app.page.is_none() && app.job.is_none());
+    }
+
     /// Marks that were set while the beginning was shown led to other rows when all were there.
     #[test]
     fn a_mark_stays_on_its_row_where_rows_are_replaced() {

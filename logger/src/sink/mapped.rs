@@ -476,3 +476,16 @@ impl Mapped {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::ffi::OsStrExt;
+
+    /// A log at a path.
+    pub(super) fn opened(path: &std::path::Path, rotation: Rotation) -> Mapped {
+        let mapped = Mapped::new();
+        mapped.open(path.as_os_str().as_bytes(), rotation).unwrap();
+        mapped
+    }
+}

@@ -312,10 +312,10 @@ impl Log<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::opened;
     use super::*;
     use crate::sink::rotation::Rotation;
     use crate::thread::Threads;
-    use std::os::unix::ffi::OsStrExt;
 
     /// The helper had found that a chunk was claimed of the file, and claimed one of the next, which began with
     /// zeros then: when the log was opened again it was not taken for a log, and stayed.
@@ -324,13 +324,11 @@ mod tests {
         static THREADS: Threads = Threads::new();
         static SHARED: Shared = Shared::new(&THREADS);
         let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("log");
-        let mapped = Mapped::new();
         let rotation = Rotation {
             file_size: Some(1 << 20),
             ..Rotation::default()
         };
-        mapped.open(path.as_os_str().as_bytes(), rotation).unwrap();
+        let mapped = opened(&directory.path().join("log"), rotation);
         let log = mapped.log().unwrap();
         let current = || log.family.current.load(Ordering::Acquire);
 

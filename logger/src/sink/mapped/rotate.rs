@@ -292,11 +292,10 @@ impl Log<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Mapped;
+    use super::super::tests::opened;
     use super::*;
     use crate::sink::rotation::Rotation;
     use crate::thread::Threads;
-    use std::os::unix::ffi::OsStrExt;
 
     /// A thread had made a file in vain, and had not come to say so: it was taken for the log's, whose own stayed for
     /// good, and the path led to it when it was removed.
@@ -306,13 +305,12 @@ mod tests {
         static SHARED: Shared = Shared::new(&THREADS);
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("log");
-        let mapped = Mapped::new();
         let rotation = Rotation {
             file_size: Some(64 << 10),
             keep: Some(2),
             ..Rotation::default()
         };
-        mapped.open(path.as_os_str().as_bytes(), rotation).unwrap();
+        let mapped = opened(&path, rotation);
         let log = mapped.log().unwrap();
         let current = || log.family.current.load(Ordering::Acquire);
 
